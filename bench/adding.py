@@ -23,13 +23,13 @@ from adding_sources import HELD_OUT, OTHER_SHAPES, SIZE, SOURCES, Source  # noqa
 from scipy.stats import t as student  # noqa: E402
 
 import inbounds as ib  # noqa: E402
-from inbounds.tables.adding.adjusted import expected_errors, nearest_squares  # noqa: E402
-from inbounds.tables.adding.best import best_sums  # noqa: E402
-from inbounds.tables.adding.learned import local_rates  # noqa: E402
-from inbounds.tables.adding.margins import branchwise  # noqa: E402
-from inbounds.tables.adding.reports import GeometricReports  # noqa: E402
-from inbounds.tables.adding.shares import designed_shares  # noqa: E402
-from inbounds.tables.adding.tree import Tree  # noqa: E402
+from inbounds.adjust.likelihoods import GeometricReports  # noqa: E402
+from inbounds.adjust.margins import adjust_by_branch  # noqa: E402
+from inbounds.adjust.prior_fit import fit_local_rates  # noqa: E402
+from inbounds.adjust.shares import optimize_shares  # noqa: E402
+from inbounds.adjust.tree import Tree  # noqa: E402
+from inbounds.adjust.tree_adjust import expected_errors, round_least_squares  # noqa: E402
+from inbounds.adjust.tree_optimum import best_sums  # noqa: E402
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks" / "adding.md"
 EPSILONS, LEVEL = (0.5, 1.0, 2.0, 4.0), 0.9
@@ -51,7 +51,7 @@ def drawn(rng: np.random.Generator, tree: Tree, truth: Levels, rates: list[float
 
 def ours(tree: Tree, reports: list[GeometricReports], truth: Levels) -> tuple[Levels, np.ndarray, np.ndarray]:
     """Published values; how often intervals hold the truth; and the posterior mass that they contain."""
-    found = branchwise(tree, reports, local_rates(tree, reports))
+    found = adjust_by_branch(tree, reports, fit_local_rates(tree, reports))
     held, mass = [], []
     for own, x in zip(found, truth, strict=True):
         low, high = own.intervals(LEVEL)
@@ -90,7 +90,7 @@ def one_table(source: Source, epsilon: float, draw: int, beside: bool) -> dict[s
     values, held, mass = ours(tree, reports, truth)
     tables: dict[str, Levels | None] = {
         OURS: values,
-        SQUARES: [level.values for level in nearest_squares(tree, reports, LEVEL).levels],
+        SQUARES: [level.values for level in round_least_squares(tree, reports, LEVEL).levels],
     }
     if beside:
         tables |= others(rng, source, tree, reports, truth, epsilon)
@@ -148,7 +148,7 @@ def others(
     """What else could be published."""
     per_unit, largest = epsilon / source.reach, int(tree.sizes[0].max())
     branches = [len(below) / len(above) for below, above in pairwise(truth)]
-    shares = designed_shares([per_unit] * tree.depth, [1] * tree.depth, branches, largest)
+    shares = optimize_shares([per_unit] * tree.depth, [1] * tree.depth, branches, largest)
     designed = drawn(rng, tree, truth, [per_unit * float(share) for share in shares])
     query = ib.count(SIZE) if source.reach == 1 else ib.total(SIZE, 0, source.reach)
     whole = optimal(query, str(epsilon))
@@ -257,7 +257,7 @@ def large() -> dict[str, float]:
         spent = time.process_time() - start
     tree = Tree.over(np.full(groups, SIZE), np.repeat(np.arange(2000), 50), np.repeat(np.arange(20), 100))
     reports = drawn(rng, tree, tree.sums(high.sum(axis=1)), [1 / 3] * 3)
-    found = branchwise(tree, reports, local_rates(tree, reports))
+    found = adjust_by_branch(tree, reports, fit_local_rates(tree, reports))
     costs = expected_errors(found, [1.0] * 3)
     start = time.process_time()
     best_sums(tree, costs)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from inbounds.adjust.prior_fit import PARENT_SPREADS, SPREADS
+from inbounds.adjust.tree import Tree
 from inbounds.data import adult
-from inbounds.tables.adding.learned import PARENT_SPREADS, SPREADS
-from inbounds.tables.adding.tree import Tree
 
 SIZE = 20
 VALUES = 5

@@ -77,10 +77,12 @@ def others() -> list[Row]:
     data = np.random.default_rng(0).integers(0, 10_000, 10_000)
     levels = [2, 1, 0.5, 0.1]
     promised = ", ".join(map(str, levels))
-    chain = lambda: accounting.multilevel(ib.count(100), levels)  # noqa: E731
+    chain = lambda: accounting.make_chain(ib.count(100), levels)  # noqa: E731
     release = lambda: smooth.smooth_release(0, 100, 1, "0.3")  # noqa: E731
     return [
-        timed("1..100 answers, 0..20", OURS, lambda: attack.learned(geometric, range(1, 101)), note="1000 runs"),
+        timed(
+            "1..100 answers, 0..20", OURS, lambda: attack.simulate_collusion(geometric, range(1, 101)), note="1000 runs"
+        ),
         timed("chain of 4 levels, 0..100", OURS, chain, privacy=f"ε {promised}, certified", proved=True),
         timed("median of 10,000", OURS, lambda: sensitivity.median(data, 0, 10_000).smooth("0.01")),
         timed("smooth release, 0..100", OURS, release, privacy="ε 1, certified", proved=True),

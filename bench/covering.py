@@ -19,9 +19,9 @@ from pages import WIDE, machine_line
 
 import inbounds as ib
 from inbounds.local import estimates as local_estimates
-from inbounds.local import labels
+from inbounds.local import label_mechanisms
 from inbounds.local.estimates.estimates import _quantile
-from inbounds.local.reconstruct.shapes import channel_of
+from inbounds.local.reconstruct.structure import channel_for_law
 from inbounds.mechanism.labels import LabelMechanism
 
 LEVEL = 0.9
@@ -53,10 +53,10 @@ def ranked(size: int) -> Floats:
 
 
 def drawn(mechanism: Any, p: Floats, reports: int, rng: np.random.Generator) -> ib.Collector:
-    likely = np.maximum(channel_of(mechanism).forward(p), 0)
+    likely = np.maximum(channel_for_law(mechanism).forward(p), 0)
     counts = rng.multinomial(reports, likely / likely.sum())
     seen = np.flatnonzero(counts)
-    names = seen if isinstance(mechanism, LabelMechanism) else mechanism.query.reported[seen]
+    names = seen if isinstance(mechanism, LabelMechanism) else mechanism.query.output_values[seen]
     return ib.Collector(mechanism).add_counts(names, counts[seen])
 
 
@@ -64,8 +64,8 @@ def label_cases() -> Iterator[tuple[int, int, str, Any]]:
     """The law that is picked at every size and epsilon, and at epsilon 1 all others too."""
     for size in (5, 30, 1000):
         for reports, epsilon in [(n, e) for n in (10**4, 10**6) for e in ("0.5", "1", "4")]:
-            yield size, reports, epsilon, labels.label_mechanism(ib.category(size), epsilon)
-        for law in labels.compare_labels(ib.category(size), "1").laws[1:]:
+            yield size, reports, epsilon, label_mechanisms.best_label_mechanism(ib.category(size), epsilon)
+        for law in label_mechanisms.compare_labels(ib.category(size), "1").laws[1:]:
             yield size, 10**5, "1", law.mechanism
 
 
@@ -89,7 +89,7 @@ def of_labels(collections: int) -> Iterator[list[str]]:
 
 def of_numbers(collections: int) -> Iterator[list[str]]:
     """Numbers 0..100, geometric reports, ratio 2 within radius 10; shares above 10 / reports."""
-    mechanism = ib.catalog.truncated_geometric(ib.ordinal(0, 100), ib.local.epsilon(2, radius=10))
+    mechanism = ib.catalog.truncated_geometric(ib.ordinal(0, 100), ib.local.epsilon_for_ratio(2, radius=10))
     for name, p in truths(101).items():
         for reports in (10**4, 10**5):
             rng = np.random.default_rng([reports, len(name)])
@@ -131,11 +131,11 @@ def covered(quantities: dict[str, list[tuple[Any, float]]], what: str) -> str:
 
 def of_tests(tests: int) -> Iterator[list[str]]:
     """The share of pairs of equal collections that are called different, at levels 0.05 and 0.1."""
-    ages = ib.catalog.truncated_geometric(ib.ordinal(0, 100), ib.local.epsilon(2, radius=10))
+    ages = ib.catalog.truncated_geometric(ib.ordinal(0, 100), ib.local.epsilon_for_ratio(2, radius=10))
     cases = {
         "numbers 0..100": (ages, truths(101)["bell"]),
-        "5 labels": (labels.label_mechanism(ib.category(5), 1), ranked(5)),
-        "30 labels": (labels.label_mechanism(ib.category(30), 1), ranked(30)),
+        "5 labels": (label_mechanisms.best_label_mechanism(ib.category(5), 1), ranked(5)),
+        "30 labels": (label_mechanisms.best_label_mechanism(ib.category(30), 1), ranked(30)),
     }
     for name, (mechanism, p) in cases.items():
         rng = np.random.default_rng(3)
@@ -167,7 +167,9 @@ def page(part: float) -> str:
             f"for a row of numbers, {sizes[1]} where it is resampled (a quarter for atoms). Quantities of one "
             "collection hang together, so a resampled rate has a standard error of about 0.03.",
             "## Labels",
-            "Shares above 10 / reports, by kind of data; the law that `ib.local.plan` picks, and with 10^5 reports at "
+            "Shares above 10 / reports, by kind of data; the law that `ib.local.plan_collection` picks, and "
+            ""
+            "with 10^5 reports at "
             "epsilon 1 all others. A dash where no share is above it. *Own value*: whether every interval holds its "
             "estimate.",
             table(["labels", "reports", "epsilon", "law", *DATA, "own value"], label_rows),

@@ -166,11 +166,11 @@ def charge(folder: Path) -> Row:
     """What the ledger alone takes: a charge and 1 kB of answer, both durable."""
     times = []
     with Ledger.open(folder / "alone.db") as ledger:
-        ledger.create_people("people", BUDGET)
+        ledger.add_population("people", BUDGET)
         for turn in range(ROUNDS):
             start = time.perf_counter()
             for k in range(ANSWERS):
-                ledger.answered("people", "0.001", lambda _: bytes(1000), key=f"{turn} {k}")
+                ledger.stored_answers("people", "0.001", lambda _: bytes(1000), key=f"{turn} {k}")
             times.append(time.perf_counter() - start)
     return Row(SQLITE, CHARGE, times, note="no data read", amount=ANSWERS, per="answer")
 

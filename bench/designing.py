@@ -15,7 +15,7 @@ VARIANT_2 = ("row_monotone", "column_monotone", "symmetric", "fair")
 HONEST = ("weakly_honest", "row_monotone", "column_monotone")
 # A case is how to make the query, and the properties asked for: a query remembers what it worked out about itself,
 # so every run makes its own.
-CASES: dict[str, tuple[Callable[[], ib.Query], tuple[str, ...]]] = {
+CASES: dict[str, tuple[Callable[[], ib.RangeQuery], tuple[str, ...]]] = {
     **{f"count 0..{n}": (partial(ib.count, n), ()) for n in (20, 50, 100, 200, 500, 100_000)},
     **{f"mean, reach 4, {n * 4 + 1} answers": (partial(ib.mean, n, 0, 4), ()) for n in (25, 50)},
     **{f"extreme, {n} values": (partial(ib.extreme, 1, n), ()) for n in (100, 300)},
@@ -30,11 +30,11 @@ class NoSolution(Exception):
     """A solver gave up; the message is its own."""
 
 
-def inbounds(query: ib.Query, properties: Properties) -> ib.Mechanism:
+def inbounds(query: ib.RangeQuery, properties: Properties) -> ib.Mechanism:
     return ib.optimal(query, EPSILON, LOSS, properties=properties, max_seconds=300)
 
 
-def highs(query: ib.Query, properties: Properties, method: str) -> Floats:
+def highs(query: ib.RangeQuery, properties: Properties, method: str) -> Floats:
     from scipy.optimize import linprog
 
     cost, matrix, right, sums = program(query, EPSILON, LOSS, properties)
@@ -44,7 +44,7 @@ def highs(query: ib.Query, properties: Properties, method: str) -> Floats:
     return solved.x
 
 
-def cvxpy(query: ib.Query, properties: Properties) -> Floats:
+def cvxpy(query: ib.RangeQuery, properties: Properties) -> Floats:
     import cvxpy as cp
 
     cost, matrix, right, sums = program(query, EPSILON, LOSS, properties)
@@ -56,7 +56,7 @@ def cvxpy(query: ib.Query, properties: Properties) -> Floats:
     return p.value
 
 
-def qif(query: ib.Query, properties: Properties) -> Floats:
+def qif(query: ib.RangeQuery, properties: Properties) -> Floats:
     import qif as library  # type: ignore[import-untyped]
 
     if properties or query.neighbours != ib.Reach(1):
@@ -101,14 +101,14 @@ def one(who: str, case: str, limit: str) -> list[Row]:
     return [Row(case, who, times, **judge(found, make()))]
 
 
-def certified(found: ib.Mechanism, query: ib.Query) -> dict[str, Any]:
+def certified(found: ib.Mechanism, query: ib.RangeQuery) -> dict[str, Any]:
     best = found.optimality
     assert best is not None
     note = f"loss {best.value:.9g}, gap {best.gap:.0e}"
     return {"privacy": f"ε {float(found.epsilon)}, certified", "proved": True, "note": note}
 
 
-def audited(found: Floats, query: ib.Query) -> dict[str, Any]:
+def audited(found: Floats, query: ib.RangeQuery) -> dict[str, Any]:
     """The loss and the true epsilon of floating-point probabilities, negative ones taken for zero."""
     matrix = np.maximum(np.asarray(found).reshape(query.shape), 0.0)
     epsilon = ib.audit(matrix, query).epsilon

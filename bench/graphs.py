@@ -24,7 +24,7 @@ PATIENCE = 150.0
 """Seconds of the clock that a solver may take."""
 
 
-def skewed(query: ib.Query, seed: int = 0) -> np.ndarray:
+def skewed(query: ib.RangeQuery, seed: int = 0) -> np.ndarray:
     """Three hot spots of people on a thin background, and half of it again at random."""
     rng, at = np.random.default_rng(seed), query.coordinates
     far = at.max(axis=0)
@@ -36,7 +36,7 @@ def skewed(query: ib.Query, seed: int = 0) -> np.ndarray:
     return weight / weight.sum()
 
 
-def program(query: ib.Query, epsilon: float, loss: np.ndarray, prior: np.ndarray) -> tuple[Any, Any, np.ndarray]:
+def program(query: ib.RangeQuery, epsilon: float, loss: np.ndarray, prior: np.ndarray) -> tuple[Any, Any, np.ndarray]:
     """The textbook program: private rows >= 0, sums = 1, costs."""
     n = len(query.answers)
     tails, heads, lengths = zip(*query.edges, strict=True)
@@ -45,7 +45,7 @@ def program(query: ib.Query, epsilon: float, loss: np.ndarray, prior: np.ndarray
     return kron(eye(n), private).tocsr(), kron(np.ones((1, n)), eye(n)).tocsr(), (prior * loss).ravel()
 
 
-def by_highs(query: ib.Query, epsilon: float, loss: np.ndarray, prior: np.ndarray) -> float:
+def by_highs(query: ib.RangeQuery, epsilon: float, loss: np.ndarray, prior: np.ndarray) -> float:
     rows, sums, cost = program(query, epsilon, loss, prior)
     matrix, model = vstack([rows, sums]).tocsr(), highspy.HighsLp()
     model.num_row_, model.num_col_ = matrix.shape
@@ -65,7 +65,7 @@ def by_highs(query: ib.Query, epsilon: float, loss: np.ndarray, prior: np.ndarra
     return highs.getInfo().objective_function_value if done else np.nan
 
 
-def by_clarabel(query: ib.Query, epsilon: float, loss: np.ndarray, prior: np.ndarray) -> float:
+def by_clarabel(query: ib.RangeQuery, epsilon: float, loss: np.ndarray, prior: np.ndarray) -> float:
     rows, sums, cost = program(query, epsilon, loss, prior)
     settings = clarabel.DefaultSettings()
     settings.verbose, settings.time_limit, settings.max_threads = False, PATIENCE, 1
@@ -84,7 +84,7 @@ def timed(call: Callable[[], Any]) -> tuple[Any, float]:
 
 def beside_solvers(epsilon: float) -> list[str]:
     query = ib.grid(10, 10, metric="manhattan")
-    prior, loss = skewed(query), ib.loss.euclidean.table(query)
+    prior, loss = skewed(query), ib.losses.euclidean.table(query)
     ours, seconds = timed(lambda: ib.optimal(query, epsilon, "euclidean", prior, max_seconds=PATIENCE))
     rows = [_row(f"inbounds ({ours.origin.parameters['route']}), certified", ours.optimality, seconds, PATIENCE)]
     for name, solve in (
@@ -106,7 +106,7 @@ def large() -> list[str]:
     tree = ib.tree({f"n{j}": f"n{rng.integers(0, j)}" for j in range(1, 400)})
     weights = rng.exponential(1, 400) ** 2
     side, straight = ib.grid(20, 20, metric="manhattan"), ib.grid(20, 20)
-    cases: list[tuple[str, ib.Query, float, str, Any, float]] = [
+    cases: list[tuple[str, ib.RangeQuery, float, str, Any, float]] = [
         ("20 × 20, epsilon 1", side, 1.0, "euclidean", "skewed", 60),
         ("20 × 20, epsilon 1, all cells alike", side, 1.0, "euclidean", None, 60),
         ("20 × 20, epsilon 0.3", side, 0.3, "euclidean", "skewed", 60),

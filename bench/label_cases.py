@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from inbounds.local.reconstruct.linear import onto_simplex
-from inbounds.local.reconstruct.shapes import channel_of
+from inbounds.local.reconstruct.structure import channel_for_law
 
 Floats = np.ndarray[Any, Any]
 
@@ -104,7 +104,7 @@ def counted(mechanism: Any, truth: Floats, reports: int, rng: np.random.Generato
 @lru_cache(2)
 def _likely(mechanism: Any, truth: bytes) -> Floats:
     """The probability of every report."""
-    likely = np.maximum(channel_of(mechanism).forward(np.frombuffer(truth)), 0)
+    likely = np.maximum(channel_for_law(mechanism).forward(np.frombuffer(truth)), 0)
     return likely / likely.sum()
 
 
@@ -112,4 +112,4 @@ def _likely(mechanism: Any, truth: bytes) -> Floats:
 def mechanism_of(labels: int, epsilon: str) -> Any:
     import inbounds as ib
 
-    return ib.local.label_mechanism(ib.category(labels), epsilon)
+    return ib.local.best_label_mechanism(ib.category(labels), epsilon)

@@ -30,7 +30,7 @@ def variances() -> list[dict[str, Any]]:
             best = ib.local.compare_labels(ib.category(labels), epsilon).best
             theory = subset_theory(labels, math.exp(float(epsilon)))
             named = {"labels": labels, "epsilon": epsilon, "law": best.name}
-            rows.append({**named, "variance": best.of_share(Fraction(0)), "theory": theory})
+            rows.append({**named, "variance": best.variance_at_share(Fraction(0)), "theory": theory})
     return rows
 
 
@@ -53,8 +53,8 @@ def costs() -> list[list[str]]:
     """Processor seconds for 10^6 reports of 10^5 labels."""
     rng, rows = np.random.default_rng(0), []
     for epsilon in ("1", "4"):
-        mechanism = ib.local.label_mechanism(ib.category(MANY), epsilon)
-        client, values = ib.local.randomizer(mechanism), rng.integers(0, MANY, MILLION)
+        mechanism = ib.local.best_label_mechanism(ib.category(MANY), epsilon)
+        client, values = ib.local.make_randomizer(mechanism), rng.integers(0, MANY, MILLION)
         start = time.process_time()
         reports = client(values)
         middle = time.process_time()
@@ -68,7 +68,7 @@ def clients() -> list[list[str]]:
     rows = []
     for labels in (18, 1000, MILLION):
         for law in ib.local.compare_labels(ib.category(labels), 1).laws:
-            client = ib.local.randomizer(law.mechanism)
+            client = ib.local.make_randomizer(law.mechanism)
             values = np.random.default_rng(0).integers(0, labels, 100_000)
             client(1)
             alone = float(np.median([timed(lambda c=client: [c(1) for _ in range(200)]) / 200 for _ in range(9)]))
@@ -91,7 +91,7 @@ def engines() -> list[list[str]]:
 
     Those of Spark's Java process and of its workers are counted too.
     """
-    mechanism = ib.local.label_mechanism(ib.category(MANY), 1)
+    mechanism = ib.local.best_label_mechanism(ib.category(MANY), 1)
     values, rows = np.random.default_rng(1).integers(0, MANY, MILLION), []
     for name, (made, written) in ENGINES.items():
         try:
@@ -222,7 +222,7 @@ def _judged(run: Callable[..., Floats], labels: int, epsilon: str, reports: int,
 
 def _ours(values: Floats, labels: int, epsilon: float) -> Floats:
     mechanism = mechanism_of(labels, f"{epsilon:g}")
-    return ib.reconstruct(ib.Collector(mechanism).add(ib.local.randomizer(mechanism)(values))).distribution
+    return ib.reconstruct(ib.Collector(mechanism).add(ib.local.make_randomizer(mechanism)(values))).distribution
 
 
 def _pure(client: Any, server: Any, values: Floats, labels: int) -> Floats:

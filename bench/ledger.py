@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness import OURS, Row, serve
 
-from inbounds.files import canonical, sha256
+from inbounds.files import canonical_json, sha256_hex
 from inbounds.ledger import Ledger
 from inbounds.ledger.entries import Entry
 
@@ -46,12 +46,14 @@ def row(task: str, who: str, times: list[float], note: str) -> Row:
 def in_turn(parent: Path) -> tuple[dict[tuple[str, str], list[float]], float]:
     """Seconds of a charge and of a bare insert one by one, the other first in every other pair; and of a sync."""
     with tempfile.TemporaryDirectory(dir=parent) as folder, Ledger.open(Path(folder) / "ledger.db") as ledger:
-        ledger.create_people("people", 10**6)
+        ledger.add_population("people", 10**6)
         bare = bare_insert(Path(folder) / "bare.db")
         sides: dict[tuple[str, str], Callable[[str], object]] = {
             (CHARGE, OURS): lambda key: ledger.charge("people", "0.001", key=key),
             (CHARGE, BARE): bare,
-            (ANSWERED, OURS): lambda key: ledger.answered("people", "0.001", lambda _: bytes(1000), key=f"{key} a"),
+            (ANSWERED, OURS): lambda key: ledger.stored_answers(
+                "people", "0.001", lambda _: bytes(1000), key=f"{key} a"
+            ),
         }
         times: dict[tuple[str, str], list[float]] = {side: [] for side in sides}
         for k in range(PAIRS):
@@ -104,7 +106,7 @@ def bare_insert(path: Path) -> Callable[[str], object]:
 
 def verifying() -> list[Row]:
     with tempfile.TemporaryDirectory() as folder, Ledger.open(Path(folder) / "ledger.db") as ledger:
-        ledger.create_people("people", 10**6)
+        ledger.add_population("people", 10**6)
         fill(ledger, ENTRIES)
         times = [processor_seconds(ledger) for _ in range(2)]
     return [Row(VERIFY, OURS, times, note="processor time; chain, prices, totals, indexes")]
@@ -123,9 +125,18 @@ def fill(ledger: Ledger, count: int) -> None:
     number, previous = head.entries, head.sha256
     while number < count:
         number += 1
-        facts = canonical({"parts": ["1/1000"], "purpose": f"question {number}"})
-        values = (number, "2026-11-15T12:00:00+00:00", "charge", "people", 10**6, f"key {number}", sha256(facts), facts)
-        previous = sha256(Entry(*values, previous).content)
+        facts = canonical_json({"parts": ["1/1000"], "purpose": f"question {number}"})
+        values = (
+            number,
+            "2026-11-15T12:00:00+00:00",
+            "charge",
+            "people",
+            10**6,
+            f"key {number}",
+            sha256_hex(facts),
+            facts,
+        )
+        previous = sha256_hex(Entry(*values, previous).content)
         rows.append((*values, Entry(*values, rows[-1][-1] if rows else head.sha256).previous, previous))
     with ledger._store.writing() as run:
         ledger._store._connection.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)

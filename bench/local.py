@@ -154,11 +154,11 @@ def above(cells: dict[str, Any]) -> list[str]:
     return [*lines, ""]
 
 
-INTRODUCTION = f"""Written by `bench/local.py`. The law is the one that `ib.local.label_mechanism` picks, the estimate
-the one that `ib.reconstruct` picks. Peers on the same data: randomized response (GRR) and optimized unary encoding
-(OUE), their counts drawn from their exact laws, made distributions as multi-freq-ldpy does (cut at zero and scaled)
-and as pure-ldp does (projected onto the simplex); the libraries themselves are further down. The best of the four is
-chosen anew in every row and for either measure, knowing the truth, which no user does.
+INTRODUCTION = f"""Written by `bench/local.py`. The law is the one that `ib.local.best_label_mechanism` picks, the
+estimate the one that `ib.reconstruct` picks. Peers on the same data: randomized response (GRR) and optimized unary
+encoding (OUE), their counts drawn from their exact laws, made distributions as multi-freq-ldpy does (cut at zero and
+scaled) and as pure-ldp does (projected onto the simplex); the libraries themselves are further down. The best of the
+four is chosen anew in every row and for either measure, knowing the truth, which no user does.
 
 Collections are doubled until the standard error of the ratio, after ±, is {SURE:.0%}, or the ratio {APART} of them from
 {LIMIT}; {FEWEST[5]} to {MOST[5]} about 5 labels, {FEWEST[30]} to {MOST[30]} about 30, {FEWEST[1000]} to {MOST[1000]}

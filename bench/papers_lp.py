@@ -9,11 +9,11 @@ import numpy as np
 from scipy.sparse import coo_array
 
 import inbounds as ib
-from inbounds.loss import as_loss, as_prior
-from inbounds.properties import Layout, demand
+from inbounds.losses import to_loss, to_prior
+from inbounds.properties import MatrixLayout, compile_property
 
 
-def program(query: ib.Query, epsilon: float, loss: str, properties: tuple[str, ...] = ()) -> tuple[Any, ...]:
+def program(query: ib.RangeQuery, epsilon: float, loss: str, properties: tuple[str, ...] = ()) -> tuple[Any, ...]:
     """(cost, upper-bound rows A, right-hand sides b, equality rows): minimize cost·p, A p <= b, columns sum to one."""
     outputs, answers = query.shape
     cells = np.arange(outputs * answers).reshape(outputs, answers)
@@ -27,9 +27,9 @@ def program(query: ib.Query, epsilon: float, loss: str, properties: tuple[str, .
                     greater.append(cells[:, k])
                     lesser.append(cells[:, j])
                     scale.append(np.full(outputs, np.exp(epsilon * float(distance))))
-    layout = Layout(outputs, query.home, query.below, query.above)
+    layout = MatrixLayout(outputs, query.home_cell, query.below, query.above)
     for name in properties:
-        asked = demand(name, layout)
+        asked = compile_property(name, layout)
         greater.append(asked.greater)
         lesser.append(asked.lesser)
         scale.append(np.full(len(asked.greater), float(asked.ratio)))
@@ -43,5 +43,5 @@ def program(query: ib.Query, epsilon: float, loss: str, properties: tuple[str, .
     matrix = coo_array((entries, (where, which)), shape=(len(g) + len(floored), cells.size)).tocsr()
     right = np.concatenate([np.zeros(len(g)), np.full(len(floored), -1 / outputs)])
     sums = coo_array((np.ones(cells.size), (np.tile(np.arange(answers), outputs), cells.ravel()))).tocsr()
-    cost = as_loss(loss).table(query) * as_prior(None, query)
+    cost = to_loss(loss).table(query) * to_prior(None, query)
     return cost.ravel(), matrix, right, sums

@@ -8,9 +8,9 @@ from itertools import product
 import numpy as np
 
 import inbounds as ib
-from inbounds.mechanism.quantiles.expected import groups_of
-from inbounds.numbers import Floats, Ints
-from inbounds.query import Quantile
+from inbounds.exact import Floats, Ints
+from inbounds.mechanism.quantiles.channel import sample_groups_of
+from inbounds.query import QuantileQuery
 
 SIZES, VALUES, EPSILONS = (10, 30, 100, 300, 1000, 3000), (5, 21, 101, 500), ("0.2", "1", "4")
 QUANTILES = {"minimum": "0", "median": "0.5", "90 %": "0.9", "maximum": "1"}
@@ -81,18 +81,18 @@ class Case:
     groups: Ints
 
     @property
-    def query(self) -> Quantile:
+    def query(self) -> QuantileQuery:
         return ib.quantile(QUANTILES[self.quantile], 0, self.values - 1, size=self.size)
 
     def again(self, groups: int, seed: int) -> "Case":
         """The same with more groups, others."""
         weights = {**SHAPES, **HELD_OUT, **FRESH}[self.shape](self.values)
         at, rng = Fraction(QUANTILES[self.quantile]), np.random.default_rng([14, groups, seed])
-        return replace(self, groups=groups_of(weights / weights.sum(), at, self.size, groups, rng))
+        return replace(self, groups=sample_groups_of(weights / weights.sum(), at, self.size, groups, rng))
 
     @property
     def distances(self) -> Ints:
-        return np.abs(np.arange(self.values) - self.query.truths(self.groups)[:, None])
+        return np.abs(np.arange(self.values) - self.query.true_positions(self.groups)[:, None])
 
     def errors(self, probabilities: Floats) -> Floats:
         """The expected absolute error of every group, in steps."""
@@ -118,5 +118,5 @@ def cases_of(
 ) -> Iterator[Case]:
     for size, many, epsilon, quantile, (name, shape) in product(sizes, values, epsilons, QUANTILES, shapes.items()):
         weights, at = shape(many), Fraction(QUANTILES[quantile])
-        groups = groups_of(weights / weights.sum(), at, size, GROUPS, rng)
+        groups = sample_groups_of(weights / weights.sum(), at, size, GROUPS, rng)
         yield Case(size, many, epsilon, quantile, name, groups)

@@ -11,8 +11,8 @@ from quantile_cases import FRESH, HELD_OUT, SHAPES
 
 import inbounds as ib
 from inbounds.data import adult
-from inbounds.mechanism.quantiles import ExpectedReports, QuantileMechanism
-from inbounds.numbers import Floats, Ints
+from inbounds.exact import Floats, Ints
+from inbounds.mechanism.quantiles import Channel, QuantileMechanism
 
 LEVEL, GROUPS = 0.9, 400
 QUESTIONS = ((20, "1"), (20, "4"), (100, "1"), (1000, "1"), (1000, "0.1"))
@@ -49,12 +49,12 @@ def all_held() -> list[Held]:
     return found
 
 
-def _mechanism(query: ib.Quantile, epsilon: str) -> tuple[QuantileMechanism, Floats, Floats]:
-    made = ib.choose(query, epsilon).mechanism
-    return made, _inside(made.expecting()), _inside(made.expecting(np.ones(query.width + 1)))
+def _mechanism(query: ib.QuantileQuery, epsilon: str) -> tuple[QuantileMechanism, Floats, Floats]:
+    made = ib.design_quantile(query, epsilon).mechanism
+    return made, _inside(made.channel()), _inside(made.channel(np.ones(query.width + 1)))
 
 
-def _inside(expected: ExpectedReports) -> Floats:
+def _inside(expected: Channel) -> Floats:
     """outputs × values: whether the interval of the report holds the value."""
     rows = expected.readings(LEVEL)
     place = {row.output: k for k, row in enumerate(rows)}
@@ -66,5 +66,5 @@ def _inside(expected: ExpectedReports) -> Floats:
 
 def _coverage(mechanism: QuantileMechanism, inside: Floats, records: Ints) -> tuple[float, float]:
     reports = mechanism.probabilities(records)
-    holds = (reports * inside[:, mechanism.query.truths(records)].T).sum(axis=1)
+    holds = (reports * inside[:, mechanism.query.true_positions(records)].T).sum(axis=1)
     return float(holds.mean()), float((reports @ inside.sum(axis=1)).mean())

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from quantile_cases import QUANTILES, Case
 
-from inbounds.mechanism.quantiles.laws import flipped
-from inbounds.numbers import Floats, Ints
+from inbounds.exact import Floats, Ints
+from inbounds.mechanism.quantiles.laws import permute_flip_probabilities
 
 
 def exponential(case: Case) -> Floats:
     """The float exponential mechanism on ranks: exp(-epsilon/2) for every record that must change."""
-    weights = np.exp(-float(case.epsilon) / 2 * case.query.lengths(case.groups))
+    weights = np.exp(-float(case.epsilon) / 2 * case.query.path_lengths(case.groups))
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
@@ -38,7 +38,7 @@ def law(groups: Ints, at: float, epsilon: float, sensitivity: float) -> Floats:
     """Permute-and-flip with noise of twice the scale that the sensitivity states, as the check finds."""
     found = scores(groups, at)
     gaps = found - found.min(axis=1, keepdims=True)
-    return flipped(np.exp(-gaps * epsilon / (2 * sensitivity)))
+    return permute_flip_probabilities(np.exp(-gaps * epsilon / (2 * sensitivity)))
 
 
 class OpenDP:

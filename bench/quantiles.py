@@ -25,15 +25,15 @@ from quantile_intervals import LEVEL, Held, all_held
 from quantile_peers import OpenDP, exponential
 
 import inbounds as ib
-from inbounds.catalog.wide import wide_geometric
+from inbounds.catalog.noise_tables import geometric_table
 from inbounds.data import adult
-from inbounds.design.quantiles import table as score_tables
-from inbounds.mechanism.quantiles.expected import groups_of
-from inbounds.numbers import Floats
-from inbounds.query import Quantile
-from inbounds.tables.columns import number
-from inbounds.tables.statistics.pair import mean_of, pair_query
-from inbounds.trusted.sample import report, simulated
+from inbounds.design.quantiles import permute_flip as score_tables
+from inbounds.exact import Floats
+from inbounds.mechanism.quantiles.channel import sample_groups_of
+from inbounds.query import QuantileQuery
+from inbounds.schema.columns import number_column
+from inbounds.statistics._mean_pair import mean_from_sums, pair_query
+from inbounds.trusted.samplers import draw_outputs, seeded_entropy
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks" / "quantiles.md"
 OTHER_SHARES = (0.25, 0.5, 0.75)
@@ -121,12 +121,12 @@ class Sweep:
 
 
 def ours(cases: list[Case]) -> Iterator[Any]:
-    """What `ib.choose` takes before any record is seen."""
-    chosen: dict[tuple[Quantile, str], Any] = {}
+    """What `ib.design_quantile` takes before any record is seen."""
+    chosen: dict[tuple[QuantileQuery, str], Any] = {}
     for case in cases:
         key = case.query, case.epsilon
         if key not in chosen:
-            chosen[key] = ib.choose(*key).mechanism
+            chosen[key] = ib.design_quantile(*key).mechanism
         yield chosen[key]
 
 
@@ -137,7 +137,7 @@ def by_share(cases: list[Case]) -> dict[float, Floats]:
     try:
         for share in OTHER_SHARES:
             score_tables.SHARE = share
-            made = {key: ib.permute_and_flip(*key) for key in {(case.query, case.epsilon) for case in cases}}
+            made = {key: ib.design_permute_flip(*key) for key in {(case.query, case.epsilon) for case in cases}}
             errors = [case.errors(made[case.query, case.epsilon].probabilities(case.groups)).mean() for case in cases]
             found[share] = np.array(errors)
     finally:
@@ -176,11 +176,11 @@ def likert() -> dict[str, float]:
     """Errors of medians of 25 answers 1 to 5 of which most agree, epsilon 1: what a prior of the values is worth."""
     prior = np.array([0.05, 0.1, 0.2, 0.4, 0.25])
     query, rng = ib.median(1, 5, size=25), np.random.default_rng(13)
-    case = Case(25, 5, "1", "median", "agree", groups_of(prior, Fraction(1, 2), 25, 2000, rng))
+    case = Case(25, 5, "1", "median", "agree", sample_groups_of(prior, Fraction(1, 2), 25, 2000, rng))
     made = {
-        "path scores": ib.permute_and_flip(query, 1),
-        "11 central records, shares unknown": ib.central_records(query, 1, length=11),
-        "what is chosen with the prior of the answers": ib.choose(query, 1, prior=prior).mechanism,
+        "path scores": ib.design_permute_flip(query, 1),
+        "11 central records, shares unknown": ib.design_central(query, 1, length=11),
+        "what is chosen with the prior of the answers": ib.design_quantile(query, 1, prior=prior).mechanism,
     }
     return {
         "exponential": float(case.errors(exponential(case)).mean()),
@@ -196,15 +196,18 @@ def means() -> dict[str, float]:
     wages = np.clip(rng.lognormal(3.4, 0.5, (groups, 100)).round(), 0, 100).astype(np.int64)
     found = {}
     for name, column, values in (
-        ("25 answers 1 to 5", number(1, 5), likert),
-        ("ages of 20 people, 17 to 90 (Adult)", number(17, 90), ages),
-        ("wages of 100 people, 0 to 100, lognormal", number(0, 100), wages),
+        ("25 answers 1 to 5", number_column(1, 5), likert),
+        ("ages of 20 people, 17 to 90 (Adult)", number_column(17, 90), ages),
+        ("wages of 100 people, 0 to 100, lognormal", number_column(0, 100), wages),
     ):
         size, above = values.shape[1], values.sum(axis=1)
-        mechanism, draws = wide_geometric(pair_query(column, size), Fraction(1)), simulated(np.random.default_rng(7))
-        drawn = [report(mechanism.law.sampler, part, draws) for part in (above, size * column.width - above)]
+        mechanism, draws = (
+            geometric_table(pair_query(column, size), Fraction(1)),
+            seeded_entropy(np.random.default_rng(7)),
+        )
+        drawn = [draw_outputs(mechanism.law.sampler, part, draws) for part in (above, size * column.width - above)]
         truth = float(column.low) + values.mean(axis=1) * float(column.step)
-        found[name] = float(np.abs(mean_of(column, *drawn) - truth).mean())
+        found[name] = float(np.abs(mean_from_sums(column, *drawn) - truth).mean())
     return found
 
 
@@ -223,7 +226,8 @@ maximum, and {shapes} shapes ({names}), {groups} groups drawn for each, evenly o
 that the quantile may have. Every error is computed, not drawn, and all sides get the same groups. A case whose ratio is
 not at least three standard errors below 1.02 is measured again, on {again} other groups, and that result counts; where
 it does not tell either, on {once_more}.
-`inbounds` is what `ib.choose` takes before any record is seen. Its peers get the same records and the same epsilon:
+`inbounds` is what `ib.design_quantile` takes before any record is seen. Its peers get the same records and the same
+epsilon:
 
 - *exponential*: the exponential mechanism in floats, with exp(-epsilon/2) for every record that must change;
 - *OpenDP*: `make_private_quantile` with the size in the domain, scored and calibrated by OpenDP itself, whose noisy

@@ -4,16 +4,16 @@ import numpy as np
 from harness import OURS, Row, repeated, serve, timed
 
 import inbounds as ib
-from inbounds.read.compare import compare
+from inbounds.evaluate.compare import compare
 from inbounds.report import html
 
 
 def everything(m: ib.Mechanism) -> None:
     """At face value, for Bayesian users, as information; the float view is made anew."""
-    for loss in ("absolute", "squared", "zero-one", ib.off_by_more_than(2)):
+    for loss in ("absolute", "squared", "zero-one", ib.threshold_loss(2)):
         m.loss(loss), m.worst_loss(loss), m.bayes_loss(loss)
     m.bias(), m.variance(), m.rmse(), m.truth_probability(), m.end_probability()
-    m.mutual_information(), m.posterior_entropy(), m.remap(), m.readings()
+    m.mutual_information(), m.posterior_entropy(), m.remap(), m.interpretations()
 
 
 def face_value(m: ib.Mechanism) -> None:
@@ -40,9 +40,9 @@ def inbounds() -> list[Row]:
         timed(
             "all measures but Bayes, n = 1,000,000", OURS, lambda: face_value(fresh(10**6)), note="table of the noise"
         ),
-        timed("exact Fractions, mean error, n = 500", OURS, lambda: dense.exactly.loss(), note="integers"),
+        timed("exact Fractions, mean error, n = 500", OURS, lambda: dense.exact_measures.loss(), note="integers"),
         timed("compare the catalog, n = 50", OURS, lambda: compare(ib.count(50), 0.5), note="aim: 2 s"),
-        timed("HTML report, n = 50", OURS, lambda: html.page(ib.catalog.explicit_fair(ib.count(50), 0.5))),
+        timed("HTML report, n = 50", OURS, lambda: html.mechanism_page(ib.catalog.explicit_fair(ib.count(50), 0.5))),
     ]
 
 

@@ -24,13 +24,13 @@ Floats = np.ndarray[Any, Any]
 def problem(size: int) -> tuple[Any, Any]:
     """The mechanism and counts of its reports about binomial data."""
     import inbounds as ib
-    from inbounds.local import epsilon
-    from inbounds.local.reconstruct.shapes import channel_of
+    from inbounds.local import epsilon_for_ratio
+    from inbounds.local.reconstruct.structure import channel_for_law
 
-    mechanism = ib.catalog.truncated_geometric(ib.ordinal(0, size - 1), epsilon(2, radius=10))
+    mechanism = ib.catalog.truncated_geometric(ib.ordinal(0, size - 1), epsilon_for_ratio(2, radius=10))
     logs = [math.lgamma(size) - math.lgamma(k + 1) - math.lgamma(size - k) for k in range(size)]
     truth = np.exp(np.array(logs) - max(logs))
-    likely = channel_of(mechanism).forward(truth)
+    likely = channel_for_law(mechanism).forward(truth)
     return mechanism, np.random.default_rng(1).multinomial(REPORTS, likely / likely.sum())
 
 
@@ -129,13 +129,13 @@ def steps() -> list[Row]:
 
 def client() -> list[Row]:
     """Randomizing 10^7 values against the bare sampler, and 10^8 reports collected in batches."""
-    from inbounds.local import randomizer
+    from inbounds.local import make_randomizer
     from inbounds.local.collector import Collector
-    from inbounds.trusted.sample import entropy, report
+    from inbounds.trusted.samplers import draw_outputs, system_entropy
 
     mechanism, _ = problem(101)
     values = np.random.default_rng(1).integers(0, 101, 10_000_000)
-    private, sampler = randomizer(mechanism), mechanism.law.sampler
+    private, sampler = make_randomizer(mechanism), mechanism.law.sampler
     private(values[:10])
     batch = values[:1_000_000].copy()
     facts: dict[str, Any] = {"per": "value", "proved": True, "privacy": f"certified; {EXACT}"}
@@ -147,7 +147,7 @@ def client() -> list[Row]:
             collector.add(private(batch))
         assert collector.total == 10**8
 
-    bare = lambda: report(sampler, values, entropy)  # noqa: E731
+    bare = lambda: draw_outputs(sampler, values, system_entropy)  # noqa: E731
     collected, _ = repeated(collect, OURS)
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     note = f"100 batches of 10^6; peak memory grew by {max(0.0, grown):.0f} MB"

@@ -65,7 +65,7 @@ def plan(folder: Path) -> dict[str, Any]:
 def ours(folder: Path) -> list[Row]:
     import duckdb
 
-    from inbounds.tables import release
+    from inbounds.releases.pipeline import release
 
     asked, cache, keys = plan(folder), folder / "cache", count()
     private, true, data, groups = (

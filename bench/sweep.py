@@ -33,14 +33,14 @@ PEER_SIZES = (50, 100, 200)
 PATIENCE = 20.0
 """Seconds of processor time that a peer gets for one design."""
 
-Case = tuple[ib.Query, dict[str, Any]]
+Case = tuple[ib.RangeQuery, dict[str, Any]]
 
 
 def labels(n: int) -> list[str]:
     return [f"label {i}" for i in range(n)]
 
 
-def skewed(query: ib.Query) -> Case:
+def skewed(query: ib.RangeQuery) -> Case:
     answers = len(query.answers)
     return query, {"prior": np.exp(-10 * np.arange(answers) / answers)}
 
@@ -85,7 +85,7 @@ def ours(kinds: list[str]) -> None:
 # --- the peers: the same designs as linear programs, in the form that suits them best ---------------------------------
 
 
-def program(query: ib.Query, epsilon: float) -> tuple[Any, Any, Any]:
+def program(query: ib.RangeQuery, epsilon: float) -> tuple[Any, Any, Any]:
     """(cost, privacy, sums): privacy @ z >= 0, sums @ z = 1, z >= 0.
 
     Where all answers are neighbours, one variable per output is its least probability, so that 2n rows say what n²
@@ -94,7 +94,7 @@ def program(query: ib.Query, epsilon: float) -> tuple[Any, Any, Any]:
     from scipy.sparse import coo_array, csr_array, eye_array, hstack, kron
 
     m, n = query.shape
-    d = np.abs(query.outputs.values.floats()[:, None] - query.answers.floats()) if query.ordered else 1 - np.eye(n)
+    d = np.abs(query.outputs.values.floats()[:, None] - query.answers.floats()) if query.is_ordered else 1 - np.eye(n)
     cost, sums = (d / n).ravel(), kron(np.ones((1, m)), eye_array(n))
     cliques = list(query.cliques())
     if len(cliques) == 1 and n > 2:
@@ -112,7 +112,7 @@ def program(query: ib.Query, epsilon: float) -> tuple[Any, Any, Any]:
     return cost, csr_array(kron(eye_array(m), one)), csr_array(sums)
 
 
-def highs(method: str, query: ib.Query, epsilon: float) -> float:
+def highs(method: str, query: ib.RangeQuery, epsilon: float) -> float:
     from scipy.optimize import linprog
 
     cost, privacy, sums = program(query, epsilon)
@@ -122,7 +122,7 @@ def highs(method: str, query: ib.Query, epsilon: float) -> float:
     return float(found.fun) if found.status == 0 else float("nan")
 
 
-def clarabel(query: ib.Query, epsilon: float) -> float:
+def clarabel(query: ib.RangeQuery, epsilon: float) -> float:
     import clarabel as library  # type: ignore[import-not-found]
     from scipy.sparse import csc_array, eye_array, vstack
 
@@ -136,13 +136,13 @@ def clarabel(query: ib.Query, epsilon: float) -> float:
     return float(found.obj_val) if str(found.status) == "Solved" else float("nan")
 
 
-def inbounds(query: ib.Query, epsilon: float) -> float:
-    made = ib.optimal(query, epsilon, loss="absolute" if query.ordered else "zero-one")
+def inbounds(query: ib.RangeQuery, epsilon: float) -> float:
+    made = ib.optimal(query, epsilon, loss="absolute" if query.is_ordered else "zero-one")
     assert made.optimality is not None
     return made.optimality.value
 
 
-PEERS: dict[str, Callable[[ib.Query, float], float]] = {
+PEERS: dict[str, Callable[[ib.RangeQuery, float], float]] = {
     OURS: inbounds,
     "Clarabel": clarabel,
     "HiGHS interior point": partial(highs, "highs-ipm"),

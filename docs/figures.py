@@ -34,7 +34,7 @@ def town() -> Any:
     people, reports = (np.zeros((12, 16)), np.zeros((12, 16)))
     np.add.at(people, tuple(made["people"].T), 1 / len(made["people"]))
     np.add.at(reports, tuple(np.asarray(made["reports"], dtype=int).T), 1 / len(made["people"]))
-    smooth = ib.on_map(made["town"], made["smooth"].distribution)
+    smooth = ib.snap_to_map(made["town"], made["smooth"].distribution)
     shown = {
         "where people are": people,
         "what they report": reports,

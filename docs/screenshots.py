@@ -12,8 +12,8 @@ from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
 from inbounds.studio.app import app
-from inbounds.studio.guard import ENTER
-from inbounds.studio.serve import guard_of, listening
+from inbounds.studio.auth import ENTER
+from inbounds.studio.serve import make_auth, open_socket
 from inbounds.studio.studio import Studio
 from inbounds.studio.workspace import Workspace
 
@@ -66,7 +66,7 @@ def write_folder(folder: Path) -> None:
     (folder / "survey.csv").write_text("\n".join(["school,answer,score,age", *rows]) + "\n")
     (folder / "survey.toml").write_text(PLAN)
     with Ledger.open(folder / "inbounds.ledger") as ledger:
-        ledger.create_people("pupils", "6")
+        ledger.add_population("pupils", "6")
 
 
 def take(page: Page, name: str, top: str = "body", height: int = 860) -> None:
@@ -110,12 +110,12 @@ def walk(browser: Any, address: str, token: str) -> None:
 
 def main() -> None:
     IMAGES.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as place, listening(0) as socket, sync_playwright() as driver:
+    with tempfile.TemporaryDirectory() as place, open_socket(0) as socket, sync_playwright() as driver:
         folder = Path(place) / "survey"
         folder.mkdir()
         write_folder(folder)
         port = socket.getsockname()[1]
-        guard, studio = guard_of(port), Studio(Workspace.of(folder))
+        guard, studio = make_auth(port), Studio(Workspace.from_path(folder))
         server = uvicorn.Server(uvicorn.Config(app(studio, guard), log_level="warning", access_log=False))
         threading.Thread(target=server.run, kwargs={"sockets": [socket]}, daemon=True).start()
         while not server.started:

@@ -12,9 +12,9 @@ from rich.console import Console
 
 import inbounds as ib
 from inbounds.data import adult
+from inbounds.releases.pipeline import Release, estimate_totals, release
+from inbounds.releases.report import page
 from inbounds.report import terminal
-from inbounds.tables import Release, release, totals
-from inbounds.tables.report import page
 
 SIZE, LOW, HIGH = 20, 17, 90
 GROUPS, DISTRICTS = 1628, 44
@@ -105,7 +105,7 @@ def show_sums(ours: Release, noise: Release, truth: np.ndarray) -> None:
     districts = np.array(ours.table["rich"].to_pylist()[:DISTRICTS])
     alike = bool((districts == summed(of_groups(ours, "rich"), EACH)).all())
     out.print(f"[dim]Published districts are the sums of their groups: {'yes' if alike else 'no'}.[/]")
-    (total,) = [own for own in totals(ours.record, ours.table) if own.column == "rich"]
+    (total,) = [own for own in estimate_totals(ours.record, ours.table) if own.column == "rich"]
     out.print(f"[dim]Everybody without bias, from the reports: {total}; the truth is {truth.sum()}.[/]\n")
 
 
@@ -114,8 +114,8 @@ def show_medians(ours: Release, noise: Release) -> None:
     rows = []
     for size, epsilon in MEDIANS.items():
         query, groups, true = ib.median(LOW, HIGH, size=size), histograms(size), medians_of(size)
-        chosen = ib.choose(query, epsilon).mechanism.probabilities(groups)
-        weights = np.exp(-float(epsilon) / 2 * query.lengths(groups))
+        chosen = ib.design_quantile(query, epsilon).mechanism.probabilities(groups)
+        weights = np.exp(-float(epsilon) / 2 * query.path_lengths(groups))
         exponential = weights / weights.sum(axis=1, keepdims=True)
         errors = [expected(law, true) for law in (chosen, exponential)]
         constant = np.abs(true - np.median(true)).mean()

@@ -69,7 +69,7 @@ class Judge:
         found = []
         for j, k in combinations(range(len(values)), 2):
             apart = values[k] - values[j]
-            if rule == "Everyone" or (rule == "Reach" and apart <= query.neighbours.steps * query.answers.unit):
+            if rule == "AllPairs" or (rule == "Reach" and apart <= query.neighbours.steps * query.answers.unit):
                 found.append((j, k, Fraction(1)))
             elif rule == "Metric":
                 found.append((j, k, apart / query.neighbours.unit))
@@ -126,7 +126,7 @@ class Done:
     stderr: str
 
     @property
-    def said(self) -> str:
+    def one_line(self) -> str:
         """Everything on one line, however the terminal broke it."""
         return " ".join((self.stdout + self.stderr).split())
 

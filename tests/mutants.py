@@ -58,14 +58,14 @@ WITHOUT_LONG = [
 
 TARGETS = {
     "ledger": {
-        "inbounds.ledger.amounts": ["tests/ledger/test_ledger.py"],
+        "inbounds.ledger.units": ["tests/ledger/test_ledger.py"],
         "inbounds.ledger.charges": ["tests/ledger/test_ledger.py", "tests/ledger/test_ledger_draws.py"],
         "inbounds.ledger.entries": ["tests/ledger/test_ledger.py"],
-        "inbounds.ledger.people": ["tests/ledger/test_ledger.py", "tests/ledger/test_ledger_release.py"],
-        "inbounds.ledger.checking": ["tests/ledger/test_ledger.py", "tests/ledger/test_ledger_draws.py"],
-        "inbounds.ledger.rows": ["tests/ledger/test_ledger.py", "tests/ledger/test_ledger_draws.py"],
+        "inbounds.ledger.population": ["tests/ledger/test_ledger.py", "tests/ledger/test_ledger_release.py"],
+        "inbounds.ledger.verify": ["tests/ledger/test_ledger.py", "tests/ledger/test_ledger_draws.py"],
+        "inbounds.ledger.queries": ["tests/ledger/test_ledger.py", "tests/ledger/test_ledger_draws.py"],
         "inbounds.ledger.store": ["tests/ledger/test_ledger.py", "tests/ledger/test_ledger_turns.py"],
-        "inbounds.ledger.migrations": ["tests/ledger/test_ledger.py", "tests/ledger/test_ledger_draws.py"],
+        "inbounds.ledger.schema": ["tests/ledger/test_ledger.py", "tests/ledger/test_ledger_draws.py"],
         "inbounds.ledger.ledger": [
             "tests/ledger/test_ledger.py",
             "tests/ledger/test_ledger_draws.py",
@@ -76,9 +76,9 @@ TARGETS = {
             "tests/ledger/test_ledger.py",
             "tests/ledger/test_ledger_locks.py",
         ],
-        "inbounds.files.held": ["tests/ledger/test_ledger_locks.py"],
-        "inbounds.ledger.importing": ["tests/ledger/test_ledger_release.py"],
-        "inbounds.tables.booking": ["tests/ledger/test_ledger_release.py"],
+        "inbounds.files.open_files": ["tests/ledger/test_ledger_locks.py"],
+        "inbounds.ledger.import_release": ["tests/ledger/test_ledger_release.py"],
+        "inbounds.releases.charge_session": ["tests/ledger/test_ledger_release.py"],
     },
     "checkers": {
         "inbounds.trusted.certify": [
@@ -111,16 +111,18 @@ EQUIVALENT: dict[str, str] = {
     "inbounds.trusted.certify:Sub in run - skip": (
         "a sum that meets the core is within the ratio when the weights beside each other and the outermost sums are"
     ),
-    "inbounds.files.held:1 + 1 in 1 << 20": "how many bytes are read at once",
-    "inbounds.files.held:20 + 1 in 1 << 20": "how many bytes are read at once",
-    "inbounds.ledger.people:Or in self.left is None or self.budget is None": "both are None where there is no cap",
+    "inbounds.files.open_files:1 + 1 in 1 << 20": "how many bytes are read at once",
+    "inbounds.files.open_files:20 + 1 in 1 << 20": "how many bytes are read at once",
+    "inbounds.ledger.population:Or in self.remaining is None or self.budget is None": (
+        "both are None where there is no cap"
+    ),
     "inbounds.ledger.ledger:16 + 1 in secrets.token_hex(16)": "an id of more bytes is as good",
-    "inbounds.ledger.rows:0 + 1 in row[0]": "where no people are found, their rule is missing like their name",
-    "inbounds.ledger.rows:10000 + 1 in PAGE = 10000": "how many entries are read at once",
+    "inbounds.ledger.queries:0 + 1 in row[0]": "where no people are found, their rule is missing like their name",
+    "inbounds.ledger.queries:10000 + 1 in PAGE = 10000": "how many entries are read at once",
     "inbounds.ledger.sqlite:Lt in sqlite3.sqlite_version_info < OLDEST": "a version has three numbers, OLDEST two",
     "inbounds.ledger.sqlite:100 + 1 in HEADER = 100": "one byte more than anybody looks at",
     "inbounds.ledger.sqlite:Gt in time.monotonic() > last": "the very moment at which patience ends",
-    "inbounds.ledger.checking:0 + 1 in People(entry.people, rule, epsilon, delta, entry.units, 0)": (
+    "inbounds.ledger.verify:0 + 1 in Population(entry.people, rule, epsilon, delta, entry.units, 0)": (
         "`totals` puts what was added up in its place"
     ),
 }

@@ -79,7 +79,7 @@ def test_an_opendp_measurement_reports_with_the_mechanisms_law(dp):
 
 
 def test_diffprivlib_users_find_randomise():
-    assert ib.catalog.explicit_fair(ib.count(4), 1).randomise(2) in range(5)
+    assert ib.catalog.explicit_fair(ib.count(4), 1).sample_clipped(2) in range(5)
 
 
 def test_means_are_not_whole_numbers_and_refused():

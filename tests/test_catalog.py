@@ -25,7 +25,7 @@ SMALL = [1, 2, 5, 20]
 
 
 @cache
-def kinds(n: int) -> dict[str, ib.Query]:
+def kinds(n: int) -> dict[str, ib.RangeQuery]:
     """Queries of every kind that grow with n."""
     half = Fraction(n, 2)
     return {
@@ -139,7 +139,7 @@ def exponential(query, epsilon):
     values, matrix = [float(value) for _, _, value in query.outputs], np.zeros(query.shape)
     for j, answer in enumerate(map(float, query.answers)):
         for i, value in enumerate(values):
-            error = abs(value - answer) / float(query.sensitivity) if query.ordered else float(i != j)
+            error = abs(value - answer) / float(query.sensitivity) if query.is_ordered else float(i != j)
             matrix[i, j] = math.exp(-epsilon * error / 2)
         matrix[:, j] /= matrix[:, j].sum()
     return matrix
@@ -240,7 +240,7 @@ def contract(made, epsilon, kind, name):
     assert made.weights.dtype == np.int64
     assert (made.weights >= 0).all()
     assert made.weights.sum(axis=0, dtype=object).tolist() == [TOTAL] * made.weights.shape[1]
-    assert made.effective_epsilon() <= float(Fraction(epsilon))
+    assert made.tight_epsilon() <= float(Fraction(epsilon))
     assert made.epsilon == Fraction(epsilon)
     assert made.origin.name == name
     assert made.origin.reference
@@ -284,7 +284,7 @@ def test_an_entry_keeps_its_promise_by_the_definition(judge, name, kind, n):
 @pytest.mark.parametrize(("name", "kind"), REFUSED)
 def test_an_entry_refuses_the_kinds_it_has_no_meaning_for(name, kind):
     query = kinds(5)[kind]
-    if not query.ordered:
+    if not query.is_ordered:
         reason = f"{name} needs numeric answers"
     elif name == "snapped_staircase":
         reason = "snapped_staircase keeps metric privacy only between answers whole units apart"
@@ -328,14 +328,14 @@ def test_an_entry_spends_its_whole_epsilon_where_theory_says_so(name, kind, leas
             continue
         for epsilon in EPSILONS:
             made = getattr(ib.catalog, name)(kinds(n)[kind], epsilon)
-            assert float(epsilon) - made.effective_epsilon() < 1e-9, (n, epsilon)
+            assert float(epsilon) - made.tight_epsilon() < 1e-9, (n, epsilon)
 
 
 @pytest.mark.parametrize("name", ["exponential", "folded_geometric", "uniform"])
 def test_the_others_leave_some_of_epsilon_unspent(name):
     for epsilon in EPSILONS:
         made = getattr(ib.catalog, name)(kinds(2)["count"], epsilon)
-        assert float(epsilon) - made.effective_epsilon() > 1e-6
+        assert float(epsilon) - made.tight_epsilon() > 1e-6
 
 
 # --- parameters -------------------------------------------------------------------------------------------
@@ -424,14 +424,14 @@ def test_prerounding_puts_geometric_noise_between_wide_cells(judge, kind, n, eps
             inside = (1 - b) / (1 + b) * b ** abs(i - home)
             expected[i, j] = b ** abs(i - home) / (1 + b) if i in (0, count - 1) else inside
     assert np.abs(made.matrix - expected).sum(axis=0).max() / 2 < 1e-12
-    assert made.query.reported.tolist() == [float(low + (k + Fraction(1, 2)) * width) for k in range(count)]
+    assert made.query.output_values.tolist() == [float(low + (k + Fraction(1, 2)) * width) for k in range(count)]
     if n <= 5:
         assert judge.certifies(made)
 
 
 def test_prerounding_reports_the_values_it_is_given():
     made = ib.catalog.prerounded_geometric(ib.count(9), 1, [0, 3, 6, 10], values=[1, 4, 8])
-    assert made.query.reported.tolist() == [1, 4, 8]
+    assert made.query.output_values.tolist() == [1, 4, 8]
 
 
 @pytest.mark.parametrize(
@@ -466,7 +466,7 @@ def test_answers_too_far_apart_to_be_neighbours_are_served_or_refused_with_a_rea
     except ValueError as reason:
         assert "needs one output per answer and answers without gaps" in str(reason)  # noqa: PT017
     else:
-        assert made.effective_epsilon() <= 1
+        assert made.tight_epsilon() <= 1
 
 
 @pytest.mark.parametrize("size", [5, 5000])

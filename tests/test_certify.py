@@ -13,12 +13,12 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import inbounds as ib
+from inbounds.exact import round_up_to_float
 from inbounds.mechanism import Mechanism, Origin
-from inbounds.mechanism.law import Matrix, Noise, geometric_noise
-from inbounds.numbers import float_above
-from inbounds.query import Cells, Query, Scale, with_neighbours
-from inbounds.trusted.bounds import EXP_BITS, TOTAL, Clique, exp_below
-from inbounds.trusted.certify import CLIQUES_AT_A_TIME, check_matrix, check_product, check_states, sliding
+from inbounds.mechanism.law import Matrix, Noise, make_geometric_noise
+from inbounds.query import OutputCells, RangeQuery, Scale, with_neighbours
+from inbounds.trusted.bounds import EXP_BITS, TOTAL, Clique, exp_lower_bound
+from inbounds.trusted.certify import CLIQUES_AT_A_TIME, check_matrix, check_product, check_states, sliding_extremes
 
 HAND = Origin("by hand")
 MORE = int(os.environ.get("MORE", "1"))
@@ -31,7 +31,7 @@ def scale(ticks, start=0, unit=1):
 
 def line(ticks, neighbours, start=0, unit=1):
     answers = scale(ticks, start, unit)
-    return Query("line", answers, Cells.around(answers), neighbours)
+    return RangeQuery("line", answers, OutputCells.one_per_answer(answers), neighbours)
 
 
 def outcome(make):
@@ -45,7 +45,7 @@ def outcome(make):
 gaps = st.lists(st.integers(1, 5), min_size=1, max_size=7)
 neighbourhoods = st.one_of(
     st.integers(1, 9).map(ib.Reach),
-    st.just(ib.Everyone()),
+    st.just(ib.AllPairs()),
     st.fractions(Fraction(1, 3), 5, max_denominator=6).map(ib.Metric),
 )
 
@@ -59,10 +59,10 @@ def queries(draw):
     answers = scale(ticks, draw(st.integers(-3, 3)), draw(st.sampled_from(["1", "1/3", "5"])))
     low, high = answers[0] - answers.unit, answers[-1] + answers.unit
     coarser, wider = ib.cells(low, high, 2), ib.cells(low - 7, high + 7, len(answers) + 2)
-    outputs = draw(st.sampled_from([Cells.around(answers), coarser, wider]))
+    outputs = draw(st.sampled_from([OutputCells.one_per_answer(answers), coarser, wider]))
     neighbours = draw(neighbourhoods)
     assume(len(neighbours.cuts(answers)) < len(answers) - 1)
-    return Query("line", answers, outputs, neighbours)
+    return RangeQuery("line", answers, outputs, neighbours)
 
 
 epsilons = st.sampled_from(["1/1000000", "1/100", "1/2", "1", "7/3", "40"]).map(Fraction)
@@ -164,7 +164,7 @@ def test_a_row_of_zeros_reveals_nothing():
     ],
 )
 def test_what_is_no_distribution_is_refused(weights):
-    with pytest.raises(ib.NotADistribution):
+    with pytest.raises(ib.InvalidDistribution):
         Mechanism(ib.count(1), Fraction(1), Matrix(weights), HAND)
 
 
@@ -179,7 +179,7 @@ def test_what_is_no_distribution_is_refused(weights):
     ],
 )
 def test_the_checker_itself_refuses_what_is_no_matrix_of_int64(weights):
-    with pytest.raises(ib.NotADistribution, match="two-dimensional array of int64"):
+    with pytest.raises(ib.InvalidDistribution, match="two-dimensional array of int64"):
         check_matrix(weights, [], Fraction(1))
 
 
@@ -192,7 +192,7 @@ def test_the_checker_itself_refuses_what_is_no_matrix_of_int64(weights):
     ],
 )
 def test_the_checker_itself_refuses_what_is_no_law_over_states(weights):
-    with pytest.raises(ib.NotADistribution, match="outputs × levels × answers in int64"):
+    with pytest.raises(ib.InvalidDistribution, match="outputs × levels × answers in int64"):
         check_states(weights, [], Fraction(1))
 
 
@@ -202,7 +202,7 @@ def test_weights_with_rows_for_other_outputs_are_refused(outputs):
     weights = np.full((outputs, 3), TOTAL // outputs)
     weights[0] += TOTAL - weights.sum(axis=0)
     check_matrix(weights, ib.count(2).cliques(), Fraction(1))
-    with pytest.raises(ib.NotADistribution, match=r"weights must have the shape \(3, 3\)"):
+    with pytest.raises(ib.InvalidDistribution, match=r"weights must have the shape \(3, 3\)"):
         Mechanism(ib.count(2), Fraction(1), Matrix(weights), HAND)
 
 
@@ -210,8 +210,8 @@ def test_column_sums_that_wrap_around_to_the_total_are_refused():
     """Six weights of 2**62 - 1 and fill sum to 2**62 modulo 2**64, not to 2**62."""
     column = [2**62, 2**62, 2**62, 2**62, 2**62]
     assert sum(column) % 2**64 == 2**62
-    query = line(range(5), ib.Everyone())
-    with pytest.raises(ib.NotADistribution, match=r"column 0 must sum to 2\*\*62"):
+    query = line(range(5), ib.AllPairs())
+    with pytest.raises(ib.InvalidDistribution, match=r"column 0 must sum to 2\*\*62"):
         Mechanism(query, Fraction(1), Matrix(np.array([column] * 5).T), HAND)
 
 
@@ -224,7 +224,7 @@ def test_the_checker_agrees_with_the_definition_on_weights_near_the_border(judge
     base = rng.choice([10, 1000, 2**40, TOTAL // (3 * outputs)])
     rows = []
     for _ in range(outputs - 1):
-        p, row = exp_below(min(epsilon, Fraction(40))), [rng.randint(1, base)]
+        p, row = exp_lower_bound(min(epsilon, Fraction(40))), [rng.randint(1, base)]
         for _ in range(answers - 1):
             grown = min(row[-1] * p >> EXP_BITS, base)
             shrunk = -((-row[-1] << EXP_BITS) // p)
@@ -272,11 +272,11 @@ def noise_tables(draw):
     query = with_neighbours(ib.count(size), rule)
     style = draw(st.sampled_from(["geometric", "flat", "border"]))
     if style == "geometric":
-        law = geometric_noise(query, epsilon)
+        law = make_geometric_noise(query, epsilon)
         core, floor, end = law.core.tolist(), law.floor, law.end
     else:
         k = draw(st.integers(0, size - 1))
-        p = exp_below(min(epsilon, Fraction(10)))
+        p = exp_lower_bound(min(epsilon, Fraction(10)))
         value, right = draw(st.integers(1, 50)), []
         for _ in range(k + 1):
             right.append(value)
@@ -314,7 +314,7 @@ def test_a_noise_table_passes_exactly_when_its_written_out_matrix_is_private(jud
     if expected:
         assert result.weights.tolist() == matrix
     else:
-        assert isinstance(result, ib.PrivacyViolation | ib.NotADistribution)
+        assert isinstance(result, ib.PrivacyViolation | ib.InvalidDistribution)
 
 
 @pytest.mark.parametrize("reach", [1, 2, 3])
@@ -375,7 +375,7 @@ def test_a_noise_table_that_is_no_distribution_is_refused(size, bad, reason):
     core = np.asarray(table["core"])
     core = core.astype(np.int64) if core.size == 0 else core
     rest = table["floor"], table["end"], table["size"]
-    with pytest.raises(ib.NotADistribution, match=reason):
+    with pytest.raises(ib.InvalidDistribution, match=reason):
         Mechanism(ib.count(size), Fraction(40), Noise(core, *rest), HAND)
 
 
@@ -383,7 +383,7 @@ def test_a_noise_table_whose_sum_wraps_around_to_the_total_is_refused():
     """The core sums to 2**64 too much, which an int64 does not see; the epsilon is the largest there is."""
     core = [2**62, 2**62, 2**62 - 2, 2**62, 2**62]
     assert (sum(core) + 2) % 2**64 == TOTAL
-    with pytest.raises(ib.NotADistribution, match=f"they miss by {-(2**64)}"):
+    with pytest.raises(ib.InvalidDistribution, match=f"they miss by {-(2**64)}"):
         Mechanism(ib.count(3), Fraction(64), Noise(np.array(core), 1, 1, 3), HAND)
 
 
@@ -406,18 +406,18 @@ def test_a_noise_table_for_labels_gaps_or_everyone_is_refused():
 
 
 def test_a_remap_must_name_an_output_for_every_step():
-    law = geometric_noise(ib.count(3), Fraction(1))
+    law = make_geometric_noise(ib.count(3), Fraction(1))
     for remap in ([0, 1, 2], [0, 1, 2, 4], [0, 1, 2, -1]):
         hostile = Noise(law.core, law.floor, law.end, law.size, np.array(remap))
-        with pytest.raises(ib.NotADistribution, match="remap must name"):
+        with pytest.raises(ib.InvalidDistribution, match="remap must name"):
             Mechanism(ib.count(3), Fraction(1), hostile, HAND)
     coarse = ib.count(3, outputs=[(-1, 1), (1, 4)])
-    with pytest.raises(ib.NotADistribution, match="without a remap needs one output per answer"):
+    with pytest.raises(ib.InvalidDistribution, match="without a remap needs one output per answer"):
         Mechanism(coarse, Fraction(1), law, HAND)
 
 
 def test_a_remapped_noise_table_is_the_sum_of_the_rows_it_merges(judge):
-    law = geometric_noise(ib.count(3), Fraction(1))
+    law = make_geometric_noise(ib.count(3), Fraction(1))
     coarse = ib.count(3, outputs=[(-1, 1), (1, 4)])
     merged = Mechanism(coarse, Fraction(1), Noise(law.core, law.floor, law.end, law.size, np.array([0, 0, 1, 1])), HAND)
     plain = Mechanism(ib.count(3), Fraction(1), law, HAND).weights
@@ -432,8 +432,8 @@ def test_sliding_windows_by_doubling_equal_windows_one_by_one(values, reach):
         return
     table = np.array(values)
     windows = [values[i : i + reach + 1] for i in range(len(values) - reach)]
-    assert sliding(np.maximum, table, reach).tolist() == [max(w) for w in windows]
-    assert sliding(np.minimum, table, reach).tolist() == [min(w) for w in windows]
+    assert sliding_extremes(np.maximum, table, reach).tolist() == [max(w) for w in windows]
+    assert sliding_extremes(np.minimum, table, reach).tolist() == [min(w) for w in windows]
 
 
 # --- garbage in -------------------------------------------------------------------------------------------
@@ -553,7 +553,7 @@ def test_audit_equals_the_largest_log_ratio_over_all_pairs(judge, query, seed):
     if worst > 0:
         likelier, rarer = found.answers
         high, low = (Fraction(matrix[found.output, j]) for j in (likelier, rarer))
-        assert found.ratio == float_above(high / low)
+        assert found.ratio == round_up_to_float(high / low)
         assert math.log(found.ratio) / found.distance == pytest.approx(found.epsilon)
 
 
@@ -615,7 +615,7 @@ def verdict(check, *what):
     """None, or why the checker refuses."""
     try:
         return check(*what)
-    except (ib.NotADistribution, ib.PrivacyViolation) as reason:
+    except (ib.InvalidDistribution, ib.PrivacyViolation) as reason:
         return type(reason), getattr(reason, "output", None)
 
 
@@ -645,7 +645,7 @@ def test_one_inequality_judges_a_matrix_a_product_and_a_law_of_states(query, see
 )
 def test_many_pairs_at_once_are_compared_to_the_last_unit(lows, epsilon, beyond, place):
     """The most that may stand beside a weight passes, one more does not, wherever the pair stands."""
-    p = exp_below(epsilon)
+    p = exp_lower_bound(epsilon)
     for low in lows:
         high = min(TOTAL, max(0, (p * low >> EXP_BITS) + beyond))
         even = [TOTAL // 2] * place
@@ -664,7 +664,7 @@ def test_a_law_of_states_is_compared_between_levels_too():
         assert verdict(check_states, levels, [window], Fraction("0.7")) is None
         assert verdict(check_states, levels, [window], Fraction("0.69")) == (ib.PrivacyViolation, 1)
     levels[0, 1, 1] += 1
-    assert verdict(check_states, levels, [], Fraction(1)) == (ib.NotADistribution, None)
+    assert verdict(check_states, levels, [], Fraction(1)) == (ib.InvalidDistribution, None)
 
 
 def test_a_ratio_beyond_any_float_is_refused_in_words():

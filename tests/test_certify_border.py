@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import inbounds as ib
-from inbounds.trusted.bounds import EXP_BITS, TOTAL, Clique, Edge, exp_below
+from inbounds.trusted.bounds import EXP_BITS, TOTAL, Clique, Edge, exp_lower_bound
 from inbounds.trusted.certify import (
-    all_within_ratio,
+    are_within_ratio,
     check_blocks,
     check_edges,
     check_groups,
@@ -135,14 +135,14 @@ def test_a_noise_table_is_judged_by_the_worst_pair_of_its_matrix(size):
 def test_pairs_in_an_array_are_judged_as_one_by_one():
     rng = np.random.default_rng(7)
     for epsilon in [Fraction(1, 10**9), *(Fraction(k, 7) for k in range(1, 64 * 7, 9)), Fraction(64)]:
-        p = exp_below(epsilon)
+        p = exp_lower_bound(epsilon)
         lows = [0, 1, 2**31, 2**32 - 1, 2**32, 2**33 - 1, TOTAL - 1, TOTAL]
         lows += [int(low) for low in rng.integers(0, TOTAL, 20)] + [1 << int(k) for k in rng.integers(0, 62, 10)]
         for beyond in (-1, 0, 1):
             for low in lows:
                 high = min(TOTAL, max(0, (p * low >> EXP_BITS) + beyond))
                 expected = high << EXP_BITS <= p * low
-                assert all_within_ratio(np.array([[high]]), np.array([[low]]), p) == expected
+                assert are_within_ratio(np.array([[high]]), np.array([[low]]), p) == expected
 
 
 def test_an_output_that_never_occurs_tells_nothing_in_any_kind_of_law():
@@ -166,7 +166,7 @@ def test_an_output_that_never_occurs_tells_nothing_in_any_kind_of_law():
     ],
 )
 def test_groups_are_judged_on_a_matrix_of_int64_only(weights):
-    with pytest.raises(ib.NotADistribution, match="two-dimensional array of int64"):
+    with pytest.raises(ib.InvalidDistribution, match="two-dimensional array of int64"):
         check_groups(weights, np.zeros((0, 2), dtype=np.int64), Fraction(1))
 
 
@@ -177,7 +177,7 @@ def test_groups_are_judged_on_a_matrix_of_a_single_row_too():
 
 def test_a_product_must_be_one_law_for_every_answer():
     for law in ([[-1, -1], [3, 3]], [[1, 1], [2, 3]], [[-1, 1], [3, 2]]):
-        with pytest.raises(ib.NotADistribution, match="with the same sum for every answer"):
+        with pytest.raises(ib.InvalidDistribution, match="with the same sum for every answer"):
             check_product(np.array(law, dtype=object), [], Fraction(1))
     check_product(np.array([[0, 1], [3, 2]], dtype=object), [], Fraction(1))
 
@@ -220,7 +220,7 @@ def test_a_refusal_between_levels_names_the_answers_whatever_the_level():
 @pytest.mark.parametrize("missing", [-5, 5])
 def test_a_column_that_misses_its_total_says_by_how_much(missing):
     weights = np.array([[TOTAL // 2, TOTAL // 2], [TOTAL // 2, TOTAL // 2 - missing]])
-    with pytest.raises(ib.NotADistribution, match=rf"column 1 must sum to 2\*\*62, it misses by {missing}$"):
+    with pytest.raises(ib.InvalidDistribution, match=rf"column 1 must sum to 2\*\*62, it misses by {missing}$"):
         check_matrix(weights, [], Fraction(1))
 
 
@@ -263,7 +263,7 @@ def test_sets_may_be_as_many_as_the_units_of_a_draw():
 def test_edges_that_end_beyond_the_last_answer_are_refused():
     weights = np.full((2, 2), TOTAL // 2, dtype=np.int64)
     for ends in ((2, 0), (0, 2), (-1, 0)):
-        with pytest.raises(ib.NotADistribution, match="edges must join two of the 2 answers"):
+        with pytest.raises(ib.InvalidDistribution, match="edges must join two of the 2 answers"):
             check_edges(weights, [Edge(*ends, Fraction(1))], Fraction(1))
 
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import inbounds as ib
 from inbounds.local.collector import Collector, fingerprint, tally
 from inbounds.mechanism import Mechanism, Origin
-from inbounds.mechanism.law import Noise, geometric_noise
+from inbounds.mechanism.law import Noise, make_geometric_noise
 
 MECHANISM = ib.catalog.truncated_geometric(ib.ordinal(0, 6), 1)
 LABELS = ib.catalog.randomized_response(ib.category(["tea", "coffee", "water"]), 1)
@@ -55,7 +55,7 @@ def test_merging_is_commutative_and_associative_with_the_empty_collector_as_zero
     assert a + b == b + a
     assert (a + b) + c == a + (b + c)
     assert a + Collector(MECHANISM) == a
-    assert Collector.merged(parts) == a + b + c
+    assert Collector.merge_all(parts) == a + b + c
 
 
 def test_merging_leaves_both_sides_as_they_were():
@@ -97,8 +97,8 @@ def test_every_report_a_mechanism_can_make_is_counted_at_its_own_output():
     coarse = ib.catalog.truncated_geometric(ib.ordinal(0, 30, outputs=[(-1, 3), (3, 11), (11, 31)]), 1)
     for mechanism in (MECHANISM, LABELS, coarse):
         outputs = len(mechanism.query.outputs)
-        assert tally(mechanism.query.reported, mechanism.query).tolist() == [1] * outputs
-        for k, value in enumerate(mechanism.query.reported.tolist()):
+        assert tally(mechanism.query.output_values, mechanism.query).tolist() == [1] * outputs
+        for k, value in enumerate(mechanism.query.output_values.tolist()):
             assert Collector(mechanism).add([value]).counts[k] == 1
 
 
@@ -121,7 +121,7 @@ def test_collectors_of_different_mechanisms_do_not_merge():
     with pytest.raises(TypeError, match="merges with a Collector, got list"):
         collected([1]).merge([1])
     with pytest.raises(ValueError, match="at least one"):
-        Collector.merged([])
+        Collector.merge_all([])
     with pytest.raises(TypeError, match="a collector is for the reports of a Mechanism, got str"):
         Collector("m.json")
 
@@ -129,10 +129,10 @@ def test_collectors_of_different_mechanisms_do_not_merge():
 def test_mechanisms_that_differ_in_one_part_of_their_law_are_told_apart():
     """The same noise read in another way, or noise that ends otherwise, is another law."""
     query = ib.count(6)
-    noise = geometric_noise(query, Fraction(1))
+    noise = make_geometric_noise(query, Fraction(1))
     remaps = [None, np.arange(7), np.array([0, 0, 2, 3, 4, 6, 6])]
     laws = [Noise(noise.core, noise.floor, noise.end, noise.size, remap) for remap in remaps]
-    laws.append(geometric_noise(query, Fraction(9, 10)))
+    laws.append(make_geometric_noise(query, Fraction(9, 10)))
     made = [Mechanism(query, Fraction(1), law, Origin("test")) for law in laws]
     assert len({fingerprint(mechanism) for mechanism in made}) == len(made)
     with pytest.raises(ValueError, match="collectors must be for the same mechanism"):
@@ -163,7 +163,7 @@ def test_a_collector_survives_pickling():
 @given(batches)
 def test_a_saved_collection_reads_back_equal(tmp_path_factory, split):
     path = tmp_path_factory.mktemp("collection") / "counts.json"
-    collector = Collector.merged([collected(batch) for batch in split])
+    collector = Collector.merge_all([collected(batch) for batch in split])
     collector.save(path)
     assert Collector.load(path, MECHANISM) == collector
     assert os.listdir(path.parent) == ["counts.json"]
@@ -240,7 +240,7 @@ def test_a_shard_is_merged_once_however_it_comes_back(tmp_path):
         with pytest.raises(ValueError, match="shards must be merged once, and both hold"):
             both + again
     with pytest.raises(ValueError, match="would count double"):
-        Collector.merged([monday, monday])
+        Collector.merge_all([monday, monday])
     assert (both + collected([1, 2])).total == 6
 
 
@@ -267,6 +267,6 @@ def test_a_collection_without_names_of_its_shards_is_refused(tmp_path, given):
     collected([1, 5]).save(tmp_path / "now.json")
     content = json.loads((tmp_path / "now.json").read_text())
     kept = ("mechanism", "reports", "counts", *(("shard", "shards") if given else ()))
-    COLLECTION.write({**{name: content[name] for name in kept}, **given}, tmp_path / "bad.json")
+    COLLECTION.save({**{name: content[name] for name in kept}, **given}, tmp_path / "bad.json")
     with pytest.raises(ib.PassportError):
         Collector.load(tmp_path / "bad.json", MECHANISM)

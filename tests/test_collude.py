@@ -10,8 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import inbounds as ib
-from inbounds.attack import approximation, approximation_for, estimate, learned, limit, posterior, repeated
-from inbounds.attack.collude import ESTIMATORS, posteriors
+from inbounds.attack import (
+    approximate_loss,
+    approximation_for,
+    estimate,
+    loss_limit,
+    posterior,
+    repeated,
+    simulate_collusion,
+)
+from inbounds.attack.collusion import ESTIMATORS, posteriors
 
 COUNT = ib.catalog.truncated_geometric(ib.count(4), 1)
 LABELS = ib.catalog.randomized_response(ib.category(["a", "b", "c"]), 1)
@@ -35,7 +43,7 @@ def test_one_report_is_read_as_the_mechanism_itself_reads_it():
         assert np.allclose(posterior(COUNT, [output], prior), COUNT.posterior(output, prior))
         assert estimate(COUNT, [output], "guess", prior=prior) == COUNT.best_guess(output, "absolute", prior)
         assert estimate(COUNT, [output], "median") == output
-    (one,) = learned(COUNT, 1, "absolute", prior)
+    (one,) = simulate_collusion(COUNT, 1, "absolute", prior)
     assert one.loss["guess"] == pytest.approx(COUNT.bayes_loss("absolute", prior), rel=1e-12)
     assert one.loss["median"] == pytest.approx(COUNT.loss("absolute", prior), rel=1e-12)
 
@@ -54,7 +62,7 @@ def test_expected_losses_are_sums_over_all_sequences_of_reports(k, loss):
     """Brute force: every sequence of k reports, its probability, and the loss of the estimate it leads to."""
     m, prior = ib.catalog.explicit_fair(ib.count(3), "0.8"), [4, 3, 2, 1]
     of = {"absolute": abs, "squared": lambda e: e * e, "zero-one": lambda e: float(e != 0)}[loss]
-    (row,) = learned(m, k, loss, prior)
+    (row,) = simulate_collusion(m, k, loss, prior)
     for by in ESTIMATORS:
         by_hand = 0.0
         for reports in product(range(4), repeat=k):
@@ -66,7 +74,7 @@ def test_expected_losses_are_sums_over_all_sequences_of_reports(k, loss):
 
 
 def test_no_estimate_beats_the_best_guess_and_more_answers_never_hurt_it():
-    rows = learned(COUNT, range(1, 11))
+    rows = simulate_collusion(COUNT, range(1, 11))
     guesses = [row.loss["guess"] for row in rows]
     assert (np.diff(guesses) <= 1e-12).all()
     for row in rows:
@@ -76,9 +84,9 @@ def test_no_estimate_beats_the_best_guess_and_more_answers_never_hurt_it():
 
 def test_simulation_agrees_with_the_exact_values_and_with_no_others(monkeypatch):
     """Fixed seed; 6.5 standard errors are exceeded by chance in less than one case in 10^9."""
-    exact = {row.answers: row for row in learned(COUNT, [2, 5, 9])}
+    exact = {row.answers: row for row in simulate_collusion(COUNT, [2, 5, 9])}
     monkeypatch.setattr(repeated, "LARGEST", 0)
-    for row in learned(COUNT, [2, 5, 9], runs=4000, rng=np.random.default_rng(11)):
+    for row in simulate_collusion(COUNT, [2, 5, 9], runs=4000, rng=np.random.default_rng(11)):
         for by in ("likelihood", "mean", "guess"):
             assert not row.exact(by)
             assert abs(row.loss[by] - exact[row.answers].loss[by]) < 6.5 * row.error[by]
@@ -91,7 +99,7 @@ def test_many_answers_are_simulated_by_drawing_the_truth_from_the_prior():
     """More than fifty answers: beside the exact median, which for an odd number is the likeliest answer; fixed seed."""
     m = ib.catalog.truncated_geometric(ib.count(60), 1)
     prior = ib.priors.binomial(m.query, "0.4")
-    (row,) = learned(m, 7, prior=prior, by=["likelihood", "median"])
+    (row,) = simulate_collusion(m, 7, prior=prior, by=["likelihood", "median"])
     assert not row.exact("likelihood")
     assert abs(row.loss["likelihood"] - row.loss["median"]) < 6.5 * row.error["likelihood"]
     assert row.error["likelihood"] < 0.01
@@ -99,13 +107,13 @@ def test_many_answers_are_simulated_by_drawing_the_truth_from_the_prior():
 
 def test_the_same_seed_gives_the_same_simulation(monkeypatch):
     monkeypatch.setattr(repeated, "LARGEST", 0)
-    first, again = (learned(COUNT, [3], runs=50, rng=np.random.default_rng(1)) for _ in range(2))
+    first, again = (simulate_collusion(COUNT, [3], runs=50, rng=np.random.default_rng(1)) for _ in range(2))
     assert first == again
 
 
 def test_a_simulation_without_a_miss_still_states_an_error(monkeypatch):
     monkeypatch.setattr(repeated, "LARGEST", 0)
-    (row,) = learned(ib.catalog.truncated_geometric(ib.count(2), 8), 9, runs=100)
+    (row,) = simulate_collusion(ib.catalog.truncated_geometric(ib.count(2), 8), 9, runs=100)
     assert row.loss["guess"] == 0
     assert row.error["guess"] > 0
 
@@ -116,18 +124,18 @@ def test_a_simulation_without_a_miss_still_states_an_error(monkeypatch):
 @pytest.mark.parametrize("alpha", [0.05, 0.1, 0.2, 0.3, 0.4])
 def test_staircase_noise_loses_less_than_laplace_noise_below_one_half(alpha):
     """004 Figure 3: in theory, for the snapped mechanisms on the paper's interval, and for pooled answers."""
-    e = ib.alpha(alpha)
+    e = ib.epsilon_from_alpha(alpha)
     laplace, staircase = ib.catalog.snapped_laplace(TEN, e), ib.catalog.snapped_staircase(TEN, e)
     assert staircase.loss("absolute") < laplace.loss("absolute")
     for k in (1, 10, 100):
-        assert approximation("staircase", e, k) < approximation("laplace", e, k)
+        assert approximate_loss("staircase", e, k) < approximate_loss("laplace", e, k)
 
 
 @pytest.mark.parametrize("alpha", [0.05, 0.1, 0.2, 0.3, 0.4])
 @pytest.mark.parametrize("query", ["mean", "max"])
 def test_the_pre_rounded_mechanism_loses_less_than_both_for_the_papers_priors(alpha, query):
     """004 Figure 3: N(0, 1) and Beta(100, 1) on -10..10, sensitivity 10, cells reported as -10, 0, 10."""
-    e = ib.alpha(alpha)
+    e = ib.epsilon_from_alpha(alpha)
     prior = ib.priors.normal(TEN, 0, 1) if query == "mean" else ib.priors.beta(TEN, 100, 1)
     heuristic = ib.catalog.prerounded_geometric(TEN, e, *PAPERS_CELLS).loss("absolute", prior)
     laplace, staircase = 10 / float(e), 10 * math.sqrt(alpha) / (1 - alpha)  # 004 (11), (12)
@@ -142,19 +150,21 @@ def test_losses_of_continuous_answers_fall_like_one_over_root_k(build, family):
     wide = ib.interval(-24, 24, 4, 480)
     m = build(wide, 1)
     middle = (np.abs(wide.answers.floats()) < 5).astype(float)
-    rows = {row.answers: row.loss["median"] for row in learned(m, [25, 101, 401], prior=middle, by=["median"])}
+    rows = {
+        row.answers: row.loss["median"] for row in simulate_collusion(m, [25, 101, 401], prior=middle, by=["median"])
+    }
     assert rows[101] / rows[25] == pytest.approx(math.sqrt(25 / 101), rel=0.06)
     assert rows[401] / rows[101] == pytest.approx(math.sqrt(101 / 401), rel=0.04)
-    assert rows[401] == pytest.approx(approximation(family, 1, 401, 4), rel=0.05)
-    assert approximation_for(m, 401) == approximation(family, 1, 401, 4)
+    assert rows[401] == pytest.approx(approximate_loss(family, 1, 401, 4), rel=0.05)
+    assert approximation_for(m, 401) == approximate_loss(family, 1, 401, 4)
 
 
 def test_losses_of_counts_fall_faster_and_at_the_predicted_rate():
     """004 Figure 4 right, which the paper left open: exponentially, at the Chernoff information of the columns."""
     m = ib.catalog.truncated_geometric(ib.count(1), 1)
-    rows = {row.answers: row.loss["guess"] for row in learned(m, [101, 201, 401], by=["guess"])}
+    rows = {row.answers: row.loss["guess"] for row in simulate_collusion(m, [101, 201, 401], by=["guess"])}
     assert rows[401] / rows[101] < 0.1 * math.sqrt(101 / 401)
-    rate = limit(m).rate
+    rate = loss_limit(m).rate
     slope = math.log(rows[201] / rows[401]) / 200
     assert slope == pytest.approx(rate, rel=0.05)
     a = math.exp(-1)
@@ -164,13 +174,13 @@ def test_losses_of_counts_fall_faster_and_at_the_predicted_rate():
 def test_pre_rounding_leaves_a_floor_that_no_number_of_answers_removes():
     """004 §5.2.3, remark 4: cells of -10..10 hide where in the cell the truth is."""
     m = ib.catalog.prerounded_geometric(TEN, 2, *PAPERS_CELLS)
-    found = limit(m)
+    found = loss_limit(m)
     answers = TEN.answers.floats()
     cells = [answers[answers < -5], answers[(answers > -5) & (answers < 5)], answers[answers > 5]]
     by_hand = sum(np.abs(cell - np.median(cell)).sum() for cell in cells) / len(answers)
     assert found.groups == 3
     assert found.floor["guess"] == pytest.approx(by_hand, rel=1e-12)
-    rows = learned(m, [1, 10, 60])
+    rows = simulate_collusion(m, [1, 10, 60])
     assert rows[0].loss["guess"] > rows[1].loss["guess"] > found.floor["guess"]
     for by in ESTIMATORS:
         assert rows[2].loss[by] == pytest.approx(found.floor[by], abs=1e-8)
@@ -179,15 +189,15 @@ def test_pre_rounding_leaves_a_floor_that_no_number_of_answers_removes():
 def test_the_median_keeps_a_loss_where_a_column_is_not_centred_on_its_answer():
     """A finite-range effect: under strong privacy the median of a fair mechanism's column is nearer the middle."""
     m = ib.catalog.explicit_fair(ib.count(6), "0.2")
-    found = limit(m)
-    (row,) = learned(m, 20001, by=["median"])
+    found = loss_limit(m)
+    (row,) = simulate_collusion(m, 20001, by=["median"])
     assert found.floor["guess"] == 0
     assert found.floor["median"] > 1
     assert row.loss["median"] == pytest.approx(found.floor["median"], abs=2e-3)
 
 
 def test_indistinguishable_answers_never_come_apart():
-    found = limit(ib.catalog.uniform(ib.count(4), 1))
+    found = loss_limit(ib.catalog.uniform(ib.count(4), 1))
     assert found.groups == 1
     assert math.isinf(found.rate)
     assert found.floor["guess"] == pytest.approx(6 / 5)
@@ -195,10 +205,10 @@ def test_indistinguishable_answers_never_come_apart():
 
 def test_the_approximations_are_the_papers_formulas():
     a, k = 0.3, 7
-    e = ib.alpha(a)
-    assert approximation("laplace", e, k) == pytest.approx(math.sqrt(2 / (math.pi * k)) / -math.log(a))
-    assert approximation("staircase", e, k) == pytest.approx(math.sqrt(2 / (math.pi * k)) * math.sqrt(a) / (1 - a))
-    assert approximation("geometric", e, k) == pytest.approx((1 + a) / (1 - a) / math.sqrt(2 * math.pi * k))
+    e = ib.epsilon_from_alpha(a)
+    assert approximate_loss("laplace", e, k) == pytest.approx(math.sqrt(2 / (math.pi * k)) / -math.log(a))
+    assert approximate_loss("staircase", e, k) == pytest.approx(math.sqrt(2 / (math.pi * k)) * math.sqrt(a) / (1 - a))
+    assert approximate_loss("geometric", e, k) == pytest.approx((1 + a) / (1 - a) / math.sqrt(2 * math.pi * k))
     assert approximation_for(ib.catalog.uniform(ib.count(3), 1), 5) is None
 
 
@@ -209,9 +219,9 @@ def test_no_answers_tell_nothing():
     with pytest.raises(ValueError, match="k = 0"):
         posterior(COUNT, [])
     with pytest.raises(ValueError, match="repeats must be a whole number of at least 1"):
-        learned(COUNT, 0)
+        simulate_collusion(COUNT, 0)
     with pytest.raises(ValueError, match="at least one number"):
-        learned(COUNT, [])
+        simulate_collusion(COUNT, [])
 
 
 def test_estimates_that_make_no_sense_are_refused():
@@ -221,17 +231,17 @@ def test_estimates_that_make_no_sense_are_refused():
         with pytest.raises(ValueError, match="numeric answers"):
             estimate(LABELS, ["a"], by)
     with pytest.raises(ValueError, match="loss of the error"):
-        learned(COUNT, 2, lambda said, true: float(said != true), by=["mean"])
+        simulate_collusion(COUNT, 2, lambda said, true: float(said != true), by=["mean"])
     with pytest.raises(ValueError, match="one of the values"):
         posterior(COUNT, [7])
     with pytest.raises(ValueError, match="family must be"):
-        approximation("normal", 1, 1)
+        approximate_loss("normal", 1, 1)
     with pytest.raises(ValueError, match="possible under the prior"):
         posteriors(np.array([[0.0, -np.inf]]), np.array([0.0, 1.0]))
 
 
 def test_labels_are_attacked_by_likelihood_and_best_guess():
-    (row,) = learned(LABELS, 5, "zero-one")
+    (row,) = simulate_collusion(LABELS, 5, "zero-one")
     assert set(row.loss) == {"likelihood", "guess"}
 
 
@@ -249,10 +259,10 @@ def test_attack_prints_a_table_and_draws_a_figure(started, tmp_path):
 def test_attack_prints_json_with_every_number_of_answers(inbounds, tmp_path):
     COUNT.save(tmp_path / "m.json")
     found = json.loads(inbounds("attack", str(tmp_path / "m.json"), "--repeat", "1..8", "--json").stdout)
-    expected = learned(COUNT, range(1, 9))
+    expected = simulate_collusion(COUNT, range(1, 9))
     assert [row["answers"] for row in found["rows"]] == list(range(1, 9))
     assert [row["loss"]["guess"] for row in found["rows"]] == pytest.approx([r.loss["guess"] for r in expected])
-    assert found["rate"] == pytest.approx(limit(COUNT).rate)
+    assert found["rate"] == pytest.approx(loss_limit(COUNT).rate)
 
 
 @pytest.mark.parametrize("repeat", ["0..5", "5..1", "x", "1,,2"])

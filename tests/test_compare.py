@@ -10,10 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 import inbounds as ib
-from inbounds.catalog.registry import families, families_named
+from inbounds.catalog.registry import families, find_families
 from inbounds.cli import app
-from inbounds.read.compare import CODES, compare, fitting
-from inbounds.read.recommend import recommend
+from inbounds.evaluate.compare import CODES, applicable_entries, compare
+from inbounds.evaluate.recommend import recommend
 from inbounds.report import figures
 
 QUERY = ib.count(6)
@@ -49,7 +49,7 @@ def test_the_table_says_what_the_mechanisms_say(everything):
         assert row.values["bayes absolute"] == pytest.approx(m.bayes_loss("absolute"), rel=1e-14)
         assert row.values["truth"] == pytest.approx(m.truth_probability().min(), rel=1e-14)
         assert row.values["information"] == pytest.approx(m.mutual_information(), rel=1e-14)
-        assert row.values["effective epsilon"] == m.effective_epsilon()
+        assert row.values["effective epsilon"] == m.tight_epsilon()
         assert row.properties == tuple(name for name, held in m.properties().items() if held)
         assert row.codes.split() == [CODES[name] for name in row.properties]
 
@@ -58,10 +58,10 @@ def test_all_that_fits_is_sorted_by_the_first_loss_and_can_be_sorted_by_any_colu
     """Least loss first, most truth first."""
     losses = [row.values["absolute"] for row in everything.rows]
     assert losses == sorted(losses)
-    truths = [row.values["truth"] for row in everything.sorted("truth").rows]
+    truths = [row.values["truth"] for row in everything.sort_by("truth").rows]
     assert truths == sorted(truths, reverse=True)
     with pytest.raises(ValueError, match="column must be one of absolute"):
-        everything.sorted("cost")
+        everything.sort_by("cost")
 
 
 def test_ties_share_the_mark_of_the_best():
@@ -89,12 +89,12 @@ def test_a_list_keeps_its_order_and_gets_distinct_names():
 def test_losses_and_a_prior_can_be_chosen():
     """Averages and Bayes losses follow the prior, the optimum follows the first loss."""
     prior = [1, 0, 0, 0, 0, 0, 3]
-    found = compare(QUERY, 1, losses=[ib.off_by_more_than(1), "absolute"], prior=prior)
+    found = compare(QUERY, 1, losses=[ib.threshold_loss(1), "absolute"], prior=prior)
     assert found.losses == ("off by more than 1", "absolute")
     for row in found.rows:
         assert row.values["absolute"] == pytest.approx(row.mechanism.loss("absolute", prior))
         assert row.values["bayes off by more than 1"] == pytest.approx(
-            row.mechanism.bayes_loss(ib.off_by_more_than(1), prior)
+            row.mechanism.bayes_loss(ib.threshold_loss(1), prior)
         )
     designed = next(row.mechanism for row in found.rows if row.name == "variant_1")
     assert "off by more than 1" in str(designed.origin)
@@ -171,12 +171,12 @@ def test_what_is_no_mechanism_is_refused_with_the_way_to_make_one():
 
 
 def test_families_are_named_or_given():
-    assert list(families_named(["uniform", "explicit_fair"])) == ["uniform", "explicit_fair"]
+    assert list(find_families(["uniform", "explicit_fair"])) == ["uniform", "explicit_fair"]
     own = {"mine": ib.catalog.uniform}
-    assert families_named(own) == own
-    assert families_named({"GM": "truncated_geometric"}) == {"GM": families()["truncated_geometric"]}
+    assert find_families(own) == own
+    assert find_families({"GM": "truncated_geometric"}) == {"GM": families()["truncated_geometric"]}
     with pytest.raises(ValueError, match=r"family must be one of .*, got 'uniforn'.*uniform"):
-        families_named(["uniforn"])
+        find_families(["uniforn"])
 
 
 def test_mechanisms_of_different_queries_are_not_compared():
@@ -200,7 +200,7 @@ def test_other_cells_for_the_same_question_are_compared():
     [
         (lambda: compare(QUERY), ValueError, "epsilon must be given"),
         (lambda: compare([]), ValueError, "at least one mechanism"),
-        (lambda: compare([QUERY]), TypeError, "got Query"),
+        (lambda: compare([QUERY]), TypeError, "got RangeQuery"),
         (lambda: compare({"a": 3}), TypeError, "got int"),
         (lambda: compare(QUERY, 1, prior=[1, 2]), ValueError, "one weight for each of the 7 answers"),
         (lambda: compare(QUERY, -1), ValueError, "epsilon must be positive"),
@@ -229,7 +229,7 @@ def test_large_counts_are_compared_without_a_matrix():
     assert row.properties is None
     assert "–" in str(found)
     assert found.best("bayes absolute") == ()
-    made, left_out = fitting(ib.count(10**6), 1)
+    made, left_out = applicable_entries(ib.count(10**6), 1)
     assert "truncated_geometric" in made
     assert "over the limit" in left_out["uniform"]
 

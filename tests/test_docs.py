@@ -26,8 +26,8 @@ import pytest
 
 import inbounds as ib
 from inbounds import files
+from inbounds.mechanism import load
 from inbounds.mechanism import passport as passports
-from inbounds.mechanism import reading
 
 ROOT = Path(__file__).parents[1]
 FRONT = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
@@ -120,10 +120,10 @@ def demo_curator(folder: Path) -> Iterator[dict[str, str]]:
     """The curator of `inbounds serve --demo` at a free port, and the environment that its page speaks of."""
     import uvicorn
 
-    from inbounds.curator.demo import demo
+    from inbounds.curator.demo import open_demo
     from inbounds.curator.http import app
 
-    curator, tokens = demo(folder)
+    curator, tokens = open_demo(folder)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         server = uvicorn.Server(uvicorn.Config(app(curator), log_level="warning"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
@@ -186,16 +186,16 @@ def test_the_auditors_own_checker_agrees_with_the_package():
     exec(lines.partition("\npassport = ")[0], scope)
     queries = [ib.count(9), ib.mean(4, 0, 3), ib.extreme(0, 6), ib.ordinal(0, 9, unit="3/2"), ib.category(["a", "b"])]
     queries += [ib.interval(0, 24, 2, 24, holes=[(8, 16)]), ib.count(9, outputs=4)]
-    for query, epsilon in product(queries, ["1/2", ib.alpha("10/11"), 3]):
-        made = ib.catalog.exponential(query, epsilon) if query.ordered else ib.catalog.randomized_response(query, 1)
-        passport = passports.passport(made)
+    for query, epsilon in product(queries, ["1/2", ib.epsilon_from_alpha("10/11"), 3]):
+        made = ib.catalog.exponential(query, epsilon) if query.is_ordered else ib.catalog.randomized_response(query, 1)
+        passport = passports.to_passport(made)
         assert scope["check"](passport).startswith("private")
-        lie = {**passport, "epsilon": str(Fraction(made.effective_epsilon()) * Fraction(999, 1000))}
-        lie["sha256"] = files.digest(lie)
+        lie = {**passport, "epsilon": str(Fraction(made.tight_epsilon()) * Fraction(999, 1000))}
+        lie["sha256"] = files.content_digest(lie)
         with pytest.raises(ValueError, match="not private"):
             scope["check"](lie)
         with pytest.raises(ib.PassportError, match="not private"):
-            reading.read(lie)
+            load.mechanism_from_json(lie)
 
 
 def test_the_pages_are_found():

@@ -16,11 +16,11 @@ import pytest
 
 import inbounds as ib
 import inbounds.local
-import inbounds.tables  # the package loads it lazily
+import inbounds.releases.pipeline  # the package loads it lazily
 from inbounds.cli import main
 from inbounds.sideinfo.sensitivity import median
 from inbounds.sideinfo.smooth import smooth_release
-from inbounds.trusted.sample import simulated
+from inbounds.trusted.samplers import seeded_entropy
 
 MANY = 400
 ID_BYTES = 16
@@ -89,18 +89,18 @@ def command(words):
 
 
 TRUTHS = [50] * MANY
-LEVELS = ib.multilevel(ib.count(20), [1, "1/2", "1/4"])
+LEVELS = ib.make_chain(ib.count(20), [1, "1/2", "1/4"])
 SMOOTH, MEDIAN = smooth_release(0, 3, 1, "0.3"), median([0, 1, 2, 3, 3], 0, 3)
 
 DRAWN = {
     "sample, matrix": (lambda *_: NOISY.sample(TRUTHS).tolist(), MANY),
     "sample, noise table": (lambda *_: WIDE.sample(TRUTHS).tolist(), MANY),
     "sample, one by one": (lambda *_: [NOISY.sample(50) for _ in TRUTHS], MANY),
-    "randomise": (lambda *_: [NOISY.randomise(50) for _ in TRUTHS], MANY),
+    "randomise": (lambda *_: [NOISY.sample_clipped(50) for _ in TRUTHS], MANY),
     "several levels": (lambda *_: [level.tolist() for level in LEVELS.sample([10] * MANY)], 3 * MANY),
     "a smooth release": (lambda *_: [SMOOTH.sample(MEDIAN) for _ in TRUTHS], MANY),
-    "a column of a table": (lambda *_: ib.local.randomizer(NOISY)(pa.array(TRUTHS)).to_pylist(), MANY),
-    "a person's client": (lambda *_: ib.local.randomizer(NOISY)(TRUTHS).tolist(), MANY),
+    "a column of a table": (lambda *_: ib.local.make_randomizer(NOISY)(pa.array(TRUTHS)).to_pylist(), MANY),
+    "a person's client": (lambda *_: ib.local.make_randomizer(NOISY)(TRUTHS).tolist(), MANY),
     "a release": (released, 3 * MANY),
     "the command release": (released_by_command, MANY),
     "the command sample": (sampled_by_command, MANY),
@@ -132,7 +132,7 @@ def test_the_systems_entropy_decides_every_report_and_nothing_else_does(tmp_path
 
 def test_the_watch_sees_a_generator_that_was_made_before(monkeypatch):
     """A twin that must fail: draws of a generator that is there already do not follow the stream."""
-    draws = simulated(np.random.default_rng())
+    draws = seeded_entropy(np.random.default_rng())
     stream = Stream("one")
     monkeypatch.setattr(os, "urandom", stream)
     first, again = (NOISY._report(TRUTHS, draws).tolist() for _ in range(2))

@@ -15,15 +15,15 @@ import inbounds as ib
 from inbounds.local.collector import Collector
 from inbounds.local.distance import kantorovich
 from inbounds.local.reconstruct import reconstruct
-from inbounds.local.reconstruct.channel import Dense, Geometric, Merged, ResponseChannel
-from inbounds.local.reconstruct.ibu import Update, iterate, run, squarem
+from inbounds.local.reconstruct.channel import DenseChannel, GeometricChannel, MergedChannel, ResponseChannel
+from inbounds.local.reconstruct.ibu import Update, iterate, run_updates, squarem
+from inbounds.local.reconstruct.likelihood_interior import LikelihoodObjective, SimplexPoint, minimize
 from inbounds.local.reconstruct.linear import onto_simplex
-from inbounds.local.reconstruct.newton import Likelihood, NewtonPoint, minimize
-from inbounds.local.reconstruct.shapes import channel_of, shaped
+from inbounds.local.reconstruct.structure import channel_for_law, detect_structure
 from inbounds.mechanism import Mechanism, Origin
 from inbounds.mechanism.law import Noise
 
-LN2 = ib.alpha("1/2")
+LN2 = ib.epsilon_from_alpha("1/2")
 
 
 def geometric(size: int, epsilon=Fraction(1, 5)) -> ib.Mechanism:
@@ -147,7 +147,7 @@ def test_extrapolation_keeps_no_point_that_is_less_likely_than_the_plain_update_
         rng = np.random.default_rng(seed)
         answers = int(rng.integers(3, 9))
         matrix = rng.dirichlet(np.full(6, 0.3), answers).T
-        channel, q = shaped(matrix), rng.multinomial(50, matrix @ rng.dirichlet(np.ones(answers))) / 50
+        channel, q = detect_structure(matrix), rng.multinomial(50, matrix @ rng.dirichlet(np.ones(answers))) / 50
         start = rng.dirichlet(np.ones(answers)) + 1e-3
         path = [update.log_likelihood for update in islice(squarem(channel, q, start / start.sum()), 121)]
         assert (np.diff(path) >= -1e-12).all()
@@ -160,25 +160,29 @@ def test_the_best_update_seen_is_returned_and_not_the_last():
         return Update(np.array([0.5, 0.5]) + residual / 8, np.array([1 + residual, 0.5]), likelihood)
 
     path = [update(-3.0, 0.4), update(-1.0, 0.2), update(-2.0, 0.3)]
-    found = run(iter(path), 1e-3, 2, lambda *_: None)
+    found = run_updates(iter(path), 1e-3, 2, lambda *_: None)
     assert found.residual == path[1].residual
     assert found.path == (-3.0, -1.0, -2.0)
     sure = [*path[:2], update(-1.0 - 1e-16, 1e-4)]
-    assert run(iter(sure), 1e-3, 2, lambda *_: None).residual == sure[2].residual
+    assert run_updates(iter(sure), 1e-3, 2, lambda *_: None).residual == sure[2].residual
 
 
 def test_newton_steps_return_the_best_point_seen_and_not_the_last(monkeypatch):
     """A step that makes the residual worse is taken, and not believed."""
     matrix = random_channel(np.random.default_rng(1), 5, 4)
-    channel, objective, own = shaped(matrix), Likelihood(np.full(5, 0.2)), NewtonPoint.moved
+    channel, objective, own = detect_structure(matrix), LikelihoodObjective(np.full(5, 0.2)), SimplexPoint.step
     residuals = []
 
     def worse(point, *words):
         step = own(point, *words)
-        residuals.append(step.found().residual)
-        return NewtonPoint.of(channel, objective, np.array([0.97, 0.01, 0.01, 0.01])) if len(residuals) > 3 else step
+        residuals.append(step.to_solution().residual)
+        return (
+            SimplexPoint.from_start(channel, objective, np.array([0.97, 0.01, 0.01, 0.01]))
+            if len(residuals) > 3
+            else step
+        )
 
-    monkeypatch.setattr(NewtonPoint, "moved", worse)
+    monkeypatch.setattr(SimplexPoint, "step", worse)
     found = minimize(channel, objective, np.full(4, 0.25), 1e-14, lambda *_: None)
     assert found.residual == min(residuals[:3])
 
@@ -186,11 +190,11 @@ def test_newton_steps_return_the_best_point_seen_and_not_the_last(monkeypatch):
 def test_a_newton_step_lands_on_the_simplex_even_from_beside_it():
     """What rounding takes from the sum is given back at every step, however short the step is."""
     matrix = random_channel(np.random.default_rng(1), 5, 4)
-    channel, objective = shaped(matrix), Likelihood(np.array([0.6, 0.1, 0.1, 0.1, 0.1]))
-    on = NewtonPoint.of(channel, objective, np.array([0.97, 0.01, 0.01, 0.01]))
+    channel, objective = detect_structure(matrix), LikelihoodObjective(np.array([0.6, 0.1, 0.1, 0.1, 0.1]))
+    on = SimplexPoint.from_start(channel, objective, np.array([0.97, 0.01, 0.01, 0.01]))
     for scale in (1.0, 1.01, 0.99):
-        beside = NewtonPoint(on.p * scale, on.s, on.multiplier, on.g)
-        assert abs(math.fsum(beside.moved(channel, objective).p) - 1) <= 2.0**-52
+        beside = SimplexPoint(on.p * scale, on.s, on.multiplier, on.g)
+        assert abs(math.fsum(beside.step(channel, objective).p) - 1) <= 2.0**-52
 
 
 def test_squarem_needs_far_fewer_steps_than_plain_updates_to_the_same_residual():
@@ -215,7 +219,7 @@ def test_the_truncated_channel_gives_the_iterates_of_the_untruncated_kernel():
     p /= p.sum()
     kernel = [[math.exp(-float(epsilon)) ** abs(i - j) for j in range(size + 1)] for i in range(size + 1)]
     expected = p
-    for steps, update in zip(range(30), iterate(channel_of(geometric(size, epsilon)), q, p), strict=False):
+    for steps, update in zip(range(30), iterate(channel_for_law(geometric(size, epsilon)), q, p), strict=False):
         assert np.allclose(update.p, expected, rtol=1e-12, atol=0), steps
         mix = [sum(expected[h] * kernel[h][j] for h in range(size + 1)) for j in range(size + 1)]
         expected = np.array(
@@ -270,24 +274,24 @@ def test_001_the_geometric_is_several_times_closer_at_every_number_of_reports():
 @pytest.mark.parametrize(
     ("mechanism", "shape"),
     [
-        (geometric(30), Geometric),
-        (geometric(30, 8), Geometric),
-        (ib.catalog.truncated_geometric(ib.count(17), 2), Geometric),
-        (ib.catalog.exponential(ib.interval(0, 12, 1, 12, holes=[(3, 7)]), 1), Geometric),
-        (ib.catalog.exponential(ib.ordinal(0, 12), 1), Geometric),
+        (geometric(30), GeometricChannel),
+        (geometric(30, 8), GeometricChannel),
+        (ib.catalog.truncated_geometric(ib.count(17), 2), GeometricChannel),
+        (ib.catalog.exponential(ib.interval(0, 12, 1, 12, holes=[(3, 7)]), 1), GeometricChannel),
+        (ib.catalog.exponential(ib.ordinal(0, 12), 1), GeometricChannel),
         (ib.catalog.randomized_response(ib.ordinal(0, 30), 1), ResponseChannel),
         (ib.catalog.randomized_response(ib.category(list("abcd")), 1), ResponseChannel),
         (ib.catalog.uniform(ib.count(6), 1), ResponseChannel),
-        (ib.catalog.explicit_fair(ib.count(9), 1), Dense),
-        (ib.catalog.folded_geometric(ib.count(9), 1), Geometric),
-        (ib.catalog.snapped_staircase(ib.count(9), 1), Dense),
-        (ib.catalog.truncated_geometric(ib.ordinal(0, 30, outputs=5), 1), Dense),
+        (ib.catalog.explicit_fair(ib.count(9), 1), DenseChannel),
+        (ib.catalog.folded_geometric(ib.count(9), 1), GeometricChannel),
+        (ib.catalog.snapped_staircase(ib.count(9), 1), DenseChannel),
+        (ib.catalog.truncated_geometric(ib.ordinal(0, 30, outputs=5), 1), DenseChannel),
     ],
 )
 def test_the_shape_of_a_matrix_is_read_off_its_integers(mechanism, shape):
-    channel = channel_of(mechanism)
+    channel = channel_for_law(mechanism)
     assert type(channel) is shape
-    assert type(channel_of(ib.certify(mechanism.matrix, mechanism.query, mechanism.epsilon))) is shape
+    assert type(channel_for_law(ib.certify(mechanism.matrix, mechanism.query, mechanism.epsilon))) is shape
     rng = np.random.default_rng(0)
     p, x = rng.random(channel.shape[1]), rng.normal(size=channel.shape[0])
     assert np.allclose(channel.forward(p), mechanism.matrix @ p, rtol=1e-11, atol=0)
@@ -299,18 +303,18 @@ def test_one_entry_off_by_a_billionth_makes_a_matrix_dense():
     matrix = geometric(20).matrix.copy()
     matrix[3, 9] += 1e-9
     matrix[4, 9] -= 1e-9
-    assert type(shaped(matrix)) is Dense
+    assert type(detect_structure(matrix)) is DenseChannel
     flat = ib.catalog.randomized_response(ib.ordinal(0, 20), 1).matrix.copy()
     flat[3, 9] += 1e-9
-    assert type(shaped(flat)) is Dense
+    assert type(detect_structure(flat)) is DenseChannel
 
 
 def noise_twin(size: int, epsilon: Fraction, remap=None, outputs=None) -> tuple[Mechanism, Mechanism]:
     """The same law as a noise table and written out as a matrix."""
-    from inbounds.mechanism.law import Matrix, geometric_noise
+    from inbounds.mechanism.law import Matrix, make_geometric_noise
 
     query = ib.ordinal(0, size, outputs=outputs)
-    law = geometric_noise(query, epsilon, remap)
+    law = make_geometric_noise(query, epsilon, remap)
     compact = Mechanism(query, epsilon, law, Origin("noise"))
     return compact, Mechanism(query, epsilon, Matrix(law.matrix(query)), Origin("matrix"))
 
@@ -318,9 +322,9 @@ def noise_twin(size: int, epsilon: Fraction, remap=None, outputs=None) -> tuple[
 @pytest.mark.parametrize("epsilon", [Fraction(1, 20), Fraction(1), Fraction(5)])
 def test_a_noise_table_is_recognized_without_writing_it_out(epsilon):
     compact, written = noise_twin(60, epsilon)
-    channel = channel_of(compact)
+    channel = channel_for_law(compact)
     assert isinstance(compact.law, Noise)
-    assert type(channel) is Geometric
+    assert type(channel) is GeometricChannel
     p = np.random.default_rng(0).dirichlet(np.ones(61))
     assert np.allclose(channel.forward(p), written.matrix @ p, rtol=1e-9)
     shape = np.stack([channel.forward(unit) for unit in np.eye(61)], axis=1)
@@ -331,7 +335,7 @@ def test_a_noise_table_is_recognized_without_writing_it_out(epsilon):
 def test_a_noise_table_and_its_matrix_give_the_same_reconstruction():
     compact, written = noise_twin(40, Fraction(1, 4))
     counts = np.random.default_rng(2).integers(0, 50, 41)
-    one, other = reconstruct(counts, compact), reconstruct(counts, Dense(written.matrix).matrix)
+    one, other = reconstruct(counts, compact), reconstruct(counts, DenseChannel(written.matrix).matrix)
     assert abs(one.log_likelihood - other.log_likelihood) < 1e-9
     assert kantorovich(one.distribution, other.distribution) < 1e-3
 
@@ -339,8 +343,8 @@ def test_a_noise_table_and_its_matrix_give_the_same_reconstruction():
 def test_a_remapped_noise_table_is_applied_without_writing_it_out():
     remap = np.arange(61, dtype=np.int64) // 7
     compact, written = noise_twin(60, Fraction(1, 3), remap, outputs=9)
-    channel = channel_of(compact)
-    assert type(channel) is Merged
+    channel = channel_for_law(compact)
+    assert type(channel) is MergedChannel
     rng = np.random.default_rng(0)
     p, x = rng.dirichlet(np.ones(61)), rng.random(9)
     assert np.allclose(channel.forward(p), written.matrix @ p, rtol=1e-9)
@@ -386,7 +390,7 @@ def test_every_newton_system_solves_its_equations(shape):
     w, theta, b = rng.random(8), rng.random(8) + 0.1, rng.normal(size=8)
     w[2] = 0.0  # an output that nobody reported
     full = mechanism.matrix.T @ np.diag(w) @ mechanism.matrix + np.diag(theta)
-    x = channel_of(mechanism).system(w, theta).solve(b)
+    x = channel_for_law(mechanism).system(w, theta).solve(b)
     assert np.allclose(full @ x, b, atol=1e-10)
 
 
@@ -395,10 +399,10 @@ def test_a_hundred_thousand_answers_are_certified_in_linear_steps(epsilon):
     size = 100_000
     mechanism = geometric(size, epsilon)
     truth = np.exp(-0.5 * ((np.arange(size + 1) - 40_000) / 6000) ** 2)
-    likely = channel_of(mechanism).forward(truth / truth.sum())
+    likely = channel_for_law(mechanism).forward(truth / truth.sum())
     counts = np.random.default_rng(8).multinomial(1_000_000, likely / likely.sum())
     result = reconstruct(counts, mechanism, given="counts", method="ibu")
-    assert type(result.problem.channel) is Geometric
+    assert type(result.problem.channel) is GeometricChannel
     assert result.residual <= 1e-9
     assert kantorovich(result.distribution, truth) < 300  # of a range of 100,000; the reports' own noise is wider
 
@@ -572,7 +576,9 @@ def test_an_iteration_that_cannot_reach_its_tolerance_says_so(monkeypatch):
     from inbounds.local.reconstruct import methods
 
     monkeypatch.setattr(methods, "LIMIT", 10)
-    with pytest.raises(ib.NotConverged, match=r"residual must be at most 1e-12, and after 11 steps.*give iterations"):
+    with pytest.raises(
+        ib.ConvergenceError, match=r"residual must be at most 1e-12, and after 11 steps.*give iterations"
+    ):
         reconstruct([50, 1, 30, 2, 80], geometric(4), acceleration="none", tolerance=1e-12)
 
 

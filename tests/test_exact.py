@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import inbounds as ib
-from inbounds.mechanism.repair import least_neighbour, mirrored_weights, raise_rows, weights_near
-from inbounds.numbers import EXPONENT_CAP, as_epsilon, exact, whole
-from inbounds.trusted.bounds import EXP_BITS, TOTAL, exp_below, ratio_below
+from inbounds.exact import EXPONENT_CAP, to_epsilon, to_fraction, to_int
+from inbounds.mechanism.rounding import least_neighbour, raise_small_weights, round_on_line, round_symmetric
+from inbounds.trusted.bounds import EXP_BITS, TOTAL, exp_lower_bound, ratio_lower_bound
 
 # --- exp from below ---------------------------------------------------------------------------------------
 
@@ -23,7 +23,7 @@ from inbounds.trusted.bounds import EXP_BITS, TOTAL, exp_below, ratio_below
 def assert_just_below(x: Fraction) -> None:
     flint.ctx.prec = 600
     value = flint.arb(flint.fmpq(x.numerator, x.denominator)).exp()
-    bound = flint.arb(exp_below(x)) / flint.arb(2) ** EXP_BITS
+    bound = flint.arb(exp_lower_bound(x)) / flint.arb(2) ** EXP_BITS
     assert bound <= value, x  # arb comparisons hold only when they are certain; exp(0) = 1 is exact
     assert value - bound < value * flint.arb(2) ** -100, x
 
@@ -42,18 +42,18 @@ def test_exp_below_holds_at_the_ends_of_its_range(x):
 
 
 def test_exp_below_of_zero_is_exactly_one():
-    assert exp_below(Fraction(0)) == 1 << EXP_BITS
+    assert exp_lower_bound(Fraction(0)) == 1 << EXP_BITS
 
 
 @pytest.mark.parametrize("x", [Fraction(-1, 10**9), Fraction(64) + Fraction(1, 10**9), Fraction(10**6)])
 def test_exp_below_refuses_exponents_outside_its_range(x):
     with pytest.raises(ValueError, match="exponents from 0 to 64"):
-        exp_below(x)
+        exp_lower_bound(x)
 
 
 def test_a_capped_ratio_still_allows_any_two_positive_weights_and_stays_below_exp():
-    p = ratio_below(Fraction(64), Fraction(10**6))
-    assert p == exp_below(EXPONENT_CAP)
+    p = ratio_lower_bound(Fraction(64), Fraction(10**6))
+    assert p == exp_lower_bound(EXPONENT_CAP)
     assert p >= TOTAL << EXP_BITS
 
 
@@ -61,8 +61,8 @@ def test_a_capped_ratio_still_allows_any_two_positive_weights_and_stays_below_ex
 @given(st.fractions(0, 32), st.fractions(0, 32))
 def test_products_of_lower_bounds_stay_below_the_bound_of_the_sum(x, y):
     """The ratios along a chain of neighbours multiply to less than exp of the whole distance."""
-    product = exp_below(x) * exp_below(y)
-    above = exp_below(x + y) + (exp_below(x + y) >> 100) + 1
+    product = exp_lower_bound(x) * exp_lower_bound(y)
+    above = exp_lower_bound(x + y) + (exp_lower_bound(x + y) >> 100) + 1
     assert product <= above << EXP_BITS
 
 
@@ -85,13 +85,13 @@ def test_products_of_lower_bounds_stay_below_the_bound_of_the_sum(x, y):
     ],
 )
 def test_a_number_means_the_decimal_it_prints_as(given_value, meant):
-    assert exact(given_value, "x") == meant
+    assert to_fraction(given_value, "x") == meant
 
 
 @pytest.mark.parametrize("value", [True, np.True_, None, [1], {}, b"1", 1j])
 def test_things_that_are_not_numbers_are_refused_by_type(value):
     with pytest.raises(TypeError, match="x must be a number, got"):
-        exact(value, "x")
+        to_fraction(value, "x")
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_things_that_are_not_numbers_are_refused_by_type(value):
 )
 def test_text_that_is_no_finite_number_is_refused(value):
     with pytest.raises(ValueError, match="x must be a finite number"):
-        exact(value, "x")
+        to_fraction(value, "x")
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_text_that_is_no_finite_number_is_refused(value):
 def test_a_bad_epsilon_is_refused_in_one_sentence_by_everything_that_takes_one(value, error, message):
     query = ib.count(3)
     takers = [
-        as_epsilon,
+        to_epsilon,
         lambda e: ib.certify(np.full((4, 4), 0.25), query, e),
         lambda e: ib.Mechanism(query, e, ib.catalog.uniform(query, 1).law, ib.catalog.uniform(query, 1).origin),
         lambda e: ib.catalog.prerounded_geometric(query, e, [-1, 1, 4]),
@@ -143,14 +143,14 @@ def test_one_epsilon_in_many_spellings_is_one_mechanism(value):
 @pytest.mark.parametrize("value", [2.5, "7/2", -3, 0])
 def test_whole_refuses_fractions_and_what_is_too_small(value):
     with pytest.raises(ValueError, match="n must be a whole number of at least 1, got"):
-        whole(value, "n", 1)
+        to_int(value, "n", 1)
 
 
 @pytest.mark.parametrize("value", ["10/11", "0.5", 0.9, "1/1000"])
 def test_alpha_gives_an_epsilon_whose_exponential_is_at_least_alpha(value):
     """Rounding goes towards more privacy: exp(-epsilon) is never below the alpha that was asked for."""
     flint.ctx.prec = 600
-    epsilon, wanted = ib.alpha(value), exact(value, "alpha")
+    epsilon, wanted = ib.epsilon_from_alpha(value), to_fraction(value, "alpha")
     got = (-flint.arb(flint.fmpq(epsilon.numerator, epsilon.denominator))).exp()
     asked = flint.arb(flint.fmpq(wanted.numerator, wanted.denominator))
     assert got >= asked
@@ -160,7 +160,7 @@ def test_alpha_gives_an_epsilon_whose_exponential_is_at_least_alpha(value):
 @pytest.mark.parametrize("value", [0, 1, -0.5, 2, "1.0"])
 def test_alpha_must_lie_strictly_between_zero_and_one(value):
     with pytest.raises(ValueError, match="alpha must be between 0 and 1, got"):
-        ib.alpha(value)
+        ib.epsilon_from_alpha(value)
 
 
 # --- the repair -------------------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ def test_alpha_must_lie_strictly_between_zero_and_one(value):
 @settings(deadline=None)
 @given(st.integers(0, TOTAL), st.fractions(Fraction(1, 10**9), 64))
 def test_least_neighbour_is_the_smallest_weight_that_passes(high, epsilon):
-    p = exp_below(epsilon)
+    p = exp_lower_bound(epsilon)
     least = int(least_neighbour(np.array([high]), p)[0])
     assert high << EXP_BITS <= p * least
     assert least == 0 or high << EXP_BITS > p * (least - 1)
@@ -183,10 +183,10 @@ def test_least_neighbour_is_the_smallest_weight_that_passes(high, epsilon):
 )
 def test_raise_rows_only_raises_and_gives_the_least_private_row_above(row, reach, epsilon):
     """The repair returns the smallest row that is private and nowhere below the given one."""
-    p = exp_below(Fraction(epsilon))
+    p = exp_lower_bound(Fraction(epsilon))
     weights = np.array([row], dtype=np.int64)
     ratios = [(slice(j, j + reach + 1), p) for j in range(max(1, len(row) - reach))]
-    raise_rows(weights, ratios)
+    raise_small_weights(weights, ratios)
     expected = list(row)
     while True:  # the least fixed point, one entry at a time
         raised = [
@@ -205,7 +205,7 @@ def test_weights_near_are_private_and_sum_to_the_total_at_any_total(judge, seed,
     rng = np.random.default_rng(seed)
     query = [ib.count(4), ib.extreme(0, 4), ib.total(2, 0, 2), ib.ordinal(0, 4)][seed % 4]
     matrix = rng.random((5, 5)) ** rng.integers(1, 30)
-    weights = weights_near(matrix, query.cliques(), Fraction(epsilon), total=1 << bits, even=seed % 3 == 0)
+    weights = round_on_line(matrix, query.cliques(), Fraction(epsilon), total=1 << bits, even=seed % 3 == 0)
     assert (weights >= 0).all()
     assert weights.sum(axis=0, dtype=object).tolist() == [1 << bits] * 5
     assert judge.private(weights.tolist(), query, Fraction(epsilon))
@@ -216,6 +216,6 @@ def test_mirrored_weights_are_exactly_symmetric():
     rng = np.random.default_rng(1)
     matrix = rng.random((7, 7)) + 2
     matrix = matrix + matrix[::-1, ::-1]
-    weights = mirrored_weights(matrix / matrix.sum(axis=0), query.cliques(), Fraction(1, 2))
+    weights = round_symmetric(matrix / matrix.sum(axis=0), query.cliques(), Fraction(1, 2))
     assert np.array_equal(weights, weights[::-1, ::-1])
     assert weights.sum(axis=0).tolist() == [TOTAL] * 7

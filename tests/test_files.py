@@ -13,16 +13,16 @@ import pytest
 import inbounds as ib
 from inbounds import files
 from inbounds.files.form import as_form
-from inbounds.mechanism import Mechanism, Optimality, Origin, reading
+from inbounds.mechanism import Mechanism, Optimality, Origin, load
 from inbounds.mechanism import passport as passports
-from inbounds.mechanism.law import Noise, geometric_noise
+from inbounds.mechanism.law import Noise, make_geometric_noise
 from inbounds.query import with_neighbours
 from inbounds.trusted.bounds import TOTAL
 
 
 def tables():
     query = ib.mean(3, 0, 2)
-    law = geometric_noise(query, Fraction(1))
+    law = make_geometric_noise(query, Fraction(1))
     plain = Mechanism(query, Fraction(1), law, Origin("by hand", {"note": "noise"}, "nowhere"))
     coarse = ib.mean(3, 0, 2, outputs=2)
     remapped = Noise(law.core, law.floor, law.end, law.size, np.array([0, 0, 0, 0, 1, 1, 1]))
@@ -41,7 +41,7 @@ def mechanisms():
     yield geometric(ib.ordinal(0, 4, unit="3/2"), 1)
     yield geometric(ib.count(5, outputs=ib.cells(-3, 8, 4)), 1)
     yield geometric(ib.count(5, outputs=[(-1, 2, 0), (2, "11/2", 4), (7, 9)]), 1)
-    yield geometric(with_neighbours(ib.count(4), ib.Everyone()), 1)
+    yield geometric(with_neighbours(ib.count(4), ib.AllPairs()), 1)
     yield response(ib.category(["a", "ü", 'with "quotes" and \\', "新"]), 1)
     yield ib.catalog.prerounded_geometric(ib.count(9), 1, [0, 3, 6, 10])
     proved = Optimality("average absolute", 0.5, 0.5 - 1e-13)
@@ -62,7 +62,7 @@ def saved(tmp_path):
 
 def signed(content):
     """The passport with the digest that an attacker would write."""
-    return {**content, "sha256": files.digest(content)}
+    return {**content, "sha256": files.content_digest(content)}
 
 
 # --- round trips ------------------------------------------------------------------------------------------
@@ -101,8 +101,8 @@ def test_saving_replaces_a_file_whole_and_leaves_nothing_else(tmp_path):
 def test_at_every_moment_of_saving_a_file_is_the_old_one_or_the_new_one(tmp_path, every_moment):
     """Passports, records of several answers, multi-level releases and collections: never gone, never in parts."""
     old, new = (ib.catalog.truncated_geometric(ib.count(n), 1) for n in (3, 5))
-    chains = [ib.multilevel(ib.count(n), [1, "1/2"]) for n in (3, 5)]
-    records = [ib.accounting.Record.of(ib.compose(m, 2), "1e-6") for m in (old, new)]
+    chains = [ib.make_chain(ib.count(n), [1, "1/2"]) for n in (3, 5)]
+    records = [ib.accounting.CompositionRecord.from_composition(ib.compose(m, 2), "1e-6") for m in (old, new)]
     collections = [ib.Collector(old).add(reports) for reports in ([0, 3], [1, 2, 2])]
     for k, (first, then) in enumerate(((old, new), chains, records, collections)):
         path = tmp_path / f"{k}.json"
@@ -122,7 +122,7 @@ def test_at_every_moment_of_saving_a_file_is_the_old_one_or_the_new_one(tmp_path
 
 
 def test_a_passport_says_what_the_design_promises():
-    content = passports.passport(ib.catalog.truncated_geometric(ib.count(4), "1/2"))
+    content = passports.to_passport(ib.catalog.truncated_geometric(ib.count(4), "1/2"))
     assert content["format"] == "inbounds mechanism"
     assert content["version"] == 1
     assert content["epsilon"] == "1/2"
@@ -134,7 +134,7 @@ def test_a_passport_says_what_the_design_promises():
 
 
 def test_weights_are_written_as_text_so_that_no_reader_rounds_them():
-    content = json.loads(json.dumps(passports.passport(ib.catalog.uniform(ib.count(2), 1))), parse_int=float)
+    content = json.loads(json.dumps(passports.to_passport(ib.catalog.uniform(ib.count(2), 1))), parse_int=float)
     rows = [[int(word) for word in row.split(" ")] for row in content["law"]["matrix"]]
     assert [sum(column) for column in zip(*rows, strict=True)] == [TOTAL] * 3
 
@@ -148,7 +148,7 @@ def test_a_changed_character_anywhere_is_refused_or_harmless(judge, which, edits
     """Random edits: refused, or the very same mechanism with a matching digest."""
     rng = random.Random(which)
     made = ib.catalog.truncated_geometric(ib.count(4), "1/2") if which == "matrix" else tables()[0]
-    original = json.dumps(passports.passport(made), indent=1) + "\n"
+    original = json.dumps(passports.to_passport(made), indent=1) + "\n"
     places = [k for k, character in enumerate(original) if character.isdigit()]
     accepted = 0
     for _ in range(edits):
@@ -164,7 +164,7 @@ def test_a_changed_character_anywhere_is_refused_or_harmless(judge, which, edits
             continue
         accepted += 1
         assert back == made
-        assert files.digest(json.loads(text)) == json.loads(text)["sha256"]
+        assert files.content_digest(json.loads(text)) == json.loads(text)["sha256"]
     assert judge.certifies(made)
     assert 0 < accepted < edits * 2 / 5  # blanks between fields may change; the test would be idle if nothing else did
 
@@ -174,7 +174,7 @@ def test_a_changed_digit_under_a_fresh_digest_is_refused_or_still_exactly_privat
     """The attacker signs the edit: only the checker and the recomputed claims stand in the way."""
     rng = random.Random(which)
     made = ib.catalog.truncated_geometric(ib.count(4), "1/2") if which == "matrix" else tables()[0]
-    original = json.dumps(passports.passport(made))
+    original = json.dumps(passports.to_passport(made))
     places = [k for k, character in enumerate(original) if character.isdigit()]
     for _ in range(1500):
         k = rng.choice(places)
@@ -184,12 +184,12 @@ def test_a_changed_digit_under_a_fresh_digest_is_refused_or_still_exactly_privat
         except ValueError:
             continue
         try:
-            back = reading.read(signed(content))
+            back = load.mechanism_from_json(signed(content))
         except ib.PassportError as reason:
             assert str(reason)  # noqa: PT017 - thousands of cases in one test
             continue
         assert judge.certifies(back)
-        true, claimed = passports.passport(back)["claims"], content["claims"]
+        true, claimed = passports.to_passport(back)["claims"], content["claims"]
         assert true["properties"] == claimed["properties"]
         for name, loss in true["losses"].items():
             assert float(claimed["losses"][name]) == pytest.approx(float(loss), rel=2e-9, abs=2e-9)
@@ -198,7 +198,7 @@ def test_a_changed_digit_under_a_fresh_digest_is_refused_or_still_exactly_privat
 @pytest.mark.parametrize("made", [ib.catalog.truncated_geometric(ib.count(3), 1), tables()[0]])
 def test_any_field_replaced_by_anything_is_refused_or_still_exactly_private(judge, made):
     """Every value of the passport in turn, replaced by odd values and signed."""
-    original = passports.passport(made)
+    original = passports.to_passport(made)
     odd = [None, True, 0, 1, -1, 10**30, 0.5, "", "0", "1", "-1", "1/0", "9" * 19, "0 0", "x", [], {}, [[]]]
     survived = 0
 
@@ -220,7 +220,7 @@ def test_any_field_replaced_by_anything_is_refused_or_still_exactly_private(judg
             else:
                 spot[path[-1]] = replacement
             try:
-                back = reading.read(signed(content) if isinstance(content, dict) else content)
+                back = load.mechanism_from_json(signed(content) if isinstance(content, dict) else content)
             except ib.PassportError as reason:
                 assert "\n" not in str(reason)  # noqa: PT017 - hundreds of cases in one test
                 continue
@@ -230,22 +230,22 @@ def test_any_field_replaced_by_anything_is_refused_or_still_exactly_private(judg
 
 
 def test_weights_that_are_not_private_are_refused_under_any_digest():
-    content = passports.passport(ib.catalog.truncated_geometric(ib.count(1), 1))
+    content = passports.to_passport(ib.catalog.truncated_geometric(ib.count(1), 1))
     content["law"] = {"matrix": [f"{TOTAL} 0", f"0 {TOTAL}"]}
     with pytest.raises(ib.PassportError, match="the weights are not private: output 0 is inf times likelier"):
-        reading.read(signed(content))
+        load.mechanism_from_json(signed(content))
     with pytest.raises(ib.PassportError, match="the digest does not match"):
-        reading.read(content)
+        load.mechanism_from_json(content)
 
 
 def test_a_smaller_epsilon_or_a_wider_neighbourhood_than_the_weights_keep_is_refused():
-    content = passports.passport(ib.catalog.truncated_geometric(ib.count(3), 1))
+    content = passports.to_passport(ib.catalog.truncated_geometric(ib.count(3), 1))
     with pytest.raises(ib.PassportError, match="the weights are not private"):
-        reading.read(signed({**content, "epsilon": "99/100"}))
+        load.mechanism_from_json(signed({**content, "epsilon": "99/100"}))
     for wider in ({"everyone": True}, {"reach": 2}, {"metric": "2"}):
         query = {**content["query"], "neighbours": wider}
         with pytest.raises(ib.PassportError, match="the weights are not private"):
-            reading.read(signed({**content, "query": query}))
+            load.mechanism_from_json(signed({**content, "query": query}))
 
 
 @pytest.mark.parametrize(
@@ -263,10 +263,10 @@ def test_a_smaller_epsilon_or_a_wider_neighbourhood_than_the_weights_keep_is_ref
     ],
 )
 def test_a_claim_that_does_not_follow_from_the_weights_is_refused(field, lie):
-    content = passports.passport(ib.catalog.truncated_geometric(ib.count(3), 1))
+    content = passports.to_passport(ib.catalog.truncated_geometric(ib.count(3), 1))
     claims = {**content["claims"], field: lie}
     with pytest.raises(ib.PassportError, match="the claims do not follow from the weights"):
-        reading.read(signed({**content, "claims": claims}))
+        load.mechanism_from_json(signed({**content, "claims": claims}))
 
 
 @pytest.mark.parametrize("objective", ["average absolute loss", "average absolute loss under a prior", "anything"])
@@ -274,12 +274,12 @@ def test_a_bound_above_the_value_it_bounds_is_refused_whatever_the_objective(obj
     made = ib.catalog.uniform(ib.count(2), 1)
     for excess, allowed in ((-1e-13, True), (0.0, True), (1e-13, False), (1.0, False)):
         best = {"objective": objective, "value": repr(made.loss()), "bound": repr(made.loss() + excess)}
-        content = signed({**passports.passport(made), "optimality": best})
+        content = signed({**passports.to_passport(made), "optimality": best})
         if allowed:
-            assert reading.read(content).optimality.bound == made.loss() + excess
+            assert load.mechanism_from_json(content).optimality.bound == made.loss() + excess
         else:
             with pytest.raises(ib.PassportError, match="the value of the objective does not follow"):
-                reading.read(content)
+                load.mechanism_from_json(content)
 
 
 @pytest.mark.parametrize(
@@ -293,29 +293,29 @@ def test_a_bound_above_the_value_it_bounds_is_refused_whatever_the_objective(obj
 def test_odd_cells_in_a_passport_are_refused(cells, wrong):
     """Cells that overlap, or do not hold what is reported for them, would be nobody's idea of the outputs."""
     made = ib.catalog.uniform(ib.count(5, outputs=ib.cells("-1/2", "11/2", 3)), 1)
-    content = json.loads(json.dumps(passports.passport(made)))
-    assert reading.read(content) == made
+    content = json.loads(json.dumps(passports.to_passport(made)))
+    assert load.mechanism_from_json(content) == made
     for name, start in cells.items():
         content["query"]["outputs"][name]["start"] = start
     with pytest.raises(ib.PassportError, match=r"a cell must satisfy|cells must be disjoint"):
-        reading.read(signed(content))
+        load.mechanism_from_json(signed(content))
 
 
 @pytest.mark.parametrize("name", ["absolute", "squared", "zero-one"])
 def test_a_loss_that_is_a_little_too_good_is_refused(name):
-    content = json.loads(json.dumps(passports.passport(ib.catalog.truncated_geometric(ib.count(3), 1))))
+    content = json.loads(json.dumps(passports.to_passport(ib.catalog.truncated_geometric(ib.count(3), 1))))
     losses = content["claims"]["losses"]
     losses[name] = repr(float(losses[name]) - 1e-6)
     with pytest.raises(ib.PassportError, match="the claims do not follow from the weights"):
-        reading.read(signed(content))
+        load.mechanism_from_json(signed(content))
 
 
 @pytest.mark.parametrize(("value", "bound"), [("nan", "0"), ("1", "inf"), ("-inf", "0"), ("x", "0"), ("1", None)])
 def test_an_optimality_that_is_no_number_is_refused(value, bound):
-    content = passports.passport(ib.catalog.uniform(ib.count(2), 1))
+    content = passports.to_passport(ib.catalog.uniform(ib.count(2), 1))
     claim = {"objective": "absolute", "value": value, "bound": bound}
     with pytest.raises(ib.PassportError, match="malformed"):
-        reading.read(signed({**content, "optimality": claim}))
+        load.mechanism_from_json(signed({**content, "optimality": claim}))
 
 
 # --- not a passport ---------------------------------------------------------------------------------------
@@ -323,29 +323,29 @@ def test_an_optimality_that_is_no_number_is_refused(value, bound):
 
 @pytest.mark.parametrize("version", [0, 6, 99, "1", None, "2.0", True])
 def test_an_unknown_version_is_refused_as_such(version):
-    content = passports.passport(ib.catalog.uniform(ib.count(2), 1))
+    content = passports.to_passport(ib.catalog.uniform(ib.count(2), 1))
     with pytest.raises(ib.UnknownVersion, match="passport version must be 1 or 2 or 3 or 4 or 5, got"):
-        reading.read(signed({**content, "version": version}))
+        load.mechanism_from_json(signed({**content, "version": version}))
 
 
 def test_a_version_that_does_not_fit_the_query_is_refused():
     """Version 1 had no allowance: a reader of that time would round differently from what is promised."""
-    plain = passports.passport(ib.catalog.uniform(ib.count(2), 1))
-    spare = passports.passport(ib.catalog.uniform(ib.interval(0, 2, 1, 2), 1))
+    plain = passports.to_passport(ib.catalog.uniform(ib.count(2), 1))
+    spare = passports.to_passport(ib.catalog.uniform(ib.interval(0, 2, 1, 2), 1))
     assert (plain["version"], spare["version"]) == (1, 2)
     for content, other in ((plain, 2), (spare, 1), (plain, 3), (spare, 4), (plain, 5)):
         with pytest.raises(ib.PassportError, match=r"the version must be 5 where .* else 1"):
-            reading.read(signed({**content, "version": other}))
+            load.mechanism_from_json(signed({**content, "version": other}))
 
 
 @pytest.mark.parametrize("content", [None, [], "text", 5, {}, {"format": "something else"}])
 def test_json_of_another_format_is_refused(content):
     with pytest.raises(ib.PassportError, match="a passport must be a JSON object with the format"):
-        reading.read(content)
+        load.mechanism_from_json(content)
 
 
 def test_a_file_cut_short_anywhere_is_refused(saved):
-    text = json.dumps(passports.passport(ib.catalog.truncated_geometric(ib.count(2), 1)), indent=1)
+    text = json.dumps(passports.to_passport(ib.catalog.truncated_geometric(ib.count(2), 1)), indent=1)
     for end in range(0, len(text), 7):
         with pytest.raises(ib.PassportError):
             ib.load(saved(text[:end]))
@@ -362,7 +362,7 @@ def test_what_is_not_json_is_refused(text, saved):
 
 
 def test_a_repeated_field_is_refused(saved):
-    text = json.dumps(passports.passport(ib.catalog.uniform(ib.count(2), 1)))
+    text = json.dumps(passports.to_passport(ib.catalog.uniform(ib.count(2), 1)))
     doubled = text.replace('"epsilon"', '"epsilon": "1/2", "epsilon"', 1)
     with pytest.raises(ib.PassportError, match="a passport must not repeat a field"):
         ib.load(saved(doubled))
@@ -392,9 +392,9 @@ def test_a_missing_file_is_the_usual_error(tmp_path):
     ],
 )
 def test_a_query_that_makes_no_sense_is_refused_with_the_reason(part, reason):
-    content = passports.passport(ib.catalog.truncated_geometric(ib.count(3), 1))
+    content = passports.to_passport(ib.catalog.truncated_geometric(ib.count(3), 1))
     with pytest.raises(ib.PassportError, match=reason):
-        reading.read(signed({**content, "query": {**content["query"], **part}}))
+        load.mechanism_from_json(signed({**content, "query": {**content["query"], **part}}))
 
 
 def test_cells_that_overlap_or_do_not_match_are_refused():
@@ -405,10 +405,10 @@ def test_cells_that_overlap_or_do_not_match_are_refused():
         {"values": {"start": "50", "unit": "1", "size": 2}},
         {"lowers": {"start": "-1", "unit": "5/2", "size": 3}},
     ):
-        content = json.loads(json.dumps(passports.passport(made)))
+        content = json.loads(json.dumps(passports.to_passport(made)))
         content["query"]["outputs"].update(cells)
         with pytest.raises(ib.PassportError, match=r"malformed|claims"):
-            reading.read(signed(content))
+            load.mechanism_from_json(signed(content))
 
 
 # --- forms: what a stranger's JSON must be to have a type ----------------------------------------------------

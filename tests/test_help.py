@@ -13,7 +13,7 @@ import pytest
 from typer.main import get_command
 
 from checker.released import publish
-from inbounds.cli import app, completing
+from inbounds.cli import app, completion
 
 
 def commands(group=None, name=()):
@@ -59,7 +59,7 @@ def test_help_loads_no_room_that_only_a_command_needs():
     )
     waiting = {
         *(f"inbounds.{room}" for room in rooms),
-        "inbounds.verdicts",
+        "inbounds.verdict",
         "inbounds.mechanism.quantiles",
         "inbounds_studies",
     }
@@ -144,7 +144,7 @@ def test_a_shell_completes_the_statistics_and_sizes_of_a_record(tmp_path):
 def test_a_shell_is_offered_nothing_from_what_is_no_record(tmp_path, content):
     (tmp_path / "m.json").write_text(content)
     asked = SimpleNamespace(args=[tmp_path / "m.json"])
-    assert completing.statistics(asked, "") == completing.sizes(asked, "") == []
+    assert completion.statistics(asked, "") == completion.sizes(asked, "") == []
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)

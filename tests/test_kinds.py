@@ -19,10 +19,10 @@ FRAME = pandas.DataFrame({"age": [4711]})
         lambda query: ib.recommend(query, 1),
         lambda query: ib.certify([[1.0]], query, 1),
         lambda query: ib.audit([[1.0]], query),
-        lambda query: ib.epsilon_for(query, ib.promise.within(2, 0.9)),
+        lambda query: ib.calibrate_epsilon(query, ib.goals.within(2, 0.9)),
         lambda query: ib.priors.normal(query, 2, 1),
-        lambda query: ib.multilevel(query, [1]),
-        lambda query: ib.local.label_mechanism(query, 1),
+        lambda query: ib.make_chain(query, [1]),
+        lambda query: ib.local.best_label_mechanism(query, 1),
         *(
             lambda query, name=name: getattr(ib.catalog, name)(query, 1)
             for name in ("uniform", "exponential", "truncated_geometric", "explicit_fair", "snapped_laplace")
@@ -35,7 +35,9 @@ def test_what_is_no_query_is_refused(ask, query):
         ask(query)
 
 
-@pytest.mark.parametrize("family", ["choose", "permute_and_flip", "sided_scores", "counted_scores", "central_records"])
+@pytest.mark.parametrize(
+    "family", ["design_quantile", "design_permute_flip", "design_sided", "counted_scores", "design_central"]
+)
 @pytest.mark.parametrize("query", [1, Q], ids=lambda query: type(query).__name__)
 def test_what_is_no_quantile_is_refused(family, query):
     with pytest.raises(TypeError, match=r"^query must be a quantile"):
@@ -47,16 +49,16 @@ def test_what_is_no_quantile_is_refused(family, query):
     [
         (lambda: ib.compare(1, Q), "query"),
         (lambda: ib.compare(MECHANISM), "query"),
-        (lambda: ib.local.plan(1, Q, reports=9), "query"),
-        (lambda: ib.refines(Q, MECHANISM), "finer"),
-        (lambda: ib.closer(MECHANISM, "m.json"), "second"),
-        (lambda: ib.derivable(Q), "mechanism"),
+        (lambda: ib.local.plan_collection(1, Q, reports=9), "query"),
+        (lambda: ib.check_refinement(Q, MECHANISM), "finer"),
+        (lambda: ib.compare_closeness(MECHANISM, "m.json"), "second"),
+        (lambda: ib.is_derivable(Q), "mechanism"),
         (lambda: ib.attack.posterior([1], MECHANISM), "mechanism"),
         (lambda: ib.compose([Q]), "each of the mechanisms"),
         (lambda: ib.reconstruct([1, 2], Q), "mechanism"),
         (lambda: ib.reconstruct(MECHANISM, [1, 2]), "reports"),
         (lambda: ib.compare_quantiles(QUANTILE), "mechanisms"),
-        (lambda: ib.epsilon_for(Q, 3), "promise"),
+        (lambda: ib.calibrate_epsilon(Q, 3), "promise"),
         (lambda: ib.tree(3), "parents"),
         (lambda: ib.local.plan_survey(["vote"], 1, reports=9), "attributes"),
         (lambda: MECHANISM.simulate(7, 0), "rng"),
@@ -77,7 +79,7 @@ def test_what_is_of_another_kind_is_refused_by_the_name_of_the_argument(ask, nam
         lambda: ib.load(3),
         lambda: ib.load(MECHANISM),
         lambda: ib.load_quantile(3),
-        lambda: ib.local.load(3),
+        lambda: ib.local.load_local_mechanism(3),
         lambda: ib.accounting.load_record(3),
         lambda: ib.verify(MECHANISM),
         lambda: ib.verify(3),
@@ -95,8 +97,8 @@ def test_what_is_no_path_is_never_opened(ask):
     "ask",
     [
         lambda data: ib.local.randomize(MECHANISM, "age", data),
-        lambda data: ib.local.randomizer(data),
-        lambda data: ib.local.privacy(data),
+        lambda data: ib.local.make_randomizer(data),
+        lambda data: ib.local.local_guarantee(data),
         lambda data: ib.attack.posterior(data, [1]),
         lambda data: MECHANISM.simulate(np.random.default_rng(0), data),
         lambda data: ib.optimal([data], 1),
@@ -131,7 +133,7 @@ def test_a_bare_property_is_no_list(ask):
         (lambda: ib.optimal(ib.count(3), 1, "sqared"), "squared"),
         (lambda: ib.optimal(ib.count(3), 1, aim="worts"), "worst"),
         (lambda: ib.compare(ib.count(3), 1).best("trut"), "truth"),
-        (lambda: ib.epsilon_for(ib.count(3), ib.promise.average("absolute", 1), "explicit_fiar"), "explicit_fair"),
+        (lambda: ib.calibrate_epsilon(ib.count(3), ib.goals.average("absolute", 1), "explicit_fiar"), "explicit_fair"),
     ],
 )
 def test_a_misspelt_name_is_answered_with_what_was_probably_meant(ask, meant):

@@ -11,29 +11,29 @@ import numpy as np
 import pytest
 
 import inbounds as ib
-from inbounds.errors import NotADistribution, PassportError, PrivacyViolation
-from inbounds.local.labels import LabelLaw
+from inbounds.errors import InvalidDistribution, PassportError, PrivacyViolation
+from inbounds.exact import to_epsilon
+from inbounds.local.label_mechanisms import LabelCandidate
 from inbounds.local.reconstruct import Reconstruction
-from inbounds.local.reconstruct.affine import AffineReading, even
-from inbounds.local.reconstruct.batches import updated
-from inbounds.local.reconstruct.incidence import held, holding
+from inbounds.local.reconstruct.affine_estimator import AffineEstimator, even
+from inbounds.local.reconstruct.batches import update_batch
+from inbounds.local.reconstruct.incidence import blocks_holding, labels_held
 from inbounds.local.reconstruct.linear import cut_and_scaled
-from inbounds.local.reconstruct.multiscale import _square, multiscale
-from inbounds.local.reconstruct.sets import Sets
-from inbounds.local.reconstruct.shapes import channel_of
-from inbounds.local.reconstruct.shrinkage import mean_sums, shrunk
+from inbounds.local.reconstruct.multiscale import _square, estimate_multiscale
+from inbounds.local.reconstruct.sets import SetReports
+from inbounds.local.reconstruct.shrinkage import mean_sums, shrink_shares
+from inbounds.local.reconstruct.structure import channel_for_law
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.labels import Blocks, LabelMechanism
-from inbounds.mechanism.labels.law import tight_blocks
+from inbounds.mechanism.labels import BlockResponse, LabelMechanism
+from inbounds.mechanism.labels.law import make_tight_blocks
 from inbounds.mechanism.law import Matrix
 from inbounds.mechanism.origin import Origin
-from inbounds.mechanism.response import Response, tight_response
-from inbounds.numbers import as_epsilon
-from inbounds.query import Everyone, with_neighbours
-from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_below
+from inbounds.mechanism.response import Response, make_tight_response
+from inbounds.query import AllPairs, with_neighbours
+from inbounds.trusted.block_designs import Affine, Planes, Subsets
+from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_lower_bound
 from inbounds.trusted.certify import block_weights, check_blocks, check_response
-from inbounds.trusted.designs import Affine, Planes, Subsets
-from inbounds.trusted.sample import BlockSampler, ResponseSampler
+from inbounds.trusted.samplers import BlockSampler, ResponseSampler
 
 DESIGNS = [
     Subsets(2, 1),
@@ -48,7 +48,7 @@ DESIGNS = [
     Planes(20, 3, 4),
     Planes(31, 5, 3),
 ]
-EPSILONS = [as_epsilon("0.3"), as_epsilon(1), as_epsilon(4)]
+EPSILONS = [to_epsilon("0.3"), to_epsilon(1), to_epsilon(4)]
 
 
 def member(design) -> np.ndarray:
@@ -57,7 +57,7 @@ def member(design) -> np.ndarray:
     return np.array([design.holds(blocks, np.full(design.blocks, j)) for j in range(design.labels)])
 
 
-def weights_over_2_to_124(law: Blocks) -> dict[tuple[int, int], int]:
+def weights_over_2_to_124(law: BlockResponse) -> dict[tuple[int, int], int]:
     """The weight of every block under every label, by counting the draws of each index: quotient, or one more."""
     design, found = law.design, {}
     for inside, sets in ((True, design.holding), (False, design.blocks - design.holding)):
@@ -80,7 +80,7 @@ def test_every_label_lies_in_as_many_blocks_as_the_design_says_and_any_two_share
     held_by = member(design)
     assert (held_by.sum(axis=1) == design.holding).all()
     together = held_by.astype(int) @ held_by.T
-    assert set(together[~np.eye(design.labels, dtype=bool)].tolist()) == {design.shared}
+    assert set(together[~np.eye(design.labels, dtype=bool)].tolist()) == {design.pair_count}
 
 
 @pytest.mark.parametrize("design", DESIGNS, ids=str)
@@ -107,7 +107,7 @@ def test_indices_and_blocks_are_one_to_one_inside_and_outside(design):
     ],
 )
 def test_a_design_that_is_none_is_refused(make):
-    with pytest.raises(NotADistribution):
+    with pytest.raises(InvalidDistribution):
         make()
 
 
@@ -117,11 +117,11 @@ def test_a_design_that_is_none_is_refused(make):
 @pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
 @pytest.mark.parametrize("design", DESIGNS, ids=str)
 def test_every_block_keeps_the_ratio_under_any_two_labels_in_whole_numbers(design, epsilon):
-    law = tight_blocks(design, epsilon)
+    law = make_tight_blocks(design, epsilon)
     check_blocks(design.blocks, design.holding, law.inside, epsilon)
     weights = weights_over_2_to_124(law)
     assert len(weights) == design.blocks * design.labels
-    p = ratio_below(epsilon, Fraction(1))
+    p = ratio_lower_bound(epsilon, Fraction(1))
     for block in range(design.blocks):
         row = [weights[block, label] for label in range(design.labels)]
         assert max(row) << EXP_BITS <= p * min(row)
@@ -134,41 +134,41 @@ def test_every_block_keeps_the_ratio_under_any_two_labels_in_whole_numbers(desig
 @pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
 @pytest.mark.parametrize("design", DESIGNS, ids=str)
 def test_one_unit_more_inside_is_refused(design, epsilon):
-    law = tight_blocks(design, epsilon)
+    law = make_tight_blocks(design, epsilon)
     with pytest.raises(PrivacyViolation):
         check_blocks(design.blocks, design.holding, law.inside + 1, epsilon)
 
 
 @pytest.mark.parametrize(("blocks", "holding_", "inside"), [(5, 0, 1), (5, 5, 1), (5, 2, 0), (5, 2, TOTAL), (0, 0, 1)])
 def test_blocks_without_two_sides_are_refused(blocks, holding_, inside):
-    with pytest.raises(NotADistribution):
+    with pytest.raises(InvalidDistribution):
         check_blocks(blocks, holding_, inside, Fraction(1))
 
 
 @pytest.mark.parametrize("size", [2, 3, 7, 4097, 10**6])
 @pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
 def test_two_weights_are_the_tightest_and_the_next_ones_are_refused(size, epsilon):
-    law, p = tight_response(size, epsilon), ratio_below(epsilon, Fraction(1))
-    check_response(size, law.other, epsilon)
-    assert law.own << EXP_BITS <= p * law.other
+    law, p = make_tight_response(size, epsilon), ratio_lower_bound(epsilon, Fraction(1))
+    check_response(size, law.other_weight, epsilon)
+    assert law.truth_weight << EXP_BITS <= p * law.other_weight
     with pytest.raises(PrivacyViolation):
-        check_response(size, law.other - 1, epsilon)
+        check_response(size, law.other_weight - 1, epsilon)
 
 
 @pytest.mark.parametrize(("size", "other"), [(1, 5), (5, 0), (5, TOTAL // 5 + 1), (5, -1)])
 def test_weights_that_are_no_response_are_refused(size, other):
-    with pytest.raises(NotADistribution):
+    with pytest.raises(InvalidDistribution):
         check_response(size, other, Fraction(1))
 
 
 def test_a_law_needs_a_query_that_it_is_for():
-    law, origin = tight_blocks(Subsets(5, 2), Fraction(1)), Origin("x")
-    with pytest.raises(NotADistribution):
+    law, origin = make_tight_blocks(Subsets(5, 2), Fraction(1)), Origin("x")
+    with pytest.raises(InvalidDistribution):
         LabelMechanism(ib.category(6), Fraction(1), law, origin)
-    with pytest.raises(NotADistribution):
+    with pytest.raises(InvalidDistribution):
         LabelMechanism(ib.ordinal(0, 4), Fraction(1), law, origin)
-    with pytest.raises(NotADistribution):
-        ib.Mechanism(ib.ordinal(0, 4), Fraction(1), tight_response(5, Fraction(1)), origin)
+    with pytest.raises(InvalidDistribution):
+        ib.Mechanism(ib.ordinal(0, 4), Fraction(1), make_tight_response(5, Fraction(1)), origin)
     with pytest.raises(PrivacyViolation):
         LabelMechanism(ib.category(5), Fraction(1, 2), law, origin)
 
@@ -178,9 +178,9 @@ def test_a_law_needs_a_query_that_it_is_for():
 
 def test_a_response_owns_exactly_its_weights_among_the_draws():
     """Every border between two outputs, one draw on each side of it."""
-    law = tight_response(5, Fraction(1))
-    sampler, left = ResponseSampler(5, law.other), TOTAL - 5 * law.other
-    borders = [left + k * law.other for k in range(6)]
+    law = make_tight_response(5, Fraction(1))
+    sampler, left = ResponseSampler(5, law.other_weight), TOTAL - 5 * law.other_weight
+    borders = [left + k * law.other_weight for k in range(6)]
     for answer in range(5):
         drawn = np.array([0, left - 1, *borders[:-1], *(border - 1 for border in borders[1:])], dtype=np.uint64)
         found = sampler.outputs(np.full(len(drawn), answer), drawn)
@@ -190,7 +190,7 @@ def test_a_response_owns_exactly_its_weights_among_the_draws():
 @pytest.mark.parametrize("design", DESIGNS, ids=str)
 def test_a_block_is_drawn_by_its_index_whatever_the_multiple(design):
     """The coin's border, and draws that differ by multiples of the number of sets."""
-    law = tight_blocks(design, Fraction(1))
+    law = make_tight_blocks(design, Fraction(1))
     for coin, inside, sets in (
         (law.inside - 1, True, design.holding),
         (law.inside, False, design.blocks - design.holding),
@@ -220,19 +220,19 @@ def test_reports_of_a_million_labels_are_drawn_without_a_matrix():
 
 @pytest.mark.parametrize("query", [ib.category(7), ib.extreme(2, 9), ib.category(["a", "b", "c"])], ids=str)
 def test_two_weights_measure_like_their_matrix(query):
-    epsilon = as_epsilon("0.7")
-    compact = ib.Mechanism(query, epsilon, tight_response(len(query.answers), epsilon), Origin("x"))
+    epsilon = to_epsilon("0.7")
+    compact = ib.Mechanism(query, epsilon, make_tight_response(len(query.answers), epsilon), Origin("x"))
     written = ib.Mechanism(query, epsilon, Matrix(compact.weights), Origin("x"))
-    losses = ("absolute", "squared", "zero-one") if query.ordered else ("zero-one",)
+    losses = ("absolute", "squared", "zero-one") if query.is_ordered else ("zero-one",)
     for loss in losses:
         assert np.allclose(compact.loss_per_answer(loss), written.loss_per_answer(loss))
         grid = float(compact.law.average(loss))
         assert math.isclose(grid, written.loss(loss), rel_tol=1e-12)
-    for measure in (*(("bias", "variance", "end_probability") if query.ordered else ()), "truth_probability"):
+    for measure in (*(("bias", "variance", "end_probability") if query.is_ordered else ()), "truth_probability"):
         assert np.allclose(getattr(compact, measure)(), getattr(written, measure)())
-    assert compact.effective_epsilon() == written.effective_epsilon()
+    assert compact.tight_epsilon() == written.tight_epsilon()
     assert compact.properties() == written.properties()
-    first = query.reported[0]
+    first = query.output_values[0]
     assert np.allclose(compact.posterior(first), written.posterior(first))
 
 
@@ -242,7 +242,7 @@ def test_a_million_labels_are_designed_saved_and_read(tmp_path):
     assert best.optimality.gap < 1e-9
     best.save(tmp_path / "m.json")
     assert ib.load(tmp_path / "m.json") == best
-    assert ib.verify(tmp_path / "m.json").valid
+    assert ib.verify(tmp_path / "m.json").is_valid
     assert '"version": 3' in (tmp_path / "m.json").read_text()
 
 
@@ -268,22 +268,22 @@ def test_randomized_response_is_a_matrix_while_it_is_small_enough():
 def test_a_label_passport_is_certified_anew_and_refused_when_changed(mechanism, tmp_path):
     path = tmp_path / "m.json"
     mechanism.save(path)
-    assert ib.local.load(path) == mechanism
+    assert ib.local.load_local_mechanism(path) == mechanism
     verdict = ib.verify(path)
-    assert verdict.valid
+    assert verdict.is_valid
     assert verdict.to_json()["epsilon"] == str(mechanism.epsilon)
     with pytest.raises(PassportError, match="mechanism for labels"):
         ib.load(path)
-    from inbounds.files import content_of, digest, write
+    from inbounds.files import content_digest, read_json_file, write_json_file
 
-    content = content_of(path, "passport")
+    content = read_json_file(path, "passport")
     ((name, law),) = content["law"].items()
     content["law"] = {name: {**law, "inside": str(int(law["inside"]) + 1)}}
-    content["sha256"] = digest(content)
-    write(content, path)
+    content["sha256"] = content_digest(content)
+    write_json_file(content, path)
     with pytest.raises(PassportError, match="not private"):
-        ib.local.load(path)
-    assert not ib.verify(path).valid
+        ib.local.load_local_mechanism(path)
+    assert not ib.verify(path).is_valid
 
 
 @pytest.mark.parametrize(
@@ -298,15 +298,15 @@ def test_a_label_passport_is_certified_anew_and_refused_when_changed(mechanism, 
     ],
 )
 def test_a_malformed_law_is_a_passport_error(law, tmp_path):
-    from inbounds.files import content_of, digest, write
+    from inbounds.files import content_digest, read_json_file, write_json_file
 
     path = tmp_path / "m.json"
     ib.local.subset_selection(ib.category(5), 1).save(path)
-    content = {**content_of(path, "passport"), "law": law}
-    content["sha256"] = digest(content)
-    write(content, path)
+    content = {**read_json_file(path, "passport"), "law": law}
+    content["sha256"] = content_digest(content)
+    write_json_file(content, path)
     with pytest.raises(PassportError):
-        ib.local.load(path)
+        ib.local.load_local_mechanism(path)
 
 
 # --- estimates --------------------------------------------------------------------------------------------
@@ -316,14 +316,14 @@ def test_a_malformed_law_is_a_passport_error(law, tmp_path):
 def test_fast_transforms_are_the_incidence_matrix(design):
     rng, dense = np.random.default_rng(0), member(design).astype(float)
     counts, shares = rng.integers(0, 9, design.blocks).astype(float), rng.random(design.labels)
-    assert np.allclose(holding(design, counts), dense @ counts)
-    assert np.allclose(held(design, shares), dense.T @ shares)
+    assert np.allclose(labels_held(design, counts), dense @ counts)
+    assert np.allclose(blocks_holding(design, shares), dense.T @ shares)
 
 
 @pytest.mark.parametrize("design", DESIGNS, ids=str)
 def test_the_estimate_is_unbiased_and_has_the_stated_variance(design):
     """E and Var over all reports, from the dense law."""
-    law = tight_blocks(design, Fraction(1))
+    law = make_tight_blocks(design, Fraction(1))
     dense = member(design)
     inside, outside = float(law.hit) / design.holding, (1 - float(law.hit)) / (design.blocks - design.holding)
     matrix = np.where(dense.T, inside, outside)
@@ -342,30 +342,30 @@ def test_the_estimate_is_unbiased_and_has_the_stated_variance(design):
 def test_the_chosen_law_is_within_three_percent_of_theorys_best(labels, epsilon):
     """For a rare label among many no law is below 4e^eps / (e^eps - 1)^2; fewer labels than that have less."""
     found = ib.local.compare_labels(ib.category(labels), epsilon)
-    e = math.exp(float(as_epsilon(epsilon)))
-    assert found.best.of_share(Fraction(0)) <= 1.03 * 4 * e / (e - 1) ** 2
+    e = math.exp(float(to_epsilon(epsilon)))
+    assert found.best.variance_at_share(Fraction(0)) <= 1.03 * 4 * e / (e - 1) ** 2
     assert found.best.variance <= 1.002 * min(law.variance for law in found.laws)
     assert found.best.name in found.why
 
 
 def test_randomized_response_stays_best_for_few_labels_and_a_large_epsilon():
-    names = {k: ib.local.label_mechanism(ib.category(k), 4).origin.name for k in (2, 5, 30, 1000)}
+    names = {k: ib.local.best_label_mechanism(ib.category(k), 4).origin.name for k in (2, 5, 30, 1000)}
     assert names[2] == names[5] == names[30] == "randomized_response"
     assert names[1000] == "subset_selection"
-    assert ib.local.label_mechanism(ib.category(10**5), 1).origin.name == "projective_response"
+    assert ib.local.best_label_mechanism(ib.category(10**5), 1).origin.name == "projective_response"
 
 
 def test_the_variance_of_randomized_response_is_that_of_its_sets_of_one():
-    query, epsilon = ib.category(7), as_epsilon(1)
-    response = LabelLaw(ib.catalog.randomized_response(query, epsilon))
-    singles = LabelMechanism(query, epsilon, tight_blocks(Subsets(7, 1), epsilon), Origin("x"))
-    assert math.isclose(response.variance, LabelLaw(singles).variance, rel_tol=1e-9)
+    query, epsilon = ib.category(7), to_epsilon(1)
+    response = LabelCandidate(ib.catalog.randomized_response(query, epsilon))
+    singles = LabelMechanism(query, epsilon, make_tight_blocks(Subsets(7, 1), epsilon), Origin("x"))
+    assert math.isclose(response.variance, LabelCandidate(singles).variance, rel_tol=1e-9)
 
 
 @pytest.mark.parametrize("labels", [12, 60, 5000])
 def test_a_collection_of_sets_estimates_shares(labels):
     """Kept and merged like any other; large shares within six standard deviations (2e-9), all are a distribution."""
-    mechanism = ib.local.label_mechanism(ib.category(labels), 1)
+    mechanism = ib.local.best_label_mechanism(ib.category(labels), 1)
     assert isinstance(mechanism, LabelMechanism)
     rng = np.random.default_rng(2)
     shares = np.r_[0.5, 0.3, np.full(labels - 2, 0.2 / (labels - 2))]
@@ -376,7 +376,7 @@ def test_a_collection_of_sets_estimates_shares(labels):
         assert math.isclose(found.distribution.sum(), 1, rel_tol=1e-9)
         assert (found.distribution >= 0).all()
         off = np.abs(found.distribution[:2] - shares[:2])
-        assert (off < 6 * np.sqrt([mechanism.variance(0.5, 40_000)] * 2)).all()
+        assert (off < 6 * np.sqrt([mechanism.share_variance(0.5, 40_000)] * 2)).all()
     assert found.method == "inverse"
     assert ib.reconstruct(both).method == "multiscale"
     assert ib.reconstruct(both).choice
@@ -404,9 +404,9 @@ def test_shrinking_beats_projecting_where_labels_are_alike_and_where_few_hold_al
 
     for shares in (np.full(labels, 1 / labels), np.r_[0.4, 0.35, 0.25, np.zeros(labels - 3)]):
         seen = rng.binomial(reports, chance + (hit - chance) * shares) / reports
-        law = AffineReading(seen, np.full(labels, chance), np.full(labels, hit - chance))
+        law = AffineEstimator(seen, np.full(labels, chance), np.full(labels, hit - chance))
         projected = np.abs(onto_simplex(law.shares) - shares).sum()
-        for method in (shrunk, multiscale):
+        for method in (shrink_shares, estimate_multiscale):
             assert np.abs(method(law, reports) - shares).sum() < 0.75 * projected
 
 
@@ -417,8 +417,8 @@ def test_sums_of_neighbouring_labels_follow_the_reports_where_the_order_tells(or
     falling = np.exp(-np.arange(1000) / 200)
     shares = (falling if ordered else rng.permutation(falling)) / falling.sum()
     seen = rng.binomial(reports, chance + (hit - chance) * shares) / reports
-    law = AffineReading(seen, np.full(1000, chance), np.full(1000, hit - chance))
-    blind, seeing = (np.abs(method(law, reports) - shares).sum() for method in (shrunk, multiscale))
+    law = AffineEstimator(seen, np.full(1000, chance), np.full(1000, hit - chance))
+    blind, seeing = (np.abs(method(law, reports) - shares).sum() for method in (shrink_shares, estimate_multiscale))
     assert seeing < 0.6 * blind if ordered else seeing < 1.03 * blind
 
 
@@ -437,8 +437,8 @@ def test_one_label_gets_the_same_plane_as_it_would_among_many(order, dimension):
 def test_an_estimate_of_many_scales_is_the_projection_where_nothing_is_left_open():
     """Reports that are nearly exact: no method has anything to add."""
     shares = np.random.default_rng(6).dirichlet(np.ones(40))
-    law = AffineReading(1e-9 + 0.99 * shares, np.full(40, 1e-9), np.full(40, 0.99))
-    assert np.allclose(multiscale(law, 1e12), shares, atol=1e-5)
+    law = AffineEstimator(1e-9 + 0.99 * shares, np.full(40, 1e-9), np.full(40, 0.99))
+    assert np.allclose(estimate_multiscale(law, 1e12), shares, atol=1e-5)
 
 
 def test_frequencies_do_not_say_how_many_reports_there_are():
@@ -452,8 +452,8 @@ def test_frequencies_do_not_say_how_many_reports_there_are():
 
 
 def test_readings_are_centred_on_a_sum_of_one_whatever_sets_leave_open():
-    law = AffineReading(np.array([0.4, 0.5, 0.3]), np.full(3, 0.25), np.full(3, 0.5))
-    moved = law.centred()
+    law = AffineEstimator(np.array([0.4, 0.5, 0.3]), np.full(3, 0.25), np.full(3, 0.5))
+    moved = law.center()
     assert math.isclose(moved.shares.sum(), 1)
     assert np.allclose(np.diff(moved.shares), np.diff(law.shares))
 
@@ -463,14 +463,14 @@ def test_a_block_stands_out_where_none_of_its_labels_does():
     rng, labels, reports = np.random.default_rng(10), 1024, 20_000
     shares = np.full(labels, 0.6 / (labels - 16))
     shares[256:272] = 0.4 / 16
-    law = AffineReading(np.zeros(labels), np.full(labels, 0.25), np.full(labels, 0.2))
-    errors = {shrunk: 0.0, multiscale: 0.0}
+    law = AffineEstimator(np.zeros(labels), np.full(labels, 0.25), np.full(labels, 0.2))
+    errors = {shrink_shares: 0.0, estimate_multiscale: 0.0}
     for _ in range(4):
         seen = rng.binomial(reports, law.base + law.lift * shares) / reports
         for method in errors:
-            found = method(AffineReading(seen, law.base, law.lift), reports)
+            found = method(AffineEstimator(seen, law.base, law.lift), reports)
             errors[method] += abs(found[256:272].sum() - 0.4)
-    assert errors[multiscale] < 0.5 * errors[shrunk]
+    assert errors[estimate_multiscale] < 0.5 * errors[shrink_shares]
 
 
 def _kantorovich(found, true):
@@ -483,8 +483,10 @@ def test_labels_that_are_all_alike_come_out_flatter_than_by_cutting():
     base, lift = np.full(labels, 0.27), np.full(labels, 0.23)
     flat, off = np.full(labels, 1 / labels), []
     for _ in range(80):
-        law = AffineReading(rng.binomial(reports, base + lift * flat) / reports, base, lift).centred()
-        off.append([_kantorovich(found, flat) for found in (multiscale(law, reports), cut_and_scaled(law.shares))])
+        law = AffineEstimator(rng.binomial(reports, base + lift * flat) / reports, base, lift).center()
+        off.append(
+            [_kantorovich(found, flat) for found in (estimate_multiscale(law, reports), cut_and_scaled(law.shares))]
+        )
     ours, cut = np.mean(off, axis=0)
     assert ours < 0.9 * cut
 
@@ -492,14 +494,19 @@ def test_labels_that_are_all_alike_come_out_flatter_than_by_cutting():
 def test_few_reports_that_hold_a_whole_plane_are_not_taken_for_an_order():
     """Fixed seed: 20,000 labels alike, in planes of 2,809 that one report may hold; read as if one by one they fail."""
     labels, reports, rng = 20_000, 10_000, np.random.default_rng(12)
-    channel, flat = channel_of(ib.local.label_mechanism(ib.category(labels), 4)), np.full(labels, 1 / labels)
+    channel, flat = channel_for_law(ib.local.best_label_mechanism(ib.category(labels), 4)), np.full(labels, 1 / labels)
     assert channel.together == 53**2
     likely, off = channel.forward(flat), []
     for _ in range(6):
         law = even(channel, rng.multinomial(reports, likely / likely.sum()) / reports)
         blind = replace(law, together=1)
-        cut = cut_and_scaled(law.centred().shares)
-        off.append([_kantorovich(p, flat) for p in (multiscale(law, reports), multiscale(blind, reports), cut)])
+        cut = cut_and_scaled(law.center().shares)
+        off.append(
+            [
+                _kantorovich(p, flat)
+                for p in (estimate_multiscale(law, reports), estimate_multiscale(blind, reports), cut)
+            ]
+        )
     ours, one_by_one, cut = np.mean(off, axis=0)
     assert ours < cut < one_by_one
 
@@ -508,7 +515,7 @@ def test_few_reports_that_hold_a_whole_plane_are_not_taken_for_an_order():
 def test_some_block_holds_as_many_neighbours_as_may_be_together_and_none_twice_as_many(design):
     held = ["".join("01"[int(inside)] for inside in block) for block in member(design).T]
     longest = max(len(run) for block in held for run in block.split("0"))
-    together = Sets(tight_blocks(design, as_epsilon(1))).together
+    together = SetReports(make_tight_blocks(design, to_epsilon(1))).together
     assert min(together, design.labels) <= longest < 2 * together + 1
 
 
@@ -541,14 +548,14 @@ def test_randomized_response_about_many_labels_is_estimated_like_sets_and_about_
             assert found.method.split(",")[0] == method
             assert math.isclose(found.distribution.sum(), 1, rel_tol=1e-9)
             assert ib.reconstruct(counts / 10_000, mechanism, given="counts").method.startswith("ibu")
-    ordered = ib.catalog.randomized_response(with_neighbours(ib.ordinal(0, 19), Everyone()), 4)
+    ordered = ib.catalog.randomized_response(with_neighbours(ib.ordinal(0, 19), AllPairs()), 4)
     assert ib.reconstruct(np.full(20, 50), ordered, given="counts").method.startswith("ibu")
 
 
 def response_law(labels):
     """Randomized response as two weights, without a matrix."""
     epsilon = Fraction(4)
-    return Mechanism(ib.category(labels), epsilon, tight_response(labels, epsilon), Origin("randomized_response"))
+    return Mechanism(ib.category(labels), epsilon, make_tight_response(labels, epsilon), Origin("randomized_response"))
 
 
 # --- stopping ---------------------------------------------------------------------------------------------
@@ -579,7 +586,7 @@ def test_smooth_values_stop_early_and_heaped_ones_reach_the_maximum():
 )
 def test_noise_among_many_places_or_numbers_stops_early_by_default_and_comes_nearer_to_smooth_data(mechanism):
     query, rng = mechanism.query, np.random.default_rng(9)
-    at = query.answers.floats()[:, None] if query.ordered else query.coordinates
+    at = query.answers.floats()[:, None] if query.is_ordered else query.coordinates
     shape = np.exp(-(((at - at.mean(axis=0)) / 3) ** 2).sum(axis=1) / 2)
     truth = shape / shape.sum()
     counts = rng.multinomial(5000, mechanism.matrix @ truth)
@@ -599,7 +606,7 @@ def test_collections_updated_side_by_side_are_those_updated_alone():
             ib.reconstruct(row, mechanism, given="counts", method="ibu", acceleration="none", iterations=7).distribution
             for row in draws
         ]
-        assert np.allclose(updated(channel_of(mechanism), draws, start, 7), alone, atol=1e-12)
+        assert np.allclose(update_batch(channel_for_law(mechanism), draws, start, 7), alone, atol=1e-12)
 
 
 def test_the_choice_is_the_same_for_the_same_reports():
@@ -647,27 +654,27 @@ def test_designs_of_short_ints_count_as_those_of_plain_ones(short):
 
 def test_pickles_of_two_weight_laws_carry_no_sampler():
     design = Subsets(5, 2)
-    for law in (tight_response(5, Fraction(1)), tight_blocks(design, Fraction(1))):
+    for law in (make_tight_response(5, Fraction(1)), make_tight_blocks(design, Fraction(1))):
         law.__dict__["sampler"] = "of another law"
         for copied in (pickle.loads(pickle.dumps(law)), copy.copy(law), copy.deepcopy(law)):
             assert copied == law
             assert "sampler" not in vars(copied)
     design.__dict__["_tables"] = "of another design"
-    assert "_tables" not in vars(pickle.loads(pickle.dumps(tight_blocks(design, Fraction(1)))).design)
+    assert "_tables" not in vars(pickle.loads(pickle.dumps(make_tight_blocks(design, Fraction(1)))).design)
 
 
 @pytest.mark.parametrize("size", [3, 5, 7, 5000])
 def test_the_ratio_of_randomized_response_is_rounded_up(size):
-    law = tight_response(size, Fraction(1, 3))
+    law = make_tight_response(size, Fraction(1, 3))
     ratio = law.ratio_within(ib.category(size), 1)
-    exact = Fraction(law.own, law.other)
+    exact = Fraction(law.truth_weight, law.other_weight)
     assert Fraction(math.nextafter(ratio, 0)) < exact <= Fraction(ratio)
 
 
 @pytest.mark.parametrize("query", [ib.category(9), ib.count(6)])
 def test_properties_of_two_weights_are_those_of_the_matrix_which_is_not_written_out(query, monkeypatch):
     size = len(query.answers)
-    law = tight_response(size, Fraction(1))
+    law = make_tight_response(size, Fraction(1))
     two = ib.Mechanism(query, 1, law, Origin("two weights"))
     whole = ib.Mechanism(query, 1, Matrix(law.matrix(query)), Origin("matrix"))
     monkeypatch.setattr(Response, "matrix", None)
@@ -678,7 +685,7 @@ def test_properties_of_two_weights_are_those_of_the_matrix_which_is_not_written_
 @pytest.mark.parametrize(("labels", "epsilon"), [(4, "0.001"), (8, "0.5"), (16, "1"), (16, "0.1"), (31, "1")])
 def test_few_reports_or_all_alike_are_estimated(labels, epsilon):
     """One report decides no sum, and all variances but those of what it holds are nothing."""
-    mechanism = ib.local.label_mechanism(ib.category(labels), epsilon)
+    mechanism = ib.local.best_label_mechanism(ib.category(labels), epsilon)
     outputs = np.eye(mechanism.law.design.blocks, dtype=np.int64)
     for counts in (outputs[0], outputs[-1], outputs[0] + outputs[1], 10**6 * outputs[0]):
         found = ib.reconstruct(counts, mechanism, given="counts").distribution

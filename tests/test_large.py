@@ -8,7 +8,7 @@ import pytest
 
 import inbounds as ib
 from inbounds.mechanism import Mechanism, Origin
-from inbounds.mechanism.law import Matrix, Noise, geometric_noise
+from inbounds.mechanism.law import Matrix, Noise, make_geometric_noise
 from inbounds.mechanism.limits import MATRIX_LIMIT
 from inbounds.query import with_neighbours
 from inbounds.trusted.bounds import TOTAL
@@ -26,7 +26,7 @@ def test_a_count_of_a_million_is_certified_as_a_noise_table(million):
     assert million.query.shape == (10**6 + 1, 10**6 + 1)
     run = million.law.size - 1 - million.law.half_width
     assert int(million.law.core.sum()) + 2 * run * million.law.floor + 2 * million.law.end == TOTAL
-    assert million.effective_epsilon() <= 0.5
+    assert million.tight_epsilon() <= 0.5
 
 
 def test_a_tampered_table_of_a_million_is_refused(million):
@@ -35,7 +35,7 @@ def test_a_tampered_table_of_a_million_is_refused(million):
     core[law.half_width] += 2 * (law.end - 1)
     with pytest.raises(ib.PrivacyViolation):
         Mechanism(million.query, Fraction(1, 2), Noise(core, law.floor, 1, law.size), HAND)
-    with pytest.raises(ib.NotADistribution):
+    with pytest.raises(ib.InvalidDistribution):
         Mechanism(million.query, Fraction(1, 2), Noise(law.core, law.floor + 1, law.end, law.size), HAND)
 
 
@@ -120,7 +120,7 @@ def test_a_large_extreme_or_coarse_query_is_refused_with_a_reason():
 def test_the_noise_table_is_the_matrix_on_small_sizes(size, rule, epsilon):
     """Total variation below 1e-12 between the table written out and the matrix of the same construction."""
     query, bound = with_neighbours(ib.count(size), rule), Fraction(epsilon)
-    table = Mechanism(query, bound, geometric_noise(query, bound), HAND)
+    table = Mechanism(query, bound, make_geometric_noise(query, bound), HAND)
     matrix = ib.catalog.truncated_geometric(query, bound)
     assert isinstance(matrix.law, Matrix)
     assert np.abs(table.matrix - matrix.matrix).sum(axis=0).max() / 2 < 1e-12
@@ -131,7 +131,7 @@ def test_the_noise_table_is_the_matrix_on_small_sizes(size, rule, epsilon):
 @pytest.mark.parametrize("epsilon", ["1e-9", "1e-6", "64"])
 def test_noise_tables_exist_at_the_ends_of_the_epsilon_range(judge, size, epsilon):
     query, bound = ib.count(size), Fraction(epsilon)
-    made = Mechanism(query, bound, geometric_noise(query, bound), HAND)
+    made = Mechanism(query, bound, make_geometric_noise(query, bound), HAND)
     assert judge.certifies(made)
 
 

@@ -19,7 +19,7 @@ import pytest
 import inbounds as ib
 from inbounds import local
 from inbounds.local.spark import map_batches_once
-from inbounds.trusted.sample import BLOCK
+from inbounds.trusted.samplers import BLOCK
 
 ROWS = 4000
 SETS = local.hadamard_response(ib.category(4000), "0.001")
@@ -108,7 +108,7 @@ def encodings():
 
 @pytest.mark.parametrize("name", [*encodings()])
 def test_encoded_columns_are_drawn_row_by_row(name):
-    reports = local.randomizer(SETS)(encodings()[name])
+    reports = local.make_randomizer(SETS)(encodings()[name])
     assert_own_draws([int(report) for report in np.asarray(reports)])
 
 

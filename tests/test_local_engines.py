@@ -70,7 +70,7 @@ def test_a_column_is_randomized_in_place_and_the_others_are_untouched(engine, co
         private = private.read_all()
         engine = "arrow"
     reports = values(engine, private, column)
-    assert set(reports) <= set(mechanism.query.reported.tolist())
+    assert set(reports) <= set(mechanism.query.output_values.tolist())
     assert reports != COLUMNS[column].tolist()  # 700 reports all equal to their values: below 1e-100
     assert values(engine, private, "row") == COLUMNS["row"].tolist()
 
@@ -193,7 +193,7 @@ def test_what_is_not_a_table_is_refused():
 
 
 def test_single_columns_keep_their_kind_and_name():
-    client = local.randomizer(STEEP)
+    client = local.make_randomizer(STEEP)
     polars, pandas, arrow = (pytest.importorskip(name) for name in ("polars", "pandas", "pyarrow"))
     series = client(polars.Series("age", [1, 2]))
     assert (series.name, series.to_list()) == ("age", [1, 2])
@@ -278,7 +278,7 @@ class TestSpark:
         private = local.randomize(self.frame(spark), column, mechanism, keep=["row"])
         rows = {row["row"]: row[column] for row in private.collect()}
         assert len(rows) == 700
-        assert set(rows.values()) <= set(mechanism.query.reported.tolist())
+        assert set(rows.values()) <= set(mechanism.query.output_values.tolist())
         assert [rows[k] for k in range(700)] != COLUMNS[column].tolist()
 
     def test_reports_stay_in_the_rows_of_their_values(self, spark):
@@ -292,7 +292,7 @@ class TestSpark:
 
     @pytest.mark.parametrize("labels", [30, 1000])
     def test_sets_of_labels_are_drawn_on_the_executors_and_counted_there(self, spark, labels):
-        mechanism = local.label_mechanism(ib.category(labels), 1)
+        mechanism = local.best_label_mechanism(ib.category(labels), 1)
         people = spark.range(50_000).selectExpr("id % 3 as town")
         private = local.randomize(people, "town", mechanism).cache()
         collected = local.collect(private, "town", mechanism)

@@ -11,17 +11,17 @@ from typer.testing import CliRunner
 import inbounds as ib
 from inbounds import local
 from inbounds.cli import app
-from inbounds.local import labels
+from inbounds.local import label_mechanisms
 from inbounds.local.collector import Collector
-from inbounds.local.estimates.bounded import bounded, two_sided
-from inbounds.local.estimates.readings import reading
-from inbounds.local.estimates.resampling import resampled, updates_behind
-from inbounds.local.reconstruct.affine import affine
-from inbounds.local.reconstruct.batches import updated
-from inbounds.local.reconstruct.channel import Dense
-from inbounds.local.reconstruct.shapes import channel_of
+from inbounds.local.estimates.bounded_interval import bounded_interval, two_sided
+from inbounds.local.estimates.resampling import bootstrap_estimate, updates_used
+from inbounds.local.estimates.unbiased import unbiased_weights
+from inbounds.local.reconstruct.affine_estimator import affine
+from inbounds.local.reconstruct.batches import update_batch
+from inbounds.local.reconstruct.channel import DenseChannel
+from inbounds.local.reconstruct.structure import channel_for_law
 
-AGES = ib.catalog.truncated_geometric(ib.ordinal(0, 30), local.epsilon(2, radius=5))
+AGES = ib.catalog.truncated_geometric(ib.ordinal(0, 30), local.epsilon_for_ratio(2, radius=5))
 DRINKS = ib.catalog.randomized_response(ib.category(["tea", "coffee", "water", "milk", "gin"]), 1)
 SHARES = np.array([0.5, 0.3, 0.15, 0.04, 0.01])
 BELL = np.exp(-(((np.arange(31) - 13) / 5) ** 2) / 2)
@@ -31,7 +31,7 @@ def simulated(mechanism, p, reports, rng) -> Collector:
     """A collection of so many reports, drawn as counts of the outputs."""
     likely = mechanism.matrix @ (p / p.sum())
     counts = rng.multinomial(reports, likely / likely.sum())
-    return Collector(mechanism).add_counts(mechanism.query.reported, counts)
+    return Collector(mechanism).add_counts(mechanism.query.output_values, counts)
 
 
 # --- intervals near a bound -------------------------------------------------------------------------------
@@ -42,7 +42,7 @@ def simulated(mechanism, p, reports, rng) -> Collector:
 def test_an_interval_near_a_bound_covers_as_it_says_and_holds_its_reading(share, level):
     """20,000 normal readings, seeded: the standard error of the coverage is at most 0.0036."""
     x = share + 0.004 * np.random.default_rng(1).standard_normal(20_000)
-    low, high = bounded(x, lambda m: np.full_like(m, 0.004), level)
+    low, high = bounded_interval(x, lambda m: np.full_like(m, 0.004), level)
     inside = np.clip(x, 0, 1)
     assert (low <= inside).all()
     assert (inside <= high).all()
@@ -54,13 +54,13 @@ def test_an_interval_near_a_bound_covers_as_it_says_and_holds_its_reading(share,
 def test_an_interval_covers_as_it_says_where_the_noise_is_wider_than_the_range(share, deviation):
     """20,000 normal readings, seeded: the standard error of the coverage is 0.0021."""
     x = share + deviation * np.random.default_rng(2).standard_normal(20_000)
-    low, high = bounded(x, lambda m: np.full_like(m, deviation), 0.9)
+    low, high = bounded_interval(x, lambda m: np.full_like(m, deviation), 0.9)
     assert ((low >= 0) & (low <= np.clip(x, 0, 1)) & (np.clip(x, 0, 1) <= high) & (high <= 1)).all()
     assert ((low <= share) & (share <= high)).mean() == pytest.approx(0.9, abs=0.012)
 
 
 def test_far_from_its_bounds_an_interval_is_the_usual_one():
-    low, high = bounded(np.array([0.3, 0.6]), lambda m: np.full_like(m, 0.01), 0.9)
+    low, high = bounded_interval(np.array([0.3, 0.6]), lambda m: np.full_like(m, 0.01), 0.9)
     assert np.allclose([low, high], [[0.3 - 0.01645, 0.6 - 0.01645], [0.3 + 0.01645, 0.6 + 0.01645]], atol=1e-5)
     assert two_sided(0.9) == pytest.approx(1.6449, abs=1e-4)
 
@@ -69,21 +69,26 @@ def test_far_from_its_bounds_an_interval_is_the_usual_one():
 
 
 SETS = [
-    make(ib.category(7), 1) for make in (labels.subset_selection, labels.hadamard_response, labels.projective_response)
+    make(ib.category(7), 1)
+    for make in (
+        label_mechanisms.subset_selection,
+        label_mechanisms.hadamard_response,
+        label_mechanisms.projective_response,
+    )
 ]
 
 
 @pytest.mark.parametrize("mechanism", SETS, ids=lambda m: m.origin.name)
 def test_readings_of_reports_that_name_sets_are_right_on_average_and_vary_as_stated(mechanism):
-    channel = channel_of(mechanism)
+    channel = channel_for_law(mechanism)
     matrix = np.stack([channel.forward(unit) for unit in np.eye(7)], axis=1)
     for weights in np.random.default_rng(0).normal(size=(3, 7)):
-        assert np.allclose(reading(channel, weights) @ matrix, weights, atol=1e-8)
+        assert np.allclose(unbiased_weights(channel, weights) @ matrix, weights, atol=1e-8)
     p = np.arange(1, 8) / 28
     law = affine(channel, matrix @ p)
     assert law.shares == pytest.approx(p)
     for j in range(7):
-        read = reading(channel, np.eye(7)[j])
+        read = unbiased_weights(channel, np.eye(7)[j])
         variance = matrix @ p @ read**2 - p[j] ** 2
         assert law.deviations(p, 100.0)[j] == pytest.approx(math.sqrt(variance / 100))
 
@@ -91,7 +96,7 @@ def test_readings_of_reports_that_name_sets_are_right_on_average_and_vary_as_sta
 @pytest.mark.parametrize("mechanism", SETS[1:], ids=lambda m: m.origin.name)
 def test_shares_from_sets_cover_as_they_say_and_two_samples_are_told_apart(mechanism):
     rng, p, hits = np.random.default_rng(11), np.array([60, 20, 10, 5, 3, 1, 1]) / 100, []
-    channel = channel_of(mechanism)
+    channel = channel_for_law(mechanism)
     for _ in range(150):
         counts = rng.multinomial(3000, channel.forward(p) / channel.forward(p).sum())
         collector = Collector(mechanism).add_counts(np.arange(len(counts)), counts)
@@ -106,9 +111,9 @@ def test_shares_from_sets_cover_as_they_say_and_two_samples_are_told_apart(mecha
     "mechanism", [AGES, DRINKS, ib.catalog.explicit_fair(ib.count(6), 1)], ids=lambda m: m.query.kind
 )
 def test_a_reading_is_right_on_average_under_every_answer(mechanism):
-    channel = channel_of(mechanism)
+    channel = channel_for_law(mechanism)
     for weights in np.random.default_rng(0).normal(size=(3, channel.shape[1])):
-        assert np.allclose(reading(channel, weights) @ mechanism.matrix, weights, atol=1e-8)
+        assert np.allclose(unbiased_weights(channel, weights) @ mechanism.matrix, weights, atol=1e-8)
 
 
 def test_shares_of_labels_are_those_of_the_inverse_where_it_is_a_distribution():
@@ -158,7 +163,7 @@ def test_shares_of_heaped_numbers_are_covered_as_the_intervals_say(matrix):
         collector = simulated(AGES, heaps, 5000, rng)
         found = ib.reconstruct(collector, method="inverse")
         if matrix:
-            problem = replace(found.problem, channel=Dense(AGES.matrix))
+            problem = replace(found.problem, channel=DenseChannel(AGES.matrix))
             found = replace(found, problem=problem)
         estimates = local.Estimates(found, AGES.query)
         shares = estimates.shares()
@@ -200,8 +205,8 @@ def test_a_stopped_estimate_lies_within_its_own_interval_and_is_resampled_with_t
     again = found.again(collector.counts.astype(float))
     assert np.allclose(again, found.distribution)
     both = np.stack([collector.counts, collector.counts[::-1]]).astype(float)
-    for channel in (channel_of(AGES), Dense(AGES.matrix)):
-        rows = updated(channel, both, np.full(31, 1 / 31), 40)
+    for channel in (channel_for_law(AGES), DenseChannel(AGES.matrix)):
+        rows = update_batch(channel, both, np.full(31, 1 / 31), 40)
         assert np.allclose(rows, [found.distribution, found.again(both[1])], rtol=1e-9)
     assert not np.allclose(again, ib.reconstruct(collector).distribution, atol=1e-3)
     shares = local.estimate(found, runs=30, smooth=True).shares()
@@ -216,10 +221,10 @@ def test_intervals_go_on_where_held_out_reports_stopped_the_updates_but_not_wher
     collector = simulated(AGES, BELL, 3000, np.random.default_rng(6))
     chosen, own = ib.reconstruct(collector), ib.reconstruct(collector, acceleration="none", iterations=40)
     assert chosen.choice.startswith("stopped after")
-    assert updates_behind(chosen) == 8 * chosen.iterations
-    assert updates_behind(own) == 40
-    assert updates_behind(ib.reconstruct(collector, method="ibu")) is None
-    behind = resampled(chosen, 5, 0).distribution
+    assert updates_used(chosen) == 8 * chosen.iterations
+    assert updates_used(own) == 40
+    assert updates_used(ib.reconstruct(collector, method="ibu")) is None
+    behind = bootstrap_estimate(chosen, 5, 0).distribution
     longer = ib.reconstruct(collector, acceleration="none", iterations=8 * chosen.iterations)
     assert np.allclose(behind, longer.distribution)
     assert [each.value for each in local.estimate(chosen, runs=5, smooth=True).shares()] == pytest.approx(

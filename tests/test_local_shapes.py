@@ -227,7 +227,7 @@ def test_relations_of_duckdb(kind):
 
 def test_the_checks_find_people_who_share_a_draw_and_people_with_two():
     """What an engine would do that evaluates a constant once, in chunks, or a plan twice."""
-    client = local.randomizer(SETS)
+    client = local.make_randomizer(SETS)
     apart = client([3] * ROWS).tolist()
     check([(k, (report,)) for k, report in enumerate(apart)], SETS.outputs)
     for shared in (ROWS, 1000, 10, 3):

@@ -17,7 +17,7 @@ import pytest
 
 import inbounds as ib
 from inbounds import local
-from inbounds.local.memory import Memory
+from inbounds.local.permanent import ReportMemory
 from inbounds.mechanism.law import Matrix
 from test_local_engines import ENGINES, table
 
@@ -182,7 +182,7 @@ def test_the_statement_of_permanent_reports_is_the_worst_ratio_over_all_courses_
     for course in product(range(size), repeat=len(schedule)):
         sent: dict = defaultdict(Fraction)
         for script in product(range(size), repeat=periods):
-            memory, draws, chance, reports = Memory("law"), iter(script), Fraction(1), []
+            memory, draws, chance, reports = ReportMemory("law"), iter(script), Fraction(1), []
             for value, period in zip(course, schedule, strict=True):
 
                 def draw(places, value=value, draws=draws):
@@ -197,7 +197,7 @@ def test_the_statement_of_permanent_reports_is_the_worst_ratio_over_all_courses_
             sent[tuple(reports)] += chance
         assert sum(sent.values()) == 1
         courses.append(sent)
-    stated = local.permanent(local.randomizer(mechanism), periods=periods).privacy
+    stated = local.make_permanent(local.make_randomizer(mechanism), periods=periods).privacy
     assert worst(courses) <= Fraction(stated.worst_ratio())
     assert stated.worst_ratio() == pytest.approx(float(worst(courses)), rel=1e-9)
     assert stated.ldp == pytest.approx(math.log(stated.worst_ratio()))
@@ -205,11 +205,11 @@ def test_the_statement_of_permanent_reports_is_the_worst_ratio_over_all_courses_
 
 def test_a_permanent_report_is_drawn_once_for_each_person_and_period(tmp_path):
     path = tmp_path / "reports.json"
-    client = local.permanent(local.randomizer(AGES), path, periods=2)
+    client = local.make_permanent(local.make_randomizer(AGES), path, periods=2)
     people, ages = [f"person {k}" for k in range(300)], np.arange(300) % 101
     first = client(ages, people, period="2026")
     assert client(ages[::-1], people, period="2026").tolist() == first.tolist()
-    again = local.permanent(local.randomizer(AGES), path, periods=2)  # another process, later
+    again = local.make_permanent(local.make_randomizer(AGES), path, periods=2)  # another process, later
     assert again(ages, people, period="2026").tolist() == first.tolist()
     assert again(ages, people, period="2027").tolist() != first.tolist()
     twice = again([1, 2, 3], ["new", "person 0", "new"], period="2026").tolist()
@@ -218,18 +218,18 @@ def test_a_permanent_report_is_drawn_once_for_each_person_and_period(tmp_path):
     with pytest.raises(ValueError, match="period must be one of the 2 that were promised"):
         again(ages, people, period="2028")
     with pytest.raises(ib.PassportError, match="by another law"):
-        local.permanent(local.randomizer(STARS), path)
+        local.make_permanent(local.make_randomizer(STARS), path)
 
 
-AGES = ib.catalog.truncated_geometric(ib.ordinal(0, 100), local.epsilon(2, radius=10))
+AGES = ib.catalog.truncated_geometric(ib.ordinal(0, 100), local.epsilon_for_ratio(2, radius=10))
 
 
 def test_a_report_is_on_disk_before_it_is_sent(tmp_path, monkeypatch):
-    from inbounds.files import Kind
+    from inbounds.files import FileFormat
 
-    client = local.permanent(local.randomizer(AGES), tmp_path / "reports.json")
+    client = local.make_permanent(local.make_randomizer(AGES), tmp_path / "reports.json")
     with monkeypatch.context() as broken:
-        broken.setattr(Kind, "write", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+        broken.setattr(FileFormat, "save", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
         with pytest.raises(OSError, match="disk full"):
             client(37)
         assert client.memory.periods == {}
@@ -238,9 +238,9 @@ def test_a_report_is_on_disk_before_it_is_sent(tmp_path, monkeypatch):
 
 
 def test_one_person_keeps_one_report_whatever_the_value_becomes():
-    client = local.permanent(local.randomizer(AGES))
+    client = local.make_permanent(local.make_randomizer(AGES))
     assert len({client(value) for value in range(101)}) == 1
-    survey = local.permanent(local.Survey({"stars": STARS, "drink": DRINKS}, "one"), periods=3)
+    survey = local.make_permanent(local.Survey({"stars": STARS, "drink": DRINKS}, "one"), periods=3)
     sent = {tuple(survey({"stars": k % 3, "drink": "tea"}).items()) for k in range(30)}
     assert len(sent) == 1
     assert survey.privacy.ldp == pytest.approx(3)
@@ -256,30 +256,34 @@ def test_one_person_keeps_one_report_whatever_the_value_becomes():
         (lambda c: c([1], [1.5]), TypeError, "named by texts or whole numbers"),
         (lambda c: c(1, period=2026), TypeError, "period must be a text"),
         (lambda c: c(777), ValueError, "true answers must be"),
-        (lambda c: local.permanent(AGES), TypeError, "client must be a Randomizer or a Survey"),
-        (lambda c: local.permanent(c.client, periods=0), ValueError, "periods must be a whole number of at least 1"),
+        (lambda c: local.make_permanent(AGES), TypeError, "client must be a Randomizer or a Survey"),
+        (
+            lambda c: local.make_permanent(c.client, periods=0),
+            ValueError,
+            "periods must be a whole number of at least 1",
+        ),
     ],
 )
 def test_a_permanent_client_refuses_what_it_cannot_keep(call, error, message):
     with pytest.raises(error, match=message):
-        call(local.permanent(local.randomizer(AGES)))
+        call(local.make_permanent(local.make_randomizer(AGES)))
 
 
 def test_two_clients_of_one_file_send_one_report_and_keep_one_promise(tmp_path):
-    path, client = tmp_path / "reports.json", local.randomizer(AGES)
-    one, other = (local.permanent(client, path) for _ in range(2))
+    path, client = tmp_path / "reports.json", local.make_randomizer(AGES)
+    one, other = (local.make_permanent(client, path) for _ in range(2))
     people = [*range(50)]
     assert one([50] * 50, people).tolist() == other([50] * 50, people).tolist()
-    stale = local.permanent(client, tmp_path / "new.json", periods=1)
-    local.permanent(client, tmp_path / "new.json", periods=1)(3, period="2025")
+    stale = local.make_permanent(client, tmp_path / "new.json", periods=1)
+    local.make_permanent(client, tmp_path / "new.json", periods=1)(3, period="2025")
     with pytest.raises(ValueError, match="period must be one of the 1 that were promised"):
         stale(3, period="2026")
     for periods in (2, 5):
         with pytest.raises(ValueError, match="periods must be as many as were promised for the reports that are kept"):
-            local.permanent(client, path, periods=periods)
+            local.make_permanent(client, path, periods=periods)
     assert pickle.loads(pickle.dumps(one))([50] * 50, people).tolist() == one([1] * 50, people).tolist()
     with pytest.raises(TypeError, match="must not be copied"):
-        copy.deepcopy(local.permanent(client))
+        copy.deepcopy(local.make_permanent(client))
 
 
 @pytest.mark.parametrize("kept", [True, False], ids=["file", "process"])
@@ -292,8 +296,8 @@ def test_threads_that_ask_at_once_get_one_report(tmp_path, kept):
             drawing.wait(0.2)
         return [next(own) for _ in places]
 
-    shared = Memory("law")
-    memories = [Memory.at(tmp_path / "reports.json", "law") if kept else shared for _ in range(4)]
+    shared = ReportMemory("law")
+    memories = [ReportMemory.at(tmp_path / "reports.json", "law") if kept else shared for _ in range(4)]
     with ThreadPoolExecutor(4) as pool:
         reports = [*pool.map(lambda memory: memory.recall("", ["me"], draw), memories)]
     assert len({tuple(report) for report in reports}) == 1
@@ -308,7 +312,7 @@ def test_a_later_value_is_never_looked_at(engine):
         "polars": lambda values: pytest.importorskip("polars").Series(values),
         "arrow": lambda values: pytest.importorskip("pyarrow").array(values),
     }[engine]
-    client = local.permanent(local.randomizer(AGES))
+    client = local.make_permanent(local.make_randomizer(AGES))
     sent = client(make([5, 6]), ["a", "b"]).tolist()
     assert client(make([None, 777]), ["a", "b"]).tolist() == sent
     assert client(make([None, 7, 777]), ["a", "c", "b"]).tolist()[::2] == sent
@@ -317,15 +321,15 @@ def test_a_later_value_is_never_looked_at(engine):
 
 
 def test_a_changed_memory_is_refused(tmp_path):
-    from inbounds.local.memory import MEMORY
+    from inbounds.local.permanent import MEMORY
 
-    client = local.randomizer(AGES)
-    law_of = local.permanent(client).memory.law
+    client = local.make_randomizer(AGES)
+    law_of = local.make_permanent(client).memory.law
     for periods in ({"": [["a"]]}, {"": [["a"], []]}, {"": [[1.5], [3]]}, {"": 3}):
         path = tmp_path / "m.json"
-        MEMORY.write({"law": law_of, "periods": periods}, path)
+        MEMORY.save({"law": law_of, "periods": periods}, path)
         with pytest.raises(ib.PassportError, match="the memory is malformed"):
-            local.permanent(client, path)
+            local.make_permanent(client, path)
 
 
 def test_no_two_surveys_have_one_fingerprint_and_no_two_collectors_one_count():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import inbounds as ib
-from inbounds.loss import NAMED, as_loss, loss_named
+from inbounds.losses import NAMED, parse_loss, to_loss
 
 
 def mechanism():
@@ -17,24 +17,24 @@ def test_losses_by_name_function_and_table_agree():
     made = mechanism()
     values = np.arange(4)
     table = np.abs(values[:, None] - values[None, :])
-    assert made.loss("absolute") == made.loss(ib.power(1)) == pytest.approx(made.loss(table))
+    assert made.loss("absolute") == made.loss(ib.power_loss(1)) == pytest.approx(made.loss(table))
     assert made.loss("absolute") == pytest.approx(made.loss(lambda reported, true: abs(reported - true)))
-    assert made.loss("squared") == pytest.approx(made.loss(ib.power(2)))
-    assert made.loss("zero-one") == pytest.approx(made.loss(ib.off_by_more_than(0)))
+    assert made.loss("squared") == pytest.approx(made.loss(ib.power_loss(2)))
+    assert made.loss("zero-one") == pytest.approx(made.loss(ib.threshold_loss(0)))
     assert made.bayes_loss(table) == pytest.approx(made.bayes_loss("absolute"))
 
 
 def test_off_by_more_than_counts_the_far_misses():
     made = mechanism()
     far = sum(made.matrix[i, j] for i in range(4) for j in range(4) if abs(i - j) > 1) / 4
-    assert made.loss(ib.off_by_more_than(1)) == pytest.approx(far)
+    assert made.loss(ib.threshold_loss(1)) == pytest.approx(far)
 
 
 def test_a_distance_on_a_decimal_grid_is_not_off_by_rounding():
     """On tenths, 3/10 - 1/10 is 2/10: not more than 2/10."""
     made = ib.catalog.uniform(ib.mean(10, 0, 1), 1)
     near = sum(abs(i - j) <= 2 for i in range(11) for j in range(11)) / 121
-    assert made.loss(ib.off_by_more_than("0.2")) == pytest.approx(1 - near)
+    assert made.loss(ib.threshold_loss("0.2")) == pytest.approx(1 - near)
 
 
 def test_labels_can_be_judged_by_a_function():
@@ -46,7 +46,7 @@ def test_labels_can_be_judged_by_a_function():
 @pytest.mark.parametrize(
     ("loss", "message"),
     [
-        ("mean", "loss must be one of 'absolute', 'squared', 'zero-one', ib.off_by_more_than"),
+        ("mean", "loss must be one of 'absolute', 'squared', 'zero-one', ib.threshold_loss"),
         ("", "loss must be one of"),
         (np.ones(4), "a loss table must be two-dimensional"),
         (np.ones((3, 3)), r"a loss table must have the shape \(4, 4\), got \(3, 3\)"),
@@ -60,7 +60,7 @@ def test_an_unknown_or_odd_loss_is_refused(loss, message):
             use(loss)
 
 
-@pytest.mark.parametrize(("make", "value"), [(ib.off_by_more_than, -1), (ib.power, 0), (ib.power, -2)])
+@pytest.mark.parametrize(("make", "value"), [(ib.threshold_loss, -1), (ib.power_loss, 0), (ib.power_loss, -2)])
 def test_a_loss_parameter_out_of_range_is_refused(make, value):
     with pytest.raises(ValueError, match=r"must not be negative|must be positive"):
         make(value)
@@ -99,12 +99,12 @@ def test_a_prior_is_scaled_to_sum_to_one():
 
 
 @pytest.mark.parametrize(
-    "loss", [*NAMED.values(), ib.off_by_more_than("0.5"), ib.off_by_more_than(3), ib.power("1e-5"), ib.power(2)]
+    "loss", [*NAMED.values(), ib.threshold_loss("0.5"), ib.threshold_loss(3), ib.power_loss("1e-5"), ib.power_loss(2)]
 )
 def test_a_loss_is_found_by_the_name_it_has(loss):
     """What a passport or an origin calls a loss leads back to it."""
-    found = loss_named(loss.name)
+    found = parse_loss(loss.name)
     distances = np.linspace(0, 4, 33)
     assert found.name == loss.name
     assert np.array_equal(found.of(distances), loss.of(distances))
-    assert as_loss(loss.name.replace(" ", "-")).name == loss.name
+    assert to_loss(loss.name.replace(" ", "-")).name == loss.name

@@ -15,7 +15,7 @@ SEEN_BY_NOBODY = """
 import json, sys
 sys.path.insert(0, "tests")
 import mutants
-print(json.dumps(mutants.survivors_of("inbounds.ledger.amounts", ["tests/test_priors.py"])))
+print(json.dumps(mutants.survivors_of("inbounds.ledger.units", ["tests/test_priors.py"])))
 """
 
 

@@ -11,9 +11,9 @@ import pyarrow
 import pytest
 
 import inbounds as ib
-from inbounds.curator.answers import AnswerCost, GivenAnswer
-from inbounds.mechanism import Holding
-from inbounds.report.notebook import SHOWN_ROWS, shown, text_table
+from inbounds.curator.answer import Answer, AnswerCost
+from inbounds.mechanism import PropertyCheck
+from inbounds.report.notebook import SHOWN_ROWS, render_notebook, text_table
 
 HOSTILE = "<script>alert(1)</script>"
 PLAN = {
@@ -43,13 +43,13 @@ def released(tmp_path_factory):
 @pytest.fixture(scope="module")
 def reconstruction():
     query = ib.category(["no", HOSTILE])
-    return ib.reconstruct([600, 400], ib.catalog.randomized_response(query, ib.alpha("1/3")))
+    return ib.reconstruct([600, 400], ib.catalog.randomized_response(query, ib.epsilon_from_alpha("1/3")))
 
 
 @pytest.fixture
 def ledger(tmp_path):
     with ib.Ledger.open(tmp_path / "budget.db") as found:
-        found.create_people("pupils", epsilon=2)
+        found.add_population("pupils", epsilon=2)
         found.charge("pupils", "0.5", key="term 1")
         yield found
 
@@ -58,12 +58,12 @@ def ledger(tmp_path):
 def answer():
     cost = AnswerCost("0.5", "1.5", "epsilon", "0.5", None)
     table = {"school": ["north", HOSTILE], "count": [3, 4], "share": [0.123456789, None]}
-    return GivenAnswer("a1", "pupils", "", {}, "0.5", None, "new", table, (), "a promise", (), "now", cost)
+    return Answer("a1", "pupils", "", {}, "0.5", None, "new", table, (), "a promise", (), "now", cost)
 
 
 @pytest.fixture
 def recommendation(comparison, mechanism):
-    from inbounds.read.recommend import Recommendation
+    from inbounds.evaluate.recommend import Recommendation
 
     return Recommendation("fair", mechanism, f"Take it: {HOSTILE}", comparison)
 
@@ -150,23 +150,23 @@ def test_a_release_as_text_is_its_table(released):
 
 
 def test_a_holding_says_yes_almost_or_no():
-    assert repr(Holding(0)) == "<yes, exactly>"
-    assert repr(Holding(5)) == "<almost, within 5 units of 2^-62>"
-    assert repr(Holding(1 << 61)) == "<no, off by 0.5>"
-    assert Holding(1 << 61)._repr_html_() == "<b>no</b>, off by 0.5"
+    assert repr(PropertyCheck(0)) == "<yes, exactly>"
+    assert repr(PropertyCheck(5)) == "<almost, within 5 units of 2^-62>"
+    assert repr(PropertyCheck(1 << 61)) == "<no, off by 0.5>"
+    assert PropertyCheck(1 << 61)._repr_html_() == "<b>no</b>, off by 0.5"
 
 
 def test_long_tables_are_cut_and_say_so():
     rows = [[str(k)] for k in range(SHOWN_ROWS + 1)]
-    assert f"{SHOWN_ROWS} of {SHOWN_ROWS + 1} rows" in shown("t", head=["k"], rows=rows)
-    assert f">{SHOWN_ROWS}<" not in shown("t", head=["k"], rows=rows)
-    assert "rows" not in shown("t", head=["k"], rows=rows[1:])
+    assert f"{SHOWN_ROWS} of {SHOWN_ROWS + 1} rows" in render_notebook("t", head=["k"], rows=rows)
+    assert f">{SHOWN_ROWS}<" not in render_notebook("t", head=["k"], rows=rows)
+    assert "rows" not in render_notebook("t", head=["k"], rows=rows[1:])
 
 
 def test_a_preview_is_one_line_and_prints_errors_and_promise(tmp_path):
-    from inbounds.tables import preview
+    from inbounds.releases.pipeline import preview_release
 
-    found = preview(PLAN, pandas.DataFrame(RECORDS), cache=tmp_path)
+    found = preview_release(PLAN, pandas.DataFrame(RECORDS), cache=tmp_path)
     assert repr(found).startswith("Preview(epsilon 2, expected errors in groups of 3: score_mean 0.")
     head, row, _, promise = str(found).splitlines()
     assert head.split() == ["expected", "error", "size", "3", "best", "constant"]

@@ -8,11 +8,11 @@ import pytest
 from typer.testing import CliRunner
 
 import inbounds as ib
-from inbounds.checker import proved_bound
-from inbounds.checker.optimality import exp_above
+from inbounds.checker import compute_proved_bound
+from inbounds.checker.optimality import exp_upper_bound
 from inbounds.cli import app
-from inbounds.files import digest
-from inbounds.mechanism.passport import passport
+from inbounds.files import content_digest
+from inbounds.mechanism.passport import to_passport
 
 STEPS = np.abs(np.subtract.outer(np.arange(5), np.arange(5))).astype(float)
 PRIOR = [1.0, 2.0, 3.0, 2.0, 1.0]
@@ -23,33 +23,33 @@ DESIGNS = {
     "function": lambda: ib.optimal(ib.count(4), 1, loss=lambda r, t: abs(r - t) + (r > t)),
     "named, prior": lambda: ib.optimal(ib.count(4), 1, prior=PRIOR),
     "named": lambda: ib.optimal(ib.count(4), 1),
-    "limited": lambda: ib.optimal(ib.count(4), 1, loss=STEPS**1.5, subject_to=ib.at_most("absolute", 2)),
+    "limited": lambda: ib.optimal(ib.count(4), 1, loss=STEPS**1.5, subject_to=ib.limit_loss("absolute", 2)),
     "labels": lambda: ib.optimal(ib.category(["a", "b", "c"]), 1, loss=[[0, 1, 5], [2, 0, 1], [1, 1, 0]]),
 }
 
 
 @pytest.fixture(params=DESIGNS)
 def content(request):
-    return passport(DESIGNS[request.param]())
+    return to_passport(DESIGNS[request.param]())
 
 
 def verdict_on(content, folder):
     file = folder / "m.json"
-    file.write_text(json.dumps({**content, "sha256": digest(content)}))
+    file.write_text(json.dumps({**content, "sha256": content_digest(content)}))
     return ib.verify(file)
 
 
 def test_a_value_is_recomputed_by_the_loss_table_and_the_prior_in_the_passport(content, tmp_path):
     found = verdict_on(content, tmp_path)
-    assert found.valid, found.reason
-    assert not any(claim.startswith("that its") for claim in found.mechanism.claimed)
+    assert found.is_valid, found.reason
+    assert not any(claim.startswith("that its") for claim in found.mechanism.unchecked_claims)
     assert found.mechanism.sha256 == content["sha256"]
 
 
 @pytest.mark.parametrize("value", ["1.0", "0.0", "1e-3", "123.5"])
 def test_a_forged_value_is_refused(content, value, tmp_path):
     content["optimality"] |= {"value": value, "bound": min(value, content["optimality"]["bound"], key=float)}
-    assert not verdict_on(content, tmp_path).valid
+    assert not verdict_on(content, tmp_path).is_valid
 
 
 def forged(content):
@@ -74,24 +74,24 @@ def forged(content):
 def test_no_forged_value_is_believed_and_what_nobody_can_compute_is_said_to_be_claimed(content, tmp_path):
     for name, best in list(forged(content)):
         found = verdict_on({**content, "optimality": best}, tmp_path)
-        claimed = found.valid and any(claim.startswith("that its") for claim in found.mechanism.claimed)
-        assert not found.valid or claimed, name
+        claimed = found.is_valid and any(claim.startswith("that its") for claim in found.mechanism.unchecked_claims)
+        assert not found.is_valid or claimed, name
 
 
 def test_an_unknown_loss_without_its_table_is_refused(tmp_path):
-    content = passport(DESIGNS["table"]())
+    content = to_passport(DESIGNS["table"]())
     del content["optimality"]["loss"]
-    assert not verdict_on(content, tmp_path).valid
+    assert not verdict_on(content, tmp_path).is_valid
 
 
 def test_nothing_that_was_not_recomputed_is_called_proved(tmp_path):
     """A mechanism that is called optimal, and is not."""
-    content = passport(ib.catalog.uniform(ib.count(4), 1))
+    content = to_passport(ib.catalog.uniform(ib.count(4), 1))
     content["origin"]["name"] = "optimal"
     value = content["claims"]["losses"]["absolute"]
     content["optimality"] = {"objective": "average absolute loss", "value": value, "bound": value}
     found = verdict_on(content, tmp_path)
-    assert found.valid
+    assert found.is_valid
     assert "optimal" not in str(found)
     for more in ([], ["--all"], ["--optimality"], ["--json"]):
         done = CliRunner().invoke(app, ["verify", str(tmp_path / "m.json"), *more])
@@ -114,8 +114,8 @@ def test_the_bound_of_a_design_is_proved_by_solving(name, tmp_path):
     found = ib.verify(tmp_path / "m.json", optimality=True)
     assert found.proves_bound
     assert found.bound <= made.optimality.value
-    assert not any("lower" in claim for claim in found.claimed)
-    assert any("lower" in claim for claim in ib.verify(tmp_path / "m.json").claimed)
+    assert not any("lower" in claim for claim in found.unchecked_claims)
+    assert any("lower" in claim for claim in ib.verify(tmp_path / "m.json").unchecked_claims)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_the_bound_of_a_design_is_proved_by_solving(name, tmp_path):
 @pytest.mark.parametrize("aim", ["average", "worst"])
 def test_the_proved_bound_is_the_optimum_of_every_relation(query, aim):
     made = ib.optimal(query, "1/2", loss="squared", aim=aim)
-    bound = proved_bound(passport(made))
+    bound = compute_proved_bound(to_passport(made))
     assert made.optimality.value * (1 - 1e-8) <= bound <= Fraction(made.optimality.value) * (1 + Fraction(1, 10**9))
 
 
@@ -135,18 +135,18 @@ def test_a_bound_is_true_whatever_the_solver_does(monkeypatch):
     def fail(*_, **__):
         return type("Result", (), {"status": 4})()
 
-    made = passport(ib.optimal(ib.count(4), 1))
+    made = to_passport(ib.optimal(ib.count(4), 1))
     monkeypatch.setattr(scipy.optimize, "linprog", fail)
-    assert proved_bound(made) == 0
+    assert compute_proved_bound(made) == 0
 
 
 def test_what_is_too_large_or_of_another_kind_has_no_bound():
-    assert proved_bound(passport(ib.optimal(ib.count(80), 1))) is None
-    assert proved_bound(passport(ib.catalog.uniform(ib.count(3), 1))) is None
+    assert compute_proved_bound(to_passport(ib.optimal(ib.count(80), 1))) is None
+    assert compute_proved_bound(to_passport(ib.catalog.uniform(ib.count(3), 1))) is None
 
 
 def test_the_exponential_is_bounded_from_above():
     for x in (Fraction(0), Fraction(1, 3), Fraction(2), Fraction(64)):
-        above = exp_above(x)
+        above = exp_upper_bound(x)
         assert float(above) == pytest.approx(np.exp(float(x)), rel=1e-12)
         assert above >= sum(x**k / Fraction(np.prod(range(1, k + 1), dtype=object)) for k in range(200))

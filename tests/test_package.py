@@ -11,7 +11,7 @@ from pkgutil import resolve_name
 import pytest
 
 import inbounds as ib
-from inbounds.extras import library
+from inbounds.optional import import_optional
 
 HEAVY = (
     *("scipy", "highspy", "matplotlib", "typer", "rich", "flint", "hypothesis", "ibis", "duckdb", "sqlite3"),
@@ -29,10 +29,10 @@ def test_every_public_name_exists_once():
 
 def test_the_names_that_others_rely_on_are_public():
     expected = {
-        *("Mechanism", "Query", "Reach", "Everyone", "Metric"),
+        *("Mechanism", "RangeQuery", "Reach", "AllPairs", "Metric"),
         *("count", "total", "mean", "extreme", "interval", "category", "ordinal", "cells"),
-        *("certify", "audit", "load", "alpha", "off_by_more_than", "power", "catalog", "__version__"),
-        *("InboundsError", "PrivacyViolation", "NotADistribution", "TooLarge", "PassportError", "UnknownVersion"),
+        *("certify", "audit", "load", "epsilon_from_alpha", "threshold_loss", "power_loss", "catalog", "__version__"),
+        *("InboundsError", "PrivacyViolation", "InvalidDistribution", "TooLarge", "PassportError", "UnknownVersion"),
     }
     assert expected <= set(ib.__all__)
     named = {
@@ -41,8 +41,8 @@ def test_the_names_that_others_rely_on_are_public():
         "refuted_half_line",
     }
     assert named <= set(ib.catalog.__all__)
-    methods = "sample randomise simulate weights matrix loss worst_loss exact_loss bayes_loss truth_probability"
-    methods += " bias variance properties posterior best_guess remap save effective_epsilon"
+    methods = "sample sample_clipped simulate weights matrix loss worst_loss exact_loss bayes_loss truth_probability"
+    methods += " bias variance properties posterior best_guess remap save tight_epsilon"
     methods += " query epsilon origin optimality sha256"
     made = ib.catalog.uniform(ib.count(2), 1)
     for name in methods.split():
@@ -89,7 +89,7 @@ def test_the_checker_imports_nothing_that_builds_mechanisms():
         "inbounds",
         "inbounds.trusted.certify",
         "inbounds.errors",
-        "inbounds.numbers",
+        "inbounds.exact",
         "inbounds.trusted",
         "inbounds.trusted.bounds",
     }
@@ -140,6 +140,6 @@ def test_a_library_that_is_there_and_does_not_load_is_not_called_missing(tmp_pat
     (tmp_path / "broken_library.py").write_text("raise ImportError('wrong symbols')")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ImportError, match="broken_library is installed but does not load here: wrong symbols"):
-        library("broken_library", "tables")
+        import_optional("broken_library", "tables")
     with pytest.raises(ImportError, match=re.escape("pip install 'inbounds[tables]'")):
-        library("no_such_library", "tables")
+        import_optional("no_such_library", "tables")

@@ -25,7 +25,7 @@ def test_000_table_1_laplace_snapped_to_one_to_five():
 
 
 def test_003_mean_probability_of_the_truth_for_four_people():
-    epsilon = ib.alpha("10/11")
+    epsilon = ib.epsilon_from_alpha("10/11")
     geometric = ib.catalog.truncated_geometric(ib.count(4), epsilon)
     fair = ib.catalog.explicit_fair(ib.count(4), epsilon)
     assert geometric.truth_probability().mean() == pytest.approx(0.2381, abs=5e-5)
@@ -40,7 +40,7 @@ def test_003_mean_probability_of_the_truth_for_four_people():
 def test_003_gm_is_weakly_honest_from_two_a_over_one_minus_a_people_on(n, a):
     """At equality Pr[truth] is 1/(n+1) exactly, which the integers meet to a few units."""
     alpha = Fraction(a)
-    made = ib.catalog.truncated_geometric(ib.count(n), ib.alpha(a))
+    made = ib.catalog.truncated_geometric(ib.count(n), ib.epsilon_from_alpha(a))
     if n == 1:  # both outputs are ends: the truth always has probability 1/(1+a) > 1/2
         assert made.properties()["weakly_honest"]
         return
@@ -51,7 +51,7 @@ def test_003_gm_is_weakly_honest_from_two_a_over_one_minus_a_people_on(n, a):
 @pytest.mark.parametrize(("a", "monotone"), [("1/3", True), ("0.499", True), ("0.501", False), ("2/3", False)])
 @pytest.mark.parametrize("n", [2, 3, 8, 20])
 def test_003_gm_is_column_monotone_exactly_up_to_alpha_one_half(n, a, monotone):
-    made = ib.catalog.truncated_geometric(ib.count(n), ib.alpha(a))
+    made = ib.catalog.truncated_geometric(ib.count(n), ib.epsilon_from_alpha(a))
     assert bool(made.properties()["column_monotone"]) == monotone
     assert made.properties()["row_monotone"]
 
@@ -59,14 +59,14 @@ def test_003_gm_is_column_monotone_exactly_up_to_alpha_one_half(n, a, monotone):
 @pytest.mark.parametrize("a", ["1/3", "2/3", "10/11"])
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 10])
 def test_003_em_has_all_seven_properties(n, a):
-    held = ib.catalog.explicit_fair(ib.count(n), ib.alpha(a)).properties()
+    held = ib.catalog.explicit_fair(ib.count(n), ib.epsilon_from_alpha(a)).properties()
     assert len(held) == 7
     assert all(held.values()), {name: str(how) for name, how in held.items()}
 
 
 @pytest.mark.parametrize("a", ["1/2", "10/11"])
 def test_003_gm_tells_the_truth_most_often_and_um_least(a):
-    query, epsilon = ib.count(8), ib.alpha(a)
+    query, epsilon = ib.count(8), ib.epsilon_from_alpha(a)
     scores = [
         getattr(ib.catalog, name)(query, epsilon).exact_loss("zero-one")
         for name in ("truncated_geometric", "explicit_fair", "uniform")

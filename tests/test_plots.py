@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import inbounds as ib
 from inbounds.attack import repeated
-from inbounds.report.plots import Interval, curves, intervals, round_ticks
-from inbounds.report.results import attack_page, composition_page, distribution_page
-from inbounds.tables import release
-from inbounds.tables.report import page
+from inbounds.releases.pipeline import release
+from inbounds.releases.report import page
+from inbounds.report.plots import Interval, plot_curves, plot_intervals, round_ticks
+from inbounds.report.result_pages import attack_page, composition_page, distribution_page
 
 SVG = "{http://www.w3.org/2000/svg}"
 numbers = st.floats(-1e6, 1e6)
@@ -40,7 +40,7 @@ def test_ticks_are_few_and_hold_both_ends(a, b):
 
 def test_dots_and_lines_keep_the_order_of_their_numbers():
     rows = [Interval("a", 0, 1, 3), Interval("b & <c>", 2, 4, 10), Interval("d", -5, -5, -5)]
-    root = drawn(intervals(rows, "how many", "A title"))
+    root = drawn(plot_intervals(rows, "how many", "A title"))
     dots = [float(dot.get("cx")) for dot in root.iter("circle")]
     spans = [
         (float(line.get("x1")), float(line.get("x2"))) for line in root.iter("line") if line.get("class") == "span"
@@ -52,7 +52,7 @@ def test_dots_and_lines_keep_the_order_of_their_numbers():
 
 
 def test_bands_are_as_wide_as_what_they_stand_for():
-    root = drawn(intervals([Interval("1", 0, 1, 2), Interval("2", 0, 2, 4)], "true answer", look="band"))
+    root = drawn(plot_intervals([Interval("1", 0, 1, 2), Interval("2", 0, 2, 4)], "true answer", look="band"))
     widths = [float(band.get("width")) - 4 for band in root.iter("rect") if band.get("class") == "band"]
     assert widths[1] == pytest.approx(2 * widths[0], abs=0.05)
 
@@ -61,7 +61,9 @@ def test_bands_are_as_wide_as_what_they_stand_for():
 def test_curves_fall_where_their_numbers_fall(logarithmic):
     x, y = np.array([1.0, 10.0, 100.0]), np.array([4.0, 2.0, 1.0])
     floor = (0.5, "never below")
-    root = drawn(curves({"one": (x, y), "two": (x, y / 2)}, "answers", "loss", logarithmic=logarithmic, floor=floor))
+    root = drawn(
+        plot_curves({"one": (x, y), "two": (x, y / 2)}, "answers", "loss", logarithmic=logarithmic, floor=floor)
+    )
     lines = [
         [tuple(map(float, pair.split(","))) for pair in line.get("points").split()] for line in root.iter("polyline")
     ]
@@ -75,7 +77,9 @@ def test_curves_fall_where_their_numbers_fall(logarithmic):
 
 def test_zeros_are_at_the_foot_of_a_logarithmic_axis():
     x = np.array([1.0, 2.0])
-    root = drawn(curves({"one": (x, np.array([1.0, 0.0]))}, "answers", "loss", logarithmic=True, floor=(0.0, "none")))
+    root = drawn(
+        plot_curves({"one": (x, np.array([1.0, 0.0]))}, "answers", "loss", logarithmic=True, floor=(0.0, "none"))
+    )
     (line,) = root.iter("polyline")
     assert "nan" not in line.get("points")
     assert "inf" not in line.get("points")
@@ -87,7 +91,9 @@ def pictures(text: str) -> int:
 
 def test_attacks_compositions_and_distributions_have_pages_with_a_picture_and_their_numbers():
     m = ib.catalog.truncated_geometric(ib.count(4), 1)
-    rows = repeated.learned(m, [1, 2, 3], ib.loss.NAMED["absolute"], None, runs=50, rng=np.random.default_rng(1))
+    rows = repeated.simulate_collusion(
+        m, [1, 2, 3], ib.losses.NAMED["absolute"], None, runs=50, rng=np.random.default_rng(1)
+    )
     attacked = attack_page(rows, "An <attack>", floor=0.1, approximated={1: 1.0, 2: 0.5})
     assert f"{rows[2].loss['guess']:.4g}" in attacked
     assert "An &lt;attack&gt;" in attacked

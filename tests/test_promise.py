@@ -9,19 +9,19 @@ from typer.testing import CliRunner
 
 import inbounds as ib
 from inbounds.cli import app
-from inbounds.numbers import EPSILON_RANGE
-from inbounds.read.promise import (
+from inbounds.evaluate.goals import (
     DIGITS,
     _grid,
     _grid_index,
     average,
-    best,
+    best_goal_at,
     best_of_each_kind,
-    epsilon_for,
-    narrowest,
+    calibrate_epsilon,
+    narrowest_interval_at,
     within,
     worst,
 )
+from inbounds.exact import EPSILON_RANGE
 
 QUERY = ib.count(12)
 MONOTONE = [
@@ -53,7 +53,7 @@ def exact_value(promise, mechanism):
 
 
 def _loss(name, query, i, j, table):
-    if not query.ordered:
+    if not query.is_ordered:
         return Fraction(i != j)
     error = abs(query.outputs[i][2] - query.answers[j])
     return {"absolute": error, "squared": error**2}.get(name, Fraction(table[i, j]))
@@ -62,13 +62,13 @@ def _loss(name, query, i, j, table):
 @pytest.mark.parametrize(("query", "promise", "family"), MONOTONE, ids=lambda value: str(value)[:40])
 def test_the_returned_epsilon_keeps_the_promise_and_a_thousandth_less_does_not(query, promise, family):
     """Exactly, on the certified mechanism that comes with it; and on a grid below, nothing keeps it."""
-    from inbounds.read.compare import families
+    from inbounds.evaluate.compare import families
 
-    kept = epsilon_for(query, promise, family)
+    kept = calibrate_epsilon(query, promise, family)
     assert kept.mechanism.epsilon == kept.epsilon
     assert kept.mechanism.query == query
     assert exact_value(promise, kept.mechanism) <= promise.at_most
-    assert promise.kept_by(kept.mechanism)
+    assert promise.is_met_by(kept.mechanism)
 
     def made(epsilon):
         if family == "optimal":
@@ -82,9 +82,9 @@ def test_the_returned_epsilon_keeps_the_promise_and_a_thousandth_less_does_not(q
 def test_the_optimal_family_needs_no_more_epsilon_than_any_other():
     """What one mechanism keeps, the best one keeps at the same epsilon or less."""
     promise = within(2, "0.9")
-    least = epsilon_for(QUERY, promise).epsilon
+    least = calibrate_epsilon(QUERY, promise).epsilon
     for family in ("truncated_geometric", "explicit_fair", "variant_2", "snapped_laplace"):
-        assert least <= epsilon_for(QUERY, promise, family).epsilon
+        assert least <= calibrate_epsilon(QUERY, promise, family).epsilon
 
 
 def test_a_family_whose_error_does_not_fall_is_asked_again_below():
@@ -94,14 +94,14 @@ def test_a_family_whose_error_does_not_fall_is_asked_again_below():
         good = epsilon >= 1 or epsilon <= Fraction(1, 4)
         return ib.optimal(query, epsilon) if good else ib.catalog.uniform(query, epsilon)
 
-    kept = epsilon_for(QUERY, average("absolute", "2.5"), odd)
+    kept = calibrate_epsilon(QUERY, average("absolute", "2.5"), odd)
     assert kept.epsilon < Fraction(1, 4)
     assert exact_value(average("absolute", "2.5"), kept.mechanism) <= Fraction(5, 2)
 
 
 def test_a_promise_that_needs_nothing_is_kept_at_the_least_epsilon():
     """Always reporting the middle is within half the range."""
-    assert epsilon_for(QUERY, within(6, 1), "optimal").epsilon == EPSILON_RANGE[0]
+    assert calibrate_epsilon(QUERY, within(6, 1), "optimal").epsilon == EPSILON_RANGE[0]
 
 
 @pytest.mark.parametrize(
@@ -115,14 +115,14 @@ def test_a_promise_that_needs_nothing_is_kept_at_the_least_epsilon():
 )
 def test_a_promise_that_no_epsilon_keeps_is_infeasible(promise, family):
     """The error repeats the promise and says what to do."""
-    with pytest.raises(ib.Infeasible, match=r"no epsilon up to 64 keeps the promise.*promise less"):
-        epsilon_for(QUERY, promise, family)
+    with pytest.raises(ib.InfeasibleDesign, match=r"no epsilon up to 64 keeps the promise.*promise less"):
+        calibrate_epsilon(QUERY, promise, family)
 
 
 def test_large_counts_keep_promises_without_a_matrix():
     """The noise table is searched as well; the closed form says what epsilon it takes."""
     query, promise = ib.count(10_000), within(3, "0.95")
-    kept = epsilon_for(query, promise, "truncated_geometric")
+    kept = calibrate_epsilon(query, promise, "truncated_geometric")
     # Pr[|noise| > 3] = 2·a^4/(1+a) with a = exp(-epsilon)
     a = np.exp(-float(kept.epsilon))
     assert 2 * a**4 / (1 + a) <= 0.05
@@ -137,7 +137,7 @@ def test_large_counts_keep_promises_without_a_matrix():
 @pytest.mark.parametrize("family", ["optimal", "explicit_fair"])
 def test_the_best_promise_is_kept_and_cannot_be_tightened(like, family):
     """Rounded up to six digits: one digit less is broken."""
-    kept = best(QUERY, "0.8", like, family)
+    kept = best_goal_at(QUERY, "0.8", like, family)
     value = exact_value(kept.promise, kept.mechanism)
     assert value <= kept.promise.at_most <= value * Fraction(100_001, 100_000)
     assert kept.epsilon == Fraction(4, 5)
@@ -148,17 +148,17 @@ def test_the_best_promise_is_kept_and_cannot_be_tightened(like, family):
 def test_the_narrowest_distance_is_kept_and_the_next_smaller_is_not(query):
     """Against all distances between a report and an answer."""
     family = ib.catalog.truncated_geometric
-    kept = narrowest(query, 1, "0.9", family)
+    kept = narrowest_interval_at(query, 1, "0.9", family)
     mechanism = family(query, 1)
     distances = sorted({abs(cell[2] - a) for cell in query.outputs for a in query.answers})
-    good = [d for d in distances if mechanism.worst_loss(ib.off_by_more_than(d)) <= 0.1]
+    good = [d for d in distances if mechanism.worst_loss(ib.threshold_loss(d)) <= 0.1]
     assert kept.promise.distance == min(good)
 
 
 def test_best_and_smallest_are_inverse():
     """The best promise at an epsilon needs that epsilon, to the digits of the search."""
-    kept = best(QUERY, "0.6", average("absolute", 1))
-    again = epsilon_for(QUERY, kept.promise)
+    kept = best_goal_at(QUERY, "0.6", average("absolute", 1))
+    again = calibrate_epsilon(QUERY, kept.promise)
     assert again.epsilon <= Fraction(3, 5)
     assert float(again.epsilon) == pytest.approx(0.6, rel=1e-4)
 
@@ -167,7 +167,7 @@ def test_the_menu_has_a_promise_of_each_kind():
     """All are kept by their own mechanism."""
     menu = best_of_each_kind(QUERY, "0.8", "truncated_geometric")
     assert len(menu) == 7
-    assert all(kept.promise.kept_by(kept.mechanism) for kept in menu)
+    assert all(kept.promise.is_met_by(kept.mechanism) for kept in menu)
     labels = best_of_each_kind(ib.category(["a", "b"]), 1, "randomized_response")
     assert [kept.promise.aim for kept in labels] == ["average", "worst"]
 
@@ -202,9 +202,9 @@ def test_the_search_grid_is_the_five_digit_decimals():
         (lambda: within(-1, "0.9"), "distance must not be negative"),
         (lambda: average("absolute", -1), "not negative"),
         (lambda: average("absolute", "nan"), "at_most must be a finite number"),
-        (lambda: epsilon_for(QUERY, average("absolute", 1), "gaussian"), "family must be 'optimal', one of"),
-        (lambda: epsilon_for(QUERY, average("absolute", 1, [1, 2]), "uniform"), "one weight for each of the 13"),
-        (lambda: best(QUERY, 0, average("absolute", 1)), "epsilon must be positive"),
+        (lambda: calibrate_epsilon(QUERY, average("absolute", 1), "gaussian"), "family must be 'optimal', one of"),
+        (lambda: calibrate_epsilon(QUERY, average("absolute", 1, [1, 2]), "uniform"), "one weight for each of the 13"),
+        (lambda: best_goal_at(QUERY, 0, average("absolute", 1)), "epsilon must be positive"),
     ],
 )
 def test_bad_input_is_refused_with_the_rule(call, message):
@@ -227,7 +227,7 @@ def test_the_command_finds_the_epsilon_and_saves_the_mechanism(tmp_path):
     found = json.loads(shown.output)
     mechanism = ib.load(file)
     assert mechanism.epsilon == Fraction(found["epsilon"])
-    assert mechanism.worst_loss(ib.off_by_more_than(2)) <= 0.1
+    assert mechanism.worst_loss(ib.threshold_loss(2)) <= 0.1
     text = run("count --size 12 --mean-error 1 --family explicit_fair").output
     assert "mean absolute error at most 1" in text
     assert "certified" in text

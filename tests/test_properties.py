@@ -8,7 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from inbounds.properties import NAMES, Layout, canonical, column_ratio, demand, excess, holding, meaningful, square
+from inbounds.properties import (
+    NAMES,
+    MatrixLayout,
+    canonical_property,
+    column_ratio,
+    compile_property,
+    list_meaningful,
+    measure_properties,
+    measure_violation,
+    square_layout,
+)
 
 TOTAL = 2**62
 
@@ -39,21 +49,21 @@ def formulas(P, name):
 @given(st.integers(1, 6).flatmap(lambda n: arrays(np.int64, (n, n), elements=st.integers(0, TOTAL))))
 def test_units_are_the_papers_formulas_on_every_square_matrix(weights):
     rows = [[int(w) for w in row] for row in weights]
-    found = holding(weights, square(len(rows)), TOTAL)
+    found = measure_properties(weights, square_layout(len(rows)), TOTAL)
     assert found == {name: formulas(rows, name) for name in NAMES}
 
 
 def test_uniform_reporting_has_every_property_exactly():
     weights = np.full((4, 4), TOTAL // 4)
-    assert set(holding(weights, square(4), TOTAL).values()) == {0}
-    assert excess(column_ratio(1), weights, square(4), TOTAL) == 0
+    assert set(measure_properties(weights, square_layout(4), TOTAL).values()) == {0}
+    assert measure_violation(column_ratio(1), weights, square_layout(4), TOTAL) == 0
 
 
 def test_one_unit_too_many_is_one_unit_of_violation():
     weights = np.full((4, 4), TOTAL // 4)
     weights[0, 1] += 1
     weights[1, 1] -= 1
-    found = holding(weights, square(4), TOTAL)
+    found = measure_properties(weights, square_layout(4), TOTAL)
     assert found["weakly_honest"] == 1
     assert found["column_honest"] == found["column_monotone"] == 2
     assert found["symmetric"] == found["fair"] == found["row_monotone"] == 1
@@ -61,48 +71,48 @@ def test_one_unit_too_many_is_one_unit_of_violation():
 
 def test_general_cells_follow_the_home_of_each_answer():
     """000, (10)-(15): four answers, three cells, the middle one holding two answers."""
-    layout = Layout(3, np.array([0, 1, 1, 2]), np.array([1, 3, 4]), np.array([0, 1, 3]))
+    layout = MatrixLayout(3, np.array([0, 1, 1, 2]), np.array([1, 3, 4]), np.array([0, 1, 3]))
     P = np.array([[6, 3, 2, 1], [3, 5, 5, 3], [1, 2, 3, 6]])
-    found = holding(P, layout, 10, NAMES)
+    found = measure_properties(P, layout, 10, NAMES)
     assert found == dict.fromkeys(NAMES, 0) | {"fair": 1}
     P[1, 2] = 4  # the plateau of output 1 breaks
-    broken = holding(P, layout, 10, ["row_monotone", "row_honest"])
+    broken = measure_properties(P, layout, 10, ["row_monotone", "row_honest"])
     assert broken == {"row_monotone": 1, "row_honest": 1}
 
 
 def test_a_row_without_answers_may_peak_on_either_side():
-    layout = Layout(3, np.array([0, 2]), np.array([1, 1, 2]), np.array([0, 1, 1]))
+    layout = MatrixLayout(3, np.array([0, 2]), np.array([1, 1, 2]), np.array([0, 1, 1]))
     for middle in ([1, 2], [2, 1]):
         P = np.array([[5, 1], middle, [1, 5]])
-        assert excess("row_monotone", P, layout, 10) == 0
+        assert measure_violation("row_monotone", P, layout, 10) == 0
 
 
 def test_neighbouring_outputs_within_a_ratio_are_counted_exactly():
     P = np.array([[3 * 2**60], [2 * 2**60]])
-    one = Layout(2, np.array([0]), np.array([1, 1]), np.array([0, 0]))
-    assert excess(column_ratio("3/2"), P, one, TOTAL) == 0
-    assert excess(column_ratio(Fraction(4, 3)), P, one, TOTAL) == -(-(2**60) // 3)
+    one = MatrixLayout(2, np.array([0]), np.array([1, 1]), np.array([0, 0]))
+    assert measure_violation(column_ratio("3/2"), P, one, TOTAL) == 0
+    assert measure_violation(column_ratio(Fraction(4, 3)), P, one, TOTAL) == -(-(2**60) // 3)
 
 
 def test_names_are_forgiving_about_dashes_and_nothing_else():
-    assert canonical("Row-Monotone") == "row_monotone"
-    assert canonical(column_ratio(1.5)) == canonical("column-ratio(3/2)") == "column_ratio(3/2)"
+    assert canonical_property("Row-Monotone") == "row_monotone"
+    assert canonical_property(column_ratio(1.5)) == canonical_property("column-ratio(3/2)") == "column_ratio(3/2)"
     with pytest.raises(ValueError, match=r"row_honest, row_monotone.*got 'honest'"):
-        canonical("honest")
+        canonical_property("honest")
     with pytest.raises(ValueError, match="at least 1"):
         column_ratio("1/2")
 
 
 def test_categories_have_only_the_properties_that_need_no_order():
-    assert meaningful(ordered=False) == ("row_honest", "column_honest", "fair", "weakly_honest")
-    assert meaningful(ordered=True) == NAMES
+    assert list_meaningful(ordered=False) == ("row_honest", "column_honest", "fair", "weakly_honest")
+    assert list_meaningful(ordered=True) == NAMES
     for name in ("symmetric", "row_monotone", "column_ratio(2)"):
         with pytest.raises(ValueError, match="no order"):
-            canonical(name, ordered=False)
+            canonical_property(name, ordered=False)
 
 
 def test_symmetry_is_refused_where_the_cells_have_no_mirror():
-    lopsided = Layout(2, np.array([0, 0, 1]), np.array([2, 3]), np.array([0, 2]))
+    lopsided = MatrixLayout(2, np.array([0, 0, 1]), np.array([2, 3]), np.array([0, 2]))
     with pytest.raises(ValueError, match="mirror image"):
-        demand("symmetric", lopsided)
-    assert "symmetric" not in holding(np.ones((2, 3), np.int64), lopsided, 2)
+        compile_property("symmetric", lopsided)
+    assert "symmetric" not in measure_properties(np.ones((2, 3), np.int64), lopsided, 2)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import inbounds as ib
-from inbounds.query import Cells, Query, Scale, with_neighbours, with_outputs
+from inbounds.query import OutputCells, RangeQuery, Scale, with_neighbours, with_outputs
 
 # --- what the constructors say ----------------------------------------------------------------------------
 
@@ -45,7 +45,7 @@ def test_totals_and_means_reach_exactly_what_replacing_one_person_can_do(size, l
 
 
 def test_an_extreme_and_a_category_may_move_anywhere():
-    assert ib.extreme(1, 5).neighbours == ib.Everyone() == ib.category(["a", "b"]).neighbours
+    assert ib.extreme(1, 5).neighbours == ib.AllPairs() == ib.category(["a", "b"]).neighbours
     assert ib.extreme(1, 5).sensitivity == 4
 
 
@@ -65,19 +65,19 @@ def test_an_interval_knows_its_cells_by_their_middles():
 def test_holes_leave_a_gap_in_the_answers():
     query = ib.interval(0, 6, 2, 6, holes=[(1, 3)])
     assert list(query.answers) == [Fraction(1, 2), Fraction(7, 2), Fraction(9, 2), Fraction(11, 2)]
-    assert query.reported.tolist() == [0.5, 3.5, 4.5, 5.5]
+    assert query.output_values.tolist() == [0.5, 3.5, 4.5, 5.5]
 
 
 def test_cells_can_be_coarser_wider_or_named_one_by_one():
     assert ib.count(5, outputs=2).shape == (2, 6)
     assert ib.count(5, outputs=ib.cells(-6, 12, 9)).shape == (9, 6)
     named = ib.count(5, outputs=[(0, 2, 1), (2, 6)])
-    assert named.reported.tolist() == [1, 4]
-    assert named.home.tolist() == [0, 0, 1, 1, 1, 1]
+    assert named.output_values.tolist() == [1, 4]
+    assert named.home_cell.tolist() == [0, 0, 1, 1, 1, 1]
 
 
 def test_an_answer_on_a_shared_edge_belongs_to_the_cell_above_it():
-    assert ib.count(2, outputs=[(0, 1), (1, 2)]).home.tolist() == [0, 1, 1]
+    assert ib.count(2, outputs=[(0, 1), (1, 2)]).home_cell.tolist() == [0, 1, 1]
 
 
 @pytest.mark.parametrize(
@@ -106,13 +106,13 @@ def test_queries_are_values():
 
 def test_the_same_question_under_other_cells_or_another_promise():
     assert with_outputs(ib.count(5), 2) == ib.count(5, outputs=2)
-    assert with_neighbours(ib.count(5), ib.Everyone()).sensitivity == 5
+    assert with_neighbours(ib.count(5), ib.AllPairs()).sensitivity == 5
     assert with_neighbours(ib.count(5), ib.Reach(2)).outputs == ib.count(5).outputs
 
 
 def test_a_scale_through_values_is_the_coarsest_one():
     values = [Fraction(1, 2), Fraction(5, 4), Fraction(11, 4)]
-    found = Scale.of(values)
+    found = Scale.from_numbers(values)
     assert list(found) == values
     assert found.unit == Fraction(3, 4)
     assert found.floats().tolist() == [float(v) for v in values]
@@ -123,7 +123,7 @@ def test_a_scale_through_values_is_the_coarsest_one():
 
 @pytest.mark.parametrize("kind", [int, float, Fraction, Decimal, np.int8, np.uint64, np.float32, np.float64])
 def test_a_true_count_may_come_in_any_numeric_type(kind):
-    assert ib.count(5).index([kind(0), kind(3), kind(5)]).tolist() == [0, 3, 5]
+    assert ib.count(5).encode([kind(0), kind(3), kind(5)]).tolist() == [0, 3, 5]
 
 
 @settings(deadline=None)
@@ -131,7 +131,7 @@ def test_a_true_count_may_come_in_any_numeric_type(kind):
 def test_every_mean_computed_in_floats_finds_its_place(size, low, width, data):
     query = ib.mean(size, low, low + width)
     k = data.draw(st.integers(0, size * width))
-    assert query.index((low * size + k) / size) == k
+    assert query.encode((low * size + k) / size) == k
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_every_mean_computed_in_floats_finds_its_place(size, low, width, data):
 )
 def test_a_true_answer_outside_the_range_or_off_the_grid_is_refused_without_repeating_it(query, value):
     with pytest.raises(ValueError, match=r"^true answers must be .*; at least one is not$"):
-        query.index(value)
+        query.encode(value)
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_a_true_answer_outside_the_range_or_off_the_grid_is_refused_without_repe
 )
 def test_a_true_answer_that_is_no_number_is_refused_without_repeating_it(value):
     with pytest.raises(TypeError, match=r"^true answers must be numbers$"):
-        ib.count(5).index(value)
+        ib.count(5).encode(value)
 
 
 @st.composite
@@ -188,7 +188,7 @@ def roundings(draw):
     return query, low, width, cells, sensitivity
 
 
-def exact_floor(value, low: Fraction, query: Query) -> int:
+def exact_floor(value, low: Fraction, query: RangeQuery) -> int:
     """The door's own cells are a hair wider than the nominal ones; the last one is closed."""
     return max(0, min(math.floor((Fraction(value) - low) / query.cell), len(query.answers) - 1))
 
@@ -201,10 +201,10 @@ def test_a_float_falls_into_the_cell_that_holds_it_exactly(rounding, edge, ulps)
     for _ in range(abs(ulps)):
         value = math.nextafter(value, math.copysign(math.inf, ulps))
     if low - query.allowance <= Fraction(value) <= low + width * cells + query.allowance:
-        assert int(query.index(value)) == exact_floor(value, low, query)
+        assert int(query.encode(value)) == exact_floor(value, low, query)
     else:
         with pytest.raises(ValueError, match="at least one is not"):
-            query.index(value)
+            query.encode(value)
 
 
 @settings(max_examples=250, deadline=None)
@@ -220,7 +220,7 @@ def test_rounding_keeps_neighbouring_floats_within_the_reach(rounding, data):
         x = math.nextafter(x, data.draw(st.sampled_from([-math.inf, math.inf])))
     inside = low <= Fraction(x) <= high and low <= Fraction(y) <= high
     if inside and abs(Fraction(x) - Fraction(y)) <= sensitivity:
-        first, second = query.index([x, y]).tolist()
+        first, second = query.encode([x, y]).tolist()
         assert abs(first - second) <= query.neighbours.steps
 
 
@@ -231,40 +231,40 @@ def test_exact_numbers_are_never_rounded_on_their_way_into_a_cell(rounding, edge
     query, low, width, cells, _ = rounding
     value = low + width * min(edge, cells) + Fraction(nudge)
     if low <= value <= low + width * cells:
-        assert int(query.index(value)) == exact_floor(value, low, query)
+        assert int(query.encode(value)) == exact_floor(value, low, query)
     if value.denominator == 1 and low <= value <= low + width * cells:
-        assert int(query.index(int(value))) == exact_floor(value, low, query)
+        assert int(query.encode(int(value))) == exact_floor(value, low, query)
 
 
 def test_large_whole_numbers_stay_within_the_reach_of_an_interval():
     query = ib.interval(0, 2**55, 2**53, 4)
     values = np.array([2**54 - 1, 2**53 - 1])
-    assert query.index(values).tolist() == [1, 0]
+    assert query.encode(values).tolist() == [1, 0]
 
 
 def test_whole_numbers_in_a_list_never_become_floats():
     values = [2**53 + 1, 2**53 + 3]
     assert [*map(float, values)] != values
-    assert ib.extreme(2**53, 2**53 + 8).index(values).tolist() == [1, 3]
+    assert ib.extreme(2**53, 2**53 + 8).encode(values).tolist() == [1, 3]
 
 
 def test_long_doubles_stay_within_the_reach_of_an_interval():
     if np.finfo(np.longdouble).nmant <= 52:
         pytest.skip("long doubles are doubles here")
     nudge = np.longdouble(2) ** -54 * np.longdouble("1.8")
-    assert ib.interval(0, 4, 1, 4).index(np.array([2, 1], dtype=np.longdouble) - nudge).tolist() == [1, 0]
+    assert ib.interval(0, 4, 1, 4).encode(np.array([2, 1], dtype=np.longdouble) - nudge).tolist() == [1, 0]
 
 
 def test_decimals_stay_within_the_reach_of_an_interval():
     values = [Decimal(2) - Decimal("1e-16"), Decimal(1) - Decimal("1e-16")]
-    assert ib.interval(0, 4, 1, 4).index(values).tolist() == [1, 0]
+    assert ib.interval(0, 4, 1, 4).encode(values).tolist() == [1, 0]
 
 
 def test_a_grid_finer_than_floats_can_tell_apart_does_not_push_neighbours_apart():
     """Means near 2**53 that are 2/3 apart print as floats 2 apart: refuse, or keep them within the reach."""
     try:
         query = ib.mean(3, 2**53, 2**53 + 2)
-        places = query.index([float(2**53 + Fraction(2, 3)), float(2**53 + Fraction(4, 3))]).tolist()
+        places = query.encode([float(2**53 + Fraction(2, 3)), float(2**53 + Fraction(4, 3))]).tolist()
     except ValueError:
         return
     assert abs(places[0] - places[1]) <= query.neighbours.steps
@@ -274,13 +274,13 @@ def test_a_grid_finer_than_floats_can_tell_apart_does_not_push_neighbours_apart(
 
 
 def test_whole_values_are_reported_as_ints_others_as_floats_and_labels_as_text():
-    assert ib.count(3).reported.dtype == np.int64
-    assert ib.mean(2, 0, 1).reported.tolist() == [0.0, 0.5, 1.0]
-    assert ib.category(["a", "b"]).reported.tolist() == ["a", "b"]
+    assert ib.count(3).output_values.dtype == np.int64
+    assert ib.mean(2, 0, 1).output_values.tolist() == [0.0, 0.5, 1.0]
+    assert ib.category(["a", "b"]).output_values.tolist() == ["a", "b"]
 
 
 def test_large_whole_values_are_reported_exactly():
-    assert ib.total(1, 2**60, 2**60 + 5).reported.tolist() == [2**60 + k for k in range(6)]
+    assert ib.total(1, 2**60, 2**60 + 5).output_values.tolist() == [2**60 + k for k in range(6)]
 
 
 # --- what is refused --------------------------------------------------------------------------------------
@@ -346,7 +346,7 @@ def test_large_whole_values_are_reported_exactly():
 )
 def test_a_bad_query_is_refused_in_one_sentence(make, error, message):
     if message is None:  # 1 lies on the closed end of the first cell, 2 on the start of the second: all covered
-        assert make().home.tolist() == [0, 0, 1, 1]
+        assert make().home_cell.tolist() == [0, 0, 1, 1]
         return
     with pytest.raises(error) as caught:
         make()
@@ -366,7 +366,7 @@ def test_a_query_with_a_made_up_neighbourhood_is_refused():
 
     answers = ib.count(1).answers
     with pytest.raises(TypeError, match="neighbours must be"):
-        Query("count", answers, Cells.around(answers), Nobody())
+        RangeQuery("count", answers, OutputCells.one_per_answer(answers), Nobody())
 
 
 @pytest.mark.parametrize("count", [2.0, "2", np.int64(2), Fraction(2)])
@@ -403,9 +403,9 @@ def test_a_scale_cannot_be_changed_through_the_list_it_was_made_from():
 # --- what would promise nothing ---------------------------------------------------------------------------
 
 
-def spaced(step: int, kind: str = "interval") -> Query:
+def spaced(step: int, kind: str = "interval") -> RangeQuery:
     answers = Scale(Fraction(0), Fraction(1, step), range(0, 6 * step, step))
-    return Query(kind, answers, Cells.around(answers), ib.Reach(1))
+    return RangeQuery(kind, answers, OutputCells.one_per_answer(answers), ib.Reach(1))
 
 
 def test_a_query_without_neighbours_is_refused():
@@ -425,25 +425,25 @@ def test_labels_are_all_neighbours():
 def test_only_an_interval_has_holes(kind):
     answers = Scale(Fraction(0), Fraction(1), (0, 1, 3))
     with pytest.raises(ValueError, match=f"the answers of a {kind} must be evenly spaced"):
-        Query(kind, answers, Cells.around(answers), ib.Reach(1))
+        RangeQuery(kind, answers, OutputCells.one_per_answer(answers), ib.Reach(1))
 
 
 @pytest.mark.parametrize(("start", "unit"), [(1, 1), (0, Fraction(1, 2))])
 def test_a_count_counts(start, unit):
     answers = Scale(Fraction(start), Fraction(unit), range(4))
     with pytest.raises(ValueError, match="the answers of a count must be 0, 1, 2"):
-        Query("count", answers, Cells.around(answers), ib.Reach(1))
+        RangeQuery("count", answers, OutputCells.one_per_answer(answers), ib.Reach(1))
 
 
 def test_cuts_are_the_gaps_that_nobody_can_cross():
     assert ib.interval(0, 24, 1, 24, holes=[(8, 16)]).cuts == (7,)
     assert ib.interval(0, 24, 9, 24, holes=[(8, 16)]).cuts == ()
     assert ib.count(10**6).cuts == ()
-    assert with_neighbours(ib.interval(0, 24, 1, 24, holes=[(8, 16)]), ib.Everyone()).cuts == ()
+    assert with_neighbours(ib.interval(0, 24, 1, 24, holes=[(8, 16)]), ib.AllPairs()).cuts == ()
 
 
 @pytest.mark.parametrize("labels", [("a", "b"), ("a", "b", "c", "d"), ("a", "b", "a")])
 def test_labels_are_one_for_each_answer_and_all_different(labels):
     three = ib.category(["a", "b", "c"])
     with pytest.raises(ValueError, match="labels must be all different, and one for each answer"):
-        Query("category", three.answers, three.outputs, ib.Everyone(), labels=labels)
+        RangeQuery("category", three.answers, three.outputs, ib.AllPairs(), labels=labels)

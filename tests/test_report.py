@@ -15,11 +15,11 @@ from typer.testing import CliRunner
 
 import inbounds as ib
 from inbounds.cli import app
-from inbounds.mechanism.passport import passport
-from inbounds.numbers import decimal
-from inbounds.read.compare import compare
-from inbounds.report import figures, html, svg, words
-from inbounds.report.layout import thinned
+from inbounds.evaluate.compare import compare
+from inbounds.exact import format_decimal
+from inbounds.mechanism.passport import to_passport
+from inbounds.report import figures, html, svg, wording
+from inbounds.report.templates import pick_evenly
 
 c = ib.catalog
 ODD_LABELS = ib.category(
@@ -72,7 +72,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def pages():
-    return {name: html.page(make()) for name, make in SUBJECTS.items()}
+    return {name: html.mechanism_page(make()) for name, make in SUBJECTS.items()}
 
 
 # --- the page ---------------------------------------------------------------------------------------------
@@ -120,12 +120,12 @@ def test_a_mechanism_page_says_what_the_mechanism_promises(pages, name):
     """Promise, relation, proof, digest; numbers as the mechanism gives them."""
     m = SUBJECTS[name]()
     text = Page(pages[name]).text
-    assert words.promise(m) in text
-    assert words.relation(m.query) in text
-    assert all(step in text for step in words.proof(m))
-    assert passport(m)["sha256"] in text
+    assert wording.format_guarantee(m) in text
+    assert wording.describe_neighbours(m.query) in text
+    assert all(step in text for step in wording.describe_proof(m))
+    assert to_passport(m)["sha256"] in text
     assert f"{m.worst_loss('zero-one'):.4g}" in text
-    if m.query.ordered:
+    if m.query.is_ordered:
         assert f"{m.loss():.3g}" in text
 
 
@@ -137,13 +137,13 @@ def test_a_comparison_page_marks_the_best_and_carries_every_digest(pages):
     stars = sum(found.marks(row, column) for row in found.rows for column in found.columns)
     assert pages["comparison"].count("★</b>") == stars
     for row in found.rows:
-        assert passport(row.mechanism)["sha256"] in text
+        assert to_passport(row.mechanism)["sha256"] in text
 
 
 def test_a_comparison_page_counts_the_curves_it_draws(pages):
     """Two are not called eight."""
     two = ib.compare([ib.catalog.truncated_geometric(ib.count(4), 1), ib.catalog.explicit_fair(ib.count(4), 1)])
-    assert "All of them, best first" in html.page(two)
+    assert "All of them, best first" in html.mechanism_page(two)
     assert len(SUBJECTS["comparison"]().rows) > 8
     assert "The 8 with the least average loss" in pages["comparison"]
 
@@ -152,13 +152,13 @@ def test_a_comparison_page_counts_the_curves_it_draws(pages):
 def test_epsilons_are_written_exactly_and_in_one_form(numerator, denominator):
     """A decimal if six digits suffice, else a fraction; either reads back as the same number."""
     number = Fraction(numerator, denominator)
-    text = decimal(number)
+    text = format_decimal(number)
     assert Fraction(text) == number
     assert ("/" in text) == ((number * 10**6).denominator > 1)
 
 
 def test_a_page_does_not_mix_fractions_and_decimals():
-    page = Page(html.page(ib.catalog.explicit_fair(ib.count(4), "4/5"))).text
+    page = Page(html.mechanism_page(ib.catalog.explicit_fair(ib.count(4), "4/5"))).text
     assert "epsilon 0.8" in page
     assert "promised: 0.8" in page
     assert "4/5" not in page
@@ -176,7 +176,7 @@ def test_labels_are_escaped_and_long_ones_shortened(pages):
 def test_values_that_never_occur_are_not_explained(pages):
     """Their number is."""
     m = SUBJECTS["designed"]()
-    rare = sum(r.chance < html.RARE for r in m.readings())
+    rare = sum(r.chance < html.RARE for r in m.interpretations())
     assert rare > 0
     assert f"{rare} of {len(m.query.outputs)} values are published less than" in Page(pages["designed"]).text
 
@@ -184,9 +184,9 @@ def test_values_that_never_occur_are_not_explained(pages):
 def test_the_stated_distance_holds_for_every_true_answer():
     """'within ±d with probability 90 % or more' is true, and not for the next smaller d."""
     m = SUBJECTS["small"]()
-    d = int(words.accuracy(m).split("within ±")[1].split()[0])
-    assert m.worst_loss(ib.off_by_more_than(d)) <= 0.1
-    assert m.worst_loss(ib.off_by_more_than(d - 1)) > 0.1
+    d = int(wording.describe_accuracy(m).split("within ±")[1].split()[0])
+    assert m.worst_loss(ib.threshold_loss(d)) <= 0.1
+    assert m.worst_loss(ib.threshold_loss(d - 1)) > 0.1
 
 
 def test_notebooks_show_the_heatmap_and_the_table():
@@ -194,7 +194,7 @@ def test_notebooks_show_the_heatmap_and_the_table():
     m = SUBJECTS["small"]()
     shown = m._repr_html_()
     assert shown.count("<svg") == 1
-    assert words.promise(m).split(" (")[0] in Page(shown).text.replace("&#x27;", "'")
+    assert wording.format_guarantee(m).split(" (")[0] in Page(shown).text.replace("&#x27;", "'")
     assert "too large" in SUBJECTS["noise table"]()._repr_html_()
     assert "★" in SUBJECTS["comparison"]()._repr_html_()
 
@@ -202,7 +202,7 @@ def test_notebooks_show_the_heatmap_and_the_table():
 def test_a_prior_changes_what_a_published_value_means():
     """And the page says that one was given."""
     m = SUBJECTS["small"]()
-    page = html.page(m, prior=[1, 0, 0, 0, 0, 0])
+    page = html.mechanism_page(m, prior=[1, 0, 0, 0, 0, 0])
     assert "the given prior holds" in page
     assert "true answer 0 with 100 %" in Page(page).text
 
@@ -281,7 +281,7 @@ def test_heatmap_colours_only_get_darker():
     """Lightness carries the value, so greys read the same."""
 
     def lightness(share):
-        text = svg.colour(share)
+        text = svg.cell_colour(share)
         return sum(int(text[k : k + 2], 16) for k in (1, 3, 5))
 
     shades = [lightness(share) for share in np.linspace(0, 1, 50)]
@@ -293,7 +293,7 @@ def test_large_heatmaps_are_averaged_and_keep_their_mass():
     """Blocks of equal size hold the mean of their cells."""
     rng = np.random.default_rng(1)
     matrix = rng.random((120, 240))
-    mean, answers, reports = svg.averaged(matrix, [str(k) for k in range(240)], [str(k) for k in range(120)])
+    mean, answers, reports = svg.average_blocks(matrix, [str(k) for k in range(240)], [str(k) for k in range(120)])
     assert mean.shape == (60, 60)
     assert mean.mean() == pytest.approx(matrix.mean())
     assert mean[1, 2] == pytest.approx(matrix[2:4, 8:12].mean())
@@ -324,7 +324,7 @@ def test_a_curve_puts_every_size_at_its_place_and_names_those_that_have_room():
 
 @given(st.integers(0, 10**4), st.integers(2, 300))
 def test_a_selection_has_both_ends_and_is_even(count, shown):
-    chosen = thinned(count, shown)
+    chosen = pick_evenly(count, shown)
     assert len(chosen) == min(count, shown)
     assert chosen == sorted(set(chosen))
     if count:
@@ -359,7 +359,7 @@ def test_heatmaps_share_one_scale_and_show_small_values(tmp_path):
         (lambda: figures.loss_against_epsilon(ib.count(6), ["0.5", 1], FAMILIES), (0.5, ib.count(6), 0.5)),
         (
             lambda: figures.loss_against_alpha(ib.count(6), ["0.5", "0.9"], FAMILIES),
-            (0.5, ib.count(6), ib.alpha("0.5")),
+            (0.5, ib.count(6), ib.epsilon_from_alpha("0.5")),
         ),
         (lambda: figures.loss_against_size({4: ib.count(4), 8: ib.count(8)}, 1, FAMILIES), (4, ib.count(4), 1)),
     ],
@@ -452,7 +452,7 @@ def test_report_writes_the_page(saved, tmp_path):
     """The same as from Python."""
     to = tmp_path / "r.html"
     assert json.loads(run("report", saved, "--out", to, "--json").output) == {"report": str(to)}
-    assert to.read_text("utf-8") == html.page(ib.load(saved))
+    assert to.read_text("utf-8") == html.mechanism_page(ib.load(saved))
 
 
 @pytest.mark.parametrize(
@@ -470,7 +470,7 @@ def test_report_writes_the_page(saved, tmp_path):
 )
 def test_neighbours_are_told_in_the_unit_of_the_answers(query, said):
     """A step of the grid may be smaller than any two answers are apart."""
-    assert words.relation(query) == said
+    assert wording.describe_neighbours(query) == said
 
 
 @pytest.mark.parametrize(
@@ -484,6 +484,6 @@ def test_neighbours_are_told_in_the_unit_of_the_answers(query, said):
 )
 def test_the_promise_ends_at_holes_that_nobody_can_cross(holes, said):
     query = ib.interval(0, 24, 1, 24, holes=holes)
-    text = words.promise(ib.catalog.uniform(query, 1))
+    text = wording.format_guarantee(ib.catalog.uniform(query, 1))
     assert said in text
     assert ("hole" in text) == bool(said)

@@ -12,11 +12,11 @@ from scipy.stats import chi2
 
 import inbounds as ib
 from inbounds.mechanism import Mechanism, Origin
-from inbounds.mechanism.law import Noise, geometric_noise
-from inbounds.mechanism.response import tight_response
+from inbounds.mechanism.law import Noise, make_geometric_noise
+from inbounds.mechanism.response import make_tight_response
 from inbounds.query import with_neighbours
 from inbounds.trusted.bounds import TOTAL, TOTAL_BITS
-from inbounds.trusted.sample import AliasTable, MatrixSampler, NoiseSampler, entropy, report
+from inbounds.trusted.samplers import AliasTable, MatrixSampler, NoiseSampler, draw_outputs, system_entropy
 
 HAND = Origin("by hand")
 
@@ -34,7 +34,7 @@ def compositions(draw, parts, total):
 @given(st.integers(2, 9), st.integers(1, 3), st.integers(4, 9), st.data())
 def test_all_draws_of_a_small_alias_table_give_exactly_the_weights(outputs, laws, bits, data):
     weights = np.array([data.draw(compositions(outputs, 1 << bits)) for _ in range(laws)]).T
-    table = AliasTable.of(weights, bits)
+    table = AliasTable.from_weights(weights, bits)
     draws = np.arange(1 << bits, dtype=np.uint64)
     for law in range(laws):
         chosen, _ = table.pick(np.full(1 << bits, law), draws)
@@ -46,7 +46,7 @@ def test_all_draws_of_a_small_alias_table_give_exactly_the_weights(outputs, laws
 def test_all_draws_of_a_matrix_sampler_give_exactly_the_weights(outputs, answers, data):
     """Weights in multiples of 2**52: a draw's low 52 bits cannot matter, so 1024 draws are all draws."""
     shares = np.array([data.draw(compositions(outputs, 1 << 10)) for _ in range(answers)]).T
-    sampler = MatrixSampler.of(shares << 52)
+    sampler = MatrixSampler.from_weights(shares << 52)
     for low_bits in (0, 2**52 - 1):
         draws = (np.arange(1 << 10, dtype=np.uint64) << np.uint64(52)) + np.uint64(low_bits)
         for answer in range(answers):
@@ -68,7 +68,7 @@ def test_all_draws_of_a_noise_sampler_give_exactly_the_written_out_weights(half,
     side = [data.draw(st.integers(1, 90)) for _ in range(2 * half)]
     core = [*side[:half], unit - sum(side) - 2 * run * floor - 2 * end, *side[half:]]
     remap = data.draw(st.sampled_from([None, np.arange(size + 1)[::-1].copy(), np.arange(size + 1) // 2]))
-    sampler = NoiseSampler.of(np.array(core) << 50, floor << 50, end << 50, size, remap)
+    sampler = NoiseSampler.from_weights(np.array(core) << 50, floor << 50, end << 50, size, remap)
     table = {d: end if abs(d) == size else floor for d in range(-size, size + 1)}
     table.update({d: core[d + half] for d in range(-half, half + 1)})
     for low_bits in (0, 2**50 - 1):
@@ -154,7 +154,7 @@ def test_ten_million_reports_follow_the_weights_and_a_one_per_cent_change_is_see
 def test_reports_of_a_noise_table_follow_the_weights_and_a_one_per_cent_change_is_seen():
     """Error rate 1e-9, as above, for clamp(answer + noise) near an end of the range."""
     query = ib.count(40)
-    made = Mechanism(query, Fraction(1, 2), geometric_noise(query, Fraction(1, 2)), HAND)
+    made = Mechanism(query, Fraction(1, 2), make_geometric_noise(query, Fraction(1, 2)), HAND)
     reported = made.sample(np.full(3 * 10**6, 3))
     assert chi_square_p(made, 3, reported) > 1e-9
     assert chi_square_p(perturbed(made, 0.01), 3, reported) < 1e-9
@@ -162,7 +162,7 @@ def test_reports_of_a_noise_table_follow_the_weights_and_a_one_per_cent_change_i
 
 def test_entropy_is_uniform_in_every_bit():
     """Each of 62 bits is set half the time: |z| < 7 for all of them fails by chance with rate below 1e-9."""
-    draws = entropy(10**6)
+    draws = system_entropy(10**6)
     assert int(draws.max()) < 1 << TOTAL_BITS
     for bit in range(TOTAL_BITS):
         ones = int((draws >> np.uint64(bit) & np.uint64(1)).sum())
@@ -202,7 +202,7 @@ def test_sampling_asks_the_operating_system_once_per_value(monkeypatch):
 
 def test_forked_processes_draw_no_common_block():
     """64 children of one parent that has already drawn: all 64 × 64 draws differ (chance of a tie < 1e-11)."""
-    entropy(1000)
+    system_entropy(1000)
     seen: set[int] = set()
     children = []
     for _ in range(64):
@@ -211,7 +211,7 @@ def test_forked_processes_draw_no_common_block():
             warnings.simplefilter("ignore", DeprecationWarning)  # forking with idle library threads is meant
             child = os.fork()
         if child == 0:
-            os.write(send, entropy(64).tobytes())
+            os.write(send, system_entropy(64).tobytes())
             os._exit(0)
         os.close(send)
         children.append((child, receive))
@@ -233,7 +233,7 @@ def test_a_scalar_gives_a_scalar(made, scalar):
     report_of = made.sample(scalar(1))
     assert np.ndim(report_of) == 0
     assert not isinstance(report_of, np.ndarray)
-    assert report_of in made.query.reported
+    assert report_of in made.query.output_values
 
 
 @pytest.mark.parametrize("shape", [(0,), (1,), (5,), (2, 3), (2, 1, 4), (0, 3)])
@@ -256,7 +256,7 @@ def test_each_report_answers_its_own_answer():
     assert np.array_equal(made.sample(answers), answers)
     assert np.array_equal(made.sample(answers.T), answers.T)
     query = ib.count(9)
-    table = Mechanism(query, Fraction(64), geometric_noise(query, Fraction(64)), HAND)
+    table = Mechanism(query, Fraction(64), make_geometric_noise(query, Fraction(64)), HAND)
     assert np.array_equal(table.sample(answers), answers)
 
 
@@ -286,19 +286,19 @@ def test_outputs_are_reported_as_the_values_of_their_cells():
 )
 def test_randomise_takes_what_is_out_of_range_as_the_nearer_end(query, low, high):
     """At epsilon 64 a report tells the truth but for 2**-62 or so."""
-    made = ib.catalog.randomized_response(with_neighbours(query, ib.Everyone()), 64)
-    assert made.randomise(-1e9) == pytest.approx(low)
-    assert made.randomise(10**30) == pytest.approx(high)
-    assert made.randomise([-3, 77]).tolist() == pytest.approx([low, high])
+    made = ib.catalog.randomized_response(with_neighbours(query, ib.AllPairs()), 64)
+    assert made.sample_clipped(-1e9) == pytest.approx(low)
+    assert made.sample_clipped(10**30) == pytest.approx(high)
+    assert made.sample_clipped([-3, 77]).tolist() == pytest.approx([low, high])
     with pytest.raises(ValueError, match="at least one is not"):
-        made.randomise(float("nan"))
+        made.sample_clipped(float("nan"))
 
 
 def test_randomise_of_a_label_is_sample():
     made = ib.catalog.randomized_response(ib.category(["bus", "bike"]), 64)
-    assert made.randomise("bike") == "bike"
+    assert made.sample_clipped("bike") == "bike"
     with pytest.raises(ValueError, match="among the declared labels"):
-        made.randomise("car")
+        made.sample_clipped("car")
 
 
 @pytest.mark.parametrize(
@@ -318,7 +318,7 @@ def test_one_report_is_a_plain_python_value(made, answer, kind):
 def test_report_reads_the_draws_in_order():
     weights = np.array([[TOTAL // 2, 0], [TOTAL // 2, TOTAL]])
     draws = np.array([0, TOTAL - 1, 0, TOTAL - 1], dtype=np.uint64)
-    picked = report(MatrixSampler.of(weights), np.array([[0, 0], [1, 1]]), lambda count: draws[:count])
+    picked = draw_outputs(MatrixSampler.from_weights(weights), np.array([[0, 0], [1, 1]]), lambda count: draws[:count])
     assert picked.tolist() == [[0, 1], [1, 1]]
 
 
@@ -334,12 +334,12 @@ def test_a_noise_table_too_wide_for_its_bins_is_refused_before_it_is_used():
     [
         ib.catalog.truncated_geometric(ib.count(2), 1).law,
         ib.catalog.exponential(ib.count(2), 1).law,
-        tight_response(3, Fraction(1)),
+        make_tight_response(3, Fraction(1)),
         ib.local.subset_selection(ib.category(3), 1).law,
     ],
     ids=lambda law: type(law.sampler).__name__,
 )
 def test_no_law_reports_a_position_that_it_has_no_answer_for(law, position):
-    assert report(law.sampler, np.arange(3), entropy).shape == (3,)
+    assert draw_outputs(law.sampler, np.arange(3), system_entropy).shape == (3,)
     with pytest.raises(IndexError, match="positions must be those of the 3 answers"):
-        report(law.sampler, np.array([0, position]), entropy)
+        draw_outputs(law.sampler, np.array([0, position]), system_entropy)

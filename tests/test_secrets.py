@@ -12,7 +12,7 @@ import pytest
 
 import inbounds as ib
 from inbounds.mechanism import Mechanism, Origin
-from inbounds.mechanism.law import geometric_noise
+from inbounds.mechanism.law import make_geometric_noise
 
 CANARY = 31337
 TRACES = ("31337", "7a69", "7A69")
@@ -74,7 +74,7 @@ def test_a_refused_true_answer_is_not_repeated_anywhere(kind, answer, caplog):
     made = ib.catalog.uniform(queries()[kind], 1)
     with caplog.at_level(logging.DEBUG), warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        for use in (made.sample, made.query.index, lambda a: made.simulate(a, np.random.default_rng(1))):
+        for use in (made.sample, made.query.encode, lambda a: made.simulate(a, np.random.default_rng(1))):
             with pytest.raises((ValueError, TypeError)) as caught:
                 use(answer)
             text = everything_said(caught.value)
@@ -104,7 +104,7 @@ def test_a_mechanism_remembers_nothing_of_what_it_was_asked(law):
     if law == "matrix":
         fresh, used = (ib.catalog.truncated_geometric(query, 1) for _ in range(2))
     else:
-        held = geometric_noise(query, Fraction(1)), geometric_noise(query, Fraction(1))
+        held = make_geometric_noise(query, Fraction(1)), make_geometric_noise(query, Fraction(1))
         fresh, used = (Mechanism(query, Fraction(1), law, Origin("by hand")) for law in held)
     used.sample(73)
     used.sample([73] * 1000)

@@ -8,9 +8,9 @@ import pytest
 
 import inbounds as ib
 from inbounds.design.remap import hardest_mixture
-from inbounds.sideinfo import compare, preround
-from inbounds.sideinfo import rounding as prerounding
-from inbounds.sideinfo.rounding import Search, between_cells
+from inbounds.sideinfo import compare_preround, preround
+from inbounds.sideinfo import preround_search as prerounding
+from inbounds.sideinfo.preround_search import Search, between_cells
 
 TEN = ib.interval(-10, 10, 10, 20)
 MEANS = [ib.priors.normal(TEN, mu, 1) for mu in (-2, -1, 0, 1, 2)]
@@ -70,9 +70,9 @@ def test_for_counts_the_best_pre_rounding_is_the_optimum():
 @pytest.mark.parametrize("alpha", [0.05, 0.2, 0.45])
 @pytest.mark.parametrize("priors", [MEANS, MAXIMA])
 def test_the_designed_pre_rounding_beats_the_papers_and_stays_above_the_optimum(alpha, priors):
-    e = ib.alpha(alpha)
+    e = ib.epsilon_from_alpha(alpha)
     papers = ib.catalog.prerounded_geometric(TEN, e, [-10, -5, 5, 10], [-10, 0, 10])
-    found = compare(TEN, e, priors)
+    found = compare_preround(TEN, e, priors)
     average = np.mean(priors, axis=0)
     assert found.least <= found.optimal_loss <= found.prerounding.loss + 1e-9
     assert found.prerounding.loss < papers.loss("absolute", average)
@@ -92,11 +92,11 @@ def test_the_bound_for_the_worst_prior_holds_for_every_pre_rounding():
     search = Search.over(TEN, 3, "absolute", None)
     for edges in search.candidates[::7]:
         for prior in MEANS:
-            assert search.judged(edges, search.values(edges, prior), np.array(MEANS)).max() >= found.bound - 1e-9
+            assert search.evaluate(edges, search.values(edges, prior), np.array(MEANS)).max() >= found.bound - 1e-9
 
 
 def test_the_comparison_for_the_worst_prior_brackets_every_mechanism():
-    found = compare(TEN, 3, MEANS, aim="worst")
+    found = compare_preround(TEN, 3, MEANS, aim="worst")
     assert found.least <= found.optimal_loss
     assert found.least <= found.prerounding.loss
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import inbounds as ib
-from inbounds.errors import NotADistribution, PrivacyViolation, TooLarge
+from inbounds.errors import InvalidDistribution, PrivacyViolation, TooLarge
 from inbounds.sideinfo.cauchy import best_split, expected_loss, split
 from inbounds.sideinfo.sensitivity import maximum, mean, median, minimum, order_statistic
 from inbounds.sideinfo.smooth import GROWTH_BITS, smooth_release, windows
@@ -124,7 +124,7 @@ def test_changed_weights_are_refused():
         replace(RELEASE, weights=sharper)
     short = RELEASE.weights.copy()
     short[0, 0, 0] -= 1
-    with pytest.raises(NotADistribution, match=r"2\*\*62"):
+    with pytest.raises(InvalidDistribution, match=r"2\*\*62"):
         replace(RELEASE, weights=short)
     with pytest.raises(ValueError, match="growth must be whole numbers"):
         replace(RELEASE, growth=tuple(float(u) for u in RELEASE.growth))

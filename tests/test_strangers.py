@@ -15,29 +15,29 @@ from hypothesis import strategies as st
 import inbounds as ib
 from inbounds import files
 from inbounds.cli.verify import verify
-from inbounds.files.intake import from_json, from_toml
-from inbounds.mechanism import Mechanism, Optimality, Origin, clamped, reading
+from inbounds.files.bounded import parse_json, parse_toml
+from inbounds.mechanism import Mechanism, Optimality, Origin, clamped, load
 from inbounds.mechanism import passport as passports
-from inbounds.mechanism.audit import log_above
-from inbounds.mechanism.law import Matrix, Noise, geometric_noise
-from inbounds.mechanism.spelling import read_fraction
-from inbounds.properties import holding, square
-from inbounds.query import Cells, Everyone, Metric, Query, Reach, Scale, with_neighbours
-from inbounds.report import words
-from inbounds.tables import PlanError, read_plan
+from inbounds.mechanism.audit import log_upper_bound
+from inbounds.mechanism.codec import parse_fraction
+from inbounds.mechanism.law import Matrix, Noise, make_geometric_noise
+from inbounds.properties import measure_properties, square_layout
+from inbounds.query import AllPairs, Metric, OutputCells, RangeQuery, Reach, Scale, with_neighbours
+from inbounds.releases.pipeline import PlanError, load_plan
+from inbounds.report import wording
 from inbounds.trusted.bounds import TOTAL
-from inbounds.trusted.extent import DEEPEST, MOST_ANSWERS
+from inbounds.trusted.limits import DEEPEST, MOST_ANSWERS
 
 GEOMETRIC = ib.catalog.truncated_geometric
 
 
 def signed(content):
-    return {**content, "sha256": files.digest(content)}
+    return {**content, "sha256": files.content_digest(content)}
 
 
 def changed(made, **parts):
     """The passport with these parts replaced, and a digest to match."""
-    return signed({**json.loads(json.dumps(passports.passport(made))), **parts})
+    return signed({**json.loads(json.dumps(passports.to_passport(made))), **parts})
 
 
 def even_noise(size: int, end: int = 2**40) -> Noise:
@@ -54,9 +54,9 @@ def test_a_noise_table_of_2_to_the_34_answers_is_read_or_refused_at_once(reach):
     law = {"noise": {"core": str(TOTAL - 2 * (2**34 - 2) - 2**41), "floor": "1", "end": str(2**40), "remap": None}}
     law["noise"]["size"] = str(2**34 - 1)
     made = GEOMETRIC(ib.count(3), 1)
-    query = {**passports.passport(made)["query"], "answers": answers, "neighbours": {"reach": reach}}
+    query = {**passports.to_passport(made)["query"], "answers": answers, "neighbours": {"reach": reach}}
     with pytest.raises(ib.PassportError, match=r"too short for a reach|claims do not follow|times likelier"):
-        reading.read(changed(made, query=query, law=law, epsilon="64"))
+        load.mechanism_from_json(changed(made, query=query, law=law, epsilon="64"))
 
 
 def test_a_count_of_2_to_the_40_people_is_sampled_saved_and_read(tmp_path):
@@ -78,39 +78,39 @@ def test_a_query_has_at_most_2_to_the_53_answers():
 
 def test_cells_that_are_not_one_per_answer_are_bounded_in_a_file():
     made = GEOMETRIC(ib.count(5, outputs=2), 1)
-    query = json.loads(json.dumps(passports.passport(made)["query"]))
+    query = json.loads(json.dumps(passports.to_passport(made)["query"]))
     for part in query["outputs"].values():
         part["size"] = 2**34
     with pytest.raises(ib.PassportError, match="at most 8192 answers, and cells"):
-        reading.read(changed(made, query=query))
+        load.mechanism_from_json(changed(made, query=query))
 
 
 def test_a_remap_of_many_steps_to_two_outputs_costs_no_square_of_the_steps():
     """60,000 steps: written out before the remap they would take 27 gigabytes."""
     query = ib.count(60_000, outputs=2)
     remap = (np.arange(60_001) > 30_000).astype(np.int64)
-    law = geometric_noise(ib.count(60_000), Fraction(1), remap)
+    law = make_geometric_noise(ib.count(60_000), Fraction(1), remap)
     made = Mechanism(query, Fraction(1), law, Origin("by hand"))
     assert made.weights.shape == (2, 60_001)
     assert (made.weights.sum(axis=0) == TOTAL).all()
-    small = geometric_noise(ib.count(6), Fraction(1), np.array([0, 1, 0, 1, 1, 0, 1]))
+    small = make_geometric_noise(ib.count(6), Fraction(1), np.array([0, 1, 0, 1, 1, 0, 1]))
     expected = np.zeros((2, 7), dtype=np.int64)
-    np.add.at(expected, small.remap, small.clamped())
+    np.add.at(expected, small.remap, small.clamped_matrix())
     assert (small.matrix(ib.count(6, outputs=2)) == expected).all()
-    back_and_forth = geometric_noise(ib.count(60_000), Fraction(1), np.arange(60_001) % 2)
+    back_and_forth = make_geometric_noise(ib.count(60_000), Fraction(1), np.arange(60_001) % 2)
     with pytest.raises(ib.TooLarge):
         back_and_forth.matrix(query)
 
 
 def test_ticks_far_apart_are_refused_in_a_file_and_cost_nothing_in_python():
     made = GEOMETRIC(ib.interval(0, 2, 1, 2), 1)
-    query = {**passports.passport(made)["query"], "answers": {"start": "0", "unit": "1", "ticks": "0 1000000000000"}}
+    query = {**passports.to_passport(made)["query"], "answers": {"start": "0", "unit": "1", "ticks": "0 1000000000000"}}
     query["neighbours"] = {"reach": 10**12}
     with pytest.raises(ib.PassportError, match="must lie closer together"):
-        reading.read(changed(made, query=query))
+        load.mechanism_from_json(changed(made, query=query))
     scale = Scale(Fraction(0), Fraction(1), (0, 10**12))
-    wide = Query("interval", scale, Cells.around(scale), Reach(10**12), rounds=True)
-    assert wide.index([0.25, 1e12]).tolist() == [0, 1]
+    wide = RangeQuery("interval", scale, OutputCells.one_per_answer(scale), Reach(10**12), rounds=True)
+    assert wide.encode([0.25, 1e12]).tolist() == [0, 1]
 
 
 def test_nesting_is_bounded_before_anything_is_parsed(tmp_path):
@@ -121,16 +121,16 @@ def test_nesting_is_bounded_before_anything_is_parsed(tmp_path):
     for deep in ("a = " + "[" * 900 + "]" * 900, "a = " + "{a = " * 900 + "1" + "}" * 900, "a." * 900 + "b = 1"):
         (tmp_path / "plan.toml").write_text(deep)
         with pytest.raises(PlanError, match=f"nested at most {DEEPEST} deep"):
-            read_plan(tmp_path / "plan.toml")
+            load_plan(tmp_path / "plan.toml")
 
 
 @given(st.text(alphabet="[]{}\",:\\a'#=.\n", max_size=60))
 @settings(max_examples=200)
 def test_brackets_within_strings_do_not_nest(text):
     quoted = json.dumps("[" * 100 + text)
-    assert from_json(f'{{"a": {quoted}}}') == {"a": "[" * 100 + text}
-    assert from_toml(f"a = {quoted}\n") == {"a": "[" * 100 + text}
-    assert from_toml(f"a = 1 # {'[' * 100}\nb = '{'[' * 100}'\nc = '''\n{'[' * 100}'''\n")["b"] == "[" * 100
+    assert parse_json(f'{{"a": {quoted}}}') == {"a": "[" * 100 + text}
+    assert parse_toml(f"a = {quoted}\n") == {"a": "[" * 100 + text}
+    assert parse_toml(f"a = 1 # {'[' * 100}\nb = '{'[' * 100}'\nc = '''\n{'[' * 100}'''\n")["b"] == "[" * 100
 
 
 def test_a_product_of_keys_is_bounded(tmp_path):
@@ -139,14 +139,14 @@ def test_a_product_of_keys_is_bounded(tmp_path):
     text = f"[groups]\nby = {json.dumps(columns)}\nkeys = {{ {listed} }}\nsize = 3\n[privacy]\nepsilon = 1\n"
     (tmp_path / "plan.toml").write_text(text + '[source]\npath = "x.csv"\n[[statistics]]\ncount = "true"\n')
     with pytest.raises(PlanError, match="must combine to at most"):
-        read_plan(tmp_path / "plan.toml")
+        load_plan(tmp_path / "plan.toml")
 
 
 def test_huge_numbers_in_a_record_are_refused_before_they_are_computed():
     with pytest.raises(ValueError, match="an exact number must be text"):
-        read_fraction("1e999999999")
+        parse_fraction("1e999999999")
     with pytest.raises(ValueError, match="of at most 1500 digits"):
-        read_fraction("1/" + "7" * 100_000)
+        parse_fraction("1/" + "7" * 100_000)
 
 
 def test_a_refusal_never_moves_the_cursor():
@@ -173,17 +173,19 @@ def noise_tables(draw):
 def test_the_average_loss_of_a_noise_table_in_closed_form_is_the_sum_over_its_matrix(law, name):
     n = law.size
     step = {"absolute": abs, "squared": lambda e: e * e, "zero-one": lambda e: int(e != 0)}[name]
-    matrix = law.clamped()
+    matrix = law.clamped_matrix()
     direct = sum(int(matrix[i, j]) * step(i - j) for i in range(n + 1) for j in range(n + 1))
-    assert clamped.average(law, name) == Fraction(direct, TOTAL * (n + 1))
+    assert clamped.clamped_average(law, name) == Fraction(direct, TOTAL * (n + 1))
 
 
 @given(noise_tables())
 @settings(max_examples=300)
 def test_the_properties_of_a_shortened_noise_table_are_those_of_the_whole(law):
-    short = law.shortened()
-    whole = holding(law.clamped(), square(law.size + 1), TOTAL)
-    assert holding(short.clamped(), square(short.size + 1), TOTAL, outputs=law.size + 1) == whole
+    short = law.shorten()
+    whole = measure_properties(law.clamped_matrix(), square_layout(law.size + 1), TOTAL)
+    assert (
+        measure_properties(short.clamped_matrix(), square_layout(short.size + 1), TOTAL, outputs=law.size + 1) == whole
+    )
 
 
 # --- types that lie ---------------------------------------------------------------------------------------
@@ -194,7 +196,7 @@ class NobodyIsNear(Reach):
         return iter(())
 
 
-class AllAlike(Everyone):
+class AllAlike(AllPairs):
     def cliques(self, answers):
         return iter(())
 
@@ -250,13 +252,13 @@ def test_scales_cells_and_texts_that_are_only_a_kind_of_them_are_refused():
     ticks = Scale(Fraction(0), Fraction(1), (0, type("Kind", (int,), {})(1), 3))
     for answers in (short, odd, ticks):
         with pytest.raises(TypeError, match="must be a Scale of plain"):
-            Query("total", answers, Cells.around(plain.answers), Reach(1))
+            RangeQuery("total", answers, OutputCells.one_per_answer(plain.answers), Reach(1))
     with pytest.raises(TypeError, match="outputs must be Cells"):
-        Query("total", plain.answers, type("Kind", (Cells,), {})(*vars(plain.outputs).values()), Reach(1))
+        RangeQuery("total", plain.answers, type("Kind", (OutputCells,), {})(*vars(plain.outputs).values()), Reach(1))
     with pytest.raises(TypeError, match="kind must be a text"):
-        Query(Named("count"), plain.answers, plain.outputs, Reach(1))
+        RangeQuery(Named("count"), plain.answers, plain.outputs, Reach(1))
     with pytest.raises(TypeError, match="labels must be a tuple of texts"):
-        Query("category", plain.answers, plain.outputs, Everyone(), labels=(Named("a"), "b", "c", "d"))
+        RangeQuery("category", plain.answers, plain.outputs, AllPairs(), labels=(Named("a"), "b", "c", "d"))
     assert ib.category(np.array(["a", "b"])).labels == ("a", "b")
 
 
@@ -277,7 +279,7 @@ def test_noise_weights_that_calculate_differently_are_made_plain():
 def arrays_of(made):
     """Every array that a draw reads."""
     sampler = made.law.sampler
-    found = [sampler.table.packed.array, made.query.reported, made.query.home, made.weights, made.matrix]
+    found = [sampler.table.packed.array, made.query.output_values, made.query.home_cell, made.weights, made.matrix]
     if isinstance(made.law, Noise):
         found += [sampler.base.array, sampler.slope.array, sampler.remap.array, made.law.core, made.law.remap]
     else:
@@ -286,7 +288,7 @@ def arrays_of(made):
 
 
 def noise_with_remap():
-    query, law = ib.mean(3, 0, 2, outputs=2), geometric_noise(ib.mean(3, 0, 2), Fraction(1))
+    query, law = ib.mean(3, 0, 2, outputs=2), make_geometric_noise(ib.mean(3, 0, 2), Fraction(1))
     return Mechanism(query, 1, Noise(law.core, law.floor, law.end, law.size, np.array([0] * 4 + [1] * 3)), Origin("x"))
 
 
@@ -313,17 +315,17 @@ def test_an_array_read_with_another_type_or_stride_changes_no_draw(header):
     setattr(made.law.sampler.table.packed.array, *header)
     draws = [m.simulate([0, 1, 2, 3] * 50, np.random.default_rng(5)).tolist() for m in (made, same)]
     assert draws[0] == draws[1]
-    assert made.effective_epsilon() == same.effective_epsilon()
+    assert made.tight_epsilon() == same.tight_epsilon()
 
 
 def test_labels_that_are_written_to_change_no_report():
     made = ib.catalog.randomized_response(ib.category(["a", "b"]), "1/100")
-    made.query.reported[:] = "c"
+    made.query.output_values[:] = "c"
     assert set(made.sample(["a"] * 200)) == {"a", "b"}
 
 
 def test_a_copy_of_a_multi_level_release_is_checked_anew():
-    made = copy.deepcopy(ib.multilevel(ib.count(2), [1, "1/2"]))
+    made = copy.deepcopy(ib.make_chain(ib.count(2), [1, "1/2"]))
     assert not made.remaps[0].flags.writeable
 
 
@@ -332,10 +334,10 @@ def test_a_copy_of_a_multi_level_release_is_checked_anew():
 
 def test_an_extreme_whose_neighbours_are_one_step_apart_promises_nothing_whatever_the_record():
     made = GEOMETRIC(with_neighbours(ib.extreme(0, 5), Reach(1)), 1)
-    back = reading.read(passports.passport(made))
-    assert "Whatever one person's record is" not in words.promise(back)
-    assert "under another at most 1 away" in words.promise(back)
-    assert "nothing says so of the kind 'extreme'" in words.promise(back)
+    back = load.mechanism_from_json(passports.to_passport(made))
+    assert "Whatever one person's record is" not in wording.format_guarantee(back)
+    assert "under another at most 1 away" in wording.format_guarantee(back)
+    assert "nothing says so of the kind 'extreme'" in wording.format_guarantee(back)
 
 
 @pytest.mark.parametrize(
@@ -347,12 +349,12 @@ def test_an_extreme_whose_neighbours_are_one_step_apart_promises_nothing_whateve
         ib.extreme(0, 4),
         ib.interval(0, 1, "0.3", 5),
         ib.category(["a", "b"]),
-        with_neighbours(ib.count(5), Everyone()),
+        with_neighbours(ib.count(5), AllPairs()),
     ],
     ids=lambda query: query.kind,
 )
 def test_the_kinds_with_their_own_neighbours_promise_it_whatever_the_record(query):
-    assert words.promise(ib.catalog.uniform(query, 1)).startswith("Whatever one person's record is")
+    assert wording.format_guarantee(ib.catalog.uniform(query, 1)).startswith("Whatever one person's record is")
 
 
 @pytest.mark.parametrize(
@@ -360,12 +362,12 @@ def test_the_kinds_with_their_own_neighbours_promise_it_whatever_the_record(quer
     [
         with_neighbours(ib.ordinal(0, 5), Reach(1)),
         with_neighbours(ib.mean(3, 0, 4), Reach(5)),
-        Query("whatever", ib.count(3).answers, ib.count(3).outputs, Reach(1)),
+        RangeQuery("whatever", ib.count(3).answers, ib.count(3).outputs, Reach(1)),
     ],
     ids=["ordinal", "mean", "unknown"],
 )
 def test_other_neighbours_than_the_kind_has_are_said_differently(query):
-    assert "Whatever one person's record is" not in words.promise(ib.catalog.uniform(query, 1))
+    assert "Whatever one person's record is" not in wording.format_guarantee(ib.catalog.uniform(query, 1))
 
 
 def designed(objective: str, value: float) -> Mechanism:
@@ -376,23 +378,23 @@ def designed(objective: str, value: float) -> Mechanism:
 @pytest.mark.parametrize("aim", ["average", "worst"])
 @pytest.mark.parametrize(
     "loss",
-    [ib.loss.absolute, ib.loss.squared, ib.loss.zero_one, ib.off_by_more_than(1), ib.power("3/2")],
+    [ib.losses.absolute, ib.losses.squared, ib.losses.zero_one, ib.threshold_loss(1), ib.power_loss("3/2")],
     ids=lambda loss: loss.name,
 )
 def test_the_value_of_an_objective_with_a_name_is_recomputed(aim, loss):
     made = GEOMETRIC(ib.count(4), 1)
     value = made.loss(loss) if aim == "average" else made.worst_loss(loss)
     objective = f"{aim} {loss.name} loss"
-    true = reading.read(passports.passport(designed(objective, value)))
-    assert not any(objective in claim and "that its" in claim for claim in true.claimed)
+    true = load.mechanism_from_json(passports.to_passport(designed(objective, value)))
+    assert not any(objective in claim and "that its" in claim for claim in true.unchecked_claims)
     with pytest.raises(ib.PassportError, match="the value of the objective does not follow"):
-        reading.read(passports.passport(designed(objective, value + 1e-6)))
+        load.mechanism_from_json(passports.to_passport(designed(objective, value + 1e-6)))
 
 
 @pytest.mark.parametrize("objective", ["mean absolute loss", "average absolute loss under the given prior", "best"])
 def test_any_other_objective_is_claimed_and_not_checked(objective, tmp_path, capsys):
-    back = reading.read(passports.passport(designed(objective, 0.001)))
-    assert f"that its {objective} is 0.001" in back.claimed
+    back = load.mechanism_from_json(passports.to_passport(designed(objective, 0.001)))
+    assert f"that its {objective} is 0.001" in back.unchecked_claims
     back.save(tmp_path / "m.json")
     verify([tmp_path / "m.json"], every=True)
     said = " ".join(capsys.readouterr().out.split())
@@ -402,7 +404,7 @@ def test_any_other_objective_is_claimed_and_not_checked(objective, tmp_path, cap
 
 
 def test_the_bound_the_kind_and_the_origin_are_always_claimed():
-    said = "; ".join(designed("average absolute loss", 1.0).claimed)
+    said = "; ".join(designed("average absolute loss", 1.0).unchecked_claims)
     for claim in ("the question is a count", "one person moves its answer by at most 1", "comes from", "than 0"):
         assert claim in said
 
@@ -437,8 +439,8 @@ def test_an_audit_is_the_least_float_above_the_truth_or_the_next(judge, a, b):
 
 def test_floats_are_audited_as_the_binary_numbers_they_are():
     high, low = Fraction(0.3), Fraction(0.1)
-    assert ib.audit([[0.3, 0.1], [0.1, 0.3]], ib.count(1)).epsilon == log_above(high / low)
-    assert ib.audit(np.array([[0.3, 0.1], [0.1, 0.3]], dtype=np.float32), ib.count(1)).epsilon == log_above(
+    assert ib.audit([[0.3, 0.1], [0.1, 0.3]], ib.count(1)).epsilon == log_upper_bound(high / low)
+    assert ib.audit(np.array([[0.3, 0.1], [0.1, 0.3]], dtype=np.float32), ib.count(1)).epsilon == log_upper_bound(
         Fraction(float(np.float32(0.3))) / Fraction(float(np.float32(0.1)))
     )
 
@@ -448,7 +450,7 @@ def test_the_worst_pair_is_found_where_floats_see_a_tie():
     matrix = [[2**62 - 1, 2**61, 2**62], [2**61, 2**62 - 1, 2**61 - 1], [2**61, 2**61, 2**61]]
     found = ib.audit(matrix, ib.count(2))
     assert (found.output, found.answers) == (1, (1, 2))
-    assert found.epsilon == log_above(Fraction(2**62 - 1, 2**61 - 1))
+    assert found.epsilon == log_upper_bound(Fraction(2**62 - 1, 2**61 - 1))
 
 
 @given(noise_tables(), st.integers(1, 20), st.booleans())
@@ -461,11 +463,11 @@ def test_the_effective_epsilon_of_a_noise_table_is_that_of_its_matrix(law, reach
         made = Mechanism(query, 64, law, Origin("by hand"))
     except ib.PrivacyViolation:
         return
-    assert made.effective_epsilon() == ib.audit(made.weights, query).epsilon
+    assert made.tight_epsilon() == ib.audit(made.weights, query).epsilon
 
 
 def test_a_noise_table_declared_at_64_says_what_it_really_loses():
     made = GEOMETRIC(ib.count(10**5), "0.1")
     declared = Mechanism(made.query, 64, made.law, made.origin)
-    assert 0.0999 < declared.effective_epsilon() <= 0.1
-    assert reading.read(passports.passport(declared)) == declared
+    assert 0.0999 < declared.tight_epsilon() <= 0.1
+    assert load.mechanism_from_json(passports.to_passport(declared)) == declared

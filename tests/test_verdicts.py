@@ -6,7 +6,7 @@ import os
 import pytest
 
 import inbounds as ib
-from inbounds.verdicts import Verdict
+from inbounds.verdict import Verdict
 
 
 @pytest.fixture
@@ -18,20 +18,20 @@ def passport(tmp_path):
 
 def test_a_passport_gives_the_mechanism_that_is_proved(passport):
     found = ib.verify(passport)
-    assert found.valid
+    assert found.is_valid
     assert (found.mechanism.weights == ib.load(passport).weights).all()
     assert str(found) == f"proved {passport}: count with 6 possible answers from 0 to 5, epsilon 0.5"
     content = json.loads(passport.read_text())
     del content["law"]
     more = {key: found.to_json()[key] for key in ("promise", "tight_epsilon", "claimed_not_checked")}
     assert found.to_json() == {"valid": True, **content, **more}
-    assert more["claimed_not_checked"] == found.mechanism.claimed
+    assert more["claimed_not_checked"] == found.mechanism.unchecked_claims
 
 
 def test_a_changed_file_gives_the_reason_and_no_mechanism(passport):
     passport.write_text(passport.read_text().replace('"1/2"', '"1/3"'))
     found = ib.verify(passport)
-    assert not found.valid
+    assert not found.is_valid
     assert found.mechanism is None
     assert found.to_json() == {"valid": False, "reason": found.reason}
     assert "digest" in found.reason
@@ -40,14 +40,14 @@ def test_a_changed_file_gives_the_reason_and_no_mechanism(passport):
 @pytest.mark.parametrize("content", ["", "[1]", '{"format": 5}', "{" * 10**5, "a,b\n1,2\n"])
 def test_what_is_no_passport_is_refused_and_not_an_error(tmp_path, content):
     (tmp_path / "x").write_text(content)
-    assert not ib.verify(tmp_path / "x").valid
+    assert not ib.verify(tmp_path / "x").is_valid
 
 
 def test_several_answers_give_the_sentences_that_are_proved(tmp_path):
-    made = ib.multilevel(ib.count(3), [1, "0.5"])
+    made = ib.make_chain(ib.count(3), [1, "0.5"])
     made.save(tmp_path / "r.json")
     found = ib.verify(tmp_path / "r.json")
-    assert found.valid
+    assert found.is_valid
     assert found.mechanism is None
     assert found.proved
     assert found.to_json() == {"valid": True, "checked": "; ".join(found.proved)}

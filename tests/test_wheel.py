@@ -22,7 +22,7 @@ TABLE += "'statistics': [{'mean': 'b'}], 'privacy': {'epsilon': 1}"
 EXTRAS = {
     "tables": "ib.release({'source': {'path': 'x.csv'}, " + TABLE + "})",
     "figures": "from inbounds.report import figures; figures.heatmaps([ib.catalog.uniform(ib.count(2), 1)])",
-    "local": "from inbounds.local import tables; from pathlib import Path; list(tables.read(Path('x.parquet'), ['a']))",
+    "local": "from inbounds.local import files; from pathlib import Path; list(files.read(Path('x.parquet'), ['a']))",
     "transport": "ib.distance.transport([1, 0], [0, 1], [[0, 1], [1, 0]])",
     "frames": "ib.compare(ib.count(2), 1).to_pandas()",
     "opendp": "from inbounds.mechanism.adapters import opendp_measurement as f; f(ib.catalog.uniform(ib.count(2), 1))",

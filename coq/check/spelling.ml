@@ -1,5 +1,5 @@
 (* From the JSON of a passport to the record that the extracted checker takes. What is spelled otherwise than
-   mechanism/spelling.py spells it is refused; nothing is computed here. *)
+   mechanism/codec.py spells it is refused; nothing is computed here. *)
 
 open Json
 

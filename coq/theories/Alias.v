@@ -1,4 +1,4 @@
-(** The alias table of trusted/sample.py: every output owns exactly its weight among the equally likely words.
+(** The alias table of trusted/samplers.py: every output owns exactly its weight among the equally likely words.
 
     There are n bins of one capacity; a word is a bin and a place in it. The word chooses its own bin below the bin's
     threshold and the bin's alias above. The table is filled in steps: an open bin that holds less than the capacity is

@@ -1,4 +1,4 @@
-(** Counted scores of trusted/sides.py: permute-and-flip over a score that also counts the records at a value, and the
+(** Counted scores of trusted/sided_scores.py: permute-and-flip over a score that also counts the records at a value, and the
     proof that what [check_sides] accepts, both sides alike, is private for it and a rank of a public size.
 
     The score of t is max(L - k, k - 1 - F), negative at the quantile alone, and min(max(c - low, 0) / every, most)

@@ -1,8 +1,8 @@
 (** A passport as the reader hands it over, the checker that `inbounds-check` runs on it, and the promise of whatever it
     accepts.
 
-    The checker repeats all that Python asks of a query (query/query.py, query/cells.py, trusted/scale.py,
-    mechanism/spelling.py) and of a law (mechanism/law.py, trusted/certify.py), limits of size included, so that the two
+    The checker repeats all that Python asks of a query (query/query.py, query/outputs.py, trusted/scale.py,
+    mechanism/codec.py) and of a law (mechanism/law.py, trusted/certify.py), limits of size included, so that the two
     verdicts can be compared. Privacy rests on fewer of these conditions, as the proofs show.
 
     passport_distribution  every position has a law whose masses sum to one

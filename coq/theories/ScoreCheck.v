@@ -1,4 +1,4 @@
-(** check_scores of trusted/scores.py and its sampler, and the proof that what it accepts is private.
+(** check_scores of trusted/permute_flip.py and its sampler, and the proof that what it accepts is private.
 
     T[0] = 2^62 > T[1] >= ... >= T[L] >= 1; a level beyond the table counts as L. An output of length 0 has the level 0, of
     another the level 1 + stride * (length - 1) + the first numbers of [deeper], as many as the depth, the last repeated.

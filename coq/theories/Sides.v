@@ -1,4 +1,4 @@
-(** check_sides of trusted/sides.py, and the proof that what it accepts is private for a rank of a public size.
+(** check_sides of trusted/sided_scores.py, and the proof that what it accepts is private for a rank of a public size.
 
     Each side of the answer has a first level, a stride, and a spread with its level. When a record moves up, what is below the answer gets
     no nearer and what is above gets no farther: weights fall by at most one factor and rise by at most another.

@@ -16,10 +16,10 @@ import inbounds as ib
 
 SECTIONS = {
     "Queries": ("inbounds.query",),
-    "Mechanisms": ("inbounds.mechanism", "inbounds.catalog", "inbounds.numbers"),
-    "Design": ("inbounds.design", "inbounds.loss", "inbounds.priors", "inbounds.properties"),
-    "Reading": ("inbounds.read", "inbounds.verdicts", "inbounds.report"),
-    "Tables": ("inbounds.tables",),
+    "Mechanisms": ("inbounds.mechanism", "inbounds.catalog", "inbounds.exact"),
+    "Design": ("inbounds.design", "inbounds.losses", "inbounds.priors", "inbounds.properties"),
+    "Reading": ("inbounds.evaluate", "inbounds.verdict", "inbounds.report"),
+    "Tables": ("inbounds.releases.pipeline",),
     "The ledger": ("inbounds.ledger",),
     "The curator": ("inbounds.curator",),
     "Local privacy": ("inbounds.local",),

@@ -9,29 +9,33 @@ from typing import TYPE_CHECKING, Any
 
 from inbounds import catalog, priors
 from inbounds.errors import (
+    BudgetExceeded,
+    ConvergenceError,
     InboundsError,
-    Infeasible,
+    InfeasibleDesign,
+    InvalidDistribution,
     LedgerError,
-    NotADistribution,
-    NotConverged,
-    OverBudget,
     PassportError,
     PrivacyViolation,
+    ScoreRatioViolation,
     TooLarge,
-    TooSteep,
     UnknownVersion,
 )
-from inbounds.loss import at_most, fixed_point, off_by_more_than, power
+from inbounds.evaluate import goals
+from inbounds.evaluate.compare import Comparison, compare
+from inbounds.evaluate.goals import calibrate_epsilon
+from inbounds.evaluate.recommend import recommend
+from inbounds.exact import epsilon_from_alpha
+from inbounds.losses import keep_fixed_point, limit_loss, power_loss, threshold_loss
 from inbounds.mechanism import Mechanism, certify
 from inbounds.mechanism.audit import Audit, audit
-from inbounds.mechanism.reading import load
-from inbounds.numbers import alpha
+from inbounds.mechanism.load import load
 from inbounds.query import (
-    Everyone,
+    AllPairs,
     Graph,
     Metric,
-    Quantile,
-    Query,
+    QuantileQuery,
+    RangeQuery,
     Reach,
     category,
     cells,
@@ -39,41 +43,45 @@ from inbounds.query import (
     extreme,
     graph,
     grid,
-    histogram_of,
+    histogram_query,
     interval,
     mean,
     median,
-    on_map,
     ordinal,
     pair_of_counts,
     quantile,
+    snap_to_map,
     total,
     tree,
 )
-from inbounds.read import promise
-from inbounds.read.compare import Comparison, compare
-from inbounds.read.promise import epsilon_for
-from inbounds.read.recommend import recommend
 
 if TYPE_CHECKING:
     from inbounds import accounting, attack, local
     from inbounds.accounting.compose import compose
-    from inbounds.accounting.multilevel import multilevel
+    from inbounds.accounting.multilevel import make_chain
     from inbounds.curator.client import connect
-    from inbounds.design.derive import closer, derivable, refines
-    from inbounds.design.optimal import optimal
-    from inbounds.design.quantiles import central_records, choose, counted_scores, permute_and_flip, sided_scores
+    from inbounds.design.designer import optimal
+    from inbounds.design.quantiles import (
+        counted_scores,
+        design_central,
+        design_permute_flip,
+        design_quantile,
+        design_sided,
+    )
+    from inbounds.design.refinement import check_refinement, compare_closeness, is_derivable
+    from inbounds.evaluate.quantiles import compare_quantiles
     from inbounds.ledger import Ledger
     from inbounds.local import distance
     from inbounds.local.collector import Collector
     from inbounds.local.reconstruct import Reconstruction, reconstruct
     from inbounds.mechanism.quantiles import QuantileMechanism
-    from inbounds.mechanism.quantiles.reading import load_quantile
+    from inbounds.mechanism.quantiles.load import load_quantile
     from inbounds.mechanism.unbiased import unbiased_sum
-    from inbounds.read.quantiles import compare_quantiles
+    from inbounds.releases.passports import find_mechanism
+    from inbounds.releases.pipeline import preview_release, release
+    from inbounds.releases.totals import estimate_totals
     from inbounds.sideinfo import preround
-    from inbounds.tables import release
-    from inbounds.verdicts import verify
+    from inbounds.verdict import verify
 
 __version__ = "0.2.0"
 
@@ -82,25 +90,28 @@ _LOADED_ON_USE = {
     "Ledger": "inbounds.ledger",
     "QuantileMechanism": "inbounds.mechanism.quantiles",
     "Reconstruction": "inbounds.local.reconstruct",
-    "central_records": "inbounds.design.quantiles",
-    "choose": "inbounds.design.quantiles",
-    "closer": "inbounds.design.derive",
-    "compare_quantiles": "inbounds.read.quantiles",
+    "check_refinement": "inbounds.design.refinement",
+    "compare_closeness": "inbounds.design.refinement",
+    "compare_quantiles": "inbounds.evaluate.quantiles",
     "compose": "inbounds.accounting.compose",
     "connect": "inbounds.curator.client",
     "counted_scores": "inbounds.design.quantiles",
-    "derivable": "inbounds.design.derive",
-    "load_quantile": "inbounds.mechanism.quantiles.reading",
-    "multilevel": "inbounds.accounting.multilevel",
-    "optimal": "inbounds.design.optimal",
-    "permute_and_flip": "inbounds.design.quantiles",
+    "design_central": "inbounds.design.quantiles",
+    "design_permute_flip": "inbounds.design.quantiles",
+    "design_quantile": "inbounds.design.quantiles",
+    "design_sided": "inbounds.design.quantiles",
+    "estimate_totals": "inbounds.releases.totals",
+    "find_mechanism": "inbounds.releases.passports",
+    "is_derivable": "inbounds.design.refinement",
+    "load_quantile": "inbounds.mechanism.quantiles.load",
+    "make_chain": "inbounds.accounting.multilevel",
+    "optimal": "inbounds.design.designer",
     "preround": "inbounds.sideinfo",
+    "preview_release": "inbounds.releases.pipeline",
     "reconstruct": "inbounds.local.reconstruct",
-    "refines": "inbounds.design.derive",
-    "release": "inbounds.tables",
-    "sided_scores": "inbounds.design.quantiles",
+    "release": "inbounds.releases.pipeline",
     "unbiased_sum": "inbounds.mechanism.unbiased",
-    "verify": "inbounds.verdicts",
+    "verify": "inbounds.verdict",
 }
 _MODULES_ON_USE = {
     "accounting": "inbounds.accounting",
@@ -126,80 +137,83 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "AllPairs",
     "Audit",
+    "BudgetExceeded",
     "Collector",
     "Comparison",
-    "Everyone",
+    "ConvergenceError",
     "Graph",
     "InboundsError",
-    "Infeasible",
+    "InfeasibleDesign",
+    "InvalidDistribution",
     "Ledger",
     "LedgerError",
     "Mechanism",
     "Metric",
-    "NotADistribution",
-    "NotConverged",
-    "OverBudget",
     "PassportError",
     "PrivacyViolation",
-    "Quantile",
     "QuantileMechanism",
-    "Query",
+    "QuantileQuery",
+    "RangeQuery",
     "Reach",
     "Reconstruction",
+    "ScoreRatioViolation",
     "TooLarge",
-    "TooSteep",
     "UnknownVersion",
     "__version__",
     "accounting",
-    "alpha",
-    "at_most",
     "attack",
     "audit",
+    "calibrate_epsilon",
     "catalog",
     "category",
     "cells",
-    "central_records",
     "certify",
-    "choose",
-    "closer",
+    "check_refinement",
     "compare",
+    "compare_closeness",
     "compare_quantiles",
     "compose",
     "connect",
     "count",
     "counted_scores",
-    "derivable",
+    "design_central",
+    "design_permute_flip",
+    "design_quantile",
+    "design_sided",
     "distance",
-    "epsilon_for",
+    "epsilon_from_alpha",
+    "estimate_totals",
     "extreme",
-    "fixed_point",
+    "find_mechanism",
+    "goals",
     "graph",
     "grid",
-    "histogram_of",
+    "histogram_query",
     "interval",
+    "is_derivable",
+    "keep_fixed_point",
+    "limit_loss",
     "load",
     "load_quantile",
     "local",
+    "make_chain",
     "mean",
     "median",
-    "multilevel",
-    "off_by_more_than",
-    "on_map",
     "optimal",
     "ordinal",
     "pair_of_counts",
-    "permute_and_flip",
-    "power",
+    "power_loss",
     "preround",
+    "preview_release",
     "priors",
-    "promise",
     "quantile",
     "recommend",
     "reconstruct",
-    "refines",
     "release",
-    "sided_scores",
+    "snap_to_map",
+    "threshold_loss",
     "total",
     "tree",
     "unbiased_sum",

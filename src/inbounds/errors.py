@@ -20,10 +20,10 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from fractions import Fraction
 
-from inbounds.numbers import all_digits
+from inbounds.exact import format_all_digits
 
 
-def one_line(text: str) -> str:
+def escape_unprintable(text: str) -> str:
     """The text with whatever is not printable, such as line breaks and terminal controls, written as its escape."""
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
@@ -66,7 +66,7 @@ class PrivacyViolation(InboundsError):
         return PrivacyViolation, (self.output, self.answers, self.ratio, self.allowed)
 
 
-class TooSteep(InboundsError):
+class ScoreRatioViolation(InboundsError):
     """A score table whose outputs are more likely in one group than a neighbouring one allows."""
 
     def __init__(self, ratio: float, allowed: float) -> None:
@@ -77,10 +77,10 @@ class TooSteep(InboundsError):
         )
 
     def __reduce__(self) -> tuple[type, tuple[float, float]]:
-        return TooSteep, (self.ratio, self.allowed)
+        return ScoreRatioViolation, (self.ratio, self.allowed)
 
 
-class NotADistribution(InboundsError):
+class InvalidDistribution(InboundsError):
     """Weights that are negative, or a column that does not sum to the total."""
 
 
@@ -88,15 +88,15 @@ class TooLarge(InboundsError, ValueError):
     """A dense matrix was asked of a mechanism that is kept compact."""
 
 
-class Infeasible(InboundsError):
+class InfeasibleDesign(InboundsError):
     """No mechanism meets the request."""
 
 
-class NotConverged(InboundsError):
+class ConvergenceError(InboundsError):
     """An iteration ended before its certificate held."""
 
 
-class OverBudget(InboundsError):
+class BudgetExceeded(InboundsError):
     """A charge that would spend more on people than their budget; nothing was charged.
 
     people: their name. asked, left, budget: exact, in the unit of their rule (`unit`: epsilon, or rho of zCDP).
@@ -105,12 +105,13 @@ class OverBudget(InboundsError):
     def __init__(self, people: str, asked: Fraction, left: Fraction, budget: Fraction, unit: str = "epsilon") -> None:
         self.people, self.asked, self.left, self.budget, self.unit = people, asked, left, budget, unit
         super().__init__(
-            f"{unit} must be at most what is left for {people}, {all_digits(left)} of {all_digits(budget)}, got "
-            f"{all_digits(asked)}; ask for less, or raise the budget"
+            f"{unit} must be at most what is left for {people}, {format_all_digits(left)} of "
+            f"{format_all_digits(budget)}, got "
+            f"{format_all_digits(asked)}; ask for less, or raise the budget"
         )
 
     def __reduce__(self) -> tuple[type, tuple[str, Fraction, Fraction, Fraction, str]]:
-        return OverBudget, (self.people, self.asked, self.left, self.budget, self.unit)
+        return BudgetExceeded, (self.people, self.asked, self.left, self.budget, self.unit)
 
 
 class LedgerError(InboundsError):
@@ -121,7 +122,7 @@ class PassportError(InboundsError):
     """A mechanism file that cannot be trusted; what is quoted from it cannot move a terminal's cursor."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(one_line(message))
+        super().__init__(escape_unprintable(message))
 
 
 class UnknownVersion(PassportError):

@@ -9,69 +9,69 @@ from typing import Any
 
 import numpy as np
 
-from inbounds.numbers import Floats, Number, exact
-from inbounds.query import Query, check_query
+from inbounds.exact import Floats, Number, to_fraction
+from inbounds.query import RangeQuery, check_query
 
 
-def uniform(query: Query) -> Floats:
+def uniform(query: RangeQuery) -> Floats:
     """Every answer equally likely."""
     check_query(query)
     return np.full(len(query.answers), 1 / len(query.answers))
 
 
-def normal(query: Query, mean: Number, deviation: Number) -> Floats:
+def normal(query: RangeQuery, mean: Number, deviation: Number) -> Floats:
     """A normal density cut to the range: weight exp(-(a - mean)² / (2·deviation²)) at answer a."""
     check_query(query)
-    sigma = float(exact(deviation, "deviation"))
+    sigma = float(to_fraction(deviation, "deviation"))
     if not sigma > 0:
         raise ValueError(f"deviation must be positive, got {deviation}")
-    return _scaled(-0.5 * ((_numbers(query) - float(exact(mean, "mean"))) / sigma) ** 2)
+    return _normalize_logs(-0.5 * ((_numbers(query) - float(to_fraction(mean, "mean"))) / sigma) ** 2)
 
 
-def beta(query: Query, a: Number, b: Number) -> Floats:
+def beta(query: RangeQuery, a: Number, b: Number) -> Floats:
     """A beta density over the range, x^(a-1)·(1-x)^(b-1) at the middle of each answer's share of 0..1.
 
     The maximum of n uniform values is beta(n, 1), the minimum beta(1, n), the median of 2k+1 values beta(k+1, k+1).
     """
     check_query(query)
-    first, second = float(exact(a, "a")), float(exact(b, "b"))
+    first, second = float(to_fraction(a, "a")), float(to_fraction(b, "b"))
     if not (first > 0 and second > 0):
         raise ValueError(f"a and b must be positive, got {a} and {b}")
     answers, unit = _numbers(query), float(query.answers.unit)
     x = (answers - answers[0] + unit / 2) / (answers[-1] - answers[0] + unit)
-    return _scaled((first - 1) * np.log(x) + (second - 1) * np.log1p(-x))
+    return _normalize_logs((first - 1) * np.log(x) + (second - 1) * np.log1p(-x))
 
 
-def binomial(query: Query, p: Number) -> Floats:
+def binomial(query: RangeQuery, p: Number) -> Floats:
     """Independent people who each say yes with probability p: the prior of a count."""
     check_query(query)
-    chance = float(exact(p, "p"))
+    chance = float(to_fraction(p, "p"))
     if not 0 < chance < 1:
         raise ValueError(f"p must be between 0 and 1, got {p}")
     n = len(query.answers) - 1
     factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])
     k = np.arange(n + 1)
-    return _scaled(-factorials - factorials[::-1] + k * math.log(chance) + (n - k) * math.log1p(-chance))
+    return _normalize_logs(-factorials - factorials[::-1] + k * math.log(chance) + (n - k) * math.log1p(-chance))
 
 
-def empirical(query: Query, values: Sequence[Any], pseudocount: Number = 0) -> Floats:
+def empirical(query: RangeQuery, values: Sequence[Any], pseudocount: Number = 0) -> Floats:
     """How often each answer occurred in earlier, public values, plus `pseudocount` for every answer."""
     check_query(query)
-    extra = float(exact(pseudocount, "pseudocount"))
+    extra = float(to_fraction(pseudocount, "pseudocount"))
     if not extra >= 0:
         raise ValueError(f"pseudocount must not be negative, got {pseudocount}")
-    counts = np.bincount(query.index(values).ravel(), minlength=len(query.answers)) + extra
+    counts = np.bincount(query.encode(values).ravel(), minlength=len(query.answers)) + extra
     if not counts.sum() > 0:
         raise ValueError("values must not be empty unless there is a pseudocount")
     return np.asarray(counts / counts.sum(), dtype=np.float64)
 
 
-def _numbers(query: Query) -> Floats:
-    if not query.ordered:
+def _numbers(query: RangeQuery) -> Floats:
+    if not query.is_ordered:
         raise ValueError("this prior needs numeric answers; give weights for labels instead")
     return query.answers.floats()
 
 
-def _scaled(logs: Floats) -> Floats:
+def _normalize_logs(logs: Floats) -> Floats:
     weights = np.exp(logs - logs.max())
     return np.asarray(weights / weights.sum(), dtype=np.float64)

@@ -36,7 +36,7 @@ _RATIO = re.compile(r"column_ratio\((\d+(?:/\d+|\.\d+)?)\)")
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class MatrixLayout:
     """Where the answers fall among the outputs.
 
     home: home[j] is the output whose cell holds answer j.
@@ -64,14 +64,14 @@ class Layout:
         return np.array_equal(self.home[::-1], last - self.home) and np.array_equal(self.below[::-1], end - self.above)
 
 
-def square(size: int) -> Layout:
+def square_layout(size: int) -> MatrixLayout:
     """One output per answer."""
     i = np.arange(size, dtype=np.int64)
-    return Layout(size, i, i + 1, i)
+    return MatrixLayout(size, i, i + 1, i)
 
 
 @dataclass(frozen=True, eq=False)
-class Demand:
+class PropertyConstraint:
     """What a property asks: ratio * P.flat[greater] >= P.flat[lesser], and P.flat[floored] >= 1 / outputs."""
 
     greater: Ints
@@ -106,45 +106,49 @@ def column_ratio(ratio: Fraction | int | str | float) -> ColumnRatio:
 # --- what each property demands -------------------------------------------------------------------------
 
 
-def _cells(layout: Layout) -> Ints:
+def _cells(layout: MatrixLayout) -> Ints:
     return np.arange(layout.outputs * layout.answers, dtype=np.int64).reshape(layout.outputs, layout.answers)
 
 
-def _row_honest(layout: Layout) -> Demand:
+def _row_honest(layout: MatrixLayout) -> PropertyConstraint:
     lesser = _cells(layout)[layout.home]  # row j holds the cells of output home[j]
     greater = np.broadcast_to(layout.homes[:, None], lesser.shape)
     return _proper(greater, lesser)
 
 
-def _row_monotone(layout: Layout) -> Demand:
+def _row_monotone(layout: MatrixLayout) -> PropertyConstraint:
     cell, j = _cells(layout), np.arange(layout.answers - 1)
     rising, falling = j + 1 < layout.below[:, None], j >= layout.above[:, None]
     left, right = cell[:, :-1], cell[:, 1:]
-    return Demand(np.concatenate((right[rising], left[falling])), np.concatenate((left[rising], right[falling])))
+    return PropertyConstraint(
+        np.concatenate((right[rising], left[falling])), np.concatenate((left[rising], right[falling]))
+    )
 
 
-def _column_honest(layout: Layout) -> Demand:
+def _column_honest(layout: MatrixLayout) -> PropertyConstraint:
     lesser = _cells(layout)
     return _proper(np.broadcast_to(layout.homes, lesser.shape), lesser)
 
 
-def _column_monotone(layout: Layout) -> Demand:
+def _column_monotone(layout: MatrixLayout) -> PropertyConstraint:
     cell, i = _cells(layout), np.arange(layout.outputs - 1)
     rising = i[:, None] < layout.home
     upper, lower = cell[:-1], cell[1:]
-    return Demand(np.concatenate((lower[rising], upper[~rising])), np.concatenate((upper[rising], lower[~rising])))
+    return PropertyConstraint(
+        np.concatenate((lower[rising], upper[~rising])), np.concatenate((upper[rising], lower[~rising]))
+    )
 
 
-def _fair(layout: Layout) -> Demand:
+def _fair(layout: MatrixLayout) -> PropertyConstraint:
     truth = layout.homes
-    return Demand(np.concatenate((truth[1:], truth[:-1])), np.concatenate((truth[:-1], truth[1:])))
+    return PropertyConstraint(np.concatenate((truth[1:], truth[:-1])), np.concatenate((truth[:-1], truth[1:])))
 
 
-def _weakly_honest(layout: Layout) -> Demand:
-    return Demand(_NONE, _NONE, floored=layout.homes)
+def _weakly_honest(layout: MatrixLayout) -> PropertyConstraint:
+    return PropertyConstraint(_NONE, _NONE, floored=layout.homes)
 
 
-def _symmetric(layout: Layout) -> Demand:
+def _symmetric(layout: MatrixLayout) -> PropertyConstraint:
     if not layout.mirrors:
         raise ValueError(
             "symmetric must be asked of a query that is its own mirror image, and here the cells are not; "
@@ -154,18 +158,18 @@ def _symmetric(layout: Layout) -> Demand:
     return _proper(cell, cell[::-1, ::-1])
 
 
-def _proper(greater: Ints, lesser: Ints) -> Demand:
+def _proper(greater: Ints, lesser: Ints) -> PropertyConstraint:
     apart = greater != lesser
-    return Demand(greater[apart], lesser[apart])
+    return PropertyConstraint(greater[apart], lesser[apart])
 
 
-def _column_ratio(layout: Layout, ratio: Fraction) -> Demand:
+def _column_ratio(layout: MatrixLayout, ratio: Fraction) -> PropertyConstraint:
     cell = _cells(layout)
     upper, lower = cell[:-1].ravel(), cell[1:].ravel()
-    return Demand(np.concatenate((upper, lower)), np.concatenate((lower, upper)), ratio)
+    return PropertyConstraint(np.concatenate((upper, lower)), np.concatenate((lower, upper)), ratio)
 
 
-_DEMANDS: dict[str, Callable[[Layout], Demand]] = {
+_DEMANDS: dict[str, Callable[[MatrixLayout], PropertyConstraint]] = {
     "row_honest": _row_honest,
     "row_monotone": _row_monotone,
     "column_honest": _column_honest,
@@ -179,15 +183,15 @@ NAMES = tuple(_DEMANDS)
 _NEEDS_ORDER = frozenset({"row_monotone", "column_monotone", "symmetric", "column_ratio"})
 
 
-def meaningful(*, ordered: bool) -> tuple[str, ...]:
+def list_meaningful(*, ordered: bool) -> tuple[str, ...]:
     """The property names that mean something; categories have no order, so no "further away" and no mirror."""
     return tuple(name for name in NAMES if ordered or name not in _NEEDS_ORDER)
 
 
-def canonical(name: str | ColumnRatio, *, ordered: bool = True) -> str:
+def canonical_property(name: str | ColumnRatio, *, ordered: bool = True) -> str:
     """The one spelling of a property; refuses unknown names, and those that need an order where there is none.
 
-    >>> canonical("row-monotone"), canonical("column_ratio(1.5)")
+    >>> canonical_property("row-monotone"), canonical_property("column_ratio(1.5)")
     ('row_monotone', 'column_ratio(3/2)')
     """
     text = re.sub(r"\s", "", str(name)).replace("-", "_").lower()
@@ -199,22 +203,22 @@ def canonical(name: str | ColumnRatio, *, ordered: bool = True) -> str:
         raise ValueError(f"property must be one of {known}, column_ratio(r), got {name!r}{suggest_name(text, NAMES)}")
     if not ordered and text.split("(")[0] in _NEEDS_ORDER:
         raise ValueError(
-            f"property must be one of {', '.join(meaningful(ordered=False))} "
+            f"property must be one of {', '.join(list_meaningful(ordered=False))} "
             f"where the answers have no order, got {name!r}"
         )
     return text
 
 
-def listed(properties: Iterable[str | ColumnRatio], *, ordered: bool = True) -> tuple[str, ...]:
+def parse_properties(properties: Iterable[str | ColumnRatio], *, ordered: bool = True) -> tuple[str, ...]:
     """The canonical names of a list of properties; a bare name is no list."""
     if isinstance(properties, str | ColumnRatio):
         raise TypeError(f"properties must be a list of names, got {properties!r}; write [{str(properties)!r}]")
-    return tuple(canonical(name, ordered=ordered) for name in properties)
+    return tuple(canonical_property(name, ordered=ordered) for name in properties)
 
 
-def demand(name: str | ColumnRatio, layout: Layout) -> Demand:
+def compile_property(name: str | ColumnRatio, layout: MatrixLayout) -> PropertyConstraint:
     """What the property `name` asks of a matrix with this layout."""
-    text = canonical(name)
+    text = canonical_property(name)
     ratio = _RATIO.fullmatch(text)
     return _column_ratio(layout, Fraction(ratio[1])) if ratio else _DEMANDS[text](layout)
 
@@ -222,14 +226,16 @@ def demand(name: str | ColumnRatio, layout: Layout) -> Demand:
 # --- the checker ----------------------------------------------------------------------------------------
 
 
-def excess(name: str | ColumnRatio, weights: Ints, layout: Layout, total: int, *, outputs: int | None = None) -> int:
+def measure_violation(
+    name: str | ColumnRatio, weights: Ints, layout: MatrixLayout, total: int, *, outputs: int | None = None
+) -> int:
     """Largest violation of a property, in units of 1/total; 0 means that it holds exactly.
 
     weights: integers over `total` (at most 2^62), outputs x answers. A comparison counts
     lesser - ratio * greater, a floor total / outputs - cell, both rounded up. O(outputs * answers).
     outputs: of the mechanism, where the weights are only those of its outputs that matter.
     """
-    asked, flat = demand(name, layout), weights.ravel()
+    asked, flat = compile_property(name, layout), weights.ravel()
     worst = 0
     if asked.greater.size:
         worst = max(worst, _shortfall(flat[asked.greater], flat[asked.lesser], asked.ratio))
@@ -245,9 +251,9 @@ def _shortfall(greater: Ints, lesser: Ints, ratio: Fraction) -> int:
     return max(-((p * int(g) - q * int(x)) // q) for g, x in zip(greater, lesser, strict=True))
 
 
-def holding(
+def measure_properties(
     weights: Ints,
-    layout: Layout,
+    layout: MatrixLayout,
     total: int,
     names: Iterable[str | ColumnRatio] | None = None,
     *,
@@ -255,10 +261,12 @@ def holding(
 ) -> dict[str, int]:
     """How far each property is from holding, in units of 1/total (0 = exactly).
 
-    Without `names`: all seven, `symmetric` only where the layout has a mirror. outputs: as in `excess`.
+    Without `names`: all seven, `symmetric` only where the layout has a mirror. outputs: as in `measure_violation`.
 
-    >>> holding(np.array([[3, 1], [1, 3]]), square(2), 4)["row_monotone"]
+    >>> measure_properties(np.array([[3, 1], [1, 3]]), square_layout(2), 4)["row_monotone"]
     0
     """
     chosen = [n for n in NAMES if n != "symmetric" or layout.mirrors] if names is None else list(names)
-    return {canonical(name): excess(name, weights, layout, total, outputs=outputs) for name in chosen}
+    return {
+        canonical_property(name): measure_violation(name, weights, layout, total, outputs=outputs) for name in chosen
+    }

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import inbounds as ib
-from inbounds.catalog.designed import VARIANT_2 as VARIANT_2_PROPERTIES
+from inbounds.catalog.optimized import VARIANT_2 as VARIANT_2_PROPERTIES
 from inbounds.sideinfo import cauchy, sensitivity
 from inbounds_studies import find
 from inbounds_studies.paper_000 import LAPLACE, NORMALIZED, PRINTED, STAIRCASE, VARIANT_1, VARIANT_2
@@ -230,7 +230,7 @@ def test_a_wider_range_costs_noise_its_usability_and_not_its_information(study):
 def test_a_widened_query_keeps_its_answers_and_spans_three_times_the_range():
     wide = widened(ib.mean(10, 0, 4))
     assert wide.answers == ib.mean(10, 0, 4).answers
-    assert wide.reported[[0, -1]].tolist() == [-4.0, 8.0]
+    assert wide.output_values[[0, -1]].tolist() == [-4.0, 8.0]
     assert len(wide.outputs) == 121
 
 

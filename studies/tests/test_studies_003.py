@@ -40,7 +40,7 @@ def test_always_reporting_two_is_optimal_for_squared_error_only_from_alpha_0_773
     claimed = matrix(unconstrained, "squared, n = 4, α = 0.62")
     assert claimed[2].max() < 0.53
     for a, always in (("0.773", False), ("0.774", True)):
-        assert bool(ib.optimal(ib.count(4), ib.alpha(a), "squared").matrix[2].min() > 0.999) is always
+        assert bool(ib.optimal(ib.count(4), ib.epsilon_from_alpha(a), "squared").matrix[2].min() > 0.999) is always
 
 
 def test_reports_of_one_or_four_reach_90_percent_only_at_alpha_0_9(unconstrained):
@@ -57,7 +57,9 @@ def test_two_or_five_are_not_the_favourites_of_the_absolute_error_at_alpha_0_62(
     """Figure 1, n = 7: the text gives 2 or 5 a share of 0.7 for every input; at 0.62 it is 1 or 6 that take most."""
     share = matrix(unconstrained, "absolute, n = 7, α = 0.62")
     assert share[[2, 5]].sum(axis=0).max() < 0.3
-    at = {a: ib.optimal(ib.count(7), ib.alpha(a)).matrix[[2, 5]].sum(axis=0).min() for a in ("0.74", "0.84")}
+    at = {
+        a: ib.optimal(ib.count(7), ib.epsilon_from_alpha(a)).matrix[[2, 5]].sum(axis=0).min() for a in ("0.74", "0.84")
+    }
     assert min(at.values()) > 0.7
 
 
@@ -121,13 +123,13 @@ def test_figure_7_shows_alpha_ten_elevenths_and_not_0_9():
     assert round(means[GM], 3) == 0.238
     assert round(means[EM], 3) == 0.224
     assert means[EM] < means[WM] < means[GM]
-    assert round(float(named(4, ib.alpha("0.9"))[GM].truth_probability().mean()), 3) == 0.242
+    assert round(float(named(4, ib.epsilon_from_alpha("0.9"))[GM].truth_probability().mean()), 3) == 0.242
 
 
 def test_gm_is_fair_for_one_person_and_for_nobody_else():
     """Figure 6 prints N: for n = 1 GM is randomized response."""
     for n in (1, 2, 3, 8):
-        assert bool(named(n, ib.alpha("2/3"))[GM].properties()["fair"]) is (n == 1)
+        assert bool(named(n, ib.epsilon_from_alpha("2/3"))[GM].properties()["fair"]) is (n == 1)
 
 
 def test_the_wm_of_figure_7_is_printed_for_weak_honesty_and_symmetry_alone():
@@ -168,7 +170,7 @@ def test_weak_honesty_alone_costs_nothing_from_n_7_on_at_alpha_0_76():
 def test_at_high_alpha_weak_honesty_costs_nearly_but_not_exactly_what_fairness_costs():
     """Figures 8 (b) and 9 (c) call the costs identical; they differ in the third digit or later."""
     for n, a, least, most in ((5, "0.95", 3e-4, 1e-3), (24, "0.99", 5e-5, 2e-4)):
-        score = {name: l0(m) for name, m in named(n, ib.alpha(a)).items()}
+        score = {name: l0(m) for name, m in named(n, ib.epsilon_from_alpha(a)).items()}
         for weak in (WH, WM):
             assert least < score[EM] - score[weak] < most
 
@@ -325,22 +327,22 @@ def test_fair_has_the_least_rmse_at_alpha_10_11_for_even_bits_but_not_for_skewed
 @pytest.mark.parametrize(("a", "monotone"), [("0.49", True), ("1/2", True), ("0.51", False)])
 def test_gm_is_column_monotone_exactly_up_to_alpha_one_half(a, monotone):
     """Lemma 3, whose inequality is printed the wrong way round."""
-    mechanism = ib.catalog.truncated_geometric(ib.count(5), ib.alpha(a))
+    mechanism = ib.catalog.truncated_geometric(ib.count(5), ib.epsilon_from_alpha(a))
     assert bool(mechanism.properties()["column_monotone"]) is monotone
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 7])
 def test_the_fair_mechanism_cannot_be_derived_from_gm(n):
     """Section IV-D: the test of Gupte and Sundararajan fails for EM at every n > 1."""
-    made = named(n, ib.alpha("10/11"))
-    assert ib.derivable(made[GM])
-    assert not ib.derivable(made[EM])
+    made = named(n, ib.epsilon_from_alpha("10/11"))
+    assert ib.is_derivable(made[GM])
+    assert not ib.is_derivable(made[EM])
 
 
 def test_the_weakly_honest_mechanism_can_be_derived_from_gm_at_lower_alpha():
     """The paper finds WM underivable for all n > 1; an optimal WM is derivable at n = 2, and for alpha up to 2/3."""
     for n, a, derivable in ((2, "10/11", True), (4, "2/3", True), (7, "2/3", True), (4, "10/11", False)):
-        assert bool(ib.derivable(named(n, ib.alpha(a))[WM])) is derivable, (n, a)
+        assert bool(ib.is_derivable(named(n, ib.epsilon_from_alpha(a))[WM])) is derivable, (n, a)
 
 
 def test_names_of_properties_are_the_papers_seven():

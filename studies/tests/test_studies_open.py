@@ -32,7 +32,7 @@ def test_closer_reports_lose_no_more_for_any_loss_that_does_not_fall(order):
     for row in order:
         first, second = made[row["first"]], made[row["second"]]
         if not row["closer"]:
-            far = ib.off_by_more_than(int(row["distance"]))
+            far = ib.threshold_loss(int(row["distance"]))
             there = int(row["answer"])
             assert first.loss_per_answer(far)[there] > second.loss_per_answer(far)[there]
             continue
@@ -157,7 +157,9 @@ def test_one_mechanism_serves_all_users_of_a_count_and_of_no_other_question():
 def test_a_single_user_has_no_universality_gap():
     query = ib.extreme(0, 2)
     users = dict([next(iter(tastes(query).items()))])
-    least = {name: ib.optimal(query, ib.alpha("0.5"), *taste).loss(*taste) for name, taste in users.items()}
+    least = {
+        name: ib.optimal(query, ib.epsilon_from_alpha("0.5"), *taste).loss(*taste) for name, taste in users.items()
+    }
     assert universality_gap(query, 0.5, users, least) < 1e-9
 
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 import inbounds as ib
 from inbounds import files
-from inbounds.accounting import Composition, Record, answers_allowed, compose, enumerated, load_record
+from inbounds.accounting import Composition, CompositionRecord, compose, enumerate_losses, load_record, max_answers
+from inbounds.accounting.composition_record import composition_from_json as read_record
+from inbounds.accounting.composition_record import format_upper_bound
 from inbounds.accounting.pairs import neighbours
-from inbounds.accounting.record import read as read_record
-from inbounds.accounting.record import up
 from inbounds.errors import PassportError, TooLarge, UnknownVersion
 from inbounds.mechanism import passport as passports
 from inbounds.mechanism.law import Matrix
@@ -39,7 +39,7 @@ DELTAS = ("1e-9", "1e-6", "1e-3", "0.05")
 def test_tight_lies_between_the_exact_enumeration_and_the_sum(name, k):
     """Same question, up to four answers, at most seven outputs: pessimistic, yet never worse than adding up."""
     total = compose(SMALL[name], k, same_question=True)
-    exact = enumerated(total)
+    exact = enumerate_losses(total)
     for delta in DELTAS:
         assert exact.epsilon(delta) <= total.epsilon(delta) <= float(total.basic)
     for share in (0, 0.25, 0.5, 0.75, 0.95, 1):
@@ -52,7 +52,7 @@ def test_tight_lies_between_the_exact_enumeration_and_the_sum(name, k):
 def test_any_questions_are_covered_by_the_default(name):
     """Each of two answers may meet a pair of neighbours of its own; the default bounds every combination."""
     total = compose(SMALL[name], 2)
-    exact = enumerated(total)
+    exact = enumerate_losses(total)
     for delta in DELTAS:
         assert exact.epsilon(delta) <= total.epsilon(delta) <= float(total.basic)
 
@@ -73,13 +73,13 @@ def test_random_matrices_keep_the_order_of_exact_tight_and_sum(rows, k):
     m = ib.certify(matrix / matrix.sum(axis=0), query, 5)
     for same in (True, False):
         total = compose(m, k, same_question=same)
-        assert enumerated(total).epsilon("0.001") <= total.epsilon("0.001") <= 5 * k
+        assert enumerate_losses(total).epsilon("0.001") <= total.epsilon("0.001") <= 5 * k
 
 
 def test_the_enumeration_is_the_definition():
     """delta = max over neighbours of sum over output sequences of max(0, p - e^eps q), summed one by one."""
     m, epsilon = SMALL["exponential"], Fraction(1)
-    found = enumerated(compose(m, 3, same_question=True)).delta(epsilon)
+    found = enumerate_losses(compose(m, 3, same_question=True)).delta(epsilon)
     by_hand = 0.0
     for j, k in neighbours(m.query):
         p, q = m.matrix[:, j], m.matrix[:, k]
@@ -90,7 +90,7 @@ def test_the_enumeration_is_the_definition():
 
 @pytest.mark.parametrize("name", SMALL)
 def test_epsilon_and_delta_of_an_enumeration_are_inverse(name):
-    exact = enumerated(compose(SMALL[name], 2, same_question=True))
+    exact = enumerate_losses(compose(SMALL[name], 2, same_question=True))
     for delta in ("0.001", "0.02"):
         epsilon = exact.epsilon(delta)
         if epsilon > 0:
@@ -130,7 +130,7 @@ def test_tight_values_agree_with_the_accountants_own_construction(name):
 @pytest.mark.parametrize("epsilon", ["1e-6", "0.01", 8])
 def test_very_small_and_large_epsilons_keep_the_order(epsilon):
     total = compose(ib.catalog.exponential(ib.count(3), epsilon), 3, same_question=True)
-    exact = enumerated(total)
+    exact = enumerate_losses(total)
     for delta in ("1e-7", "1e-4"):
         assert exact.epsilon(delta) <= total.epsilon(delta) <= float(total.basic)
 
@@ -147,7 +147,7 @@ def test_different_mechanisms_compose_in_either_order():
     one, other = compose([a, b], [2, 3]), compose([b, a], [3, 2])
     assert one.basic == other.basic == Fraction(19, 10)
     assert one.epsilon("1e-6") == pytest.approx(other.epsilon("1e-6"), rel=1e-9)
-    exact = enumerated(compose([a, b], [1, 2], same_question=True)).epsilon("1e-6")
+    exact = enumerate_losses(compose([a, b], [1, 2], same_question=True)).epsilon("1e-6")
     assert exact <= compose([a, b], [1, 2], same_question=True).epsilon("1e-6")
 
 
@@ -169,9 +169,7 @@ def test_no_delta_is_too_small(delta):
     """Also where a float of it would be 0; the smaller delta never has the smaller epsilon."""
     total = compose(SMALL["exponential"], 30)
     assert total.epsilon("1e-14") < total.epsilon(delta) <= float(total.basic)
-    assert compose(SMALL["exponential"], 5).epsilon(delta) == pytest.approx(
-        5 * SMALL["exponential"].effective_epsilon()
-    )
+    assert compose(SMALL["exponential"], 5).epsilon(delta) == pytest.approx(5 * SMALL["exponential"].tight_epsilon())
 
 
 def test_a_delta_below_all_floats_is_rounded_up_to_the_least_of_them():
@@ -189,13 +187,13 @@ def test_a_delta_is_a_probability():
 @pytest.mark.parametrize("name", ["geometric", "exponential"])
 def test_a_budget_allows_as_many_answers_as_fit_and_not_one_more(name):
     m, budget, delta = SMALL[name], 4, "1e-3"
-    k = answers_allowed(m, budget, delta)
-    assert k >= answers_allowed(m, budget) == math.floor(budget / m.epsilon)
+    k = max_answers(m, budget, delta)
+    assert k >= max_answers(m, budget) == math.floor(budget / m.epsilon)
     assert compose(m, k).epsilon(delta) <= budget < compose(m, k + 1).epsilon(delta)
 
 
 def test_a_budget_below_one_answer_allows_none():
-    assert answers_allowed(SMALL["geometric"], "0.25") == answers_allowed(SMALL["geometric"], "0.25", "1e-6") == 0
+    assert max_answers(SMALL["geometric"], "0.25") == max_answers(SMALL["geometric"], "0.25", "1e-6") == 0
 
 
 @pytest.mark.parametrize("times", [0, -1, 1.5])
@@ -225,7 +223,7 @@ def test_odd_requests_are_refused():
     with pytest.raises(ValueError, match="one unit apart"):
         compose(ib.catalog.truncated_geometric(ib.ordinal(0, 4, unit="1/2"), 1)).epsilon("1e-6")
     with pytest.raises(TooLarge, match="few answers"):
-        enumerated(compose(SMALL["geometric"], 40, same_question=True))
+        enumerate_losses(compose(SMALL["geometric"], 40, same_question=True))
     with pytest.raises(ValueError, match="epsilon must not be negative"):
         compose(SMALL["fair"]).delta(-1)
 
@@ -249,11 +247,11 @@ def test_importing_the_attacks_loads_no_solver_and_no_accountant():
 
 
 def test_a_mechanism_released_twice_states_the_composed_guarantee(tmp_path):
-    twice = Record.of(compose(SMALL["exponential"], 2), "1e-3")
+    twice = CompositionRecord.from_composition(compose(SMALL["exponential"], 2), "1e-3")
     twice.save(tmp_path / "composition.json")
     content = json.loads((tmp_path / "composition.json").read_text("utf-8"))
     assert content["basic_epsilon"] == "2"
-    assert content["members"][0]["sha256"] == passports.passport(SMALL["exponential"])["sha256"]
+    assert content["members"][0]["sha256"] == passports.to_passport(SMALL["exponential"])["sha256"]
     assert content["members"][0]["times"] == 2
     assert "2 answers about the same people are together 2-private" in content["statement"]
     back = load_record(tmp_path / "composition.json")
@@ -263,7 +261,7 @@ def test_a_mechanism_released_twice_states_the_composed_guarantee(tmp_path):
 
 
 def test_a_record_of_one_answer_speaks_of_one():
-    once = Record.of(compose(SMALL["exponential"], 1), "1e-3")
+    once = CompositionRecord.from_composition(compose(SMALL["exponential"], 1), "1e-3")
     assert str(once).startswith("1 answer about the same people is 1-private, and (")
 
 
@@ -283,8 +281,8 @@ def test_a_record_of_one_answer_speaks_of_one():
 )
 def test_a_record_that_says_more_than_its_mechanisms_is_refused(tmp_path, change, reason):
     """Even with a digest that fits: what is written is computed again."""
-    forged = change(Record.of(compose(SMALL["exponential"], 2), "1e-3").content())
-    forged["sha256"] = files.digest(forged)
+    forged = change(CompositionRecord.from_composition(compose(SMALL["exponential"], 2), "1e-3").content())
+    forged["sha256"] = files.content_digest(forged)
     (tmp_path / "r.json").write_text(json.dumps(forged), "utf-8")
     with pytest.raises(PassportError, match=reason):
         load_record(tmp_path / "r.json")
@@ -293,8 +291,8 @@ def test_a_record_that_says_more_than_its_mechanisms_is_refused(tmp_path, change
 @pytest.mark.parametrize("share", [0.5, 1 - 1e-6, 1 + 1e-6, 100.0])
 def test_a_record_with_an_epsilon_of_its_own_choice_is_refused_unless_it_is_true(tmp_path, share):
     """Statement and digest are made to fit: less than the answers have is a lie, more than the sum is no promise."""
-    true = Record.of(compose(SMALL["exponential"], 2), "1e-3")
-    chosen = Record(true.composition, true.delta, true.epsilon * share)
+    true = CompositionRecord.from_composition(compose(SMALL["exponential"], 2), "1e-3")
+    chosen = CompositionRecord(true.composition, true.delta, true.epsilon * share)
     chosen.save(tmp_path / "r.json")
     if true.epsilon <= chosen.epsilon <= float(true.basic):
         assert load_record(tmp_path / "r.json").epsilon == chosen.epsilon
@@ -304,7 +302,7 @@ def test_a_record_with_an_epsilon_of_its_own_choice_is_refused_unless_it_is_true
 
 
 def test_a_record_with_another_digest_or_version_is_refused(tmp_path):
-    content = Record.of(compose(SMALL["fair"], 2), "1e-3").content()
+    content = CompositionRecord.from_composition(compose(SMALL["fair"], 2), "1e-3").content()
     (tmp_path / "a.json").write_text(json.dumps(content | {"delta": "1/2"}), "utf-8")
     (tmp_path / "b.json").write_text(json.dumps(content | {"version": 9}), "utf-8")
     (tmp_path / "c.json").write_text("{", "utf-8")
@@ -318,7 +316,7 @@ def test_a_record_with_another_digest_or_version_is_refused(tmp_path):
 
 @given(st.floats(1e-6, 1e3))
 def test_printed_epsilons_are_rounded_up(value):
-    assert value <= float(up(value)) <= value * (1 + 1.1e-5)
+    assert value <= float(format_upper_bound(value)) <= value * (1 + 1.1e-5)
 
 
 # --- the command line -------------------------------------------------------------------------------------
@@ -345,7 +343,7 @@ def test_compose_counts_the_answers_of_a_budget(inbounds, tmp_path):
     done = json.loads(
         inbounds("compose", str(tmp_path / "a.json"), "--budget", "4", "--delta", "1e-3", "--json").stdout
     )
-    assert done["answers_allowed"] == {"basic": 4, "tight": answers_allowed(SMALL["exponential"], 4, "1e-3")}
+    assert done["answers_allowed"] == {"basic": 4, "tight": max_answers(SMALL["exponential"], 4, "1e-3")}
 
 
 @pytest.mark.parametrize(
@@ -381,7 +379,7 @@ def test_an_epsilon_that_is_printed_and_given_back_is_still_an_upper_bound():
 def test_a_record_that_claims_a_little_less_is_read_as_what_is_true():
     together = ib.compose(ib.catalog.randomized_response(ib.count(1), "0.5"), 2)
     tight = together.epsilon("1e-30")
-    found = read_record(Record(together, Fraction("1e-30"), tight * (1 - 9e-10)).content())
+    found = read_record(CompositionRecord(together, Fraction("1e-30"), tight * (1 - 9e-10)).content())
     assert found.epsilon == tight
 
 

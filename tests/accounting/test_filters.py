@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inbounds.accounting.filters import RHO_UNIT, epsilon_of_rho, rho_above, rho_cap
+from inbounds.accounting.zcdp_filter import RHO_UNIT, epsilon_from_rho, max_rho, rho_upper_bound
 
 EPSILONS = [Fraction(e) for e in ("1e-9", "1e-6", "0.001", "0.1", "1", "3", "10", "40", "64", "65", "1000")]
 DELTAS = [Fraction(d) for d in ("0.999", "0.5", "0.01", "1e-6", "1e-15", "1e-40", "1e-300")]
@@ -43,7 +43,7 @@ def least(units: int, delta: Fraction) -> Decimal:
 def test_a_charge_is_the_least_whole_number_above_epsilon_tanh_half_epsilon(epsilon):
     with localcontext() as context:
         context.prec = 80
-        assert charge(epsilon) <= rho_above(epsilon) < charge(epsilon) + 1
+        assert charge(epsilon) <= rho_upper_bound(epsilon) < charge(epsilon) + 1
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -54,46 +54,46 @@ def test_a_charge_covers_the_divergence_of_randomized_response_at_every_order(ep
         context.prec = 60
         a, e = Decimal(alpha), decimal(epsilon)
         high, low = (x + (1 + (-2 * x).exp()).ln() for x in ((a - Decimal("0.5")) * e, e / 2))
-        assert (high - low) / (a - 1) <= a * rho_above(epsilon) * decimal(RHO_UNIT)
+        assert (high - low) / (a - 1) <= a * rho_upper_bound(epsilon) * decimal(RHO_UNIT)
 
 
 @pytest.mark.parametrize(("units", "delta"), [*product(UNITS, DELTAS)])
 def test_a_conversion_is_never_below_the_best_order_and_hardly_above_it(units, delta):
     with localcontext() as context:
         context.prec = 90
-        assert least(units, delta) <= decimal(epsilon_of_rho(units, delta)) <= least(units, delta) + Decimal("1e-30")
+        assert least(units, delta) <= decimal(epsilon_from_rho(units, delta)) <= least(units, delta) + Decimal("1e-30")
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.fractions("0.000001", 100), st.sampled_from(DELTAS))
 def test_the_cap_is_the_last_that_converts_to_what_is_declared(epsilon, delta):
-    cap = rho_cap(epsilon, delta)
-    assert epsilon_of_rho(cap, delta) <= epsilon < epsilon_of_rho(cap + 1, delta)
+    cap = max_rho(epsilon, delta)
+    assert epsilon_from_rho(cap, delta) <= epsilon < epsilon_from_rho(cap + 1, delta)
 
 
 def test_the_larger_budget_has_the_larger_cap():
-    caps = [[rho_cap(e, d) for e in map(Fraction, ("0.1", "1", "5"))] for d in (DELTAS[5], DELTAS[3], DELTAS[1])]
+    caps = [[max_rho(e, d) for e in map(Fraction, ("0.1", "1", "5"))] for d in (DELTAS[5], DELTAS[3], DELTAS[1])]
     assert all(row == sorted(row) for row in caps)
     assert all(column == tuple(sorted(column)) for column in zip(*caps, strict=True))
 
 
 def test_nothing_spent_is_nothing_revealed():
-    assert rho_above(Fraction(0)) == 0
-    assert epsilon_of_rho(0, Fraction(1, 2)) == 0
+    assert rho_upper_bound(Fraction(0)) == 0
+    assert epsilon_from_rho(0, Fraction(1, 2)) == 0
 
 
 @pytest.mark.parametrize("delta", [Fraction(0), Fraction(1), Fraction(2), Fraction(-1)])
 def test_a_delta_that_is_no_probability_is_refused(delta):
     with pytest.raises(ValueError, match="delta must be above 0 and below 1"):
-        epsilon_of_rho(1, delta)
+        epsilon_from_rho(1, delta)
     with pytest.raises(ValueError, match="delta must be above 0 and below 1"):
-        rho_cap(Fraction(1), delta)
+        max_rho(Fraction(1), delta)
 
 
 def test_negative_amounts_are_refused():
     with pytest.raises(ValueError, match="epsilon must not be negative"):
-        rho_above(Fraction(-1))
+        rho_upper_bound(Fraction(-1))
     with pytest.raises(ValueError, match="epsilon must not be negative"):
-        rho_cap(Fraction(-1), Fraction(1, 2))
+        max_rho(Fraction(-1), Fraction(1, 2))
     with pytest.raises(ValueError, match="units must not be negative"):
-        epsilon_of_rho(-1, Fraction(1, 2))
+        epsilon_from_rho(-1, Fraction(1, 2))

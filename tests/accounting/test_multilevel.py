@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 import inbounds as ib
 from inbounds import files
-from inbounds.accounting import MultiLevel, load_multilevel, multilevel
-from inbounds.accounting.multilevel import check_private, degradation
-from inbounds.errors import NotADistribution, PassportError, PrivacyViolation, TooLarge, UnknownVersion
+from inbounds.accounting import MechanismChain, load_multilevel, make_chain
+from inbounds.accounting.multilevel import check_private, degradation_matrix
+from inbounds.errors import InvalidDistribution, PassportError, PrivacyViolation, TooLarge, UnknownVersion
 
-RELEASE = multilevel(ib.count(4), [2, 1, "0.3"])
+RELEASE = make_chain(ib.count(4), [2, 1, "0.3"])
 
 
 def coalitions(levels: int):
@@ -27,7 +27,7 @@ def test_the_closed_form_is_coarse_times_inverse_of_fine(size, finer, coarser):
     """R = G_b · G_a^-1, without negative entries, and R · G_a is G_b."""
     query = ib.count(size - 1)
     fine, coarse = (ib.catalog.truncated_geometric(query, e).matrix for e in (finer, coarser))
-    R = degradation(size, finer, coarser)
+    R = degradation_matrix(size, finer, coarser)
     assert (R >= 0).all()
     assert np.allclose(R, coarse @ np.linalg.inv(fine), atol=1e-9)
     assert np.abs(R @ fine - coarse).max() < 1e-14
@@ -53,7 +53,7 @@ def test_coalitions_of_any_release_are_private(n, hundredths, kind):
     query = {"count": ib.count, "extreme": lambda n: ib.extreme(0, n), "ordinal": lambda n: ib.ordinal(0, n)}.get(
         kind, lambda n: ib.mean(2, 0, n if n < 4 else 3)
     )(n)
-    release = multilevel(query, [Fraction(h, 100) for h in hundredths])
+    release = make_chain(query, [Fraction(h, 100) for h in hundredths])
     for members in coalitions(len(release)):
         assert release.certify_coalition(members) == max(release.epsilons[m] for m in members)
 
@@ -70,7 +70,7 @@ def test_each_level_alone_is_a_certified_mechanism_of_its_epsilon(level, judge):
 
 def test_nobody_pays_for_the_correlation():
     """Each level loses what the geometric mechanism of its epsilon loses."""
-    release = multilevel(ib.count(30), [2, 1, "0.5", "0.1"])
+    release = make_chain(ib.count(30), [2, 1, "0.5", "0.1"])
     for level, epsilon in enumerate(release.epsilons):
         alone = ib.catalog.truncated_geometric(ib.count(30), epsilon)
         assert release.level(level).loss("absolute") == pytest.approx(alone.loss("absolute"), rel=1e-10)
@@ -118,20 +118,20 @@ def test_a_single_answer_gets_one_report_per_level():
 
 
 def test_epsilons_are_served_from_the_largest_whatever_their_order():
-    assert multilevel(ib.count(3), ["0.5", 2, 1]).epsilons == (2, 1, Fraction(1, 2))
+    assert make_chain(ib.count(3), ["0.5", 2, 1]).epsilons == (2, 1, Fraction(1, 2))
 
 
 def test_a_changed_remap_is_refused():
     size = 5
     sharper = np.eye(size, dtype=np.int64) * 2**62  # level 2 would repeat level 1, at half its epsilon
     with pytest.raises(PrivacyViolation):
-        MultiLevel(RELEASE.first, (Fraction(2), Fraction(1)), (sharper,))
+        MechanismChain(RELEASE.first, (Fraction(2), Fraction(1)), (sharper,))
     short = RELEASE.remaps[0].copy()
     short[0, 0] -= 1
-    with pytest.raises(NotADistribution, match=r"2\*\*62"):
-        MultiLevel(RELEASE.first, (Fraction(2), Fraction(1)), (short,))
+    with pytest.raises(InvalidDistribution, match=r"2\*\*62"):
+        MechanismChain(RELEASE.first, (Fraction(2), Fraction(1)), (short,))
     with pytest.raises(ValueError, match="fall strictly"):
-        MultiLevel(RELEASE.first, (Fraction(2), Fraction(3)), RELEASE.remaps[:1])
+        MechanismChain(RELEASE.first, (Fraction(2), Fraction(3)), RELEASE.remaps[:1])
 
 
 def test_a_release_survives_its_file(tmp_path):
@@ -156,7 +156,7 @@ def test_a_release_survives_its_file(tmp_path):
 )
 def test_a_changed_file_is_refused_even_with_a_fitting_digest(tmp_path, change, reason):
     forged = change(RELEASE.content())
-    forged["sha256"] = files.digest(forged)
+    forged["sha256"] = files.content_digest(forged)
     (tmp_path / "chain.json").write_text(json.dumps(forged), "utf-8")
     with pytest.raises(PassportError, match=reason):
         load_multilevel(tmp_path / "chain.json")
@@ -176,17 +176,17 @@ def test_a_file_with_another_digest_or_version_is_refused(tmp_path):
 
 def test_odd_requests_are_refused():
     with pytest.raises(ValueError, match="all different"):
-        multilevel(ib.count(4), [1, "1.0"])
+        make_chain(ib.count(4), [1, "1.0"])
     with pytest.raises(ValueError, match="at least one"):
-        multilevel(ib.count(4), [])
+        make_chain(ib.count(4), [])
     with pytest.raises(ValueError, match="numeric answers"):
-        multilevel(ib.category(["a", "b"]), [1, 2])
+        make_chain(ib.category(["a", "b"]), [1, 2])
     with pytest.raises(TooLarge, match="coarser answers"):
-        multilevel(ib.count(1000), [1, 2])
+        make_chain(ib.count(1000), [1, 2])
     with pytest.raises(ValueError, match="members must be"):
         RELEASE.joint([3])
     with pytest.raises(TooLarge, match="post-processing"):
-        multilevel(ib.count(40), [3, 2, 1, "0.5"]).joint([0, 1, 2, 3])
+        make_chain(ib.count(40), [3, 2, 1, "0.5"]).joint([0, 1, 2, 3])
 
 
 def test_the_repr_says_what_is_promised():

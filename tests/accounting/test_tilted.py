@@ -11,10 +11,10 @@ from itertools import product
 import pytest
 
 import inbounds as ib
-from inbounds.accounting import compose, epsilon_of_rho
-from inbounds.accounting.directed import exp_above, log_above
-from inbounds.accounting.dominating import AnswerGroup, Curve, dominating, response
-from inbounds.accounting.tilted import TiltedPlan
+from inbounds.accounting import compose, epsilon_from_rho
+from inbounds.accounting.directed_rounding import exp_above, log_above
+from inbounds.accounting.dominating_pairs import AnswerGroup, Curve, dominating_pair, response_pair
+from inbounds.accounting.tilted_convolution import TiltedPlan
 
 SURE, FAINT = Curve((10, 1, 189), (1, 10, 189)), Curve((110, 90), (90, 110))
 """A pair that rarely tells much, and one that always tells a little: neither dominates the other."""
@@ -91,7 +91,7 @@ def one(upper: list[int], lower: list[int], times: int) -> AnswerGroup:
 
 def random_response(rng: random.Random) -> tuple[AnswerGroup, Fraction]:
     epsilon = Fraction(round(10 ** rng.uniform(-4, 1.2), 6)).limit_denominator(10**6)
-    return response(epsilon, int(10 ** rng.uniform(0, 3))), Fraction(1, 10 ** rng.randint(1, 40))
+    return response_pair(epsilon, int(10 ** rng.uniform(0, 3))), Fraction(1, 10 ** rng.randint(1, 40))
 
 
 def check_responses(cases: int, seed: int) -> None:
@@ -164,7 +164,7 @@ def test_different_mechanisms_are_met_by_brute_force(seed):
 
 @pytest.mark.parametrize(("first", "second"), [("3.3", "2.7182"), ("7.1", "0.37"), ("12", "11.999"), ("1e-6", "20")])
 def test_two_large_losses_meet_on_a_grid_fine_enough(first, second):
-    parts = [response(Fraction(first), 1), response(Fraction(second), 1)]
+    parts = [response_pair(Fraction(first), 1), response_pair(Fraction(second), 1)]
     laws = [atoms_of((a, b), (b, a)) for a, b in (p.curves[0].upper for p in parts)]
     for delta in ("0.3", "1e-2", "1e-5", "1e-9"):
         held(TiltedPlan(parts), together(laws), Fraction(delta), 1e-3)
@@ -196,12 +196,12 @@ def test_a_hundred_thousand_answers_at_delta_1e_15():
 def test_no_worse_than_the_renyi_bound_and_the_sum():
     """The optimal conversion at any order, from the divergence of randomized response in closed form."""
     k, e, delta = 50, 0.7, 1e-12
-    found = TiltedPlan([response(Fraction("0.7"), k)]).epsilon(Fraction("1e-12"))
+    found = TiltedPlan([response_pair(Fraction("0.7"), k)]).epsilon(Fraction("1e-12"))
     for t in (0.5, 1, 2, 4, 8):
         divergence = k * math.log(math.cosh((t + 0.5) * e) / math.cosh(e / 2))
         peak = t * math.log(t) - (1 + t) * math.log1p(t)
         assert float(found) <= (divergence + peak - math.log(delta)) / t
-    assert TiltedPlan([response(Fraction("0.7"), 2)]).epsilon(Fraction(1, 10**40)) <= Fraction("1.4") + Fraction(
+    assert TiltedPlan([response_pair(Fraction("0.7"), 2)]).epsilon(Fraction(1, 10**40)) <= Fraction("1.4") + Fraction(
         1, 10**15
     )
 
@@ -236,8 +236,8 @@ def test_one_mechanism_with_a_huge_and_unlikely_loss_is_covered():
 
 def test_a_large_loss_does_not_coarsen_the_grid_of_many_small_ones():
     """Paid as a pure promise where that costs less: never more than its epsilon beside the others alone."""
-    small = TiltedPlan([response(Fraction("0.001"), 10**5)])
-    mixed = TiltedPlan([response(Fraction(50), 1), response(Fraction("0.001"), 10**5)])
+    small = TiltedPlan([response_pair(Fraction("0.001"), 10**5)])
+    mixed = TiltedPlan([response_pair(Fraction(50), 1), response_pair(Fraction("0.001"), 10**5)])
     delta = Fraction(1, 10**9)
     assert small.epsilon(delta) < mixed.epsilon(delta) <= 50 + small.epsilon(delta) * Fraction(1001, 1000)
     assert mixed.delta(Fraction(51)) <= small.delta(Fraction(1)) * Fraction(1001, 1000)
@@ -245,18 +245,18 @@ def test_a_large_loss_does_not_coarsen_the_grid_of_many_small_ones():
 
 def test_more_answers_than_any_window_holds_keep_the_renyi_bound():
     """10^11 answers at 10^-9 are concentrated with rho = 5e-8; no transform is longer for it."""
-    found = TiltedPlan([response(Fraction(1, 10**9), 10**11)]).epsilon(Fraction(1, 10**9))
-    concentrated = epsilon_of_rho(5 * 10**7, Fraction(1, 10**9))
+    found = TiltedPlan([response_pair(Fraction(1, 10**9), 10**11)]).epsilon(Fraction(1, 10**9))
+    concentrated = epsilon_from_rho(5 * 10**7, Fraction(1, 10**9))
     assert concentrated * Fraction(7, 10) < found < concentrated * Fraction(101, 100)
 
 
 def test_a_dominating_curve_is_found_only_where_there_is_one():
     weak, strong = Curve((3, 2, 1), (1, 2, 3)), Curve((5, 1), (1, 5))
     crossing = Curve((2, 4), (1, 5))
-    assert dominating([weak, strong]) == strong
-    assert dominating([Curve((20, 1), (1, 20)), Curve((9, 12), (2, 19))]) is not None
-    assert dominating([SURE, FAINT]) is None
-    assert dominating([crossing]) == crossing
+    assert dominating_pair([weak, strong]) == strong
+    assert dominating_pair([Curve((20, 1), (1, 20)), Curve((9, 12), (2, 19))]) is not None
+    assert dominating_pair([SURE, FAINT]) is None
+    assert dominating_pair([crossing]) == crossing
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from flint import acb, arb, ctx
 
 from inbounds.accounting import transform
-from inbounds.accounting.directed import (
+from inbounds.accounting.directed_rounding import (
     ROUNDOFF,
     exp_above,
     exp_below,

@@ -4,9 +4,9 @@ import itertools
 
 import numpy as np
 
-from inbounds.tables.adding.prior import Rates
-from inbounds.tables.adding.reports import GeometricReports, Known
-from inbounds.tables.adding.tree import Tree
+from inbounds.adjust.likelihoods import GeometricReports, KnownTotals
+from inbounds.adjust.prior import Rates
+from inbounds.adjust.tree import Tree
 
 
 def all_tables(tree: Tree) -> list[np.ndarray]:
@@ -66,4 +66,4 @@ def drawn(rng, tree, leaves, rates, *, known=False) -> list:
     """Reports about every level of a tree; of the top the truth itself where it is known."""
     truth = tree.sums(leaves)
     reports = [geometric(rng, *each) for each in zip(truth, tree.sizes, rates, strict=True)]
-    return [*reports[:-1], Known(truth[-1])] if known else reports
+    return [*reports[:-1], KnownTotals(truth[-1])] if known else reports

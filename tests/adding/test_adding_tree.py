@@ -7,34 +7,34 @@ from hypothesis import strategies as st
 
 from adding.enumerated import all_tables, drawn, geometric, likelihood, posterior_of, prior_mass
 from inbounds import catalog, count
-from inbounds.tables.adding import adjusted as adjusting
-from inbounds.tables.adding import learned
-from inbounds.tables.adding import posterior as messages
-from inbounds.tables.adding.adjusted import adjusted_tree
-from inbounds.tables.adding.best import best_sums
-from inbounds.tables.adding.cost import Absolute, PosteriorCost, Squared
-from inbounds.tables.adding.form import LEAST_SQUARES, POSTERIOR
-from inbounds.tables.adding.learned import (
+from inbounds.adjust import posterior as messages
+from inbounds.adjust import prior_fit
+from inbounds.adjust import tree_adjust as adjusting
+from inbounds.adjust.costs import AbsoluteCost, PosteriorCost, SquaredCost
+from inbounds.adjust.likelihoods import GeometricReports, KnownTotals, ReportColumns
+from inbounds.adjust.posterior import Marginals, posterior
+from inbounds.adjust.prior import Rates, TablePrior
+from inbounds.adjust.prior_fit import (
     SPREADS,
+    _DistinctReports,
     _likely,
     _populations,
     _shares,
-    _Told,
-    learning,
-    local_rates,
+    fit_local_rates,
+    fitting_cost,
 )
-from inbounds.tables.adding.posterior import Marginals, posterior
-from inbounds.tables.adding.prior import Rates, TablePrior
-from inbounds.tables.adding.reports import Columns, GeometricReports, Known
-from inbounds.tables.adding.shapes import Alike, Kinds, log_beta_binomial
-from inbounds.tables.adding.squares import least_squares, nearest_whole
-from inbounds.tables.adding.tree import Tree
+from inbounds.adjust.prior_shapes import BetaBinomialShape, MixtureShape, log_beta_binomial
+from inbounds.adjust.squares import least_squares, nearest_whole
+from inbounds.adjust.tree import Tree
+from inbounds.adjust.tree_adjust import adjust_tree
+from inbounds.adjust.tree_optimum import best_sums
+from inbounds.schema.report_types import LEAST_SQUARES, POSTERIOR
 
 SMALL = Tree.over(np.array([3, 2, 4, 3, 1]), np.array([0, 0, 0, 1, 1]), np.array([0, 0]))
 CAPPED = Tree((np.array([3, 3, 2, 2]), np.array([4, 3]), np.array([5])), (np.array([0, 0, 1, 1]), np.array([0, 0])))
 
 
-TWO_KINDS = Kinds(np.array([0.1, 0.7]), np.array([0.6, 0.4]))
+TWO_KINDS = MixtureShape(np.array([0.1, 0.7]), np.array([0.6, 0.4]))
 
 
 def random_prior(rng, tree, *shapes):
@@ -58,7 +58,7 @@ def check_marginals(found: list[Marginals], levels, mass):
 
 @pytest.mark.parametrize("tree", [SMALL, CAPPED])
 @pytest.mark.parametrize("known", [False, True])
-@pytest.mark.parametrize("shapes", [(Alike(0.0),), (Alike(0.1), TWO_KINDS)])
+@pytest.mark.parametrize("shapes", [(BetaBinomialShape(0.0),), (BetaBinomialShape(0.1), TWO_KINDS)])
 def test_the_posterior_of_every_node_equals_enumeration(tree, known, shapes):
     rng, levels = np.random.default_rng(1), all_tables(tree)
     for _ in range(4):
@@ -75,8 +75,8 @@ def test_the_posterior_takes_the_columns_of_any_mechanisms():
     made = [catalog.explicit_fair(count(int(size)), 1).matrix for size in sizes]
     which = np.searchsorted(sizes, SMALL.sizes[0])
     reports = drawn(rng, SMALL, random_leaves(rng, SMALL), [1, 1, 1])
-    reports[0] = Columns(rng.integers(0, SMALL.sizes[0] + 1), which, tuple(made))
-    prior = random_prior(rng, SMALL, Alike(0.1))
+    reports[0] = ReportColumns(rng.integers(0, SMALL.sizes[0] + 1), which, tuple(made))
+    prior = random_prior(rng, SMALL, BetaBinomialShape(0.1))
     check_marginals(posterior(SMALL, reports, prior), levels, posterior_of(levels, reports, prior_mass(levels, prior)))
 
 
@@ -108,9 +108,9 @@ def test_portions_of_parents_give_what_the_whole_gives(monkeypatch):
     rng = np.random.default_rng(3)
     tree = Tree.over(rng.integers(1, 9, 30), np.repeat(np.arange(6), 5), np.repeat(np.arange(2), 3))
     reports = drawn(rng, tree, rng.integers(0, tree.sizes[0] + 1), [0.5, 0.5, 0.5])
-    whole = posterior(tree, reports, local_rates(tree, reports))
+    whole = posterior(tree, reports, fit_local_rates(tree, reports))
     monkeypatch.setattr(messages, "PORTION", 1)
-    parts = posterior(tree, reports, local_rates(tree, reports))
+    parts = posterior(tree, reports, fit_local_rates(tree, reports))
     for one, other in zip(whole, parts, strict=True):
         np.testing.assert_allclose(one.means(), other.means(), atol=1e-9)
 
@@ -119,7 +119,7 @@ def test_wide_leaves_are_looked_at_through_windows():
     rng = np.random.default_rng(4)
     tree = Tree.over(np.full(4, 2000), np.array([0, 0, 1, 1]))
     reports = drawn(rng, tree, np.array([10, 1000, 1990, 700]), [1.0, 1.0])
-    prior = Rates(tree.sizes[0], tree.parents[0], np.full((2, 1), 0.5), np.ones((2, 1)), (Alike(0.6),))
+    prior = Rates(tree.sizes[0], tree.parents[0], np.full((2, 1), 0.5), np.ones((2, 1)), (BetaBinomialShape(0.6),))
     found = posterior(tree, reports, prior)
     assert found[0].mass.shape[1] < 2001
     for parent in (0, 1):
@@ -138,10 +138,10 @@ def test_wide_leaves_are_looked_at_through_windows():
 @pytest.mark.parametrize("known", [False, True])
 def test_the_best_sums_cost_no_more_than_any_other_table(tree, known):
     rng, levels = np.random.default_rng(5), all_tables(tree)
-    for kind in (Absolute, Squared, PosteriorCost):
+    for kind in (AbsoluteCost, SquaredCost, PosteriorCost):
         leaves = random_leaves(rng, tree)
         reports = drawn(rng, tree, leaves, rng.uniform(0.2, 2, 3), known=known)
-        found = posterior(tree, reports, random_prior(rng, tree, Alike(0.1)))
+        found = posterior(tree, reports, random_prior(rng, tree, BetaBinomialShape(0.1)))
         of = found if kind is PosteriorCost else [own.y for own in reports]
         costs = [kind(own, weight) for own, weight in zip(of, (1.0, 0.7, 0.3), strict=True)]
         top = tree.sums(leaves)[-1] if known else None
@@ -186,7 +186,7 @@ def test_the_likeliest_spread_and_rates_follow_the_reports():
     strength = 1 / 0.1 - 1
     for spread, p in ((0.0, true), (0.1, rng.beta(true * strength, (1 - true) * strength))):
         reports = drawn(rng, tree, rng.binomial(20, p), [1.0, 1.0])
-        found = local_rates(tree, reports)
+        found = fit_local_rates(tree, reports)
         weights = np.split(found.weights, len(found.shapes), axis=1)
         mean = sum(shape.spread * own.sum(axis=1) for shape, own in zip(found.shapes, weights, strict=True))
         np.testing.assert_allclose(mean, spread, atol=0.02)
@@ -198,7 +198,7 @@ def test_the_grid_of_rates_is_as_fine_as_leaves_and_parent_together():
     """A sure parent above vague leaves: the rates must stand closer than what the parent knows, or they are a comb."""
     tree = Tree.over(np.full(25, 20), np.zeros(25, int))
     reports = drawn(np.random.default_rng(9), tree, np.full(25, 5), [0.05, 2.0])
-    found = local_rates(tree, reports)
+    found = fit_local_rates(tree, reports)
     for shape, rates in zip(found.shapes, np.split(found.rates, len(found.shapes), axis=1), strict=True):
         spread = shape.correlation(np.array(0.25))
         deviation = np.sqrt((500 + spread * 25 * 20 * 19) * 0.25 * 0.75)  # of the sum, if the rate is known
@@ -208,13 +208,13 @@ def test_the_grid_of_rates_is_as_fine_as_leaves_and_parent_together():
 def test_leaves_of_two_kinds_are_recognised_and_leaves_alike_are_not_taken_for_some():
     rng = np.random.default_rng(12)
     tree = Tree.over(np.full(1000, 20), np.repeat(np.arange(100), 10))
-    kinds = local_rates(
+    kinds = fit_local_rates(
         tree, drawn(rng, tree, rng.binomial(20, np.where(rng.random(1000) < 0.3, 0.9, 0.1)), [1.0, 1.0])
     )
-    alike = local_rates(tree, drawn(rng, tree, rng.binomial(20, np.repeat(rng.beta(2, 5, 100), 10)), [1.0, 1.0]))
+    alike = fit_local_rates(tree, drawn(rng, tree, rng.binomial(20, np.repeat(rng.beta(2, 5, 100), 10)), [1.0, 1.0]))
     (own,) = kinds.shapes
     assert own.shares[own.rates > 0.5].sum() == pytest.approx(0.3, abs=0.05)
-    assert all(isinstance(shape, Alike) for shape in alike.shapes)
+    assert all(isinstance(shape, BetaBinomialShape) for shape in alike.shapes)
 
 
 def test_a_parents_own_reports_do_not_make_its_prior():
@@ -223,8 +223,8 @@ def test_a_parents_own_reports_do_not_make_its_prior():
     changed = log.copy()
     changed[2] = 0.0
     steps = (np.arange(50) + 0.5) / 50
-    shapes = {Alike(0.0): log, Alike(0.1): log / 2}
-    moved = {Alike(0.0): changed, Alike(0.1): log / 2}
+    shapes = {BetaBinomialShape(0.0): log, BetaBinomialShape(0.1): log / 2}
+    moved = {BetaBinomialShape(0.0): changed, BetaBinomialShape(0.1): log / 2}
     before, after = (_likely(own, steps) for own in (shapes, moved))
     assert list(before) == list(after) == list(shapes)
     for shape in shapes:
@@ -260,8 +260,8 @@ def test_the_spread_of_leaves_is_learned_without_bias_where_parents_are_alike_to
         among = 1 / max(true, 1e-9) - 1
         leaves = rng.binomial(20, rng.beta(mean * among, (1 - mean) * among))
         reports = drawn(rng, tree, leaves, [0.125, 0.125])
-        told = _Told.of(tree.sizes[0], tree.parents[0], reports[0])
-        evidence = {shape: told.log_evidence(rates, shape, reports[1]) for shape in map(Alike, SPREADS)}
+        told = _DistinctReports.from_reports(tree.sizes[0], tree.parents[0], reports[0])
+        evidence = {shape: told.log_evidence(rates, shape, reports[1]) for shape in map(BetaBinomialShape, SPREADS)}
         likely = _likely(evidence, (np.arange(100) + 0.5) / 100)
         learned = sum(own.sum(axis=1).mean() * np.sqrt(shape.spread) for shape, own in likely.items())
         errors.append((learned - np.sqrt(true), np.array(list(_shares(evidence).values())) @ roots - np.sqrt(true)))
@@ -337,14 +337,14 @@ def test_every_adjusted_tree_adds_up_in_whole_numbers_within_range(data):
         for sizes, rate in zip(tree.sizes, rates, strict=True)
     ]
     if data.draw(st.booleans()):
-        reports[-1] = Known(reports[-1].y)
+        reports[-1] = KnownTotals(reports[-1].y)
     for most in (adjusting.LARGEST, 0):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(adjusting, "LARGEST", most)
-            found = adjusted_tree(tree, reports, [1.0] * tree.depth, 0.9)
+            found = adjust_tree(tree, reports, [1.0] * tree.depth, 0.9)
         assert found.by in ((POSTERIOR, LEAST_SQUARES) if most else (LEAST_SQUARES,))  # contradictions beyond floats
         check_adjusted(tree, found)
-        if isinstance(reports[-1], Known):
+        if isinstance(reports[-1], KnownTotals):
             assert np.array_equal(found.levels[-1].values, reports[-1].y)
 
 
@@ -365,11 +365,11 @@ def test_a_seeded_run_covers_and_beats_least_squares_at_the_leaves():
     tree = Tree.over(np.full(1000, 20), np.repeat(np.arange(100), 10), np.repeat(np.arange(5), 20))
     truth = tree.sums(rng.binomial(20, rng.uniform(0.1, 0.5, 100)[tree.parents[0]]))
     reports = drawn(rng, tree, truth[0], [0.4, 0.4, 0.4])
-    found = adjusted_tree(tree, reports, [1, 1, 1], 0.9)
+    found = adjust_tree(tree, reports, [1, 1, 1], 0.9)
     held = [((own.low <= x) & (x <= own.high)).mean() for own, x in zip(found.levels, truth, strict=True)]
     assert 0.88 < held[0] < 0.97
     assert 0.82 < held[1] < 0.98
-    other = adjusting.nearest_squares(tree, reports, 0.9)
+    other = adjusting.round_least_squares(tree, reports, 0.9)
     error = [np.abs(each.levels[0].values - truth[0]).mean() for each in (found, other)]
     assert error[0] < 0.75 * error[1]
 
@@ -377,7 +377,7 @@ def test_a_seeded_run_covers_and_beats_least_squares_at_the_leaves():
 def test_the_same_reports_give_the_same_table_every_time():
     rng = np.random.default_rng(12)
     reports = drawn(rng, SMALL, random_leaves(rng, SMALL), [0.5, 0.5, 0.5])
-    one, other = (adjusted_tree(SMALL, reports, [1, 1, 1], 0.9) for _ in range(2))
+    one, other = (adjust_tree(SMALL, reports, [1, 1, 1], 0.9) for _ in range(2))
     for a, b in zip(one.levels, other.levels, strict=True):
         assert np.array_equal(a.values, b.values)
         assert np.array_equal(a.low, b.low)
@@ -415,7 +415,7 @@ def test_enumeration_itself_agrees_with_the_mechanism():
 def test_a_parent_that_cannot_hold_all_its_children_is_never_exceeded():
     """Leaves that would like to be full give way where together they cannot be so many."""
     tree = Tree((np.array([4, 4, 2]), np.array([5, 2])), (np.array([0, 0, 1]),))
-    full = [Absolute(np.array(sizes), 1.0) for sizes in ([4, 4, 2], [8, 2])]
+    full = [AbsoluteCost(np.array(sizes), 1.0) for sizes in ([4, 4, 2], [8, 2])]
     leaves, above = best_sums(tree, full)
     assert above.tolist() == [5, 2]
     assert leaves[:2].sum() == 5
@@ -438,19 +438,19 @@ class Shapes:
 @pytest.mark.parametrize("rate", [0.05, 0.5, 5.0])
 def test_learning_computes_no_more_values_than_the_plan_foretells(sizes, rate, monkeypatch):
     counted, sizes = Shapes(), np.array(sizes)
-    monkeypatch.setattr("inbounds.tables.adding.shapes.log_beta_binomial", counted)
+    monkeypatch.setattr("inbounds.adjust.prior_shapes.log_beta_binomial", counted)
     tree = Tree.over(sizes, np.repeat([0, 1], len(sizes) // 2 + 1)[: len(sizes)])
     y = sizes * np.arange(len(sizes)) // len(sizes)
     reports = [GeometricReports(y, rate), GeometricReports(tree.sums(y)[1], rate)]
-    local_rates(tree, reports)
-    assert counted.values <= learning(tree.sizes[0], reports[0])
+    fit_local_rates(tree, reports)
+    assert counted.values <= fitting_cost(tree.sizes[0], reports[0])
     assert counted.most <= 1 << 22
 
 
 def test_ordinary_plans_are_feasible_and_endless_ones_are_not():
     def found(sizes, rate, parents=1):
         tree = Tree.over(np.array(sizes), np.arange(len(sizes)) * parents // len(sizes))
-        return adjusting.feasible(tree, [GeometricReports(tree.sizes[0], rate)] * 2)
+        return adjusting.is_feasible(tree, [GeometricReports(tree.sizes[0], rate)] * 2)
 
     assert found(range(5000, 5020), 0.5, 4)
     assert found([5000] * 100, 0.1, 4)
@@ -462,9 +462,9 @@ def test_ordinary_plans_are_feasible_and_endless_ones_are_not():
 def test_windows_of_the_reports_teach_what_whole_ranges_do(monkeypatch):
     rng, tree = np.random.default_rng(5), Tree.over(np.array([900, 900, 905, 700]), np.array([0, 0, 1, 1]))
     reports = drawn(rng, tree, rng.binomial(tree.sizes[0], 0.3), [0.7, 0.7])
-    near = local_rates(tree, reports)
-    monkeypatch.setattr(learned, "run_of", lambda size, far, rates: size + 1)
-    whole = local_rates(tree, reports)
+    near = fit_local_rates(tree, reports)
+    monkeypatch.setattr(prior_fit, "window_size", lambda size, far, rates: size + 1)
+    whole = fit_local_rates(tree, reports)
     np.testing.assert_allclose(near.rates, whole.rates, atol=1e-9)
     np.testing.assert_allclose(near.weights, whole.weights, atol=1e-9)
 

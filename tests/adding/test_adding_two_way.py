@@ -6,18 +6,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adding.enumerated import all_tables, geometric, likelihood
-from inbounds.tables.adding import adjusted as adjusting
-from inbounds.tables.adding import labels as labelling
-from inbounds.tables.adding import twoway as tabling
-from inbounds.tables.adding.cost import Absolute, PosteriorCost
-from inbounds.tables.adding.crossed import Side, crossed
-from inbounds.tables.adding.form import KNOWN, LEAST_SQUARES, MOST, POSTERIOR
-from inbounds.tables.adding.labels import Labelled, adjusted_labels
-from inbounds.tables.adding.network import Tables, best_table
-from inbounds.tables.adding.posterior import Marginals, posterior
-from inbounds.tables.adding.reports import GeometricReports, Unreported
-from inbounds.tables.adding.tree import Tree
-from inbounds.tables.adding.twoway import TwoWay, adjusted_tables, both_margins
+from inbounds.adjust import label_trees as labelling
+from inbounds.adjust import tree_adjust as adjusting
+from inbounds.adjust import two_way as tabling
+from inbounds.adjust.costs import AbsoluteCost, PosteriorCost
+from inbounds.adjust.crossed_posterior import Side, crossed_posterior
+from inbounds.adjust.label_trees import LabelTree, adjust_label_tree
+from inbounds.adjust.likelihoods import GeometricReports, NoReports
+from inbounds.adjust.network import TableBatch, best_table
+from inbounds.adjust.posterior import Marginals, posterior
+from inbounds.adjust.tree import Tree
+from inbounds.adjust.two_way import TwoWay, adjust_two_way, has_both_margins
+from inbounds.schema.report_types import KNOWN, LEAST_SQUARES, MOST, POSTERIOR
 
 
 def two_way(rng, rows, columns, size, known, tables=1, rate=0.5):
@@ -61,9 +61,9 @@ def test_a_tree_that_says_nothing_leaves_the_other_as_it_is():
     _, asked = two_way(np.random.default_rng(1), 2, 3, 6, True)
     side, prior = asked.side, asked.prior(asked.side.tree)
     tree = Tree((side.tree.sizes[0], np.full(3, 12)), (np.repeat(np.arange(3), 2),))
-    silent = Side(tree, [Unreported(asked.cells.y), Unreported(np.zeros(3, int))])
+    silent = Side(tree, [NoReports(asked.cells.y), NoReports(np.zeros(3, int))])
     alone = posterior(side.tree, side.reports, prior)
-    for one, other in zip(crossed(side, silent, asked.turned, prior)[0], alone, strict=True):
+    for one, other in zip(crossed_posterior(side, silent, asked.rotate, prior)[0], alone, strict=True):
         np.testing.assert_allclose(one.means(), other.means(), atol=1e-3)
 
 
@@ -74,10 +74,10 @@ def test_the_posterior_of_two_way_tables_equals_enumeration_and_two_trees_come_n
         _, asked = two_way(rng, rows, columns, size, known)
         levels, log = enumerated(asked)
         mass = np.exp(log - log.max()) / np.exp(log - log.max()).sum()
-        assert furthest(both_margins(asked), levels, mass) < 1e-7
+        assert furthest(has_both_margins(asked), levels, mass) < 1e-7
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(tabling, "MOST_POINTS", 0)
-            distances.append(furthest(both_margins(asked), levels, mass))
+            distances.append(furthest(has_both_margins(asked), levels, mass))
     assert max(distances) < 0.12
 
 
@@ -89,7 +89,7 @@ def test_the_best_two_way_table_costs_no_more_than_any_other(known):
         levels, _ = enumerated(asked)
         found = [Marginals(np.zeros(n, int), rng.dirichlet(np.ones(5), n)) for n in (6, 2, 3)]
         costs = [PosteriorCost(own, 1.0) for own in found]
-        values = best_table(Tables(2, 3, np.full(6, 4), np.full(2, 4), np.full(3, 4), np.array([4]), known), *costs)
+        values = best_table(TableBatch(2, 3, np.full(6, 4), np.full(2, 4), np.full(3, 4), np.array([4]), known), *costs)
         risks = sum(
             own.mass[node] @ np.abs(np.arange(5)[:, None] - values[:, node])
             for own, values in zip(found, levels, strict=True)
@@ -106,9 +106,9 @@ def test_the_best_two_way_table_costs_no_more_than_any_other(known):
 def test_many_tables_are_solved_in_portions_as_one(monkeypatch):
     rng = np.random.default_rng(4)
     _, asked = two_way(rng, 2, 3, 9, True, tables=7)
-    one = adjusted_tables(asked, [1, 1, 1], 0.9)
-    monkeypatch.setattr("inbounds.tables.adding.network.ARCS", 1)
-    other = adjusted_tables(asked, [1, 1, 1], 0.9)
+    one = adjust_two_way(asked, [1, 1, 1], 0.9)
+    monkeypatch.setattr("inbounds.adjust.network.ARCS", 1)
+    other = adjust_two_way(asked, [1, 1, 1], 0.9)
     assert np.array_equal(one.row_sums.values, other.row_sums.values)
     assert one.by == POSTERIOR
 
@@ -129,7 +129,7 @@ def test_every_adjusted_two_way_table_adds_up(data):
     for most in (10**8, 0):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(adjusting, "LARGEST", most)
-            found = adjusted_tables(asked, [1, 1, 1], 0.9)
+            found = adjust_two_way(asked, [1, 1, 1], 0.9)
         check_two_way(asked, found)
         if all(margins) and not most:
             assert found.by == LEAST_SQUARES
@@ -166,7 +166,7 @@ def test_every_adjusted_histogram_on_a_tree_adds_up_both_ways(data):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(adjusting, "LARGEST", most)
             patch.setattr(labelling, "MOST_CELLS", cells)
-            found = adjusted_labels(Labelled(tree, labels, reports, sums), [1, 1, 1], 0.9)
+            found = adjust_label_tree(LabelTree(tree, labels, reports, sums), [1, 1, 1], 0.9)
         values = [level.values.reshape(labels, -1) for level in found.levels]
         for level, (own, size) in enumerate(zip(values, tree.sizes, strict=True)):
             assert ((own >= 0) & (own <= size)).all()
@@ -187,7 +187,7 @@ def test_known_sizes_make_histograms_on_a_tree_better():
             geometric(np.random.default_rng(6), own, np.tile(s, 3), 0.3)
             for own, s in zip(levels, tree.sizes, strict=True)
         )
-        found = adjusted_labels(Labelled(tree, 3, reports, sums), [1, 1], 0.9)
+        found = adjust_label_tree(LabelTree(tree, 3, reports, sums), [1, 1], 0.9)
         errors.append(np.abs(found.levels[0].values - levels[0]).mean())
     assert errors[0] < min(errors[1:])
 
@@ -196,10 +196,10 @@ def test_the_table_that_is_most_likely_is_further_from_the_truth():
     """Why the published table is not the most likely one."""
     rng = np.random.default_rng(7)
     x, asked = two_way(rng, 3, 4, 25, True, tables=60, rate=0.25)
-    found = adjusted_tables(asked, [1, 1, 1], 0.9)
+    found = adjust_two_way(asked, [1, 1, 1], 0.9)
     sizes = [np.repeat(asked.sizes, many) for many in (12, 3, 4)]
-    costs = [Absolute(own.y, own.rate) for own in (asked.cells, asked.row_sums, asked.column_sums)]
-    likely = best_table(Tables(3, 4, *sizes, asked.sizes, known=True), *costs)[0]
+    costs = [AbsoluteCost(own.y, own.rate) for own in (asked.cells, asked.row_sums, asked.column_sums)]
+    likely = best_table(TableBatch(3, 4, *sizes, asked.sizes, known=True), *costs)[0]
     assert np.abs(found.cells.values - x.ravel()).mean() < np.abs(likely - x).mean()
 
 
@@ -209,6 +209,6 @@ def test_a_seeded_run_of_two_way_tables_covers():
     x = rng.multinomial(20, shares, 150)
     square = x.reshape(150, 2, 3)
     reports = [geometric(rng, own.ravel(), 20, 0.4) for own in (x, square.sum(axis=2), square.sum(axis=1))]
-    found = adjusted_tables(TwoWay(2, 3, np.full(150, 20), True, *reports), [1, 1, 1], 0.9)
+    found = adjust_two_way(TwoWay(2, 3, np.full(150, 20), True, *reports), [1, 1, 1], 0.9)
     held = (found.cells.low <= x.ravel()) & (x.ravel() <= found.cells.high)
     assert 0.87 < held.mean() < 0.98

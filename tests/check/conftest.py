@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from check.chromium import CHROMIUM, BrowserChecker, chromium
-from inbounds.report import check
+from inbounds.report import check_page
 
 
 @pytest.fixture(scope="session")
@@ -18,7 +18,7 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def checker(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> BrowserChecker:
     file = tmp_path_factory.mktemp("page") / "check.html"
-    file.write_text(check.page(), "utf-8")
+    file.write_text(check_page.page(), "utf-8")
     page = browser.new_page()
     page.goto(file.as_uri())
     return BrowserChecker(page)

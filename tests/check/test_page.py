@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import inbounds as ib
 from checker.released import publish
 from inbounds.cli import app
-from inbounds.report import check
+from inbounds.report import check_page
 from proof import cases
 
 in_browser = pytest.mark.browser
@@ -47,7 +47,7 @@ def test_verify_writes_one_page_with_document_checker_and_verdict(tmp_path, pass
     assert f"page: {target}" in done.stdout.replace("\n", "")
     text = target.read_text("utf-8")
     assert base64.b64encode(passport.read_bytes()).decode() in text
-    assert check.script() in text
+    assert check_page.script() in text
     assert '"valid": true' in text
     again = CliRunner().invoke(app, ["verify", str(passport), "--out", str(target)])
     assert isinstance(again.exception, ValueError)
@@ -67,7 +67,7 @@ def test_several_files_or_a_database_are_not_put_into_a_page(tmp_path, passport)
     two = CliRunner().invoke(app, ["verify", str(passport), str(other), "--out", str(tmp_path / "a.html")])
     assert isinstance(two.exception, ValueError)
     with ib.Ledger.open(tmp_path / "budget.db") as ledger:
-        ledger.create_people("pupils", epsilon=1)
+        ledger.add_population("pupils", epsilon=1)
     database = CliRunner().invoke(app, ["verify", str(tmp_path / "budget.db"), "--out", str(tmp_path / "b.html")])
     assert "inbounds ledger export" in str(database.exception)
 
@@ -82,7 +82,7 @@ def test_a_page_of_a_record_holds_its_table_and_the_passports_given(tmp_path, re
 
 
 def test_the_policy_names_script_and_style_by_their_digests_and_allows_nothing_else(passport):
-    text = check.page(passport.read_bytes(), {"valid": True})
+    text = check_page.page(passport.read_bytes(), {"valid": True})
     for tag in ("script", "style"):
         bodies = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
         digests = [base64.b64encode(hashlib.sha256(body.encode()).digest()).decode() for body in bodies]
@@ -90,12 +90,12 @@ def test_the_policy_names_script_and_style_by_their_digests_and_allows_nothing_e
         assert f"{tag}-src &#39;sha256-{digests[0]}&#39;" in text
     assert "default-src &#39;none&#39;" in text
     assert "connect-src" not in text
-    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", check.script())
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", check_page.script())
 
 
 def test_what_is_put_in_cannot_end_its_place():
     name = '"><script>alert(1)</script>'
-    text = check.page(b"</script><script>alert(1)</script>", {"valid": False, "reason": "</script><b>"}, name=name)
+    text = check_page.page(b"</script><script>alert(1)</script>", {"valid": False, "reason": "</script><b>"}, name=name)
     assert "alert(1)" not in re.sub(r"&lt;script&gt;alert\(1\)&lt;/script&gt;", "", text)
     assert "</script><b>" not in text
 
@@ -134,7 +134,7 @@ def judged(page) -> str:
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_fits_every_screen_and_says_the_verdict_twice(opened, width, scheme, passport):
-    text = check.page(passport.read_bytes(), ib.verify(passport).to_json(), name="m.json")
+    text = check_page.page(passport.read_bytes(), ib.verify(passport).to_json(), name="m.json")
     page = opened(text, width=width, scheme=scheme)
     assert judged(page) == "proved"
     assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -163,7 +163,7 @@ def _luminance(colour: str) -> float:
 
 @in_browser
 def test_the_violating_cells_are_framed_and_named(opened, passport):
-    page = opened(check.page())
+    page = opened(check_page.page())
     page.set_input_files("#file", {"name": "lie.json", "mimeType": "application/json", "buffer": violating()})
     assert judged(page) == "refused"
     assert page.locator("rect.mark.broken").count() == 2
@@ -175,7 +175,7 @@ def test_the_violating_cells_are_framed_and_named(opened, passport):
 
 @in_browser
 def test_a_text_is_pasted_and_checked_by_keyboard_alone(opened, passport):
-    page = opened(check.page())
+    page = opened(check_page.page())
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
@@ -196,7 +196,7 @@ def test_table_and_passports_are_compared_with_the_record_that_came_along(opened
     passports = [(file.name, file.read_bytes()) for file in released.passports]
     cases = ((table, passports, "proved"), (table, [], "partly"), (table + b"\n", passports, "refused"))
     for content, along, verdict in cases:
-        page = opened(check.page())
+        page = opened(check_page.page())
         files = [*along, (released.record.name, released.record.read_bytes()), (released.table.name, content)]
         page.set_input_files(
             "#file", [{"name": name, "mimeType": "text/plain", "buffer": data} for name, data in files]
@@ -210,7 +210,7 @@ def test_table_and_passports_are_compared_with_the_record_that_came_along(opened
 def test_a_page_of_a_record_with_everything_holds_by_itself(opened, released):
     others = [file.read_bytes() for file in (released.table, *released.passports)]
     said = ib.verify(released.record, passports=released.passports).to_json()
-    page = opened(check.page(released.record.read_bytes(), said, name="record", others=others))
+    page = opened(check_page.page(released.record.read_bytes(), said, name="record", others=others))
     assert judged(page) == "proved"
     assert "Both checkers agree" in page.inner_text("#result")
 
@@ -221,7 +221,7 @@ def test_markup_in_a_file_is_shown_and_not_obeyed(opened, passport):
     content["origin"]["name"] = "<img src=x onerror=alert(1)><script>alert(2)</script>"
     content["query"]["kind"] = "<b>kind</b>"
     lie = json.dumps({**content, "sha256": cases.digest_of(content)}).encode()
-    page = opened(check.page(lie, {"valid": False, "reason": "<i>no</i>"}, name="<u>x</u>.json"))
+    page = opened(check_page.page(lie, {"valid": False, "reason": "<i>no</i>"}, name="<u>x</u>.json"))
     assert judged(page) == "proved"
     assert page.locator("#result img, #result b, #result script, #result i, #result u").count() == 0
     assert "<img src=x" in page.inner_text("#result")
@@ -237,7 +237,7 @@ def test_a_server_that_gave_the_page_is_asked_for_its_verdict_of_the_same_bytes(
             asked.append(route.request.post_data_buffer)
             route.fulfill(json={"valid": True, "promise": "the server's own words"})
         else:
-            route.fulfill(body=check.page(server="/verdict", home="/"), content_type="text/html")
+            route.fulfill(body=check_page.page(server="/verdict", home="/"), content_type="text/html")
 
     page.route("**/*", answer)
     page.goto("http://studio.test/check")

@@ -6,15 +6,15 @@ import pytest
 import inbounds as ib
 from check.test_page import contrast
 from inbounds.report import html
-from inbounds.report.plots import curves
-from inbounds.report.results import distribution_page
+from inbounds.report.plots import plot_curves
+from inbounds.report.result_pages import distribution_page
 
 pytestmark = pytest.mark.browser
 
 NAMES = ["<b>", "a label that is much too long to be written out anywhere", *map(str, range(40))]
 REPORTS = {
-    "mechanism": lambda: html.page(ib.optimal(ib.count(6), "1/2")),
-    "comparison": lambda: html.page(ib.compare(ib.count(4), 1)),
+    "mechanism": lambda: html.mechanism_page(ib.optimal(ib.count(6), "1/2")),
+    "comparison": lambda: html.mechanism_page(ib.compare(ib.count(4), 1)),
     "distribution": lambda: distribution_page(NAMES, np.full(42, 1 / 42), "Shares", ["An estimate."]),
 }
 SHADES = """() => [...document.querySelectorAll("svg text:not(.n)")].map(one => getComputedStyle(one).fill)"""
@@ -40,8 +40,10 @@ def test_a_report_fits_the_screen_and_its_pictures_are_readable(browser, name, w
 
 def test_all_colours_of_curves_can_be_told_from_the_paper_in_both_lights(browser):
     x = np.array([1.0, 2.0])
-    drawn = curves({f"curve {k}": (x, x * k) for k in range(1, 9)}, "across", "up")
-    whole = html.page(ib.catalog.truncated_geometric(ib.count(5), "1/3")).replace("</main>", f"{drawn}</main>")
+    drawn = plot_curves({f"curve {k}": (x, x * k) for k in range(1, 9)}, "across", "up")
+    whole = html.mechanism_page(ib.catalog.truncated_geometric(ib.count(5), "1/3")).replace(
+        "</main>", f"{drawn}</main>"
+    )
     for scheme in ("light", "dark"):
         page = browser.new_page(color_scheme=scheme)
         page.set_content(whole)

@@ -19,16 +19,16 @@ from checker.plans import cases as cases_of_releases
 from checker.released import publish
 from hostile.files import heavy_quantiles, odd_value, places
 from inbounds.errors import InboundsError, PassportError
-from inbounds.files import canonical, content_of, digest, sha256
-from inbounds.ledger import checking
-from inbounds.ledger.checking import exported as export_of
-from inbounds.ledger.checking import load_export
+from inbounds.files import canonical_json, content_digest, read_json_file, sha256_hex
+from inbounds.ledger import verify
 from inbounds.ledger.entries import START
-from inbounds.mechanism import reading
-from inbounds.mechanism.passport import passport
-from inbounds.mechanism.quantiles.reading import load_quantile
-from inbounds.tables.reopen import read as read_record
-from inbounds.trusted.bounds import exp_below
+from inbounds.ledger.verify import export_entries as export_of
+from inbounds.ledger.verify import load_export
+from inbounds.mechanism import load
+from inbounds.mechanism.passport import to_passport
+from inbounds.mechanism.quantiles.load import load_quantile
+from inbounds.releases.verify import load_record as read_record
+from inbounds.trusted.bounds import exp_lower_bound
 from proof import cases
 from test_optimality_claims import DESIGNS, forged
 
@@ -44,7 +44,7 @@ def accepts(read: Callable[[Path], object], file: Path) -> bool:
 
 
 def promised(file: Path) -> object:
-    return reading.promised(content_of(file, "passport"))
+    return load.certify_law_only(read_json_file(file, "passport"))
 
 
 def compared(
@@ -113,7 +113,7 @@ def test_passports_whose_check_could_take_long_get_equal_verdicts_at_once(checke
 def test_a_line_of_megabytes_gets_an_equal_verdict(checker, tmp_path):
     content = json.loads(next(heavy_quantiles()).content)
     content["law"]["scores"] |= {"table": " ".join([str(2**62)] + [str(2**61)] * 400_000), "deeper": "0"}
-    content["sha256"] = sha256(canonical({key: part for key, part in content.items() if key != "sha256"}))
+    content["sha256"] = sha256_hex(canonical_json({key: part for key, part in content.items() if key != "sha256"}))
     apart, private = compared(checker, tmp_path, [json.dumps(content).encode()], load_quantile)
     assert not apart
     assert private == 1
@@ -150,8 +150,8 @@ def _near(value: Any, rng: random.Random) -> Any:
 
 
 def loaded(file: Path) -> object:
-    quantile = content_of(file, "passport").get("format") == "inbounds quantile mechanism"
-    return load_quantile(file) if quantile else reading.load(file)
+    quantile = read_json_file(file, "passport").get("format") == "inbounds quantile mechanism"
+    return load_quantile(file) if quantile else load.load(file)
 
 
 @pytest.mark.parametrize("number", [60, pytest.param(1500, marks=pytest.mark.slow)])
@@ -164,13 +164,13 @@ def test_claims_that_do_not_follow_are_refused_by_both(number, checker, tmp_path
 def test_values_of_objectives_with_loss_tables_and_priors_get_equal_verdicts(checker, tmp_path):
     contents = []
     for design in DESIGNS.values():
-        honest = passport(design())
+        honest = to_passport(design())
         best = honest["optimality"]
         lies = [{**best, "value": "1.0", "bound": "1.0"}, *(lie for _, lie in forged(copy.deepcopy(honest)))]
         contents += [honest, *({**honest, "optimality": lie} for lie in lies)]
     for content in contents:
         content["sha256"] = cases.digest_of(content)
-    apart, valid = compared(checker, tmp_path, contents, reading.load)
+    apart, valid = compared(checker, tmp_path, contents, load.load)
     assert not apart
     assert len(DESIGNS) <= valid < len(contents)
 
@@ -194,7 +194,7 @@ def test_the_ratio_allowed_is_the_true_one_and_that_of_python_is_hardly_below(nu
     tried = [str(x) for x in [Fraction(64), Fraction(1, 10**9), *drawn] if x <= 64]
     found = checker.evaluate("all => all.map(x => String(inboundsCheck.ratioAllowed(x)))", tried)
     for x, allowed in zip(tried, map(int, found), strict=True):
-        below = exp_below(Fraction(x))
+        below = exp_lower_bound(Fraction(x))
         assert below <= allowed <= below + (below >> 120)
         assert allowed == below or Fraction(x) > 1
         flint.ctx.prec = 600
@@ -213,8 +213,8 @@ def test_sha256_is_sha256(checker):
 
 def signed_record(record: Any) -> Any:
     """A record with the digests of its plan and of itself."""
-    record["plan_sha256"] = sha256(canonical(record.get("plan")))
-    return {**record, "sha256": digest(record)}
+    record["plan_sha256"] = sha256_hex(canonical_json(record.get("plan")))
+    return {**record, "sha256": content_digest(record)}
 
 
 @pytest.fixture(scope="module")
@@ -273,15 +273,15 @@ def test_release_records_get_equal_verdicts(number, records, checker, tmp_path):
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory) -> Any:
     with ib.Ledger.open(tmp_path_factory.mktemp("ledger") / "budget.db") as ledger:
-        ledger.create_people("pupils", epsilon=2)
-        ledger.create_people("staff — ü", epsilon="1/3")
-        ledger.create_people("nobody's", epsilon=None)
-        ledger.create_people("patients", epsilon=3, rule="zcdp", delta="1/1000000")
-        ledger.create_people("others", epsilon="1/10", rule="zcdp", delta="0.05")
+        ledger.add_population("pupils", epsilon=2)
+        ledger.add_population("staff — ü", epsilon="1/3")
+        ledger.add_population("nobody's", epsilon=None)
+        ledger.add_population("patients", epsilon=3, rule="zcdp", delta="1/1000000")
+        ledger.add_population("others", epsilon="1/10", rule="zcdp", delta="0.05")
         for k, who in enumerate(("pupils", "patients", "staff — ü", "others", "nobody's", "patients")):
             ledger.charge(who, "1/30", key=f"key {k}", purpose="to be tested")
         ledger.charge("patients", "0.75", key="key 7", parts=["1/4", "1/2"])
-        ledger.answered("pupils", "1/7", lambda charge: b"four", key="key 8")
+        ledger.stored_answers("pupils", "1/7", lambda charge: b"four", key="key 8")
         ledger.raise_budget("pupils", epsilon="5/2")
         return export_of(ledger.head(), ledger.entries(), ledger.people())
 
@@ -292,7 +292,7 @@ def chained(content: Any) -> Any:
     for entry in content["entries"]:
         entry["previous"] = last
         rest = {key: value for key, value in entry.items() if key != "sha256"}
-        entry["sha256"] = last = sha256(canonical(rest))
+        entry["sha256"] = last = sha256_hex(canonical_json(rest))
     content["head"] |= {"sha256": last, "entries": len(content["entries"])}
     return content
 
@@ -327,7 +327,7 @@ def _chained_if_whole(lie: Any) -> Any:
 
 @pytest.mark.parametrize("number", [60, pytest.param(2000, marks=pytest.mark.slow)])
 def test_exported_ledgers_get_equal_verdicts(number, exported, checker, tmp_path, monkeypatch):
-    monkeypatch.setattr(checking, "allowance", lru_cache(checking.allowance))  # a zCDP budget takes its time
+    monkeypatch.setattr(verify, "budget_units", lru_cache(verify.budget_units))  # a zCDP budget takes its time
     apart, valid = compared(checker, tmp_path, lied_ledgers(exported, number, seed=number), load_export)
     assert not apart
     assert number / 20 < valid < number

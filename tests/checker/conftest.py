@@ -21,7 +21,7 @@ def designs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Designs that releases and their verification share, so that tests are quick."""
     folder = tmp_path_factory.mktemp("designs")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("inbounds.tables.recompute.cache_folder", lambda: folder)
+        patch.setattr("inbounds.releases.recompute.default_cache_folder", lambda: folder)
         yield folder
 
 
@@ -74,6 +74,6 @@ def passing(tmp_path: Path, original: Original) -> Callable[[Iterable[Forgery]],
     def passes(forgery: Forgery) -> bool:
         file.write_text(json.dumps(forgery.record), "utf-8")
         table.write_bytes(forgery.table)
-        return ib.verify(file).valid
+        return ib.verify(file).is_valid
 
     return lambda made: [forgery.name for forgery in made if passes(forgery)]

@@ -22,10 +22,10 @@ from checker.released import sign
 from inbounds.checker.account import StatedCost, numbers_moved, planned_parts
 from inbounds.checker.lines import required_lines
 from inbounds.checker.plan import read_plan
-from inbounds.checker.statement import statement_of
+from inbounds.checker.statement import format_statement
 from inbounds.errors import PassportError
-from inbounds.files import sha256
-from inbounds.tables.record import promised, record_of
+from inbounds.files import sha256_hex
+from inbounds.releases.record import describe_record_unit, format_plan_guarantee
 
 Record = dict[str, Any]
 
@@ -290,8 +290,8 @@ def _spends_in_all(k: int, part: str) -> Callable[[Record], None]:
         spent = sum((Fraction(line["spent"]) for line in record["account"]), Fraction(0))
         record["epsilon"]["spent"] = str(spent)
         plan = record["plan"]
-        meant = record_of(plan["source"]["kind"], plan.get("person"))
-        record["statement"] = promised(plan["sizes"] == "public", plan["neighbours"], spent, meant)
+        meant = describe_record_unit(plan["source"]["kind"], plan.get("person"))
+        record["statement"] = format_plan_guarantee(plan["sizes"] == "public", plan["neighbours"], spent, meant)
 
     return change
 
@@ -475,7 +475,7 @@ def _sign_keys(record: Record, fits: bool) -> None:
         groups, by = record["groups"], record["plan"]["by"]
         keys = list(zip(*(groups["keys"][name] for name in by), strict=True)) if by else [()]
         sizes = [int(size) for size in groups["sizes"].split(" ")]
-        record["plan"]["keys_sha256"] = sha256(json.dumps([keys, sizes]))
+        record["plan"]["keys_sha256"] = sha256_hex(json.dumps([keys, sizes]))
 
 
 def _other_promises(original: Original) -> Iterator[Forgery]:
@@ -608,7 +608,7 @@ def _refit(lie: Record) -> None:
         records = 1 if alone or plan.person is None else plan.person.records
         required += required_lines(StatedCost(statistic, part, {"": drawn_at}, records), plan, None)
     lie["epsilon"]["spent"] = str(sum(parts, Fraction(0)))
-    lie["statement"] = statement_of(plan, sum(parts, Fraction(0)))
+    lie["statement"] = format_statement(plan, sum(parts, Fraction(0)))
     for made, line in zip(lie["mechanisms"], required, strict=False):
         made.pop("query", None), made.pop("quantile", None)
         made |= {"statistic": line.statistic, "size": line.size, "groups": line.groups, "epsilon": str(line.epsilon)}

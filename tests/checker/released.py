@@ -6,7 +6,7 @@ from typing import Any
 
 import inbounds as ib
 from checker.plans import FRAME, plan_of
-from inbounds.files import canonical, digest, sha256
+from inbounds.files import canonical_json, content_digest, sha256_hex
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ def publish(
 
 def sign(record: dict[str, Any], table: bytes | None = None) -> dict[str, Any]:
     """A record with all digests that a forger can compute: of its plan, its table and itself."""
-    signed = {**record, "plan_sha256": sha256(canonical(record["plan"]))}
+    signed = {**record, "plan_sha256": sha256_hex(canonical_json(record["plan"]))}
     if table is not None:
-        signed["table"] = {**record["table"], "sha256": sha256(table)}
-    return {**signed, "sha256": digest(signed)}
+        signed["table"] = {**record["table"], "sha256": sha256_hex(table)}
+    return {**signed, "sha256": content_digest(signed)}

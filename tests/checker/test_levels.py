@@ -10,11 +10,11 @@ from checker.plans import FRAME, plan_of
 from checker.released import sign
 from inbounds.checker import check_record
 from inbounds.errors import PassportError
-from inbounds.tables import Settled, as_plan, drawn
-from inbounds.tables.answer import Asked, Designed
-from inbounds.tables.booking import Booking
-from inbounds.tables.levels import Leveled
-from inbounds.tables.write import write
+from inbounds.releases.charge_session import ChargeSession
+from inbounds.releases.levels import ChainedDraw
+from inbounds.releases.pipeline import CheckedDesign, draw_table, to_plan
+from inbounds.releases.workload import ReleaseDesign, Workload
+from inbounds.releases.write import write_release
 
 EPSILONS = [Fraction(3), Fraction(1), Fraction(1, 2)]
 
@@ -22,20 +22,22 @@ EPSILONS = [Fraction(3), Fraction(1), Fraction(1, 2)]
 @pytest.fixture(scope="module", params=[{"count": "c = 'p'"}, {"histogram": "d"}], ids=["count", "histogram"])
 def record(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("levels")
-    plan = as_plan(plan_of([request.param], "public", design={"mechanism": "truncated_geometric"}), FRAME)
-    settled = Settled.of(Designed.of(Asked.of(plan), folder / "designs"), folder, anyway=True)
-    kept = drawn(
-        Booking.of(plan, None, None, None),
+    plan = to_plan(plan_of([request.param], "public", design={"mechanism": "truncated_geometric"}), FRAME)
+    settled = CheckedDesign.from_design(
+        ReleaseDesign.from_workload(Workload.from_plan(plan), folder / "designs"), folder, anyway=True
+    )
+    kept = draw_table(
+        ChargeSession.open(plan, None, None, None),
         lambda: settled,
-        drawing=lambda designed: Leveled.of(designed, EPSILONS),
+        drawing=lambda designed: ChainedDraw.from_design(designed, EPSILONS),
     ).kept
-    write(kept.table, kept.record, folder / "released.csv")
+    write_release(kept.table, kept.record, folder / "released.csv")
     return folder / "released.csv.release.json"
 
 
 def test_all_levels_are_recomputed(record):
     verdict = ib.verify(record)
-    assert verdict.valid, verdict.reason
+    assert verdict.is_valid, verdict.reason
     head, *rows = record.with_name("released.csv").read_text().splitlines()
     assert head.startswith("level of epsilon,")
     assert len(rows) == 4 * len(EPSILONS)
@@ -69,12 +71,12 @@ def test_levels_that_the_plan_does_not_allow_are_refused_by_rules_of_our_own(rec
     content, file = forge(record, LIES[lie], tmp_path)
     with pytest.raises(PassportError):
         check_record(content)
-    assert not ib.verify(file).valid
+    assert not ib.verify(file).is_valid
 
 
 def test_a_chain_that_is_not_the_one_stated_is_refused(record, tmp_path):
     lie = lambda content: [line.update(sha256="0" * 64) for line in content["levels"]]  # noqa: E731
-    assert not ib.verify(forge(record, lie, tmp_path)[1]).valid
+    assert not ib.verify(forge(record, lie, tmp_path)[1]).is_valid
 
 
 def test_a_changed_cell_of_a_lower_level_is_refused(record, tmp_path):
@@ -85,4 +87,4 @@ def test_a_changed_cell_of_a_lower_level_is_refused(record, tmp_path):
     (tmp_path / "released.csv").write_text(text)
     file = tmp_path / "released.csv.release.json"
     file.write_text(json.dumps(sign(json.loads(record.read_text()), text.encode())))
-    assert not ib.verify(file).valid
+    assert not ib.verify(file).is_valid

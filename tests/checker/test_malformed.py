@@ -13,7 +13,7 @@ from checker.plans import cases, plan_of
 from checker.released import publish, sign
 from inbounds.checker import check_cells, check_record, read_table
 from inbounds.errors import PassportError
-from inbounds.files import digest, sha256
+from inbounds.files import content_digest, sha256_hex
 
 NAMES = ("one group", "levels, persons with records", "dates", "intervals")
 
@@ -66,7 +66,7 @@ def test_a_mutated_record_never_stops_verify(published, tmp_path):
         file.write_text(json.dumps(signed(mutated)))
         verdict = ib.verify(file)
         str(verdict).encode()
-        if verdict.valid:
+        if verdict.is_valid:
             assert says(mutated, ("account", "mechanisms", "draws", "groups", "statement")) == says(
                 record, ("account", "mechanisms", "draws", "groups", "statement")
             ), label
@@ -82,7 +82,7 @@ def test_a_mutated_passport_never_stops_verify(kind, tmp_path):
     content, file = json.loads((tmp_path / "m.json").read_text()), tmp_path / "lie.json"
     for _, mutated in some_mutations(content, seed=3, count=250):
         if isinstance(mutated, dict):
-            mutated = {**mutated, "sha256": digest(mutated)}
+            mutated = {**mutated, "sha256": content_digest(mutated)}
         file.write_text(json.dumps(mutated))
         str(ib.verify(file)).encode()
 
@@ -97,9 +97,9 @@ def test_a_passport_with_a_field_that_nobody_reads_is_refused(place, tmp_path):
     for name in place:
         part = part[name]
     part["certified"] = "by everybody"
-    content["sha256"] = digest(content)
+    content["sha256"] = content_digest(content)
     (tmp_path / "m.json").write_text(json.dumps(content))
-    assert not ib.verify(tmp_path / "m.json").valid
+    assert not ib.verify(tmp_path / "m.json").is_valid
 
 
 @pytest.mark.parametrize(
@@ -124,9 +124,9 @@ def test_words_of_a_passport_that_mean_nothing_or_another_loss_are_refused(path,
     for name in above:
         part = part[name]
     part[last] = value
-    content["sha256"] = digest(content)
+    content["sha256"] = content_digest(content)
     (tmp_path / "m.json").write_text(json.dumps(content))
-    assert not ib.verify(tmp_path / "m.json").valid
+    assert not ib.verify(tmp_path / "m.json").is_valid
 
 
 LONG = {"count": {"count": "c = 'p'"}, "sum": {"sum": "x"}, "mean": {"mean": "x"}, "median": {"median": "x"}}
@@ -140,7 +140,7 @@ def test_a_record_of_huge_groups_is_refused_before_anything_is_made_of_that_size
     record = json.loads(found.record.read_text())
     record["groups"]["sizes"] = " ".join([str(size)] * 4)
     keys = list(zip(*(record["groups"]["keys"][name] for name in record["plan"]["by"]), strict=True))
-    record["plan"]["keys_sha256"] = sha256(json.dumps([keys, [size] * 4]))
+    record["plan"]["keys_sha256"] = sha256_hex(json.dumps([keys, [size] * 4]))
     record["mechanisms"] = record["mechanisms"][:1]
     try:
         _refit(record)
@@ -151,7 +151,7 @@ def test_a_record_of_huge_groups_is_refused_before_anything_is_made_of_that_size
     table = "\n".join(",".join(c for k, c in enumerate(row.split(",")) if k != place) for row in [head, *rows]) + "\n"
     found.table.write_text(table)
     found.record.write_text(json.dumps(sign(record, table.encode())))
-    assert not ib.verify(found.record).valid
+    assert not ib.verify(found.record).is_valid
 
 
 def test_an_exact_number_has_one_spelling(published):
@@ -166,10 +166,10 @@ def test_an_exact_number_has_one_spelling(published):
 
 def test_a_quantile_whose_values_need_more_than_64_bits_is_sampled(tmp_path):
     """A passport may declare any unit; its values are then Python's whole numbers."""
-    ib.sided_scores(ib.quantile(1, 0, 3, size=4), 1).save(tmp_path / "m.json")
+    ib.design_sided(ib.quantile(1, 0, 3, size=4), 1).save(tmp_path / "m.json")
     content = json.loads((tmp_path / "m.json").read_text())
     content["quantile"]["values"]["unit"] = str(1 << 62)
-    content["sha256"] = digest(content)
+    content["sha256"] = content_digest(content)
     (tmp_path / "m.json").write_text(json.dumps(content))
     loaded = ib.load_quantile(tmp_path / "m.json")
     assert loaded.sample([0, 1 << 62]) % (1 << 62) == 0

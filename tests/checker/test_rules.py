@@ -11,11 +11,11 @@ import inbounds.checker
 from checker import forgeries
 from checker.forgeries import Forgery
 from checker.plans import KINDS
-from inbounds.checker.cells import _summing
+from inbounds.checker.cells import _round_to_sum
 from inbounds.checker.plan import RULES
-from inbounds.tables.statistics import KINDS as RELEASED_KINDS
+from inbounds.statistics import KINDS as RELEASED_KINDS
 
-SHARED = {"inbounds.checker", "inbounds.errors", "inbounds.extras", "inbounds.files"}
+SHARED = {"inbounds.checker", "inbounds.errors", "inbounds.optional", "inbounds.files"}
 """Rooms that the checker may import."""
 
 
@@ -86,7 +86,7 @@ def test_no_module_of_the_release_is_loaded_with_the_checker():
 def test_cells_that_sum_to_a_size_are_the_nearest_ones(total):
     """By brute force over all whole cells with that sum: none is nearer in squares."""
     for cells in ([0, 0, 0], [5, 3, 0], [4, 4, 4], [9, 1, 1], [0, 7, 2], [1, 2, 3]):
-        found = _summing(cells, total, public=True)
+        found = _round_to_sum(cells, total, public=True)
         assert sum(found) == total
         assert min(found) >= 0
         others = [(a, b, total - a - b) for a in range(total + 1) for b in range(total + 1 - a)]

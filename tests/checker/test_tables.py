@@ -13,7 +13,8 @@ from inbounds.checker.keys import KeyMatching
 from inbounds.checker.plan import _read_groups
 from inbounds.checker.tablefile import read_table
 from inbounds.errors import PassportError
-from inbounds.tables.errors import SourceError
+from inbounds.releases.pipeline import preview_release
+from inbounds.schema.errors import SourceError
 
 
 def groups(keys, kind="text", not_stated="", period=None):
@@ -80,8 +81,12 @@ def test_a_record_states_the_types_of_its_keys_and_colliding_ones_are_refused_be
     frame = pa.table({"g": [1, 2], "h": ["1", "01"], "d": days, "c": ["p", "q"]})
     done = ib.release(plan, frame, output=tmp_path / "t.csv", anyway=True)
     assert done.record["groups"]["types"] == {"g": "number", "h": "text", "d": "date"}
-    assert ib.release.preview(plan, frame).record["groups"]["types"] == {"g": "number", "h": "text", "d": "date"}
-    assert ib.verify(tmp_path / "t.csv.release.json").valid
+    assert preview_release(plan, frame).record["groups"]["types"] == {
+        "g": "number",
+        "h": "text",
+        "d": "date",
+    }
+    assert ib.verify(tmp_path / "t.csv.release.json").is_valid
     plan["groups"]["keys"] = [["1", "1", "2024-01-31"], ["01", "1", "2024-01-31T00:00"]]
     (tmp_path / "other").mkdir()
     with pytest.raises(SourceError):
@@ -95,11 +100,11 @@ def test_keys_that_are_said_to_be_of_another_type_are_refused(tmp_path):
     ib.release(one_count(["1", "01"]), frame, output=tmp_path / "t.csv", anyway=True)
     path = tmp_path / "t.csv.release.json"
     record = json.loads(path.read_text())
-    assert ib.verify(path).valid
+    assert ib.verify(path).is_valid
     for types in ({"g": "number"}, {}, {"g": "text", "h": "text"}, {"g": None}, []):
         record["groups"]["types"] = types
         path.write_text(json.dumps(sign(record)))
-        assert not ib.verify(path).valid
+        assert not ib.verify(path).is_valid
 
 
 def test_keys_that_differ_in_any_other_way_are_read():
@@ -141,5 +146,5 @@ def test_a_draw_that_its_mechanism_never_gives_is_refused(tmp_path):
     record["draws"]["yes"] = "0"
     path.write_text(json.dumps(sign(record, forged.encode())))
     verdict = ib.verify(path)
-    assert not verdict.valid
+    assert not verdict.is_valid
     assert "never gives" in verdict.reason

@@ -11,7 +11,7 @@ from checker import forgeries
 from checker.plans import cases, plan_of
 from checker.released import publish, sign
 from inbounds.cli import app
-from inbounds.tables import recompute
+from inbounds.releases import recompute
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ def test_an_honest_release_is_recomputed_to_the_last_cell(published, case):
     found = published(case)
     for passports in ([], found.passports):
         verdict = ib.verify(found.record, passports=passports)
-        assert verdict.valid, verdict.reason
+        assert verdict.is_valid, verdict.reason
         assert any("cells" in sentence for sentence in verdict.proved)
         assert verdict.unchecked
 
@@ -67,7 +67,7 @@ def schools(tmp_path_factory, designs):
 def test_passports_are_connected_to_the_numbers_that_they_drew(schools):
     first, _ = schools
     verdict = ib.verify(first.record, passports=first.passports)
-    assert verdict.valid
+    assert verdict.is_valid
     for passport in first.passports:
         (said,) = [sentence for sentence in verdict.proved if sentence.startswith(f"{passport} drew ")]
         assert passport.stem.rpartition("-")[0] in said
@@ -76,17 +76,17 @@ def test_passports_are_connected_to_the_numbers_that_they_drew(schools):
 def test_a_passport_that_is_missing_or_belongs_to_nothing_is_named(schools):
     first, second = schools
     missing = ib.verify(first.record, passports=first.passports[1:])
-    assert missing.valid
+    assert missing.is_valid
     assert any(sentence.startswith("no passport was given for") for sentence in missing.proved)
     stray = ib.verify(first.record, passports=[*first.passports, second.passports[0]])
-    assert stray.valid
+    assert stray.is_valid
     assert any(f"{second.passports[0]} drew no number of this record" in sentence for sentence in stray.proved)
 
 
 def test_a_record_is_refused_with_the_passports_of_another(schools):
     first, second = schools
-    assert not ib.verify(first.record, passports=second.passports).valid
-    assert not ib.verify(first.record, passports=[*first.passports[1:], *second.passports]).valid
+    assert not ib.verify(first.record, passports=second.passports).is_valid
+    assert not ib.verify(first.record, passports=[*first.passports[1:], *second.passports]).is_valid
 
 
 def test_a_record_is_refused_with_a_passport_that_was_changed(schools, tmp_path):
@@ -97,7 +97,7 @@ def test_a_record_is_refused_with_a_passport_that_was_changed(schools, tmp_path)
         lie = tmp_path / f"{number}.json"
         lie.write_text(json.dumps(content))
         others = [one for one in first.passports if one != passport]
-        assert not ib.verify(first.record, passports=[*others, lie]).valid
+        assert not ib.verify(first.record, passports=[*others, lie]).is_valid
 
 
 def test_digests_of_mechanisms_in_each_other_s_place_are_refused_with_and_without_passports(schools, tmp_path):
@@ -108,38 +108,42 @@ def test_digests_of_mechanisms_in_each_other_s_place_are_refused_with_and_withou
     shutil.copy(first.table, tmp_path)
     file = tmp_path / first.record.name
     file.write_text(json.dumps(sign(record)))
-    assert not ib.verify(file).valid
-    assert not ib.verify(file, passports=first.passports).valid
+    assert not ib.verify(file).is_valid
+    assert not ib.verify(file, passports=first.passports).is_valid
 
 
 def test_a_mechanism_that_cannot_be_designed_again_needs_its_passport(schools, tmp_path, monkeypatch):
     """As on another machine, where a solver's last digits differ."""
     first, _ = schools
-    monkeypatch.setattr(recompute, "cache_folder", lambda: tmp_path)
-    monkeypatch.setattr("inbounds.tables.answer.kept", _designs_otherwise)
+    monkeypatch.setattr(recompute, "default_cache_folder", lambda: tmp_path)
+    monkeypatch.setattr("inbounds.releases.workload.load_or_design", _designs_otherwise)
     verdict = ib.verify(first.record)
-    assert not verdict.valid
+    assert not verdict.is_valid
     assert "passport" in verdict.reason
-    assert ib.verify(first.record, passports=first.passports).valid
+    assert ib.verify(first.record, passports=first.passports).is_valid
 
 
 def _designs_otherwise(request, folder):
     from inbounds.catalog.response import exponential
-    from inbounds.tables.designs import Design, designed
+    from inbounds.statistics.designs import DesignedMechanism, design_request
 
     quantile = not hasattr(request.query, "answers")
-    made = designed(request.query, request.epsilon, request.wishes) if quantile else exponential(request.query, "1/9")
-    return Design(made, "0" * 64)
+    made = (
+        design_request(request.query, request.epsilon, request.wishes)
+        if quantile
+        else exponential(request.query, "1/9")
+    )
+    return DesignedMechanism(made, "0" * 64)
 
 
 def test_designing_again_has_a_limit_and_passports_have_none(schools, monkeypatch):
     first, _ = schools
     monkeypatch.setattr(recompute, "PATIENCE", -1.0)
     verdict = ib.verify(first.record)
-    assert not verdict.valid
+    assert not verdict.is_valid
     assert "passports" in verdict.reason
     monkeypatch.setattr(recompute, "PATIENCE", 60.0)
-    assert ib.verify(first.record, passports=first.passports).valid
+    assert ib.verify(first.record, passports=first.passports).is_valid
 
 
 def test_passports_without_a_record_are_an_error_of_the_caller(schools):

@@ -11,7 +11,7 @@ import pytest
 
 from curator.clocks import SkippedTime
 from curator.pupils import account, declared, write_pupils
-from inbounds.curator import Account, Curator, settings_from
+from inbounds.curator import Account, Curator, parse_settings
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def opened(folder: Path) -> Iterator[Opened]:
         if "source" not in more:
             settings["datasets"]["pupils"]["source"]["path"] = str(folder / "pupils.parquet")
         settings["designs"] = str(folder / "designs")
-        made.append(Curator(settings_from(settings, own), time=time))
+        made.append(Curator(parse_settings(settings, own), time=time))
         return made[-1]
 
     yield open_curator

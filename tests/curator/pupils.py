@@ -6,8 +6,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
-from inbounds.curator import Account, Curator, OverCap, settings_from
-from inbounds.errors import OverBudget
+from inbounds.curator import Account, CapExceeded, Curator, parse_settings
+from inbounds.errors import BudgetExceeded
 
 SCHOOLS, YEARS = ["north", "south"], ["1", "2"]
 
@@ -58,10 +58,10 @@ def question(k: int, epsilon: str = "0.5") -> dict[str, Any]:
 
 def ask_many(settings: dict[str, Any], folder: Path, token: str, queue: Any) -> None:
     """A process that asks forty questions; what it was given for each, nothing where it was refused."""
-    with Curator(settings_from(settings, folder)) as curator:
+    with Curator(parse_settings(settings, folder)) as curator:
         own = curator.account(token)
         for k in range(40):
             try:
                 queue.put((k, str(curator.ask(own, "pupils", question(k)).table)))
-            except (OverBudget, OverCap):
+            except (BudgetExceeded, CapExceeded):
                 queue.put((k, ""))

@@ -6,19 +6,19 @@ import pytest
 
 from curator.pupils import account
 from inbounds.curator import (
-    KeyTaken,
-    NotAllowed,
-    NotFound,
-    NotKnown,
-    OverCap,
-    OverRows,
-    Unavailable,
-    continuity,
+    CapExceeded,
+    CuratorUnavailable,
+    Forbidden,
+    KeyConflict,
+    RowLimitExceeded,
+    UnknownResource,
+    UnknownToken,
+    ledger_head,
 )
-from inbounds.curator.answering import Answering
-from inbounds.errors import LedgerError, OverBudget
+from inbounds.curator.answer_pipeline import AnswerPipeline
+from inbounds.errors import BudgetExceeded, LedgerError
 from inbounds.ledger import Ledger
-from inbounds.tables.errors import PlanError
+from inbounds.schema.errors import PlanError
 
 LIKES = {"count": "likes = 'yes'", "by": ["school"], "epsilon": "0.5"}
 
@@ -119,7 +119,7 @@ def test_a_question_with_a_weaker_stored_cell_is_drawn(curator, ana):
 
 def test_a_key_is_of_one_account_and_one_question(curator, ana):
     first = curator.ask(ana, "pupils", LIKES, key="k")
-    with pytest.raises(KeyTaken, match="another question"):
+    with pytest.raises(KeyConflict, match="another question"):
         curator.ask(ana, "pupils", {**LIKES, "epsilon": "0.25"}, key="k")
     bob = account(curator, "bob")
     assert curator.ask(bob, "pupils", {**LIKES, "epsilon": "0.75"}, key="k").how == "new"
@@ -136,21 +136,21 @@ def test_a_key_returns_its_answer_even_when_a_stronger_one_was_stored_since(cura
 def test_an_account_never_passes_its_cap_nor_everybody_the_budget(curator):
     ana, bob = account(curator, "ana", "1"), account(curator, "bob", "100")
     curator.ask(ana, "pupils", {**LIKES, "epsilon": "0.75"})
-    with pytest.raises(OverCap, match=r"cap of ana, 0\.25, got 0\.5"):
+    with pytest.raises(CapExceeded, match=r"cap of ana, 0\.25, got 0\.5"):
         curator.ask(ana, "pupils", {"count": "age > 12", "epsilon": "0.5"})
-    with pytest.raises(OverBudget):
+    with pytest.raises(BudgetExceeded):
         curator.ask(bob, "pupils", {"count": "age > 12", "epsilon": "5.5"})
-    assert curator.account_named("bob").grants["pupils"].spent == 0
+    assert curator.find_account("bob").grants["pupils"].spent == 0
     assert spent(curator) == Fraction(3, 4)
 
 
 def test_what_the_ledger_refuses_in_the_last_moment_is_given_back_to_the_account(curator, monkeypatch):
     bob = account(curator, "bob", "100")
-    monkeypatch.setattr(Answering, "_check_budget", lambda *_: None)
+    monkeypatch.setattr(AnswerPipeline, "_check_budget", lambda *_: None)
     for _ in range(2):
-        with pytest.raises(OverBudget):
+        with pytest.raises(BudgetExceeded):
             curator.ask(bob, "pupils", {"count": "age > 12", "epsilon": "6.5"}, key="k")
-        assert curator.account_named("bob").grants["pupils"].spent == 0
+        assert curator.find_account("bob").grants["pupils"].spent == 0
     assert curator.answers(bob) == []
 
 
@@ -162,11 +162,11 @@ def test_a_crash_between_the_charge_and_the_note_of_it_is_made_good_when_it_is_a
         raise LedgerError("the power failed")
 
     with monkeypatch.context() as patch:
-        patch.setattr(continuity, "note_head", power_fails)
+        patch.setattr(ledger_head, "note_head", power_fails)
         with pytest.raises(LedgerError):
             curator.ask(bob, "pupils", LIKES, key="k")
     assert (spent(curator), curator.answers(bob)) == (Fraction(1, 2), [])
-    assert curator.account_named("bob").grants["pupils"].spent == 0
+    assert curator.find_account("bob").grants["pupils"].spent == 0
     later = curator.ask(bob, "pupils", LIKES, key="k")
     assert (later.how, later.cost.people, later.cost.account) == ("new", "0", "0.5")
     assert spent(curator) == Fraction(1, 2)
@@ -176,13 +176,13 @@ def test_an_account_holds_no_more_rows_than_it_may_and_what_it_has_it_keeps(open
     curator = opened(limits={"rows": 7})
     ana, bob = account(curator, "ana"), account(curator, "bob")
     first = curator.ask(ana, "pupils", LIKES, key="1")  # two rows and a key
-    assert curator.account_named("ana").rows == 3
-    with pytest.raises(OverRows, match=r"that ana holds must be at most 7 in all, got 8 with this answer"):
+    assert curator.find_account("ana").rows == 3
+    with pytest.raises(RowLimitExceeded, match=r"that ana holds must be at most 7 in all, got 8 with this answer"):
         curator.ask(ana, "pupils", {**LIKES, "count": "age > 12", "by": ["school", "year"]}, key="2")
-    assert (spent(curator), curator.account_named("ana").rows) == (Fraction(1, 2), 3)
+    assert (spent(curator), curator.find_account("ana").rows) == (Fraction(1, 2), 3)
     for k in range(4):
         assert curator.ask(ana, "pupils", LIKES, key=f"again {k}").table == first.table
-    with pytest.raises(OverRows):
+    with pytest.raises(RowLimitExceeded):
         curator.ask(ana, "pupils", LIKES, key="one too many")
     for key in ("1", None):
         assert curator.ask(ana, "pupils", LIKES, key=key).id == first.id
@@ -201,10 +201,10 @@ def test_other_datasets_and_answers_are_not_there(curator, ana):
         lambda: curator.answer(account(curator, "bob"), answer.id),
         lambda: curator.dataset(ana, "nothing"),
     ):
-        with pytest.raises(NotFound):
+        with pytest.raises(UnknownResource):
             call()
     for call in (lambda: curator.ledger(ana), lambda: curator.exposure(ana, "pupils")):
-        with pytest.raises(NotAllowed):
+        with pytest.raises(Forbidden):
             call()
 
 
@@ -213,7 +213,7 @@ def test_a_revoked_token_is_unknown(curator):
     assert curator.account(token).name == "ana"
     curator.revoke_account("ana")
     for wrong in (token, "", "ib_", token + "x"):
-        with pytest.raises(NotKnown):
+        with pytest.raises(UnknownToken):
             curator.account(wrong)
     with pytest.raises(ValueError, match="new name"):
         curator.add_account("ana")
@@ -259,7 +259,7 @@ def test_a_source_that_lacks_a_column_says_nothing_of_the_others(opened, folder)
     curator = opened(columns={"shoe": {"low": 0, "high": 50}, "likes": {"labels": ["yes", "no"]}})
     with pytest.raises(PlanError, match="shoe"):
         curator.check_sources()
-    with pytest.raises(Unavailable):
+    with pytest.raises(CuratorUnavailable):
         curator.ask(account(curator, "ana"), "pupils", {"mean": "shoe", "epsilon": 1})
     assert spent(curator) == 0
 
@@ -294,13 +294,13 @@ def test_a_mechanism_is_read_by_the_digest_in_an_answer(curator, ana):
     digest = answer.mechanisms[0]["sha256"]
     assert json.loads(curator.mechanism(ana, digest))["sha256"] == digest
     for wrong in ("0" * 64, "../curator", "x", ""):
-        with pytest.raises(NotFound):
+        with pytest.raises(UnknownResource):
             curator.mechanism(ana, wrong)
 
 
 def refused_mechanism(curator, own, digest) -> str:
     """What an account is told of a digest, without the digest."""
-    with pytest.raises(NotFound) as refused:
+    with pytest.raises(UnknownResource) as refused:
         curator.mechanism(own, digest)
     return str(refused.value).replace(digest, "")
 
@@ -324,6 +324,6 @@ def test_no_file_is_looked_for_where_a_mechanism_is_not_the_accounts_own(curator
     """Whether a file is there takes time of its own."""
     digest = curator.ask(ana, "pupils", LIKES).mechanisms[0]["sha256"]
     bob = account(curator, "bob")
-    monkeypatch.setattr(type(curator.designer), "published", lambda *_: pytest.fail("looked for a file"))
+    monkeypatch.setattr(type(curator.designer), "find_passport", lambda *_: pytest.fail("looked for a file"))
     for other in (digest, "0" * 64):
         refused_mechanism(curator, bob, other)

@@ -14,11 +14,20 @@ from typer.testing import CliRunner
 
 import inbounds as ib
 from inbounds.cli import app as commands
-from inbounds.curator import Closed, Curator, KeyTaken, NotAnswered, NotFound, NotKnown, OverCap, Unavailable
+from inbounds.curator import (
+    CapExceeded,
+    Curator,
+    CuratorUnavailable,
+    DatasetClosed,
+    EvaluationFailed,
+    KeyConflict,
+    UnknownResource,
+    UnknownToken,
+)
 from inbounds.curator import client as module
-from inbounds.curator.client import TRIES, Client, NoAnswer
+from inbounds.curator.client import TRIES, CuratorClient, RequestFailed
 from inbounds.curator.http import app
-from inbounds.tables.engine import Opened
+from inbounds.releases.aggregate import OpenSource
 
 URL = "http://here"
 
@@ -58,7 +67,7 @@ def way(curator: Curator, monkeypatch: pytest.MonkeyPatch) -> Way:
 
 
 @pytest.fixture
-def client(curator: Curator, way: Way) -> Client:
+def client(curator: Curator, way: Way) -> CuratorClient:
     return ib.connect(URL, curator.add_account("bea", {"pupils": "2"}), transport=way)
 
 
@@ -69,14 +78,14 @@ def spent(curator: Curator) -> Fraction:
     return Fraction(people["spent"])
 
 
-def test_a_client_sees_its_datasets_and_their_public_facts(client: Client) -> None:
+def test_a_client_sees_its_datasets_and_their_public_facts(client: CuratorClient) -> None:
     assert client.datasets() == ["pupils"]
     facts = client.describe("pupils")
     assert facts["by"] == ["school", "year"]
     assert facts["columns"]["age"]["low"] == "10"
 
 
-def test_an_answer_over_http_is_the_answer_in_python(client: Client, curator: Curator) -> None:
+def test_an_answer_over_http_is_the_answer_in_python(client: CuratorClient, curator: Curator) -> None:
     asked = client.ask("pupils", mean="age", by="school", epsilon=Fraction(1, 2))
     assert asked.how == "new"
     bea = curator.account(curator.add_account("cem", {"pupils": "2"}))
@@ -85,17 +94,17 @@ def test_an_answer_over_http_is_the_answer_in_python(client: Client, curator: Cu
     assert client.answer(asked.id).table == asked.table
     assert [one["id"] for one in client.answers()] == [asked.id]
     assert asked.to_pandas()["school"].tolist() == ["north", "south"]
-    assert (asked.cost.people, asked.left, asked.cost.account_left) == ("0.5", "5.5", "1.5")
+    assert (asked.cost.people, asked.remaining, asked.cost.account_left) == ("0.5", "5.5", "1.5")
 
 
 @pytest.mark.parametrize("epsilon", ["0.5", "1/2", 0.5, Fraction(1, 2), Decimal("0.5")])
-def test_an_epsilon_means_the_same_however_it_is_written(client: Client, epsilon: Any) -> None:
+def test_an_epsilon_means_the_same_however_it_is_written(client: CuratorClient, epsilon: Any) -> None:
     assert client.preview("pupils", count="age > 12", epsilon=epsilon).epsilon == "0.5"
 
 
 @pytest.mark.parametrize("lost", ["lost_there", "lost_back", "refused"])
 def test_tries_that_fail_on_the_way_have_one_key_and_are_charged_once(
-    client: Client, curator: Curator, way: Way, lost: str
+    client: CuratorClient, curator: Curator, way: Way, lost: str
 ) -> None:
     setattr(way, lost, TRIES - 1)
     answer = client.ask("pupils", count="age > 12", epsilon="0.5")
@@ -106,65 +115,65 @@ def test_tries_that_fail_on_the_way_have_one_key_and_are_charged_once(
     assert client.answer(answer.id).table == answer.table
 
 
-def test_a_curator_that_cannot_be_reached_is_named_with_the_key_to_ask_again(client: Client, way: Way) -> None:
+def test_a_curator_that_cannot_be_reached_is_named_with_the_key_to_ask_again(client: CuratorClient, way: Way) -> None:
     way.lost_back = TRIES
-    with pytest.raises(NoAnswer, match="http://here could not be reached") as caught:
+    with pytest.raises(RequestFailed, match="http://here could not be reached") as caught:
         client.ask("pupils", count="age > 12", epsilon="0.5")
     assert caught.value.key == way.keys[0]
     assert client.ask("pupils", count="age > 12", epsilon="0.5", key=caught.value.key).cost.people == "0"
 
 
-def test_a_curator_that_is_not_available_is_told_after_the_last_try(client: Client, way: Way) -> None:
+def test_a_curator_that_is_not_available_is_told_after_the_last_try(client: CuratorClient, way: Way) -> None:
     way.refused = TRIES
-    with pytest.raises(Unavailable, match="charged only once"):
+    with pytest.raises(CuratorUnavailable, match="charged only once"):
         client.ask("pupils", count="age > 12", epsilon="0.5")
     assert len(way.keys) == TRIES
 
 
 def test_a_closed_dataset_is_not_asked_again_and_again_and_an_owner_reopens_it(
-    client: Client, curator: Curator, way: Way, monkeypatch: pytest.MonkeyPatch
+    client: CuratorClient, curator: Curator, way: Way, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     owner = ib.connect(URL, curator.add_account("head", role="owner"), transport=way)
     with monkeypatch.context() as patch:
-        patch.setattr(Opened, "aggregate", lambda _: 1 / 0)
-        with pytest.raises(Closed) as closed:  # the second try is told so
+        patch.setattr(OpenSource, "aggregate", lambda _: 1 / 0)
+        with pytest.raises(DatasetClosed) as closed:  # the second try is told so
             client.ask("pupils", count="age > 12", epsilon="0.5")
     assert closed.value.dataset == "pupils"
     assert len(way.keys) == 2
     assert [one["closed"] for one in owner.ledger()["datasets"]] == [True]
     assert owner.reopen("pupils")["observations"] == 1
-    with pytest.raises(NotAnswered):
+    with pytest.raises(EvaluationFailed):
         client.ask("pupils", count="age > 12", epsilon="0.5")
     assert client.ask("pupils", count="age > 12", epsilon="0.6").how == "new"
     assert spent(curator) == Fraction(11, 10)
 
 
-def test_problems_are_raised_as_the_errors_that_they_are(client: Client, way: Way) -> None:
-    with pytest.raises(OverCap) as cap:
+def test_problems_are_raised_as_the_errors_that_they_are(client: CuratorClient, way: Way) -> None:
+    with pytest.raises(CapExceeded) as cap:
         client.ask("pupils", count="age > 12", epsilon=5)
     assert (cap.value.asked, cap.value.left) == (5, 2)
-    with pytest.raises(ib.OverBudget) as budget:
+    with pytest.raises(ib.BudgetExceeded) as budget:
         client.ask("pupils", count="age > 12", epsilon=7)
     assert (budget.value.people, budget.value.left, budget.value.budget) == ("pupils", 6, 6)
-    with pytest.raises(NotFound):
+    with pytest.raises(UnknownResource):
         client.describe("teachers")
     with pytest.raises(ValueError, match="heigth"):
         client.ask("pupils", mean="heigth", epsilon=1)
     client.ask("pupils", count="age > 12", epsilon="0.5", key="mine")
-    with pytest.raises(KeyTaken):
+    with pytest.raises(KeyConflict):
         client.ask("pupils", count="age > 13", epsilon="0.5", key="mine")
-    with pytest.raises(NotKnown):
+    with pytest.raises(UnknownToken):
         ib.connect(URL, "ib_nobody", transport=way).datasets()
 
 
-def test_a_mechanism_is_certified_again_where_it_is_read(client: Client) -> None:
+def test_a_mechanism_is_certified_again_where_it_is_read(client: CuratorClient) -> None:
     for question in ({"count": "age > 12"}, {"median": "age"}):
         answer = client.ask("pupils", epsilon="0.5", **question)
         digest = answer.mechanisms[0]["sha256"]
         assert client.mechanism(digest).sha256 == digest
 
 
-def test_an_answer_shows_itself_without_markup_from_its_keys(client: Client) -> None:
+def test_an_answer_shows_itself_without_markup_from_its_keys(client: CuratorClient) -> None:
     answer = client.ask("pupils", mean="age", by=["school"], epsilon="0.5")
     hostile = type(answer)(**{**vars(answer), "table": {"<b>": ["<script>"]}})
     assert "<script>" not in hostile._repr_html_()
@@ -202,31 +211,31 @@ def test_a_token_in_the_place_of_the_address_is_not_told() -> None:
         ({"crosstab": ["likes"], "epsilon": 1}, "^crosstab must be a list of at least 2"),
     ],
 )
-def test_what_is_no_question_is_said_in_our_words_over_http(client: Client, question: Any, words: str) -> None:
+def test_what_is_no_question_is_said_in_our_words_over_http(client: CuratorClient, question: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words) as refused:
         client.ask("pupils", **question)
     assert not re.search(r"nput|statistics\[|valid", str(refused.value))
 
 
-def test_numbers_of_numpy_and_tuples_are_sent_as_what_they_mean(client: Client) -> None:
+def test_numbers_of_numpy_and_tuples_are_sent_as_what_they_mean(client: CuratorClient) -> None:
     given = client.ask("pupils", mean="age", by=("school",), epsilon=np.float64(0.5))
     again = client.ask("pupils", mean="age", by=np.array(["school"]), epsilon="0.5")
     assert (again.how, again.table) == ("same", given.table)
 
 
 def test_an_address_with_a_path_is_told_how_to_be_written(curator: Curator, way: Way) -> None:
-    with pytest.raises(NotFound, match="without a path"):
+    with pytest.raises(UnknownResource, match="without a path"):
         ib.connect(f"{URL}/v1", curator.add_account("eva", {"pupils": "2"}), transport=way).datasets()
 
 
-def test_a_name_is_one_part_of_a_path(client: Client) -> None:
-    with pytest.raises(NotFound):
+def test_a_name_is_one_part_of_a_path(client: CuratorClient) -> None:
+    with pytest.raises(UnknownResource):
         client.describe("../account")
 
 
 def test_the_command_asks_previews_and_lists(curator: Curator, way: Way, monkeypatch: pytest.MonkeyPatch) -> None:
     token = curator.add_account("dan", {"pupils": None})
-    monkeypatch.setattr(module, "connect", lambda url, token: Client(url, token, 60, way))
+    monkeypatch.setattr(module, "connect", lambda url, token: CuratorClient(url, token, 60, way))
 
     def run(*words: str) -> Any:
         done = CliRunner().invoke(commands, ["ask", URL, *words, "--json"], env={"INBOUNDS_TOKEN": token})

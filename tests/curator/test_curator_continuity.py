@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 
 from curator.pupils import account
 from curator.test_curator import LIKES, spent
-from inbounds.curator.continuity import accept
-from inbounds.curator.database import opened as opened_store
+from inbounds.curator.database import open_database as opened_store
+from inbounds.curator.ledger_head import accept_head
 from inbounds.errors import LedgerError
 from inbounds.ledger import Ledger
 
@@ -21,7 +21,7 @@ def remove_ledger(folder):
 
 def accept_ledger(folder):
     store = opened_store(folder / "curator.db")
-    accept(store, str(folder / "budget.db"))
+    accept_head(store, str(folder / "budget.db"))
     store.close()
 
 
@@ -48,7 +48,7 @@ def test_another_ledger_is_refused(opened, folder):
     opened().close()
     remove_ledger(folder)
     with Ledger.open(folder / "budget.db") as ledger:
-        ledger.create_people("pupils", 6)
+        ledger.add_population("pupils", 6)
     with pytest.raises(LedgerError, match=r"is another ledger .* accept-ledger"):
         opened()
 
@@ -98,6 +98,6 @@ def test_a_ledger_is_accepted_from_the_shell(tmp_path):
 
 
 def test_a_declared_budget_that_is_not_the_ledgers_is_said(opened):
-    assert opened().other_budgets() == []
-    (line,) = opened(budget={"epsilon": 60}).other_budgets()
+    assert opened().budget_conflicts() == []
+    (line,) = opened(budget={"epsilon": 60}).budget_conflicts()
     assert "datasets.pupils.budget is not that of the ledger, which holds: pupils: epsilon 0 of 6" in line

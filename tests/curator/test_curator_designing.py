@@ -9,10 +9,10 @@ import httpx
 import pytest
 
 from curator.pupils import account
-from inbounds.curator import Busy, TooMuch, designing
-from inbounds.curator.designing import FAILED_SECONDS, TOO_MUCH, Designer
+from inbounds.curator import CuratorBusy, DesignTooExpensive, design_pool
+from inbounds.curator.design_pool import FAILED_SECONDS, TOO_MUCH, DesignPool
 from inbounds.curator.http.app import app
-from inbounds.tables.errors import PlanError
+from inbounds.schema.errors import PlanError
 
 MISSING = {"count": "age > 12", "epsilon": "0.3"}
 LIKES = {"count": "likes = 'yes'", "by": ["school"], "epsilon": "0.5"}
@@ -20,7 +20,7 @@ LIKES = {"count": "likes = 'yes'", "by": ["school"], "epsilon": "0.5"}
 
 def test_what_takes_too_long_is_refused_and_nothing_is_charged(opened):
     curator = opened(limits={"designs": 1, "design_seconds": 0.001})
-    with pytest.raises(TooMuch):
+    with pytest.raises(DesignTooExpensive):
         curator.ask(account(curator, "ana"), "pupils", LIKES)
     assert curator.people(curator.settings.datasets["pupils"]).spent == 0
 
@@ -39,15 +39,15 @@ def test_a_process_designs_and_goes_on_after_one_that_was_refused(opened):
 @pytest.mark.slow
 def test_a_process_with_too_little_memory_is_refused(opened):
     curator = opened(limits={"designs": 1, "design_seconds": 300, "design_bytes": 1 << 20})
-    with pytest.raises(TooMuch):
+    with pytest.raises(DesignTooExpensive):
         curator.ask(account(curator, "ana"), "pupils", LIKES)
     assert curator.people(curator.settings.datasets["pupils"]).spent == 0
 
 
 def test_a_design_that_needs_too_much_memory_is_too_much_and_no_wrong_question(opened, monkeypatch):
     curator = opened(limits={"designs": 1})
-    monkeypatch.setattr("inbounds.curator.designing._Worker.ask", lambda worker, plan, seconds: TOO_MUCH)
-    with pytest.raises(TooMuch):
+    monkeypatch.setattr("inbounds.curator.design_pool._Worker.ask", lambda worker, plan, seconds: TOO_MUCH)
+    with pytest.raises(DesignTooExpensive):
         curator.preview(account(curator, "ana"), "pupils", MISSING)
 
 
@@ -62,21 +62,21 @@ def test_starting_a_process_is_not_the_questions_time(tmp_path, monkeypatch):
             return True
 
         def recv(self):
-            return designing.READY if len(waited) == 1 else ""
+            return design_pool.READY if len(waited) == 1 else ""
 
         def send(self, plan): ...
 
-    worker = object.__new__(designing._Worker)
+    worker = object.__new__(design_pool._Worker)
     worker._pipe, worker._ready = Pipe(), False
     assert worker.ask(None, 0.5) == ""
     assert worker.ask(None, 0.25) == ""
-    assert waited == [designing.START_SECONDS, 0.5, 0.25]
+    assert waited == [design_pool.START_SECONDS, 0.5, 0.25]
 
 
 def test_a_process_that_ends_before_it_designs_is_told_apart_from_a_question_that_is_too_much(opened, monkeypatch):
     curator = opened(limits={"designs": 1})
-    monkeypatch.setattr(designing, "_design", os._exit)
-    with pytest.raises(Busy, match="the process that designs must start"):
+    monkeypatch.setattr(design_pool, "_design", os._exit)
+    with pytest.raises(CuratorBusy, match="the process that designs must start"):
         curator.preview(account(curator, "ana"), "pupils", MISSING)
     assert not curator.designer._failed
 
@@ -86,7 +86,7 @@ def test_a_kept_design_needs_no_process(opened, folder):
     ana = account(one, "ana")
     one.preview(ana, "pupils", LIKES)
     other = opened(limits={"designs": 1, "design_seconds": 0.001})
-    assert isinstance(other.designer, Designer)
+    assert isinstance(other.designer, DesignPool)
     assert other.ask(ana, "pupils", LIKES).how == "new"
 
 
@@ -96,13 +96,13 @@ def test_a_design_that_failed_is_not_tried_again_for_a_while(opened, monkeypatch
 
     def refuse(worker, plan, seconds):
         tries.append(plan)
-        raise TooMuch(TOO_MUCH)
+        raise DesignTooExpensive(TOO_MUCH)
 
-    monkeypatch.setattr("inbounds.curator.designing._Worker.ask", refuse)
+    monkeypatch.setattr("inbounds.curator.design_pool._Worker.ask", refuse)
     curator.designer.clock = lambda: time[0]
     for later, tried in ((0, 1), (1, 1), (FAILED_SECONDS, 2)):
         time[0] += later
-        with pytest.raises(TooMuch):
+        with pytest.raises(DesignTooExpensive):
             curator.preview(ana, "pupils", MISSING)
         assert len(tries) == tried
 
@@ -116,7 +116,7 @@ def test_designs_that_take_long_keep_nobody_else_waiting(opened, monkeypatch):
 
     def wait(plan):
         assert done.wait(60)
-        raise TooMuch(TOO_MUCH)
+        raise DesignTooExpensive(TOO_MUCH)
 
     monkeypatch.setattr(curator.designer, "_made_elsewhere", wait)
     service = app(curator)

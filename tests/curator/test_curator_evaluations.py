@@ -14,14 +14,23 @@ from curator.clocks import ToldTime
 from curator.pupils import account
 from curator.test_curator import LIKES, spent
 from inbounds.cli import app as commands
-from inbounds.curator import Closed, Curator, NotAllowed, NotAnswered, NotFound, Unavailable, continuity, evaluations
+from inbounds.curator import (
+    Curator,
+    CuratorUnavailable,
+    DatasetClosed,
+    EvaluationFailed,
+    Forbidden,
+    UnknownResource,
+    evaluations,
+    ledger_head,
+)
 from inbounds.curator.curator import OWNER
 from inbounds.curator.timing import Deadline, Slots, Time
 from inbounds.errors import LedgerError
 from inbounds.ledger import Ledger
-from inbounds.tables.drawing import NumberByNumber
-from inbounds.tables.engine import Opened
-from inbounds.tables.errors import PlanError, SourceError
+from inbounds.releases.aggregate import OpenSource
+from inbounds.releases.drawing import IndependentDraw
+from inbounds.schema.errors import PlanError, SourceError
 
 OTHER = {"count": "age > 12", "epsilon": "0.5"}
 
@@ -39,8 +48,8 @@ def fails(monkeypatch):
             raise error("value 17 of ana is odd")
 
         with monkeypatch.context() as patch:
-            patch.setattr(Opened, "aggregate", broken)
-            with pytest.raises(Unavailable) as failed:
+            patch.setattr(OpenSource, "aggregate", broken)
+            with pytest.raises(CuratorUnavailable) as failed:
                 curator.ask(own, "pupils", question)
         return failed.value
 
@@ -57,7 +66,7 @@ def status(curator):
 
 def told(opened, monkeypatch, takes, fault=None):
     """A curator in a time that is told, whose answers leave after a second; reading takes so long, and may fail."""
-    time, own = ToldTime(takes), Opened.aggregate
+    time, own = ToldTime(takes), OpenSource.aggregate
 
     def aggregate(self):
         found = own(self)
@@ -69,7 +78,7 @@ def told(opened, monkeypatch, takes, fault=None):
     curator = opened(time=time, answer_seconds=1)
     ana = account(curator, "ana")
     curator.preview(ana, "pupils", LIKES)
-    monkeypatch.setattr(Opened, "aggregate", aggregate)
+    monkeypatch.setattr(OpenSource, "aggregate", aggregate)
     return curator, ana, time
 
 
@@ -104,25 +113,25 @@ def test_when_an_answer_leaves_does_not_depend_on_how_long_it_takes_or_whether_i
     if answered:
         assert curator.ask(ana, "pupils", LIKES).how == "new"
     else:
-        with pytest.raises(Unavailable) as refused:
+        with pytest.raises(CuratorUnavailable) as refused:
             curator.ask(ana, "pupils", LIKES)
-        assert str(refused.value) == str(Unavailable())
+        assert str(refused.value) == str(CuratorUnavailable())
     assert time.now - began == 1
     end_late_evaluations(time)
     assert spent(curator) == Fraction(1, 2)
-    assert (status(curator).closed, status(curator).observations) == (not answered, int(not answered))
+    assert (status(curator).is_closed, status(curator).observations) == (not answered, int(not answered))
 
 
 def test_what_is_drawn_after_its_answer_had_to_leave_is_not_stored(opened, monkeypatch, folder):
     curator, ana, time = told(opened, monkeypatch, 7)
-    drawn, own = [], NumberByNumber.draw
+    drawn, own = [], IndependentDraw.draw
 
     def draw(self, *given):
         drawn.append(own(self, *given))
         return drawn[-1]
 
-    monkeypatch.setattr(NumberByNumber, "draw", draw)
-    with pytest.raises(Unavailable):
+    monkeypatch.setattr(IndependentDraw, "draw", draw)
+    with pytest.raises(CuratorUnavailable):
         curator.ask(ana, "pupils", LIKES)
     end_late_evaluations(time)
     assert len(drawn) == 1
@@ -137,7 +146,7 @@ def test_what_is_drawn_after_its_answer_had_to_leave_is_not_stored(opened, monke
 def test_what_is_late_after_its_draw_was_stored_has_failed_and_is_never_given(opened, monkeypatch, late):
     """Otherwise when the data was read would decide between three ends: answered, answered later, and closed."""
     curator, ana, time = told(opened, monkeypatch, 0.5)
-    answers, finish, noted = NumberByNumber.answers, evaluations.finish, []
+    answers, finish, noted = IndependentDraw.answers, evaluations.finish_evaluation, []
 
     def make_slowly(self, rows):
         time.now += late == "while the table is made"
@@ -148,19 +157,19 @@ def test_what_is_late_after_its_draw_was_stored_has_failed_and_is_never_given(op
         time.now += late == "while it is noted as finished"
         finish(run, key, **more)
 
-    monkeypatch.setattr(NumberByNumber, "answers", make_slowly)
-    monkeypatch.setattr(evaluations, "finish", finish_slowly)
-    with pytest.raises(Unavailable):
+    monkeypatch.setattr(IndependentDraw, "answers", make_slowly)
+    monkeypatch.setattr(evaluations, "finish_evaluation", finish_slowly)
+    with pytest.raises(CuratorUnavailable):
         curator.ask(ana, "pupils", LIKES)
     assert noted == ([] if late == "while the table is made" else [{}, {"finished": False}])
-    assert (status(curator).closed, status(curator).observations) == (True, 1)
-    with pytest.raises(Closed):
+    assert (status(curator).is_closed, status(curator).observations) == (True, 1)
+    with pytest.raises(DatasetClosed):
         curator.ask(ana, "pupils", LIKES)
     curator.reopen(OWNER, "pupils")
-    with pytest.raises(NotAnswered):
+    with pytest.raises(EvaluationFailed):
         curator.ask(ana, "pupils", LIKES)
     (mine,) = curator.answers(ana)
-    with pytest.raises(NotAnswered):
+    with pytest.raises(EvaluationFailed):
         curator.answer(ana, mine.id)
 
 
@@ -204,7 +213,7 @@ def test_nobody_sees_an_answer_before_it_leaves(opened):
         looked = 0
         while clock.monotonic() - began < 1.5:
             assert curator.ask_stored(bob, "pupils", LIKES) is None
-            with pytest.raises(NotFound):
+            with pytest.raises(UnknownResource):
                 curator.answer(ana, mine.id)
             looked += 1
         assert looked
@@ -220,23 +229,23 @@ def test_nobody_sees_a_failure_before_its_answer_would_leave(opened, monkeypatch
     ana, bob = account(curator, "ana"), account(curator, "bob")
     for question in (LIKES, OTHER):
         curator.preview(ana, "pupils", question)
-    failed, own = threading.Event(), Opened.aggregate
+    failed, own = threading.Event(), OpenSource.aggregate
 
     def broken(self):
-        monkeypatch.setattr(Opened, "aggregate", own)
+        monkeypatch.setattr(OpenSource, "aggregate", own)
         failed.set()
         raise EngineError
 
-    monkeypatch.setattr(Opened, "aggregate", broken)
+    monkeypatch.setattr(OpenSource, "aggregate", broken)
     with ThreadPoolExecutor(1) as pool:
         began = clock.monotonic()
         first = pool.submit(curator.ask, ana, "pupils", LIKES)
         assert failed.wait(60)
-        assert not status(curator).closed
+        assert not status(curator).is_closed
         assert curator.ask_stored(bob, "pupils", OTHER) is None  # to be drawn, and not refused
-        assert isinstance(first.exception(), Unavailable)
+        assert isinstance(first.exception(), CuratorUnavailable)
         assert clock.monotonic() - began >= 2
-    assert status(curator).closed
+    assert status(curator).is_closed
 
 
 # --- what fails is never read again ---------------------------------------------------------------------------
@@ -246,14 +255,14 @@ def test_nobody_sees_a_failure_before_its_answer_would_leave(opened, monkeypatch
 def test_a_failure_closes_the_dataset_and_keeps_the_charge(curator, ana, fails, error):
     stored = curator.ask(ana, "pupils", OTHER)
     failed = fails(curator, ana, error=error)
-    assert str(failed) == str(Unavailable())
+    assert str(failed) == str(CuratorUnavailable())
     assert failed.__cause__ is None
     assert spent(curator) == 1
     bob = account(curator, "bob", "3")
     for own, question in ((ana, LIKES), (bob, LIKES), (bob, {**LIKES, "by": []}), (bob, {**OTHER, "epsilon": 2})):
-        with pytest.raises(Closed):
+        with pytest.raises(DatasetClosed):
             curator.ask(own, "pupils", question)
-    assert (spent(curator), curator.account_named("bob").grants["pupils"].spent) == (1, 0)
+    assert (spent(curator), curator.find_account("bob").grants["pupils"].spent) == (1, 0)
     assert curator.ask(bob, "pupils", OTHER).table == stored.table
     assert curator.preview(bob, "pupils", {**OTHER, "by": ["school"]}).how == "new"
 
@@ -265,13 +274,13 @@ def test_what_failed_is_never_read_again_and_other_questions_are_drawn_for_thems
     curator.reopen(OWNER, "pupils")
     bob = account(curator, "bob")
     with monkeypatch.context() as patch:
-        patch.setattr(Opened, "aggregate", lambda _: pytest.fail("the data was read again"))
+        patch.setattr(OpenSource, "aggregate", lambda _: pytest.fail("the data was read again"))
         for own in (ana, bob):
             for call in (curator.ask, curator.preview):
-                with pytest.raises(NotAnswered):
+                with pytest.raises(EvaluationFailed):
                     call(own, "pupils", LIKES)
         (mine,) = curator.answers(ana)
-        with pytest.raises(NotAnswered):
+        with pytest.raises(EvaluationFailed):
             curator.answer(ana, mine.id)
     assert curator.answers(bob) == []
     for question in ({**LIKES, "epsilon": "0.25"}, {**LIKES, "by": []}, {**LIKES, "epsilon": "0.75"}):
@@ -283,13 +292,13 @@ def test_what_failed_is_never_read_again_and_other_questions_are_drawn_for_thems
 
 def test_the_key_of_a_request_that_failed_is_answered_alike(curator, ana, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(Opened, "aggregate", lambda _: 1 / 0)
-        with pytest.raises(Unavailable):
+        patch.setattr(OpenSource, "aggregate", lambda _: 1 / 0)
+        with pytest.raises(CuratorUnavailable):
             curator.ask(ana, "pupils", LIKES, key="k")
-    with pytest.raises(Closed):
+    with pytest.raises(DatasetClosed):
         curator.ask(ana, "pupils", LIKES, key="k")
     curator.reopen(OWNER, "pupils")
-    with pytest.raises(NotAnswered):
+    with pytest.raises(EvaluationFailed):
         curator.ask(ana, "pupils", LIKES, key="k")
 
 
@@ -298,7 +307,7 @@ def test_every_process_of_a_database_sees_that_a_dataset_is_closed(opened, fails
     ana = account(one, "ana")
     fails(one, ana)
     other = opened()
-    with pytest.raises(Closed):
+    with pytest.raises(DatasetClosed):
         other.ask(ana, "pupils", OTHER)
     other.reopen(OWNER, "pupils")
     assert one.ask(ana, "pupils", OTHER).how == "new"
@@ -306,15 +315,15 @@ def test_every_process_of_a_database_sees_that_a_dataset_is_closed(opened, fails
 
 def test_another_dataset_of_the_curator_stays_open(opened, folder, fails):
     from curator.pupils import declared
-    from inbounds.curator import settings_from
+    from inbounds.curator import parse_settings
 
     opened().close()
     values = declared(folder)
     values["datasets"]["others"] = {**values["datasets"]["pupils"], "people": {"name": "others"}}
-    with Curator(settings_from(values, folder)) as curator:
+    with Curator(parse_settings(values, folder)) as curator:
         owner = curator.account(curator.add_account("owner", role="owner"))
         fails(curator, owner)
-        assert [one.closed for one in curator.statuses(owner)] == [True, False]
+        assert [one.is_closed for one in curator.statuses(owner)] == [True, False]
         assert curator.ask(owner, "others", LIKES).how == "new"
 
 
@@ -325,12 +334,12 @@ def test_closings_are_counted_for_the_owner_with_time_and_key_and_no_words(curat
         curator.reopen(OWNER, "pupils")
     fails(curator, ana)
     found = status(curator)
-    assert (found.closed, found.observations) == (True, 3)
+    assert (found.is_closed, found.observations) == (True, 3)
     assert [one.reopened is None for one in found.failures] == [False, False, True]
     assert {one.key for one in found.failures} == {one.key for one in curator.answers(ana)}
     assert "possible one-bit observations: 3" in str(found)
     assert "17" not in re.sub(r"\d{4}-\S+|question \w+", "", str(found))
-    assert curator.ledger(OWNER)["datasets"] == [found.plain()]
+    assert curator.ledger(OWNER)["datasets"] == [found.to_json()]
     assert curator.exposure(OWNER, "pupils").observations == 3
 
 
@@ -339,11 +348,11 @@ def test_only_an_owner_reopens_and_only_what_is_closed(curator, ana, fails):
         curator.reopen(OWNER, "pupils")
     fails(curator, ana)
     for call in (lambda: curator.reopen(ana, "pupils"), lambda: curator.statuses(ana)):
-        with pytest.raises(NotAllowed):
+        with pytest.raises(Forbidden):
             call()
-    with pytest.raises(NotFound):
+    with pytest.raises(UnknownResource):
         curator.reopen(OWNER, "nothing")
-    assert status(curator).closed
+    assert status(curator).is_closed
 
 
 def test_a_dataset_is_reopened_on_the_command_line(folder, opened, fails):
@@ -371,11 +380,11 @@ class Death(BaseException):
     """The process is gone."""
 
 
-@pytest.mark.parametrize("step", ["aggregate", "draw", "keep_draw"])
+@pytest.mark.parametrize("step", ["aggregate", "draw", "store_draw"])
 def test_a_process_that_dies_between_charge_and_draw_leaves_a_closed_dataset(opened, monkeypatch, folder, step):
-    from inbounds.tables.booking import Booking
+    from inbounds.releases.charge_session import ChargeSession
 
-    owner = {"aggregate": Opened, "draw": NumberByNumber, "keep_draw": Booking}[step]
+    owner = {"aggregate": OpenSource, "draw": IndependentDraw, "store_draw": ChargeSession}[step]
     curator = opened()
     ana = account(curator, "ana")
 
@@ -384,15 +393,15 @@ def test_a_process_that_dies_between_charge_and_draw_leaves_a_closed_dataset(ope
 
     with monkeypatch.context() as patch:
         patch.setattr(owner, step, die)
-        with pytest.raises(Unavailable):
+        with pytest.raises(CuratorUnavailable):
             curator.ask(ana, "pupils", LIKES)
-    monkeypatch.setattr(Opened, "aggregate", lambda _: pytest.fail("the data was read again"))
+    monkeypatch.setattr(OpenSource, "aggregate", lambda _: pytest.fail("the data was read again"))
     again = opened()
     for question in (LIKES, OTHER):
-        with pytest.raises(Closed):
+        with pytest.raises(DatasetClosed):
             again.ask(ana, "pupils", question)
     again.reopen(OWNER, "pupils")
-    with pytest.raises(NotAnswered):
+    with pytest.raises(EvaluationFailed):
         again.ask(ana, "pupils", LIKES)
     with Ledger.open(folder / "budget.db") as ledger:
         assert (ledger.verify().charges, ledger.verify().answers) == (1, 0)
@@ -405,11 +414,11 @@ def test_what_was_charged_and_never_noted_was_never_read_and_is_read_once(curato
         raise LedgerError("the power failed")
 
     with monkeypatch.context() as patch:
-        patch.setattr(continuity, "note_head", power_fails)
-        patch.setattr(Opened, "aggregate", lambda _: pytest.fail("the data was read"))
+        patch.setattr(ledger_head, "note_head", power_fails)
+        patch.setattr(OpenSource, "aggregate", lambda _: pytest.fail("the data was read"))
         with pytest.raises(LedgerError):
             curator.ask(ana, "pupils", LIKES)
-    assert not status(curator).closed
+    assert not status(curator).is_closed
     assert curator.ask(ana, "pupils", LIKES).how == "new"
     assert spent(curator) == Fraction(1, 2)
 
@@ -417,12 +426,12 @@ def test_what_was_charged_and_never_noted_was_never_read_and_is_read_once(curato
 def test_what_fails_after_the_draw_is_stored_closes_nothing_and_goes_on_from_it(curator, ana, monkeypatch):
     """It depends on the draw, which is private."""
     with monkeypatch.context() as patch:
-        patch.setattr(NumberByNumber, "answers", lambda *_: 1 / 0)
+        patch.setattr(IndependentDraw, "answers", lambda *_: 1 / 0)
         for _ in range(2):
-            with pytest.raises(Unavailable):
+            with pytest.raises(CuratorUnavailable):
                 curator.ask(ana, "pupils", LIKES)
-    assert not status(curator).closed
-    monkeypatch.setattr(Opened, "aggregate", lambda _: pytest.fail("the data was read again"))
+    assert not status(curator).is_closed
+    monkeypatch.setattr(OpenSource, "aggregate", lambda _: pytest.fail("the data was read again"))
     assert curator.ask(ana, "pupils", LIKES).cost.people == "0"
 
 
@@ -447,9 +456,9 @@ def test_the_owner_is_told_which_datasets_are_closed(curator, ana, fails):
 
 
 def test_a_source_that_cannot_be_aggregated_is_refused_when_it_is_attached(curator, monkeypatch):
-    from inbounds.tables import engine
+    from inbounds.releases.aggregate import OpenSource
 
-    monkeypatch.setattr(engine, "_by_group", lambda *_: 1 / 0)
+    monkeypatch.setattr(OpenSource, "_raw", lambda *_: 1 / 0)
     with pytest.raises(SourceError) as refused:
         curator.check_sources()
     assert refused.value.path == ("datasets", "pupils", "source")
@@ -473,7 +482,7 @@ def test_answer_seconds_are_a_positive_number(opened, seconds):
 
 def test_answer_seconds_are_public_and_shorter_than_a_request_may_take(opened):
     curator = opened(answer_seconds="2.5")
-    assert curator.dataset(OWNER, "pupils").facts()["answer_seconds"] == "2.5"
+    assert curator.dataset(OWNER, "pupils").describe()["answer_seconds"] == "2.5"
     with pytest.raises(PlanError) as refused:
         opened(answer_seconds=30, limits={"seconds": 30})
     assert refused.value.path == ("datasets", "pupils", "answer_seconds")

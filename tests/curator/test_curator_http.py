@@ -8,10 +8,10 @@ import pytest
 
 from curator.client import Client
 from inbounds.curator.http import app
-from inbounds.curator.http.guard import Buckets, Guard
+from inbounds.curator.http.limits import RateBuckets, RequestLimits
 from inbounds.curator.http.metrics import Metrics
 from inbounds.curator.settings import ServiceLimits
-from inbounds.tables.engine import Opened
+from inbounds.releases.aggregate import OpenSource
 
 LIKES = {"count": "likes = 'yes'", "by": ["school"], "epsilon": "0.5"}
 
@@ -116,14 +116,14 @@ def test_a_long_body_is_refused_before_it_is_read_whole(asker, curator):
 
 
 def test_after_a_charge_there_is_one_constant_error_and_nothing_is_logged(asker, monkeypatch, caplog):
-    from inbounds.tables import engine
+    from inbounds.releases.aggregate import OpenSource
 
     def broken(*_):
         raise RuntimeError("record 17 holds SECRET")
 
     client = asker()
     with monkeypatch.context() as patch, caplog.at_level(logging.DEBUG):
-        patch.setattr(engine, "_by_group", broken)
+        patch.setattr(OpenSource, "_raw", broken)
         found = client.post("/v1/datasets/pupils/answers", json=LIKES)
     assert (found.status_code, found.json()["type"]) == (503, "urn:inbounds:problem:unavailable")
     assert "SECRET" not in caplog.text + found.text
@@ -135,7 +135,7 @@ def test_a_closed_dataset_is_reopened_by_an_owner_and_nobody_else(asker, monkeyp
     client, owner = asker(), asker("owner")
     stored = client.post("/v1/datasets/pupils/answers", json={**LIKES, "epsilon": "0.25"}).json()
     with monkeypatch.context() as patch:
-        patch.setattr(Opened, "aggregate", lambda _: 1 / 0)
+        patch.setattr(OpenSource, "aggregate", lambda _: 1 / 0)
         assert client.post("/v1/datasets/pupils/answers", json=LIKES).json()["type"].endswith("unavailable")
     for question in (LIKES, {"count": "age > 12", "epsilon": "0.5"}):
         refused = asker().post("/v1/datasets/pupils/answers", json=question)
@@ -206,7 +206,7 @@ def sent_at(takes: float, limits: ServiceLimits, path: str = "/v1/x") -> tuple[f
             seen.append((clock.now - 100.0, message["status"]))
 
     scope = {"type": "http", "path": path, "method": "GET", "headers": [], "client": ("here", 1)}
-    asyncio.run(Guard(slow, limits, Metrics(), clock, clock.sleep)(scope, receive, send))
+    asyncio.run(RequestLimits(slow, limits, Metrics(), clock, clock.sleep)(scope, receive, send))
     return seen[0]
 
 
@@ -236,7 +236,7 @@ def test_past_the_last_tick_everybody_is_told_the_same():
         seen.append(message)
 
     scope = {"type": "http", "path": "/v1/x", "method": "GET", "headers": [], "client": ("here", 1)}
-    asyncio.run(Guard(never, ServiceLimits(seconds=0.05, tick=0.01), Metrics())(scope, receive, send))
+    asyncio.run(RequestLimits(never, ServiceLimits(seconds=0.05, tick=0.01), Metrics())(scope, receive, send))
     assert seen[0]["status"] == 503
     assert json.loads(seen[1]["body"])["type"] == "urn:inbounds:problem:unavailable"
 
@@ -252,13 +252,13 @@ def test_a_body_that_never_ends_is_given_up():
         seen.append(message)
 
     scope = {"type": "http", "path": "/v1/x", "method": "POST", "headers": [], "client": ("here", 1)}
-    asyncio.run(Guard(None, ServiceLimits(seconds=0.1, tick=0.01), Metrics())(scope, receive, send))
+    asyncio.run(RequestLimits(None, ServiceLimits(seconds=0.1, tick=0.01), Metrics())(scope, receive, send))
     assert seen[0]["status"] == 408
 
 
 def test_askers_have_a_burst_and_then_a_rate():
     clock = Clock()
-    buckets = Buckets(rate=2, burst=3, clock=clock)
+    buckets = RateBuckets(rate=2, burst=3, clock=clock)
     assert [buckets.take("ana") for _ in range(4)] == [True, True, True, False]
     assert buckets.take("bob")
     clock.now += 0.5

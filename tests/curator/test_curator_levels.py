@@ -10,16 +10,16 @@ import pytest
 import inbounds as ib
 from conftest import Judge
 from curator.pupils import account
-from inbounds.accounting import multilevel
-from inbounds.curator import NotAllowed, Unavailable
-from inbounds.curator.exposure import epsilon_of
+from inbounds.accounting import make_chain
+from inbounds.curator import CuratorUnavailable, Forbidden
+from inbounds.curator.exposure import joint_epsilon
 from inbounds.query import count
-from inbounds.tables.booking import read
-from inbounds.tables.engine import Truths
-from inbounds.tables.errors import PlanError
-from inbounds.tables.levels import LEVEL, Leveled
-from inbounds.tables.write import write
-from inbounds.trusted.sample import simulated
+from inbounds.releases.aggregate import TrueAnswers
+from inbounds.releases.charge_session import decode_table
+from inbounds.releases.levels import LEVEL, ChainedDraw
+from inbounds.releases.write import write_release
+from inbounds.schema.errors import PlanError
+from inbounds.trusted.samplers import seeded_entropy
 
 LEVELS = {"public": "0.25", "partner": "0.5", "inner": 1}
 LIKES = {"count": "likes = 'yes'", "by": ["school"]}
@@ -48,7 +48,7 @@ def test_each_account_sees_its_own_level_and_all_are_charged_once(three):
 
 def test_a_chain_whose_table_was_not_made_is_not_drawn_again(three, monkeypatch):
     curator, people = three
-    drawn, own = [], Leveled.draw
+    drawn, own = [], ChainedDraw.draw
 
     def draw(self, *given):
         drawn.append(own(self, *given))
@@ -57,11 +57,11 @@ def test_a_chain_whose_table_was_not_made_is_not_drawn_again(three, monkeypatch)
     def fail(self, rows):
         raise MemoryError
 
-    monkeypatch.setattr(Leveled, "draw", draw)
+    monkeypatch.setattr(ChainedDraw, "draw", draw)
     with monkeypatch.context() as patch:
-        patch.setattr(Leveled, "answers", fail)
+        patch.setattr(ChainedDraw, "answers", fail)
         for _ in range(3):
-            with pytest.raises(Unavailable):
+            with pytest.raises(CuratorUnavailable):
                 curator.ask(people["inner"], "pupils", LIKES)
     answer = curator.ask(people["inner"], "pupils", LIKES)
     assert len(drawn) == 1
@@ -80,7 +80,7 @@ def test_no_account_chooses_its_level(three):
 
 def test_an_account_whose_level_is_no_more_sees_nothing(opened):
     eve = account(opened(levels=LEVELS), "eve", None, "inner")
-    with pytest.raises(NotAllowed):
+    with pytest.raises(Forbidden):
         opened(levels={"public": "0.25"}).ask(eve, "pupils", LIKES)
 
 
@@ -113,9 +113,9 @@ def test_the_chain_that_drew_is_read_by_its_digest(three):
 
 def leveled_of(curator, size, epsilons):
     """The chain that the curator draws a count in groups of a size from."""
-    asked = curator.asked(account(curator, f"of {size}", None, "inner"), "pupils", {"count": "age > 12"})
-    ready = curator.designer.settled(asked.numbers, anyway=True)
-    return Leveled.of(ready.designed, epsilons)
+    asked = curator.price(account(curator, f"of {size}", None, "inner"), "pupils", {"count": "age > 12"})
+    ready = curator.designer.design(asked.numbers, anyway=True)
+    return ChainedDraw.from_design(ready.designed, epsilons)
 
 
 def test_every_coalition_is_private_at_its_largest_epsilon_by_exact_enumeration(opened):
@@ -143,15 +143,15 @@ def test_the_stored_table_is_drawn_from_the_chain(opened):
     curator = opened(levels=LEVELS, groups={"maximum": 2})
     leveled = leveled_of(curator, 2, [Fraction(1), Fraction(1, 2), Fraction(1, 4)])
     many, rng = 100_000, np.random.default_rng(0)
-    draws = simulated(rng)
+    draws = seeded_entropy(rng)
     size = leveled.chains[0].first.query.shape[0]
     assert size == 3
     truths = np.full(many, 2)
     asked = replace(leveled.designed.asked, members=(np.arange(many),))
     wide = replace(leveled, designed=replace(leveled.designed, asked=asked))
     one = wide._first(truths, draws)
-    two = wide._degraded(0, one, draws)
-    three = wide._degraded(1, two, draws)
+    two = wide._degrade(0, one, draws)
+    three = wide._degrade(1, two, draws)
     seen = np.zeros((size,) * 3)
     np.add.at(seen, (one, two, three), 1)
     law = leveled.chains[0].joint([0, 1, 2])[..., 2]
@@ -164,10 +164,10 @@ def test_the_stored_table_is_drawn_from_the_chain(opened):
 
 def test_a_table_of_levels_has_the_rows_of_every_level(opened):
     curator = opened(levels=LEVELS)
-    asked = curator.asked(account(curator, "ana", None, "inner"), "pupils", LIKES)
-    ready = curator.designer.settled(asked.numbers, anyway=True)
-    leveled = Leveled.of(ready.designed, [Fraction(1), Fraction(1, 2), Fraction(1, 4)])
-    rows = leveled.draw(Truths((np.array([5, 7]),)), draws=simulated(np.random.default_rng(0)))
+    asked = curator.price(account(curator, "ana", None, "inner"), "pupils", LIKES)
+    ready = curator.designer.design(asked.numbers, anyway=True)
+    leveled = ChainedDraw.from_design(ready.designed, [Fraction(1), Fraction(1, 2), Fraction(1, 4)])
+    rows = leveled.draw(TrueAnswers((np.array([5, 7]),)), draws=seeded_entropy(np.random.default_rng(0)))
     found = leveled.answers(rows)
     columns = {column.name: list(column.values) for column in found.columns}
     assert columns[LEVEL] == ["1", "1", "1/2", "1/2", "1/4", "1/4"]
@@ -187,7 +187,7 @@ def test_a_coalition_replayed_from_its_answers_loses_no_more_than_the_charge(thr
     assert [one.epsilon for one in exposure.coalitions] == [3, 3, 3]
     assert all(one.epsilon <= spent for one in exposure.coalitions)
     assert exposure.accounts == {"public": Fraction(3, 4), "partner": Fraction(3, 2), "inner": 3}
-    assert epsilon_of([{"a": Fraction(1), "b": Fraction(2)}, {"a": Fraction(3)}]) == 5
+    assert joint_epsilon([{"a": Fraction(1), "b": Fraction(2)}, {"a": Fraction(3)}]) == 5
 
 
 def test_exposure_says_what_holders_of_one_answer_know_and_would_know_from_draws_of_their_own(curator):
@@ -199,7 +199,7 @@ def test_exposure_says_what_holders_of_one_answer_know_and_would_know_from_draws
     (known,) = curator.exposure(owner, "pupils").questions
     assert (known.accounts, known.epsilon, known.answers) == (3, 1, 13)
     assert known.now["guess"] > known.drawn_for_each["guess"] > 0
-    found = multilevel(count(12), [1]).first.bayes_loss("absolute")
+    found = make_chain(count(12), [1]).first.bayes_loss("absolute")
     assert known.now["guess"] == pytest.approx(found, rel=0.02)
 
 
@@ -211,7 +211,7 @@ def test_the_record_that_is_stored_with_an_answer_can_be_verified(opened, tmp_pa
     ledger = curator._connections.ledger
     (entry,) = [entry for entry in ledger.entries() if entry.kind == "charge"]
     charge = ledger.find(entry.key)
-    table, record = read(charge.answer)
-    write(table, record, tmp_path / "answer.csv")
+    table, record = decode_table(charge.answer)
+    write_release(table, record, tmp_path / "answer.csv")
     found = ib.verify(tmp_path / "answer.csv.release.json")
-    assert found.valid, found.reason
+    assert found.is_valid, found.reason

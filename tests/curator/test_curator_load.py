@@ -17,10 +17,10 @@ import httpx
 import pytest
 
 from curator.pupils import account, declared, question, write_pupils
-from inbounds.curator import Curator, OverCap, settings_from
+from inbounds.curator import CapExceeded, Curator, parse_settings
 from inbounds.curator.curator import OWNER
 from inbounds.curator.timing import Time
-from inbounds.errors import OverBudget
+from inbounds.errors import BudgetExceeded
 from inbounds.ledger import Ledger
 
 ANSWER_SECONDS = 2
@@ -29,9 +29,9 @@ ANSWER_SECONDS = 2
 SERVE = """
 import json, sys
 from pathlib import Path
-from inbounds.curator import Curator, settings_from
+from inbounds.curator import Curator, parse_settings
 from inbounds.curator.http.serve import serve
-curator = Curator(settings_from(json.loads(sys.argv[1]), Path(sys.argv[2])))
+curator = Curator(parse_settings(json.loads(sys.argv[1]), Path(sys.argv[2])))
 serve(curator, "127.0.0.1", int(sys.argv[3]), lambda: print("ready", flush=True))
 """
 
@@ -58,7 +58,7 @@ def test_askers_at_the_edge_of_the_budget_never_pass_it(opened):
     def ask(k: int) -> str:
         try:
             return curator.ask(several[k % 8], "pupils", question(k, "0.5")).how
-        except (OverBudget, OverCap) as refused:
+        except (BudgetExceeded, CapExceeded) as refused:
             return type(refused).__name__
 
     with ThreadPoolExecutor(4) as pool:
@@ -91,7 +91,7 @@ def test_two_hundred_askers_at_the_edge_of_the_budget_over_http(folder, free_por
     write_pupils(folder / "pupils.parquet")
     settings = declared(folder, answer_seconds=10)  # two hundred clients and others share the machine
     settings["limits"] |= {"evaluations": 12, "seconds": 120}
-    curator = Curator(settings_from(settings, folder))
+    curator = Curator(parse_settings(settings, folder))
     tokens = [curator.add_account(f"account {k}", {"pupils": "0.5"}) for k in range(200)]
     curator.close()
     with served(folder, settings, free_port):
@@ -123,7 +123,7 @@ def killed_under_load(folder: Path, port: int, kills: int) -> None:
     """
     write_pupils(folder / "pupils.parquet")
     settings = declared(folder, budget={"epsilon": 1000}, answer_seconds=ANSWER_SECONDS)
-    curator = Curator(settings_from(settings, folder))
+    curator = Curator(parse_settings(settings, folder))
     tokens = [curator.add_account(f"account {k}", {"pupils": None}) for k in range(4)]
     curator.close()
     seen: dict[str, set[str]] = {}
@@ -171,9 +171,9 @@ def killed_under_load(folder: Path, port: int, kills: int) -> None:
 
 def reopened(settings: dict, folder: Path) -> int:
     """The evaluations that did not end before the service was killed; the dataset is open afterwards."""
-    with Curator(settings_from(settings, folder)) as curator:
+    with Curator(parse_settings(settings, folder)) as curator:
         (status,) = curator.statuses(OWNER)
-        if status.closed:
+        if status.is_closed:
             curator.reopen(OWNER, "pupils")
         return sum(one.reopened is None for one in status.failures)
 

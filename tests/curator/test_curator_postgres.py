@@ -14,8 +14,8 @@ import httpx
 import pytest
 
 from curator.pupils import account, ask_many, declared, question, write_pupils
-from inbounds.curator import Curator, OverCap, settings_from
-from inbounds.errors import OverBudget
+from inbounds.curator import CapExceeded, Curator, parse_settings
+from inbounds.errors import BudgetExceeded
 from inbounds.ledger import Ledger
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed (extra postgres)")
@@ -35,7 +35,7 @@ def settings(postgres_server: Any, folder: Path) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_a_curator_on_postgresql_answers_as_on_sqlite(settings, folder):
-    with Curator(settings_from(settings, folder)) as curator:
+    with Curator(parse_settings(settings, folder)) as curator:
         ana, bob = account(curator, "ana", "1"), account(curator, "bob")
         first = curator.ask(ana, "pupils", {**question(0), "by": ["school"]}, key="k")
         again = curator.ask(bob, "pupils", {**question(0, "0.25"), "by": ["school"]})
@@ -43,16 +43,16 @@ def test_a_curator_on_postgresql_answers_as_on_sqlite(settings, folder):
         assert (first.how, again.how, whole.how) == ("new", "stronger", "sum")
         assert again.table == first.table
         assert whole.table["count"] == [sum(first.table["count"])]
-        with pytest.raises(OverCap):
+        with pytest.raises(CapExceeded):
             curator.ask(ana, "pupils", question(1, "0.75"))
-        with pytest.raises(OverBudget):
+        with pytest.raises(BudgetExceeded):
             curator.ask(bob, "pupils", question(1, "7"))
-        assert curator.account_named("bob").grants["pupils"].spent == Fraction(1, 2)
+        assert curator.find_account("bob").grants["pupils"].spent == Fraction(1, 2)
 
 
 @pytest.mark.slow
 def test_processes_that_share_a_database_share_budget_and_answers(settings, folder):
-    with Curator(settings_from(settings, folder)) as curator:
+    with Curator(parse_settings(settings, folder)) as curator:
         tokens = [curator.add_account(f"account {k}", {"pupils": None}) for k in range(3)]
     context = multiprocessing.get_context("spawn")
     queue = context.Queue()
@@ -75,7 +75,7 @@ def test_processes_that_share_a_database_share_budget_and_answers(settings, fold
 def test_several_workers_serve_one_address(settings, folder, free_port):
     import json
 
-    with Curator(settings_from(settings, folder)) as curator:
+    with Curator(parse_settings(settings, folder)) as curator:
         token = curator.add_account("ana", {"pupils": None})
     (folder / "curator.toml").write_text(toml_of(settings))
     command = [sys.executable, "-m", "inbounds", "serve", str(folder / "curator.toml"), "--workers", "2"]

@@ -2,7 +2,7 @@
 
 from curator.pupils import account
 from curator.test_curator import LIKES, spent
-from inbounds.numbers import all_digits
+from inbounds.exact import format_all_digits
 
 
 def test_under_zcdp_costs_are_in_rho_as_the_ledger_charges_them(opened):
@@ -11,7 +11,7 @@ def test_under_zcdp_costs_are_in_rho_as_the_ledger_charges_them(opened):
     preview = curator.preview(ana, "pupils", LIKES)
     answer = curator.ask(ana, "pupils", LIKES)
     assert (preview.unit, answer.cost.unit) == ("rho", "rho")
-    assert preview.people == answer.cost.people == all_digits(spent(curator)) != "0.5"
+    assert preview.people == answer.cost.people == format_all_digits(spent(curator)) != "0.5"
 
 
 def test_a_preview_is_of_the_level_that_the_account_sees(opened):

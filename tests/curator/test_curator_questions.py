@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inbounds.curator import question_from
-from inbounds.curator.question import Identity
-from inbounds.tables.condition import Among, Column, Comparison, Every, IsNull, Literal, Not, Some, Truth
-from inbounds.tables.condition.canonical import canonical, canonical_text, spelled
-from inbounds.tables.condition.grammar import parse
-from inbounds.tables.errors import PlanError
+from inbounds.curator import parse_question
+from inbounds.curator.question import QuestionIdentity
+from inbounds.schema.condition.canonical import canonical_condition, canonical_text, format_condition
+from inbounds.schema.condition.parser import parse
+from inbounds.schema.condition.tree import And, ColumnRef, Compare, In, IsNull, IsTrue, Literal, Not, Or
+from inbounds.schema.errors import PlanError
 
 SAME = [
     [{"count": "age > 12 and likes = 'yes'"}, {"count": "likes='yes' AND 12.0 < age"},
@@ -33,9 +33,9 @@ DIFFERENT = [
 
 def base(curator, values):
     dataset = curator.settings.datasets["pupils"]
-    question = question_from({**values, "epsilon": "0.5"}, dataset)
-    assert question_from(question.plain(), dataset) == question
-    return Identity.of(dataset, question.plan(dataset, question.epsilon)).base
+    question = parse_question({**values, "epsilon": "0.5"}, dataset)
+    assert parse_question(question.to_json(), dataset) == question
+    return QuestionIdentity.from_plan(dataset, question.to_plan(dataset, question.epsilon)).base
 
 
 @pytest.mark.parametrize("spellings", SAME)
@@ -59,7 +59,7 @@ def test_different_questions_are_different(curator):
 )
 def test_what_is_no_question_is_refused_in_words_for_whoever_asks(curator, values, words):
     with pytest.raises(PlanError, match=words) as caught:
-        question_from({**values, "epsilon": "0.5"}, curator.settings.datasets["pupils"])
+        parse_question({**values, "epsilon": "0.5"}, curator.settings.datasets["pupils"])
     assert "statistics[" not in str(caught.value)
 
 
@@ -81,13 +81,13 @@ NUMBERS, WORDS = [None, 0, 1, 2], [None, "x", "y"]
 
 
 def value(operand, record):
-    return record[operand.name] if isinstance(operand, Column) else operand.value
+    return record[operand.name] if isinstance(operand, ColumnRef) else operand.value
 
 
 def truth(condition, record):
     """True, False or None: conditions by their definition."""
     match condition:
-        case Comparison(sign, left, right):
+        case Compare(sign, left, right):
             a, b = value(left, record), value(right, record)
             if a is None or b is None:
                 return None
@@ -96,19 +96,19 @@ def truth(condition, record):
                 if sign in ("=", "!=")
                 else {"<": lambda: a < b, "<=": lambda: a <= b, ">": lambda: a > b, ">=": lambda: a >= b}[sign]()
             )
-        case Among(subject, values):
+        case In(subject, values):
             own = value(subject, record)
             return None if own is None else own in [item.value for item in values]
         case IsNull(subject):
             return value(subject, record) is None
-        case Truth(subject):
+        case IsTrue(subject):
             return value(subject, record)
         case Not(inner):
             found = truth(inner, record)
             return None if found is None else not found
-        case Every(parts) | Some(parts):
+        case And(parts) | Or(parts):
             found = [truth(part, record) for part in parts]
-            deciding = isinstance(condition, Some)
+            deciding = isinstance(condition, Or)
             return deciding if deciding in found else None if None in found else not deciding
     raise AssertionError(condition)
 
@@ -116,22 +116,22 @@ def truth(condition, record):
 LETTERS, TRUTHS = [Literal("x"), Literal("y")], [Literal(True), Literal(False)]
 numbers = st.sampled_from([Literal(k) for k in (0, 1, 2)])
 tests = st.one_of(
-    st.builds(Comparison, st.sampled_from(["=", "!=", "<", "<=", ">", ">="]), st.just(Column("n")), numbers),
-    st.builds(Comparison, st.sampled_from(["=", "<", ">="]), numbers, st.just(Column("n"))),
-    st.builds(Comparison, st.sampled_from(["=", "!=", "<"]), st.just(Column("n")), st.just(Column("m"))),
-    st.builds(Comparison, st.sampled_from(["=", "<=", ">"]), st.just(Column("m")), st.just(Column("n"))),
-    st.builds(Comparison, st.sampled_from(["=", "!="]), st.just(Column("t")), st.sampled_from(LETTERS)),
-    st.builds(Among, st.just(Column("n")), st.lists(numbers, min_size=1, max_size=3).map(tuple)),
-    st.builds(IsNull, st.sampled_from([Column("n"), Column("t"), Column("b")])),
-    st.builds(Truth, st.sampled_from([Column("b"), *TRUTHS])),
-    st.builds(Comparison, st.sampled_from(["=", "!="]), st.just(Column("b")), st.sampled_from(TRUTHS)),
+    st.builds(Compare, st.sampled_from(["=", "!=", "<", "<=", ">", ">="]), st.just(ColumnRef("n")), numbers),
+    st.builds(Compare, st.sampled_from(["=", "<", ">="]), numbers, st.just(ColumnRef("n"))),
+    st.builds(Compare, st.sampled_from(["=", "!=", "<"]), st.just(ColumnRef("n")), st.just(ColumnRef("m"))),
+    st.builds(Compare, st.sampled_from(["=", "<=", ">"]), st.just(ColumnRef("m")), st.just(ColumnRef("n"))),
+    st.builds(Compare, st.sampled_from(["=", "!="]), st.just(ColumnRef("t")), st.sampled_from(LETTERS)),
+    st.builds(In, st.just(ColumnRef("n")), st.lists(numbers, min_size=1, max_size=3).map(tuple)),
+    st.builds(IsNull, st.sampled_from([ColumnRef("n"), ColumnRef("t"), ColumnRef("b")])),
+    st.builds(IsTrue, st.sampled_from([ColumnRef("b"), *TRUTHS])),
+    st.builds(Compare, st.sampled_from(["=", "!="]), st.just(ColumnRef("b")), st.sampled_from(TRUTHS)),
 )  # fmt: skip
 conditions = st.recursive(
     tests,
     lambda inner: st.one_of(
         st.builds(Not, inner),
-        st.builds(Every, st.lists(inner, min_size=1, max_size=3).map(tuple)),
-        st.builds(Some, st.lists(inner, min_size=1, max_size=3).map(tuple)),
+        st.builds(And, st.lists(inner, min_size=1, max_size=3).map(tuple)),
+        st.builds(Or, st.lists(inner, min_size=1, max_size=3).map(tuple)),
     ),
     max_leaves=6,
 )
@@ -140,16 +140,16 @@ RECORDS = [dict(zip("nmtb", row, strict=True)) for row in product(NUMBERS, NUMBE
 
 @given(conditions)
 def test_the_canonical_form_is_true_of_the_same_records(condition):
-    form = canonical(condition)
+    form = canonical_condition(condition)
     assert all(truth(form, record) == truth(condition, record) for record in RECORDS)
 
 
 @given(conditions)
 def test_the_canonical_form_is_its_own_and_can_be_read_back(condition):
-    form = canonical(condition)
-    assert canonical(form) == form
-    assert canonical(parse(spelled(form))) == form
-    assert canonical_text(spelled(condition)) == spelled(form)
+    form = canonical_condition(condition)
+    assert canonical_condition(form) == form
+    assert canonical_condition(parse(format_condition(form))) == form
+    assert canonical_text(format_condition(condition)) == format_condition(form)
 
 
 def test_a_number_that_cannot_be_written_out_is_refused():

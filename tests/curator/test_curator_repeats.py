@@ -7,8 +7,8 @@ import pytest
 
 from curator.pupils import account
 from curator.test_curator import LIKES, spent
-from inbounds.curator import OverCap
-from inbounds.files.whole import unfinished
+from inbounds.curator import CapExceeded
+from inbounds.files.atomic import temporary_file
 
 
 def test_questions_stored_under_groups_that_are_gone_are_passed_over(opened):
@@ -22,7 +22,7 @@ def test_questions_stored_under_groups_that_are_gone_are_passed_over(opened):
 def test_a_small_epsilon_is_drawn_anew_where_the_stored_answer_costs_more_than_the_cap(curator, ana):
     curator.ask(ana, "pupils", {**LIKES, "epsilon": 2})
     bob = account(curator, "bob", "1")
-    with pytest.raises(OverCap, match=r"stored answer, 2; ask with anew"):
+    with pytest.raises(CapExceeded, match=r"stored answer, 2; ask with anew"):
         curator.ask(bob, "pupils", LIKES)
     drawn = curator.ask(bob, "pupils", {**LIKES, "anew": True})
     assert (drawn.how, drawn.epsilon, drawn.cost.account) == ("new", "0.5", "0.5")
@@ -36,10 +36,10 @@ def test_a_file_that_took_its_name_leaves_its_old_one_to_nobody(tmp_path):
 
     def begin_second() -> None:
         nonlocal second
-        second = unfinished(target)
+        second = temporary_file(target)
         second.__enter__()
 
-    with unfinished(target) as first:
+    with temporary_file(target) as first:
         first.replace(target)
         thread = threading.Thread(target=begin_second)
         thread.start()

@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 
 from curator.pupils import declared, write_pupils
 from inbounds.cli import app
-from inbounds.curator import Curator, ServiceLimits, Settings, read_settings, settings_from
-from inbounds.curator.errors import NotFound
-from inbounds.tables.errors import PlanError
+from inbounds.curator import Curator, ServiceLimits, Settings, load_settings, parse_settings
+from inbounds.curator.errors import UnknownResource
+from inbounds.schema.errors import PlanError
 
 OPERATE = Path(__file__).parents[2] / "docs" / "operate.md"
 
@@ -45,7 +45,7 @@ def file(folder: Path) -> Path:
 
 
 def test_a_file_of_settings_is_read_whole(file):
-    found = read_settings(file)
+    found = load_settings(file)
     assert (found.limits.tick, found.limits.designs) == (0.05, 0)
     assert found.limits.rate == ServiceLimits().rate
     assert list(found.datasets["pupils"].levels.items()) == [("inner", 1 / 2), ("public", 1 / 4)]
@@ -57,7 +57,7 @@ def test_the_settings_that_are_documented_are_read(folder):
     """The example of docs/operate.md, with its limits, which are said to be the usual ones."""
     text = re.search(r"```toml\n(# curator.toml\n.*?)```", OPERATE.read_text(), re.DOTALL)
     (folder / "curator.toml").write_text(text[1])
-    found = read_settings(folder / "curator.toml")
+    found = load_settings(folder / "curator.toml")
     assert found.limits == ServiceLimits()
     assert list(found.datasets) == ["survey"]
 
@@ -76,7 +76,7 @@ def test_the_settings_that_are_documented_are_read(folder):
 def test_what_is_wrong_is_said_with_its_line(file, old, new, words):
     file.write_text(SETTINGS.replace(old, new))
     with pytest.raises(PlanError, match=words):
-        read_settings(file)
+        load_settings(file)
 
 
 def test_a_column_that_the_source_does_not_have_is_said_with_its_line(file):
@@ -94,7 +94,7 @@ def declared_twice(folder: Path, *budgets: int | None) -> Settings:
     own = values["datasets"].pop("pupils")
     for name, budget in zip(("one", "two"), budgets, strict=True):
         values["datasets"][name] = {**own, "budget": {} if budget is None else {"epsilon": budget}}
-    return settings_from(values, folder)
+    return parse_settings(values, folder)
 
 
 @pytest.mark.parametrize("budgets", [(6, 6), (6, None), (None, 6), (None, None)])
@@ -106,7 +106,7 @@ def test_two_datasets_of_the_same_people_have_one_budget(folder, budgets):
             one, other = (curator.people(dataset) for dataset in curator.settings.datasets.values())
             assert one == other
             assert one.budget == next(filter(None, budgets), None)
-            assert curator.other_budgets() == []
+            assert curator.budget_conflicts() == []
 
 
 @pytest.mark.parametrize("budgets", [(6, 7), (7, 6)])
@@ -135,7 +135,7 @@ def test_accounts_are_added_listed_and_revoked_on_the_command_line(file):
 
 
 def test_an_account_for_an_unknown_dataset_is_refused_with_those_that_are_there(curator):
-    with pytest.raises(NotFound, match=r"dataset must be one of .*pupils.*, got 'pupil'"):
+    with pytest.raises(UnknownResource, match=r"dataset must be one of .*pupils.*, got 'pupil'"):
         curator.add_account("new", {"pupil": 1})
 
 

@@ -7,16 +7,16 @@ from dataclasses import replace
 import pytest
 
 from curator.pupils import declared, write_pupils
-from inbounds.curator import settings_from
-from inbounds.curator.sources import Sources
-from inbounds.tables import SourceError, open_source
-from inbounds.tables.sources.source import Source
+from inbounds.curator import parse_settings
+from inbounds.curator.open_sources import Sources
+from inbounds.releases.pipeline import SourceError, open_plan_source
+from inbounds.sources.open import Source
 
 
 @pytest.fixture
 def dataset(folder):
     write_pupils(folder / "pupils.parquet")
-    return settings_from(declared(folder), folder).datasets["pupils"]
+    return parse_settings(declared(folder), folder).datasets["pupils"]
 
 
 def test_a_file_is_read_once_and_its_records_stay(dataset, folder):
@@ -28,7 +28,7 @@ def test_a_file_is_read_once_and_its_records_stay(dataset, folder):
 
 
 def positions(sources, dataset):
-    with closing(sources.open(dataset, dataset.everything())) as source:
+    with closing(sources.open(dataset, dataset.check_plan())) as source:
         return [own.tolist() for own in source.aggregate().positions]
 
 
@@ -54,10 +54,10 @@ def in_another_file(folder, kind):
 
 
 def test_records_that_are_attached_stay_when_one_question_is_done(dataset):
-    sources, plan = Sources(), dataset.everything()
+    sources, plan = Sources(), dataset.check_plan()
     found = [sources.open(dataset, plan) for _ in range(2)]
     found[0].close()
     assert [own.tolist() for own in found[1].aggregate().positions] == [
-        own.tolist() for own in open_source(plan).aggregate().positions
+        own.tolist() for own in open_plan_source(plan).aggregate().positions
     ]
     sources.close()

@@ -19,7 +19,7 @@ NOT_DERIVABLE = [ib.catalog.explicit_fair, ib.catalog.randomized_response]
 @pytest.mark.parametrize("make", DERIVABLE)
 def test_post_processed_geometric_mechanisms_are_derivable_and_the_remap_rebuilds_them(make):
     mechanism = make(QUERY, EPSILON)
-    found = ib.derivable(mechanism)
+    found = ib.is_derivable(mechanism)
     geometric = ib.catalog.truncated_geometric(QUERY, EPSILON)
     assert found
     assert np.allclose(found.remap.sum(axis=0), 1)
@@ -29,19 +29,19 @@ def test_post_processed_geometric_mechanisms_are_derivable_and_the_remap_rebuild
 @pytest.mark.parametrize("make", NOT_DERIVABLE)
 def test_fair_mechanisms_are_not_derivable(make):
     """003: the test fails for EM at every n > 1."""
-    assert not ib.derivable(make(QUERY, EPSILON))
+    assert not ib.is_derivable(make(QUERY, EPSILON))
 
 
 @pytest.mark.parametrize("n", [3, 4, 8])
 def test_the_weakly_honest_mechanism_is_not_derivable_at_strong_privacy(n):
-    assert not ib.derivable(ib.catalog.weakly_honest(ib.count(n), ib.alpha("10/11")))
+    assert not ib.is_derivable(ib.catalog.weakly_honest(ib.count(n), ib.epsilon_from_alpha("10/11")))
 
 
 @pytest.mark.parametrize("make", DERIVABLE + NOT_DERIVABLE)
 def test_the_three_term_test_agrees_with_the_linear_program(make):
     """Two independent answers to the same question: P·G^-1 has no negative entry; some remap gets all the way."""
     geometric, mechanism = ib.catalog.truncated_geometric(QUERY, EPSILON), make(QUERY, EPSILON)
-    assert bool(ib.derivable(mechanism)) == bool(ib.refines(geometric, mechanism))
+    assert bool(ib.is_derivable(mechanism)) == bool(ib.check_refinement(geometric, mechanism))
 
 
 def test_the_three_adjacent_entries_condition_is_what_is_tested():
@@ -50,7 +50,7 @@ def test_the_three_adjacent_entries_condition_is_what_is_tested():
     for make in DERIVABLE + NOT_DERIVABLE:
         P = make(QUERY, EPSILON).matrix
         holds = ((1 + a * a) * P[:, 1:-1] - a * (P[:, :-2] + P[:, 2:]) >= -1e-12).all()
-        assert holds == bool(ib.derivable(make(QUERY, EPSILON)))
+        assert holds == bool(ib.is_derivable(make(QUERY, EPSILON)))
 
 
 def test_a_random_remap_is_refined_by_its_source_and_never_refines_it():
@@ -59,18 +59,18 @@ def test_a_random_remap_is_refined_by_its_source_and_never_refines_it():
     for _ in range(20):
         remap = rng.dirichlet(np.ones(5) * 0.4, size=5).T
         made = ib.certify(remap @ source.matrix, source.query, 1)
-        assert ib.refines(source, made)
-        assert not ib.refines(made, source)
+        assert ib.check_refinement(source, made)
+        assert not ib.check_refinement(made, source)
 
 
 def test_derivable_is_a_question_about_counts():
     with pytest.raises(ValueError, match="count"):
-        ib.derivable(ib.catalog.uniform(ib.extreme(0, 3), 1))
+        ib.is_derivable(ib.catalog.uniform(ib.extreme(0, 3), 1))
 
 
 def test_refines_needs_the_same_answers():
     with pytest.raises(ValueError, match="same true answers"):
-        ib.refines(ib.catalog.uniform(ib.count(3), 1), ib.catalog.uniform(ib.count(4), 1))
+        ib.check_refinement(ib.catalog.uniform(ib.count(3), 1), ib.catalog.uniform(ib.count(4), 1))
 
 
 def random_mechanism(rng: np.random.Generator, n: int) -> ib.Mechanism:
@@ -87,8 +87,8 @@ def test_refinement_is_being_better_for_every_loss_and_prior():
     for k in range(60):
         n = int(rng.integers(2, 6))
         finer = random_mechanism(rng, n)
-        coarser = finer.followed_by(rng.dirichlet(np.ones(n), n).T) if k % 2 else random_mechanism(rng, n)
-        found = ib.refines(finer, coarser)
+        coarser = finer.postprocess(rng.dirichlet(np.ones(n), n).T) if k % 2 else random_mechanism(rng, n)
+        found = ib.check_refinement(finer, coarser)
         if found:
             for _ in range(40):
                 loss, prior = rng.random((n, n)), rng.dirichlet(np.ones(n))
@@ -115,7 +115,7 @@ def test_closer_is_losing_less_for_every_loss_that_grows_with_the_error():
             first = ib.certify(P, second.query, 3)
         elif k % 4:
             first = random_mechanism(rng, n)
-        found = ib.closer(first, second)
+        found = ib.compare_closeness(first, second)
         kinds.append(bool(found))
         if found:
             for _ in range(30):
@@ -125,7 +125,7 @@ def test_closer_is_losing_less_for_every_loss_that_grows_with_the_error():
                 assert first.loss(table, prior) <= second.loss(table, prior) + 1e-11
         else:
             sure = np.eye(n)[int(found.answer)]
-            loss = ib.off_by_more_than(found.distance)
+            loss = ib.threshold_loss(found.distance)
             assert first.loss(loss, sure) == pytest.approx(float(found.first), abs=1e-12)
             assert first.loss(loss, sure) > second.loss(loss, sure) == pytest.approx(float(found.second), abs=1e-12)
     assert {True, False} == set(kinds)
@@ -136,10 +136,14 @@ def test_an_optimum_is_minimal_in_the_order():
     best = ib.optimal(QUERY, EPSILON)
     for make in DERIVABLE + NOT_DERIVABLE:
         other = make(QUERY, EPSILON)
-        assert not ib.closer(other, best) or ib.closer(best, other) or other.loss() <= best.loss() + 1e-9
+        assert (
+            not ib.compare_closeness(other, best)
+            or ib.compare_closeness(best, other)
+            or other.loss() <= best.loss() + 1e-9
+        )
 
 
 def test_closer_needs_distances():
     label = ib.catalog.randomized_response(ib.category(["a", "b"]), 1)
     with pytest.raises(ValueError, match="distances"):
-        ib.closer(label, label)
+        ib.compare_closeness(label, label)

@@ -5,10 +5,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from inbounds.design.bounds.duality import Duals, Hold, lower_bound
+from inbounds.design.bounds.duality import Duals, EqualityGroup, lower_bound
 from inbounds.design.comparisons import privacy
 from inbounds.design.problem import Problem
-from inbounds.design.routes import program
+from inbounds.design.routes import linear_program
 
 LINE, EVERYONE = "line", "everyone"
 
@@ -51,7 +51,7 @@ def exact_bound(problem, duals):
 def test_a_multiplier_of_the_wrong_sign_proves_nothing():
     """Kept as it is, -1 on P[i, j] against P[i, k] in every row would raise the bound beyond any loss."""
     problem = problem_of(absolute(4))
-    best = problem.value(program.solve(problem).matrix)
+    best = problem.value(linear_program.solve(problem).matrix)
     compared = privacy(problem)
     j, k = compared.greater % 4, compared.lesser % 4
     values = np.where((j == 1) & (k == 2), -5.0, 0.0)
@@ -65,8 +65,8 @@ def test_a_multiplier_of_the_wrong_sign_proves_nothing():
 def test_a_clique_whose_multipliers_are_out_of_balance_proves_no_more_than_is_true(rise, fall):
     """rise without fall would pay for a least cell that nobody bounds."""
     problem = problem_of(absolute(4), EVERYONE)
-    best = problem.value(program.solve(problem).matrix)
-    hold = Hold(0, 4, float(np.exp(0.5)), np.full((4, 4), rise), np.full((4, 4), fall))
+    best = problem.value(linear_program.solve(problem).matrix)
+    hold = EqualityGroup(0, 4, float(np.exp(0.5)), np.full((4, 4), rise), np.full((4, 4), fall))
     assert lower_bound(problem, Duals(holds=(hold,)), apart(problem)) <= best
 
 
@@ -80,7 +80,7 @@ def test_the_bound_is_never_above_the_exact_value_of_its_multipliers(neighbours,
         prior = rng.random(n)
         problem = problem_of(rng.random((n, n)), neighbours, float(rng.random()), prior / prior.sum(), worst)
         compared = privacy(problem)
-        hold = Hold(0, n, float(np.exp(problem.epsilon)), *rng.normal(0.1, 0.1, (2, n, n)))
+        hold = EqualityGroup(0, n, float(np.exp(problem.epsilon)), *rng.normal(0.1, 0.1, (2, n, n)))
         holds = (hold,) if neighbours == EVERYONE else ()
         duals = Duals(compared, rng.normal(0.5, 1, len(compared)) * size, holds, answers=rng.random(n))
         found, true = Fraction(lower_bound(problem, duals, apart(problem))), exact_bound(problem, duals)

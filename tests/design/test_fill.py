@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from inbounds.design.problem import Problem
-from inbounds.design.routes import fill, program
-from inbounds.properties import holding
-from inbounds.properties import square as square_layout
+from inbounds.design.routes import linear_program, outward_fill
+from inbounds.properties import measure_properties, square_layout
 
 VARIANT_2 = frozenset({"row_monotone", "column_monotone", "symmetric", "fair"})
 TOTAL = 2**62
@@ -17,7 +16,7 @@ UNITS = 2**22  # 2^-40 of the total
 
 def proved(problem):
     """Whether the fill is the route's answer."""
-    return fill.fits(problem) and fill.proved(problem, fill.solve(problem))
+    return outward_fill.accepts(problem) and outward_fill.is_optimal(problem, outward_fill.solve(problem))
 
 
 def square(n, epsilon, loss, reach=1, **more):
@@ -43,7 +42,7 @@ def test_the_fill_equals_the_linear_program_exactly_where_it_applies(loss, other
     for size in (2, 3, 4, 5, 6, 9, 10, 16):
         for epsilon in EPSILONS:
             problem = square(size, epsilon, loss, properties=properties)
-            best, found = program.solve(problem), fill.solve(problem)
+            best, found = linear_program.solve(problem), outward_fill.solve(problem)
             value = loss_of(problem, found.matrix)
             same = value <= loss_of(problem, best.matrix) * (1 + 1e-9)
             assert found.bound <= loss_of(problem, best.matrix) * (1 + 1e-12)
@@ -56,12 +55,12 @@ def test_the_fill_equals_the_linear_program_exactly_where_it_applies(loss, other
 @pytest.mark.parametrize("size", [1, 2, 7, 30, 61, 150])
 def test_the_monotone_fill_has_all_seven_properties_and_is_private(size, epsilon):
     alpha = np.exp(-epsilon)
-    P = fill.filled(size, fill.Limits(alpha)).matrix
+    P = outward_fill.fill_outward(size, outward_fill.FillBounds(alpha)).matrix
     assert np.allclose(P.sum(axis=0), 1, rtol=0, atol=1e-13)
     assert (P[:, 1:] >= alpha * P[:, :-1] * (1 - 1e-13)).all()
     assert (P[:, :-1] >= alpha * P[:, 1:] * (1 - 1e-13)).all()
     weights = np.round(P * TOTAL).astype(np.int64)
-    assert max(holding(weights, square_layout(size), TOTAL).values()) <= UNITS
+    assert max(measure_properties(weights, square_layout(size), TOTAL).values()) <= UNITS
 
 
 @pytest.mark.parametrize("asked", [{"row_honest"}, {"column_monotone", "row_honest"}, {"weakly_honest"}, set()])
@@ -69,11 +68,11 @@ def test_the_monotone_fill_has_all_seven_properties_and_is_private(size, epsilon
 def test_the_fill_has_whatever_was_asked_with_fairness(size, asked):
     for epsilon in (0.02, 0.1, 0.5, 3.0):
         problem = square(size, epsilon, "absolute", properties=frozenset({"fair", "symmetric", *asked}))
-        P = fill.solve(problem).matrix
+        P = outward_fill.solve(problem).matrix
         assert (P[:, 1:] >= np.exp(-epsilon) * P[:, :-1] * (1 - 1e-12)).all()
         assert (P[:, :-1] >= np.exp(-epsilon) * P[:, 1:] * (1 - 1e-12)).all()
         weights = np.round(P * TOTAL).astype(np.int64)
-        assert max(holding(weights, square_layout(size), TOTAL, problem.properties).values()) <= UNITS
+        assert max(measure_properties(weights, square_layout(size), TOTAL, problem.properties).values()) <= UNITS
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -87,7 +86,7 @@ def test_one_fill_serves_every_prior_and_every_loss_that_grows(seed):
     i, j = np.indices((size, size))
     problem = square(size, float(rng.choice([0.3, 0.7, 1.5])), "absolute", prior=prior, properties=VARIANT_2)
     problem = replace(problem, loss=growth[abs(i - j)])
-    found, best = fill.solve(problem), program.solve(problem)
+    found, best = outward_fill.solve(problem), linear_program.solve(problem)
     assert found.bound <= loss_of(problem, best.matrix) * (1 + 1e-12)
     if proved(problem):
         assert loss_of(problem, found.matrix) == pytest.approx(loss_of(problem, best.matrix), rel=1e-9)
@@ -96,22 +95,22 @@ def test_one_fill_serves_every_prior_and_every_loss_that_grows(seed):
 def test_the_fill_does_not_apply_where_a_smaller_truth_is_better():
     """Squared loss at epsilon 0.05: giving up some truth pays, and the bound says so."""
     problem = square(10, 0.05, "squared", properties=VARIANT_2)
-    best = program.solve(problem).matrix
-    assert best[0, 0] < fill.largest_truth(10, np.exp(-0.05)) - 1e-4
+    best = linear_program.solve(problem).matrix
+    assert best[0, 0] < outward_fill.max_fair_diagonal(10, np.exp(-0.05)) - 1e-4
     assert not proved(problem)
 
 
 def test_the_fill_refuses_other_shapes():
     base = {"properties": VARIANT_2}
-    assert fill.fits(square(6, 0.5, "absolute", **base))
-    assert not fill.fits(square(6, 0.5, "absolute", 2, **base))
-    assert not fill.fits(square(6, 0.5, "absolute", worst=True, **base))
-    assert not fill.fits(square(6, 0.5, "absolute", properties=frozenset({"row_monotone"})))
-    assert not fill.fits(square(6, 0.5, "absolute", properties=frozenset({"fair", "column_ratio(2)"})))
+    assert outward_fill.accepts(square(6, 0.5, "absolute", **base))
+    assert not outward_fill.accepts(square(6, 0.5, "absolute", 2, **base))
+    assert not outward_fill.accepts(square(6, 0.5, "absolute", worst=True, **base))
+    assert not outward_fill.accepts(square(6, 0.5, "absolute", properties=frozenset({"row_monotone"})))
+    assert not outward_fill.accepts(square(6, 0.5, "absolute", properties=frozenset({"fair", "column_ratio(2)"})))
 
 
 @pytest.mark.parametrize("loss", ["absolute", "squared"])
 def test_five_hundred_answers_are_proved_optimal(loss):
     problem = square(501, 0.5, loss, properties=VARIANT_2)
-    found = fill.solve(problem)
+    found = outward_fill.solve(problem)
     assert loss_of(problem, found.matrix) - found.bound <= 1e-9 * found.bound

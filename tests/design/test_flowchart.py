@@ -7,10 +7,9 @@ import pytest
 
 from inbounds.catalog.fair import fair_matrix
 from inbounds.design.problem import Problem
-from inbounds.design.routes import program
-from inbounds.design.routes.flowchart import choose
-from inbounds.properties import NAMES, excess
-from inbounds.properties import square as square_layout
+from inbounds.design.routes import linear_program
+from inbounds.design.routes.flowchart import choose_closed_form
+from inbounds.properties import NAMES, measure_violation, square_layout
 
 SUBSETS = [frozenset(c) for size in range(8) for c in combinations(NAMES, size)]
 TOTAL = 2**62
@@ -49,7 +48,7 @@ def chosen_matrix(n, alpha, choice, solved):
         return explicit_fair(n + 1, alpha)
     if choice not in solved:
         problem = square(n + 1, -np.log(alpha), "zero-one", properties=choice.constraints)
-        solved[choice] = program.solve(problem).matrix
+        solved[choice] = linear_program.solve(problem).matrix
     return solved[choice]
 
 
@@ -64,14 +63,14 @@ MORE = {(alpha, n) for alpha in (0.3, 0.5, 0.62, 0.76, 10 / 11, 0.98) for n in (
 def test_the_flowchart_is_optimal_and_has_what_was_asked_for_all_property_sets(n, alpha):
     solved, behaviours = {}, set()
     for asked in SUBSETS:
-        choice = choose(n, alpha, asked)
+        choice = choose_closed_form(n, alpha, asked)
         behaviours.add(choice)
         P = chosen_matrix(n, alpha, choice, solved)
         weights = np.round(P * TOTAL).astype(np.int64)
         for name in asked:
-            assert excess(name, weights, square_layout(n + 1), TOTAL) <= UNITS, (choice, name)
+            assert measure_violation(name, weights, square_layout(n + 1), TOTAL) <= UNITS, (choice, name)
         problem = square(n + 1, -np.log(alpha), "zero-one", properties=asked)
-        assert loss_of(problem, P) == pytest.approx(loss_of(problem, program.solve(problem).matrix), rel=1e-9)
+        assert loss_of(problem, P) == pytest.approx(loss_of(problem, linear_program.solve(problem).matrix), rel=1e-9)
     assert len(behaviours) <= 4
 
 
@@ -79,8 +78,8 @@ def test_geometric_is_weakly_honest_and_column_monotone_exactly_above_the_thresh
     for alpha in (0.3, 0.45, 0.5, 0.55, 0.7, 0.8, 0.9):
         for n in range(2, 25):
             weights = np.round(geometric(n + 1, alpha) * 2**40).astype(np.int64)
-            honest = excess("weakly_honest", weights, square_layout(n + 1), 2**40) <= 1
-            falling = excess("column_monotone", weights, square_layout(n + 1), 2**40) <= 1
+            honest = measure_violation("weakly_honest", weights, square_layout(n + 1), 2**40) <= 1
+            falling = measure_violation("column_monotone", weights, square_layout(n + 1), 2**40) <= 1
             assert honest == (n >= 2 * alpha / (1 - alpha) - 1e-9)
             assert falling == (alpha <= 0.5)
 
@@ -102,6 +101,6 @@ def test_explicit_fair_and_geometric_are_private_mechanisms(size, alpha):
 def test_alpha_outside_its_range_and_unknown_properties_are_refused():
     for alpha in (0.0, 1.0, float("nan")):
         with pytest.raises(ValueError, match="alpha must be between 0 and 1"):
-            choose(4, alpha)
+            choose_closed_form(4, alpha)
     with pytest.raises(ValueError, match="property must be one of"):
-        choose(4, 0.5, ["honest"])
+        choose_closed_form(4, 0.5, ["honest"])

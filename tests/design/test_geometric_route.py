@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from inbounds.design.problem import Floats, Problem
-from inbounds.design.routes import counts, geometric, rays
+from inbounds.design.routes import column_generation, count_remap, geometric
 
 
 def chain(epsilon: float, loss: Floats, prior: Floats, steps: Floats | None = None) -> Problem:
@@ -38,9 +38,9 @@ def test_the_remapped_geometric_mechanism_equals_the_optimum_over_all_rays(seed:
     rng = np.random.default_rng(seed)
     for _ in range(40):
         p = random_chain(rng)
-        assert geometric.applies(p)
+        assert geometric.accepts(p)
         found = geometric.solve(p)
-        value, best = loss_of(p, found.matrix), loss_of(p, rays.solve(p).matrix)
+        value, best = loss_of(p, found.matrix), loss_of(p, column_generation.solve(p).matrix)
         np.testing.assert_allclose(found.matrix.sum(axis=0), 1.0, rtol=1e-13)
         assert value == pytest.approx(best, rel=1e-9, abs=1e-13)
         assert found.bound <= min(value, best * (1 + 1e-14))
@@ -51,9 +51,9 @@ def test_a_loss_without_ordered_differences_is_refused_for_a_reason() -> None:
     """A twin that must fail: for this loss the best remap of the geometric mechanism is not optimal."""
     loss = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0]])  # output 0 means "an end", output 1 means "the middle"
     p = chain(1.0, loss, np.ones(3))
-    assert not geometric.applies(p)
+    assert not geometric.accepts(p)
     found = geometric.solve(p)
-    best = loss_of(p, rays.solve(p).matrix)
+    best = loss_of(p, column_generation.solve(p).matrix)
     assert loss_of(p, found.matrix) > best * 1.01
     assert found.bound <= best
 
@@ -63,31 +63,31 @@ def test_losses_that_grow_with_the_distance_have_ordered_differences(seed: int) 
     rng = np.random.default_rng(seed)
     outputs, answers = np.sort(rng.random(9)), np.sort(rng.random(7))
     d = np.abs(outputs[:, None] - answers)
-    assert geometric.ordered(d ** (rng.random(7) * 3) * rng.random(7))
-    assert geometric.ordered((d > rng.random(7)).astype(float))
-    assert not geometric.ordered(-d)
+    assert geometric.has_ordered_differences(d ** (rng.random(7) * 3) * rng.random(7))
+    assert geometric.has_ordered_differences((d > rng.random(7)).astype(float))
+    assert not geometric.has_ordered_differences(-d)
 
 
 def test_worst_case_properties_and_windows_are_left_to_other_routes() -> None:
     loss = np.abs(np.arange(4)[:, None] - np.arange(4)).astype(float)
     p = chain(0.5, loss, np.ones(4))
     fields = {name: getattr(p, name) for name in ("epsilon", "loss", "prior", "home", "below", "above")}
-    assert geometric.applies(p)
-    assert not geometric.applies(Problem(**fields, cliques=p.cliques, worst=True))
-    assert not geometric.applies(Problem(**fields, cliques=p.cliques, properties=frozenset({"fair"})))
-    assert not geometric.applies(Problem(**fields, cliques=((0, 3, 1.0), (1, 4, 1.0))))
+    assert geometric.accepts(p)
+    assert not geometric.accepts(Problem(**fields, cliques=p.cliques, worst=True))
+    assert not geometric.accepts(Problem(**fields, cliques=p.cliques, properties=frozenset({"fair"})))
+    assert not geometric.accepts(Problem(**fields, cliques=((0, 3, 1.0), (1, 4, 1.0))))
 
 
 def test_the_duals_make_every_single_peaked_row_cost_exactly_its_share() -> None:
     rng = np.random.default_rng(1)
     c, step = rng.random((5, 8)), rng.random(7) + 0.1
-    C = geometric.peaked(c, step)
+    C = geometric.peak_costs(c, step)
     x = np.cumsum(np.append(0.0, step))
     T = np.exp(-np.abs(x[:, None] - x))
     np.testing.assert_allclose(C, c @ T)
     y = C.argmin(axis=0)
-    np.testing.assert_allclose(T @ geometric.duals(c, C, y, step), C.min(axis=0))
-    np.testing.assert_allclose(geometric.weights(step) @ T, 1.0)
+    np.testing.assert_allclose(T @ geometric.peak_duals(c, C, y, step), C.min(axis=0))
+    np.testing.assert_allclose(geometric.peak_weights(step) @ T, 1.0)
 
 
 def test_a_mirrored_count_gets_a_mirrored_matrix() -> None:
@@ -116,7 +116,7 @@ def test_the_array_form_equals_the_matrix_form(name: str) -> None:
         zeros = rng.integers(0, 2, n) + (np.arange(n) == 0)
         for prior in (None, rng.random(n) ** 6, zeros.astype(float)):
             p = chain(epsilon, loss, np.ones(n) if prior is None else prior)
-            found, best = counts.remap(epsilon, f, None if prior is None else p.prior), geometric.solve(p)
+            found, best = count_remap.remap(epsilon, f, None if prior is None else p.prior), geometric.solve(p)
             assert found.loss == pytest.approx(loss_of(p, best.matrix), rel=1e-12, abs=1e-15)
             assert found.bound <= loss_of(p, best.matrix) * (1 + 1e-15)
             assert found.loss <= found.bound * (1 + 1e-9)
@@ -126,7 +126,7 @@ def test_the_array_form_equals_the_matrix_form(name: str) -> None:
 def test_the_ends_of_a_long_uniform_count_are_those_of_a_short_one() -> None:
     n, epsilon = 400, 1.0
     f = np.arange(n) ** 1.5
-    found = counts.remap(epsilon, f)
+    found = count_remap.remap(epsilon, f)
     p = chain(epsilon, f[np.abs(np.arange(n)[:, None] - np.arange(n))], np.ones(n))
     assert found.loss == pytest.approx(loss_of(p, geometric.solve(p).matrix), rel=1e-12)
     np.testing.assert_array_equal(found.outputs[::-1], n - 1 - found.outputs)
@@ -137,19 +137,19 @@ def test_a_hundred_thousand_answers_lose_what_an_unbounded_count_loses_away_from
     """Geometric noise loses 2a / (1 - a^2) on average; the ends change that by a share of about 1 / (epsilon n)."""
     n, epsilon = 100_001, 0.5
     a = np.exp(-epsilon)
-    found = counts.remap(epsilon, np.arange(n).astype(float))
+    found = count_remap.remap(epsilon, np.arange(n).astype(float))
     assert found.loss == pytest.approx(2 * a / (1 - a * a), rel=1e-3)
     assert found.bound <= found.loss <= found.bound * (1 + 1e-9)
 
 
 def test_a_unit_that_rounds_does_not_change_the_remap() -> None:
     for power in (1, 2):
-        plain = counts.remap(0.2, np.arange(3000.0) ** power)
-        thirds = counts.remap(0.2, (np.arange(3000) / 3) ** power, np.full(3000, 1 / 3000))
+        plain = count_remap.remap(0.2, np.arange(3000.0) ** power)
+        thirds = count_remap.remap(0.2, (np.arange(3000) / 3) ** power, np.full(3000, 1 / 3000))
         np.testing.assert_array_equal(plain.outputs, thirds.outputs)
         assert plain.loss == pytest.approx(thirds.loss * 3**power, rel=1e-12)
 
 
 def test_a_loss_that_falls_is_refused_by_the_array_form() -> None:
     with pytest.raises(ValueError, match="must not fall"):
-        counts.remap(0.5, np.array([0.0, 2.0, 1.0]))
+        count_remap.remap(0.5, np.array([0.0, 2.0, 1.0]))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import inbounds as ib
-from inbounds.design.routes import counts, grids
+from inbounds.design.routes import count_remap, grid_noise
 from inbounds.errors import TooLarge
 
 
@@ -23,7 +23,7 @@ def test_the_bound_of_the_chains_is_below_every_private_mechanism(
     for k, prior in enumerate(priors(n)):
         best = ib.optimal(query, epsilon, loss, prior).optimality
         assert best is not None
-        found = grids.guesses(high, float(epsilon), np.arange(n) ** float(power), power, prior / prior.sum())
+        found = grid_noise.guesses(high, float(epsilon), np.arange(n) ** float(power), power, prior / prior.sum())
         assert found.bound <= best.value * (1 + 1e-12)
         assert found.bound >= 0.3 * best.value or k == 3  # it says something, unless no chain holds both answers
 
@@ -36,7 +36,7 @@ def test_the_least_variance_is_that_of_real_reports() -> None:
             joint = np.linalg.solve(alpha, np.ones(n))[:, None] * alpha * weights  # geometric value s, answer j
             mean = joint @ np.arange(n) / joint.sum(axis=1)
             true = float((joint * (mean[:, None] - np.arange(n)) ** 2).sum())
-            found = counts.least_variance(epsilon, weights)
+            found = count_remap.least_variance(epsilon, weights)
             assert found <= true * (1 + 1e-12)
             assert found == pytest.approx(true, rel=1e-9)
 

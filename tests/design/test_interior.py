@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import inbounds as ib
-from inbounds.design.optimal import problem_of
+from inbounds.design.designer import build_problem
 from inbounds.design.problem import Floats, Problem
-from inbounds.design.routes import interior, rays
+from inbounds.design.routes import column_generation, windows_interior
 from inbounds.design.solver.bands import CHUNK, Factors, windows
 from inbounds.design.solver.pricing import Cone
 from inbounds.design.solver.stars import star
-from inbounds.loss import as_loss
+from inbounds.losses import to_loss
 
 REGULAR = Cone(np.maximum(np.arange(2 * CHUNK + 5) - 4, 0), np.full(2 * CHUNK + 4, 0.3))
 RAGGED = Cone(np.maximum(np.arange(CHUNK + 7) - np.arange(CHUNK + 7) % 3 - 1, 0), np.full(CHUNK + 6, 0.2))
@@ -30,7 +30,7 @@ def banded(cone: Cone, outputs: int = 3) -> tuple[Factors, list[Floats]]:
     x = 1 + 0.1 * rng.random((cone.size, outputs))
     full = [A.T @ np.diag(w[:, i]) @ A for i in range(outputs)]
     product = np.array([full[i] @ x[:, i] for i in range(outputs)]).T
-    return limits.factored(w, x, product), full
+    return limits.factor(w, x, product), full
 
 
 @pytest.mark.parametrize("cone", [REGULAR, RAGGED, CHAIN])
@@ -61,7 +61,7 @@ def test_arrows_are_solved_and_inverted_like_full_matrices() -> None:
     everyone = Cone(np.zeros(7, np.int64), np.full(6, 0.4))
     rng, limits = np.random.default_rng(3), star(everyone)
     A, w = limits.limits.toarray(), rng.random((14, 3))
-    factors, full = limits.factored(w, w, w), [A.T @ np.diag(w[:, i]) @ A for i in range(3)]
+    factors, full = limits.factor(w, w, w), [A.T @ np.diag(w[:, i]) @ A for i in range(3)]
     right, tables = rng.normal(size=(8, 3)), tuple(rng.normal(size=(2, 8, 3)))
     solved = np.array([np.linalg.solve(H, right[:, i]) for i, H in enumerate(full)]).T
     assert factors.solve(right) == pytest.approx(solved, rel=1e-9, abs=1e-9)
@@ -76,13 +76,13 @@ def test_pivots_survive_weights_of_very_different_sizes() -> None:
     limits = windows(Cone(np.array([0, 0, 1]), np.full(2, np.log(2.0))))
     w, x = np.array([[1e17], [1.0], [1.0], [1.0]]), np.array([[2.0], [1.0], [1.0]])
     product = limits.transpose @ (w * (limits.limits @ x))
-    solved = limits.factored(w, x, product).solve(product)
+    solved = limits.factor(w, x, product).solve(product)
     assert solved == pytest.approx(x, rel=1e-12)
 
 
-def asked(query: ib.Query, epsilon: str, prior: Floats | None = None, worst: bool = False) -> Problem:
+def asked(query: ib.RangeQuery, epsilon: str, prior: Floats | None = None, worst: bool = False) -> Problem:
     aim = "worst" if worst else "average"
-    return problem_of(query, Fraction(epsilon), as_loss("absolute"), prior, frozenset(), aim)  # type: ignore[arg-type]
+    return build_problem(query, Fraction(epsilon), to_loss("absolute"), prior, frozenset(), aim)  # type: ignore[arg-type]
 
 
 CASES = [
@@ -99,15 +99,15 @@ CASES = [
 
 @pytest.mark.parametrize("problem", CASES)
 def test_interior_points_meet_the_optimum_of_rays(problem: Problem) -> None:
-    best = rays.solve(problem)
-    (part, _), *others = rays._parts(problem)
+    best = column_generation.solve(problem)
+    (part, _), *others = column_generation._parts(problem)
     assert not others
     everything = np.arange(len(part.loss))
-    found = list(interior.points(part.loss, part.prior, part.worst, part.cone, part.mirrored, everything))
+    found = list(windows_interior.points(part.loss, part.prior, part.worst, part.cone, part.is_mirrored, everything))
     P, v, weights = found[-1].matrix, found[-1].v, found[-1].weights
     assert np.abs(P.sum(axis=0) - 1).max() < 1e-8
     assert problem.value(P / P.sum(axis=0)) == pytest.approx(problem.value(best.matrix), rel=1e-7)
-    assert rays._bound(part, v, weights) == pytest.approx(best.bound, rel=1e-7)
+    assert column_generation._bound(part, v, weights) == pytest.approx(best.bound, rel=1e-7)
 
 
 @pytest.mark.parametrize("worst", [False, True])
@@ -115,40 +115,42 @@ def test_a_design_that_is_slow_to_prove_is_closed_by_an_interior_point(
     worst: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     problem = asked(ib.mean(24, 0, 4), "0.17", prior=np.exp(-10 * np.arange(97) / 97), worst=worst)
-    patient = rays.solve(problem)
-    points, tried = interior.points, Counter[str]()
+    patient = column_generation.solve(problem)
+    points, tried = windows_interior.points, Counter[str]()
 
-    def counted(*given: Any) -> Iterator[interior.BandSolution]:
+    def counted(*given: Any) -> Iterator[windows_interior.WindowSolution]:
         tried["interior"] += 1
         return points(*given)
 
-    monkeypatch.setattr(interior, "points", counted)
-    monkeypatch.setattr(rays, "STAIRS_SHARE", 0.0)
-    monkeypatch.setattr(rays, "RAYS_SHARE", 0.0)
-    monkeypatch.setattr(rays, "MATCHED", 0)
-    hasty = rays.solve(problem)
+    monkeypatch.setattr(windows_interior, "points", counted)
+    monkeypatch.setattr(column_generation, "STAIRS_SHARE", 0.0)
+    monkeypatch.setattr(column_generation, "RAYS_SHARE", 0.0)
+    monkeypatch.setattr(column_generation, "MATCHED", 0)
+    hasty = column_generation.solve(problem)
     assert tried
     assert problem.value(hasty.matrix) == pytest.approx(problem.value(patient.matrix), rel=1e-7)
     assert hasty.bound == pytest.approx(patient.bound, rel=1e-7)
 
 
 def test_no_interior_point_where_squares_of_ratios_overflow() -> None:
-    size = 2 * interior.FEWEST
+    size = 2 * windows_interior.FEWEST
     steep = Cone(np.maximum(np.arange(size) - 2, 0), np.full(size - 1, 400.0))
-    assert not interior.applies(steep)
-    assert interior.applies(replace(steep, step=np.full(size - 1, 2.0)))
+    assert not windows_interior.applies(steep)
+    assert windows_interior.applies(replace(steep, step=np.full(size - 1, 2.0)))
 
 
 def test_a_deadline_ends_the_steps() -> None:
-    (part, _), *_ = rays._parts(CASES[0])
+    (part, _), *_ = column_generation._parts(CASES[0])
     found = list(
-        interior.points(part.loss, part.prior, False, part.cone, part.mirrored, np.arange(len(part.loss)), -np.inf)
+        windows_interior.points(
+            part.loss, part.prior, False, part.cone, part.is_mirrored, np.arange(len(part.loss)), -np.inf
+        )
     )
     assert len(found) == 1
 
 
 @pytest.mark.parametrize("aim", ["average", "worst"])
 def test_a_loss_that_a_constant_avoids_is_zero(aim: Any) -> None:
-    best = ib.optimal(ib.mean(24, 0, 4), "0.1", loss=ib.off_by_more_than("10/3"), aim=aim).optimality
+    best = ib.optimal(ib.mean(24, 0, 4), "0.1", loss=ib.threshold_loss("10/3"), aim=aim).optimality
     assert best is not None
     assert best.value == best.bound == 0

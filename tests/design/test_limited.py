@@ -11,16 +11,21 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array, vstack
 
 import inbounds as ib
-from inbounds.design import limits
+from inbounds.design import loss_limits
 from inbounds.design.problem import Floats
-from inbounds.design.routes import interior, limited
-from inbounds.loss import AtMost, TableLoss, as_loss, as_prior, limit_named
+from inbounds.design.routes import limited, windows_interior
+from inbounds.losses import LossLimit, TableLoss, parse_limit, to_loss, to_prior
 
-optimal = importlib.import_module("inbounds.design.optimal")  # the room has a function of that name
+optimal = importlib.import_module("inbounds.design.designer")  # the room has a function of that name
 
 
 def papers_program(
-    query: ib.Query, epsilon: float, loss: Floats, prior: Floats, worst: bool, limits: list[tuple[Floats, float, bool]]
+    query: ib.RangeQuery,
+    epsilon: float,
+    loss: Floats,
+    prior: Floats,
+    worst: bool,
+    limits: list[tuple[Floats, float, bool]],
 ) -> tuple[bool, float]:
     """(feasible, least loss) over full matrices: privacy for every output and pair, and a row for every limit."""
     (m, n), ratio = query.shape, {}
@@ -87,9 +92,9 @@ def test_a_limited_design_equals_the_papers_linear_program(seed: int) -> None:
         assert least is not None
         has = free.worst_loss(r["table"]) if r["limit_aim"] == "worst" else free.loss(r["table"], prior)
         bound = Fraction(least.value + r["share"] * max(has - least.value, 1e-3)).limit_denominator(10**9)
-        limit = AtMost(as_loss(r["table"]), bound, r["limit_aim"])
+        limit = LossLimit(to_loss(r["table"]), bound, r["limit_aim"])
         made = ib.optimal(query, r["epsilon"], r["loss"], prior, aim=r["aim"], subject_to=[limit])
-        weights = as_prior(prior, query)
+        weights = to_prior(prior, query)
         feasible, best = papers_program(
             query, float(r["epsilon"]), r["loss"], weights, r["aim"] == "worst",
             [(r["table"], float(bound), r["limit_aim"] == "worst")],
@@ -109,21 +114,21 @@ LARGER = [(ib.mean(10, 0, 4), "0.3", None), (ib.mean(10, 0, 4), "0.5", "worst"),
 @pytest.mark.parametrize("limit_aim", ["average", "worst"])
 @pytest.mark.parametrize(("query", "epsilon", "aim"), LARGER)
 def test_rays_and_an_interior_point_meet_limits_at_the_same_loss(
-    query: ib.Query, epsilon: str, aim: str | None, limit_aim: str, monkeypatch: pytest.MonkeyPatch
+    query: ib.RangeQuery, epsilon: str, aim: str | None, limit_aim: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tail = ib.off_by_more_than(float(query.answers.floats()[-1]) / 3)
+    tail = ib.threshold_loss(float(query.answers.floats()[-1]) / 3)
     wish = {"aim": aim or "average"}
     free, least = ib.optimal(query, epsilon, **wish), ib.optimal(query, epsilon, tail, aim=limit_aim)
     of = (lambda m: m.worst_loss(tail)) if limit_aim == "worst" else (lambda m: m.loss(tail))
     bound = (of(free) + of(least)) / 2
     assert of(least) < of(free)
-    found, points = [], interior.points
+    found, points = [], windows_interior.points
     for share, applies in ((0.0, True), (np.inf, False)):
         tried = []
         monkeypatch.setattr(limited, "STAIRS_SHARE", share)
-        monkeypatch.setattr(interior, "applies", lambda cone, applies=applies: applies)
-        monkeypatch.setattr(interior, "points", lambda *given, tried=tried: tried.append(1) or points(*given))
-        found.append(ib.optimal(query, epsilon, **wish, subject_to=[ib.at_most(tail, bound, limit_aim)]))
+        monkeypatch.setattr(windows_interior, "applies", lambda cone, applies=applies: applies)
+        monkeypatch.setattr(windows_interior, "points", lambda *given, tried=tried: tried.append(1) or points(*given))
+        found.append(ib.optimal(query, epsilon, **wish, subject_to=[ib.limit_loss(tail, bound, limit_aim)]))
         assert bool(tried) == applies
         assert of(found[-1]) <= bound
     hasty, patient = (made.optimality for made in found)
@@ -133,18 +138,20 @@ def test_rays_and_an_interior_point_meet_limits_at_the_same_loss(
 
 def test_what_rounding_breaks_is_mended_by_a_mix(monkeypatch: pytest.MonkeyPatch) -> None:
     """Proposals that exceed their limits by a little, as rounding at a small epsilon makes them."""
-    query, tail = ib.count(12), ib.off_by_more_than(2)
+    query, tail = ib.count(12), ib.threshold_loss(2)
     generous = partial(replace, spare=-1e-7)
-    monkeypatch.setattr(optimal, "tables_of", lambda *given: [generous(each) for each in limits.tables_of(*given)])
-    made = ib.optimal(query, 1, "squared", subject_to=[ib.at_most(tail, "0.07", aim="average")])
+    monkeypatch.setattr(
+        optimal, "limit_tables", lambda *given: [generous(each) for each in loss_limits.limit_tables(*given)]
+    )
+    made = ib.optimal(query, 1, "squared", subject_to=[ib.limit_loss(tail, "0.07", aim="average")])
     assert made.loss(tail) <= 0.07
     assert made.optimality.gap <= 1e-5 * made.optimality.value
 
 
 def test_a_search_without_result_ends_in_a_mix_that_keeps_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    query, tail = ib.count(12), ib.off_by_more_than(2)
-    monkeypatch.setattr(limited, "solve", lambda *_: limited.LimitedMix(None, -np.inf, 0.0))
-    made = ib.optimal(query, 1, "squared", subject_to=[ib.at_most(tail, "0.07")])
+    query, tail = ib.count(12), ib.threshold_loss(2)
+    monkeypatch.setattr(limited, "solve", lambda *_: limited.LimitedSolution(None, -np.inf, 0.0))
+    made = ib.optimal(query, 1, "squared", subject_to=[ib.limit_loss(tail, "0.07")])
     assert made.worst_loss(tail) <= 0.07
     assert 0 < made.optimality.gap < 0.1 * made.optimality.value
 
@@ -152,10 +159,10 @@ def test_a_search_without_result_ends_in_a_mix_that_keeps_the_limit(monkeypatch:
 def test_limits_hold_beside_properties() -> None:
     query = ib.count(8)
     free = ib.optimal(query, 1, "squared", properties=["fair"])
-    tail = ib.off_by_more_than(2)
+    tail = ib.threshold_loss(2)
     least = ib.optimal(query, 1, tail, properties=["fair"], aim="worst").worst_loss(tail)
     bound = Fraction((least + free.worst_loss(tail)) / 2).limit_denominator(10**6)
-    made = ib.optimal(query, 1, "squared", properties=["fair"], subject_to=[ib.at_most(tail, bound)])
+    made = ib.optimal(query, 1, "squared", properties=["fair"], subject_to=[ib.limit_loss(tail, bound)])
     assert made.properties()["fair"]
     assert made.worst_loss(tail) <= float(bound) < free.worst_loss(tail)
     assert made.optimality is not None
@@ -163,12 +170,12 @@ def test_limits_hold_beside_properties() -> None:
 
 
 def test_a_limit_beyond_reach_says_how_much_must_be_allowed() -> None:
-    query, tail = ib.count(20), ib.off_by_more_than(2)
+    query, tail = ib.count(20), ib.threshold_loss(2)
     for properties in ([], ["fair"]):
         least = ib.optimal(query, 1, tail, properties=properties, aim="worst").worst_loss(tail)
-        with pytest.raises(ib.Infeasible, match=f"the least possible is {least:.6g}"):
-            ib.optimal(query, 1, properties=properties, subject_to=[ib.at_most(tail, "0.05")])
-        made = ib.optimal(query, 1, properties=properties, subject_to=[ib.at_most(tail, least * 1.00001)])
+        with pytest.raises(ib.InfeasibleDesign, match=f"the least possible is {least:.6g}"):
+            ib.optimal(query, 1, properties=properties, subject_to=[ib.limit_loss(tail, "0.05")])
+        made = ib.optimal(query, 1, properties=properties, subject_to=[ib.limit_loss(tail, least * 1.00001)])
         assert made.worst_loss(tail) <= least * 1.00001
 
 
@@ -176,8 +183,8 @@ def test_limits_that_exclude_each_other_are_refused_together() -> None:
     query = ib.count(4)
     low, high = (TableLoss(np.repeat(np.eye(5)[[i]].T, 5, axis=1), f"reports {i}") for i in (0, 4))
     rest = TableLoss(np.repeat([[0.0], [1.0], [1.0], [1.0], [0.0]], 5, axis=1), "reports between")
-    wishes = [ib.at_most(low, "0.3"), ib.at_most(high, "0.3"), ib.at_most(rest, "0.3")]
-    with pytest.raises(ib.Infeasible, match="together"):
+    wishes = [ib.limit_loss(low, "0.3"), ib.limit_loss(high, "0.3"), ib.limit_loss(rest, "0.3")]
+    with pytest.raises(ib.InfeasibleDesign, match="together"):
         ib.optimal(query, 1, subject_to=wishes)
 
 
@@ -193,11 +200,11 @@ def test_a_second_aim_chooses_among_the_best() -> None:
 
 
 @pytest.mark.parametrize("query", [ib.count(7), ib.extreme(0, 5), ib.mean(3, 0, 3)])
-def test_a_fixed_point_keeps_the_distribution_at_the_least_loss(query: ib.Query) -> None:
+def test_a_fixed_point_keeps_the_distribution_at_the_least_loss(query: ib.RangeQuery) -> None:
     n = len(query.answers)
     prior = np.exp(-np.arange(n) / 2)
     prior /= prior.sum()
-    made = ib.optimal(query, 1, prior=prior, subject_to=[ib.fixed_point(prior)])
+    made = ib.optimal(query, 1, prior=prior, subject_to=[ib.keep_fixed_point(prior)])
     rows = np.eye(n)[:, :, None] * np.ones(n)
     d = np.abs(query.answers.floats()[:, None] - query.answers.floats())
     limits = [(row, p, False) for row, p in zip(rows, prior, strict=True)]
@@ -206,50 +213,54 @@ def test_a_fixed_point_keeps_the_distribution_at_the_least_loss(query: ib.Query)
     assert made.loss("absolute", prior) == pytest.approx(best, rel=1e-7)
     assert made.loss("absolute", prior) > ib.optimal(query, 1, prior=prior).loss("absolute", prior)
     with pytest.raises(ValueError, match="one output for each"):
-        ib.optimal(ib.count(20, outputs=7), 1, subject_to=[ib.fixed_point(np.ones(21))])
+        ib.optimal(ib.count(20, outputs=7), 1, subject_to=[ib.keep_fixed_point(np.ones(21))])
 
 
 def test_recommendations_and_promises_keep_limits() -> None:
-    tail = ib.at_most(ib.off_by_more_than(2), "0.07")
+    tail = ib.limit_loss(ib.threshold_loss(2), "0.07")
     found = ib.recommend(ib.count(20), 1, loss="squared", subject_to=[tail])
     assert found.mechanism.worst_loss(tail.loss) <= 0.07
     assert "off by more than 2 at most 0.07" in found.reason
-    plain = ib.epsilon_for(ib.count(12), ib.promise.average("absolute", 1))
-    kept = ib.epsilon_for(ib.count(12), ib.promise.average("absolute", 1), subject_to=[ib.at_most(tail.loss, "0.05")])
+    plain = ib.calibrate_epsilon(ib.count(12), ib.goals.average("absolute", 1))
+    kept = ib.calibrate_epsilon(
+        ib.count(12), ib.goals.average("absolute", 1), subject_to=[ib.limit_loss(tail.loss, "0.05")]
+    )
     assert kept.epsilon > plain.epsilon
     assert kept.mechanism.worst_loss(tail.loss) <= 0.05
 
 
 def test_a_limited_passport_is_read_back(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    made = ib.optimal(ib.count(6), 1, "squared", subject_to=[ib.at_most(ib.off_by_more_than(2), "0.2")])
+    made = ib.optimal(ib.count(6), 1, "squared", subject_to=[ib.limit_loss(ib.threshold_loss(2), "0.2")])
     made.save(tmp_path / "m.json")
     read = ib.load(tmp_path / "m.json")
     assert read.optimality == made.optimality
-    assert any("subject to off by more than 2" in claim for claim in read.claimed)
+    assert any("subject to off by more than 2" in claim for claim in read.unchecked_claims)
 
 
 def test_a_limit_in_words_is_the_limit() -> None:
-    assert str(limit_named("off-by-more-than-2=0.05")) == str(ib.at_most(ib.off_by_more_than(2), "0.05"))
-    assert str(limit_named("average absolute = 3/2")) == str(ib.at_most("absolute", "3/2", "average"))
+    assert str(parse_limit("off-by-more-than-2=0.05")) == str(ib.limit_loss(ib.threshold_loss(2), "0.05"))
+    assert str(parse_limit("average absolute = 3/2")) == str(ib.limit_loss("absolute", "3/2", "average"))
     with pytest.raises(ValueError, match="a loss and a bound"):
-        limit_named("absolute")
-    with pytest.raises(TypeError, match=r"ib\.at_most"):
+        parse_limit("absolute")
+    with pytest.raises(TypeError, match=r"ib\.limit_loss"):
         ib.optimal(ib.count(3), 1, subject_to=["absolute=1"])  # type: ignore[list-item]
     with pytest.raises(ValueError, match="negative"):
-        ib.at_most("absolute", -1)
+        ib.limit_loss("absolute", -1)
 
 
 def test_plans_and_commands_take_limits_in_words() -> None:
     from typer.testing import CliRunner
 
     from inbounds.cli import app
-    from inbounds.tables.designs import Wishes, designed
-    from inbounds.tables.plan.reading import wishes_from
+    from inbounds.plan.load import parse_design_options
+    from inbounds.statistics.designs import DesignOptions, design_request
 
-    wished = designed(ib.count(12), Fraction(1), Wishes(loss="squared", at_most=("off-by-more-than-2=0.07",)))
-    assert wished.worst_loss(ib.off_by_more_than(2)) <= 0.07
+    wished = design_request(
+        ib.count(12), Fraction(1), DesignOptions(loss="squared", at_most=("off-by-more-than-2=0.07",))
+    )
+    assert wished.worst_loss(ib.threshold_loss(2)) <= 0.07
     with pytest.raises(ValueError, match="list of limits"):
-        wishes_from({"at_most": "absolute=1"})
+        parse_design_options({"at_most": "absolute=1"})
     asked = ["design", "count", "--size", "12", "--epsilon", "1", "--loss", "squared"]
     shown = CliRunner().invoke(app, [*asked, "--at-most", "off-by-more-than-2=0.07", "--then", "absolute"])
     assert shown.exit_code == 0

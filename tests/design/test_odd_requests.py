@@ -9,12 +9,12 @@ import pytest
 
 import inbounds as ib
 from inbounds import catalog
-from inbounds.design.optimal import problem_of
-from inbounds.design.routes import counts, fallback
-from inbounds.loss import as_loss
+from inbounds.design.designer import build_problem
+from inbounds.design.routes import baseline, count_remap
+from inbounds.exact import to_epsilon
+from inbounds.losses import to_loss
 from inbounds.mechanism import Mechanism
-from inbounds.numbers import as_epsilon
-from inbounds.query import Cells, Everyone, Metric, Query, Reach, Scale, with_neighbours, with_outputs
+from inbounds.query import AllPairs, Metric, OutputCells, RangeQuery, Reach, Scale, with_neighbours, with_outputs
 
 
 def optimality(mechanism: Mechanism) -> tuple[float, float]:
@@ -36,7 +36,7 @@ def test_the_unit_of_the_loss_does_not_matter(unit: float, properties: list[str]
 def test_a_small_loss_beside_large_ones_is_still_solved_to_the_end() -> None:
     query = with_neighbours(ib.count(4), Metric(Fraction(1, 2)))
     for properties in (["row_honest"], ["column_monotone"]):
-        value, bound = optimality(ib.optimal(query, 3, ib.power(3), properties=properties, aim="worst"))
+        value, bound = optimality(ib.optimal(query, 3, ib.power_loss(3), properties=properties, aim="worst"))
         assert value - bound <= 1e-7 * value
 
 
@@ -46,7 +46,7 @@ def test_a_large_count_with_a_sure_prior_is_always_right(loss: str, at: int) -> 
     """Far from the only possible answer every report costs nothing; that tie must not bind the others."""
     prior = np.zeros(10_000)
     prior[at] = 1
-    value, bound = optimality(ib.optimal(ib.count(9_999), 1, ib.power("1/2") if loss == "power" else loss, prior))
+    value, bound = optimality(ib.optimal(ib.count(9_999), 1, ib.power_loss("1/2") if loss == "power" else loss, prior))
     assert bound <= 1e-9  # reporting `at` whatever happens is private and never wrong
     assert value <= 1e-7  # rounding of squares up to 1e8
 
@@ -55,7 +55,7 @@ def test_the_remap_of_a_large_count_is_that_of_the_matrix_for_a_sparse_prior() -
     prior = np.zeros(300)
     prior[[20, 21, 150, 290]] = 0.25
     for loss in (lambda e: e**0.5, lambda e: np.floor(e / 3), lambda e: e, lambda e: e * e):
-        found = counts.remap(3.0, loss(np.arange(300.0)), prior)
+        found = count_remap.remap(3.0, loss(np.arange(300.0)), prior)
         value, bound = found.loss, found.bound
         table = loss(np.abs(np.subtract.outer(np.arange(300.0), np.arange(300.0))))
         best, _ = optimality(ib.optimal(ib.count(299), 3, table, prior))
@@ -74,8 +74,8 @@ def test_weak_honesty_reaches_every_answer_of_a_coarse_cell(count: int) -> None:
 
 def test_a_request_that_can_be_met_without_loss_is() -> None:
     answers = Scale(Fraction(1), Fraction(1), (0, 3, 6, 7))
-    query = Query("holes", answers, Cells.around(answers), Reach(1))
-    loss = ib.off_by_more_than(1)
+    query = RangeQuery("holes", answers, OutputCells.one_per_answer(answers), Reach(1))
+    loss = ib.threshold_loss(1)
     value, bound = optimality(ib.optimal(query, "0.000001", loss, properties=["row_honest", "column_honest"]))
     assert 0 <= bound <= value <= 1e-9
 
@@ -93,7 +93,7 @@ def test_answers_too_far_apart_to_constrain_each_other_are_no_trouble(aim: str, 
     far = Scale(Fraction(0), Fraction(1), (0, 1, 5000, 5001))
     for query in (
         with_neighbours(ib.count(4), Metric(Fraction(1, 1000))),
-        Query("far", far, Cells.around(far), Metric()),
+        RangeQuery("far", far, OutputCells.one_per_answer(far), Metric()),
     ):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -110,7 +110,7 @@ STOPPED = {
     "wide windows": (with_neighbours(ib.count(120), Reach(12)), {}),
     "wide windows, worst": (with_neighbours(ib.count(120), Reach(4)), {"aim": "worst"}),
     "chain, worst": (ib.count(150), {"aim": "worst"}),
-    "everyone, worst": (with_neighbours(ib.count(150), Everyone()), {"aim": "worst"}),
+    "everyone, worst": (with_neighbours(ib.count(150), AllPairs()), {"aim": "worst"}),
     "wide windows, honest": (with_neighbours(ib.count(80), Reach(12)), {"properties": ["row_honest"]}),
 }
 
@@ -126,16 +126,16 @@ def test_a_stopped_solve_returns_the_best_closed_form_and_a_bound(name: str) -> 
 
 
 @pytest.mark.parametrize("loss", ["absolute", "squared", "zero-one"])
-@pytest.mark.parametrize("neighbours", [Reach(1), Reach(3), Reach(9), Everyone(), Metric(Fraction(2, 3))])
+@pytest.mark.parametrize("neighbours", [Reach(1), Reach(3), Reach(9), AllPairs(), Metric(Fraction(2, 3))])
 @pytest.mark.parametrize("aim", ["average", "worst"])
 def test_what_is_at_hand_brackets_the_optimum(loss: str, neighbours: object, aim: str) -> None:
     query, prior = with_neighbours(ib.count(9), neighbours), np.arange(1, 11.0)  # type: ignore[arg-type]
     for properties in (frozenset[str](), frozenset({"fair"}), frozenset({"column_ratio(3/2)", "weakly_honest"})):
-        problem = problem_of(query, as_epsilon(0.7), as_loss(loss), prior, properties, aim)  # type: ignore[arg-type]
+        problem = build_problem(query, to_epsilon(0.7), to_loss(loss), prior, properties, aim)  # type: ignore[arg-type]
         best, _ = optimality(ib.optimal(query, 0.7, loss, prior, properties, aim))  # type: ignore[arg-type]
-        assert fallback.bound_at_hand(problem) <= best * (1 + 1e-12)
-        assert fallback.bound_at_hand(problem) > 0
-        P = fallback.at_hand(problem)
+        assert baseline.baseline_bound(problem) <= best * (1 + 1e-12)
+        assert baseline.baseline_bound(problem) > 0
+        P = baseline.baseline_matrix(problem)
         assert problem.value(P) >= best * (1 - 1e-9)
         assert ib.certify(P, query, 0.7, tolerance=1e-12).epsilon == Fraction(7, 10)
         assert math.isclose(P.sum(), 10)

@@ -10,8 +10,8 @@ from scipy.sparse import lil_array
 
 from inbounds.design.bounds.duality import Duals, lower_bound
 from inbounds.design.problem import Problem
-from inbounds.design.routes import program, rows
-from inbounds.properties import NAMES, Layout, excess
+from inbounds.design.routes import linear_program, row_program
+from inbounds.properties import NAMES, MatrixLayout, measure_violation
 
 SUBSETS = [frozenset(c) for size in range(8) for c in combinations(NAMES, size)]
 VARIANT_2 = frozenset({"row_monotone", "column_monotone", "symmetric", "fair"})
@@ -136,7 +136,7 @@ def random_request(rng):
     else:
         chain = cliques(n, int(rng.choice([1, 1, 2, 3, 4, 99])))
     asked = {name for name in NAMES if rng.random() < 0.35}
-    if not Layout(m, home, below, above).mirrors or any((n - b, n - a, d) not in chain for a, b, d in chain):
+    if not MatrixLayout(m, home, below, above).mirrors or any((n - b, n - a, d) not in chain for a, b, d in chain):
         asked.discard("symmetric")
     if rng.random() < 0.1:
         asked.add("column_ratio(3/2)")
@@ -150,10 +150,10 @@ def check(problem, found):
     for a, b, d in problem.cliques:
         block = P[:, a:b]
         assert (block.max(axis=1) <= np.exp(problem.epsilon * d) * block.min(axis=1) * (1 + 1e-9)).all()
-    shape = Layout(problem.shape[0], problem.home, problem.below, problem.above)
+    shape = MatrixLayout(problem.shape[0], problem.home, problem.below, problem.above)
     weights = np.round(P * TOTAL).astype(np.int64)
     for name in problem.properties:
-        assert excess(name, weights, shape, TOTAL) <= UNITS, name
+        assert measure_violation(name, weights, shape, TOTAL) <= UNITS, name
     assert found.bound <= value + 1e-12
     assert value - found.bound <= 1e-7 * max(abs(value), 1e-3)
     return value
@@ -162,7 +162,7 @@ def check(problem, found):
 @pytest.mark.parametrize("seed", range(300))
 def test_random_requests_equal_the_papers_linear_program(seed):
     problem = random_request(np.random.default_rng(seed))
-    found = program.solve(problem)
+    found = linear_program.solve(problem)
     value, best = check(problem, found), papers_program(problem)
     assert value == pytest.approx(best, rel=1e-7, abs=1e-8)
     assert found.bound <= best + 1e-8
@@ -178,8 +178,8 @@ def test_row_by_row_and_the_full_program_agree_on_chains(seed):
         n, float(rng.choice([0.1, 0.5, 2.0])), str(rng.choice(["absolute", "squared", "zero-one"])),
         prior=prior / prior.sum(), worst=bool(rng.random() < 0.3), properties=asked,
     )  # fmt: skip
-    assert rows.fits(problem)
-    one, other = rows.solve(problem), program.full(problem, deadline=np.inf)
+    assert row_program.accepts(problem)
+    one, other = row_program.solve(problem), linear_program.full(problem, deadline=np.inf)
     assert check(problem, one) == pytest.approx(check(problem, other), rel=1e-9, abs=1e-10)
 
 
@@ -189,7 +189,7 @@ def test_every_property_set_is_solved_and_costs_no_less_than_its_subsets(loss, r
     value = {}
     for asked in SUBSETS:
         problem = square(6, 0.4, loss, reach, properties=asked)
-        value[asked] = check(problem, program.solve(problem))
+        value[asked] = check(problem, linear_program.solve(problem))
     for asked in SUBSETS:
         for name in asked:
             assert value[asked] >= value[asked - {name}] * (1 - 1e-9)
@@ -204,7 +204,7 @@ def test_every_property_set_is_solved_and_costs_no_less_than_its_subsets(loss, r
 )  # fmt: skip
 def test_variant_2_has_the_reference_losses(reach, loss, best):
     problem = square(5, 0.5, loss, reach, properties=VARIANT_2)
-    assert loss_of(problem, program.solve(problem).matrix) == pytest.approx(best, abs=5e-10)
+    assert loss_of(problem, linear_program.solve(problem).matrix) == pytest.approx(best, abs=5e-10)
 
 
 @pytest.mark.parametrize(
@@ -216,33 +216,33 @@ def test_variant_2_has_the_reference_losses(reach, loss, best):
 )  # fmt: skip
 def test_the_worst_answer_has_the_reference_losses(reach, loss, best):
     problem = square(5, 0.5, loss, reach, worst=True)
-    assert loss_of(problem, program.solve(problem).matrix) == pytest.approx(best, abs=5e-10)
+    assert loss_of(problem, linear_program.solve(problem).matrix) == pytest.approx(best, abs=5e-10)
 
 
 def test_papers_tables_are_reproduced():
     """000: Table 2 (five values, all neighbours, epsilon 1) and Table 4 (count 0..5, epsilon 0.5), total losses."""
     table_2 = square(5, 1.0, "absolute", 99, properties=VARIANT_2)
     table_4 = square(6, 0.5, "absolute", 1, properties=VARIANT_2)
-    assert 5 * loss_of(table_2, program.solve(table_2).matrix) == pytest.approx(5.759621, abs=5e-7)
-    assert 6 * loss_of(table_4, program.solve(table_4).matrix) == pytest.approx(6.828620, abs=5e-7)
+    assert 5 * loss_of(table_2, linear_program.solve(table_2).matrix) == pytest.approx(5.759621, abs=5e-7)
+    assert 6 * loss_of(table_4, linear_program.solve(table_4).matrix) == pytest.approx(6.828620, abs=5e-7)
 
 
 @pytest.mark.parametrize("asked", [{"column_monotone"}, {"fair", "row_honest"}, {"row_monotone", "weakly_honest"}])
 def test_long_chains_are_private_in_the_farthest_tail(asked):
     problem = square(60, 1.0, "squared", properties=frozenset(asked))
-    check(problem, program.solve(problem))
+    check(problem, linear_program.solve(problem))
 
 
 def test_the_same_request_gives_the_same_matrix():
     problem = square(9, 0.3, "absolute", 2, worst=True, properties=frozenset({"column_honest"}))
-    assert np.array_equal(program.solve(problem).matrix, program.solve(problem).matrix)
+    assert np.array_equal(linear_program.solve(problem).matrix, linear_program.solve(problem).matrix)
 
 
 @pytest.mark.parametrize("reach", [1, 3, 99])
 @pytest.mark.parametrize("worst", [False, True])
 def test_a_symmetric_request_has_a_symmetric_answer(reach, worst):
     problem = square(8, 0.7, "absolute", reach, worst=worst, properties=frozenset({"weakly_honest"}))
-    P = program.solve(problem).matrix
+    P = linear_program.solve(problem).matrix
     assert np.allclose(P, P[::-1, ::-1], rtol=0, atol=1e-14)
 
 
@@ -250,21 +250,21 @@ def test_symmetry_asked_under_a_lopsided_prior_is_kept_and_paid_for():
     prior = np.arange(1.0, 8) / 28
     free = square(7, 0.5, "absolute", prior=prior)
     bound = square(7, 0.5, "absolute", prior=prior, properties=frozenset({"symmetric"}))
-    assert check(bound, program.solve(bound)) > check(free, program.solve(free)) + 1e-4
+    assert check(bound, linear_program.solve(bound)) > check(free, linear_program.solve(free)) + 1e-4
 
 
 def test_ties_go_to_the_least_squared_error():
     """With zero loss everywhere every mechanism is optimal; the one chosen is the best for squared error."""
     problem = square(7, 0.5, "squared")
     indifferent = replace(problem, loss=np.zeros((7, 7)))
-    best = loss_of(problem, program.solve(problem).matrix)
-    assert loss_of(problem, program.solve(indifferent).matrix) == pytest.approx(best, rel=1e-9)
+    best = loss_of(problem, linear_program.solve(problem).matrix)
+    assert loss_of(problem, linear_program.solve(indifferent).matrix) == pytest.approx(best, rel=1e-9)
 
 
 def test_without_time_there_is_still_a_mechanism_and_a_true_bound():
     problem = square(40, 0.1, "absolute", 3, properties=frozenset({"column_monotone"}))
-    best = loss_of(problem, program.solve(problem).matrix)
-    hasty = program.solve(problem, max_seconds=0.0)
+    best = loss_of(problem, linear_program.solve(problem).matrix)
+    hasty = linear_program.solve(problem, max_seconds=0.0)
     value = loss_of(problem, hasty.matrix)
     assert hasty.bound <= best <= value
     assert (hasty.matrix.max(axis=1) <= np.exp(0.1 * 13) * hasty.matrix.min(axis=1) * (1 + 1e-12)).all()
@@ -273,15 +273,15 @@ def test_without_time_there_is_still_a_mechanism_and_a_true_bound():
 def test_symmetric_neighbourhoods_are_needed_for_symmetric_mechanisms():
     problem = replace(square(3, 0.5, "absolute"), cliques=((0, 2, 1.0), (1, 3, 2.0)))
     with pytest.raises(ValueError, match="mirror image"):
-        program.solve(replace(problem, properties=frozenset({"symmetric"})))
+        linear_program.solve(replace(problem, properties=frozenset({"symmetric"})))
 
 
 def test_the_bound_survives_wrong_multipliers():
     """Any dual vector gives a true bound: random ones never pass the optimum."""
     rng = np.random.default_rng(7)
     problem = square(6, 0.5, "absolute", 2, properties=frozenset({"fair", "column_monotone"}))
-    built = program.model(problem)
-    best = loss_of(problem, program.solve(problem).matrix)
+    built = linear_program.model(problem)
+    best = loss_of(problem, linear_program.solve(problem).matrix)
     for _ in range(200):
         size = len(built.compared)
         duals = Duals(built.compared, rng.normal(0, 0.1, size), columns=rng.normal(0.2, 0.2, 6))

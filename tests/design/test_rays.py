@@ -7,8 +7,8 @@ from scipy.sparse import coo_array, vstack
 
 from inbounds.design.bounds import bound
 from inbounds.design.problem import Floats, Problem
-from inbounds.design.routes import everyone, rays
-from inbounds.design.routes.stairs import stairs
+from inbounds.design.routes import column_generation, everyone
+from inbounds.design.routes.staircases import stairs
 from inbounds.design.solver import pricing
 
 Cliques = list[tuple[int, int, float]]
@@ -99,7 +99,7 @@ def test_rays_equal_the_papers_linear_program(seed: int) -> None:
     rng = np.random.default_rng(seed)
     for _ in range(30):
         p = random_problem(rng)
-        found, best = rays.solve(p), papers_program(p)
+        found, best = column_generation.solve(p), papers_program(p)
         value = loss_of(p, found.matrix)
         assert_private(p, found.matrix)
         assert value == pytest.approx(best, rel=1e-7, abs=1e-9)
@@ -124,18 +124,18 @@ ABSOLUTE, SQUARED, ZERO_ONE = distances(5, 5), distances(5, 5) ** 2, np.sign(dis
 def test_rays_reach_the_reference_values(loss: Floats, k: int, average: float, worst: float) -> None:
     for aim, value in ((False, average), (True, worst)):
         p = problem(0.5, reach(5, k), loss, np.full(5, 0.2), aim)
-        assert loss_of(p, rays.solve(p).matrix) == pytest.approx(value, abs=1e-9)
+        assert loss_of(p, column_generation.solve(p).matrix) == pytest.approx(value, abs=1e-9)
 
 
 def test_the_bound_is_below_the_loss_of_every_private_matrix_even_from_a_random_dual() -> None:
     rng = np.random.default_rng(5)
     for _ in range(200):
         p = random_problem(rng)
-        spans = list(pricing.components(p))
+        spans = list(pricing.split_components(p))
         if len(spans) > 1:
             continue
         cone, v = pricing.cone(p, spans[0]), rng.normal(size=p.shape[1])
-        value = loss_of(p, rays.solve(p).matrix)
+        value = loss_of(p, column_generation.solve(p).matrix)
         low = bound.worst(v, rng.random(len(v)), p.loss, cone) if p.worst else bound.average(v, p.loss * p.prior, cone)
         assert low <= value
 
@@ -145,8 +145,8 @@ def test_the_bound_sees_a_violation_hidden_in_one_valley() -> None:
     p = problem(1.0, reach(3, 1), np.zeros((1, 3)), np.ones(3) / 3)
     cone = pricing.cone(p, slice(0, 3))
     r = np.array([[-1.0], [4.0], [-1.0]])
-    assert pricing.least(r, cone)[0] < 0
-    np.testing.assert_allclose(pricing.rays(r, cone)[:, 0], [0, -1, 0])
+    assert pricing.min_over_cone(r, cone)[0] < 0
+    np.testing.assert_allclose(pricing.best_rays(r, cone)[:, 0], [0, -1, 0])
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -158,14 +158,14 @@ def test_pricing_finds_the_least_row_of_the_cone(seed: int) -> None:
         kinds = [reach(n, k), steps, gapped(np.cumsum(rng.integers(1, k + 1, n)), k)]
         p = problem(float(rng.choice([0.1, 0.5, 1.0])), kinds[rng.integers(3)], np.zeros((1, n)), np.ones(n) / n)
         cone, r = pricing.cone(p, slice(0, n)), rng.normal(size=(n, 1)) + rng.random()
-        x = np.exp(pricing.rays(r, cone))
+        x = np.exp(pricing.best_rays(r, cone))
         assert_private(p, (x / x).T)
         if not cone.everyone:
-            assert (r * x).sum() == pytest.approx(pricing.least(r, cone)[0])
+            assert (r * x).sum() == pytest.approx(pricing.min_over_cone(r, cone)[0])
         lowest = _least_by_program(p, r[:, 0], np.eye(n)[0])
-        scale = np.exp(pricing.rays(r, cone)[0, 0]) if cone.everyone else 1.0
+        scale = np.exp(pricing.best_rays(r, cone)[0, 0]) if cone.everyone else 1.0
         assert (r * x).sum() / scale == pytest.approx(lowest, rel=1e-7, abs=1e-7) or cone.everyone
-        assert (pricing.least(r, cone)[0] >= 0) == (lowest >= 0) or abs(lowest) < 1e-6
+        assert (pricing.min_over_cone(r, cone)[0] >= 0) == (lowest >= 0) or abs(lowest) < 1e-6
 
 
 def _least_by_program(p: Problem, r: Floats, unit: Floats) -> float:
@@ -187,7 +187,7 @@ def test_rounding_down_never_raises_the_least_value() -> None:
     for n, k in ((6, 1), (9, 3), (7, 7)):
         p = problem(0.3, reach(n, k), np.zeros((1, n)), np.ones(n) / n)
         cone, r = pricing.cone(p, slice(0, n)), rng.normal(size=(n, 50))
-        plain, low = pricing.least(r, cone), pricing.least(r, cone, pricing.rounding(cone))
+        plain, low = pricing.min_over_cone(r, cone), pricing.min_over_cone(r, cone, pricing.rounding(cone))
         assert np.all(low < plain)
         np.testing.assert_allclose(low, plain, atol=1e-12)
 
@@ -214,7 +214,7 @@ def test_the_interior_point_agrees_with_the_rays_when_all_are_neighbours(worst: 
         *_, (P, v, weights) = everyone.points(p.loss, p.prior, worst, epsilon)
         cone = pricing.cone(p, slice(0, n))
         low = bound.worst(v, weights, p.loss, cone) if worst else bound.average(v, p.loss * p.prior, cone)
-        best = rays.solve(p)
+        best = column_generation.solve(p)
         assert best.bound == pytest.approx(low, rel=1e-9)
         assert loss_of(p, best.matrix) == pytest.approx(loss_of(p, P), rel=1e-7)
 
@@ -229,14 +229,14 @@ def test_folding_a_mirrored_problem_leaves_its_optimum(worst: bool) -> None:
         np.testing.assert_allclose(folded[0], folded[0][::-1, ::-1], atol=1e-15)
         p = problem(epsilon, reach(n, 2), loss, prior, worst)
         skewed = problem(epsilon, reach(n, 2), loss, prior * (1 + 1e-12 * np.arange(n)), worst)
-        loss_apart = loss_of(p, rays.solve(skewed).matrix)
-        assert loss_of(p, rays.solve(p).matrix) == pytest.approx(loss_apart, rel=1e-9)
+        loss_apart = loss_of(p, column_generation.solve(skewed).matrix)
+        assert loss_of(p, column_generation.solve(p).matrix) == pytest.approx(loss_apart, rel=1e-9)
 
 
 def test_many_answers_that_are_all_neighbours_are_solved_to_the_proved_gap() -> None:
     for loss in (distances(40, 40), distances(40, 40) ** 2, np.sign(distances(40, 40)), distances(25, 40)):
         p = problem(1.0, [(0, 40, 1.0)], loss, np.full(40, 1 / 40))
-        found = rays.solve(p)
+        found = column_generation.solve(p)
         assert_private(p, found.matrix)
         assert found.bound <= loss_of(p, found.matrix) <= found.bound * (1 + 1e-9)
 
@@ -245,7 +245,7 @@ def test_many_answers_that_are_all_neighbours_are_solved_to_the_proved_gap() -> 
 def test_a_point_that_breaks_down_in_rounding_keeps_what_was_reached(worst: bool) -> None:
     loss = np.random.default_rng(3).random((60, 60))  # without any order: more than 60 steps, and a flat end
     p = problem(1.0, [(0, 60, 1.0)], loss, np.full(60, 1 / 60), worst)
-    found = rays.solve(p)
+    found = column_generation.solve(p)
     assert_private(p, found.matrix)
     assert found.bound <= loss_of(p, found.matrix) <= found.bound * (1 + 1e-8)
 
@@ -261,21 +261,21 @@ def test_the_same_problem_gives_the_same_matrix() -> None:
     rng = np.random.default_rng(6)
     for _ in range(10):
         p = random_problem(rng)
-        np.testing.assert_array_equal(rays.solve(p).matrix, rays.solve(p).matrix)
+        np.testing.assert_array_equal(column_generation.solve(p).matrix, column_generation.solve(p).matrix)
 
 
 @pytest.mark.parametrize("worst", [False, True])
 def test_a_mirrored_problem_gets_a_mirrored_matrix(worst: bool) -> None:
     for k in (1, 2, 9):
         p = problem(0.4, reach(10, k), distances(10, 10), np.full(10, 0.1), worst)
-        P = rays.solve(p).matrix
+        P = column_generation.solve(p).matrix
         np.testing.assert_array_equal(P, P[::-1, ::-1])
 
 
 def test_no_time_still_gives_a_private_matrix_and_a_valid_bound() -> None:
     for worst in (False, True):
         p = problem(0.3, reach(30, 3), distances(30, 30) ** 0.5, np.arange(1, 31) / 465, worst)
-        hurried, patient = rays.solve(p, max_seconds=0.0), rays.solve(p)
+        hurried, patient = column_generation.solve(p, max_seconds=0.0), column_generation.solve(p)
         assert_private(p, hurried.matrix)
         assert hurried.bound <= loss_of(p, patient.matrix) <= loss_of(p, hurried.matrix) + 1e-12
 
@@ -283,9 +283,9 @@ def test_no_time_still_gives_a_private_matrix_and_a_valid_bound() -> None:
 def test_answers_without_common_neighbours_are_solved_apart() -> None:
     loss = distances(6, 6)
     p = problem(0.5, [(0, 3, 1.0), (3, 6, 1.0)], loss, np.full(6, 1 / 6))
-    P = rays.solve(p).matrix
+    P = column_generation.solve(p).matrix
     halves = [problem(0.5, [(0, 3, 1.0)], loss[:, s], np.full(3, 1 / 3)) for s in (slice(0, 3), slice(3, 6))]
-    apart = np.mean([loss_of(h, rays.solve(h).matrix) for h in halves])
+    apart = np.mean([loss_of(h, column_generation.solve(h).matrix) for h in halves])
     assert loss_of(p, P) == pytest.approx(apart)
 
 
@@ -295,14 +295,14 @@ def test_negative_losses_are_only_a_shift() -> None:
         loss = rng.normal(size=(5, 7))
         p = problem(0.8, reach(7, 2), loss, np.full(7, 1 / 7), worst)
         lifted = problem(0.8, reach(7, 2), loss + 3.0, np.full(7, 1 / 7), worst)
-        low, high = rays.solve(p), rays.solve(lifted)
+        low, high = column_generation.solve(p), column_generation.solve(lifted)
         assert loss_of(p, low.matrix) + 3 == pytest.approx(loss_of(lifted, high.matrix))
         assert low.bound + 3 == pytest.approx(high.bound)
 
 
 def test_a_tiny_loss_is_proved_to_the_same_relative_gap() -> None:
     p = problem(12.0, reach(8, 2), np.sign(distances(8, 8)), np.full(8, 1 / 8))
-    found = rays.solve(p)
+    found = column_generation.solve(p)
     value = loss_of(p, found.matrix)
     assert 0 < value < 1e-4
     assert found.bound <= value <= found.bound * (1 + 1e-9)
@@ -310,8 +310,8 @@ def test_a_tiny_loss_is_proved_to_the_same_relative_gap() -> None:
 
 def test_mixed_windows_are_left_to_another_route() -> None:
     p = problem(0.5, [(0, 3, 1.0), (2, 4, 2.0)], np.zeros((4, 4)), np.full(4, 0.25))
-    assert not rays.applies(p)
-    assert rays.applies(problem(0.5, reach(4, 2), np.zeros((4, 4)), np.full(4, 0.25)))
+    assert not column_generation.accepts(p)
+    assert column_generation.accepts(problem(0.5, reach(4, 2), np.zeros((4, 4)), np.full(4, 0.25)))
 
 
 def test_a_loss_without_order_on_windows_is_solved_to_the_proved_gap() -> None:
@@ -319,6 +319,6 @@ def test_a_loss_without_order_on_windows_is_solved_to_the_proved_gap() -> None:
     for seed, worst in ((0, False), (1, True)):
         loss = np.random.default_rng(seed).random((40, 40))
         p = problem(0.5, reach(40, 4), loss, np.full(40, 1 / 40), worst)
-        found = rays.solve(p)
+        found = column_generation.solve(p)
         assert_private(p, found.matrix)
         assert found.bound <= loss_of(p, found.matrix) <= found.bound * (1 + 1e-9)

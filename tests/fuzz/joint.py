@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inbounds.tables import drawing
-from inbounds.tables.answer import Asked, Designed
-from inbounds.tables.engine import Truths
+from inbounds.releases import drawing
+from inbounds.releases.aggregate import TrueAnswers
+from inbounds.releases.workload import ReleaseDesign, Workload
 from inbounds.trusted.bounds import TOTAL
-from inbounds.trusted.sample import AliasTable, MatrixSampler, NoiseSampler, ResponseSampler
+from inbounds.trusted.samplers import AliasTable, MatrixSampler, NoiseSampler, ResponseSampler
 from quantiles.small import exact_law
 
 Law = tuple[Fraction, ...]
@@ -73,10 +73,10 @@ def law_of_records(made: Any, histogram: Sequence[int]) -> Law:
     return tuple(Fraction(float(p)) for p in made.probabilities(rows)[0])  # a matrix of whole numbers, read as floats
 
 
-def joint_law(plan: Any, truths: Truths, designs: Path) -> list[Law]:
+def joint_law(plan: Any, truths: TrueAnswers, designs: Path) -> list[Law]:
     """The law of every number that is drawn, in the order of the draws."""
-    designed, found = Designed.of(Asked.of(plan), designs), list[Law]()
-    report, from_records = drawing.report, drawing._reported_from_records
+    designed, found = ReleaseDesign.from_workload(Workload.from_plan(plan), designs), list[Law]()
+    report, from_records = drawing.draw_outputs, drawing._reported_from_records
 
     def note(sampler: Any, positions: Any, draws: Any) -> Any:
         found.extend(law_at(sampler, int(position)) for position in positions)
@@ -87,9 +87,9 @@ def joint_law(plan: Any, truths: Truths, designs: Path) -> list[Law]:
         return from_records(made, counts, members, draws)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(drawing, "report", note)
+        patch.setattr(drawing, "draw_outputs", note)
         patch.setattr(drawing, "_reported_from_records", note_records)
-        drawing.draw(designed, truths)
+        drawing.draw_rows(designed, truths)
     return found
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from fuzz.joint import exp_below, joint_law, largest_ratio
-from inbounds.tables import PlanError, as_plan, open_source
+from inbounds.releases.pipeline import PlanError, open_plan_source, to_plan
 
 Content = dict[str, Any]
 Rows = list[dict[str, Any]]
@@ -181,12 +181,12 @@ class NeighbourFuzzer:
         for rows in random_pair(rng, content):
             where, frame = keep(self.source, self.folder, rows, self.postgres)
             try:
-                plan = as_plan(content | where, frame)
-                opened = open_source(plan)
+                plan = to_plan(content | where, frame)
+                opened = open_plan_source(plan)
             except PlanError as refusal:
                 laws.append(str(refusal))
                 continue
-            epsilon = plan.spent
+            epsilon = plan.total_epsilon
             with closing(opened):
                 laws.append(joint_law(plan, opened.aggregate(), self.folder / "designs"))
         if any(isinstance(law, str) for law in laws):

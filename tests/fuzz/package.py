@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from inbounds.tables import PlanError, as_plan, open_source
-from inbounds.tables.engine import materialise
-from inbounds.tables.sources.source import quiet
+from inbounds.releases.aggregate import materialise
+from inbounds.releases.pipeline import PlanError, open_plan_source, to_plan
+from inbounds.sources.open import silence_engine
 
 Cells = list[list[Any]]
 """For every number that is drawn a list: for every group its position, or how many of its records have each value."""
@@ -28,7 +28,7 @@ class Stopped(Exception):
 def is_accepted(content: dict[str, Any], frame: Any = None) -> bool:
     """Whether plan and schema are accepted; no record is read."""
     try:
-        open_source(as_plan(content, frame)).close()
+        open_plan_source(to_plan(content, frame)).close()
     except PlanError:
         return False
     return True
@@ -40,16 +40,16 @@ def aggregate(content: dict[str, Any], frame: Any = None, *, attached: bool = Fa
     attached: from records that stay in memory for other plans, as the curator keeps those of a file.
     """
     try:
-        plan = as_plan(content, frame)
-        opened = open_source(plan)
+        plan = to_plan(content, frame)
+        opened = open_plan_source(plan)
     except PlanError as reason:
         raise Refused(tuple(reason.path)) from None
     with closing(opened):
         try:
             if attached:
-                with quiet():
+                with silence_engine():
                     records = materialise(plan, opened.table, days=True).share(threads=1)
-                found = open_source(plan, records.cursor(), opened.table).aggregate()
+                found = open_plan_source(plan, records.cursor(), opened.table).aggregate()
             else:
                 found = opened.aggregate()
         except Exception as reason:

@@ -17,7 +17,7 @@ from fuzz.operations import NOT_STATED, PERIODS, Content, plan, roles
 from fuzz.sources import NONE, Columns, Place, columns_of
 from fuzz.values import Type
 from inbounds.errors import InboundsError
-from inbounds.tables import PlanError, preview, release
+from inbounds.releases.pipeline import PlanError, preview_release, release
 
 WHOLE_NUMBERS = ("int64", "bigint", "integer", "digits")
 """What sources call columns of whole numbers."""
@@ -40,7 +40,7 @@ class PlanFuzzer:
         self.place = self.keep(columns_of(self.types, []))
         self.ledger = str(self.folder / "budget.db")
         with ib.Ledger.open(self.ledger, create=True) as ledger:
-            ledger.create_people("us", 10**9)
+            ledger.add_population("us", 10**9)
 
     def run(self, plans: int) -> None:
         """Try so many plans that a dry run accepts."""
@@ -53,7 +53,7 @@ class PlanFuzzer:
     def try_plan(self, number: int, content: Content) -> None:
         content = content | ({"source": self.place.source} if self.place.source else {})
         try:
-            preview(content, self.place.frame, cache=self.folder / "designs")
+            preview_release(content, self.place.frame, cache=self.folder / "designs")
         except (InboundsError, PlanError):
             return
         for statistic in content["statistics"]:

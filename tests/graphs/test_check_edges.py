@@ -8,22 +8,22 @@ import pytest
 
 import inbounds as ib
 from graphs.cases import half, keeps_all_pairs, random_graph, random_tree
-from inbounds.errors import NotADistribution, PassportError, PrivacyViolation
-from inbounds.files.envelope import digest
+from inbounds.errors import InvalidDistribution, PassportError, PrivacyViolation
+from inbounds.files.envelope import content_digest
 from inbounds.mechanism import Mechanism, Origin
-from inbounds.mechanism.passport import passport
-from inbounds.mechanism.reading import read
-from inbounds.mechanism.repair import weights_along
-from inbounds.mechanism.response import tight_response
+from inbounds.mechanism.load import mechanism_from_json
+from inbounds.mechanism.passport import to_passport
+from inbounds.mechanism.response import make_tight_response
+from inbounds.mechanism.rounding import round_on_graph
 from inbounds.trusted import certify
-from inbounds.trusted.bounds import EXP_BITS, TOTAL, Edge, exp_below
+from inbounds.trusted.bounds import EXP_BITS, TOTAL, Edge, exp_lower_bound
 from inbounds.trusted.certify import check_edges, edges_by_length
 
 
 def private(weights, edges, epsilon):
     """By the definition, edge by edge and output by output, in Fractions."""
     for tail, head, length in edges:
-        p = exp_below(min(epsilon * length, Fraction(64)))
+        p = exp_lower_bound(min(epsilon * length, Fraction(64)))
         if any((int(a) << EXP_BITS) > p * int(b) for a, b in zip(weights[:, tail], weights[:, head], strict=True)):
             return False
     return True
@@ -35,7 +35,7 @@ def test_the_checker_agrees_with_the_definition_near_the_border(seed, monkeypatc
     rng = np.random.default_rng(seed)
     query = random_graph(rng, int(rng.integers(2, 7)), one_way=seed % 3)
     epsilon = Fraction(int(rng.integers(1, 40)), 10)
-    weights = weights_along(half(query, 2.2 * float(epsilon)), query.edges, epsilon)
+    weights = round_on_graph(half(query, 2.2 * float(epsilon)), query.edges, epsilon)
     assert private(weights, query.edges, epsilon)
     check_edges(weights, query.edges, epsilon)
     verdicts = set()
@@ -64,7 +64,7 @@ def test_what_passes_keeps_every_pair_by_its_shortest_path(seed):
 
 
 def test_a_violation_one_unit_beyond_the_ratio_is_found_and_named():
-    p = exp_below(Fraction(1, 2))
+    p = exp_lower_bound(Fraction(1, 2))
     low = 1 << 60
     high = low * p >> EXP_BITS
     edges = (Edge(0, 1, Fraction(1)), Edge(1, 0, Fraction(3)))
@@ -82,7 +82,7 @@ def test_a_one_way_edge_allows_a_zero_only_on_its_free_side():
     P = np.array([[1.0, 0.5], [0.0, 0.5]])
     mechanism = ib.certify(P, query, 1)
     assert mechanism.weights[1, 0] == 0
-    assert mechanism.effective_epsilon() == pytest.approx(np.log(2))
+    assert mechanism.tight_epsilon() == pytest.approx(np.log(2))
     with pytest.raises(PrivacyViolation):
         ib.certify(P[:, ::-1], query, 1)
     assert ib.audit(P[:, ::-1], query).epsilon == np.inf
@@ -105,7 +105,7 @@ def test_separate_parts_may_be_told_apart():
     ],
 )
 def test_the_checker_refuses_what_is_no_distribution_over_the_answers(weights, edges):
-    with pytest.raises(NotADistribution):
+    with pytest.raises(InvalidDistribution):
         check_edges(weights, edges, Fraction(1))
 
 
@@ -128,7 +128,7 @@ def made():
 
 
 def sealed(content):
-    return {**content, "sha256": digest(content)}
+    return {**content, "sha256": content_digest(content)}
 
 
 def test_a_passport_spells_the_graph_and_is_read_back_the_same(tmp_path):
@@ -137,13 +137,13 @@ def test_a_passport_spells_the_graph_and_is_read_back_the_same(tmp_path):
         mechanism.save(tmp_path / "m.json")
         assert ib.load(tmp_path / "m.json") == mechanism
         assert json.loads((tmp_path / "m.json").read_text())["version"] == 4
-        assert ib.verify(tmp_path / "m.json").valid
+        assert ib.verify(tmp_path / "m.json").is_valid
 
 
 def test_passports_of_answers_on_a_line_keep_their_version():
-    assert passport(ib.catalog.uniform(ib.count(3), 1))["version"] == 1
-    assert passport(ib.catalog.uniform(ib.category(["a", "b"]), 1))["version"] == 1
-    assert "places" not in passport(ib.catalog.uniform(ib.count(3), 1))["query"]
+    assert to_passport(ib.catalog.uniform(ib.count(3), 1))["version"] == 1
+    assert to_passport(ib.catalog.uniform(ib.category(["a", "b"]), 1))["version"] == 1
+    assert "places" not in to_passport(ib.catalog.uniform(ib.count(3), 1))["query"]
 
 
 @pytest.mark.parametrize(
@@ -175,25 +175,25 @@ def test_passports_of_answers_on_a_line_keep_their_version():
     ],
 )
 def test_a_changed_graph_in_a_passport_is_refused(change):
-    content = json.loads(json.dumps(passport(made())))
-    assert read(sealed(content)) == made()
+    content = json.loads(json.dumps(to_passport(made())))
+    assert mechanism_from_json(sealed(content)) == made()
     change(content["query"])
     with pytest.raises(PassportError):
-        read(sealed(content))
+        mechanism_from_json(sealed(content))
 
 
 @pytest.mark.parametrize("version", [1, 2, 3, 5])
 def test_a_graph_in_a_passport_of_another_version_is_refused(version):
-    content = {**passport(made()), "version": version}
+    content = {**to_passport(made()), "version": version}
     with pytest.raises(PassportError):
-        read(sealed(content))
+        mechanism_from_json(sealed(content))
 
 
 def test_two_weights_as_a_law_are_refused_on_a_graph():
     """They are checked for neighbours at distance 1; an edge may be shorter."""
     query = ib.graph(["a", "b", "c"], [("a", "b", "0.1"), ("b", "c", "0.1")])
-    with pytest.raises(NotADistribution, match="two weights"):
-        Mechanism(query, Fraction(1), tight_response(3, Fraction(1)), Origin("by hand"))
+    with pytest.raises(InvalidDistribution, match="two weights"):
+        Mechanism(query, Fraction(1), make_tight_response(3, Fraction(1)), Origin("by hand"))
 
 
 def test_edges_of_lengths_with_one_hash_are_grouped_in_the_order_of_their_first_edge(monkeypatch):

@@ -35,7 +35,7 @@ def test_where_weights_would_be_negative_the_metric_geometric_is_normalized_at_t
     far = 1.5 * query.neighbours.distances(9)
     assert np.linalg.solve(np.exp(-far), np.ones(9)).min() < 0
     mechanism = ib.catalog.metric_geometric(query, "1.5")
-    assert mechanism.effective_epsilon() == pytest.approx(1.5, rel=1e-6)
+    assert mechanism.tight_epsilon() == pytest.approx(1.5, rel=1e-6)
     tails, heads, lengths = zip(*query.edges, strict=True)
     P = geometric_matrix(far, np.array(tails), np.array(heads), 1.5 * np.array([*map(float, lengths)]))
     assert mechanism.matrix == pytest.approx(P, rel=1e-9)
@@ -79,7 +79,7 @@ def test_exponential_and_randomized_response_serve_any_graph(seed):
     response = ib.catalog.randomized_response(query, 1)
     assert response.truth_probability() == pytest.approx(math.exp(shortest) / (5 + math.exp(shortest)), rel=1e-9)
     for name in ("metric_geometric", "exponential", "randomized_response", "uniform"):
-        assert getattr(ib.catalog, name)(query, 1).effective_epsilon() <= 1
+        assert getattr(ib.catalog, name)(query, 1).tight_epsilon() <= 1
 
 
 def test_what_needs_a_map_or_a_graph_says_so():

@@ -10,10 +10,10 @@ from scipy.sparse import coo_array, eye, hstack, kron, vstack
 
 import inbounds as ib
 from graphs.cases import keeps_all_pairs, random_graph, random_tree
-from inbounds.design.graphs import closures, trees
+from inbounds.design.graphs import closure_pricing, tree_pricing
 from inbounds.design.graphs.bound import lower_bound
-from inbounds.design.graphs.network import parts
-from inbounds.design.problem import Edges
+from inbounds.design.graphs.network import find_components
+from inbounds.design.problem import EdgeArrays
 
 EQUAL = 1e-7
 TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
@@ -192,9 +192,9 @@ def test_a_bound_is_never_above_the_optimum_at_forty_digits(seed):
 def test_any_multipliers_give_a_bound_that_is_not_above_the_optimum(seed):
     query, epsilon, loss, prior = case(seed)
     tails, heads, lengths = zip(*query.edges, strict=True)
-    edges = Edges(np.array(tails), np.array(heads), np.array([*map(float, lengths)]))
+    edges = EdgeArrays(np.array(tails), np.array(heads), np.array([*map(float, lengths)]))
     true, rng = full_program(query, float(epsilon), loss, prior), np.random.default_rng(seed)
-    ((_, network),) = parts(edges, float(epsilon), len(query.answers))
+    ((_, network),) = find_components(edges, float(epsilon), len(query.answers))
     for size in (0.0, 1e-3, 1e-1, 10.0):
         f = size * rng.exponential(1, (len(loss), len(network.tails)))
         assert lower_bound(network, prior * loss, f) <= true + 1e-9
@@ -205,12 +205,12 @@ def test_both_ways_of_pricing_agree_on_trees(seed):
     rng = np.random.default_rng(seed)
     query = random_tree(rng, 9)
     tails, heads, lengths = zip(*query.edges, strict=True)
-    edges = Edges(np.array(tails), np.array(heads), np.array([*map(float, lengths)]))
-    ((_, network),) = parts(edges, 0.7, 9)
+    edges = EdgeArrays(np.array(tails), np.array(heads), np.array([*map(float, lengths)]))
+    ((_, network),) = find_components(edges, 0.7, 9)
     r, w = rng.normal(0.3, 1, (5, 9)), np.full(9, 1 / 9)
     start = -network.distances[:5]
-    _, by_cuts, sure = closures.improved(network, r, w, start, 1000)
-    _, by_sums, also = trees.improved(network, r, w, start, 1000)
+    _, by_cuts, sure = closure_pricing.price_closures(network, r, w, start, 1000)
+    _, by_sums, also = tree_pricing.price_tree_rows(network, r, w, start, 1000)
     assert sure
     assert also
     assert by_cuts == pytest.approx(by_sums, rel=1e-9, abs=1e-12)
@@ -231,7 +231,7 @@ def test_properties_and_limits_on_a_small_graph():
     free = ib.optimal(query, 1, "distance")
     assert free.optimality.value <= fair.optimality.value
     often = float(free.loss_per_answer("zero-one").max())
-    kept = ib.optimal(query, 1, "distance", subject_to=ib.at_most("zero-one", round(often - 0.01, 3)))
+    kept = ib.optimal(query, 1, "distance", subject_to=ib.limit_loss("zero-one", round(often - 0.01, 3)))
     assert kept.worst_loss("zero-one") <= round(often - 0.01, 3)
     with pytest.raises(ib.TooLarge, match="outputs times edges"):
         ib.optimal(ib.grid(8, 8), 1, "distance", properties=["fair"])

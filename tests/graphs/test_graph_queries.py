@@ -13,18 +13,18 @@ import inbounds as ib
 from graphs.cases import half, shortest_paths
 from inbounds.mechanism.law import Matrix
 from inbounds.mechanism.origin import Origin
-from inbounds.query import Cells, Query, Scale
+from inbounds.query import OutputCells, RangeQuery, Scale
 from inbounds.query.neighbours import Graph
-from inbounds.report.words import promise
+from inbounds.report.wording import format_guarantee
 from inbounds.trusted.bounds import TOTAL, Edge
-from inbounds.trusted.extent import MOST_EDGES
+from inbounds.trusted.limits import MOST_EDGES
 
 
 def test_edges_hold_both_ways_and_one_way_edges_only_one():
     query = ib.graph(["a", "b", "c"], [("a", "b", "1/2")], one_way=[("b", "c")])
     assert query.edges == (Edge(0, 1, Fraction(1, 2)), Edge(1, 0, Fraction(1, 2)), Edge(1, 2, Fraction(1)))
     assert query.labels == ("a", "b", "c")
-    assert not query.neighbours.both_ways
+    assert not query.neighbours.is_undirected
 
 
 @pytest.mark.parametrize(
@@ -92,13 +92,13 @@ def test_a_query_refuses_edges_beyond_its_answers_and_answers_that_are_no_labels
         (("a",), Edge(0, 1, Fraction(1)), "one for each"),
     ]:
         with pytest.raises(ValueError, match=message):
-            Query("graph", scale, Cells.around(scale), Graph((edge,)), labels=labels)
+            RangeQuery("graph", scale, OutputCells.one_per_answer(scale), Graph((edge,)), labels=labels)
     with pytest.raises(ValueError, match="places must be those of answers on a graph"):
-        Query(
+        RangeQuery(
             "category",
             scale,
-            Cells.around(scale),
-            ib.Everyone(),
+            OutputCells.one_per_answer(scale),
+            ib.AllPairs(),
             labels=("0", "1"),
             places=((Fraction(0),), (Fraction(1),)),
         )
@@ -171,7 +171,7 @@ def test_a_histogram_joins_exactly_what_replacing_one_person_can_change():
             a, b = (tuple(np.bincount(p, minlength=3).tolist()) for p in (people, (other, *people[1:])))
             if a != b:
                 found.add((a, b))
-    query = ib.histogram_of(4, 3)
+    query = ib.histogram_query(4, 3)
     at = [tuple(map(int, place)) for place in query.places]
     assert {(at[tail], at[head]) for tail, head, _ in query.edges} == found
     assert len(at) == math.comb(6, 2)
@@ -179,16 +179,16 @@ def test_a_histogram_joins_exactly_what_replacing_one_person_can_change():
 
 def test_places_come_in_as_coordinates_or_labels_and_reports_go_out_the_same_way():
     query = ib.grid(3, 3, step="0.1", metric="manhattan")
-    assert query.index((0.1, 0.2)) == 5
-    assert query.index("1/10,1/5") == 5
-    assert query.index([(0, 0), (0.2, 0.1)]).tolist() == [0, 7]
-    assert query.index(np.zeros((2, 5, 2))).shape == (2, 5)
+    assert query.encode((0.1, 0.2)) == 5
+    assert query.encode("1/10,1/5") == 5
+    assert query.encode([(0, 0), (0.2, 0.1)]).tolist() == [0, 7]
+    assert query.encode(np.zeros((2, 5, 2))).shape == (2, 5)
     for bad in [(0.15, 0.1), (math.nan, 0), (2**60, 0)]:
         with pytest.raises(ValueError, match="among the declared places"):
-            query.index(bad)
+            query.encode(bad)
     for bad in [3, (1, 2, 3), [[1], [2]]]:
         with pytest.raises(ValueError, match="2 coordinates"):
-            query.index(bad)
+            query.encode(bad)
     sure = np.zeros((9, 9))
     sure[5] = 1
     mechanism = ib.certify(sure, query, 1)
@@ -250,10 +250,10 @@ def test_one_way_edges_promise_one_way_in_every_sentence(tmp_path):
     promised = ib.verify(tmp_path / "m.json").to_json()["promise"]
     assert "times likelier under the tail" in promised
     assert "nothing is promised of the way back" in promised
-    assert "nothing of the way back" in str(ib.local.privacy(one_way))
+    assert "nothing of the way back" in str(ib.local.local_guarantee(one_way))
     both = ib.catalog.metric_geometric(ib.graph(["a", "b"], [("a", "b")]), 1)
-    assert "differ by a factor" in promise(both)
-    assert "between them within a ratio" in str(ib.local.privacy(both))
+    assert "differ by a factor" in format_guarantee(both)
+    assert "between them within a ratio" in str(ib.local.local_guarantee(both))
 
 
 def test_lengths_that_no_float_holds_are_refused_where_distances_are_measured():

@@ -8,21 +8,21 @@ import pytest
 import inbounds as ib
 from graphs.cases import random_graph, random_tree
 from graphs.test_graph_optimal import full_program
-from inbounds.design.graphs import interior, route
-from inbounds.design.graphs.columns import GraphPart, generate
-from inbounds.design.graphs.factors import BlockBand, Branches, EdgePairs
-from inbounds.design.graphs.network import FAR, parts
-from inbounds.design.problem import Edges
+from inbounds.design.graphs import graph_interior, graph_route
+from inbounds.design.graphs.factors import BandFactors, EdgePairs, TreeFactors
+from inbounds.design.graphs.graph_columns import GraphComponent, generate
+from inbounds.design.graphs.network import FAR, find_components
+from inbounds.design.problem import EdgeArrays
 
 
 def edges_of(query):
     tails, heads, lengths = zip(*query.edges, strict=True)
-    return Edges(np.array(tails), np.array(heads), np.array([*map(float, lengths)]))
+    return EdgeArrays(np.array(tails), np.array(heads), np.array([*map(float, lengths)]))
 
 
 def part_of(query, epsilon, loss, prior, *, worst=False):
-    ((_, network),) = parts(edges_of(query), epsilon, len(query.answers))
-    return GraphPart(loss, prior, worst, network)
+    ((_, network),) = find_components(edges_of(query), epsilon, len(query.answers))
+    return GraphComponent(loss, prior, worst, network)
 
 
 def systems(rng, network, count):
@@ -42,13 +42,13 @@ def systems(rng, network, count):
 def test_factors_solve_every_system_and_sum_up_their_inverses(seed):
     rng = np.random.default_rng(seed)
     query = [random_tree(rng, 9), ib.grid(3, 4, metric="manhattan"), random_graph(rng, 8), ib.grid(2, 5)][seed]
-    ((_, network),) = parts(edges_of(query), 0.8, len(query.answers))
+    ((_, network),) = find_components(edges_of(query), 0.8, len(query.answers))
     A, pairs, diagonal, beside = systems(rng, network, 5)
     right, scale = rng.normal(size=diagonal.shape), rng.uniform(0.5, 2, diagonal.shape)
     expected = np.array([np.linalg.solve(a, b) for a, b in zip(A, right, strict=True)])
     inverses = sum(np.linalg.inv(a) * np.outer(s, s) for a, s in zip(A, scale, strict=True))
-    for kind in (Branches, BlockBand) if network.is_tree else (BlockBand,):
-        factors = kind.of(pairs, diagonal, beside)
+    for kind in (TreeFactors, BandFactors) if network.is_tree else (BandFactors,):
+        factors = kind.from_pairs(pairs, diagonal, beside)
         assert factors.solve(right) == pytest.approx(expected, rel=1e-8, abs=1e-10)
         assert factors.inverses(scale) == pytest.approx(inverses, rel=1e-8, abs=1e-10)
 
@@ -60,7 +60,7 @@ def test_an_interior_point_and_a_mix_of_rows_find_the_same(epsilon):
         n = len(query.answers)
         loss, prior = query.neighbours.distances(n), rng.dirichlet(np.ones(n))
         part = part_of(query, epsilon, loss, prior)
-        found = [solve(part, time.monotonic() + 20) for solve in (interior.solve, generate)]
+        found = [solve(part, time.monotonic() + 20) for solve in (graph_interior.solve, generate)]
         (first, low), (second, lower) = ((part.value(P), bound) for P, bound in found)
         assert first == pytest.approx(second, rel=1e-7)
         assert low <= second + 1e-12
@@ -73,8 +73,8 @@ def test_the_remap_of_a_large_graph_is_private_and_its_bound_holds(monkeypatch):
     prior = np.random.default_rng(1).dirichlet(np.ones(25))
     loss = query.neighbours.distances(25)
     true = full_program(query, 1.0, loss, prior)
-    monkeypatch.setattr(route, "LARGE", 20)
-    monkeypatch.setattr("inbounds.design.graphs.remap.TILE", 7)
+    monkeypatch.setattr(graph_route, "LARGE", 20)
+    monkeypatch.setattr("inbounds.design.graphs.graph_remap.TILE", 7)
     made = ib.optimal(query, 1, "distance", prior)
     assert made.origin.parameters["route"] == "metric geometric remap"
     assert 0.2 * true < made.optimality.bound <= true <= made.optimality.value + 1e-9
@@ -92,7 +92,7 @@ def test_a_search_that_is_stopped_returns_a_mechanism_and_a_bound():
 
 def test_no_bound_relies_on_long_edges_or_on_the_way_back_of_one_way_edges():
     query = ib.graph(["a", "b", "c"], [("a", "b", 100)], one_way=[("b", "c")])
-    ((_, network),) = parts(edges_of(query), 1.0, 3)
+    ((_, network),) = find_components(edges_of(query), 1.0, 3)
     real = {(t, h) for t, h, ok in zip(network.tails.tolist(), network.heads.tolist(), network.real, strict=True) if ok}
     assert real == {(1, 2)}
     assert network.lengths.max() == FAR

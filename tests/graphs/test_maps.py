@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import inbounds as ib
-from inbounds.local.reconstruct.channel import Dense
-from inbounds.local.reconstruct.convolved import Convolved, convolved
+from inbounds.local.reconstruct.channel import DenseChannel
+from inbounds.local.reconstruct.convolution_channel import ConvolutionChannel, convolve
 from inbounds.local.reconstruct.ibu import iterate
 from inbounds.local.reconstruct.problem import ReconstructionProblem
-from inbounds.local.reconstruct.shapes import _misses, channel_of
+from inbounds.local.reconstruct.structure import _misses, channel_for_law
 from inbounds.report import html
-from inbounds.report.results import distribution_page
+from inbounds.report.result_pages import distribution_page
 
 TOWN = ib.grid(3, 4, metric="manhattan")
 MECHANISM = ib.catalog.metric_geometric(TOWN, 1)
@@ -27,12 +27,12 @@ NOISE = [
 ]
 
 
-def transformed(mechanism: ib.Mechanism, size: tuple[int, int]) -> Convolved | None:
-    return convolved(mechanism.matrix, size, _misses)
+def transformed(mechanism: ib.Mechanism, size: tuple[int, int]) -> ConvolutionChannel | None:
+    return convolve(mechanism.matrix, size, _misses)
 
 
-def sides(query: ib.Query) -> tuple[int, int]:
-    found = ib.on_map(query, np.zeros(len(query.answers))).shape
+def sides(query: ib.RangeQuery) -> tuple[int, int]:
+    found = ib.snap_to_map(query, np.zeros(len(query.answers))).shape
     return found[0], found[1]
 
 
@@ -52,7 +52,7 @@ def test_the_best_guess_loses_least_among_all_places():
     after, at = MECHANISM.posterior((1, 1), prior), TOWN.coordinates
     costs = [sum(after[j] * np.abs(at[g] - at[j]).sum() for j in range(12)) for g in range(12)]
     guess = MECHANISM.best_guess((1, 1), "distance", prior)
-    assert costs[TOWN.index(guess)] == pytest.approx(min(costs))
+    assert costs[TOWN.encode(guess)] == pytest.approx(min(costs))
     assert MECHANISM.best_guess("1,1", "distance", prior) == ",".join(map(str, guess))
 
 
@@ -78,7 +78,7 @@ def test_coordinates_and_labels_are_counted_alike():
 
 
 def test_a_randomizer_answers_coordinates_by_coordinates():
-    client = ib.local.randomizer(MECHANISM)
+    client = ib.local.make_randomizer(MECHANISM)
     assert client((1, 2)) in {tuple(map(int, place)) for place in TOWN.places}
     assert client([(1, 2), (0, 3)]).shape == (2, 2)
     assert client("1,2") in TOWN.labels
@@ -96,8 +96,8 @@ def test_the_statement_of_a_map_has_the_ratio_of_every_pair_within_a_radius():
     for radius in (1, 2, 5):
         pairs = [(j, k) for j in range(12) for k in range(12) if far[j, k] <= radius]
         worst = max(float((weights[:, j] / weights[:, k]).max()) for j, k in pairs)
-        assert ib.local.privacy(MECHANISM).ratio(radius) == pytest.approx(worst)
-        assert ib.local.privacy(MECHANISM).ratio(radius) <= math.exp(radius) * (1 + 1e-12)
+        assert ib.local.local_guarantee(MECHANISM).ratio(radius) == pytest.approx(worst)
+        assert ib.local.local_guarantee(MECHANISM).ratio(radius) <= math.exp(radius) * (1 + 1e-12)
 
 
 def test_a_duckdb_function_reports_places():
@@ -131,7 +131,7 @@ def test_transforms_multiply_as_the_matrix_does(query, name, epsilon):
 def test_a_matrix_without_the_shape_is_not_taken_for_a_convolution():
     matrix = ib.catalog.metric_geometric(ib.grid(5, 5, metric="manhattan"), 1).matrix.copy()
     matrix[12, [3, 7]] *= 1.001, 0.999
-    assert convolved(matrix, (5, 5), _misses) is None
+    assert convolve(matrix, (5, 5), _misses) is None
 
 
 @pytest.mark.parametrize(("query", "name", "epsilon"), NOISE[:3])
@@ -141,7 +141,7 @@ def test_updates_by_transforms_are_those_of_the_matrix(query, name, epsilon):
     rng = np.random.default_rng(SEED)
     counts = rng.multinomial(5000, mechanism.matrix @ rng.dirichlet(np.ones(size))).astype(float)
     start, found = np.full(size, 1 / size), []
-    for channel in (transformed(mechanism, sides(query)), Dense(mechanism.matrix)):
+    for channel in (transformed(mechanism, sides(query)), DenseChannel(mechanism.matrix)):
         updates = iterate(channel, counts / counts.sum(), start)
         found.append([next(updates) for _ in range(40)][-1].p)
     assert found[0] == pytest.approx(found[1], rel=1e-8, abs=1e-13)
@@ -154,14 +154,14 @@ def test_the_residual_by_transforms_is_not_below_that_of_the_matrix():
     counts = rng.multinomial(5000, mechanism.matrix @ rng.dirichlet(np.ones(42))).astype(float)
     p = rng.dirichlet(np.ones(42))
     fast, slow = (
-        ReconstructionProblem.counted(channel, counts, p, query).residual(p)
-        for channel in (transformed(mechanism, sides(query)), Dense(mechanism.matrix))
+        ReconstructionProblem.from_channel(channel, counts, p, query).residual(p)
+        for channel in (transformed(mechanism, sides(query)), DenseChannel(mechanism.matrix))
     )
     assert slow <= fast <= slow * (1 + 1e-8) + 1e-8
 
 
 def test_small_maps_keep_their_matrix():
-    assert isinstance(channel_of(MECHANISM), Dense)
+    assert isinstance(channel_for_law(MECHANISM), DenseChannel)
 
 
 def test_a_map_is_reconstructed_from_its_reports():
@@ -214,29 +214,29 @@ def test_kantorovich_between_parts_without_a_path_is_refused():
 
 
 def test_a_plan_for_a_map_keeps_the_same_ratio_for_both_laws():
-    found = ib.local.plan(TOWN, ratio=3, radius=2, reports=2000, runs=2)
+    found = ib.local.plan_collection(TOWN, ratio=3, radius=2, reports=2000, runs=2)
     assert {option.mechanism for option in found.options} == {"metric_geometric", "randomized_response"}
     geometric = found.mechanism("metric_geometric")
-    assert ib.local.privacy(geometric).ratio(2) <= 3 * (1 + 1e-9)
-    assert math.exp(ib.local.privacy(found.mechanism("randomized_response")).ldp) <= 3 * (1 + 1e-9)
+    assert ib.local.local_guarantee(geometric).ratio(2) <= 3 * (1 + 1e-9)
+    assert math.exp(ib.local.local_guarantee(found.mechanism("randomized_response")).ldp) <= 3 * (1 + 1e-9)
 
 
 def test_a_plan_over_the_whole_map_keeps_any_two_places_within_the_ratio():
-    found = ib.local.plan(TOWN, ratio=20, reports=2000, runs=2)
-    assert ib.local.privacy(found.mechanism("metric_geometric")).worst_ratio() <= 20 * (1 + 1e-9)
+    found = ib.local.plan_collection(TOWN, ratio=20, reports=2000, runs=2)
+    assert ib.local.local_guarantee(found.mechanism("metric_geometric")).worst_ratio() <= 20 * (1 + 1e-9)
 
 
 def test_numbers_are_laid_out_as_the_places_are():
-    table = ib.on_map(TOWN, range(12))
+    table = ib.snap_to_map(TOWN, range(12))
     assert all(table[int(r), int(c)] == j for j, (r, c) in enumerate(TOWN.places))
     with pytest.raises(ValueError, match="map of cells"):
-        ib.on_map(ib.tree({"b": "a"}), [1, 2])
+        ib.snap_to_map(ib.tree({"b": "a"}), [1, 2])
     with pytest.raises(ValueError, match="one for each of the 12"):
-        ib.on_map(TOWN, range(11))
+        ib.snap_to_map(TOWN, range(11))
 
 
 def test_a_page_about_a_map_draws_it():
-    page = html.page(MECHANISM)
+    page = html.mechanism_page(MECHANISM)
     assert "reports when" in page
     assert "framed cells" in page
     assert "distance from the truth" in page

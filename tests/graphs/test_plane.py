@@ -11,17 +11,17 @@ import pytest
 import inbounds as ib
 from graphs.cases import keeps_all_pairs
 from graphs.test_graph_optimal import full_program
-from inbounds.errors import NotADistribution, PassportError, PrivacyViolation, TooLarge
-from inbounds.local.reconstruct.convolved import of_plane
+from inbounds.errors import InvalidDistribution, PassportError, PrivacyViolation, TooLarge
+from inbounds.local.reconstruct.convolution_channel import channel_from_plane
 from inbounds.mechanism import Mechanism, Origin, limits
-from inbounds.mechanism.bayes import reading
-from inbounds.mechanism.plane import Plane, plane_noise, step_losses
-from inbounds.query.graphs import _joined, _seen, _straight
-from inbounds.query.moves import map_of
+from inbounds.mechanism.bayes import interpret
+from inbounds.mechanism.plane import PlaneNoise, make_plane_noise, step_losses
+from inbounds.query.graphs import _map_edges, _straight, _visible_moves
+from inbounds.query.maps import find_map_metric
 from inbounds.trusted.bounds import TOTAL, Edge
 from inbounds.trusted.certify import check_edges
-from inbounds.trusted.plane import check_plane, left_over, map_moves
-from inbounds.trusted.sample import simulated
+from inbounds.trusted.plane_noise import check_plane, map_moves, remaining_weight
+from inbounds.trusted.samplers import seeded_entropy
 
 MAPS = [
     ib.grid(4, 5, metric="manhattan"),
@@ -37,8 +37,8 @@ MAPS = [
 
 def noise(query, epsilon, remap=None):
     epsilon = Fraction(epsilon)
-    cells = map_of(query)
-    law = plane_noise(query, epsilon, lambda a, b: float(epsilon) * cells.norm(a, b), remap)
+    cells = find_map_metric(query)
+    law = make_plane_noise(query, epsilon, lambda a, b: float(epsilon) * cells.norm(a, b), remap)
     return Mechanism(query, epsilon, law, Origin("noise"))
 
 
@@ -52,7 +52,7 @@ def written_out(law, query):
                 y, x = min(max(j // columns + a, 0), rows - 1), min(max(j % columns + b, 0), columns - 1)
                 W[y * columns + x, j] += int(law.table[a + rows - 1, b + columns - 1])
     W += law.anywhere
-    W[0] += left_over(law.table, law.anywhere)
+    W[0] += remaining_weight(law.table, law.anywhere)
     out = np.zeros_like(W)
     for i, target in enumerate(range(len(W)) if law.remap is None else law.remap.tolist()):
         out[target] += W[i]
@@ -68,16 +68,12 @@ def test_noise_on_a_map_keeps_all_pairs_and_is_what_its_definition_says(query, e
         assert np.array_equal(mechanism.weights, written_out(mechanism.law, query).astype(np.int64))
         assert (mechanism.weights.sum(axis=0) == TOTAL).all()
         assert keeps_all_pairs(mechanism)
-        assert (
-            float(mechanism.epsilon) * (1 - 1e-6)
-            < noise(query, epsilon).effective_epsilon()
-            <= float(Fraction(epsilon))
-        )
+        assert float(mechanism.epsilon) * (1 - 1e-6) < noise(query, epsilon).tight_epsilon() <= float(Fraction(epsilon))
 
 
 @pytest.mark.parametrize("query", MAPS, ids=lambda query: f"{query.kind} {len(query.answers)}")
 def test_the_norm_of_a_map_is_the_shortest_path(query):
-    cells, n = map_of(query), len(query.answers)
+    cells, n = find_map_metric(query), len(query.answers)
     y, x = np.divmod(np.arange(n), cells.columns)
     found = cells.norm(y[None, :] - y[:, None], x[None, :] - x[:, None])
     assert cells.everywhere
@@ -88,7 +84,7 @@ def test_measures_are_those_of_the_matrix():
     query = ib.grid(4, 5, metric="manhattan")
     mechanism = noise(query, 1, np.random.default_rng(0).integers(0, 20, 20))
     for name in ("distance", "euclidean", "zero-one"):
-        table = ib.loss.loss_named(name).table(query)
+        table = ib.losses.parse_loss(name).table(query)
         assert mechanism.loss_per_answer(name) == pytest.approx((table * mechanism.matrix).sum(axis=0), abs=1e-12)
     assert mechanism.truth_probability() == pytest.approx(np.diagonal(mechanism.matrix), abs=1e-15)
     for i in range(20):
@@ -98,7 +94,7 @@ def test_measures_are_those_of_the_matrix():
 def test_the_checker_never_accepts_what_the_checker_of_matrices_refuses():
     rng, accepted = np.random.default_rng(5), 0
     for query in MAPS[:5]:
-        law, columns = noise(query, 1).law, map_of(query).columns
+        law, columns = noise(query, 1).law, find_map_metric(query).columns
         for _ in range(30):
             table = law.table.copy()
             for _ in range(int(rng.integers(1, 4))):
@@ -111,7 +107,7 @@ def test_the_checker_never_accepts_what_the_checker_of_matrices_refuses():
             except PrivacyViolation:
                 continue
             accepted += 1
-            check_edges(written_out(Plane(table, anywhere), query).astype(np.int64), query.edges, epsilon)
+            check_edges(written_out(PlaneNoise(table, anywhere), query).astype(np.int64), query.edges, epsilon)
     assert 20 < accepted < 130
 
 
@@ -127,28 +123,28 @@ def test_the_checker_sees_the_sums_at_the_sides(moves):
 @pytest.mark.parametrize(
     ("change", "error"),
     [
-        (lambda t: np.where(t == t.max(), 2 * t, t), NotADistribution),
-        (lambda t: np.where(t == t.max(), -t, t), NotADistribution),
+        (lambda t: np.where(t == t.max(), 2 * t, t), InvalidDistribution),
+        (lambda t: np.where(t == t.max(), -t, t), InvalidDistribution),
         (lambda t: np.where(t == t.max(), t // 9, t), PrivacyViolation),
-        (lambda t: t[1:], NotADistribution),
-        (lambda t: t[1:-1], NotADistribution),
-        (lambda t: t[:, :, None], NotADistribution),
-        (lambda t: t.astype(float), NotADistribution),
+        (lambda t: t[1:], InvalidDistribution),
+        (lambda t: t[1:-1], InvalidDistribution),
+        (lambda t: t[:, :, None], InvalidDistribution),
+        (lambda t: t.astype(float), InvalidDistribution),
     ],
 )
 def test_a_table_that_was_changed_is_refused(change, error):
     query = ib.grid(4, 5, metric="manhattan")
     law = noise(query, 1).law
     with pytest.raises(error):
-        Mechanism(query, 1, Plane(change(law.table), law.anywhere), Origin("changed"))
+        Mechanism(query, 1, PlaneNoise(change(law.table), law.anywhere), Origin("changed"))
 
 
 @pytest.mark.parametrize("remap", [np.arange(19), np.arange(20) + 1, np.arange(20) - 1, np.arange(20.0)])
 def test_a_remap_must_name_cells(remap):
     query = ib.grid(4, 5, metric="manhattan")
     law = noise(query, 1).law
-    with pytest.raises(NotADistribution):
-        Mechanism(query, 1, Plane(law.table, law.anywhere, remap), Origin("changed"))
+    with pytest.raises(InvalidDistribution):
+        Mechanism(query, 1, PlaneNoise(law.table, law.anywhere, remap), Origin("changed"))
 
 
 def test_noise_for_a_longer_edge_is_refused_for_a_shorter_one():
@@ -176,7 +172,7 @@ def test_reports_follow_the_weights():
     draws = 200_000
     for j in (0, 5, 11):
         found = np.bincount(
-            mechanism.query.index(mechanism.simulate(np.full(draws, query.labels[j]), np.random.default_rng(j))),
+            mechanism.query.encode(mechanism.simulate(np.full(draws, query.labels[j]), np.random.default_rng(j))),
             minlength=12,
         )
         expected = draws * mechanism.matrix[:, j]
@@ -193,11 +189,11 @@ def test_every_outcome_of_the_sampler_owns_its_weight():
         kept, alias = cell >> bits, cell & ((1 << bits) - 1)
         weights[bin_] += kept
         weights[alias] += capacity - kept
-    rest = left_over(law.table, law.anywhere)
+    rest = remaining_weight(law.table, law.anywhere)
     constant = [law.anywhere + rest] + [law.anywhere] * 5
     assert weights[: law.table.size + 6].tolist() == [*law.table.ravel().tolist(), *constant]
     assert not any(weights[law.table.size + 6 :])
-    draws = simulated(np.random.default_rng(0))(1000)
+    draws = seeded_entropy(np.random.default_rng(0))(1000)
     assert set(sampler.outputs(np.zeros(1000, dtype=np.int64), draws).tolist()) <= set(range(6))
 
 
@@ -215,29 +211,29 @@ def test_passports_of_noise_on_a_map_have_version_5_and_are_read_back(tmp_path):
 
 
 def test_a_passport_whose_table_was_changed_is_refused(tmp_path):
-    from inbounds.mechanism.passport import PASSPORT, passport
-    from inbounds.mechanism.reading import read
+    from inbounds.mechanism.load import mechanism_from_json
+    from inbounds.mechanism.passport import PASSPORT, to_passport
 
-    content = passport(noise(ib.grid(4, 5, metric="manhattan"), 1))
+    content = to_passport(noise(ib.grid(4, 5, metric="manhattan"), 1))
     rest = {key: value for key, value in content.items() if key not in ("format", "version", "sha256")}
     middle = rest["law"]["plane"]["table"][3].split(" ")
     middle[4] = str(int(middle[4]) // 9)
     rest["law"]["plane"]["table"][3] = " ".join(middle)
     with pytest.raises(PassportError, match="not private"):
-        read(PASSPORT.sealed(rest, 5))
+        mechanism_from_json(PASSPORT.wrap(rest, 5))
     with pytest.raises(PassportError):
-        read(PASSPORT.sealed({**rest, "law": {"plane": {**rest["law"]["plane"], "anywhere": "x"}}}, 5))
-    whole = passport(noise(ib.grid(4, 5, metric="manhattan"), 1))
+        mechanism_from_json(PASSPORT.wrap({**rest, "law": {"plane": {**rest["law"]["plane"], "anywhere": "x"}}}, 5))
+    whole = to_passport(noise(ib.grid(4, 5, metric="manhattan"), 1))
     kept = {key: value for key, value in whole.items() if key not in ("format", "version", "sha256")}
     with pytest.raises(PassportError, match="version must be 5"):
-        read(PASSPORT.sealed(kept, 4))
+        mechanism_from_json(PASSPORT.wrap(kept, 4))
 
 
 @pytest.fixture
 def tiny_limit(monkeypatch):
     """Every map counts as too large for a matrix."""
     monkeypatch.setattr(limits, "MATRIX_LIMIT", 10)
-    monkeypatch.setattr("inbounds.design.optimal.MATRIX_LIMIT", 10)
+    monkeypatch.setattr("inbounds.design.designer.MATRIX_LIMIT", 10)
 
 
 @pytest.mark.parametrize("prior", [None, "skewed"])
@@ -256,7 +252,7 @@ def test_a_reader_of_a_large_map_makes_of_a_report_what_the_matrix_says(monkeypa
     large = read()
     for (p, guess), (q, other) in zip(small[0], large[0], strict=True):
         assert p == pytest.approx(q, abs=1e-15)
-        costs = ib.loss.distance.table(query) @ p
+        costs = ib.losses.distance.table(query) @ p
         assert costs[query.labels.index(other)] == pytest.approx(costs[query.labels.index(guess)], abs=1e-12)
     assert large[1] == pytest.approx(small[1], abs=1e-12)
     assert len(large[2]) == 20
@@ -268,8 +264,8 @@ def test_the_optimum_of_a_large_map_lies_between_its_bound_and_its_value(tiny_li
     query = ib.grid(4, 4, metric=metric)
     for prior in (np.full(16, 1 / 16), np.random.default_rng(0).dirichlet(np.ones(16))):
         found = ib.optimal(query, 1, loss, prior)
-        true = full_program(query, 1.0, ib.loss.loss_named(loss).table(query), prior)
-        assert isinstance(found.law, Plane)
+        true = full_program(query, 1.0, ib.losses.parse_loss(loss).table(query), prior)
+        assert isinstance(found.law, PlaneNoise)
         assert found.optimality.bound <= true + 1e-9
         assert found.optimality.value >= true - 1e-9
         assert found.loss(loss, prior) == pytest.approx(found.optimality.value)
@@ -280,7 +276,7 @@ def test_a_large_map_is_tiled_whatever_its_sides_are(tiny_limit, monkeypatch):
     monkeypatch.setattr("inbounds.design.graphs.maps.ALIKE", 3)
     query = ib.grid(7, 4, metric="manhattan")
     found = ib.optimal(query, 1, "distance").optimality
-    true = full_program(query, 1.0, ib.loss.distance.table(query), np.full(28, 1 / 28))
+    true = full_program(query, 1.0, ib.losses.distance.table(query), np.full(28, 1 / 28))
     assert 0.5 * true < found.bound <= true + 1e-9
 
 
@@ -302,7 +298,7 @@ def test_named_mechanisms_of_large_maps_are_those_of_small_ones(monkeypatch):
     large = ib.catalog.metric_geometric(query, 1), ib.catalog.planar_laplace(query, 1)
     monkeypatch.undo()
     for a, b in zip(small, large, strict=True):
-        assert isinstance(b.law, Plane)
+        assert isinstance(b.law, PlaneNoise)
         assert a.matrix == pytest.approx(b.matrix, abs=1e-9)
 
 
@@ -322,17 +318,17 @@ def test_a_map_of_ten_thousand_cells_is_certified_drawn_from_and_read(tmp_path):
 
 def test_a_channel_of_a_large_map_multiplies_as_the_matrix_does():
     mechanism, rng = noise(ib.grid(5, 6, metric="manhattan"), 1), np.random.default_rng(0)
-    channel = of_plane(mechanism.law)
+    channel = channel_from_plane(mechanism.law)
     p, x = rng.dirichlet(np.ones(30)), rng.random(30)
     assert channel.forward(p) == pytest.approx(mechanism.matrix @ p, abs=1e-13)
     assert channel.backward(x) == pytest.approx(x @ mechanism.matrix, abs=1e-12)
     with pytest.raises(TooLarge, match="remapped"):
-        of_plane(noise(ib.grid(5, 6, metric="manhattan"), 1, np.arange(30)).law)
+        channel_from_plane(noise(ib.grid(5, 6, metric="manhattan"), 1, np.arange(30)).law)
 
 
 def test_ratios_within_a_radius_are_those_of_the_matrix():
     mechanism = noise(ib.grid(4, 5, metric="manhattan"), 1)
-    stated = ib.local.privacy(mechanism)
+    stated = ib.local.local_guarantee(mechanism)
     for radius in (1, 2, 3, 7):
         assert mechanism.law.ratio_apart(mechanism.query, radius) == stated.ratio(radius)
     weights = mechanism.weights
@@ -342,24 +338,28 @@ def test_ratios_within_a_radius_are_those_of_the_matrix():
 
 def test_one_report_is_read_as_all_of_them_are(monkeypatch):
     mechanism = noise(ib.grid(4, 5, metric="manhattan"), 1)
-    among = {each.output: each for each in mechanism.readings(0.8, loss="distance")}
+    among = {each.output: each for each in mechanism.interpretations(0.8, loss="distance")}
     monkeypatch.setattr(limits, "MATRIX_LIMIT", 10)
-    alone = reading(mechanism, "1,2", 0.8, loss="distance")
+    alone = interpret(mechanism, "1,2", 0.8, loss="distance")
     assert (alone.answers, alone.best_guess) == (among["1,2"].answers, among["1,2"].best_guess)
     assert (alone.probability, alone.at_least) == pytest.approx((among["1,2"].probability, among["1,2"].at_least))
     with pytest.raises(TooLarge):
-        mechanism.readings(loss="distance")
+        mechanism.interpretations(loss="distance")
 
 
 def test_losses_of_steps_need_an_even_map():
     uneven = ib.graph([(0, 0), (0, 1), (0, 3)], [((0, 0), (0, 1)), ((0, 1), (0, 3))])
     with pytest.raises(ValueError, match="evenly spaced"):
-        step_losses(uneven, ib.loss.euclidean)
+        step_losses(uneven, ib.losses.euclidean)
 
 
 def test_a_map_too_large_for_all_edges_is_stretched_by_itself():
     unit = Fraction(1)
     chosen = _straight(100, 100, unit, None)
-    assert _joined(100, 100, chosen) <= 1 << 19 < _joined(100, 100, _seen(100, 100, max(map(max, chosen)) + 1))
+    assert (
+        _map_edges(100, 100, chosen)
+        <= 1 << 19
+        < _map_edges(100, 100, _visible_moves(100, 100, max(map(max, chosen)) + 1))
+    )
     assert all(0.98 < float(length) ** 2 / (a * a + b * b) < 1 for (a, b), length in chosen.items())
     assert _straight(12, 12, unit, None) == _straight(12, 12, unit, unit)

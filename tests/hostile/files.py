@@ -10,17 +10,17 @@ import numpy as np
 import pyarrow as pa
 
 import inbounds as ib
-from inbounds.accounting.record import Record
-from inbounds.files import canonical, digest, sha256
+from inbounds.accounting.composition_record import CompositionRecord
+from inbounds.files import canonical_json, content_digest, sha256_hex
 from inbounds.local.collector import Collector
 from inbounds.mechanism import Mechanism, Optimality, Origin
 from inbounds.mechanism import passport as passports
-from inbounds.mechanism.law import Matrix, Noise, geometric_noise
-from inbounds.mechanism.quantiles import Oblivious, QuantileMechanism
-from inbounds.mechanism.quantiles.passport import passport as passport_of_quantile
+from inbounds.mechanism.law import Matrix, Noise, make_geometric_noise
+from inbounds.mechanism.quantiles import ObliviousRecords, QuantileMechanism
+from inbounds.mechanism.quantiles.passport import to_quantile_passport as passport_of_quantile
 from inbounds.query import with_neighbours
-from inbounds.tables import release
-from inbounds.tables.write import record_path
+from inbounds.releases.pipeline import release
+from inbounds.releases.write import record_path
 
 
 class Hostile(NamedTuple):
@@ -63,7 +63,7 @@ def odd_value(rng: random.Random) -> Any:
 def honest_mechanisms() -> list[Mechanism]:
     geometric = ib.catalog.truncated_geometric
     query = ib.mean(3, 0, 2)
-    law = geometric_noise(query, ib.alpha("1/2"))
+    law = make_geometric_noise(query, ib.epsilon_from_alpha("1/2"))
     coarse = Noise(law.core, law.floor, law.end, law.size, np.array([0, 0, 0, 0, 1, 1, 1]))
     long, flat = ib.count(10**6), with_neighbours(ib.count(2**20), ib.Reach(2**10))
     even = Noise(np.array([2**62 - 2 * (2**20 - 1) - 2**41]), 1, 2**40, 2**20)
@@ -76,8 +76,8 @@ def honest_mechanisms() -> list[Mechanism]:
         geometric(ib.ordinal(0, 4, unit="3/2"), 1),
         geometric(ib.count(5, outputs=ib.cells(-3, 8, 4)), 1),
         ib.catalog.randomized_response(ib.category(["a", "b"]), 1),
-        Mechanism(query, ib.alpha("1/2"), law, Origin("by hand")),
-        Mechanism(ib.mean(3, 0, 2, outputs=2), ib.alpha("1/2"), coarse, Origin("by hand")),
+        Mechanism(query, ib.epsilon_from_alpha("1/2"), law, Origin("by hand")),
+        Mechanism(ib.mean(3, 0, 2, outputs=2), ib.epsilon_from_alpha("1/2"), coarse, Origin("by hand")),
         geometric(long, 5),
         Mechanism(flat, 64, even, Origin("by hand")),
         Mechanism(designed.query, designed.epsilon, designed.law, designed.origin, proved),
@@ -140,17 +140,17 @@ def signed(content: Any, kind: str) -> Any:
             signed(member.get("passport"), "passport")
             member["sha256"] = member["passport"].get("sha256") if isinstance(member.get("passport"), dict) else "0"
     if kind == "release":
-        content["plan_sha256"] = sha256(canonical(content.get("plan")))
-    content["sha256"] = digest(content)
+        content["plan_sha256"] = sha256_hex(canonical_json(content.get("plan")))
+    content["sha256"] = content_digest(content)
     return content
 
 
 def json_bases(folder: Path) -> list[tuple[str, Any, dict[str, bytes]]]:
     made = honest_mechanisms()
-    bases: list[tuple[str, Any, dict[str, bytes]]] = [("passport", passports.passport(m), {}) for m in made]
+    bases: list[tuple[str, Any, dict[str, bytes]]] = [("passport", passports.to_passport(m), {}) for m in made]
     bases += [("quantile", passport_of_quantile(m), {}) for m in honest_quantiles()]
-    bases.append(("record", Record.of(ib.compose(made[0], 3), "1/1000").content(), {}))
-    bases.append(("chain", ib.multilevel(ib.count(2), [1, "1/2"]).content(), {}))
+    bases.append(("record", CompositionRecord.from_composition(ib.compose(made[0], 3), "1/1000").content(), {}))
+    bases.append(("chain", ib.make_chain(ib.count(2), [1, "1/2"]).content(), {}))
     collector = Collector(ib.catalog.truncated_geometric(ib.count(3), 1))
     collector.add([0, 1, 3])
     collector.save(folder / "collection.json")
@@ -164,13 +164,13 @@ def json_bases(folder: Path) -> list[tuple[str, Any, dict[str, bytes]]]:
 
 def honest_quantiles() -> list[QuantileMechanism]:
     median = ib.median(0, 2, size=5)
-    oblivious = Oblivious(Matrix(ib.optimal(median.answer, 1).weights))
+    oblivious = ObliviousRecords(Matrix(ib.optimal(median.as_range_query, 1).weights))
     return [
-        ib.permute_and_flip(ib.median(0, 1, size=5), 1),
-        ib.permute_and_flip(ib.quantile("9/10", 0, 20, maximum=30, records=2, step="1/2"), "1/2"),
-        ib.sided_scores(ib.quantile(1, 0, 3, size=4), 1),
+        ib.design_permute_flip(ib.median(0, 1, size=5), 1),
+        ib.design_permute_flip(ib.quantile("9/10", 0, 20, maximum=30, records=2, step="1/2"), "1/2"),
+        ib.design_sided(ib.quantile(1, 0, 3, size=4), 1),
         ib.counted_scores(ib.median(0, 4, size=9), 1),
-        ib.central_records(median, 1, length=3),
+        ib.design_central(median, 1, length=3),
         QuantileMechanism(median, 1, oblivious, Origin("by hand")),
     ]
 

@@ -18,14 +18,14 @@ import pyarrow.parquet  # noqa: F401
 
 import inbounds as ib
 from inbounds.accounting import chain
-from inbounds.accounting import record as attack_record
+from inbounds.accounting import composition_record as attack_record
 from inbounds.errors import PassportError
 from inbounds.local.collector import Collector
-from inbounds.tables.errors import PlanError
-from inbounds.tables.plan.reading import read_plan
-from inbounds.tables.recompute import check_release
-from inbounds.trusted.extent import MOST_CELLS
-from inbounds.verdicts import verify
+from inbounds.plan.load import load_plan
+from inbounds.releases.recompute import check_release
+from inbounds.schema.errors import PlanError
+from inbounds.trusted.limits import MOST_CELLS
+from inbounds.verdict import verify
 
 MEMORY = 50_000_000
 PATIENCE = 2
@@ -78,11 +78,11 @@ READERS = {
     "waste": (waste, PassportError),
     "passport": (passport, PassportError),
     "quantile": (quantile, PassportError),
-    "record": (attack_record.load, PassportError),
-    "chain": (chain.load, PassportError),
+    "record": (attack_record.load_composition, PassportError),
+    "chain": (chain.load_chain, PassportError),
     "release": (release, PassportError),
     "collection": (collection, PassportError),
-    "plan": (read_plan, PlanError),
+    "plan": (load_plan, PlanError),
 }
 
 

@@ -16,18 +16,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import inbounds as ib
-from inbounds.accounting.filters import RHO_UNIT, epsilon_of_rho, rho_above, rho_cap
-from inbounds.files import canonical, sha256
-from inbounds.ledger import Head, Ledger, sqlite
-from inbounds.ledger.amounts import cost
-from inbounds.ledger.charges import ChargeRequest, Price
-from inbounds.ledger.checking import Verified, exported, load_export, verified
+from inbounds.accounting.zcdp_filter import RHO_UNIT, epsilon_from_rho, max_rho, rho_upper_bound
+from inbounds.files import canonical_json, sha256_hex
+from inbounds.ledger import Ledger, LedgerHead, sqlite
+from inbounds.ledger.charges import ChargeRequest, Cost
 from inbounds.ledger.entries import Entry
 from inbounds.ledger.ledger import verify_ledger
-from inbounds.ledger.migrations import POSTGRES, SQLITE, Step
-from inbounds.ledger.people import declared
+from inbounds.ledger.population import new_population
+from inbounds.ledger.schema import POSTGRES, SQLITE, SchemaVersion
 from inbounds.ledger.sqlite import Driver, Sqlite
-from inbounds.ledger.store import Transaction, Worded, without_password
+from inbounds.ledger.store import ErrorTranslator, Transaction, redact_password
+from inbounds.ledger.units import charge_units
+from inbounds.ledger.verify import LedgerReport, export_entries, load_export, verify_entries
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def file(tmp_path):
 @pytest.fixture
 def ledger(file):
     with ib.Ledger.open(file) as made:
-        made.create_people("pupils", epsilon=2)
+        made.add_population("pupils", epsilon=2)
         yield made
 
 
@@ -68,14 +68,14 @@ def test_what_is_spent_and_left_is_exact(ledger):
     (pupils,) = ledger.people()
     assert (pupils.name, pupils.budget) == ("pupils", 2)
     assert pupils.spent == Fraction(1, 10) + Fraction(333333334, 10**9)
-    assert pupils.left == 2 - pupils.spent
+    assert pupils.remaining == 2 - pupils.spent
 
 
 def test_ten_charges_of_a_tenth_are_one_and_an_eleventh_is_refused(ledger):
-    ledger.create_people("few", epsilon=1)
+    ledger.add_population("few", epsilon=1)
     for k in range(10):
         ledger.charge("few", 0.1, key=f"{k}")
-    with pytest.raises(ib.OverBudget, match=r"at most what is left for few, 0 of 1, got 0\.1") as refused:
+    with pytest.raises(ib.BudgetExceeded, match=r"at most what is left for few, 0 of 1, got 0\.1") as refused:
         ledger.charge("few", 0.1, key="10")
     error = pickle.loads(pickle.dumps(refused.value))
     assert (error.people, error.asked, error.left, error.budget) == ("few", Fraction(1, 10), 0, 1)
@@ -83,7 +83,7 @@ def test_ten_charges_of_a_tenth_are_one_and_an_eleventh_is_refused(ledger):
 
 def test_a_refused_charge_leaves_no_trace(ledger):
     before = ledger.head(), ledger.people()
-    with pytest.raises(ib.OverBudget):
+    with pytest.raises(ib.BudgetExceeded):
         ledger.charge("pupils", 3, key="too much")
     assert (ledger.head(), ledger.people(), ledger.find("too much")) == (*before, None)
 
@@ -101,7 +101,7 @@ def test_a_chain_goes_on_from_every_head_that_it_had_and_from_no_other(ledger):
 
 
 def test_draws_that_wait_are_counted_in_words(ledger):
-    assert Verified(ledger.head(), (), 0, 0).waiting == 0
+    assert LedgerReport(ledger.head(), (), 0, 0).waiting == 0
     for waiting, words in enumerate(("", "1 draw waits for its answer", "2 draws wait for their answers")):
         said = [line for line in ledger.verify().sentences() if "wait" in line]
         assert [line.partition(":")[0] for line in said] == [words] * bool(waiting)
@@ -117,25 +117,25 @@ def test_a_ledger_has_a_key_once_something_was_charged_under_it(ledger):
 
 def test_the_last_unit_can_be_spent_and_not_one_more(ledger):
     ledger.charge("pupils", Fraction(2 * 10**9 - 1, 10**9), key="nearly")
-    with pytest.raises(ib.OverBudget):
+    with pytest.raises(ib.BudgetExceeded):
         ledger.charge("pupils", Fraction(2, 10**9), key="two")
     ledger.charge("pupils", Fraction(1, 10**9), key="one")
-    assert ledger.people()[0].left == 0
+    assert ledger.people()[0].remaining == 0
 
 
 def test_a_budget_is_rounded_down_and_a_charge_up(ledger):
-    third = ledger.create_people("third", epsilon="1/3")
+    third = ledger.add_population("third", epsilon="1/3")
     assert third.budget == Fraction(333333333, 10**9)
-    with pytest.raises(ib.OverBudget):
+    with pytest.raises(ib.BudgetExceeded):
         ledger.charge("third", "1/3", key="third")
 
 
 def test_the_least_and_the_largest_budget_are_held(ledger):
-    assert ledger.create_people("one unit", epsilon="1e-9").budget_units == 1
-    most = ledger.create_people("most", epsilon=Fraction(2**63 - 1, 10**9))
+    assert ledger.add_population("one unit", epsilon="1e-9").budget_units == 1
+    most = ledger.add_population("most", epsilon=Fraction(2**63 - 1, 10**9))
     assert most.budget_units == 2**63 - 1
     with pytest.raises(ValueError, match="budget of 1 to"):
-        ledger.create_people("more", epsilon=Fraction(2**63, 10**9))
+        ledger.add_population("more", epsilon=Fraction(2**63, 10**9))
 
 
 def test_the_same_key_again_costs_nothing(ledger):
@@ -156,7 +156,7 @@ def test_the_same_key_again_costs_nothing(ledger):
     ],
 )
 def test_the_same_key_with_other_content_is_refused(ledger, other):
-    ledger.create_people("teachers", epsilon=9)
+    ledger.add_population("teachers", epsilon=9)
     ledger.charge("pupils", 1, key="a", purpose="p", question=1)
     before = ledger.people()
     with pytest.raises(ib.LedgerError, match="key must be new"):
@@ -176,13 +176,13 @@ def test_a_charge_is_found_under_its_own_key_only(ledger):
 @pytest.mark.parametrize("draw", ["text", bytearray(b"x"), memoryview(b"x"), None, 7])
 def test_an_answer_is_bytes_and_nothing_else(ledger, draw):
     with pytest.raises(TypeError, match="an answer must be bytes, got"):
-        ledger.answered("pupils", "0.1", lambda charge: draw, key="a")
-    assert ledger.answered("pupils", "0.1", lambda charge: b"drawn", key="a").content == b"drawn"
+        ledger.stored_answers("pupils", "0.1", lambda charge: draw, key="a")
+    assert ledger.stored_answers("pupils", "0.1", lambda charge: b"drawn", key="a").content == b"drawn"
     assert ledger.verify().answers == 1
 
 
 def test_an_answer_is_to_the_people_of_the_charge_that_is_there(ledger):
-    others = ledger.create_people("teachers", epsilon=1)
+    others = ledger.add_population("teachers", epsilon=1)
     ledger.store(ledger.charge("pupils", "0.1", key="a")._replace(people=others), b"x")
     assert ledger.verify().answers == 1
 
@@ -230,28 +230,32 @@ def test_others_may_charge_while_a_budget_is_computed(ledger, file, monkeypatch)
     def slowly(*asked):
         with Ledger.open(file) as other:
             other.charge("many", "0.1", key="meanwhile")
-        return declared(*asked)
+        return new_population(*asked)
 
-    ledger.create_people("many", epsilon=2, rule="zcdp", delta="1e-6")
+    ledger.add_population("many", epsilon=2, rule="zcdp", delta="1e-6")
     monkeypatch.setattr(sqlite, "PATIENCE", 0.1)
-    monkeypatch.setattr(module, "declared", slowly)
+    monkeypatch.setattr(module, "new_population", slowly)
     raised = ledger.raise_budget("many", 3)
     assert (raised.epsilon, raised.spent) == (3, ledger.find("meanwhile").amount)
 
 
 def test_a_receipt_names_the_people_right_after_the_charge(ledger):
     for k in range(3):
-        assert ledger.charge("pupils", "0.3", key=f"{k}").people == ledger.about("pupils")
-    assert ledger.about("pupils").spent == Fraction(9, 10)
+        assert ledger.charge("pupils", "0.3", key=f"{k}").people == ledger.population("pupils")
+    assert ledger.population("pupils").spent == Fraction(9, 10)
 
 
 def test_the_first_entry_says_what_it_begins(ledger):
     first = next(ledger.entries())
-    assert (first.kind, first.key, first.said) == ("ledger", ledger.id, {"format": "inbounds ledger", "version": 1})
+    assert (first.kind, first.key, first.parsed_facts) == (
+        "ledger",
+        ledger.id,
+        {"format": "inbounds ledger", "version": 1},
+    )
 
 
 def test_people_who_are_not_there_are_named_with_the_way_out(ledger):
-    for ask in (ledger.about, lambda name: ledger.charge(name, 1), lambda name: ledger.raise_budget(name, 3)):
+    for ask in (ledger.population, lambda name: ledger.charge(name, 1), lambda name: ledger.raise_budget(name, 3)):
         with pytest.raises(ib.LedgerError, match="people must be in the ledger, got 'nobody'; inbounds ledger create"):
             ask("nobody")
 
@@ -270,7 +274,7 @@ def test_a_transaction_that_fails_at_any_moment_is_undone_and_says_so(moment, er
         if name == moment:
             raise error
 
-    failed = Worded(sqlite3.Error, "it could not be written", str)
+    failed = ErrorTranslator(sqlite3.Error, "it could not be written", str)
     steps = [lambda name=name: step(name) for name in ("undo", "check", "commit")]
     with pytest.raises(raised, match=str(error)), Transaction(step, "begin", steps[0], failed, *steps[1:]) as run:
         run("block")
@@ -279,7 +283,7 @@ def test_a_transaction_that_fails_at_any_moment_is_undone_and_says_so(moment, er
 
 
 def test_entries_are_read_page_by_page(ledger, monkeypatch):
-    monkeypatch.setattr("inbounds.ledger.rows.PAGE", 2)
+    monkeypatch.setattr("inbounds.ledger.queries.PAGE", 2)
     for k in range(3):
         ledger.charge("pupils", "0.1", key=f"{k}")
     assert [entry.number for entry in ledger.entries()] == [1, 2, 3, 4, 5]
@@ -293,28 +297,28 @@ def test_a_charge_without_a_key_is_its_own(ledger):
 
 def test_raising_a_budget_is_an_entry_and_it_never_falls(ledger):
     ledger.charge("pupils", 2, key="all")
-    assert ledger.raise_budget("pupils", 3, purpose="decided by the board").left == 1
-    assert ledger.raise_budget("pupils", 3).left == 1
+    assert ledger.raise_budget("pupils", 3, purpose="decided by the board").remaining == 1
+    assert ledger.raise_budget("pupils", 3).remaining == 1
     with pytest.raises(ValueError, match="must be at least"):
         ledger.raise_budget("pupils", "2.5")
     assert [entry.kind for entry in ledger.entries()] == ["ledger", "people", "charge", "budget"]
 
 
 def test_people_without_a_budget_are_counted(ledger):
-    ledger.create_people("visitors")
+    ledger.add_population("visitors")
     for k in range(5):
         ledger.charge("visitors", 64, key=f"{k}")
     visitors = ledger.people()[1]
-    assert (visitors.spent, visitors.budget, visitors.left) == (320, None, None)
+    assert (visitors.spent, visitors.budget, visitors.remaining) == (320, None, None)
     with pytest.raises(ValueError, match="without a cap"):
         ledger.raise_budget("visitors", 500)
 
 
 def test_the_same_people_again_are_those_who_are_there_and_others_are_refused(ledger):
     ledger.charge("pupils", 1, key="a")
-    assert ledger.create_people("pupils", epsilon="2.0") == ledger.people()[0]
+    assert ledger.add_population("pupils", epsilon="2.0") == ledger.people()[0]
     with pytest.raises(ValueError, match="there already"):
-        ledger.create_people("pupils", epsilon=5)
+        ledger.add_population("pupils", epsilon=5)
     assert len(list(ledger.entries())) == 3
 
 
@@ -336,30 +340,30 @@ def test_the_same_people_again_are_those_who_are_there_and_others_are_refused(le
 )
 def test_people_that_make_no_sense_are_refused(ledger, made, words):
     with pytest.raises(ValueError, match=words):
-        ledger.create_people("others", **made)
+        ledger.add_population("others", **made)
     assert [who.name for who in ledger.people()] == ["pupils"]
 
 
 @pytest.mark.parametrize("name", ["", " a", "a\nb", "x" * 201, 7, "a\x1b[31m"])
 def test_names_and_keys_are_one_printable_line(ledger, name):
     with pytest.raises(ValueError, match="printable characters"):
-        ledger.create_people(name, epsilon=1)
+        ledger.add_population(name, epsilon=1)
     with pytest.raises(ValueError, match="printable characters"):
         ledger.charge("pupils", 1, key=name)
 
 
 def test_a_name_may_have_200_characters(ledger):
-    assert ledger.create_people("x" * 200, epsilon=1).name == ledger.about("x" * 200).name
+    assert ledger.add_population("x" * 200, epsilon=1).name == ledger.population("x" * 200).name
 
 
 def test_people_are_returned_as_they_are_in_the_ledger(ledger):
-    assert ledger.create_people("few", epsilon=1) == ledger.about("few")
-    assert ledger.about("few").spent == 0
+    assert ledger.add_population("few", epsilon=1) == ledger.population("few")
+    assert ledger.population("few").spent == 0
 
 
 def test_people_say_what_is_spent_and_what_it_promises(ledger):
     made = (("few", 1, "sum", None), ("many", 1, "zcdp", "1e-6"), ("visitors", None, "sum", None))
-    few, many, visitors = (str(ledger.create_people(*words)) for words in made)
+    few, many, visitors = (str(ledger.add_population(*words)) for words in made)
     assert few == "few: epsilon 0 of 1 spent, 1 left"
     assert many.startswith("many: rho 0 of 0.0")
     assert many.endswith(" left (epsilon 1 at delta 0.000001, by zCDP)")
@@ -380,15 +384,15 @@ def test_parts_add_up_to_the_whole(ledger):
 
 
 def test_zcdp_adds_up_rho_part_by_part_and_stops_at_the_declared_epsilon_and_delta(ledger):
-    made = ledger.create_people("many", epsilon=2, rule="zcdp", delta="1e-6")
-    assert made.budget == rho_cap(Fraction(2), Fraction(1, 10**6)) * RHO_UNIT
+    made = ledger.add_population("many", epsilon=2, rule="zcdp", delta="1e-6")
+    assert made.budget == max_rho(Fraction(2), Fraction(1, 10**6)) * RHO_UNIT
     receipt = ledger.charge("many", "0.3", parts=["0.1", "0.2"], key="a")
-    assert receipt.amount == (rho_above(Fraction(1, 10)) + rho_above(Fraction(1, 5))) * RHO_UNIT
+    assert receipt.amount == (rho_upper_bound(Fraction(1, 10)) + rho_upper_bound(Fraction(1, 5))) * RHO_UNIT
     small = Fraction(1, 20)
-    fit = (made.budget - receipt.amount) // (rho_above(small) * RHO_UNIT)
+    fit = (made.budget - receipt.amount) // (rho_upper_bound(small) * RHO_UNIT)
     for k in range(fit):
         ledger.charge("many", small, key=f"{k}")
-    with pytest.raises(ib.OverBudget, match="rho must be at most what is left for many"):
+    with pytest.raises(ib.BudgetExceeded, match="rho must be at most what is left for many"):
         ledger.charge("many", small, key="one more")
     many = ledger.people()[0]
     assert many.spent_epsilon <= 2 < many.spent_epsilon + small
@@ -397,14 +401,14 @@ def test_zcdp_adds_up_rho_part_by_part_and_stops_at_the_declared_epsilon_and_del
 
 def test_what_zcdp_spent_converts_back_to_at_most_the_declared_epsilon():
     epsilon, delta = Fraction(3, 2), Fraction(1, 10**9)
-    cap = rho_cap(epsilon, delta)
-    assert epsilon_of_rho(cap, delta) <= epsilon < epsilon_of_rho(cap + 2, delta) + Fraction(1, 10**6)
+    cap = max_rho(epsilon, delta)
+    assert epsilon_from_rho(cap, delta) <= epsilon < epsilon_from_rho(cap + 2, delta) + Fraction(1, 10**6)
 
 
 @given(st.lists(st.fractions(Fraction(1, 10**9), 64, max_denominator=10**9), min_size=1, max_size=5))
 def test_costs_are_never_rounded_down(parts):
-    assert cost("sum", tuple(parts)) >= sum(parts) * 10**9 > cost("sum", tuple(parts)) - 1
-    assert cost("zcdp", tuple(parts)) == sum(rho_above(part) for part in parts)
+    assert charge_units("sum", tuple(parts)) >= sum(parts) * 10**9 > charge_units("sum", tuple(parts)) - 1
+    assert charge_units("zcdp", tuple(parts)) == sum(rho_upper_bound(part) for part in parts)
 
 
 # --- answers ----------------------------------------------------------------------------------------------
@@ -418,8 +422,8 @@ def test_an_answer_is_drawn_once_and_only_after_its_charge_is_durable(ledger, fi
             seen.append(other.execute("SELECT spent FROM people").fetchone())
         return b"drawn"
 
-    first = ledger.answered("pupils", "0.5", draw, key="a")
-    again = ledger.answered("pupils", "0.5", draw, key="a")
+    first = ledger.stored_answers("pupils", "0.5", draw, key="a")
+    again = ledger.stored_answers("pupils", "0.5", draw, key="a")
     assert seen == [(500_000_000,)]
     assert (first.content, first.drawn, again.content, again.drawn) == (b"drawn", True, b"drawn", False)
 
@@ -429,18 +433,18 @@ def test_a_failed_draw_stays_charged_and_is_drawn_later_under_the_same_charge(le
         raise OSError("the disk is gone")
 
     with pytest.raises(OSError, match="gone"):
-        ledger.answered("pupils", 2, fail, key="a")
-    assert ledger.people()[0].left == 0
-    assert ledger.answered("pupils", 2, lambda charge: b"later", key="a").content == b"later"
+        ledger.stored_answers("pupils", 2, fail, key="a")
+    assert ledger.people()[0].remaining == 0
+    assert ledger.stored_answers("pupils", 2, lambda charge: b"later", key="a").content == b"later"
 
 
 def test_of_two_that_draw_at_once_one_is_kept_and_both_give_it_out(ledger, file):
     def draw_while_another_does(charge):
         with Ledger.open(file) as other:
-            assert other.answered("pupils", 1, lambda _: b"other", key="a").content == b"other"
+            assert other.stored_answers("pupils", 1, lambda _: b"other", key="a").content == b"other"
         return b"mine"
 
-    answer = ledger.answered("pupils", 1, draw_while_another_does, key="a")
+    answer = ledger.stored_answers("pupils", 1, draw_while_another_does, key="a")
     assert (answer.content, answer.drawn) == (b"other", False)
     assert ledger.verify().answers == 1
     assert ledger.people()[0].spent == 1
@@ -449,7 +453,7 @@ def test_of_two_that_draw_at_once_one_is_kept_and_both_give_it_out(ledger, file)
 def test_no_answer_is_given_out_if_its_charge_was_lost(ledger, file, tmp_path):
     charge = ledger.charge("pupils", 1, key="a")
     with Ledger.open(tmp_path / "other.db") as other:
-        other.create_people("pupils", epsilon=2)
+        other.add_population("pupils", epsilon=2)
         with pytest.raises(ib.LedgerError, match="lost a charge"):
             other.store(charge, b"x")
         other.charge("pupils", 1, key="a", purpose="something else")
@@ -465,10 +469,10 @@ texts = st.none() | st.text()
 
 @given(texts, texts, texts, st.none() | st.integers(0, 2**63 - 1), st.dictionaries(st.text(), st.text()), st.text())
 def test_an_entry_is_written_as_canonical_json(people, key, digest, units, facts, time):
-    entry = Entry(7, time, "charge", people, units, key, digest, canonical(facts), "0" * 64)
-    assert canonical(json.loads(entry.content)) == entry.content
-    signed = Entry.of({**entry.plain(), "sha256": sha256(entry.content)})
-    assert (signed.content, signed.sha256) == (entry.content, sha256(entry.content))
+    entry = Entry(7, time, "charge", people, units, key, digest, canonical_json(facts), "0" * 64)
+    assert canonical_json(json.loads(entry.content)) == entry.content
+    signed = Entry.from_row({**entry.to_json(), "sha256": sha256_hex(entry.content)})
+    assert (signed.content, signed.sha256) == (entry.content, sha256_hex(entry.content))
 
 
 plain_values = st.recursive(
@@ -478,14 +482,14 @@ plain_values = st.recursive(
 
 @given(st.sampled_from(["", "why", 'a "quoted" é']), plain_values, st.lists(st.fractions(), max_size=3))
 def test_a_request_is_digested_as_canonical_json(purpose, question, parts):
-    request = ChargeRequest.of("p", Price.in_parts(tuple(parts)), "k", purpose, question)
+    request = ChargeRequest.from_arguments("p", Cost.in_parts(tuple(parts)), "k", purpose, question)
     facts = {"purpose": purpose, "parts": list(map(str, parts))}
-    assert request.facts == canonical(facts)
-    assert request.digest == sha256(canonical({**facts, "people": "p", "question": question}))
+    assert request.facts == canonical_json(facts)
+    assert request.digest == sha256_hex(canonical_json({**facts, "people": "p", "question": question}))
 
 
 def test_a_ledger_is_verified_in_sentences(ledger):
-    ledger.answered("pupils", 1, lambda charge: b"x", key="a")
+    ledger.stored_answers("pupils", 1, lambda charge: b"x", key="a")
     found = ledger.verify(ledger.head())
     assert (found.charges, found.answers, found.head.entries) == (1, 1, 4)
     assert found.people == tuple(ledger.people())
@@ -520,7 +524,7 @@ def test_a_ledger_is_verified_in_sentences(ledger):
     ],
 )
 def test_the_database_itself_refuses_to_forget(ledger, file, statement):
-    ledger.answered("pupils", 1, lambda charge: b"x", key="a")
+    ledger.stored_answers("pupils", 1, lambda charge: b"x", key="a")
     before = ledger.verify(), list(ledger.entries())
     raw = sqlite3.connect(file)
     raw.execute("PRAGMA foreign_keys = ON")
@@ -551,7 +555,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_whoever_takes_the_guards_away_changes_something_and_puts_them_back_is_found(ledger, file, change):
-    ledger.answered("pupils", 1, lambda charge: b"x", key="a")
+    ledger.stored_answers("pupils", 1, lambda charge: b"x", key="a")
     broken(file, *WITHOUT_GUARDS, change, *GUARDS_AGAIN)
     with pytest.raises(ib.LedgerError, match=CHANGES[change]):
         ledger.verify()
@@ -559,7 +563,7 @@ def test_whoever_takes_the_guards_away_changes_something_and_puts_them_back_is_f
 
 @pytest.mark.parametrize("kind", ["ledger", "people", "charge"])
 def test_an_answer_kept_under_an_entry_that_is_none_is_found(ledger, file, kind):
-    ledger.answered("pupils", 1, lambda _: b"real", key="a")
+    ledger.stored_answers("pupils", 1, lambda _: b"real", key="a")
     number = next(entry.number for entry in ledger.entries() if entry.kind == kind)
     broken(file, f"INSERT INTO answers VALUES ({number}, x'00')")
     with pytest.raises(ib.LedgerError, match="stored answers are not those its entries name"):
@@ -593,7 +597,7 @@ def chained(entries) -> list[Entry]:
     made, previous = [], "0" * 64
     for number, entry in enumerate(entries, start=1):
         unsigned = changed(entry, number=number, previous=previous, sha256="")
-        previous = sha256(unsigned.content)
+        previous = sha256_hex(unsigned.content)
         made.append(changed(unsigned, sha256=previous))
     return made
 
@@ -634,7 +638,7 @@ FORGERIES = [
     ("makes people who are there", lambda e: [*e, e[1]]),
     ("makes people who are there", lambda e: [e[0], changed(e[1], people=None)]),
     ("under no known rule", lambda e: [e[0], changed(e[1], facts=e[1].facts.replace("sum", "max"))]),
-    ("does not raise a budget", lambda e: [*e, changed(e[1], kind="budget", facts=canonical({"epsilon": "2"}))]),
+    ("does not raise a budget", lambda e: [*e, changed(e[1], kind="budget", facts=canonical_json({"epsilon": "2"}))]),
     ("answers without a charge", lambda e: [*e, changed(e[3], key="z")]),
     ("answers without a charge", lambda e: [*e, e[3]]),
     ("answers without a charge", lambda e: [*e[:3], changed(e[3], people="others")]),
@@ -643,11 +647,11 @@ FORGERIES = [
 
 @pytest.mark.parametrize(("words", "forgery"), FORGERIES)
 def test_a_chain_made_anew_must_still_make_sense(ledger, words, forgery):
-    ledger.answered("pupils", 1, lambda charge: b"x", key="a")
+    ledger.stored_answers("pupils", 1, lambda charge: b"x", key="a")
     honest = list(ledger.entries())
     assert chained(honest) == honest
     with pytest.raises(ib.LedgerError, match=words):
-        verified("it", chained(forgery(honest)), ledger.people(), None)
+        verify_entries("it", chained(forgery(honest)), ledger.people(), None)
 
 
 def test_a_chain_cut_off_and_made_to_agree_is_found_by_a_head_kept_elsewhere(ledger, file):
@@ -684,7 +688,7 @@ def test_a_restored_old_copy_is_found_by_a_head_kept_elsewhere(ledger, file, tmp
 
 def test_nothing_at_all_is_no_ledger():
     with pytest.raises(ib.LedgerError, match="has no entries"):
-        verified("it", [], [], None)
+        verify_entries("it", [], [], None)
 
 
 def test_another_ledgers_head_is_named_so(ledger, tmp_path):
@@ -766,7 +770,7 @@ def test_a_symbolic_link_leads_to_the_one_ledger(ledger, file, tmp_path):
     (tmp_path / "link.db").symlink_to(file)
     with Ledger.open(tmp_path / "link.db") as other:
         other.charge("pupils", 2, key="a")
-    with pytest.raises(ib.OverBudget):
+    with pytest.raises(ib.BudgetExceeded):
         ledger.charge("pupils", 1, key="b")
 
 
@@ -776,21 +780,21 @@ def test_an_empty_file_becomes_a_ledger_as_after_a_crash_at_birth(tmp_path):
         assert made.verify().head.entries == 1
 
 
-LATER = Step(("CREATE INDEX entries_time ON entries (time)",))
+LATER = SchemaVersion(("CREATE INDEX entries_time ON entries (time)",))
 """A step that a later version might bring."""
 
 
 def test_a_ledger_of_an_older_version_is_brought_forward_with_all_it_holds(file):
     with Ledger(Sqlite(file, create=True)) as ledger:
-        ledger.create_people("pupils", epsilon=2)
+        ledger.add_population("pupils", epsilon=2)
         ledger.charge("pupils", 1, key="a")
     new = Sqlite(file, create=False, steps=(*SQLITE, LATER))
-    assert list(new.taken) == [2]
+    assert list(new.acquire) == [2]
     with Ledger(new) as ledger:
         assert ledger.verify().people[0].spent == 1
         assert ledger.brought_forward == f"{file} was a ledger of version 1 and was brought forward to 2"
     again = Sqlite(file, create=False, steps=(*SQLITE, LATER))
-    assert list(again.taken) == []
+    assert list(again.acquire) == []
     with Ledger(again) as ledger:
         assert ledger.brought_forward == ""
 
@@ -802,7 +806,9 @@ def test_a_new_ledger_was_not_brought_forward(ledger):
 def test_whoever_verifies_an_older_ledger_hears_that_it_was_brought_forward(file, monkeypatch):
     Ledger.open(file).close()
     later = (*SQLITE, LATER)
-    monkeypatch.setattr("inbounds.ledger.ledger.stored", lambda *_, **__: Sqlite(file, create=False, steps=later))
+    monkeypatch.setattr(
+        "inbounds.ledger.ledger.decode_stored", lambda *_, **__: Sqlite(file, create=False, steps=later)
+    )
     heard = []
     assert verify_ledger(str(file), tell=heard.append).head.entries == 1
     assert verify_ledger(str(file), tell=heard.append).whole
@@ -861,13 +867,13 @@ def test_clock_and_ids_are_arguments(file):
 
 @pytest.mark.parametrize("parts", [["-1"], ["0", "1/2"], ["3/2", "-1"]])
 def test_a_forged_charge_that_gives_something_back_is_found(ledger, tmp_path, parts):
-    ledger.create_people("everybody", epsilon=2)
+    ledger.add_population("everybody", epsilon=2)
     ledger.charge("everybody", "3/2", key="first")
     ledger.charge("everybody", "1/2", key="second")
-    content = exported(ledger.head(), ledger.entries(), ledger.people())
-    last, units = content["entries"][-1], cost("sum", tuple(map(Fraction, parts)))
+    content = export_entries(ledger.head(), ledger.entries(), ledger.people())
+    last, units = content["entries"][-1], charge_units("sum", tuple(map(Fraction, parts)))
     last |= {"units": str(units), "facts": {**last["facts"], "parts": parts}}
-    last["sha256"] = sha256(canonical({key: value for key, value in last.items() if key != "sha256"}))
+    last["sha256"] = sha256_hex(canonical_json({key: value for key, value in last.items() if key != "sha256"}))
     content["head"]["sha256"] = last["sha256"]
     spent = 1_500_000_000 + units
     content["people"] = [{**who, "spent_units": str(spent)} for who in content["people"]]
@@ -878,7 +884,7 @@ def test_a_forged_charge_that_gives_something_back_is_found(ledger, tmp_path, pa
 
 @pytest.mark.parametrize("change", [{"time": None}, {"number": 1.0}, {"kind": 3}, {"people": []}, {"sha256": None}])
 def test_an_exported_entry_of_other_types_is_refused_in_a_sentence(ledger, tmp_path, change):
-    content = exported(ledger.head(), ledger.entries(), ledger.people())
+    content = export_entries(ledger.head(), ledger.entries(), ledger.people())
     content["entries"][0] |= change
     (tmp_path / "odd.json").write_text(json.dumps(content))
     with pytest.raises(ib.LedgerError, match="is not a whole exported ledger"):
@@ -886,10 +892,10 @@ def test_an_exported_entry_of_other_types_is_refused_in_a_sentence(ledger, tmp_p
 
 
 def test_an_exported_ledger_is_checked_like_the_ledger_itself(ledger, tmp_path):
-    ledger.create_people("many", epsilon=1, rule="zcdp", delta="1e-6")
-    ledger.create_people("visitors")
-    ledger.answered("many", "0.1", lambda charge: b"x", key="a")
-    content = exported(ledger.head(), ledger.entries(), ledger.people())
+    ledger.add_population("many", epsilon=1, rule="zcdp", delta="1e-6")
+    ledger.add_population("visitors")
+    ledger.stored_answers("many", "0.1", lambda charge: b"x", key="a")
+    content = export_entries(ledger.head(), ledger.entries(), ledger.people())
     path = tmp_path / "ledger.json"
     path.write_text(json.dumps(content))
     assert load_export(path, ledger.head()) == replace(ledger.verify(ledger.head()), whole=False)
@@ -911,17 +917,17 @@ def test_an_exported_ledger_is_checked_like_the_ledger_itself(ledger, tmp_path):
 
 def test_a_head_is_read_back_from_its_file(ledger, tmp_path):
     path = tmp_path / "head.json"
-    path.write_text(json.dumps(ledger.head().plain()))
-    assert Head.load(path) == ledger.head()
-    assert (ledger.head().plain()["format"], ledger.head().plain()["version"]) == ("inbounds ledger head", 1)
-    for other in ({"format": "other"}, {**ledger.head().plain(), "version": 2}):
+    path.write_text(json.dumps(ledger.head().to_json()))
+    assert LedgerHead.load(path) == ledger.head()
+    assert (ledger.head().to_json()["format"], ledger.head().to_json()["version"]) == ("inbounds ledger head", 1)
+    for other in ({"format": "other"}, {**ledger.head().to_json(), "version": 2}):
         path.write_text(json.dumps(other))
         with pytest.raises(ib.PassportError, match="not a ledger's head"):
-            Head.load(path)
+            LedgerHead.load(path)
 
 
 def test_no_message_holds_the_password_of_a_server():
-    assert without_password("postgresql://me:secret@host:5/db?password=x") == "postgresql://me@host:5/db"
+    assert redact_password("postgresql://me:secret@host:5/db?password=x") == "postgresql://me@host:5/db"
     pytest.importorskip("psycopg")
     with pytest.raises(ib.LedgerError) as refused:
         Ledger.open("postgresql://me:secret@127.0.0.1:1/db")

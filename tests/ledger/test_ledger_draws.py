@@ -11,7 +11,7 @@ from inbounds.ledger import Ledger
 @pytest.fixture
 def ledger(memory):
     with Ledger.open(memory / "l.db") as made:
-        made.create_people("pupils", epsilon=2)
+        made.add_population("pupils", epsilon=2)
         yield made
 
 
@@ -28,10 +28,10 @@ def test_a_draw_is_kept_once_and_named_by_its_answer(ledger):
 
 
 def test_an_answer_without_a_draw_names_none(ledger):
-    ledger.answered("pupils", 1, lambda charge: b"x", key="a")
+    ledger.stored_answers("pupils", 1, lambda charge: b"x", key="a")
     ledger.store_draw(ledger.find("a"), b"late")
     assert ledger.verify().waiting == 0
-    assert [entry.said for entry in ledger.entries() if entry.kind == "answer"] == [{}]
+    assert [entry.parsed_facts for entry in ledger.entries() if entry.kind == "answer"] == [{}]
 
 
 def raw(ledger, *statements: str) -> None:
@@ -68,7 +68,7 @@ def test_a_draw_that_is_not_what_the_entries_say_is_found(ledger, change):
     charge = ledger.charge("pupils", 1, key="a")
     ledger.store_draw(charge, b"one")
     ledger.store(charge, b"computed")
-    ledger.answered("pupils", "0.5", lambda charge: b"x", key="b")
+    ledger.stored_answers("pupils", "0.5", lambda charge: b"x", key="b")
     with sqlite3.connect(ledger.place) as other:
         again = dict(other.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall())
     other.close()

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from inbounds.errors import OverBudget
+from inbounds.errors import BudgetExceeded
 from inbounds.ledger import Ledger
 
 EACH = Fraction(1, 10)
@@ -29,8 +29,8 @@ ONE_QUESTION = """
 import secrets, sys
 from inbounds.ledger import Ledger
 with Ledger.open(sys.argv[1]) as ledger:
-    ledger.create_people("p", 2)
-    answer = ledger.answered("p", "0.1", lambda charge: secrets.token_bytes(6000), key=sys.argv[2])
+    ledger.add_population("p", 2)
+    answer = ledger.stored_answers("p", "0.1", lambda charge: secrets.token_bytes(6000), key=sys.argv[2])
     print(answer.content.hex(), flush=True)
 """
 
@@ -77,8 +77,8 @@ def check_after(place: Path, key: str, receipt: str) -> None:
         if receipt:
             assert there is not None
             assert there.answer == bytes.fromhex(receipt)
-        ledger.create_people("p", 2)
-        again = ledger.answered("p", EACH, lambda charge: b"drawn again", key=key)
+        ledger.add_population("p", 2)
+        again = ledger.stored_answers("p", EACH, lambda charge: b"drawn again", key=key)
         assert again.content == ((there and there.answer) or b"drawn again")
         after = ledger.verify()
         assert after.charges - before.charges == (there is None)
@@ -138,15 +138,15 @@ def test_every_system_call_killed_or_failed_in_turn_costs_no_charge_and_no_answe
 
 MANY_QUESTIONS = """
 import json, random, secrets, sys
-from inbounds.errors import OverBudget
+from inbounds.errors import BudgetExceeded
 from inbounds.ledger import Ledger
 place, receipts, keys, seed = sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), sys.argv[4]
 random.Random(seed).shuffle(keys)
 with Ledger.open(place) as ledger, open(receipts, "a") as file:
     for key in keys:
         try:
-            answer = ledger.answered("p", "0.1", lambda charge: secrets.token_hex(8).encode(), key=key)
-        except OverBudget:
+            answer = ledger.stored_answers("p", "0.1", lambda charge: secrets.token_hex(8).encode(), key=key)
+        except BudgetExceeded:
             continue
         file.write(f"{key} {answer.content.decode()}\\n")
         file.flush()
@@ -159,7 +159,7 @@ def crowd(place: str, folder: Path, processes: int, keys: int, kills: int, budge
     script.write_text(MANY_QUESTIONS)
     rng = random.Random(7)
     with Ledger.open(place) as ledger:
-        ledger.create_people("p", budget)
+        ledger.add_population("p", budget)
 
     def start(k: int) -> "subprocess.Popen[bytes]":
         words = [place, str(folder / f"receipts {k}"), json.dumps(names), f"{k} {rng.random()}"]
@@ -189,8 +189,8 @@ def check_crowd(place: str, folder: Path, names: list[str], budget: int) -> None
         assert len(receipts) * EACH <= who.spent == found.charges * EACH <= budget
         for name in names:
             try:
-                answer = ledger.answered("p", EACH, lambda charge: b"late", key=name)
-            except OverBudget:
+                answer = ledger.stored_answers("p", EACH, lambda charge: b"late", key=name)
+            except BudgetExceeded:
                 continue
             assert receipts.setdefault(name, {answer.content.decode()}) == {answer.content.decode()}
         after = ledger.verify()

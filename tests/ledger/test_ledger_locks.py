@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 import inbounds as ib
-from inbounds.files import content_of, format_of, refuse_database
-from inbounds.files.held import database_open_here, digest_of, hold, let_go, parts_of, start_of
+from inbounds.files import detect_format, read_json_file, refuse_database
+from inbounds.files.open_files import acquire, find_open_database, hash_file, iter_chunks, read_start, release
 from inbounds.ledger import Ledger
 from inbounds.ledger.sqlite import is_ledger
 
@@ -41,7 +41,7 @@ def both(file: Path) -> tuple[bool, bool]:
 @pytest.fixture
 def file(memory):
     with Ledger.open(memory / "budget.csv") as made:
-        made.create_people("pupils", epsilon=3)
+        made.add_population("pupils", epsilon=3)
     return memory / "budget.csv"
 
 
@@ -71,7 +71,7 @@ def refused(file: Path) -> None:
 
 def read_as_json(file: Path) -> None:
     with pytest.raises(ib.PassportError):
-        content_of(file, "passport")
+        read_json_file(file, "passport")
 
 
 def named_by_a_record(file: Path) -> None:
@@ -94,7 +94,7 @@ def taken_for_data(file: Path) -> None:
 
 
 def taken_for_reports(file: Path) -> None:
-    from inbounds.local.tables import read
+    from inbounds.local.files import read
 
     with pytest.raises(ValueError, match="must not be in a ledger that is open"):
         read(file, ["x"])
@@ -109,10 +109,10 @@ READERS = [
     taken_for_data,
     taken_for_reports,
     is_ledger,
-    format_of,
+    detect_format,
     ib.verify,
-    digest_of,
-    lambda file: [*parts_of(f"{file}-shm")],
+    hash_file,
+    lambda file: [*iter_chunks(f"{file}-shm")],
     lambda file: ib.verify(f"{file}-shm"),
 ]
 
@@ -133,21 +133,21 @@ def test_a_ledger_keeps_its_locks_whatever_this_process_does_with_its_file(file,
 def test_a_file_that_was_read_is_open_no_more(tmp_path):
     (tmp_path / "a").write_bytes(b"abc" * 5)
     before = len(os.listdir("/dev/fd"))
-    assert start_of(tmp_path / "a", 4) == b"abca"
-    assert b"".join(parts_of(tmp_path / "a", 4)) == b"abc" * 5
-    one, other = hold(tmp_path / "a"), hold(tmp_path / "a")
+    assert read_start(tmp_path / "a", 4) == b"abca"
+    assert b"".join(iter_chunks(tmp_path / "a", 4)) == b"abc" * 5
+    one, other = acquire(tmp_path / "a"), acquire(tmp_path / "a")
     assert len(os.listdir("/dev/fd")) == before + 1
-    let_go(one)
-    let_go(other)
+    release(one)
+    release(other)
     Ledger.open(tmp_path / "budget.db").close()
     assert len(os.listdir("/dev/fd")) == before
 
 
 def test_a_ledger_that_nobody_closed_is_open_no_more_once_it_is_forgotten(tmp_path):
     before = len(os.listdir("/dev/fd"))
-    Ledger.open(tmp_path / "budget.db").create_people("pupils")
+    Ledger.open(tmp_path / "budget.db").add_population("pupils")
     gc.collect()
-    assert database_open_here(tmp_path / "budget.db") is None
+    assert find_open_database(tmp_path / "budget.db") is None
     assert len(os.listdir("/dev/fd")) == before
 
 
@@ -161,9 +161,9 @@ def test_a_ledger_forgotten_while_another_file_is_taken_hold_of_is_let_go_afterw
 
     with monkeypatch.context() as meanwhile:
         meanwhile.setattr(os, "stat", tidied_up)
-        held = hold(file)
-    let_go(held)
-    assert database_open_here(tmp_path / "budget.db") is None
+        held = acquire(file)
+    release(held)
+    assert find_open_database(tmp_path / "budget.db") is None
 
 
 def test_a_file_whose_opening_failed_is_open_no_more(tmp_path):
@@ -180,10 +180,10 @@ def test_a_pipe_is_read_and_a_folder_is_not(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(b"x" * 9,))
     writer.start()
-    assert b"".join(parts_of(tmp_path / "pipe", 4)) == b"x" * 9
+    assert b"".join(iter_chunks(tmp_path / "pipe", 4)) == b"x" * 9
     writer.join()
     with pytest.raises(IsADirectoryError):
-        start_of(tmp_path, 4)
+        read_start(tmp_path, 4)
 
 
 @on_linux
@@ -191,7 +191,7 @@ def test_no_other_process_can_change_the_journal_of_a_ledger_that_is_open(file):
     with Ledger.open(file) as ledger:
         said = another_process(file, "sqlite3.connect(file, timeout=0).execute('PRAGMA journal_mode = DELETE')")
         assert "database is locked" in said
-        assert ledger.charge("pupils", 1).people.left == 2
+        assert ledger.charge("pupils", 1).people.remaining == 2
 
 
 def test_a_charge_beside_another_process_that_came_and_went_outlives_a_kill(file):
@@ -201,12 +201,12 @@ def test_a_charge_beside_another_process_that_came_and_went_outlives_a_kill(file
         "ledger = Ledger.open(file)\n"
         "words = 'import sys; from inbounds.ledger import Ledger; Ledger.open(sys.argv[1]).close()'\n"
         "subprocess.run([sys.executable, '-c', words, file], check=True)\n"
-        "print(ledger.charge('pupils', 3, key='k').people.left, flush=True)\n"
+        "print(ledger.charge('pupils', 3, key='k').people.remaining, flush=True)\n"
         "os.kill(os.getpid(), 9)",
     )
     assert said == "0"
     with Ledger.open(file) as ledger:
-        assert (ledger.people()[0].left, ledger.verify().charges) == (0, 1)
+        assert (ledger.people()[0].remaining, ledger.verify().charges) == (0, 1)
 
 
 COMING_AND_GOING = """
@@ -278,7 +278,7 @@ print(os.path.exists(file + "-wal"))
 """
     assert another_process(file, code) == "True"
     with Ledger.open(file) as ledger:
-        assert (ledger.people()[0].left, ledger.verify().charges) == (0, 1)
+        assert (ledger.people()[0].remaining, ledger.verify().charges) == (0, 1)
 
 
 @by_fork

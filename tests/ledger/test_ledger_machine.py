@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from inbounds.errors import LedgerError, OverBudget
+from inbounds.errors import BudgetExceeded, LedgerError
 from inbounds.ledger import Ledger
-from inbounds.ledger.ledger import stored
+from inbounds.ledger.ledger import decode_stored
 
 KEYS = st.sampled_from([f"k{k}" for k in range(8)])
 NANOS = st.sampled_from([1, 250_000_000, 333_333_333, 500_000_000, 10**9])
@@ -48,14 +48,14 @@ class Machine(RuleBasedStateMachine):
     def start(self) -> None:
         self.place, self.model, self.ledger = self.new_place(), Model(), None
         self.open()
-        self.ledger.create_people("p", 2)
+        self.ledger.add_population("p", 2)
 
     def new_place(self) -> str:
         self.folder = tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
         return self.folder.name + "/l.db"
 
     def open(self) -> None:
-        store: Any = stored(self.place, create=True)
+        store: Any = decode_stored(self.place, create=True)
         own = store._run
         self.countdown = None
 
@@ -87,7 +87,7 @@ class Machine(RuleBasedStateMachine):
             except Crash:
                 self.crash()
                 receipt = self.ledger.charge("p", amount, key=key)
-        except OverBudget as refused:
+        except BudgetExceeded as refused:
             receipt = None
             left = refused.left
         finally:

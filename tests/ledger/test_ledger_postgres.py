@@ -13,8 +13,8 @@ import pytest
 
 import inbounds as ib
 from inbounds.ledger import Ledger
-from inbounds.ledger.migrations import POSTGRES, Step
 from inbounds.ledger.postgres import Postgres
+from inbounds.ledger.schema import POSTGRES, SchemaVersion
 
 pytestmark = pytest.mark.slow
 
@@ -34,8 +34,8 @@ def url(postgres_server: Any) -> str:
 @pytest.fixture
 def ledger(url):
     with ib.Ledger.open(url) as made:
-        made.create_people("pupils", epsilon=2)
-        made.create_people("many", epsilon=2, rule="zcdp", delta="1e-6")
+        made.add_population("pupils", epsilon=2)
+        made.add_population("many", epsilon=2, rule="zcdp", delta="1e-6")
         yield made
 
 
@@ -47,9 +47,11 @@ def changed(url: str, *statements: str) -> None:
 
 
 def test_charges_answers_and_refusals_are_as_on_sqlite(ledger, url):
-    answer = ledger.answered("pupils", "0.5", lambda charge: b"\x00drawn\xff", key="a", question={"x": 1})
-    assert ledger.answered("pupils", "0.5", lambda charge: b"", key="a", question={"x": 1}).content == answer.content
-    with pytest.raises(ib.OverBudget, match="what is left for pupils"):
+    answer = ledger.stored_answers("pupils", "0.5", lambda charge: b"\x00drawn\xff", key="a", question={"x": 1})
+    assert (
+        ledger.stored_answers("pupils", "0.5", lambda charge: b"", key="a", question={"x": 1}).content == answer.content
+    )
+    with pytest.raises(ib.BudgetExceeded, match="what is left for pupils"):
         ledger.charge("pupils", 2, key="b")
     with pytest.raises(ib.LedgerError, match="key must be new"):
         ledger.charge("pupils", 1, key="a")
@@ -79,7 +81,7 @@ def test_charges_answers_and_refusals_are_as_on_sqlite(ledger, url):
     ],
 )
 def test_the_database_itself_refuses_to_forget(ledger, url, statement):
-    ledger.answered("pupils", 1, lambda charge: b"x", key="a")
+    ledger.stored_answers("pupils", 1, lambda charge: b"x", key="a")
     before = ledger.verify()
     with pytest.raises(psycopg.Error):
         changed(url, statement)
@@ -95,7 +97,7 @@ def test_the_database_itself_refuses_to_forget(ledger, url, statement):
     ],
 )
 def test_whoever_switches_the_guards_off_and_on_again_is_found(ledger, url, change, words):
-    ledger.answered("pupils", 1, lambda charge: b"x", key="a")
+    ledger.stored_answers("pupils", 1, lambda charge: b"x", key="a")
     tables = ("entries", "answers", "people")
     off = [f"ALTER TABLE {table} DISABLE TRIGGER USER" for table in tables]
     changed(url, *off)
@@ -208,9 +210,9 @@ def test_whoever_verifies_in_the_middle_of_a_charge_is_refused_and_the_charge_is
         return time.time()
 
     with Ledger(Postgres(url, create=True), clock=clock) as ledger:
-        ledger.create_people("pupils", epsilon=2)
+        ledger.add_population("pupils", epsilon=2)
         hook.append(verify)
-        assert ledger.charge("pupils", 1, key="a").people.left == 1
+        assert ledger.charge("pupils", 1, key="a").people.remaining == 1
         assert ledger.charge("pupils", 1, key="a").repeated
         assert ledger.verify().people[0].spent == 1
     assert len(errors) == (elsewhere is not in_a_child)
@@ -255,22 +257,22 @@ def _soon(holds: Any) -> None:
 
 def test_a_ledger_of_an_older_version_is_brought_forward(url):
     with Ledger(Postgres(url, create=True)) as old:
-        old.create_people("pupils", epsilon=2)
+        old.add_population("pupils", epsilon=2)
         old.charge("pupils", 1, key="a")
-    later = Step(("CREATE INDEX entries_time ON entries (time)",))
+    later = SchemaVersion(("CREATE INDEX entries_time ON entries (time)",))
     new = Postgres(url, create=False, steps=(*POSTGRES, later))
-    assert list(new.taken) == [2]
+    assert list(new.acquire) == [2]
     with Ledger(new) as ledger:
         assert ledger.verify().people[0].spent == 1
 
 
 def test_threads_that_share_a_connection_are_refused_and_no_receipt_is_lost(ledger):
-    ledger.create_people("poor", epsilon="0.001")
+    ledger.add_population("poor", epsilon="0.001")
     receipts = []
 
     def ask(k: int) -> None:
         for name in ("poor", "pupils"):
-            with contextlib.suppress(ib.LedgerError, ib.OverBudget):
+            with contextlib.suppress(ib.LedgerError, ib.BudgetExceeded):
                 receipts.append(ledger.charge(name, "0.001" if name == "pupils" else 1, key=f"{k} {name}"))
 
     with ThreadPoolExecutor(6) as threads:
@@ -317,7 +319,7 @@ def test_a_database_without_a_ledger_is_not_made_one_unasked(url):
 def test_a_server_stopped_at_once_again_and_again_loses_no_acknowledged_charge(postgres_server, url):
     each, budget, keys = Fraction(1, 10), 20, [f"k{k}" for k in range(230)]
     with Ledger.open(url) as ledger:
-        ledger.create_people("p", budget)
+        ledger.add_population("p", budget)
     receipts: dict[str, list[bytes]] = {}
     over = threading.Event()
 
@@ -327,9 +329,11 @@ def test_a_server_stopped_at_once_again_and_again_loses_no_acknowledged_charge(p
             while not over.is_set():
                 try:
                     with Ledger.open(url) as mine:
-                        found = mine.answered("p", each, lambda charge: f"{seed} {time.time_ns()}".encode(), key=key)
+                        found = mine.stored_answers(
+                            "p", each, lambda charge: f"{seed} {time.time_ns()}".encode(), key=key
+                        )
                     receipts.setdefault(key, []).append(found.content)
-                except ib.OverBudget:
+                except ib.BudgetExceeded:
                     pass
                 except ib.LedgerError:
                     time.sleep(0.05)  # the server is down: ask again with the same key

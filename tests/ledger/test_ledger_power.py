@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from inbounds.errors import OverBudget
+from inbounds.errors import BudgetExceeded
 from inbounds.ledger import Ledger
 from inbounds.ledger.sqlite import Driver, Sqlite
 
@@ -84,11 +84,11 @@ def a_day(folder: Path, seed: int, store: Any = Sqlite) -> Disk:
         if ledger is None:
             ledger = Ledger(store(path, create=True, driver=driver(name)))
             if not ledger.people():
-                ledger.create_people("p", BUDGET)
+                ledger.add_population("p", BUDGET)
                 disk.note("people")
         try:
             charge = ledger.charge("p", EACH, key=key)
-        except OverBudget:
+        except BudgetExceeded:
             continue
         disk.note("charged", key)
         if rng.random() < 0.7:
@@ -141,14 +141,14 @@ def check_after_a_cut(log: list[tuple[Any, ...]], files: dict[str, bytes], folde
         assert len(charged) * EACH <= spent <= BUDGET
         if ("people",) in log:
             assert [who.budget for who in found.people] == [BUDGET]
-        ledger.create_people("p", BUDGET)
+        ledger.add_population("p", BUDGET)
         for key in charged:
             again = ledger.charge("p", EACH, key=key)
             assert again.repeated
             assert again.answer == answers.get(key, again.answer)
         open_keys = [key for key in KEYS if ledger.find(key) is None]
         for key in open_keys:
-            if ledger.people()[0].left >= EACH:
+            if ledger.people()[0].remaining >= EACH:
                 ledger.charge("p", EACH, key=key)
         assert ledger.verify().people[0].spent == BUDGET
 

@@ -12,16 +12,16 @@ import pytest
 
 import inbounds as ib
 from inbounds.cli import main
-from inbounds.files import canonical
+from inbounds.files import canonical_json
 from inbounds.ledger import Ledger
-from inbounds.ledger.importing import import_release
-from inbounds.ledger.migrations import SQLITE, Step
+from inbounds.ledger.import_release import import_release
+from inbounds.ledger.schema import SQLITE, SchemaVersion
 from inbounds.ledger.sqlite import Sqlite
-from inbounds.report.html import save
-from inbounds.tables import AggregationFailed, StoredTable, UnfinishedRelease, read_plan, release
-from inbounds.tables.booking import BESIDE, question, read, written
-from inbounds.tables.engine import Opened
-from inbounds.tables.plan.reading import as_plan
+from inbounds.plan.load import to_plan
+from inbounds.releases.aggregate import OpenSource
+from inbounds.releases.charge_session import BESIDE, decode_table, encode_table, release_identity
+from inbounds.releases.pipeline import AggregationError, ReusedTableWarning, UnfinishedRelease, load_plan, release
+from inbounds.report.html import save_page
 
 PLAN = {
     "groups": {"by": ["g"], "keys": ["A", "B"], "size": 20},
@@ -98,8 +98,8 @@ def test_a_release_with_an_output_is_counted_beside_it(folder):
     with Ledger.open(BESIDE) as ledger:
         charge = ledger.find(entry["key"])
         assert (ledger.id, charge.number, charge.sha256) == (entry["id"], entry["entry"], entry["sha256"])
-        assert read(charge.answer)[0] == done.table
-        assert next(e for e in ledger.entries() if e.kind == "charge").said["parts"] == ["1/4", "1/4"]
+        assert decode_table(charge.answer)[0] == done.table
+        assert next(e for e in ledger.entries() if e.kind == "charge").parsed_facts["parts"] == ["1/4", "1/4"]
     assert (entry["spent"], entry["budget"]) == ("0.5", None)
     assert json.loads(Path("out.csv.release.json").read_text())["ledger"] == entry
 
@@ -108,12 +108,12 @@ def test_the_same_plan_again_returns_the_stored_table_and_says_so(folder):
     first = release(EDITION, FRAME, output="out.csv")
     before = Path("out.csv").read_bytes()
     other = pa.table({"g": ["A"], "c": ["q"]})
-    with pytest.warns(StoredTable, match="at no cost; new data need a new edition"):
+    with pytest.warns(ReusedTableWarning, match="at no cost; new data need a new edition"):
         again = release(EDITION, other, output="out.csv")
     assert (again.table, again.stored, first.stored) == (first.table, True, False)
     assert "drawn by an earlier release" in repr(again)
     assert Path("out.csv").read_bytes() == before
-    with pytest.warns(StoredTable):
+    with pytest.warns(ReusedTableWarning):
         release(EDITION, other, output="elsewhere.parquet")
     assert spent(folder / BESIDE) == {PEOPLE: Fraction(1, 2)}
 
@@ -126,28 +126,28 @@ def test_no_stored_table_is_given_out_for_a_frame_that_nobody_told_from_another(
             release(PLAN, other, output=output)
     assert not Path("other.csv").exists()
     stored = re.search(r"key='(\w+)'", str(refused.value))[1]
-    with pytest.warns(StoredTable):
+    with pytest.warns(ReusedTableWarning):
         assert release(PLAN, FRAME, output="out.csv", key=stored).table == first.table
     release(PLAN, other, output="other.csv", key="other")
     assert spent(folder / BESIDE) == {PEOPLE: 1}
 
 
 def test_of_two_frames_at_once_that_nobody_told_apart_one_is_refused(folder, monkeypatch):
-    own = Opened.aggregate
+    own = OpenSource.aggregate
 
     def meanwhile(self):
-        monkeypatch.setattr(Opened, "aggregate", own)
+        monkeypatch.setattr(OpenSource, "aggregate", own)
         release(PLAN, FRAME, output="first.csv", read_again=True)
         return own(self)
 
-    monkeypatch.setattr(Opened, "aggregate", meanwhile)
+    monkeypatch.setattr(OpenSource, "aggregate", meanwhile)
     with pytest.raises(ValueError, match="edition must be given"):
         release(PLAN, FRAME, output="second.csv")
     assert not Path("second.csv").exists()
 
 
 def asked(**source: str) -> str:
-    return canonical(question(as_plan({**PLAN, "source": source})))
+    return canonical_json(release_identity(to_plan({**PLAN, "source": source})))
 
 
 def test_another_place_of_the_data_is_another_question(folder):
@@ -157,7 +157,7 @@ def test_another_place_of_the_data_is_another_question(folder):
     assert here == asked(path=str(folder / "survey.csv")) == asked(path="2025/../survey.csv")
     assert here == asked(path="survey.csv", delimiter=",") != asked(path="survey.csv", delimiter=";")
     assert here != asked(path="2025/survey.csv")
-    assert question(as_plan({**PLAN, "source": {"path": "link.csv"}}))["place"] == json.loads(here)["place"]
+    assert release_identity(to_plan({**PLAN, "source": {"path": "link.csv"}}))["place"] == json.loads(here)["place"]
 
 
 @pytest.mark.parametrize(
@@ -180,14 +180,14 @@ def test_a_password_is_no_part_of_a_question():
 def test_a_label_without_letters_as_the_other_is_part_of_a_question(folder):
     plan = {**PLAN, "source": {"path": "survey.csv"}, "statistics": [{"histogram": "c"}]}
     with_other, without = ({**plan, "columns": {"c": {"labels": ["", "q"], **more}}} for more in ({"other": ""}, {}))
-    assert question(as_plan(with_other)) != question(as_plan(without))
+    assert release_identity(to_plan(with_other)) != release_identity(to_plan(without))
 
 
 def test_a_new_edition_and_a_key_of_its_own_draw_and_charge_anew(folder):
     release(PLAN, FRAME, output="a.csv")
     release({**PLAN, "edition": "2027"}, FRAME, output="b.csv")
     release(PLAN, FRAME, output="c.csv", key="once more")
-    with pytest.warns(StoredTable):
+    with pytest.warns(ReusedTableWarning):
         release(PLAN, FRAME, output="d.csv", key="once more")
     assert spent(folder / BESIDE) == {PEOPLE: Fraction(3, 2)}
 
@@ -207,12 +207,12 @@ def test_a_release_without_output_and_ledger_is_not_recorded_and_says_so(folder)
 
 def test_a_release_into_a_ledger_needs_no_output(folder):
     with Ledger.open("budget.db") as ledger:
-        ledger.create_people("pupils", epsilon=1)
+        ledger.add_population("pupils", epsilon=1)
         plan = {**PLAN, "people": {"name": "pupils"}}
         done = release(plan, FRAME, ledger=ledger)
         assert done.record["ledger"]["left"] == "0.5"
         release(plan, FRAME, ledger="budget.db", key="b")
-        with pytest.raises(ib.OverBudget, match="left for pupils, 0 of 1"):
+        with pytest.raises(ib.BudgetExceeded, match="left for pupils, 0 of 1"):
             release(plan, FRAME, ledger=ledger, key="c")
     with pytest.raises(ib.LedgerError, match="people must be in the ledger"):
         release(PLAN, FRAME, ledger="budget.db", key="d")
@@ -238,31 +238,31 @@ def test_a_key_of_another_question_is_refused(folder):
 
 def test_nothing_is_read_before_the_charge_is_durable(folder, monkeypatch):
     seen = []
-    own = Opened.aggregate
+    own = OpenSource.aggregate
 
     def watched(self):
         seen.append(spent(folder / BESIDE))
         return own(self)
 
-    monkeypatch.setattr(Opened, "aggregate", watched)
+    monkeypatch.setattr(OpenSource, "aggregate", watched)
     release(PLAN, FRAME, output="out.csv")
     assert seen == [{PEOPLE: Fraction(1, 2)}]
 
 
 def test_over_budget_is_refused_before_the_data_is_read(folder, monkeypatch):
     with Ledger.open("budget.db") as ledger:
-        ledger.create_people("pupils", epsilon="0.1")
-    monkeypatch.setattr(Opened, "aggregate", lambda self: pytest.fail("the data was read"))
-    with pytest.raises(ib.OverBudget, match=r"0\.1 of 0\.1, got 0\.5"):
+        ledger.add_population("pupils", epsilon="0.1")
+    monkeypatch.setattr(OpenSource, "aggregate", lambda self: pytest.fail("the data was read"))
+    with pytest.raises(ib.BudgetExceeded, match=r"0\.1 of 0\.1, got 0\.5"):
         release("plan.toml", output="out.csv")
     assert not Path("out.csv").exists()
 
 
 def test_a_budget_given_in_the_ledger_beside_the_output_holds(folder):
     with Ledger.open(BESIDE) as ledger:
-        ledger.create_people(PEOPLE, epsilon="0.7")
+        ledger.add_population(PEOPLE, epsilon="0.7")
     release(EDITION, FRAME, output="out.csv")
-    with pytest.raises(ib.OverBudget, match=r"0\.2 of 0\.7, got 0\.5"):
+    with pytest.raises(ib.BudgetExceeded, match=r"0\.2 of 0\.7, got 0\.5"):
         release(EDITION, FRAME, output="again.csv", key="again")
     assert spent(folder / BESIDE) == {PEOPLE: Fraction(1, 2)}
 
@@ -314,7 +314,7 @@ def failing_query():
 
 @pytest.mark.parametrize("frame", [Failing, failing_stream, failing_query])
 def test_a_frame_that_cannot_be_turned_is_charged_like_every_other_aggregation_that_fails(folder, frame):
-    with pytest.raises(AggregationFailed, match="withheld") as failed:
+    with pytest.raises(AggregationError, match="withheld") as failed:
         release(EDITION, frame(), output="out.csv")
     assert failed.value.__context__ is None
     assert spent(folder / BESIDE) == {PEOPLE: Fraction(1, 2)}
@@ -334,27 +334,27 @@ def test_a_frame_of_other_types_than_it_declares_is_not_aggregated(folder):
         def __arrow_c_stream__(self, requested_schema=None):
             return pa.table({"g": [1, 2], "c": ["p", "q"]}).__arrow_c_stream__()
 
-    with pytest.raises(AggregationFailed):
+    with pytest.raises(AggregationError):
         release(EDITION, Other(), output="out.csv")
 
 
 def test_an_aggregation_that_fails_stays_charged_and_data_is_read_again_only_where_its_owner_says_so(
     folder, monkeypatch
 ):
-    own = Opened.aggregate
+    own = OpenSource.aggregate
 
     def fail(self):
-        raise AggregationFailed("the engine stopped")
+        raise AggregationError("the engine stopped")
 
-    monkeypatch.setattr(Opened, "aggregate", fail)
-    with pytest.raises(AggregationFailed):
+    monkeypatch.setattr(OpenSource, "aggregate", fail)
+    with pytest.raises(AggregationError):
         release(PLAN, FRAME, output="out.csv")
     assert spent(folder / BESIDE) == {PEOPLE: Fraction(1, 2)}
-    monkeypatch.setattr(Opened, "aggregate", lambda _: pytest.fail("the data was read again"))
+    monkeypatch.setattr(OpenSource, "aggregate", lambda _: pytest.fail("the data was read again"))
     for _ in range(2):
         with pytest.raises(UnfinishedRelease):
             release(PLAN, FRAME, output="out.csv")
-    monkeypatch.setattr(Opened, "aggregate", own)
+    monkeypatch.setattr(OpenSource, "aggregate", own)
     done = release(PLAN, FRAME, output="out.csv", read_again=True)
     assert not done.stored
     assert spent(folder / BESIDE) == {PEOPLE: Fraction(1, 2)}
@@ -372,7 +372,7 @@ def test_a_release_that_failed_is_repeated_on_the_command_line_where_that_is_sai
 
 
 def test_a_table_that_could_not_be_written_is_written_later_from_the_ledger(folder, monkeypatch):
-    import inbounds.tables as package
+    import inbounds.releases.pipeline as package
 
     def full(*_, **__):
         raise OSError(28, "No space left on device")
@@ -382,7 +382,7 @@ def test_a_table_that_could_not_be_written_is_written_later_from_the_ledger(fold
         with pytest.raises(OSError, match="No space"):
             release(EDITION, FRAME, output="out.csv")
     assert not Path("out.csv").exists()
-    with pytest.warns(StoredTable):
+    with pytest.warns(ReusedTableWarning):
         done = release(EDITION, FRAME, output="out.csv")
     assert done.path == Path("out.csv")
     assert Path("out.csv").exists()
@@ -390,18 +390,18 @@ def test_a_table_that_could_not_be_written_is_written_later_from_the_ledger(fold
 
 
 def test_of_two_releases_at_once_one_table_is_given_out_by_both(folder, monkeypatch):
-    own = Opened.aggregate
+    own = OpenSource.aggregate
     inner = []
 
     def meanwhile(self):
-        monkeypatch.setattr(Opened, "aggregate", own)
+        monkeypatch.setattr(OpenSource, "aggregate", own)
         with pytest.raises(UnfinishedRelease):  # the other may be running or not
             release(EDITION, FRAME, output="first.csv")
         inner.append(release(EDITION, FRAME, output="first.csv", read_again=True))
         return own(self)
 
-    monkeypatch.setattr(Opened, "aggregate", meanwhile)
-    with pytest.warns(StoredTable):
+    monkeypatch.setattr(OpenSource, "aggregate", meanwhile)
+    with pytest.warns(ReusedTableWarning):
         outer = release(EDITION, FRAME, output="second.csv")
     assert outer.table == inner[0].table
     assert spent(folder / BESIDE) == {PEOPLE: Fraction(1, 2)}
@@ -422,8 +422,8 @@ def test_the_ledger_is_never_a_file_that_is_read_or_written(folder):
 def made(place: str) -> bytes:
     """A closed ledger with people, as it is on the disk."""
     with Ledger.open(place) as ledger:
-        ledger.create_people("pupils", epsilon=2)
-        ledger.create_people(PEOPLE, epsilon=2)
+        ledger.add_population("pupils", epsilon=2)
+        ledger.add_population(PEOPLE, epsilon=2)
     return Path(place).read_bytes()
 
 
@@ -435,7 +435,7 @@ def test_no_output_ever_replaces_a_ledger(folder):
         lambda: done.write("led.csv", overwrite=True),
         lambda: done.report("led.csv-wal", overwrite=True),
         lambda: release(PLAN, FRAME, output="led.csv", overwrite=True),
-        lambda: save(ib.optimal(ib.count(2), epsilon=1), "led.csv"),
+        lambda: save_page(ib.optimal(ib.count(2), epsilon=1), "led.csv"),
     ):
         with pytest.raises(ValueError, match="must not replace a ledger"):
             write()
@@ -457,22 +457,22 @@ def test_a_ledger_that_is_open_and_was_never_closed_is_known_as_one(folder):
     with Ledger.open("new.csv") as ledger:
         with pytest.raises(ValueError, match="must not replace a ledger"):
             release(PLAN, FRAME).write("new.csv", overwrite=True)
-        ledger.create_people("pupils")
+        ledger.add_population("pupils")
 
 
 def test_the_digest_knows_no_file_time_and_no_content(folder):
     with Ledger.open("budget.db") as ledger:
-        ledger.create_people("pupils", epsilon=1)
+        ledger.add_population("pupils", epsilon=1)
     first = release("plan.toml", output="out.csv")
     (folder / "survey.csv").write_text("g,c\nA,q\n")
-    with pytest.warns(StoredTable):
+    with pytest.warns(ReusedTableWarning):
         assert release("plan.toml", output="out.csv").table == first.table
     assert spent(folder / "budget.db") == {"pupils": Fraction(1, 2)}
 
 
 def test_a_kept_table_comes_back_as_it_was():
     table = pa.table({"g": ["a", "ü"], "n": [1, 2], "x": [0.5, -1.0]})
-    assert read(written(table, {"time": "now", "é": [1]})) == (table, {"time": "now", "é": [1]})
+    assert decode_table(encode_table(table, {"time": "now", "é": [1]})) == (table, {"time": "now", "é": [1]})
 
 
 @pytest.mark.parametrize(
@@ -487,7 +487,7 @@ def test_a_plan_says_whom_it_is_about_in_words_that_are_checked(folder, line, wo
     text = TOML.replace('name = "pupils"', line)
     (folder / "plan.toml").write_text(text)
     with pytest.raises(ValueError, match=words):
-        read_plan("plan.toml")
+        load_plan("plan.toml")
 
 
 # --- on the command line ----------------------------------------------------------------------------------
@@ -574,7 +574,7 @@ def test_a_release_that_its_ledger_charged_is_not_brought_in_again(command, fold
 def test_a_release_that_a_restored_ledger_forgot_is_brought_in_beside_its_second_draw(folder):
     plan = {**PLAN, "people": {"name": "pupils", "ledger": "budget.db"}, "edition": "1"}
     with Ledger.open("budget.db") as ledger:
-        ledger.create_people("pupils", epsilon=2)
+        ledger.add_population("pupils", epsilon=2)
     shutil.copy("budget.db", "old.db")
     first = release(plan, FRAME)
     shutil.copy("old.db", "budget.db")
@@ -605,10 +605,10 @@ def test_export_head_and_verify_agree_and_a_changed_file_exits_with_one(command,
 
 def test_a_ledger_of_an_older_version_is_said_to_be_brought_forward(command, folder, monkeypatch):
     with Ledger.open(folder / "old.db") as old:
-        old.create_people("pupils", epsilon=1)
-    later = (*SQLITE, Step(("CREATE INDEX entries_time ON entries (time)",)))
+        old.add_population("pupils", epsilon=1)
+    later = (*SQLITE, SchemaVersion(("CREATE INDEX entries_time ON entries (time)",)))
     opened = lambda place, *, create: Sqlite(Path(place), create=create, steps=later)  # noqa: E731
-    monkeypatch.setattr("inbounds.ledger.ledger.stored", opened)
+    monkeypatch.setattr("inbounds.ledger.ledger.decode_stored", opened)
     said = command("ledger", "show", "old.db")[1]
     assert "old.db was a ledger of version 1 and was brought forward to 2" in one_line(said)
     assert "version" not in command("ledger", "show", "old.db")[1]

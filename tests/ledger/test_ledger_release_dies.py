@@ -18,8 +18,9 @@ import pytest
 
 import inbounds as ib
 from inbounds.ledger import Ledger
-from inbounds.tables import StoredTable, UnfinishedRelease, booking, drawing, release
-from inbounds.tables.engine import Opened
+from inbounds.releases import charge_session, drawing
+from inbounds.releases.aggregate import OpenSource
+from inbounds.releases.pipeline import ReusedTableWarning, UnfinishedRelease, release
 
 ALONE = {
     "edition": "2026",
@@ -48,13 +49,13 @@ class Death(BaseException):
 
 
 STEPS = {
-    "charge": (booking.Booking, "charge"),
-    "read": (Opened, "aggregate"),
-    "draw": (drawing.NumberByNumber, "draw"),
-    "keep the draw": (booking.Booking, "keep_draw"),
-    "compute": (drawing.NumberByNumber, "answers"),
-    "keep the table": (booking.Booking, "keep"),
-    "write": (sys.modules["inbounds.tables"], "written"),
+    "charge": (charge_session.ChargeSession, "charge"),
+    "read": (OpenSource, "aggregate"),
+    "draw": (drawing.IndependentDraw, "draw"),
+    "keep the draw": (charge_session.ChargeSession, "store_draw"),
+    "compute": (drawing.IndependentDraw, "answers"),
+    "keep the table": (charge_session.ChargeSession, "store_table"),
+    "write": (sys.modules["inbounds.releases.pipeline"], "written"),
 }
 """What a release does, in order; it may die before each, and after it."""
 
@@ -87,7 +88,7 @@ def dying(patch, name: str, when: str) -> None:
 def watched(monkeypatch):
     """Every row of rows that is drawn, and that a table is computed from."""
     drawn, used = [], []
-    own_draw, own_answers = drawing.NumberByNumber.draw, drawing.NumberByNumber.answers
+    own_draw, own_answers = drawing.IndependentDraw.draw, drawing.IndependentDraw.answers
 
     def draw(self, *given):
         drawn.append(own_draw(self, *given))
@@ -97,8 +98,8 @@ def watched(monkeypatch):
         used.append(rows)
         return own_answers(self, rows)
 
-    monkeypatch.setattr(drawing.NumberByNumber, "draw", draw)
-    monkeypatch.setattr(drawing.NumberByNumber, "answers", answers)
+    monkeypatch.setattr(drawing.IndependentDraw, "draw", draw)
+    monkeypatch.setattr(drawing.IndependentDraw, "answers", answers)
     return drawn, used
 
 
@@ -129,8 +130,8 @@ def test_a_release_that_dies_at_any_step_is_charged_once_and_never_drawn_again_o
     kept = DEATHS.index((name, when)) >= FIRST_KEPT
     with monkeypatch.context() as patch:
         if kept:
-            patch.setattr(Opened, "aggregate", lambda self: pytest.fail("the data was read again"))
-            with pytest.warns(StoredTable):
+            patch.setattr(OpenSource, "aggregate", lambda self: pytest.fail("the data was read again"))
+            with pytest.warns(ReusedTableWarning):
                 done = release(PLANS[plan], FRAME, output="out.csv")
         else:
             charged = (name, when) != ("charge", "before")
@@ -145,14 +146,14 @@ def test_a_release_that_dies_at_any_step_is_charged_once_and_never_drawn_again_o
         assert (found.charges, found.answers, found.waiting) == (1, 1, 0)
         assert found.people[0].spent == Fraction(1, 2)
         answer = next(entry for entry in ledger.entries() if entry.kind == "answer")
-        assert set(answer.said) == {"draw"}
+        assert set(answer.parsed_facts) == {"draw"}
 
 
 DIES = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
 from ledger.test_ledger_release_dies import FRAME, PLANS, STEPS
-from inbounds.tables import release
+from inbounds.releases.pipeline import release
 owner, what = STEPS[sys.argv[3]]
 own = getattr(owner, what)
 def step(*given, **more):
@@ -181,7 +182,7 @@ def test_a_process_that_is_gone_at_a_step_leaves_what_it_kept(folder, watched, n
         charge = ledger.verify().people[0].spent
     assert charge == Fraction(1, 2)
     if kept:
-        with pytest.warns(StoredTable):
+        with pytest.warns(ReusedTableWarning):
             release(ADDING_UP, FRAME, output="out.csv")
     else:
         release(ADDING_UP, FRAME, output="out.csv", read_again=True)
@@ -198,7 +199,7 @@ def test_what_fails_for_some_draws_alone_cannot_choose_among_draws(folder, monke
         raise MemoryError
 
     with monkeypatch.context() as patch:
-        patch.setattr(drawing.NumberByNumber, "answers", choosy)
+        patch.setattr(drawing.IndependentDraw, "answers", choosy)
         for _ in range(5):
             with pytest.raises(MemoryError):
                 release(ADDING_UP, FRAME, output="out.csv")
@@ -213,24 +214,24 @@ def test_all_draws_of_a_plan_take_as_many_bytes(folder, watched, plan):
         release(PLANS[plan], FRAME, ledger="l.db" if k else None, output="out.csv", overwrite=True, key=f"{k}")
         if not k:
             with Ledger.open("l.db") as ledger:
-                ledger.create_people("the given table")
+                ledger.add_population("the given table")
     drawn = watched[0]
-    sizes = {len(drawing.DrawnRows("0" * 64, tuple(rows)).written()) for rows in drawn}
+    sizes = {len(drawing.Draw("0" * 64, tuple(rows)).to_bytes()) for rows in drawn}
     assert len(sizes) == 1
     assert any(not same_rows(drawn[0], rows) for rows in drawn)
 
 
 def test_of_two_draws_at_once_one_is_kept_and_both_tables_are_of_it(folder, monkeypatch, watched):
-    own, inner = booking.Booking.keep_draw, []
+    own, inner = charge_session.ChargeSession.store_draw, []
 
     def meanwhile(self, charge, content):
-        monkeypatch.setattr(booking.Booking, "keep_draw", own)
+        monkeypatch.setattr(charge_session.ChargeSession, "store_draw", own)
         die_computing(monkeypatch, ALONE, read_again=True)
         inner.append(len(watched[0]))
         return own(self, charge, content)
 
-    monkeypatch.setattr(booking.Booking, "keep_draw", meanwhile)
-    with pytest.warns(StoredTable):
+    monkeypatch.setattr(charge_session.ChargeSession, "store_draw", meanwhile)
+    with pytest.warns(ReusedTableWarning):
         release(ALONE, FRAME, output="second.csv")
     assert inner == [2]
     assert same_rows(watched[1][-1], watched[0][1])
@@ -242,15 +243,15 @@ def test_a_draw_of_a_frame_is_not_gone_on_from_for_one_that_nobody_told_apart(fo
     with pytest.raises(ValueError, match="edition must be given") as refused:
         release(plan, FRAME, output="out.csv")
     stored = str(refused.value).partition("key='")[2].partition("'")[0]
-    with pytest.warns(StoredTable):
+    with pytest.warns(ReusedTableWarning):
         assert release(plan, FRAME, output="out.csv", key=stored).stored
 
 
 def test_a_draw_is_read_with_the_mechanisms_that_drew_it_or_not_at_all(folder, monkeypatch):
     die_computing(monkeypatch, ALONE)
     with monkeypatch.context() as patch:
-        patch.setattr(drawing.NumberByNumber, "mechanisms", ["others"])
+        patch.setattr(drawing.IndependentDraw, "mechanisms", ["others"])
         with pytest.raises(ib.LedgerError, match="drawn by other mechanisms"):
             release(ALONE, FRAME, output="out.csv")
-    with pytest.warns(StoredTable):
+    with pytest.warns(ReusedTableWarning):
         assert release(ALONE, FRAME, output="out.csv").stored

@@ -9,7 +9,7 @@ import pytest
 import inbounds as ib
 from inbounds.files import SQLITE_MAGIC
 from inbounds.ledger import Ledger, sqlite
-from inbounds.ledger.migrations import APPLICATION
+from inbounds.ledger.schema import APPLICATION
 from inbounds.ledger.sqlite import Driver, Sqlite, is_ledger
 
 
@@ -138,7 +138,7 @@ def test_an_empty_file_becomes_a_ledger(file):
 
 def test_a_ledger_whose_file_is_gone_charges_nothing(file):
     with Ledger.open(file) as ledger:
-        ledger.create_people("pupils", 1)
+        ledger.add_population("pupils", 1)
         file.unlink()
         with pytest.raises(ib.LedgerError, match="was removed or cannot be read; nothing was charged now"):
             ledger.charge("pupils", 1)
@@ -146,7 +146,7 @@ def test_a_ledger_whose_file_is_gone_charges_nothing(file):
 
 def test_a_row_that_refers_to_nothing_is_found(file):
     with Ledger.open(file) as ledger:
-        ledger.create_people("pupils", 1)
+        ledger.add_population("pupils", 1)
         raw = sqlite3.connect(file)
         raw.execute("INSERT INTO answers VALUES (99, x'00')")
         raw.commit()
@@ -157,7 +157,7 @@ def test_a_row_that_refers_to_nothing_is_found(file):
 
 def test_an_index_that_does_not_hold_what_its_table_does_is_found(file):
     with Ledger.open(file) as ledger:
-        ledger.create_people("pupils", 1)
+        ledger.add_population("pupils", 1)
         ledger.charge("pupils", "0.1", key="a long and lonely key")
     content = file.read_bytes()
     assert content.count(b"a long and lonely key") == 2  # in its table, and in the index of keys

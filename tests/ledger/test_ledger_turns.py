@@ -38,7 +38,7 @@ def interrupted(nth, act):
 
 def test_a_key_pressed_at_any_instruction_leaves_a_ledger_that_goes_on(memory):
     with Ledger.open(memory / "l.db") as ledger:
-        ledger.create_people("pupils", epsilon=60)
+        ledger.add_population("pupils", epsilon=60)
         nth = 1
         while interrupted(nth, partial(ledger.charge, "pupils", "0.001", key=f"k{nth}")):
             assert ledger.charge("pupils", "0.001", key=f"k{nth}").people.spent == Fraction(nth, 1000)
@@ -59,7 +59,7 @@ def test_a_transaction_inside_another_is_refused_and_the_outer_one_goes_on(memor
         return 0.0
 
     with Ledger(Sqlite(memory / "l.db", create=True), clock=clock) as ledger:
-        ledger.create_people("pupils", epsilon=2)
+        ledger.add_population("pupils", epsilon=2)
         hook[:] = [ledger.verify, lambda: ledger.charge("pupils", 1)]
         assert ledger.charge("pupils", "0.1", key="a").people.spent == Fraction(1, 10)
         assert ledger.verify().charges == 1

@@ -16,25 +16,25 @@ import numpy as np
 import inbounds as ib
 from hostile.files import honest_mechanisms, json_file
 from inbounds import files
+from inbounds.exact import Ints
 from inbounds.files import Json
 from inbounds.mechanism import Mechanism, Origin
 from inbounds.mechanism import passport as passports
-from inbounds.mechanism.law import Matrix, Noise, geometric_noise
-from inbounds.mechanism.plane import plane_noise
-from inbounds.mechanism.quantiles import Oblivious, QuantileMechanism
+from inbounds.mechanism.codec import law_to_json, query_to_json
+from inbounds.mechanism.law import Matrix, Noise, make_geometric_noise
+from inbounds.mechanism.plane import make_plane_noise
+from inbounds.mechanism.quantiles import ObliviousRecords, QuantileMechanism
 from inbounds.mechanism.quantiles import passport as quantile_passports_of
-from inbounds.mechanism.spelling import law_json, query_json
-from inbounds.numbers import Ints
-from inbounds.query import Query, Scale, with_neighbours
-from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_below
+from inbounds.query import RangeQuery, Scale, with_neighbours
+from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_lower_bound
 from inbounds.trusted.counted import ALIKE
-from inbounds.trusted.scores import ratio_bounds
-from inbounds.trusted.sides import sided_bounds
+from inbounds.trusted.permute_flip import ratio_bounds
+from inbounds.trusted.sided_scores import sided_ratio_bounds
 
 EPSILONS = ("1/10", "1/3", "1/2", "1", "7/5", "3", "8", "64", "1/1000000000")
 
 
-def queries() -> list[Query]:
+def queries() -> list[RangeQuery]:
     """Every kind, every relation of neighbours, holes and allowances, cells other than one for each answer."""
     kept = [
         ib.count(1), ib.count(4), ib.count(7), ib.count(6, outputs=3), ib.count(5, outputs=ib.cells(-3, 8, 4)),
@@ -47,16 +47,17 @@ def queries() -> list[Query]:
     ]  # fmt: skip
     others = [
         with_neighbours(ib.count(5), ib.Reach(3)), with_neighbours(ib.count(5), ib.Reach(9)),
-        with_neighbours(ib.count(5), ib.Metric(Fraction(2, 3))), with_neighbours(ib.total(2, 0, 3), ib.Everyone()),
-        Query("a kind of our own", Scale(Fraction(0), Fraction(1, 2), (0, 1, 4, 5)), ib.count(3).outputs, ib.Reach(3)),
+        with_neighbours(ib.count(5), ib.Metric(Fraction(2, 3))), with_neighbours(ib.total(2, 0, 3), ib.AllPairs()),
+        RangeQuery("a kind of our own", Scale(Fraction(0), Fraction(1, 2), (0, 1, 4, 5)), ib.count(3).outputs,
+                   ib.Reach(3)),
     ]  # fmt: skip
     return kept + others
 
 
-def sealed(query: Query, epsilon: Fraction, law: Json) -> Json:
+def sealed(query: RangeQuery, epsilon: Fraction, law: Json) -> Json:
     """A passport of these, whatever they are, with its digest."""
-    content = {"query": query_json(query), "epsilon": str(epsilon), "law": law, "origin": None, "claims": None}
-    return passports.PASSPORT.sealed(content, 2 if query.allowance else 1)
+    content = {"query": query_to_json(query), "epsilon": str(epsilon), "law": law, "origin": None, "claims": None}
+    return passports.PASSPORT.wrap(content, 2 if query.allowance else 1)
 
 
 def matrix_json(weights: list[list[int]]) -> Json:
@@ -66,20 +67,20 @@ def matrix_json(weights: list[list[int]]) -> Json:
 # --- matrices ---------------------------------------------------------------------------------------------
 
 
-def at_the_boundary(query: Query, epsilon: Fraction, rng: random.Random) -> list[list[int]]:
+def at_the_boundary(query: RangeQuery, epsilon: Fraction, rng: random.Random) -> list[list[int]]:
     """A first row that rises and falls by the largest ratio that is allowed, the other rows sharing what is left."""
     outputs, answers = query.shape
     row = [0] * answers
     row[0] = rng.randrange(1, TOTAL >> rng.randrange(3, 40))
     allowed = {}
     for clique in query.cliques():
-        allowed |= dict.fromkeys(range(clique.start, clique.stop), ratio_below(epsilon, clique.distance))
+        allowed |= dict.fromkeys(range(clique.start, clique.stop), ratio_lower_bound(epsilon, clique.distance))
     lowest = row[0]
     for j in range(1, answers):
         p = allowed.get(j, 1 << EXP_BITS)
         most = min(p * lowest >> EXP_BITS, TOTAL // 4)
         row[j] = rng.choice((most, most, lowest, rng.randint(min(lowest, most), most)))
-        if not isinstance(query.neighbours, ib.Everyone) and rng.random() < 0.5:
+        if not isinstance(query.neighbours, ib.AllPairs) and rng.random() < 0.5:
             lowest = row[j]
     return [row, *_filled(row, outputs)]
 
@@ -103,7 +104,7 @@ def nudged(weights: list[list[int]], rng: random.Random) -> list[list[int]]:
     return moved if min(map(min, moved)) >= 0 else weights
 
 
-def near_tight(weights: list[list[int]], query: Query, rng: random.Random) -> Fraction:
+def near_tight(weights: list[list[int]], query: RangeQuery, rng: random.Random) -> Fraction:
     """An epsilon within 10^-36 of the logarithm of some ratio between neighbours."""
     clique = rng.choice(list(query.cliques()))
     part = [weight for weight in rng.choice(weights)[clique.start : clique.stop] if weight]
@@ -136,7 +137,7 @@ def matrix_passports(number: int, seed: int) -> Iterator[Json]:
 # --- noise tables -----------------------------------------------------------------------------------------
 
 
-def noise_queries() -> list[Query]:
+def noise_queries() -> list[RangeQuery]:
     return [
         ib.count(3), ib.count(9), ib.count(40), ib.total(3, 0, 4), ib.mean(4, 1, 5), ib.interval(0, 1, "1/4", 12),
         ib.ordinal(0, 9, unit=3), ib.ordinal(0, 30, unit="5/2"), ib.count(10**6), ib.total(1000, 0, 7),
@@ -145,8 +146,8 @@ def noise_queries() -> list[Query]:
     ]  # fmt: skip
 
 
-def noise_of(query: Query, epsilon: Fraction, rng: random.Random) -> Noise:
-    law = geometric_noise(query, epsilon)
+def noise_of(query: RangeQuery, epsilon: Fraction, rng: random.Random) -> Noise:
+    law = make_geometric_noise(query, epsilon)
     size, outputs = law.size, len(query.outputs)
     if query.one_output_per_answer and (size > 1000 or rng.random() < 0.7):
         return law
@@ -184,7 +185,7 @@ def noise_passports(number: int, seed: int) -> Iterator[Json]:
         if rng.random() < 0.6:
             law = nudged_noise(law, rng)
         epsilon *= rng.choice((1, 1, 1, 1, 2, Fraction(10**12 - 1, 10**12), Fraction(10**12 + 1, 10**12)))
-        yield sealed(query, epsilon, law_json(law))
+        yield sealed(query, epsilon, law_to_json(law))
 
 
 # --- score tables, and passports of quantiles ---------------------------------------------------------------
@@ -217,7 +218,7 @@ def quantile_passports(number: int, seed: int) -> Iterator[Json]:
         if width < 40 and rng.random() < 0.3:
             query, epsilon = ib.extreme(0, width), Fraction(rng.choice(EPSILONS))
             law = matrix_json(nudged(at_the_boundary(query, epsilon, rng), rng))
-        yield passports.QUANTILE_PASSPORT.sealed(
+        yield passports.QUANTILE_PASSPORT.wrap(
             {**_quantile(width, rng), "epsilon": str(epsilon), "law": law, **_ORIGIN}
         )
 
@@ -229,7 +230,7 @@ def sided_passports(number: int, seed: int) -> Iterator[Json]:
         table, *_, width = score_table(rng)
         below, above = ((rng.randint(1, 6), rng.randint(1, 5), rng.choice((0, 0, 1, 5)), 0) for _ in range(2))
         deeper = rng.randint(0, min(below[1], above[1]))
-        worst = Fraction(max(sided_bounds(table, below, above, deeper)), TOTAL * TOTAL)
+        worst = Fraction(max(sided_ratio_bounds(table, below, above, deeper)), TOTAL * TOTAL)
         epsilon = logarithm(worst * Fraction(TOTAL + width + 1, TOTAL - width - 1), rng)
         deeper += rng.random() < 0.1
         first = (rng.choice((0, 1)), *below[1:3]) if rng.random() < 0.1 else below[:3]
@@ -239,7 +240,7 @@ def sided_passports(number: int, seed: int) -> Iterator[Json]:
         if rng.random() < 0.8:
             asked["quantile"].update(public=True, records="1")
         law = {"sides": {"table": _line(table), **sides}}
-        yield passports.QUANTILE_PASSPORT.sealed({**asked, "epsilon": str(epsilon), "law": law, **_ORIGIN})
+        yield passports.QUANTILE_PASSPORT.wrap({**asked, "epsilon": str(epsilon), "law": law, **_ORIGIN})
 
 
 def counted_passports(number: int, seed: int) -> Iterator[Json]:
@@ -247,7 +248,7 @@ def counted_passports(number: int, seed: int) -> Iterator[Json]:
     rng = random.Random(seed)
     for _ in range(number):
         table, *_, width = score_table(rng)
-        worst = Fraction(max(sided_bounds(table, ALIKE, ALIKE, 0)), TOTAL * TOTAL)
+        worst = Fraction(max(sided_ratio_bounds(table, ALIKE, ALIKE, 0)), TOTAL * TOTAL)
         epsilon = logarithm(worst * Fraction(TOTAL + width + 1, TOTAL - width - 1), rng)
         low, most = (rng.choice((0, 1, 7, 2**40, *((-1, 2**40 + 1) if rng.random() < 0.1 else ()))) for _ in range(2))
         asked = _quantile(width, rng)
@@ -257,7 +258,7 @@ def counted_passports(number: int, seed: int) -> Iterator[Json]:
             ({}, {"every": "1"}, {"every": "3"}, {"every": rng.choice(("0", "-1", str(2**40 + 1), "1 1"))})
         )
         law = {"counted": {"table": _line(table), "low": str(low), "most": str(most), **every}}
-        yield passports.QUANTILE_PASSPORT.sealed({**asked, "epsilon": str(epsilon), "law": law, **_ORIGIN})
+        yield passports.QUANTILE_PASSPORT.wrap({**asked, "epsilon": str(epsilon), "law": law, **_ORIGIN})
 
 
 _ORIGIN = {"origin": {"name": "by hand", "parameters": {}, "reference": ""}}
@@ -284,7 +285,7 @@ def hostile_texts(number: int, seed: int) -> Iterator[bytes]:
     """Honest passports with lies in them, signed again or not, torn or nested; and passports of all kinds."""
     rng = random.Random(seed)
     plain = [sealed(query, Fraction(1), matrix_json(at_the_boundary(query, Fraction(1), rng))) for query in queries()]
-    bases = [("passport", passports.passport(made), {}) for made in _small_honest()]
+    bases = [("passport", passports.to_passport(made), {}) for made in _small_honest()]
     bases += [("passport", content, {}) for content in plain]
     for _ in range(number):
         yield json_file(rng.choice(bases), rng).content
@@ -298,12 +299,12 @@ def _small_honest() -> list[Mechanism]:
 def honest_passports() -> tuple[Json, ...]:
     """Passports as they are written, of every kind of question that all checkers judge; the first was designed."""
     optimal = ib.optimal(ib.count(6), "1/2", properties=["fair"])
-    noise = [geometric_noise(query, Fraction(1)) for query in (ib.count(300), ib.mean(3, 0, 2))]
+    noise = [make_geometric_noise(query, Fraction(1)) for query in (ib.count(300), ib.mean(3, 0, 2))]
     coarse = Noise(noise[1].core, noise[1].floor, noise[1].end, noise[1].size, np.array([0, 0, 0, 0, 1, 1, 1]))
     laws = ((ib.count(300), noise[0]), (ib.mean(3, 0, 2), noise[1]), (ib.mean(3, 0, 2, outputs=2), coarse))
     made = [optimal, *(ib.catalog.exponential(query, "1/3") for query in queries())]
     made += [Mechanism(query, Fraction(1), law, Origin("noise")) for query, law in laws]
-    return tuple(passports.passport(one) for one in made)
+    return tuple(passports.to_passport(one) for one in made)
 
 
 @cache
@@ -311,31 +312,31 @@ def honest_quantiles() -> tuple[Json, ...]:
     """Passports of quantiles as they are written: narrow, of persons, wide, at an extreme, and of every law."""
     persons = ib.quantile("1/10", -1, 4, maximum=9, step="1/2", missing=1, records=3)
     small = ib.median(0, 2, size=5)
-    blind = Oblivious(Matrix(ib.catalog.exponential(small.answer, 1).weights))
+    blind = ObliviousRecords(Matrix(ib.catalog.exponential(small.as_range_query, 1).weights))
     made = [
-        ib.permute_and_flip(ib.median(1, 5, size=25), 1), ib.permute_and_flip(persons, "1/2"),
-        ib.permute_and_flip(ib.median(0, 5000, maximum=4), 2), ib.sided_scores(ib.quantile(1, 0, 100, size=30), 1),
-        ib.counted_scores(ib.median(0, 4, size=300), "1/5"), ib.central_records(small, 1),
+        ib.design_permute_flip(ib.median(1, 5, size=25), 1), ib.design_permute_flip(persons, "1/2"),
+        ib.design_permute_flip(ib.median(0, 5000, maximum=4), 2), ib.design_sided(ib.quantile(1, 0, 100, size=30), 1),
+        ib.counted_scores(ib.median(0, 4, size=300), "1/5"), ib.design_central(small, 1),
         QuantileMechanism(small, Fraction(1), blind, Origin("oblivious")),
     ]  # fmt: skip
-    return tuple(quantile_passports_of.passport(one) for one in made)
+    return tuple(quantile_passports_of.to_quantile_passport(one) for one in made)
 
 
 def beyond_other_checkers() -> Iterator[Json]:
     """Of versions 3 (two weights), 4 (a graph) and 5 (noise on a map): honest, and with a smaller epsilon than
     they keep."""
     town = ib.grid(3, 3, metric="manhattan")
-    noise = plane_noise(town, Fraction(1), lambda a, b: abs(a) + abs(b) + 0.0)
+    noise = make_plane_noise(town, Fraction(1), lambda a, b: abs(a) + abs(b) + 0.0)
     for made in (
         ib.catalog.randomized_response(ib.extreme(0, 9999), 1),
         ib.catalog.metric_geometric(town, 1),
         ib.catalog.exponential(ib.tree({"b": "a"}), 1),
         Mechanism(town, Fraction(1), noise, Origin("noise")),
     ):
-        honest = passports.passport(made)
+        honest = passports.to_passport(made)
         lie = {name: part for name, part in honest.items() if name not in {"format", "version", "sha256"}}
         yield honest
-        yield passports.PASSPORT.sealed(lie | {"epsilon": "1/10"}, honest["version"])
+        yield passports.PASSPORT.wrap(lie | {"epsilon": "1/10"}, honest["version"])
 
 
 def written(folder: Path, contents: Iterator[Any]) -> list[Path]:
@@ -353,4 +354,4 @@ def weights_of(content: Json) -> Ints:
 
 
 def digest_of(content: Json) -> str:
-    return files.digest(content)
+    return files.content_digest(content)

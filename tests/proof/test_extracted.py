@@ -17,10 +17,10 @@ import pytest
 import inbounds as ib
 from inbounds.cli import main
 from inbounds.errors import InboundsError, PassportError
-from inbounds.files import content_of
-from inbounds.mechanism import reading
-from inbounds.mechanism.quantiles.reading import load_quantile
-from inbounds.trusted import bounds, certify, scores, sides
+from inbounds.files import read_json_file
+from inbounds.mechanism import load
+from inbounds.mechanism.quantiles.load import load_quantile
+from inbounds.trusted import bounds, certify, permute_flip, sided_scores
 from proof import cases
 from proof.checker import PROGRAM, answers, verdicts
 
@@ -32,7 +32,7 @@ TOTAL = 2**62
 def judged(file: Path) -> bool:
     """Whether Python finds the passport private, its claims left aside."""
     try:
-        return bool(reading.promised(content_of(file, "passport")))
+        return bool(load.certify_law_only(read_json_file(file, "passport")))
     except PassportError:
         return False
 
@@ -40,7 +40,7 @@ def judged(file: Path) -> bool:
 def foreign_kind(file: Path) -> bool:
     """A printable kind beyond ASCII, which inbounds-check does not read: it has no table of all letters."""
     try:
-        kind = content_of(file, "passport")["query"]["kind"]
+        kind = read_json_file(file, "passport")["query"]["kind"]
     except (PassportError, LookupError, TypeError):
         return False
     return isinstance(kind, str) and not kind.isascii()
@@ -92,7 +92,7 @@ def test_exp_below_is_equal_on_ten_thousand_arguments():
     tried = edges + [x for x in drawn if x <= 64]
     assert len(tried) > 10_000
     asked = ({"check": "exp_below", "num": x.numerator, "den": x.denominator} for x in tried)
-    assert [int(line) for line in answers(asked)] == [bounds.exp_below(x) for x in tried]
+    assert [int(line) for line in answers(asked)] == [bounds.exp_lower_bound(x) for x in tried]
 
 
 # --- the checkers on bare numbers -------------------------------------------------------------------------
@@ -141,7 +141,7 @@ def state_questions(number: int) -> list[tuple[dict[str, Any], Any, list[certify
     for _ in range(number):
         levels, size, epsilon = rng.randint(1, 3), rng.randint(2, 4), Fraction(rng.choice(("1/2", "1", "2")))
         low = rng.randrange(1, 2**55)
-        high = (bounds.ratio_below(epsilon, Fraction(1)) * low >> 128) + rng.choice((0, 0, 1))
+        high = (bounds.ratio_lower_bound(epsilon, Fraction(1)) * low >> 128) + rng.choice((0, 0, 1))
         row = np.array([[rng.choice((low, high)) for _ in range(size)] for _ in range(levels)], dtype=np.int64)
         weights = np.stack([row, TOTAL - row])
         windows = [(j, j + 2, s, min(s + 1, levels - 1)) for j in range(size - 1) for s in range(levels)]
@@ -176,7 +176,7 @@ def score_questions(number: int) -> list[tuple[dict[str, Any], tuple[Any, ...]]]
 
 def test_score_tables_have_equal_verdicts():
     made = score_questions(600)
-    ours = [passes(scores.check_scores, *numbers) for _, numbers in made]
+    ours = [passes(permute_flip.check_scores, *numbers) for _, numbers in made]
     assert answers(question for question, _ in made) == ours
     assert 100 < ours.count("private") < 500
 
@@ -201,25 +201,25 @@ def test_verdicts_on_passports_of_quantiles_are_equal(make, number, tmp_path):
 def test_a_fault_in_the_checker_of_score_tables_is_noticed(fault, monkeypatch):
     made = score_questions(300)
     said = answers(question for question, _ in made)
-    right = getattr(scores, fault)
+    right = getattr(permute_flip, fault)
     wrong = {
         "step": lambda table, by: right(table, by) - (right(table, by) >> 60),
         "ratio_bounds": lambda *numbers: islice(right(*numbers), 1),
     }
-    monkeypatch.setattr(scores, fault, wrong[fault])
-    assert said != [passes(scores.check_scores, *numbers) for _, numbers in made]
+    monkeypatch.setattr(permute_flip, fault, wrong[fault])
+    assert said != [passes(permute_flip.check_scores, *numbers) for _, numbers in made]
 
 
 @pytest.mark.parametrize("fault", ["step", "sided_bounds"])
 def test_a_fault_in_the_checker_of_sided_tables_is_noticed(fault, monkeypatch, tmp_path):
     files = cases.written(tmp_path, cases.sided_passports(300, 5))
     said = [line.startswith("private") for line in verdicts(files)]
-    right = getattr(sides, fault)
+    right = getattr(sided_scores, fault)
     wrong = {
         "step": lambda table, by: right(table, by) - (right(table, by) >> 60),
         "sided_bounds": lambda *numbers: islice(right(*numbers), 2),
     }
-    monkeypatch.setattr(sides, fault, wrong[fault])
+    monkeypatch.setattr(sided_scores, fault, wrong[fault])
     assert said != [passes(load_quantile, file) == "private" for file in files]
 
 
@@ -270,20 +270,20 @@ def _neighbour_too_few(reach: Any, scale: Any) -> Any:
 RIGHT: dict[str, Any] = {
     "_check_rows": certify._check_rows,
     "check_distributions": certify.check_distributions,
-    "neighbouring_weights": certify.neighbouring_weights,
-    "exp_below": bounds.exp_below,
+    "neighbouring_weights": certify.neighbour_weights,
+    "exp_below": bounds.exp_lower_bound,
     "cliques": ib.Reach.cliques,
 }
 
 FAULTS: list[tuple[Any, str, Any, Any]] = [
     (certify, "_check_rows", _pair_dropped, cases.matrix_passports),
     (certify, "_check_rows", _row_dropped, cases.matrix_passports),
-    (certify, "all_within_ratio", _nothing_compared, cases.matrix_passports),
-    (certify, "within_ratio", _one_unit_tolerated, cases.matrix_passports),
-    (certify, "within_ratio", _one_unit_tolerated, cases.noise_passports),
+    (certify, "are_within_ratio", _nothing_compared, cases.matrix_passports),
+    (certify, "is_within_ratio", _one_unit_tolerated, cases.matrix_passports),
+    (certify, "is_within_ratio", _one_unit_tolerated, cases.noise_passports),
     (certify, "check_distributions", _column_of_any_sum, cases.matrix_passports),
-    (certify, "neighbouring_weights", _tail_forgotten, cases.noise_passports),
-    (certify, "neighbouring_weights", _inside_forgotten, cases.noise_passports),
+    (certify, "neighbour_weights", _tail_forgotten, cases.noise_passports),
+    (certify, "neighbour_weights", _inside_forgotten, cases.noise_passports),
     (ib.Reach, "cliques", _neighbour_too_few, cases.matrix_passports),
 ]
 
@@ -318,11 +318,11 @@ def test_edges_are_judged_as_the_definition_says():
     rng, asked, expected = random.Random(9), [], []
     for _ in range(400):
         size, epsilon, low = rng.randint(2, 4), Fraction(rng.choice(("1/2", "1"))), rng.randrange(1, 2**55)
-        tops = [bounds.ratio_below(epsilon, Fraction(rng.randint(0, 2))) * low >> 128 for _ in range(size)]
+        tops = [bounds.ratio_lower_bound(epsilon, Fraction(rng.randint(0, 2))) * low >> 128 for _ in range(size)]
         row = [top + rng.choice((0, 0, 1)) for top in tops]
         weights = [row, [TOTAL - weight for weight in row]]
         edges = [[rng.randrange(size), rng.randrange(size), rng.randint(0, 4), 2] for _ in range(rng.randint(1, 3))]
-        limits = [bounds.ratio_below(epsilon, Fraction(n, d)) for *_, n, d in edges]
+        limits = [bounds.ratio_lower_bound(epsilon, Fraction(n, d)) for *_, n, d in edges]
         kept = all(w[j] << 128 <= p * w[k] for w in weights for (j, k, *_), p in zip(edges, limits, strict=True))
         numbers = {"num": epsilon.numerator, "den": epsilon.denominator}
         asked.append({"check": "edges", "answers": size, "weights": weights, "edges": edges, **numbers})
@@ -363,12 +363,12 @@ def test_verify_asks_the_second_checker_about_a_quantile(tmp_path):
     files = cases.written(tmp_path, cases.quantile_passports(20, 1))
     found = [ib.verify(file, second=str(PROGRAM)) for file in files]
     assert {verdict.seconded for verdict in found} == {str(PROGRAM)}
-    assert {verdict.valid for verdict in found} == {True, False}
+    assert {verdict.is_valid for verdict in found} == {True, False}
 
 
 def test_the_second_checker_gives_no_verdict_on_two_weights_and_graphs(tmp_path):
     files = cases.written(tmp_path, cases.beyond_other_checkers())
-    assert {content_of(file, "passport")["version"] for file in files} == {3, 4, 5}
+    assert {read_json_file(file, "passport")["version"] for file in files} == {3, 4, 5}
     assert [judged(file) for file in files] == [True, False] * 4
     for file in files:
         done = subprocess.run([PROGRAM, file], capture_output=True, text=True, check=False)
@@ -392,13 +392,13 @@ def test_verify_refuses_where_the_checkers_do_not_agree(passport, monkeypatch, c
 
 
 def test_a_record_is_none_of_the_second_checkers_business(tmp_path):
-    ib.multilevel(ib.count(3), [1, "0.5"]).save(tmp_path / "r.json")
+    ib.make_chain(ib.count(3), [1, "0.5"]).save(tmp_path / "r.json")
     with pytest.raises(ValueError, match="passports only"):
         ib.verify(tmp_path / "r.json", second=str(PROGRAM))
 
 
 def test_weights_of_a_valid_passport_fall_no_faster_than_the_extracted_bound_allows(passport):
     """The tests' own arithmetic once more, on one passport: what both checkers accept is private."""
-    rows, limit = cases.weights_of(json.loads(passport.read_text())), bounds.exp_below(Fraction(1, 2))
+    rows, limit = cases.weights_of(json.loads(passport.read_text())), bounds.exp_lower_bound(Fraction(1, 2))
     for before, after in pairwise(rows.T.tolist()):
         assert all(max(a, b) << 128 <= limit * min(a, b) for a, b in zip(before, after, strict=True))

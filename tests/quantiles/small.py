@@ -7,10 +7,10 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
-from inbounds.mechanism.quantiles import ScoreTable
-from inbounds.query import Quantile
+from inbounds.mechanism.quantiles import PermuteAndFlip
+from inbounds.query import QuantileQuery
 from inbounds.trusted.bounds import TOTAL
-from inbounds.trusted.scores import levels
+from inbounds.trusted.permute_flip import score_levels
 
 Histogram = tuple[int, ...]
 Neighbours = Callable[[Histogram], Iterator[Histogram]]
@@ -76,9 +76,9 @@ def exact_law(chances: list[Fraction]) -> list[Fraction]:
     return found
 
 
-def law_of(query: Quantile, law: ScoreTable, group: Histogram) -> list[Fraction]:
+def law_of(query: QuantileQuery, law: PermuteAndFlip, group: Histogram) -> list[Fraction]:
     """What a score table reports for a group, exactly."""
-    own = levels(query.lengths(np.array([group])), law.stride, law.deeper, len(law.table))[0]
+    own = score_levels(query.path_lengths(np.array([group])), law.stride, law.deeper, len(law.table))[0]
     return exact_law([Fraction(law.table[min(level, len(law.table) - 1)], TOTAL) for level in own.tolist()])
 
 

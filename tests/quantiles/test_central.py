@@ -9,12 +9,12 @@ import pytest
 import inbounds as ib
 from inbounds.design.quantiles.central import window_chances
 from inbounds.errors import PassportError, PrivacyViolation
-from inbounds.files.envelope import digest
+from inbounds.files.envelope import content_digest
 from inbounds.mechanism.law import Matrix
 from inbounds.mechanism.origin import Origin
-from inbounds.mechanism.quantiles import Central, QuantileMechanism
-from inbounds.trusted.bounds import EXP_BITS, exp_below
-from inbounds.trusted.multisets import all_multisets, how_many, neighbouring, positions, window
+from inbounds.mechanism.quantiles import CentralRecords, QuantileMechanism
+from inbounds.trusted.bounds import EXP_BITS, exp_lower_bound
+from inbounds.trusted.multisets import all_multisets, central_window, count_multisets, multiset_index, neighbour_groups
 
 from .small import changed, histograms
 
@@ -23,33 +23,35 @@ from .small import changed, histograms
 def test_positions_count_every_multiset_once(length, width):
     multisets = all_multisets(length, width)
     assert sorted(map(tuple, multisets.tolist())) == sorted(histograms(length, width))
-    assert positions(multisets, length).tolist() == list(range(how_many(length, width)))
+    assert multiset_index(multisets, length).tolist() == list(range(count_multisets(length, width)))
 
 
 @pytest.mark.parametrize(("length", "width"), [(1, 1500), (1500, 1), (2, 100), (100, 2)])
 def test_many_values_and_many_records_are_numbered_too(length, width):
     multisets = all_multisets(length, width)
     assert (multisets.sum(axis=1) == length).all()
-    assert positions(multisets, length).tolist() == list(range(how_many(length, width)))
+    assert multiset_index(multisets, length).tolist() == list(range(count_multisets(length, width)))
 
 
 def test_more_multisets_than_whole_numbers_are_refused():
     with pytest.raises(ib.TooLarge, match="too many multisets"):
-        positions(np.array([[40] * 40]), 1600)
+        multiset_index(np.array([[40] * 40]), 1600)
 
 
 @pytest.mark.parametrize("length", [True, 3.0])
 def test_central_records_are_whole_numbers_and_a_matrix(length):
-    matrix = ib.central_records(ib.median(0, 2, size=5), 1, length=1).law.matrix
+    matrix = ib.design_central(ib.median(0, 2, size=5), 1, length=1).law.matrix
     with pytest.raises(TypeError, match="whole numbers"):
-        Central(1, length, matrix)
+        CentralRecords(1, length, matrix)
     with pytest.raises(TypeError, match="must be a Matrix, got Own"):
-        Central(1, 1, type("Own", (Matrix,), {"check": lambda *_: None})(matrix.weights))
+        CentralRecords(1, 1, type("Own", (Matrix,), {"check": lambda *_: None})(matrix.weights))
 
 
 def test_neighbours_are_all_multisets_that_differ_in_one_record():
     multisets = [tuple(row) for row in all_multisets(3, 2).tolist()]
-    listed = {(multisets[a], multisets[b]) for row in neighbouring(3, 2).tolist() for a in row for b in row if a != b}
+    listed = {
+        (multisets[a], multisets[b]) for row in neighbour_groups(3, 2).tolist() for a in row for b in row if a != b
+    }
     assert listed == {(group, near) for group in multisets for near in changed(group)}
 
 
@@ -59,20 +61,20 @@ def test_the_window_of_ranks_changes_in_one_record_at_most(length):
     for group in histograms(size, width):
         records = np.repeat(np.arange(width + 1), group)
         for first in range(1, size - length + 2):
-            own = window(np.array([group]), first, length)[0]
+            own = central_window(np.array([group]), first, length)[0]
             assert np.repeat(np.arange(width + 1), own).tolist() == records[first - 1 : first - 1 + length].tolist()
             for near in changed(group):
-                assert np.abs(window(np.array([near]), first, length)[0] - own).sum() <= 2
+                assert np.abs(central_window(np.array([near]), first, length)[0] - own).sum() <= 2
 
 
 @pytest.mark.parametrize("epsilon", ["2", "7/2"])
 @pytest.mark.parametrize("at", ["0.5", "0.2", "1"])
 def test_neighbours_are_within_epsilon_and_it_is_attained(epsilon, at):
     query = ib.quantile(at, 0, 2, size=5)
-    mechanism = ib.central_records(query, epsilon, length=3)
+    mechanism = ib.design_central(query, epsilon, length=3)
     groups = histograms(5, 2)
     columns = dict(zip(groups, mechanism.law._columns(query, np.array(groups)).tolist(), strict=True))
-    weights, p, worst = mechanism.law.matrix.weights, exp_below(Fraction(epsilon)), 0.0
+    weights, p, worst = mechanism.law.matrix.weights, exp_lower_bound(Fraction(epsilon)), 0.0
     for group in groups:
         for near in changed(group):
             for high, low in zip(weights[:, columns[group]], weights[:, columns[near]], strict=True):
@@ -83,13 +85,13 @@ def test_neighbours_are_within_epsilon_and_it_is_attained(epsilon, at):
 
 def test_all_records_in_the_window_are_the_best_of_all_mechanisms():
     query = ib.median(0, 2, size=5)
-    errors = [ib.central_records(query, 1, length=length).expected_error() for length in (1, 3, 5)]
+    errors = [ib.design_central(query, 1, length=length).expected_error() for length in (1, 3, 5)]
     assert errors[0] > errors[1] > errors[2]
-    assert errors[1] < ib.permute_and_flip(query, 1).expected_error()
-    one = ib.central_records(query, 1, length=1)  # sees the median alone: the oblivious optimum
-    answers = one.expecting().prior
+    assert errors[1] < ib.design_permute_flip(query, 1).expected_error()
+    one = ib.design_central(query, 1, length=1)  # sees the median alone: the oblivious optimum
+    answers = one.channel().prior
     assert one.expected_error() == pytest.approx(
-        ib.optimal(query.answer, 1, prior=answers).loss(prior=answers), rel=1e-6
+        ib.optimal(query.as_range_query, 1, prior=answers).loss(prior=answers), rel=1e-6
     )
 
 
@@ -98,7 +100,9 @@ def test_chances_of_windows_are_those_of_independent_records(first, length):
     values, size = np.array([0.5, 0.2, 0.3]), 7
     multisets = all_multisets(length, 2)
     groups = np.random.default_rng(4).multinomial(size, values, size=200_000)
-    found = np.bincount(positions(window(groups, first, length), length), minlength=len(multisets)) / len(groups)
+    found = np.bincount(multiset_index(central_window(groups, first, length), length), minlength=len(multisets)) / len(
+        groups
+    )
     chances = window_chances(multisets, values, first, size)
     assert chances.sum() == pytest.approx(1)
     assert np.allclose(chances, found, atol=0.008)  # 7 sigma
@@ -106,19 +110,19 @@ def test_chances_of_windows_are_those_of_independent_records(first, length):
 
 def test_weights_that_are_not_private_are_refused():
     query = ib.median(0, 2, size=5)
-    weights = ib.central_records(query, 2, length=3).law.matrix
+    weights = ib.design_central(query, 2, length=3).law.matrix
     with pytest.raises(PrivacyViolation):
-        QuantileMechanism(query, Fraction(1), Central(2, 3, weights), Origin("mine"))
+        QuantileMechanism(query, Fraction(1), CentralRecords(2, 3, weights), Origin("mine"))
 
 
 @pytest.mark.parametrize("change", [{"first": "9"}, {"length": "4"}, {"length": "900000"}])
 def test_a_passport_is_read_as_it_was_written_or_refused(change, tmp_path):
-    path, mechanism = tmp_path / "q.json", ib.central_records(ib.median(0, 2, size=5), 1, length=3)
+    path, mechanism = tmp_path / "q.json", ib.design_central(ib.median(0, 2, size=5), 1, length=3)
     mechanism.save(path)
     assert ib.load_quantile(path) == mechanism
     content = json.loads(path.read_text())
     content["law"]["central"].update(change)
-    content["sha256"] = digest(content)
+    content["sha256"] = content_digest(content)
     path.write_text(json.dumps(content))
     with pytest.raises(PassportError):
         ib.load_quantile(path)
@@ -127,7 +131,7 @@ def test_a_passport_is_read_as_it_was_written_or_refused(change, tmp_path):
 @pytest.mark.parametrize("query", [ib.median(0, 2, maximum=5), ib.median(0, 2, size=5, records=2)])
 def test_secret_sizes_and_persons_with_several_records_are_refused(query):
     with pytest.raises(ValueError, match="public size"):
-        ib.central_records(query, 1)
-    law = Central(1, 3, Matrix(np.full((3, 10), 1 << 62, dtype=np.int64)))
+        ib.design_central(query, 1)
+    law = CentralRecords(1, 3, Matrix(np.full((3, 10), 1 << 62, dtype=np.int64)))
     with pytest.raises(ValueError, match="public size"):
         QuantileMechanism(query, Fraction(1), law, Origin("mine"))

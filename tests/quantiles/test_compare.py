@@ -15,7 +15,7 @@ QUERY = ib.median(1, 5, size=9)
 
 @pytest.fixture
 def passports(tmp_path):
-    made = {"half": ib.permute_and_flip(QUERY, "0.5"), "one": ib.permute_and_flip(QUERY, 1)}
+    made = {"half": ib.design_permute_flip(QUERY, "0.5"), "one": ib.design_permute_flip(QUERY, 1)}
     for name, mechanism in made.items():
         mechanism.save(tmp_path / f"{name}.json")
     ib.catalog.truncated_geometric(ib.count(5), 1).save(tmp_path / "count.json")
@@ -40,17 +40,17 @@ def test_measures_are_those_of_the_mechanisms(passports):
             assert row.values[f"worst {loss}"] >= row.values[loss]
         assert row.values["truth"] == pytest.approx(1 - row.values["zero-one"])
     assert found.best() == found.best("truth") == ("one",)
-    assert [row.name for row in found.sorted().rows] == ["one", "half"]
+    assert [row.name for row in found.sort_by().rows] == ["one", "half"]
 
 
 def test_other_quantiles_and_other_mechanisms_are_refused(passports):
     made, _ = passports
     with pytest.raises(ValueError, match="same quantile"):
-        ib.compare_quantiles({**made, "other": ib.permute_and_flip(ib.median(1, 5, size=10), 1)})
+        ib.compare_quantiles({**made, "other": ib.design_permute_flip(ib.median(1, 5, size=10), 1)})
     with pytest.raises(TypeError, match="for one quantile"):
         ib.compare_quantiles({**made, "count": ib.catalog.truncated_geometric(ib.count(5), 1)})
     with pytest.raises(ValueError, match="must be one of absolute"):
-        ib.compare_quantiles(made).sorted("speed")
+        ib.compare_quantiles(made).sort_by("speed")
 
 
 def test_the_command_compares_passports(passports, monkeypatch, capsys):
@@ -90,8 +90,8 @@ def test_the_command_refuses_a_quantile_beside_a_count(passports, monkeypatch, c
 
 @pytest.mark.parametrize("query", [QUERY, ib.quantile(1, 0, 100, size=30), ib.median(0, 20, maximum=9, records=2)])
 def test_a_page_says_the_promise_the_error_and_what_values_mean(query):
-    mechanism = ib.choose(query, 1).mechanism
-    page = quantile_page.page(mechanism)
+    mechanism = ib.design_quantile(query, 1).mechanism
+    page = quantile_page.quantile_mechanism_page(mechanism)
     assert page.count("<svg") >= 4
     assert mechanism.sha256 in page
     assert f"the expected absolute error is {mechanism.expected_error():.4g}" in page

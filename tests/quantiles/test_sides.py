@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import inbounds as ib
-from inbounds.design.quantiles.sided import path_scores, sides_of
-from inbounds.errors import NotADistribution, PassportError, TooSteep
+from inbounds.design.quantiles.search import design_scores, sides_of
+from inbounds.errors import InvalidDistribution, PassportError, ScoreRatioViolation
 from inbounds.mechanism.origin import Origin
-from inbounds.mechanism.quantiles import QuantileMechanism, ScoreTable, SidedTable
-from inbounds.query import Quantile, Scale
-from inbounds.trusted.bounds import EXP_BITS, TOTAL, exp_below
-from inbounds.trusted.scores import MOST_OUTPUTS
-from inbounds.trusted.sides import check_sides, sided_bounds, sided_levels
+from inbounds.mechanism.quantiles import PermuteAndFlip, QuantileMechanism, SidedPermuteAndFlip
+from inbounds.query import QuantileQuery, Scale
+from inbounds.trusted.bounds import EXP_BITS, TOTAL, exp_lower_bound
+from inbounds.trusted.permute_flip import MOST_OUTPUTS
+from inbounds.trusted.sided_scores import check_sides, sided_ratio_bounds, sided_score_levels
 
 from .small import changed, exact_law, histograms
 
@@ -32,11 +32,11 @@ def geometric(epsilon, parts):
 
 
 def of_rank(width, rank, size):
-    return Quantile(Scale(Fraction(0), Fraction(1), range(width + 1)), Fraction(rank, size), size, True)
+    return QuantileQuery(Scale(Fraction(0), Fraction(1), range(width + 1)), Fraction(rank, size), size, True)
 
 
 def laws_of(query, law, groups):
-    levels = sided_levels(query.lengths(np.array(groups)), law.below, law.above, law.deeper, len(law.table))
+    levels = sided_score_levels(query.path_lengths(np.array(groups)), law.below, law.above, law.deeper, len(law.table))
     last = len(law.table) - 1
     chances = [[Fraction(law.table[min(level, last)], TOTAL) for level in row] for row in levels.tolist()]
     return dict(zip(groups, map(exact_law, chances), strict=True))
@@ -55,8 +55,8 @@ PACES += [((6, 6, 1, 3), (4, 4, 2, 4), 4), ((5, 5, 0), (5, 5, 1, 2), 0)]
 @pytest.mark.parametrize("epsilon", ["1/5", "1", "4"])
 @pytest.mark.parametrize(("below", "above", "deeper"), PACES)
 def test_neighbours_are_within_epsilon_at_every_rank(epsilon, below, above, deeper):
-    size, width, p = 4, 3, exp_below(Fraction(epsilon))
-    law = SidedTable(geometric(epsilon, 10), below, above, deeper)
+    size, width, p = 4, 3, exp_lower_bound(Fraction(epsilon))
+    law = SidedPermuteAndFlip(geometric(epsilon, 10), below, above, deeper)
     for rank in range(size + 1):
         query = of_rank(width, rank, size)
         QuantileMechanism(query, Fraction(epsilon), law, Origin("by hand"))
@@ -64,9 +64,9 @@ def test_neighbours_are_within_epsilon_at_every_rank(epsilon, below, above, deep
 
 
 def test_a_surplus_record_is_covered_too():
-    query, law = of_rank(2, 3, 4), SidedTable(geometric(1, 10), (1, 6, 0), (4, 4, 1), 4)
+    query, law = of_rank(2, 3, 4), SidedPermuteAndFlip(geometric(1, 10), (1, 6, 0), (4, 4, 1), 4)
     groups = [group for size in range(7) for group in histograms(size, 2)]
-    laws, p = laws_of(query, law, groups), exp_below(Fraction(1))
+    laws, p = laws_of(query, law, groups), exp_lower_bound(Fraction(1))
     for group, t in product(histograms(4, 2) + histograms(5, 2), range(3)):
         more = tuple(count + (t == place) for place, count in enumerate(group))
         for high, low in zip(laws[group], laws[more], strict=True):
@@ -75,7 +75,7 @@ def test_a_surplus_record_is_covered_too():
 
 def test_epsilon_is_attained_where_many_values_move_together():
     """The others are many, all one record away, and go to two when the maximum rises."""
-    width, law = 400, SidedTable(geometric(1, 10), (6, 6, 0), (4, 4, 0), 0)
+    width, law = 400, SidedPermuteAndFlip(geometric(1, 10), (6, 6, 0), (4, 4, 0), 0)
     mechanism = QuantileMechanism(of_rank(width, 3, 3), Fraction(1), law, Origin("by hand"))
     group, near = np.zeros((2, width + 1), dtype=np.int64)
     group[[0, width - 1]], near[[0, width - 1, width]] = [2, 1], [1, 1, 1]
@@ -93,8 +93,8 @@ def test_the_bound_holds_for_any_table(falls, below, above, deeper, rank):
     table = [TOTAL]
     for fall in falls:
         table.append(max(1, table[-1] * 100 // (100 + fall)))
-    law = SidedTable(table, below, above, min(deeper, below[1], above[1]))
-    bound = Fraction(max(sided_bounds(law.table, law.below, law.above, law.deeper)), TOTAL * TOTAL)
+    law = SidedPermuteAndFlip(table, below, above, min(deeper, below[1], above[1]))
+    bound = Fraction(max(sided_ratio_bounds(law.table, law.below, law.above, law.deeper)), TOTAL * TOTAL)
     assert largest_ratio(of_rank(2, rank, 3), law, histograms(3, 2)) <= bound
 
 
@@ -106,7 +106,7 @@ def test_the_whole_number_bounds_are_the_theorems():
 
     paces = [max(step(stride), Fraction(TOTAL, table[first])) for first, stride, *_ in (below, above)]
     expected = [paces[0] * paces[1], step(2 + d) * step(4 - d), step(2 - d) * step(4 + d)]
-    found = [Fraction(bound, TOTAL * TOTAL) for bound in sided_bounds(table, below, above, d)]
+    found = [Fraction(bound, TOTAL * TOTAL) for bound in sided_ratio_bounds(table, below, above, d)]
     # steps are rounded up to multiples of 2**-62
     assert all(0 <= own / exact - 1 < Fraction(1, 10**15) for own, exact in zip(found, expected, strict=True))
 
@@ -126,11 +126,11 @@ def test_levels_are_the_definition():
         3 + 4 * 3 + depth,
         3 + 4 * 3 + depth,
     ]
-    assert sided_levels(lengths, below, above, deeper, 100).tolist() == [expected]
+    assert sided_score_levels(lengths, below, above, deeper, 100).tolist() == [expected]
 
 
 def test_no_product_overflows_however_many_records_there_are():
-    mechanism = ib.sided_scores(ib.quantile(1, 0, 3, size=1 << 40), 1)
+    mechanism = ib.design_sided(ib.quantile(1, 0, 3, size=1 << 40), 1)
     many = mechanism.probabilities(np.array([[1 << 61, 0, 0, 0]]))[0]
     assert many.argmax() == 0
     assert many[1:].max() < 1e-17
@@ -138,9 +138,9 @@ def test_no_product_overflows_however_many_records_there_are():
 
 @pytest.mark.parametrize("width", [3, 5000])
 def test_a_table_that_falls_a_little_faster_is_refused(width):
-    law = ib.sided_scores(ib.quantile(1, 0, width, size=20), 1).law
+    law = ib.design_sided(ib.quantile(1, 0, width, size=20), 1).law
     check_sides(law.table, law.below, law.above, law.deeper, width, Fraction(1))
-    with pytest.raises(TooSteep, match="falls too steeply"):
+    with pytest.raises(ScoreRatioViolation, match="falls too steeply"):
         check_sides(law.table, law.below, law.above, law.deeper, width, Fraction(98, 100))
 
 
@@ -160,37 +160,39 @@ def test_a_table_that_falls_a_little_faster_is_refused(width):
     ],
 )
 def test_other_levels_are_refused(below, above, deeper, rule):
-    with pytest.raises(NotADistribution, match=rule):
+    with pytest.raises(InvalidDistribution, match=rule):
         check_sides((TOTAL, TOTAL - 1), below, above, deeper, 3, Fraction(64))
 
 
 @pytest.mark.parametrize("query", [ib.median(0, 9, maximum=9), ib.median(0, 9, size=9, records=2)])
 def test_secret_sizes_and_several_records_of_one_person_are_refused(query):
-    law = SidedTable(geometric(1, 10), (5, 5, 0), (5, 5, 0), 5)
+    law = SidedPermuteAndFlip(geometric(1, 10), (5, 5, 0), (5, 5, 0), 5)
     with pytest.raises(ValueError, match="public size and one record"):
         QuantileMechanism(query, Fraction(1), law, Origin("by hand"))
     with pytest.raises(ValueError, match="use permute_and_flip"):
-        ib.sided_scores(query, 1)
+        ib.design_sided(query, 1)
 
 
 def test_reports_follow_the_probabilities():
     """20,000 draws from a seed: every frequency within five standard errors."""
-    mechanism = ib.sided_scores(ib.quantile(1, 0, 12, size=6), 2)
-    group = mechanism.query.histogram([1, 2, 2, 5, 7, 8])
-    found = mechanism.simulate_histograms(np.tile(group, (20_000, 1)), np.random.default_rng(3))
+    mechanism = ib.design_sided(ib.quantile(1, 0, 12, size=6), 2)
+    group = mechanism.query.encode([1, 2, 2, 5, 7, 8])
+    found = mechanism.simulate_groups(np.tile(group, (20_000, 1)), np.random.default_rng(3))
     expected = mechanism.probabilities(group[None, :])[0]
     shares = np.bincount(found, minlength=13) / 20_000
     assert (np.abs(shares - expected) < 5 * np.sqrt(expected / 20_000)).all()
 
 
 def test_a_passport_comes_back_as_it_was_and_a_steeper_one_is_refused(tmp_path):
-    mechanism = ib.choose(ib.quantile(0, 0, 200, size=30), 1).mechanism
-    assert isinstance(mechanism.law, SidedTable)
+    mechanism = ib.design_quantile(ib.quantile(0, 0, 200, size=30), 1).mechanism
+    assert isinstance(mechanism.law, SidedPermuteAndFlip)
     mechanism.save(tmp_path / "m.json")
     assert ib.load_quantile(tmp_path / "m.json") == mechanism
     pace = mechanism.law.below[0]
-    steeper = SidedTable(mechanism.law.table, (pace + 1, pace + 1, 0), mechanism.law.above, mechanism.law.deeper)
-    with pytest.raises(TooSteep):
+    steeper = SidedPermuteAndFlip(
+        mechanism.law.table, (pace + 1, pace + 1, 0), mechanism.law.above, mechanism.law.deeper
+    )
+    with pytest.raises(ScoreRatioViolation):
         QuantileMechanism(mechanism.query, mechanism.epsilon, steeper, mechanism.origin)
     written = (tmp_path / "m.json").read_text("utf-8")
     spread = mechanism.law.below[2]
@@ -204,15 +206,15 @@ def test_a_passport_comes_back_as_it_was_and_a_steeper_one_is_refused(tmp_path):
 def test_the_level_of_a_spread_is_written_where_it_is_not_0(tmp_path):
     table, query = geometric(1, 10), of_rank(9, 5, 5)
     for above, text in (((5, 5, 2), "5 5 2"), ((5, 5, 2, 3), "5 5 2 3")):
-        own = QuantileMechanism(query, Fraction(1), SidedTable(table, (5, 5, 0), above), Origin("by hand"))
+        own = QuantileMechanism(query, Fraction(1), SidedPermuteAndFlip(table, (5, 5, 0), above), Origin("by hand"))
         own.save(tmp_path / "m.json")
         assert f'"above": "{text}"' in (tmp_path / "m.json").read_text("utf-8")
         assert ib.load_quantile(tmp_path / "m.json") == own
 
 
 def test_a_maximum_among_few_records_has_a_spread_that_is_nearly_as_good():
-    mechanism = ib.choose(ib.quantile(1, 0, 499, size=100), 4).mechanism
-    group = mechanism.query.histogram([0] * 99 + [400])
+    mechanism = ib.design_quantile(ib.quantile(1, 0, 499, size=100), 4).mechanism
+    group = mechanism.query.encode([0] * 99 + [400])
     weights = mechanism.probabilities(group[None, :])[0]
     apart = 500 // 100
     assert weights[400] > weights[401] > 2 * weights[401 + apart]
@@ -223,10 +225,10 @@ def test_a_maximum_among_few_records_has_a_spread_that_is_nearly_as_good():
 def test_an_extreme_loses_no_more_than_by_the_steepest_table_at_any_large_epsilon(size, values):
     query = of_rank(values - 1, size, size)
     together, evenly = np.full(size, values // 2), (2 * np.arange(size) + 1) * values // (2 * size)
-    groups = np.array([query.histogram(records.tolist()) for records in (together, evenly)])
-    far = np.abs(np.arange(values) - query.truths(groups)[:, None])
+    groups = np.array([query.encode(records.tolist()) for records in (together, evenly)])
+    far = np.abs(np.arange(values) - query.true_positions(groups)[:, None])
     for epsilon in np.linspace(4, 12, 17):
-        laws = path_scores(query, Fraction(epsilon)), ib.permute_and_flip(query, epsilon)
+        laws = design_scores(query, Fraction(epsilon)), ib.design_permute_flip(query, epsilon)
         own, steepest = ((law.probabilities(groups) * far).sum(axis=1) for law in laws)
         assert (own <= 1.3 * steepest + 0.1).all()
 
@@ -241,32 +243,32 @@ def test_minima_mirror_maxima(size, epsilon):
 @pytest.mark.parametrize("epsilon", ["0.2", "1", "4"])
 def test_few_values_are_answered_by_the_steepest_table_of_all(epsilon):
     for at, size in product(("0", "0.5", "0.9", "1"), (10, 300)):
-        mechanism = ib.choose(ib.quantile(at, 0, 4, size=size), epsilon).mechanism
-        assert not isinstance(mechanism.law, SidedTable)
+        mechanism = ib.design_quantile(ib.quantile(at, 0, 4, size=size), epsilon).mechanism
+        assert not isinstance(mechanism.law, SidedPermuteAndFlip)
 
 
 def test_a_sided_choice_says_so():
-    choice = ib.choose(ib.quantile(1, 0, 100, size=30), 1)
+    choice = ib.design_quantile(ib.quantile(1, 0, 100, size=30), 1)
     assert str(choice).startswith("sided path scores: expected error")
-    assert isinstance(ib.choose(ib.quantile(1, 0, 100, maximum=30), 1).mechanism.law, ScoreTable)
+    assert isinstance(ib.design_quantile(ib.quantile(1, 0, 100, maximum=30), 1).mechanism.law, PermuteAndFlip)
 
 
 def test_where_all_records_agree_the_spread_costs_less_than_the_exponential_mechanism_loses():
     for size, epsilon, width in product((10, 30, 100), ("0.2", "1", "4"), (100, 500)):
-        mechanism = ib.choose(ib.median(0, width, size=size), epsilon).mechanism
+        mechanism = ib.design_quantile(ib.median(0, width, size=size), epsilon).mechanism
         group = np.zeros((1, width + 1), dtype=np.int64)
         group[0, width // 2] = size
         distance = np.abs(np.arange(width + 1) - width // 2)
         own = (mechanism.probabilities(group)[0] * distance).sum()
-        weights = np.exp(-float(epsilon) / 2 * mechanism.query.lengths(group)[0])
+        weights = np.exp(-float(epsilon) / 2 * mechanism.query.path_lengths(group)[0])
         assert own <= (weights / weights.sum() * distance).sum() + 1e-9
 
 
 def loses_as_little_as_the_exponential_mechanism(query, epsilon, records):
-    group = query.histogram(records.tolist())[None, :]
-    far = np.abs(np.arange(query.width + 1) - query.truths(group)[0])
-    weights = np.exp(-float(epsilon) / 2 * query.lengths(group)[0])
-    found = path_scores(query, Fraction(epsilon)).probabilities(group)[0] @ far
+    group = query.encode(records.tolist())[None, :]
+    far = np.abs(np.arange(query.width + 1) - query.true_positions(group)[0])
+    weights = np.exp(-float(epsilon) / 2 * query.path_lengths(group)[0])
+    found = design_scores(query, Fraction(epsilon)).probabilities(group)[0] @ far
     return found <= 1.02 * (weights @ far) / weights.sum()
 
 

@@ -17,23 +17,30 @@ import pytest
 from rich.console import Console
 
 import inbounds as ib
-from inbounds.accounting.multilevel import MultiLevel
+from inbounds.accounting.multilevel import MechanismChain
 from inbounds.catalog.registry import REGISTRY
-from inbounds.curator import Account, Curator, settings_from
+from inbounds.curator import Account, Curator, parse_settings
 from inbounds.curator.timing import Time
 from inbounds.design.solver.threads import one_thread
 from inbounds.mechanism import Mechanism, Origin
 from inbounds.mechanism.labels import LabelMechanism
 from inbounds.mechanism.law import Matrix, Noise
-from inbounds.mechanism.plane import Plane
-from inbounds.mechanism.quantiles import Central, CountedTable, Oblivious, QuantileMechanism, ScoreTable, SidedTable
+from inbounds.mechanism.plane import PlaneNoise
+from inbounds.mechanism.quantiles import (
+    CentralRecords,
+    CountedTable,
+    ObliviousRecords,
+    PermuteAndFlip,
+    QuantileMechanism,
+    SidedPermuteAndFlip,
+)
 from inbounds.mechanism.response import Response
 from inbounds.properties import column_ratio
 from inbounds.query import with_neighbours
+from inbounds.releases.pipeline import Release
 from inbounds.sideinfo.sensitivity import median as median_sensitivity
 from inbounds.sideinfo.smooth import SmoothRelease, smooth_release
-from inbounds.tables import Release
-from inbounds.trusted import sample
+from inbounds.trusted import samplers
 from reference.digest import Frozen, freeze
 
 REPORTS = 48
@@ -45,7 +52,7 @@ DENSE = 1 << 20
 
 # --- entropy ----------------------------------------------------------------------------------------------
 
-SEAM, SEAM_FILE = "_system_bytes", "trusted/sample.py"
+SEAM, SEAM_FILE = "_system_bytes", "trusted/samplers.py"
 """The one private function that reads entropy, and where it is."""
 
 
@@ -70,7 +77,7 @@ class SeededBytes:
 def seeded(name: str) -> Iterator[None]:
     """Replace the one private function that reads entropy, in this process, for as long as the block runs."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sample, SEAM, SeededBytes(name))
+        patched.setattr(samplers, SEAM, SeededBytes(name))
         yield
 
 
@@ -78,22 +85,22 @@ def seeded(name: str) -> Iterator[None]:
 
 count, total, mean, extreme = ib.count, ib.total, ib.mean, ib.extreme
 ordinal, interval, category, cells = ib.ordinal, ib.interval, ib.category, ib.cells
-graph, grid, tree, pair_of_counts, histogram_of = ib.graph, ib.grid, ib.tree, ib.pair_of_counts, ib.histogram_of
+graph, grid, tree, pair_of_counts, histogram_of = ib.graph, ib.grid, ib.tree, ib.pair_of_counts, ib.histogram_query
 quantile, median = ib.quantile, ib.median
 optimal, certify, priors = ib.optimal, ib.certify, ib.priors
 power, off_by_more_than, at_most, fixed_point, ratio_of_columns = (
-    ib.power,
-    ib.off_by_more_than,
-    ib.at_most,
-    ib.fixed_point,
+    ib.power_loss,
+    ib.threshold_loss,
+    ib.limit_loss,
+    ib.keep_fixed_point,
     column_ratio,
 )
-alpha = ib.alpha
-multilevel = ib.multilevel
-score_table, sided_table = ib.permute_and_flip, ib.sided_scores
-counted_table, central_records = ib.counted_scores, ib.central_records
+alpha = ib.epsilon_from_alpha
+multilevel = ib.make_chain
+score_table, sided_table = ib.design_permute_flip, ib.design_sided
+counted_table, central_records = ib.counted_scores, ib.design_central
 subset_selection, hadamard_response = ib.local.subset_selection, ib.local.hadamard_response
-projective_response, label_mechanism = ib.local.projective_response, ib.local.label_mechanism
+projective_response, label_mechanism = ib.local.projective_response, ib.local.best_label_mechanism
 
 
 def catalog(name: str, query: Any, epsilon: Any, **more: Any) -> Mechanism:
@@ -107,18 +114,18 @@ def catalog_names() -> list[str]:
 
 def chosen_quantile(query: Any, epsilon: Any, prior: Any = None) -> QuantileMechanism:
     """Return the mechanism that the package chooses for a quantile."""
-    return ib.choose(query, epsilon, prior).mechanism
+    return ib.design_quantile(query, epsilon, prior).mechanism
 
 
 def oblivious(query: Any, epsilon: Any) -> QuantileMechanism:
     """Return truncated geometric noise on a quantile that one record may move anywhere."""
-    law = Oblivious(Matrix(catalog("truncated_geometric", query.answer, epsilon).weights))
+    law = ObliviousRecords(Matrix(catalog("truncated_geometric", query.as_range_query, epsilon).weights))
     return QuantileMechanism(query, Fraction(epsilon), law, Origin("by hand"))
 
 
 def everyone(query: Any) -> Any:
     """Return the query whose answers are all neighbours."""
-    return with_neighbours(query, ib.Everyone())
+    return with_neighbours(query, ib.AllPairs())
 
 
 def metric(query: Any, unit: Any) -> Any:
@@ -128,7 +135,7 @@ def metric(query: Any, unit: Any) -> Any:
 
 def followed_by_best_guess(mechanism: Mechanism, prior: Any = None) -> Mechanism:
     """Return the mechanism whose reports are remapped to the best guesses."""
-    return mechanism.followed_by(mechanism.remap("absolute", prior))
+    return mechanism.postprocess(mechanism.remap("absolute", prior))
 
 
 def smooth(*facts: Any) -> SmoothRelease:
@@ -146,7 +153,7 @@ def frozen_mechanism(name: str, made: Any) -> Frozen:
             return _of_quantile(made)
         if isinstance(made, LabelMechanism):
             return _of_labels(made)
-        if isinstance(made, MultiLevel):
+        if isinstance(made, MechanismChain):
             return _of_levels(made)
         if isinstance(made, SmoothRelease):
             return _of_smooth(made)
@@ -164,8 +171,8 @@ def _of_mechanism(made: Mechanism) -> Frozen:
     query = made.query
     outputs, answers = query.shape
     places = np.linspace(0, answers - 1, min(answers, REPORTS)).astype(np.int64)
-    drawn = sample.report(made.law.sampler, np.resize(places, REPORTS), sample.entropy)
-    losses = [made.loss(each) for each in (["absolute", "squared", "zero-one"] if query.ordered else ["zero-one"])]
+    drawn = samplers.draw_outputs(made.law.sampler, np.resize(places, REPORTS), samplers.system_entropy)
+    losses = [made.loss(each) for each in (["absolute", "squared", "zero-one"] if query.is_ordered else ["zero-one"])]
     numbers = [
         [outputs, answers],
         _values(query),
@@ -173,11 +180,11 @@ def _of_mechanism(made: Mechanism) -> Frozen:
         _law(made),
         drawn,
         _borders(made.law.sampler, answers // 2),
-        made.effective_epsilon(),
+        made.tight_epsilon(),
         losses,
         None if made.optimality is None else made.optimality.value,
     ]
-    return freeze(numbers, shape=[outputs, answers], epsilon=made.effective_epsilon(), losses=losses, reports=drawn[:8])
+    return freeze(numbers, shape=[outputs, answers], epsilon=made.tight_epsilon(), losses=losses, reports=drawn[:8])
 
 
 def _borders(sampler: Any, answer: int) -> list[Any]:
@@ -190,7 +197,7 @@ def _borders(sampler: Any, answer: int) -> list[Any]:
 
     def reported(words: Any) -> Any:
         given = np.concatenate([words, np.zeros(64 * (sampler.words - 1), dtype=np.uint64)])
-        return sample.report(sampler, np.full(64, answer), lambda _: given)
+        return samplers.draw_outputs(sampler, np.full(64, answer), lambda _: given)
 
     first = reported(low)
     for _ in range(56):
@@ -215,20 +222,20 @@ def _law(made: Mechanism) -> list[Any]:
         return [made.weights]
     if isinstance(law, Noise):
         return [law.core, law.floor, law.end, law.size, law.remap]
-    if isinstance(law, Plane):
+    if isinstance(law, PlaneNoise):
         return [law.table, law.anywhere, law.remap]
     assert isinstance(law, Response)
-    return [law.size, law.other]
+    return [law.size, law.other_weight]
 
 
 def _of_quantile(made: QuantileMechanism) -> Frozen:
     query = made.query
     groups = _groups(query)
     chances = made.probabilities(groups)
-    drawn = made.sample_histograms(np.repeat(groups, 4, axis=0))
-    lengths = query.lengths(groups)
+    drawn = made.sample_groups(np.repeat(groups, 4, axis=0))
+    lengths = query.path_lengths(groups)
     numbers = [made.epsilon, [*query.values][:2000], _quantile_law(made.law), chances, drawn, lengths]
-    truths = np.array([float(query.values[place]) for place in query.truths(groups)])
+    truths = np.array([float(query.values[place]) for place in query.true_positions(groups)])
     errors = (chances * np.abs(query.values.floats() - truths[:, None])).sum(axis=1)
     return freeze(numbers, errors=errors[:4], reports=drawn[:8])
 
@@ -247,15 +254,15 @@ def _groups(query: Any) -> Any:
 
 
 def _quantile_law(law: Any) -> list[Any]:
-    if isinstance(law, ScoreTable):
+    if isinstance(law, PermuteAndFlip):
         return [law.table, law.stride, law.deeper]
-    if isinstance(law, SidedTable):
+    if isinstance(law, SidedPermuteAndFlip):
         return [law.table, law.below, law.above, law.deeper]
     if isinstance(law, CountedTable):
         return [law.table, law.low, law.most, law.every]
-    if isinstance(law, Oblivious):
+    if isinstance(law, ObliviousRecords):
         return [law.matrix.weights]
-    assert isinstance(law, Central)
+    assert isinstance(law, CentralRecords)
     return [law.first, law.length, law.matrix.weights]
 
 
@@ -263,13 +270,13 @@ def _of_labels(made: LabelMechanism) -> Frozen:
     labels = len(made.query.answers)
     drawn = made.sample(np.resize(np.linspace(0, labels - 1, min(labels, REPORTS)).astype(np.int64), REPORTS))
     holding = [made.law.design.blocks, made.law.design.holding, made.law.inside]
-    members = [len(made.labels_of(int(output))) for output in drawn[:4]] if labels <= 2000 else []
+    members = [len(made.labels_in(int(output))) for output in drawn[:4]] if labels <= 2000 else []
     borders = _borders(made.law.sampler, labels // 2)
-    numbers = [labels, made.epsilon, holding, drawn, borders, made.effective_epsilon(), made.variance(), members]
-    return freeze(numbers, law=holding, variance=made.variance(), reports=drawn[:8])
+    numbers = [labels, made.epsilon, holding, drawn, borders, made.tight_epsilon(), made.share_variance(), members]
+    return freeze(numbers, law=holding, variance=made.share_variance(), reports=drawn[:8])
 
 
-def _of_levels(made: MultiLevel) -> Frozen:
+def _of_levels(made: MechanismChain) -> Frozen:
     answers = made.first.query.answers.floats()
     drawn = [level.tolist() for level in made.sample(np.resize(answers, REPORTS))]
     laws = [[[int(w) for w in row] for row in law] for law in made.laws]
@@ -300,7 +307,7 @@ def _cells(done: Release) -> list[Any]:
     reports = [
         [layer["reports"] for layer in one["layers"]] for one in done.record.get("reports", {}).get("statistics", [])
     ]
-    return [_plain(table), done.plan.spent, _plain(lines), _plain(reports)]
+    return [_plain(table), done.plan.total_epsilon, _plain(lines), _plain(reports)]
 
 
 def _plain(value: Any) -> Any:
@@ -342,7 +349,7 @@ class NoWaiting(Time):
 @contextmanager
 def curator_of(settings: Mapping[str, Any], folder: Path) -> Iterator[Curator]:
     """Open a curator in a folder; it designs and evaluates in this process, one question after the other."""
-    with Curator(settings_from(dict(settings), folder), time=NoWaiting()) as curator:
+    with Curator(parse_settings(dict(settings), folder), time=NoWaiting()) as curator:
         yield curator
 
 
@@ -406,18 +413,18 @@ def _number(text: str) -> Any:
 
 def release_entry_points() -> Sequence[Any]:
     """Return everything public that draws for people."""
-    from inbounds.local.client import randomizer
-    from inbounds.tables import release
+    from inbounds.local.client import make_randomizer
+    from inbounds.releases.pipeline import release
 
     return (
         release,
-        randomizer,
+        make_randomizer,
         Mechanism.sample,
-        Mechanism.randomise,
+        Mechanism.sample_clipped,
         QuantileMechanism.sample,
-        QuantileMechanism.sample_histograms,
+        QuantileMechanism.sample_groups,
         LabelMechanism.sample,
-        MultiLevel.sample,
+        MechanismChain.sample,
         SmoothRelease.sample,
         Curator.ask,
         Curator.__init__,
@@ -427,9 +434,9 @@ def release_entry_points() -> Sequence[Any]:
 def declared_fields() -> list[str]:
     """Return every name that a plan, a question or a curator's settings may have."""
     from inbounds.curator import dataset, question, settings
-    from inbounds.tables.plan import reading
+    from inbounds.plan import load
 
-    plans = [*reading.FIELDS, *(name for names in reading.FIELDS.values() for name in names)]
+    plans = [*load.FIELDS, *(name for names in load.FIELDS.values() for name in names)]
     limits = [*settings.ServiceLimits.__dataclass_fields__, *settings.Settings.__dataclass_fields__]
     return [*plans, *question.FIELDS, *dataset.PARTS, *limits]
 

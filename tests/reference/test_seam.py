@@ -53,7 +53,7 @@ def test_nothing_but_that_file_knows_the_function_that_reads_it():
 
 
 def test_no_file_that_draws_reads_an_environment_variable():
-    """`inbounds.tables` looks up the folder of designs in one file, which draws nothing."""
+    """`inbounds.releases.pipeline` looks up the folder of designs in one file, which draws nothing."""
     for file, text in package.source_files().items():
         draws = "trusted.sample" in text or file.startswith("trusted/")
         names = {node.attr for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Attribute)}

@@ -17,11 +17,12 @@ import pytest
 from scipy import stats
 
 from inbounds.mechanism.quantiles import QuantileMechanism
-from inbounds.query import Everyone, Metric, Quantile
-from inbounds.tables import answer as answering
-from inbounds.tables import as_plan, drawing, open_source
-from inbounds.tables.sources.engines import DuckDB
-from inbounds.trusted.sample import simulated
+from inbounds.query import AllPairs, Metric, QuantileQuery
+from inbounds.releases import drawing
+from inbounds.releases import workload as answering
+from inbounds.releases.pipeline import open_plan_source, to_plan
+from inbounds.sources.engines import DuckDB
+from inbounds.trusted.samplers import seeded_entropy
 
 TYPES = {"g": pa.string(), "h": pa.int64(), "c": pa.string(), "x": pa.float64(), "n": pa.int64(), "b": pa.bool_()}
 """The columns of the random tables: two keys, a category, a real, a whole number, a boolean."""
@@ -30,9 +31,9 @@ FAILURE = 1e-10
 """Chance that a statistical check fails by accident; each states what it is the chance of."""
 
 
-def released(designed: answering.Designed, truths: Any, draws: Any) -> list[answering.Released]:
+def released(designed: answering.ReleaseDesign, truths: Any, draws: Any) -> list[answering.OutputColumn]:
     """The released columns of true answers, with draws of one's own."""
-    return answering.answers(designed, drawing.draw(designed, truths, draws=draws)).columns
+    return answering.build_table(designed, drawing.draw_rows(designed, truths, draws=draws)).columns
 
 
 def frame(rows: list[dict[str, Any]]) -> pa.Table:
@@ -63,21 +64,21 @@ class Checks:
     def frame(self, rows: list[dict[str, Any]]) -> pa.Table:
         return frame(rows)
 
-    def designed(self, plan: Any) -> answering.Designed:
-        return answering.Designed.of(answering.Asked.of(plan), self.cache)
+    def designed(self, plan: Any) -> answering.ReleaseDesign:
+        return answering.ReleaseDesign.from_workload(answering.Workload.from_plan(plan), self.cache)
 
     def truths(self, content: dict[str, Any], rows: list[dict[str, Any]]) -> list[list[Fraction]]:
         """The true answers of the package, as values: one list per output cell, in declared order of groups."""
-        plan = as_plan(content, frame(rows))
-        asked, positions = answering.Asked.of(plan), open_source(plan).aggregate().positions
+        plan = to_plan(content, frame(rows))
+        asked, positions = answering.Workload.from_plan(plan), open_plan_source(plan).aggregate().positions
         found, cell = [], 0
         for k, statistic in enumerate(plan.statistics):
-            for _ in plan.draws(statistic):
+            for _ in plan.drawn_columns(statistic):
                 values: list[Any] = [None] * len(plan.groups)
                 for request, members in zip(asked.requests[k], asked.members, strict=True):
                     query, own = request.query, positions[cell]
-                    if isinstance(query, Quantile):
-                        places, scale = query.truths(own.histograms(members)), query.values
+                    if isinstance(query, QuantileQuery):
+                        places, scale = query.true_positions(own.histograms(members)), query.values
                     else:
                         places, scale = own[members], query.answers
                     for group, place in zip(members.tolist(), places.tolist(), strict=True):
@@ -86,20 +87,20 @@ class Checks:
                 cell += 1
         return found
 
-    def release(self, content: dict[str, Any], rows: list[dict[str, Any]], seed: int) -> list[answering.Released]:
+    def release(self, content: dict[str, Any], rows: list[dict[str, Any]], seed: int) -> list[answering.OutputColumn]:
         """A release from the data to the columns, with simulated draws."""
-        plan = as_plan(content, frame(rows))
-        draws = simulated(np.random.default_rng(seed))
-        return released(self.designed(plan), open_source(plan).aggregate(), draws)
+        plan = to_plan(content, frame(rows))
+        draws = seeded_entropy(np.random.default_rng(seed))
+        return released(self.designed(plan), open_plan_source(plan).aggregate(), draws)
 
     def trace(self, content: dict[str, Any], rows: list[dict[str, Any]], monkeypatch: Any, capsys: Any) -> Trace:
-        plan = as_plan(content, frame(rows))
+        plan = to_plan(content, frame(rows))
         designed, handed, drawn = self.designed(plan), [], [0]
-        own, from_records = drawing.report, drawing._reported_from_records
+        own, from_records = drawing.draw_outputs, drawing._reported_from_records
         laws: dict[int, int] = {}
 
         def spy_on_records(made: Any, truths: Any, members: Any, draws: Any) -> Any:
-            lengths = made.query.lengths(truths.histograms(members))
+            lengths = made.query.path_lengths(truths.histograms(members))
             handed.append((laws.setdefault(id(made), len(laws)), lengths.tolist()))
             return from_records(made, truths, members, draws)
 
@@ -109,12 +110,12 @@ class Checks:
 
         def draws(count: int) -> Any:
             drawn[0] += count
-            return simulated(np.random.default_rng(drawn[0]))(count)
+            return seeded_entropy(np.random.default_rng(drawn[0]))(count)
 
         with monkeypatch.context() as patched:
-            patched.setattr(drawing, "report", spy)
+            patched.setattr(drawing, "draw_outputs", spy)
             patched.setattr(drawing, "_reported_from_records", spy_on_records)
-            columns = released(designed, open_source(plan).aggregate(), draws)
+            columns = released(designed, open_plan_source(plan).aggregate(), draws)
         members = [m.tolist() for m in designed.asked.members]
         labelled = [(law, members[k % len(members)], where) for k, (law, where) in enumerate(handed)]
         keys = list(zip(*(c.values.tolist() for c in columns[: len(plan.groups.by)]), strict=True))
@@ -127,7 +128,7 @@ class Checks:
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(DuckDB, "keep", lambda self, name, sql: asked.append(sql) or keep(self, name, sql))
             patched.setattr(DuckDB, "fetch", lambda self, sql: asked.append(sql) or fetch(self, sql))
-            open_source(plan).aggregate()
+            open_plan_source(plan).aggregate()
         return re.sub(r"inbounds_[0-9a-f]+", "table", "\n".join(asked))
 
     # --- judging --------------------------------------------------------------------------------------
@@ -137,27 +138,34 @@ class Checks:
 
     def assert_neighbours(self, content: dict[str, Any], here: Trace, there: Trace) -> None:
         """The columns that two neighbours use lie so close that together they cost no more than is claimed."""
-        plan = as_plan(content, frame([]))
+        plan = to_plan(content, frame([]))
         assert (here.keys, here.columns, here.draws) == (there.keys, there.columns, there.draws)
         assert (here.sql, here.said) == (there.sql, there.said)
-        asked = answering.Asked.of(plan)
-        calls = [request for k, s in enumerate(plan.statistics) for _ in plan.draws(s) for request in asked.requests[k]]
+        asked = answering.Workload.from_plan(plan)
+        calls = [
+            request
+            for k, s in enumerate(plan.statistics)
+            for _ in plan.drawn_columns(s)
+            for request in asked.requests[k]
+        ]
         assert len(calls) == len(here.handed) == len(there.handed)
         spent = Fraction(0)
         for request, (law, groups, a), (other, same, b) in zip(calls, here.handed, there.handed, strict=True):
             assert (law, groups) == (other, same)
             for j, k in zip(a, b, strict=True):
-                if isinstance(request.query, Quantile):  # lengths that are one apart allow the ratio exp(epsilon) once
+                if isinstance(
+                    request.query, QuantileQuery
+                ):  # lengths that are one apart allow the ratio exp(epsilon) once
                     assert len(j) == len(k) == request.query.width + 1
                     spent += request.epsilon * max(abs(one - other) for one, other in zip(j, k, strict=True))
                     continue
                 assert 0 <= j < len(request.query.answers)
                 spent += request.epsilon * _hops(request.query, j, k)
-        assert spent <= plan.spent <= plan.epsilon
+        assert spent <= plan.total_epsilon <= plan.epsilon
 
     def assert_rows_are_the_declared_groups(self, content: dict[str, Any], rows: list[dict[str, Any]]) -> None:
         columns = self.release(content, rows, seed=1)
-        plan = as_plan(content, frame(rows))
+        plan = to_plan(content, frame(rows))
         assert {len(column.values) for column in columns} == {len(plan.groups)}
         got = list(zip(*(c.values.tolist() for c in columns[: len(plan.groups.by)]), strict=True))
         assert got == list(plan.groups.keys)
@@ -166,13 +174,13 @@ class Checks:
         """Equal draws give equal releases, of values the mechanisms report: there is no other randomness."""
         first, again = (self.release(content, rows, seed=3) for _ in range(2))
         assert [c.values.tolist() for c in first] == [c.values.tolist() for c in again]
-        plan = as_plan(content, frame(rows))
+        plan = to_plan(content, frame(rows))
         designed = self.designed(plan)
         by_name = {column.name: column.values for column in first}
         for k, statistic in enumerate(plan.statistics):
-            for name in () if statistic.consistent else plan.draws(statistic):
+            for name in () if statistic.consistent else plan.drawn_columns(statistic):
                 for design, members in zip(designed.designs[k], designed.asked.members, strict=True):
-                    reported = answering.answer_query(design.mechanism).reported
+                    reported = answering.output_query(design.mechanism).output_values
                     assert np.isin(by_name[name][members], reported).all()
 
     def assert_law(self, content: dict[str, Any], copies: int, record: dict[str, Any]) -> None:
@@ -187,7 +195,7 @@ class Checks:
         content = {**content, "groups": {**content["groups"], "by": ["g"], "keys": keys, "size": sizes}}
         rows = [{**record, "g": key} for key in keys]
         columns = {c.name: c.values for c in self.release(content, rows, seed=5)}
-        designed = self.designed(as_plan(content, frame(rows)))
+        designed = self.designed(to_plan(content, frame(rows)))
         statistics = zip(content["statistics"], designed.asked.plan.statistics, designed.designs, strict=True)
         for wanted, statistic, designs in statistics:
             for n, members, design in zip(designed.asked.sizes, designed.asked.members, designs, strict=True):
@@ -196,10 +204,10 @@ class Checks:
                     made = design.mechanism
                     if isinstance(made, QuantileMechanism):
                         own = _value(record.get(statistic.of), content["columns"][statistic.of])
-                        column = made.probabilities(made.query.histogram([own])[None, :])[0]
+                        column = made.probabilities(made.query.encode([own])[None, :])[0]
                     else:
                         column = made.matrix[:, list(made.query.answers).index(truth)]
-                    _assert_follows(column, answering.answer_query(made).reported, columns[name][members])
+                    _assert_follows(column, answering.output_query(made).output_values, columns[name][members])
 
     def assert_draws_are_fresh(self, content: dict[str, Any], record: dict[str, Any]) -> None:
         """Many groups with the same truth are not all answered alike, nor do two equal statistics agree throughout.
@@ -233,10 +241,10 @@ class Checks:
                     for name, kind in TYPES.items()
                 }
             )
-            plan = as_plan(content, table)
-            draws = simulated(np.random.default_rng(seed))
-            columns = released(self.designed(plan), open_source(plan).aggregate(), draws)
-            cells = {cell for statistic in plan.statistics for cell in plan.draws(statistic)}
+            plan = to_plan(content, table)
+            draws = seeded_entropy(np.random.default_rng(seed))
+            columns = released(self.designed(plan), open_plan_source(plan).aggregate(), draws)
+            cells = {cell for statistic in plan.statistics for cell in plan.drawn_columns(statistic)}
             joint = list(zip(*(c.values.tolist() for c in columns if c.name in cells), strict=True))
             counts.append(Counter(joint))
         outputs = set(counts[0]) | set(counts[1])
@@ -265,7 +273,7 @@ def _hops(query: Any, j: int, k: int) -> int | Fraction:
     """How many neighbouring answers lead from one to the other: each allows the ratio exp(epsilon) once more."""
     if isinstance(query.neighbours, Metric):
         return abs(query.answers[j] - query.answers[k]) / query.neighbours.unit
-    if isinstance(query.neighbours, Everyone):
+    if isinstance(query.neighbours, AllPairs):
         return int(j != k)
     reach = query.neighbours.steps * query.answers.unit
     return math.ceil(abs(query.answers[j] - query.answers[k]) / reach)

@@ -13,17 +13,27 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import inbounds as ib
+from inbounds.adjust import tree_adjust as adjusting
 from inbounds.errors import PassportError
-from inbounds.files import digest
+from inbounds.files import content_digest
 from inbounds.query import Reach
-from inbounds.tables import PlanError, as_plan, drawing, mechanism, open_source, preview, recomputed, release, totals
-from inbounds.tables import answer as answering
-from inbounds.tables.adding import adjusted as adjusting
-from inbounds.tables.adding.form import KNOWN, LEAST_SQUARES, POSTERIOR
-from inbounds.tables.adjust import adjusted_columns
-from inbounds.tables.answer import Asked, Designed
-from inbounds.tables.recompute import check_release as check
-from inbounds.tables.texts import number
+from inbounds.releases import drawing
+from inbounds.releases import workload as answering
+from inbounds.releases.adjust_reports import adjust_columns
+from inbounds.releases.pipeline import (
+    PlanError,
+    estimate_totals,
+    find_mechanism,
+    open_plan_source,
+    preview_release,
+    recompute_table,
+    release,
+    to_plan,
+)
+from inbounds.releases.recompute import check_release as check
+from inbounds.releases.workload import ReleaseDesign, Workload
+from inbounds.schema.report_types import KNOWN, LEAST_SQUARES, POSTERIOR
+from inbounds.schema.text import format_number
 
 COLUMNS = {
     "c": {"labels": ["p", "q"], "other": "q"},
@@ -84,11 +94,11 @@ def costs(content_of, tables):
         for place, records in zip(places, table, strict=True):
             for who, (c, d, x) in records:
                 rows.append({"person": f"{t} {who}", "r": place[0], "s": place[1], "c": c, "d": d, "x": x})
-    asked = Asked.of(as_plan(content_of(keys), frame(rows)))
-    positions = iter(open_source(asked.plan).aggregate().positions)
+    asked = Workload.from_plan(to_plan(content_of(keys), frame(rows)))
+    positions = iter(open_plan_source(asked.plan).aggregate().positions)
     found = []
     for k, entry in enumerate(asked.entries):
-        own = [next(positions) for _ in asked.plan.draws(entry.statistic)]
+        own = [next(positions) for _ in asked.plan.drawn_columns(entry.statistic)]
         assert entry.layered is not None
         drawn = [(asked.requests[k][0], own)]
         drawn += [(r, layer.sums(own)) for r, layer in zip(asked.layers[k], entry.layered.layers, strict=True)]
@@ -205,8 +215,11 @@ def plans(draw):
 def test_every_draw_of_a_random_plan_adds_up_in_whole_numbers_within_range(data, tmp_path):
     """Whatever comes out of the mechanisms: here any reports at all."""
     content, seed = data.draw(plans()), data.draw(st.integers(0, 2**32))
-    asked = as_plan(content, frame([]))
-    designed, rng = Designed.of(Asked.of(asked), tmp_path / "cache"), np.random.default_rng(seed)
+    asked = to_plan(content, frame([]))
+    designed, rng = (
+        ReleaseDesign.from_workload(Workload.from_plan(asked), tmp_path / "cache"),
+        np.random.default_rng(seed),
+    )
 
     made = [own.mechanism for row in (*designed.designs, *designed.layers) for own in row]
     possible = {
@@ -218,11 +231,11 @@ def test_every_draw_of_a_random_plan_adds_up_in_whole_numbers_within_range(data,
         return rng.choice(possible[id(sampler)], len(positions))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(drawing, "report", anything)
-        found = answering.answers(designed, drawing.draw(designed, open_source(asked).aggregate()))
+        patch.setattr(drawing, "draw_outputs", anything)
+        found = answering.build_table(designed, drawing.draw_rows(designed, open_plan_source(asked).aggregate()))
     check_sums(asked, {column.name: column.values.tolist() for column in found.columns})
     kept = json.loads(json.dumps(found.reports))  # as a file keeps it
-    again = [column for part, _ in adjusted_columns(kept) for column in part.items()]
+    again = [column for part, _ in adjust_columns(kept) for column in part.items()]
     own = {column.name: column.values.tolist() for column in found.columns}
     assert all(own[name] == values.tolist() for name, values in again)
 
@@ -287,7 +300,7 @@ def check_crosstab(asked, statistic, table, rows):
     assert (square.sum(axis=(1, 2)) == sizes).all() if asked.groups.public else (square.sum(axis=(1, 2)) <= sizes).all()
     for margin, axis in (("c", 2), ("d", 1)):
         if margin in statistic.margins:
-            names = statistic.own.margin(asked.subject(statistic), margin)
+            names = statistic.own.margin(asked.context(statistic), margin)
             sums = np.array([table[name][-len(cells) :] for name in names]).T
             assert (sums == square.sum(axis=axis)).all()
 
@@ -324,12 +337,12 @@ def test_a_written_table_has_rows_for_every_level_and_verifies(written):
 
 def test_anyone_gets_the_same_digits_from_the_record(written, command):
     path, done = written
-    found = recomputed(path)
+    found = recompute_table(path)
     assert found.different == ()
     assert found.columns["s0"] == done.table["s0"].to_pylist()
     said = command(path.parent, "read", path.name, "--adjust")
     assert said.returncode == 0
-    assert "digit by digit" in said.said
+    assert "digit by digit" in said.one_line
 
 
 def test_a_table_that_does_not_follow_from_its_reports_is_found_out(written, command):
@@ -338,9 +351,9 @@ def test_a_table_that_does_not_follow_from_its_reports_is_found_out(written, com
     record = json.loads(path.read_text())
     report = record["reports"]["statistics"][0]["layers"][0]["reports"][0]
     report[0] = 0 if report[0] else 5
-    record["sha256"] = digest(record)
+    record["sha256"] = content_digest(record)
     path.write_text(json.dumps(record))
-    assert recomputed(path).different
+    assert recompute_table(path).different
     assert command(path.parent, "read", path.name, "--adjust").returncode == 1
 
 
@@ -357,7 +370,7 @@ def test_a_record_whose_layers_spend_too_much_is_refused(written, spoil):
         record["table"]["rows"] = 6
     else:
         del record["account"][0]["layers"]
-    record["sha256"] = digest(record)
+    record["sha256"] = content_digest(record)
     path.write_text(json.dumps(record))
     with pytest.raises(PassportError):
         check(path)
@@ -367,10 +380,10 @@ def test_reports_that_say_anything_are_refused_in_words(written):
     path, _ = written
     record = json.loads(path.read_text())
     record["reports"]["parents"][0] = [0, 7]
-    record["sha256"] = digest(record)
+    record["sha256"] = content_digest(record)
     path.write_text(json.dumps(record))
     with pytest.raises(PassportError):
-        recomputed(path)
+        recompute_table(path)
 
 
 SPOILED = {
@@ -407,10 +420,10 @@ def test_reports_that_are_not_those_of_plan_and_account_are_refused_before_they_
     path, _ = written
     record = json.loads(path.read_text())
     SPOILED[spoil](record["reports"])
-    record["sha256"] = digest(record)
+    record["sha256"] = content_digest(record)
     path.write_text(json.dumps(record))
-    monkeypatch.setattr("inbounds.tables.adjust.adjusted_columns", None)
-    for read_anew in (check, recomputed):
+    monkeypatch.setattr("inbounds.releases.adjust_reports.adjust_columns", None)
+    for read_anew in (check, recompute_table):
         with pytest.raises(PassportError):
             read_anew(path)
 
@@ -420,25 +433,25 @@ def test_a_record_that_tells_another_way_of_adding_up_is_found_out(written):
     record = json.loads(path.read_text())
     own = record["reports"]["statistics"][0]
     own["by"] = LEAST_SQUARES if own["by"] == POSTERIOR else POSTERIOR
-    record["sha256"] = digest(record)
+    record["sha256"] = content_digest(record)
     path.write_text(json.dumps(record))
-    assert own["statistic"] in recomputed(path).different
+    assert own["statistic"] in recompute_table(path).different
 
 
 def test_the_mechanisms_of_layers_are_found_by_their_digest(written):
     path, done = written
-    made = mechanism(path, "s0", 15, layer="r")
+    made = find_mechanism(path, "s0", 15, layer="r")
     assert made.sha256 == next(m["sha256"] for m in done.record["mechanisms"] if m.get("layer") == "r")
-    assert mechanism(path, "s0", 5).query == ib.count(5)
+    assert find_mechanism(path, "s0", 5).query == ib.count(5)
     with pytest.raises(ValueError, match="layer must be one of s, r"):
-        mechanism(path, "s0", 5, layer="x")
+        find_mechanism(path, "s0", 5, layer="x")
 
 
 def test_totals_are_right_on_average_whatever_the_truth(tmp_path):
     """By enumeration: over all reports of a small hierarchy, the total averages to the truth."""
     content = plan([{"count": "c = 'p'"}], [("r0", "s0"), ("r0", "s1")], {"size": 2}, epsilon=2, **LEVELS)
-    asked = as_plan(content, frame([]))
-    designed = Designed.of(Asked.of(asked), tmp_path)
+    asked = to_plan(content, frame([]))
+    designed = ReleaseDesign.from_workload(Workload.from_plan(asked), tmp_path)
     own, above = designed.designs[0][0].mechanism.matrix, designed.layers[0][0].mechanism.matrix
     form = {"sizes": [2, 2], "parents": [[0, 0]], "interval": "9/10", "published": False}
     rates = [str(designed.asked.entries[0].drawn_at * share) for _, share in designed.asked.entries[0].layered.shares]
@@ -463,7 +476,7 @@ def test_totals_are_right_on_average_whatever_the_truth(tmp_path):
                 "reports": {**form, "statistics": [kept]},
                 "plan": {"statistics": [{"name": "s0", "kind": "count"}]},
             }
-            (found,) = totals(record, None)
+            (found,) = estimate_totals(record, None)
             mean += chance * found.sum.estimate
             square += chance * found.sum.estimate**2
             stated += chance * found.sum.standard_error**2
@@ -479,7 +492,7 @@ def test_totals_of_plain_reports_are_those_of_unbiased_sums(tmp_path):
         "privacy": {"epsilon": 2},
     }
     done = release(content, frame(ROWS), cache=tmp_path)
-    count, added = totals(done.record, done.table)
+    count, added = estimate_totals(done.record, done.table)
     made = [done.mechanisms["count", size] for size in (5, 5, 5, 6, 6, 6)]
     wanted = ib.unbiased_sum(done.table["count"].to_pylist(), made)
     assert count.sum.estimate == pytest.approx(wanted.estimate)
@@ -495,7 +508,7 @@ def test_the_report_prints_totals_and_says_what_must_not_be_added(tmp_path):
     shown = (tmp_path / "page.html").read_text()
     assert "Totals over all groups" in shown
     layers = done.record["account"][0]["layers"].items()
-    assert ", ".join(f"{number(Fraction(part))} for {name}" for name, part in layers) in shown
+    assert ", ".join(f"{format_number(Fraction(part))} for {name}" for name, part in layers) in shown
     plain = {**content, "statistics": [{"count": "c = 'p'"}]}
     del plain["hierarchy"]
     release(plain, frame(ROWS), cache=tmp_path / "cache").report(tmp_path / "plain.html")
@@ -538,11 +551,11 @@ def test_the_command_line_takes_nested_columns(tmp_path, command):
 )
 def test_plans_that_make_no_sense_are_refused_in_words(change, said):
     with pytest.raises(PlanError, match=said):
-        as_plan({**WHOLE, **change}, frame([]))
+        to_plan({**WHOLE, **change}, frame([]))
 
 
 def test_shares_are_designed_before_the_data_and_said_in_the_dry_run(tmp_path):
-    found = preview(WHOLE, frame(ROWS), cache=tmp_path)
+    found = preview_release(WHOLE, frame(ROWS), cache=tmp_path)
     layers = {line["statistic"]: line.get("layers") for line in found.record["account"]}
     assert list(layers["s0"]) == ["s", "r"]
     assert sum(map(Fraction, layers["s0"].values())) == Fraction(found.record["account"][0]["drawn_at"])
@@ -560,7 +573,7 @@ def test_how_a_table_was_made_to_add_up_is_told_in_record_report_and_when_comput
             done = release(
                 own, frame(rows), anyway=True, key=str(most), output=tmp_path / f"{most}.csv", cache=tmp_path / "cache"
             )
-            by = recomputed(tmp_path / f"{most}.csv.release.json").by["s0"]
+            by = recompute_table(tmp_path / f"{most}.csv.release.json").by["s0"]
         assert done.record["reports"]["statistics"][0]["by"] == by
         assert any(told in line for line in done.record["values"])
         done.report(tmp_path / f"{most}.html")
@@ -569,7 +582,7 @@ def test_how_a_table_was_made_to_add_up_is_told_in_record_report_and_when_comput
 
 def test_a_crosstab_beside_a_hierarchy_says_what_it_adds_up_to_and_the_way_out():
     keys = [("a", "k"), ("a", "l")]
-    told = preview(plan([ADDING[0], CROSSED[0]], keys, {"size": 4}, **LEVELS), frame([])).record["values"]
+    told = preview_release(plan([ADDING[0], CROSSED[0]], keys, {"size": 4}, **LEVELS), frame([])).record["values"]
     assert any("s1: adds up within every group, not over levels" in line and "histogram" in line for line in told)
-    alone = preview(plan(CROSSED[:1], keys, {"size": 4}), frame([])).record["values"]
+    alone = preview_release(plan(CROSSED[:1], keys, {"size": 4}), frame([])).record["values"]
     assert not any("not over levels" in line for line in alone)

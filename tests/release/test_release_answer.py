@@ -11,14 +11,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import inbounds as ib
+from inbounds.adjust.histograms import round_to_sum
 from inbounds.mechanism import Mechanism, Origin
-from inbounds.mechanism.law import Noise, geometric_noise
-from inbounds.tables import answer as answering
-from inbounds.tables import as_plan, designs, drawing, engine, preview, release
-from inbounds.tables.answer import intervals
-from inbounds.tables.consistent import summing_to
-from inbounds.tables.designs import DESIGNED_UP_TO, Request, Wishes, designed, kept, prior_of, wide
-from inbounds.trusted.sample import simulated
+from inbounds.mechanism.law import Noise, make_geometric_noise
+from inbounds.releases import aggregate, drawing
+from inbounds.releases import workload as answering
+from inbounds.releases.pipeline import preview_release, release, to_plan
+from inbounds.releases.workload import credible_intervals
+from inbounds.statistics import designs
+from inbounds.statistics.designs import (
+    DESIGNED_UP_TO,
+    DesignOptions,
+    DesignRequest,
+    design_noise_table,
+    design_request,
+    load_or_design,
+    resolve_prior,
+)
+from inbounds.trusted.samplers import seeded_entropy
 
 FRAME = pa.table({"g": ["A", "A", "B", "zz"], "c": ["p", "q", "p", "p"], "n": [1, 2, 99, 3]})
 
@@ -69,8 +79,8 @@ def test_a_huge_epsilon_gives_the_true_answers_in_groups_of_every_size(tmp_path,
 
 def test_groups_of_one_size_share_one_mechanism_and_it_is_designed_once(tmp_path, monkeypatch):
     made = []
-    own = designs.designed
-    monkeypatch.setattr(designs, "designed", lambda *request: made.append(request) or own(*request))
+    own = designs.design_request
+    monkeypatch.setattr(designs, "design_request", lambda *request: made.append(request) or own(*request))
     content = plan({"count": "c = 'p'"}, {"count": "c = 'q'"}, size=[3, 4, 3])
     release(content, FRAME, cache=tmp_path)
     assert len(made) == 2
@@ -81,8 +91,8 @@ def test_groups_of_one_size_share_one_mechanism_and_it_is_designed_once(tmp_path
 
 @pytest.mark.parametrize("harm", ["flip a digit", "another mechanism", "not JSON"])
 def test_what_is_kept_is_recertified_and_anything_else_is_designed_anew(tmp_path, harm):
-    request = Request(ib.count(4), Fraction(1, 2), Wishes())
-    good = kept(request, tmp_path)
+    request = DesignRequest(ib.count(4), Fraction(1, 2), DesignOptions())
+    good = load_or_design(request, tmp_path)
     (path,) = tmp_path.glob("*.json")
     if harm == "flip a digit":
         content = json.loads(path.read_text())
@@ -93,7 +103,7 @@ def test_what_is_kept_is_recertified_and_anything_else_is_designed_anew(tmp_path
         ib.catalog.truncated_geometric(ib.count(4), 5).save(path)
     else:
         path.write_text("nonsense")
-    again = kept(request, tmp_path)
+    again = load_or_design(request, tmp_path)
     assert again.mechanism.epsilon == Fraction(1, 2)
     assert again.mechanism.law == good.mechanism.law
     assert ib.load(path).law == good.mechanism.law
@@ -112,23 +122,23 @@ def test_the_digest_in_the_record_is_the_passports(tmp_path):
 
 def test_wishes_choose_the_mechanism():
     query, epsilon = ib.count(6), Fraction(1, 2)
-    fair = designed(query, epsilon, Wishes(properties=("fair",)))
+    fair = design_request(query, epsilon, DesignOptions(properties=("fair",)))
     assert fair.properties()["fair"]
-    named = designed(query, epsilon, Wishes(mechanism="explicit_fair"))
+    named = design_request(query, epsilon, DesignOptions(mechanism="explicit_fair"))
     assert named.law == ib.catalog.explicit_fair(query, epsilon).law
-    sure = designed(query, epsilon, Wishes(prior=("binomial", Fraction(1, 20))))
-    plain = designed(query, epsilon, Wishes())
-    prior = designs.prior_of(Wishes(prior=("binomial", Fraction(1, 20))), query)
+    sure = design_request(query, epsilon, DesignOptions(prior=("binomial", Fraction(1, 20))))
+    plain = design_request(query, epsilon, DesignOptions())
+    prior = designs.resolve_prior(DesignOptions(prior=("binomial", Fraction(1, 20))), query)
     assert sure.loss("absolute", prior) < plain.loss("absolute", prior)
 
 
 def test_losses_have_the_names_of_the_command_line():
-    found = designed(ib.count(6), Fraction(1), Wishes(loss="off-by-more-than-1"))
-    assert found.loss(ib.off_by_more_than(1)) == pytest.approx(
-        ib.optimal(ib.count(6), 1, ib.off_by_more_than(1)).loss(ib.off_by_more_than(1))
+    found = design_request(ib.count(6), Fraction(1), DesignOptions(loss="off-by-more-than-1"))
+    assert found.loss(ib.threshold_loss(1)) == pytest.approx(
+        ib.optimal(ib.count(6), 1, ib.threshold_loss(1)).loss(ib.threshold_loss(1))
     )
     with pytest.raises(ValueError, match="loss"):
-        Wishes(loss="cubic")
+        DesignOptions(loss="cubic")
 
 
 def test_a_range_too_fine_for_its_epsilon_is_refused_with_the_step_that_would_do(tmp_path):
@@ -139,9 +149,11 @@ def test_a_range_too_fine_for_its_epsilon_is_refused_with_the_step_that_would_do
 
 def test_large_ranges_are_answered_with_a_noise_table():
     query = ib.total(DESIGNED_UP_TO, 0, 2)
-    assert designed(query, Fraction(1), Wishes(loss="zero-one")).law == geometric_noise(query, Fraction(1))
+    assert design_request(query, Fraction(1), DesignOptions(loss="zero-one")).law == make_geometric_noise(
+        query, Fraction(1)
+    )
     with pytest.raises(ValueError, match="give the column a larger step"):
-        designed(ib.extreme(0, 5000), Fraction(1), Wishes())
+        design_request(ib.extreme(0, 5000), Fraction(1), DesignOptions())
 
 
 @pytest.mark.parametrize("loss", ["absolute", "squared", "zero-one"])
@@ -149,8 +161,8 @@ def test_large_ranges_are_answered_with_a_noise_table():
 def test_a_count_is_kept_as_noise_and_remap_and_is_the_optimum(size, loss):
     query, epsilon = ib.count(size), Fraction(1, 3)
     for prior in (None, ("binomial", Fraction(1, 4))):
-        found = designed(query, epsilon, Wishes(loss=loss, prior=prior))
-        best = ib.optimal(query, epsilon, loss, prior_of(Wishes(prior=prior), query))
+        found = design_request(query, epsilon, DesignOptions(loss=loss, prior=prior))
+        best = ib.optimal(query, epsilon, loss, resolve_prior(DesignOptions(prior=prior), query))
         assert isinstance(found.law, Noise)
         assert found.optimality.value == pytest.approx(best.optimality.value, rel=1e-9)
         assert found.optimality.bound <= found.optimality.value
@@ -160,8 +172,8 @@ def test_a_count_is_kept_as_noise_and_remap_and_is_the_optimum(size, loss):
 @pytest.mark.parametrize("epsilon", [Fraction(1, 4), Fraction(2)])
 def test_the_reports_of_a_wide_range_are_the_best_for_each_noisy_value(query, epsilon):
     """No other way to read the same noise loses less; for counts that is the optimum over all mechanisms."""
-    found = wide(query, epsilon, Wishes())
-    plain = Mechanism(query, epsilon, geometric_noise(query, epsilon), Origin("plain"))
+    found = design_noise_table(query, epsilon, DesignOptions())
+    plain = Mechanism(query, epsilon, make_geometric_noise(query, epsilon), Origin("plain"))
     assert found.loss() == pytest.approx(plain.bayes_loss("absolute", None), rel=1e-9)
     if query.kind == "count":
         assert found.loss() == pytest.approx(ib.optimal(query, epsilon).loss(), rel=1e-9)
@@ -169,7 +181,7 @@ def test_the_reports_of_a_wide_range_are_the_best_for_each_noisy_value(query, ep
 
 def test_the_expected_error_is_that_of_the_mechanism(tmp_path):
     content = plan({"count": "true"}, size=[3, 4, 5])
-    found = preview(content, FRAME, cache=tmp_path)
+    found = preview_release(content, FRAME, cache=tmp_path)
     expected = [ib.optimal(ib.count(size), 1).loss() for size in (3, 4, 5)]
     assert found.errors["s0"] == pytest.approx(expected, rel=1e-5)
     done = release(content, FRAME, cache=tmp_path)
@@ -179,7 +191,7 @@ def test_the_expected_error_is_that_of_the_mechanism(tmp_path):
 @pytest.mark.parametrize("prior", [{"binomial": 0.05}, {"normal": [4, 1]}, "uniform"])
 def test_the_expected_error_is_over_the_prior_that_the_plan_names(tmp_path, prior):
     content = {**plan({"count": "true"}, size=[3, 4, 9]), "design": {"prior": prior}}
-    found = preview(content, FRAME, cache=tmp_path)
+    found = preview_release(content, FRAME, cache=tmp_path)
     name, *numbers = (prior,) if isinstance(prior, str) else next((k, *np.ravel(v)) for k, v in prior.items())
     expected = []
     for size in (3, 4, 9):
@@ -189,8 +201,8 @@ def test_the_expected_error_is_over_the_prior_that_the_plan_names(tmp_path, prio
 
 
 def test_a_dry_run_reads_no_record(tmp_path, monkeypatch):
-    monkeypatch.setattr(engine, "materialise", lambda *_, **__: pytest.fail("the data was read"))
-    assert preview(plan({"median": "n"}), FRAME, cache=tmp_path).errors["s0"]
+    monkeypatch.setattr(aggregate, "materialise", lambda *_, **__: pytest.fail("the data was read"))
+    assert preview_release(plan({"median": "n"}), FRAME, cache=tmp_path).errors["s0"]
 
 
 # --- intervals --------------------------------------------------------------------------------------------
@@ -209,7 +221,7 @@ def runs(mass, level):
 def test_an_interval_is_the_shortest_run_with_enough_posterior(n, epsilon, level):
     mechanism = ib.catalog.truncated_geometric(ib.count(n), epsilon)
     outputs = np.arange(n + 1)
-    low, high = intervals(mechanism, outputs, Fraction(level), None)
+    low, high = credible_intervals(mechanism, outputs, Fraction(level), None)
     expected = [runs(row, float(Fraction(level))) for row in mechanism.matrix]
     assert list(zip(low, high, strict=True)) == expected
     sets = [mechanism.credible_set(i, float(Fraction(level))).answers for i in outputs]
@@ -219,7 +231,7 @@ def test_an_interval_is_the_shortest_run_with_enough_posterior(n, epsilon, level
 @pytest.mark.parametrize("remap", [None, np.array([0, 0, 2, 3, 3, 5, 5])])
 def test_the_likelihood_of_a_noise_table_is_the_row_of_its_matrix(remap):
     query = ib.count(6)
-    mechanism = Mechanism(query, Fraction(1), geometric_noise(query, Fraction(1), remap), Origin("test"))
+    mechanism = Mechanism(query, Fraction(1), make_geometric_noise(query, Fraction(1), remap), Origin("test"))
     for output in range(7):
         row = mechanism.law.likelihood(query, output)
         assert np.allclose(row, mechanism.matrix[output], atol=1e-15)
@@ -230,9 +242,11 @@ def test_intervals_hold_the_truth_as_often_as_they_say(tmp_path):
     rng = np.random.default_rng(3)
     keys = [str(k) for k in range(20_000)]
     truth = rng.integers(0, 11, len(keys))
-    content = as_plan(plan({"count": "c = 'p'"}, keys=keys, size=10, interval="0.9"), FRAME)
-    made = answering.Designed.of(answering.Asked.of(content), tmp_path)
-    columns = answering.answers(made, drawing.draw(made, engine.Truths((truth,)), draws=simulated(rng))).columns
+    content = to_plan(plan({"count": "c = 'p'"}, keys=keys, size=10, interval="0.9"), FRAME)
+    made = answering.ReleaseDesign.from_workload(answering.Workload.from_plan(content), tmp_path)
+    columns = answering.build_table(
+        made, drawing.draw_rows(made, aggregate.TrueAnswers((truth,)), draws=seeded_entropy(rng))
+    ).columns
     found = {c.name: c.values for c in columns}
     assert ((found["s0_low"] <= truth) & (truth <= found["s0_high"])).mean() > 0.87
 
@@ -243,7 +257,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(tmp_path):
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=4), st.integers(1, 6))
 @settings(max_examples=200, deadline=None, derandomize=True)
 def test_consistent_cells_are_the_nearest_whole_ones_with_the_total(cells, total):
-    found = summing_to(np.array(cells)[:, None], np.array([total]))[:, 0]
+    found = round_to_sum(np.array(cells)[:, None], np.array([total]))[:, 0]
     assert found.sum() == total
     assert found.min() >= 0
     allowed = [c for c in itertools.product(range(total + 1), repeat=len(cells)) if sum(c) == total]
@@ -287,6 +301,6 @@ def test_true_answers_show_in_no_repr_and_no_record(tmp_path):
     for record in records:
         del record["time"], record["id"], record["draws"]
     assert records[0] == records[1]
-    assert repr(engine.Truths((np.array([4711]),))) == "Truths()"
-    opened = engine.open_source(as_plan(content, FRAME))
+    assert repr(aggregate.TrueAnswers((np.array([4711]),))) == "TrueAnswers()"
+    opened = aggregate.open_plan_source(to_plan(content, FRAME))
     assert "99" not in repr(opened)

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from inbounds.tables import Plan, PlanError, Source, as_plan, groups, read_plan
-from inbounds.tables.keys import OWN_DATA
-from inbounds.tables.sources.source import quiet
+from inbounds.releases.pipeline import Plan, PlanError, Source, load_plan, parse_groups, to_plan
+from inbounds.sources.groups import OWN_DATA
+from inbounds.sources.open import silence_engine
 
 DATA = "school,answer\nNorth,yes\nSecret School,no\nSecret School,yes\n"
 FRAME = pa.table({"school": ["North", "South"], "answer": ["yes", "no"]})
@@ -29,7 +29,7 @@ def plan(keys, **changed):
 
 def assert_refused(content, frame=None):
     with pytest.raises(PlanError) as caught:
-        as_plan(content, frame)
+        to_plan(content, frame)
     assert OWN_DATA in str(caught.value)
     assert "groups.keys" in str(caught.value)
     assert "Secret" not in str(caught.value)
@@ -62,7 +62,7 @@ def test_a_plan_file_is_refused_with_its_line_before_the_register_is_read(folder
     )
     for frame in (None, FRAME):  # a frame in the place of the file was most likely read from it
         with pytest.raises(PlanError, match=r"plan.toml, line 5: groups.keys must be a public list") as caught:
-            read_plan("plan.toml", frame=frame)
+            load_plan("plan.toml", frame=frame)
         assert "Secret" not in str(caught.value)
 
 
@@ -70,8 +70,8 @@ def test_the_data_is_refused_in_one_line_and_not_quoted(command, folder):
     words = ["survey.csv", "--count", "answer = 'yes'", "--by", "school", "--size", "9", "--epsilon", "1"]
     done = command(folder, "release", *words, "--keys", "survey.csv")
     assert done.returncode == 2
-    assert "must be a public list of groups, got the data itself" in done.said
-    assert "Secret" not in done.said
+    assert "must be a public list of groups, got the data itself" in done.one_line
+    assert "Secret" not in done.one_line
     (folder / "schools.csv").write_text("school\nNorth\n")
     assert command(folder, "release", *words, "--keys", "schools.csv", "--dry-run").returncode == 0
 
@@ -79,13 +79,13 @@ def test_the_data_is_refused_in_one_line_and_not_quoted(command, folder):
 def test_a_parquet_file_and_a_plan_made_in_python_are_refused_alike(folder):
     pa.parquet.write_table(FRAME, "t.parquet")
     assert_refused(plan("t.parquet", source={"path": "t.parquet"}))
-    asked = as_plan(plan(["North"], source={"path": "survey.csv"}))
+    asked = to_plan(plan(["North"], source={"path": "survey.csv"}))
     (folder / "schools.csv").write_text("school\nNorth\n")
-    declared = groups("school", "schools.csv", size=9)
+    declared = parse_groups("school", "schools.csv", size=9)
     with pytest.raises(PlanError, match="got the data itself"):
         Plan(Source(path="schools.csv"), declared, asked.columns, asked.statistics, asked.epsilon)
     with pytest.raises(PlanError, match="got the data itself"):
-        as_plan(plan(FRAME), FRAME)
+        to_plan(plan(FRAME), FRAME)
 
 
 @pytest.mark.parametrize("made", ["arrow", "pandas", "polars"])
@@ -99,8 +99,8 @@ def test_a_frame_is_refused_as_its_own_register_and_so_is_a_copy(made):
     assert_refused(plan(frame), frame)
     assert_refused(plan(copy), frame)
     with pytest.raises(PlanError, match="got the data itself"):
-        as_plan(as_plan(plan(frame, source={"path": "survey.csv"})), frame)
-    assert as_plan(plan(other), frame).groups.keys == (("North",), ("West",))
+        to_plan(to_plan(plan(frame, source={"path": "survey.csv"})), frame)
+    assert to_plan(plan(other), frame).groups.keys == (("North",), ("West",))
 
 
 def _polars(table):
@@ -120,14 +120,14 @@ def test_what_is_computed_from_the_table_of_a_database_is_no_register_of_it(tmp_
             database.execute(f"insert into {name} values ('North', 'yes'), ('South', 'no')")
         database.commit()
     connection = getattr(ibis, engine).connect(path)
-    with quiet():
+    with silence_engine():
         pupils, schools = connection.table("pupils"), connection.table("schools")
     assert_refused(plan(pupils), pupils)
     assert_refused(plan(pupils.select("school").distinct()), pupils)
     assert_refused(plan(pupils), pupils.filter(pupils.answer == "yes"))
     assert_refused(plan(pupils.select("school").distinct(), source={"path": str(path), "table": "pupils"}))
-    assert len(as_plan(plan(schools), pupils).groups) == 2
-    assert len(as_plan(plan(schools, source={"path": str(path), "table": "pupils"})).groups) == 2
+    assert len(to_plan(plan(schools), pupils).groups) == 2
+    assert len(to_plan(plan(schools, source={"path": str(path), "table": "pupils"})).groups) == 2
     connection.disconnect()
 
 
@@ -156,10 +156,10 @@ def test_a_key_that_stands_twice_in_a_register_is_not_quoted(folder, kind):
     elif isinstance(keys, str):
         (folder / keys).write_text("\n".join([*(["school"] if kind == "csv" else []), *twice["school"].to_pylist()]))
     with pytest.raises(PlanError, match=r"groups.keys must be different, but one is listed twice$"):
-        as_plan(plan(keys, source={"path": "survey.csv"}))
+        to_plan(plan(keys, source={"path": "survey.csv"}))
 
 
 def test_values_of_a_register_that_are_no_keys_are_not_quoted():
     with pytest.raises(PlanError, match="must hold texts, whole numbers, booleans or dates") as caught:
-        as_plan(plan(pa.table({"school": [4711.25, 2.0]})), FRAME)
+        to_plan(plan(pa.table({"school": [4711.25, 2.0]})), FRAME)
     assert "4711" not in str(caught.value)

@@ -5,9 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from inbounds.tables import AggregationFailed, drawing, engine
-from inbounds.tables.sources import records as sources
-from inbounds.trusted.sample import simulated
+from inbounds.releases import aggregate, drawing
+from inbounds.releases.pipeline import AggregationError
+from inbounds.sources import records as sources
+from inbounds.trusted.samplers import seeded_entropy
 
 COLUMNS = {"c": {"labels": ["p", "q"]}, "n": {"low": 0, "high": 3}}
 
@@ -75,30 +76,32 @@ def all_checks(checks, monkeypatch, capsys):
 
 
 def wrong_column(patch):
-    own = drawing.report
-    patch.setattr(drawing, "report", lambda sampler, at, draws: own(sampler, np.maximum(at - 1, 0), draws))
+    own = drawing.draw_outputs
+    patch.setattr(drawing, "draw_outputs", lambda sampler, at, draws: own(sampler, np.maximum(at - 1, 0), draws))
 
 
 def off_by_one_bound(patch):
     from dataclasses import replace
 
-    own = sources.step_number
-    patch.setattr(sources, "step_number", lambda v, column: own(v, replace(column, high=column.high + column.step)))
+    own = sources.step_expression
+    patch.setattr(sources, "step_expression", lambda v, column: own(v, replace(column, high=column.high + column.step)))
 
 
 def missing_clamp(patch):
-    patch.setattr(sources, "step_number", lambda values, column: values.fill_null(0).cast("int64"))
+    patch.setattr(sources, "step_expression", lambda values, column: values.fill_null(0).cast("int64"))
 
 
 def reused_draw(patch):
-    own = drawing.report
-    same = simulated(np.random.default_rng(0))(1)
-    patch.setattr(drawing, "report", lambda sampler, at, draws: own(sampler, at, lambda n: np.resize(same, n)))
+    own = drawing.draw_outputs
+    same = seeded_entropy(np.random.default_rng(0))(1)
+    patch.setattr(drawing, "draw_outputs", lambda sampler, at, draws: own(sampler, at, lambda n: np.resize(same, n)))
 
 
 def reused_between_statistics(patch):
-    own = drawing.report
-    patch.setattr(drawing, "report", lambda sampler, at, draws: own(sampler, at, simulated(np.random.default_rng(0))))
+    own = drawing.draw_outputs
+    patch.setattr(
+        drawing, "draw_outputs", lambda sampler, at, draws: own(sampler, at, seeded_entropy(np.random.default_rng(0)))
+    )
 
 
 def float_noise(patch):
@@ -106,13 +109,13 @@ def float_noise(patch):
         noise = np.random.default_rng().laplace(scale=2.0, size=len(positions))
         return np.clip(np.rint(positions + noise), 0, 2).astype(np.int64)
 
-    patch.setattr(drawing, "report", noisy)
+    patch.setattr(drawing, "draw_outputs", noisy)
 
 
 def undeclared_groups(patch):
     """Records of groups that nobody declared end up in the first one."""
-    own = engine.key_text
-    patch.setattr(engine, "key_text", lambda g, *how: own((g == "undeclared").ifelse("A", g), *how))
+    own = aggregate.key_text
+    patch.setattr(aggregate, "key_text", lambda g, *how: own((g == "undeclared").ifelse("A", g), *how))
 
 
 BUGS = [
@@ -133,13 +136,13 @@ def test_the_checks_find_nothing_without_a_bug(checks, monkeypatch, capsys):
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.__name__)
 def test_a_planted_bug_is_caught(checks, monkeypatch, capsys, bug):
     bug(monkeypatch)
-    with pytest.raises((AssertionError, AggregationFailed)):
+    with pytest.raises((AssertionError, AggregationError)):
         all_checks(checks, monkeypatch, capsys)
 
 
 def test_the_audit_itself_sees_an_answer_that_moves_twice_as_far(checks, monkeypatch):
     """A twin that must fail: the count handed to the sampler twice as large spends twice the epsilon."""
-    own = drawing.report
-    monkeypatch.setattr(drawing, "report", lambda sampler, at, draws: own(sampler, 2 * at, draws))
+    own = drawing.draw_outputs
+    monkeypatch.setattr(drawing, "draw_outputs", lambda sampler, at, draws: own(sampler, 2 * at, draws))
     assert checks.audited(content({"count": "c = 'p'"}), HERE[:1], THERE[:1], 100_000) > 1.5
     assert not math.isnan(checks.audited(content({"count": "c = 'p'"}), HERE[:1], HERE[:1], 1000))

@@ -17,8 +17,8 @@ import pytest
 
 import inbounds as ib
 from inbounds.cli.app import out
-from inbounds.tables import read_plan
-from inbounds.tables.plan.writing import quoted
+from inbounds.plan.write import quote
+from inbounds.releases.pipeline import load_plan
 
 DATA = "school,answer,score,adult\n" + "".join(
     f"{school},{answer},{score},{adult}\n"
@@ -142,7 +142,7 @@ def test_init_declares_no_column_that_the_release_would_refuse(folder, inbounds)
 
 @pytest.mark.parametrize("name", ["plain", 'a "quoted" one', "it's", "back\\slash", "tab\t", "both ' and \""])
 def test_drafted_names_survive_toml(name):
-    assert tomllib.loads(f"k = {quoted(name)}")["k"] == name
+    assert tomllib.loads(f"k = {quote(name)}")["k"] == name
 
 
 def test_keys_and_labels_that_look_like_markup_are_shown_as_they_are(folder, inbounds):
@@ -185,7 +185,7 @@ def test_the_documented_plan_is_read(folder):
     page = (Path(__file__).parents[2] / "docs" / "release.md").read_text()
     (toml,) = re.findall(r"```toml title=\"plan.toml\"\n(.*?)```", page, re.DOTALL)
     (folder / "plan.toml").write_text(toml)
-    assert len(read_plan(folder / "plan.toml").statistics) >= 3
+    assert len(load_plan(folder / "plan.toml").statistics) >= 3
 
 
 # --- what newcomers stumble over ---------------------------------------------------------------------------
@@ -383,5 +383,5 @@ def test_a_published_median_is_read_from_its_record_and_from_its_passport(folder
     assert read.returncode == 0, read.stderr
     assert "published 3" in read.stdout
     assert "every value of a record equally likely" in " ".join(read.stdout.split())
-    ib.permute_and_flip(ib.median(1, 5, size=50), 1).save(folder / "passport.json")
+    ib.design_permute_flip(ib.median(1, 5, size=50), 1).save(folder / "passport.json")
     assert inbounds(folder, "read", "passport.json", "3").stdout == read.stdout

@@ -9,25 +9,25 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from inbounds.tables import as_plan
-from inbounds.tables.condition import (
-    Among,
-    Column,
-    Comparison,
-    Every,
+from inbounds.releases.aggregate import canonical_records, open_plan_source
+from inbounds.releases.pipeline import to_plan
+from inbounds.schema.condition.parser import parse
+from inbounds.schema.condition.tree import (
+    And,
+    ColumnRef,
+    Compare,
+    In,
     IsNull,
+    IsTrue,
     Literal,
     Not,
-    Some,
-    Truth,
-    check,
-    type_of,
-    used,
+    Or,
+    check_condition,
+    columns_used,
+    operand_type,
 )
-from inbounds.tables.condition.grammar import parse
-from inbounds.tables.engine import materialised, open_source
-from inbounds.tables.evaluation import FALSE, TRUE, UNKNOWN, RecordWriter
-from inbounds.tables.sources.source import quiet
+from inbounds.sources.expressions import FALSE, TRUE, UNKNOWN, RecordWriter
+from inbounds.sources.open import silence_engine
 
 TYPES = {"n": "number", "m": "number", "t": "text", "b": "boolean", "odd name": "text"}
 
@@ -35,24 +35,24 @@ TYPES = {"n": "number", "m": "number", "t": "text", "b": "boolean", "odd name": 
 def written(condition) -> str:
     """A condition as people write it, with every parenthesis."""
     match condition:
-        case Comparison(sign, left, right):
+        case Compare(sign, left, right):
             return f"{_operand(left)} {sign} {_operand(right)}"
-        case Among(subject, values):
+        case In(subject, values):
             return f"{_operand(subject)} IN ({', '.join(map(_operand, values))})"
         case IsNull(subject):
             return f"{_operand(subject)} is NULL"
-        case Truth(subject):
+        case IsTrue(subject):
             return _operand(subject)
         case Not(inner):
             return f"not ({written(inner)})"
-        case Every(parts):
+        case And(parts):
             return " and ".join(f"({written(part)})" for part in parts)
-        case Some(parts):
+        case Or(parts):
             return " or ".join(f"({written(part)})" for part in parts)
 
 
 def _operand(operand) -> str:
-    if isinstance(operand, Column):
+    if isinstance(operand, ColumnRef):
         return operand.name if operand.name.isidentifier() else f'"{operand.name}"'
     value = operand.value
     if isinstance(value, str):
@@ -64,23 +64,23 @@ numbers = st.sampled_from([Fraction(-2), Fraction(0), Fraction(1, 2), Fraction(3
 texts = st.sampled_from(["", "p", "it's", "-- x", "'; drop table t"]).map(Literal)
 tests = st.one_of(
     st.builds(
-        Comparison,
+        Compare,
         st.sampled_from(["=", "!=", "<", "<=", ">", ">="]),
-        st.sampled_from([Column("n"), Column("m")]),
-        st.one_of(numbers, st.just(Column("m"))),
+        st.sampled_from([ColumnRef("n"), ColumnRef("m")]),
+        st.one_of(numbers, st.just(ColumnRef("m"))),
     ),
-    st.builds(Comparison, st.sampled_from(["=", "!="]), st.sampled_from([Column("t"), Column("odd name")]), texts),
-    st.builds(Among, st.just(Column("t")), st.lists(texts, min_size=1, max_size=3).map(tuple)),
-    st.builds(Among, st.just(Column("n")), st.lists(numbers, min_size=1, max_size=3).map(tuple)),
-    st.builds(IsNull, st.sampled_from([Column(name) for name in TYPES])),
-    st.just(Truth(Column("b"))),
+    st.builds(Compare, st.sampled_from(["=", "!="]), st.sampled_from([ColumnRef("t"), ColumnRef("odd name")]), texts),
+    st.builds(In, st.just(ColumnRef("t")), st.lists(texts, min_size=1, max_size=3).map(tuple)),
+    st.builds(In, st.just(ColumnRef("n")), st.lists(numbers, min_size=1, max_size=3).map(tuple)),
+    st.builds(IsNull, st.sampled_from([ColumnRef(name) for name in TYPES])),
+    st.just(IsTrue(ColumnRef("b"))),
 )
 conditions = st.recursive(
     tests,
     lambda inner: st.one_of(
         st.builds(Not, inner),
-        st.builds(Every, st.lists(inner, min_size=2, max_size=3).map(tuple)),
-        st.builds(Some, st.lists(inner, min_size=2, max_size=3).map(tuple)),
+        st.builds(And, st.lists(inner, min_size=2, max_size=3).map(tuple)),
+        st.builds(Or, st.lists(inner, min_size=2, max_size=3).map(tuple)),
     ),
     max_leaves=6,
 )
@@ -98,23 +98,23 @@ records = st.fixed_dictionaries(
 def meaning(condition, record):
     """True, False or None (cannot be told), by the three-valued tables of logic."""
     match condition:
-        case Comparison(sign, left, right):
+        case Compare(sign, left, right):
             a, b = (_value(side, record) for side in (left, right))
             return None if a is None or b is None else SIGNS[sign](a, b)
-        case Among(subject, values):
+        case In(subject, values):
             a = _value(subject, record)
             return None if a is None else a in [_value(v, record) for v in values]
         case IsNull(subject):
             return _value(subject, record) is None
-        case Truth(subject):
+        case IsTrue(subject):
             return _value(subject, record)
         case Not(inner):
             told = meaning(inner, record)
             return None if told is None else not told
-        case Every(parts):
+        case And(parts):
             told = [meaning(part, record) for part in parts]
             return False if False in told else None if None in told else True
-        case Some(parts):
+        case Or(parts):
             told = [meaning(part, record) for part in parts]
             return True if True in told else None if None in told else False
 
@@ -130,14 +130,14 @@ SIGNS = {
 
 
 def _value(operand, record):
-    return record[operand.name] if isinstance(operand, Column) else operand.value
+    return record[operand.name] if isinstance(operand, ColumnRef) else operand.value
 
 
 @given(conditions)
 @settings(max_examples=300, deadline=None, derandomize=True)
 def test_a_written_condition_is_read_back_as_it_was_meant(condition):
     read = parse(written(condition))
-    check(read, TYPES)
+    check_condition(read, TYPES)
     assert parse(written(read)) == read
     for n in (None, 0.5, 3.0):
         record = {"n": n, "m": 0.0, "t": "it's", "b": None, "odd name": "p"}
@@ -160,8 +160,8 @@ def told(condition, frame):
         "statistics": [{"count": "n = 1 or m = 1 or b or t = 'x' or \"odd name\" = 'x'"}],
         "privacy": {"epsilon": 1},
     }
-    plan = as_plan(content, frame)
-    with closing(open_source(plan)) as opened, quiet(), materialised(plan, opened.table) as found:
+    plan = to_plan(content, frame)
+    with closing(open_plan_source(plan)) as opened, silence_engine(), canonical_records(plan, opened.table) as found:
         truth = RecordWriter(found.layout, found.engine.real).truth(condition)
         codes = found.engine.fetch(f"SELECT CAST({truth} AS BIGINT) FROM {found.name}")[0]
     return [{TRUE: True, FALSE: False, UNKNOWN: None}[code] for code in codes.tolist()]
@@ -179,7 +179,7 @@ def told(condition, frame):
 )  # fmt: skip
 def test_what_is_not_in_the_language_is_refused_with_the_place(text):
     with pytest.raises(ValueError, match=r"not in the language of conditions at character \d+|must compare"):
-        check(parse(text), TYPES)
+        check_condition(parse(text), TYPES)
 
 
 @pytest.mark.parametrize(
@@ -196,27 +196,27 @@ def test_what_is_not_in_the_language_is_refused_with_the_place(text):
 )
 def test_types_are_checked_against_the_declared_columns(text, said):
     with pytest.raises(ValueError, match="must") as caught:
-        check(parse(text), TYPES)
+        check_condition(parse(text), TYPES)
     assert said in str(caught.value)
 
 
 def test_and_binds_closer_than_or_and_not_closest():
-    assert parse("b or not b and n = 1") == Some(
-        (Truth(Column("b")), Every((Not(Truth(Column("b"))), Comparison("=", Column("n"), Literal(Fraction(1))))))
+    assert parse("b or not b and n = 1") == Or(
+        (IsTrue(ColumnRef("b")), And((Not(IsTrue(ColumnRef("b"))), Compare("=", ColumnRef("n"), Literal(Fraction(1))))))
     )
     assert parse("n not between 1 and 2") == Not(parse("n between 1 and 2"))
     assert parse("n <> 1") == parse("n != 1")
-    assert parse("TRUE") == Truth(Literal(True))
+    assert parse("TRUE") == IsTrue(Literal(True))
 
 
 def test_the_types_of_columns_are_suggested_by_what_they_are_compared_with():
-    assert used(parse("a = 'x' and 3 < b or c and d is null")) == {
+    assert columns_used(parse("a = 'x' and 3 < b or c and d is null")) == {
         "a": "text",
         "b": "number",
         "c": "boolean",
         "d": None,
     }
-    assert type_of(Literal("x"), {}) == "text"
+    assert operand_type(Literal("x"), {}) == "text"
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from inbounds.tables import as_plan, open_source, preview, release
-from inbounds.tables.consistent import filled, summing_to
-from inbounds.tables.statistics import histogram
+from inbounds.adjust.histograms import fill_to_size, round_to_sum
+from inbounds.releases.pipeline import open_plan_source, preview_release, release, to_plan
+from inbounds.statistics import histogram
 
 VALUES = ("p", "q", "r", "unknown")
 TABLES = [table for k in range(6) for table in combinations_with_replacement(VALUES, k)]
@@ -34,7 +34,7 @@ def true_cells(tables, sizes):
     """The true cells of many tables, each a group of its own, as the engine aggregates them: tables × labels."""
     keys = [str(k) for k in range(len(tables))]
     rows = [{"g": key, "c": value} for key, table in zip(keys, tables, strict=True) for value in table]
-    return np.array(open_source(as_plan(plan(keys, list(sizes)), frame(rows))).aggregate().positions).T
+    return np.array(open_plan_source(to_plan(plan(keys, list(sizes)), frame(rows))).aggregate().positions).T
 
 
 def neighbours(table):
@@ -67,7 +67,7 @@ def test_the_check_finds_absent_records_that_count_twice(monkeypatch):
         full[other] += 2 * np.maximum(sizes - cells.sum(axis=0), 0)
         return np.minimum(full, sizes)
 
-    monkeypatch.setattr(histogram, "filled", twice)
+    monkeypatch.setattr(histogram, "fill_to_size", twice)
     with pytest.raises(AssertionError):
         check_every_neighbour()
 
@@ -107,9 +107,9 @@ def _rows(keys, answers):
 
 
 def test_filled_cells_are_already_consistent_up_to_the_size():
-    cells = filled(np.array([[2, 0], [1, 0], [0, 0]]), 1, np.array([5, 4]))
+    cells = fill_to_size(np.array([[2, 0], [1, 0], [0, 0]]), 1, np.array([5, 4]))
     assert cells.T.tolist() == [[2, 3, 0], [0, 4, 0]]
-    assert summing_to(cells, np.array([5, 4])).tolist() == cells.tolist()
+    assert round_to_sum(cells, np.array([5, 4])).tolist() == cells.tolist()
 
 
 @pytest.mark.parametrize(
@@ -123,5 +123,8 @@ def test_filled_cells_are_already_consistent_up_to_the_size():
 def test_a_dry_run_and_the_record_say_where_absent_records_are_counted(tmp_path, consistent, other, said):
     labels = {"labels": ["p", "q", "r"], **({"other": other} if other else {})}
     asked = plan(["A"], 2, columns={"c": labels}, statistics=[{"histogram": "c", "consistent": consistent}])
-    for found in (preview(asked, frame([]), cache=tmp_path), release(asked, frame([]), cache=tmp_path, anyway=True)):
+    for found in (
+        preview_release(asked, frame([]), cache=tmp_path),
+        release(asked, frame([]), cache=tmp_path, anyway=True),
+    ):
         assert said in " ".join(found.record["values"])

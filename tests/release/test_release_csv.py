@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import inbounds as ib
-from inbounds.tables import PlanError, SourceError, as_plan, open_source, preview
-from inbounds.tables.plan.drafting import draft
-from inbounds.tables.sources import csvfile
-from inbounds.tables.sources.csvfile import UNNAMED
-from inbounds.tables.sources.source import Source
+from inbounds.plan.draft import draft_plan
+from inbounds.releases.pipeline import PlanError, SourceError, open_plan_source, preview_release, to_plan
+from inbounds.sources import csv_files
+from inbounds.sources.csv_files import UNNAMED
+from inbounds.sources.open import Source
 from release.places import places
 
 PLAN = {
@@ -27,7 +27,7 @@ PLAN = {
 
 
 def truths(path, **source):
-    with closing(open_source(as_plan({**PLAN, "source": {"path": str(path), **source}}))) as opened:
+    with closing(open_plan_source(to_plan({**PLAN, "source": {"path": str(path), **source}}))) as opened:
         return places(opened)[0]
 
 
@@ -49,7 +49,7 @@ def half(*values):
 def test_columns_without_a_name_are_ignored(tmp_path, text):
     (tmp_path / "t.csv").write_text(text)
     assert truths(tmp_path / "t.csv") == half(1.5, 2)
-    assert UNNAMED + "1" not in draft(Source(path=str(tmp_path / "t.csv")), tmp_path / "plan.toml")
+    assert UNNAMED + "1" not in draft_plan(Source(path=str(tmp_path / "t.csv")), tmp_path / "plan.toml")
 
 
 def test_a_decimal_comma_is_a_fact_of_the_plan(tmp_path):
@@ -59,14 +59,14 @@ def test_a_decimal_comma_is_a_fact_of_the_plan(tmp_path):
     assert truths(path, delimiter=";") == half(5, 7)
     for decimal, words in ((",", "4,5 is one, 4.5 is not"), (".", "4.5 is one, 4,5 is not")):
         source = {"path": str(path), "delimiter": ";", "decimal": decimal}
-        plan = as_plan({**PLAN, "source": source})
+        plan = to_plan({**PLAN, "source": source})
         assert plan.source.summary()["decimal"] == decimal
-        said, _ = preview(plan, cache=tmp_path / "cache").record["values"]
+        said, _ = preview_release(plan, cache=tmp_path / "cache").record["values"]
         assert f"a record without a value or with text that is no number ({words})" in said
     with pytest.raises(PlanError, match=r'source.decimal must be "." or ",", for a CSV file, got \'x\''):
-        as_plan({**PLAN, "source": {"path": str(path), "decimal": "x"}})
+        to_plan({**PLAN, "source": {"path": str(path), "decimal": "x"}})
     with pytest.raises(PlanError, match=r"source.decimal must be"):
-        as_plan({**PLAN, "source": {"path": "t.parquet", "decimal": ","}})
+        to_plan({**PLAN, "source": {"path": "t.parquet", "decimal": ","}})
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_numbers_are_read_as_people_write_them(tmp_path, text, value):
 )
 def test_a_file_of_another_format_is_named_and_not_quoted(tmp_path, content, words):
     (tmp_path / "t.csv").write_bytes(content)
-    for refused in (truths, lambda path: draft(Source(path=str(path)), tmp_path / "plan.toml")):
+    for refused in (truths, lambda path: draft_plan(Source(path=str(path)), tmp_path / "plan.toml")):
         with pytest.raises(SourceError, match=words) as caught:
             refused(tmp_path / "t.csv")
         assert "secret" not in str(caught.value)
@@ -117,7 +117,7 @@ def test_a_file_that_no_engine_reads_names_the_way_out(name, words):
 def test_a_header_line_that_is_not_utf8_is_refused_and_records_that_are_not_are_never_mentioned(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes("g,n,größe\na,1,1\n".encode("cp1252"))
-    for refused in (truths, lambda file: draft(Source(path=str(file)), tmp_path / "plan.toml")):
+    for refused in (truths, lambda file: draft_plan(Source(path=str(file)), tmp_path / "plan.toml")):
         with pytest.raises(SourceError, match="begins with a line that is not in UTF-8; save the file as CSV UTF-8"):
             refused(path)
     for encoding in ("cp1252", "utf-8"):
@@ -130,7 +130,7 @@ def test_where_keys_or_labels_are_beyond_ascii_a_csv_file_must_be_utf8_and_the_d
 
     def said(**changed):
         plan = {**PLAN, "source": {"path": str(tmp_path / "t.csv")}, **changed}
-        return [line for line in preview(plan, cache=tmp_path / "cache").record["values"] if "UTF-8" in line]
+        return [line for line in preview_release(plan, cache=tmp_path / "cache").record["values"] if "UTF-8" in line]
 
     assert said() == []
     labels = {"columns": {"n": {"labels": ["ja", "schön"]}}, "statistics": [{"histogram": "n"}]}
@@ -159,7 +159,7 @@ def test_a_file_without_a_header_line_never_has_its_first_record_printed(tmp_pat
 def test_no_plan_is_drafted_from_a_first_line_that_looks_like_a_record(tmp_path, record):
     (tmp_path / "t.csv").write_text(record + "\n")
     with pytest.raises(SourceError, match=r"does the file begin with a header line\?") as caught:
-        draft(Source(path=str(tmp_path / "t.csv")), tmp_path / "plan.toml")
+        draft_plan(Source(path=str(tmp_path / "t.csv")), tmp_path / "plan.toml")
     assert "Anna" not in str(caught.value)
 
 
@@ -185,7 +185,7 @@ def test_a_draft_of_a_csv_file_offers_text_and_number_and_looks_at_no_value(tmp_
     drafts = []
     for values in ("5", "n/a"):
         (tmp_path / "t.csv").write_text(f"school,score,odd name\nNorth,{values},1\n")
-        drafts.append(draft(Source(path=str(tmp_path / "t.csv")), tmp_path / "plan.toml"))
+        drafts.append(draft_plan(Source(path=str(tmp_path / "t.csv")), tmp_path / "plan.toml"))
     assert drafts[0] == drafts[1]
     types = {"score": {"type": "text"}, "odd name": {"type": "text"}}
     assert tomllib.loads(drafts[0])["columns"] == types
@@ -198,13 +198,13 @@ def test_a_draft_of_a_csv_file_offers_text_and_number_and_looks_at_no_value(tmp_
 
 def test_a_draft_keeps_the_delimiter_and_the_decimal_mark(tmp_path):
     (tmp_path / "t.csv").write_text("school;score\n")
-    text = draft(Source(path=str(tmp_path / "t.csv"), delimiter=";", decimal=","), tmp_path / "plan.toml")
+    text = draft_plan(Source(path=str(tmp_path / "t.csv"), delimiter=";", decimal=","), tmp_path / "plan.toml")
     assert tomllib.loads(text)["source"] == {"path": "t.csv", "delimiter": ";", "decimal": ","}
 
 
 def test_a_draft_of_a_file_with_semicolons_asks_about_the_decimal_comma(tmp_path):
     (tmp_path / "t.csv").write_text("school;score\n")
-    text = draft(Source(path=str(tmp_path / "t.csv"), delimiter=";"), tmp_path / "plan.toml")
+    text = draft_plan(Source(path=str(tmp_path / "t.csv"), delimiter=";"), tmp_path / "plan.toml")
     assert tomllib.loads(text)["source"] == {"path": "t.csv", "delimiter": ";"}
     assert '\n# decimal = ","      # are its numbers written 4,5?' in text
     assert tomllib.loads(text.replace("# decimal", "decimal"))["source"]["decimal"] == ","
@@ -235,7 +235,7 @@ def test_a_file_whose_quotation_marks_do_not_match_is_refused_in_words_that_say_
         path.write_bytes(content)
     with pytest.raises(SourceError) as caught:
         truths(path)
-    assert str(caught.value) == f"source.path {csvfile.ILL_FORMED}: {path}"
+    assert str(caught.value) == f"source.path {csv_files.ILL_FORMED}: {path}"
 
 
 def test_an_unmatched_quotation_mark_stops_a_release_and_leaves_nothing(command, tmp_path):
@@ -244,8 +244,8 @@ def test_an_unmatched_quotation_mark_stops_a_release_and_leaves_nothing(command,
     words = ["t.csv", "--count", "n = 1", "--by", "g", "--keys", "keys.txt", "--size", "9", "--epsilon", "1"]
     done = command(tmp_path, "release", *words)
     assert done.returncode == 2
-    assert "must be a well-formed CSV file" in done.said
-    assert "nothing was released" in done.said
+    assert "must be a well-formed CSV file" in done.one_line
+    assert "nothing was released" in done.one_line
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "inbounds.ledger", "keys.txt", "t.csv"]
     (tmp_path / "t.csv").write_bytes(b"g,n\na,1\na,2\nb,3\nb,4\n")
     assert command(tmp_path, "release", *words).returncode == 1
@@ -254,8 +254,8 @@ def test_an_unmatched_quotation_mark_stops_a_release_and_leaves_nothing(command,
         assert [who.spent for who in ledger.people()] == [1]
     dry = command(tmp_path, "release", *words, "--dry-run")  # reads the schema alone, and says what must hold
     assert dry.returncode == 0
-    assert "One record, a row that the source's reader delivers, is one person." in dry.said
-    assert "The CSV file must be well formed" in dry.said
+    assert "One record, a row that the source's reader delivers, is one person." in dry.one_line
+    assert "The CSV file must be well formed" in dry.one_line
 
 
 @pytest.mark.parametrize(
@@ -310,7 +310,7 @@ def assert_read_as_written(records, delimiter):
             "statistics": [{"count": "true"}, {"count": "x = 'a'", "name": "is a"}],
             "privacy": {"epsilon": 1},
         }
-        with closing(open_source(as_plan(plan))) as opened:
+        with closing(open_plan_source(to_plan(plan))) as opened:
             found = places(opened)
     groups = [[x for g, x, _ in records if g == key] for key in ("a", "b")]
     assert found == [[len(group) for group in groups], [group.count("a") for group in groups]]
@@ -331,7 +331,7 @@ def test_times_in_a_csv_file_are_said_to_be_missing_where_dates_are_compared(tmp
         "statistics": [{"count": "when between '2024-01-01' and '2024-01-31'"}],
         "privacy": {"epsilon": 1},
     }
-    said = preview(content, cache=tmp_path / "cache").record["values"]
+    said = preview_release(content, cache=tmp_path / "cache").record["values"]
     assert said == ["when: what is not a date alone, such as 2024-01-31 10:30, is missing; cut off times"]
-    with closing(open_source(as_plan(content))) as opened:
+    with closing(open_plan_source(to_plan(content))) as opened:
         assert opened.aggregate().positions[0].tolist() == [1]

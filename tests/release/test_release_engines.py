@@ -15,9 +15,10 @@ import pyarrow.parquet
 import pytest
 
 import inbounds as ib
-from inbounds.tables import AggregationFailed, SourceError, as_plan, engine, open_source, release
-from inbounds.tables.sources import engines
-from inbounds.tables.sources.source import Source
+from inbounds.releases import aggregate
+from inbounds.releases.pipeline import AggregationError, SourceError, open_plan_source, release, to_plan
+from inbounds.sources import engines
+from inbounds.sources.open import Source
 from release.places import places
 
 PLAN = {
@@ -78,7 +79,7 @@ def table(records: list[dict]) -> pa.Table:
 def answers(**source) -> list[list[int]]:
     """The positions that an engine finds; a group's own order is the plan's."""
     content = {**PLAN, "source": source} if "frame" not in source else PLAN
-    with closing(open_source(as_plan(content, source.get("frame")))) as opened:
+    with closing(open_plan_source(to_plan(content, source.get("frame")))) as opened:
         return places(opened)
 
 
@@ -141,7 +142,7 @@ def test_every_source_gives_the_answers_of_an_arrow_table(tmp_path, source):
 
 def test_a_plan_without_groups_answers_the_whole_table():
     whole = {**PLAN, "groups": {"size": 60}, "statistics": [{"count": "n is null"}]}
-    found = open_source(as_plan(whole, table(rows()))).aggregate().positions
+    found = open_plan_source(to_plan(whole, table(rows()))).aggregate().positions
     assert found[0].tolist() == [sum(r["n"] is None for r in rows())]
 
 
@@ -153,22 +154,22 @@ def test_sums_beyond_64_bits_are_clamped_and_do_not_wrap():
         "statistics": [{"sum": "n"}],
         "privacy": {"epsilon": 1},
     }
-    plan = as_plan(content, pa.table({"n": [0, 1, 2**62]}))
-    assert open_source(plan).aggregate().positions[0].tolist() == [2**31 * (2**20 - 3) + 0 + 1 + 2**31]
+    plan = to_plan(content, pa.table({"n": [0, 1, 2**62]}))
+    assert open_plan_source(plan).aggregate().positions[0].tolist() == [2**31 * (2**20 - 3) + 0 + 1 + 2**31]
     many = {"rows_": np.array([2**40]), "m0": np.array([2**62])}
-    assert engine._placed(plan, 0, many)[0].tolist() == [0]
+    assert aggregate._to_positions(plan, 0, many)[0].tolist() == [0]
     with pytest.raises(ValueError, match=r"statistics\[1\].sum has too many possible answers"):
-        as_plan({**content, "groups": {"size": 2**40}}, pa.table({"n": [0]}))
+        to_plan({**content, "groups": {"size": 2**40}}, pa.table({"n": [0]}))
 
 
 def test_keys_are_compared_as_numbers_where_the_column_holds_numbers():
     by_number = {**PLAN, "groups": {"by": ["h"], "keys": ["1", "3"], "size": 99}, "statistics": [{"count": "true"}]}
-    found = open_source(as_plan(by_number, table(rows()))).aggregate().positions[0].tolist()
+    found = open_plan_source(to_plan(by_number, table(rows()))).aggregate().positions[0].tolist()
     assert found == [sum(r["h"] == h for r in rows()) for h in (1, 3)]
     with pytest.raises(SourceError, match="must be different values"):
-        open_source(as_plan({**by_number, "groups": {"by": ["h"], "keys": ["1", "01"], "size": 9}}, table(rows())))
+        open_plan_source(to_plan({**by_number, "groups": {"by": ["h"], "keys": ["1", "01"], "size": 9}}, table(rows())))
     with pytest.raises(SourceError, match="must be whole numbers"):
-        open_source(as_plan({**by_number, "groups": {"by": ["h"], "keys": ["one"], "size": 9}}, table(rows())))
+        open_plan_source(to_plan({**by_number, "groups": {"by": ["h"], "keys": ["one"], "size": 9}}, table(rows())))
 
 
 @pytest.fixture(scope="module")
@@ -211,8 +212,8 @@ def test_an_engine_that_fails_says_nothing_about_the_data(monkeypatch):
     def failing(*_, **__):
         raise ValueError("could not convert 'a secret' to a number")
 
-    monkeypatch.setattr(engine, "materialise", failing)
-    with pytest.raises(AggregationFailed) as caught:
+    monkeypatch.setattr(aggregate, "materialise", failing)
+    with pytest.raises(AggregationError) as caught:
         release(PLAN, table(rows()))
     assert "secret" not in str(caught.value)
     assert caught.value.__cause__ is None
@@ -222,9 +223,9 @@ def test_an_engine_that_fails_says_nothing_about_the_data(monkeypatch):
 def test_a_missing_engine_names_its_extra(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "ibis", None)
     with pytest.raises(SourceError, match=r"needs the extra 'tables': pip install 'inbounds\[tables\]'"):
-        open_source(as_plan({**PLAN, "source": written_csv(tmp_path)}))
+        open_plan_source(to_plan({**PLAN, "source": written_csv(tmp_path)}))
     with pytest.raises(SourceError, match="needs the extra 'postgres'"):
-        open_source(as_plan({**PLAN, "source": {"url": "postgresql://host/db", "table": "t"}}))
+        open_plan_source(to_plan({**PLAN, "source": {"url": "postgresql://host/db", "table": "t"}}))
 
 
 def test_only_the_declared_groups_come_back_from_the_engine(monkeypatch):
@@ -274,7 +275,7 @@ def typed_answers(**source) -> list[list[int]]:
             "statistics": [{"histogram": "b"}, {"count": "b = 'TRUE'"}],
             "privacy": {"epsilon": 1},
         }
-        with closing(open_source(as_plan(content))) as opened:
+        with closing(open_plan_source(to_plan(content))) as opened:
             found.append(places(opened))
     return found
 
@@ -314,7 +315,7 @@ def test_a_missing_table_a_refused_user_and_an_unreachable_server_are_told_apart
     try:
         for url, words in wrong.items():
             with pytest.raises(SourceError, match=words) as caught:
-                open_source(as_plan({**PLAN, "source": {"url": url, "table": "nothing"}}))
+                open_plan_source(to_plan({**PLAN, "source": {"url": url, "table": "nothing"}}))
             assert "secret" not in str(caught.value)
     finally:
         hba.write_text(before)
@@ -328,10 +329,10 @@ def test_a_missing_table_and_a_file_that_is_no_database_are_told_apart(tmp_path,
     with closing(importlib.import_module({"sqlite": "sqlite3"}.get(engine, engine)).connect(str(path))) as database:
         database.execute("create table u (g int)")
     with pytest.raises(SourceError, match=r"source.path has no table 'nothing' that may be read: .*t\."):
-        open_source(as_plan({**PLAN, "source": {"path": str(path), "table": "nothing"}}))
+        open_plan_source(to_plan({**PLAN, "source": {"path": str(path), "table": "nothing"}}))
     (tmp_path / f"bad.{engine}").write_bytes(b"secret" * 500)
     with pytest.raises(SourceError, match=r"source.path cannot be opened: .*bad\.") as caught:
-        open_source(as_plan({**PLAN, "source": {"path": str(tmp_path / f"bad.{engine}"), "table": "nothing"}}))
+        open_plan_source(to_plan({**PLAN, "source": {"path": str(tmp_path / f"bad.{engine}"), "table": "nothing"}}))
     assert "secret" not in str(caught.value)
 
 
@@ -363,7 +364,7 @@ def test_spark_reads_the_numbers_of_a_csv_file_as_duckdb_does(spark, tmp_path):
     }
     for engine_name in ("duckdb", "spark"):
         source = {"path": str(tmp_path / "t.csv"), "delimiter": ";", "decimal": ",", "engine": engine_name}
-        with closing(open_source(as_plan({**content, "source": source}))) as opened:
+        with closing(open_plan_source(to_plan({**content, "source": source}))) as opened:
             assert places(opened) == [[5, 0]]
 
 
@@ -399,7 +400,7 @@ FORMS_ANSWERS = [[2], [1], [0], [1], [3], [2], [1]]
 
 
 def form_answers(**source) -> list[list[int]]:
-    with closing(open_source(as_plan({**FORMS_PLAN, "source": source}))) as opened:
+    with closing(open_plan_source(to_plan({**FORMS_PLAN, "source": source}))) as opened:
         return places(opened)
 
 

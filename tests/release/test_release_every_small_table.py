@@ -11,9 +11,9 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
-from inbounds.query import Everyone, Metric, Quantile
-from inbounds.tables import answer as answering
-from inbounds.tables import as_plan, open_source
+from inbounds.query import AllPairs, Metric, QuantileQuery
+from inbounds.releases import workload as answering
+from inbounds.releases.pipeline import open_plan_source, to_plan
 
 NUMBERS = {
     "touches zero": {"low": 0, "high": 3},
@@ -58,30 +58,32 @@ def records_over(tables, values, name):
 
 def positions_of(checks, content, rows):
     """Asked and positions[cell][size][table], of a quantile its lengths: the door of the sampler, without a draw."""
-    plan = as_plan(content, checks.frame(rows))
-    asked, found = answering.Asked.of(plan), iter(open_source(plan).aggregate().positions)
-    cells = [requests for own, requests in zip(plan.statistics, asked.requests, strict=True) for _ in plan.draws(own)]
+    plan = to_plan(content, checks.frame(rows))
+    asked, found = answering.Workload.from_plan(plan), iter(open_plan_source(plan).aggregate().positions)
+    cells = [
+        requests for own, requests in zip(plan.statistics, asked.requests, strict=True) for _ in plan.drawn_columns(own)
+    ]
     return asked, [_by_size(next(found), requests, asked.members) for requests in cells]
 
 
 def _by_size(own, requests, members):
-    if not isinstance(requests[0].query, Quantile):
+    if not isinstance(requests[0].query, QuantileQuery):
         return own.reshape(len(SIZES), -1)
     queries = [request.query for request in requests]
-    return [q.lengths(own.histograms(m)) for q, m in zip(queries, members, strict=True)]
+    return [q.path_lengths(own.histograms(m)) for q, m in zip(queries, members, strict=True)]
 
 
 def answer_at(query, own):
     """The true answer of one table: at its position, or where its length is 0."""
-    return query.values[int(own.argmin())] if isinstance(query, Quantile) else query.answers[int(own)]
+    return query.values[int(own.argmin())] if isinstance(query, QuantileQuery) else query.answers[int(own)]
 
 
 def hops(query, j, k):
     """How often the ratio exp(epsilon) lies between two positions, at most."""
     apart = np.abs(j - k)
-    if isinstance(query, Quantile):
+    if isinstance(query, QuantileQuery):
         return apart.max(axis=1)
-    if isinstance(query.neighbours, Everyone):
+    if isinstance(query.neighbours, AllPairs):
         return (apart > 0).astype(int)
     if isinstance(query.neighbours, Metric):
         return apart.astype(object) * (query.answers.unit / query.neighbours.unit)
@@ -111,7 +113,7 @@ def assert_no_pair_costs_more_than_claimed(asked, found):
     """
     plan, cell = asked.plan, 0
     for k, entry in enumerate(asked.entries):
-        rows = found[cell : cell + len(plan.draws(entry.statistic))]
+        rows = found[cell : cell + len(plan.drawn_columns(entry.statistic))]
         cell += len(rows)
         assert asked.requests[k][0].epsilon == entry.drawn_at
         costs = {}
@@ -146,7 +148,7 @@ def test_numbers_of_every_small_table_are_those_of_plain_python_and_as_near_as_c
     asked, found = positions_of(checks, content, records_over(TABLES, values, "x"))
     cell = 0
     for k, (statistic, own) in enumerate(zip(content["statistics"], asked.plan.statistics, strict=True)):
-        draws = range(cell, cell + len(asked.plan.draws(own)))
+        draws = range(cell, cell + len(asked.plan.drawn_columns(own)))
         cell = draws.stop
         for s, size in enumerate(SIZES):
             query = asked.requests[k][s].query

@@ -12,9 +12,9 @@ import pyarrow.parquet
 import pytest
 
 from inbounds.ledger import Ledger
-from inbounds.tables import PlanError, SourceError, as_plan, open_source, preview, release
-from inbounds.tables.condition import check
-from inbounds.tables.condition.grammar import parse
+from inbounds.releases.pipeline import PlanError, SourceError, open_plan_source, preview_release, release, to_plan
+from inbounds.schema.condition.parser import parse
+from inbounds.schema.condition.tree import check_condition
 
 pytest.importorskip("ibis")
 
@@ -41,7 +41,7 @@ def counts(by, keys, source=None, frame=None, **groups):
         "privacy": {"epsilon": 1},
         **({"source": source} if source else {}),
     }
-    with closing(open_source(as_plan(content, frame))) as opened:
+    with closing(open_plan_source(to_plan(content, frame))) as opened:
         (found,) = opened.aggregate().positions
     return found.tolist()
 
@@ -173,11 +173,13 @@ def test_how_records_find_their_group_is_said_and_part_of_the_plans_digest():
         "privacy": {"epsilon": 4},
     }
     said = {**content, "groups": {**content["groups"], "period": {"d": "month"}, "not_stated": "none"}}
-    record = preview(said, TABLE).record
+    record = preview_release(said, TABLE).record
     assert "d: a record's group is the month of its date or time" in record["values"]
     assert any("has the key none" in line for line in record["values"])
     assert record["plan"]["period"] == {"d": "month"}
-    without = preview({**said, "groups": {**said["groups"], "keys": ["2024-01"], "not_stated": ""}}, TABLE).record
+    without = preview_release(
+        {**said, "groups": {**said["groups"], "keys": ["2024-01"], "not_stated": ""}}, TABLE
+    ).record
     assert any("text not written like 2024-01-31, is in no group" in line for line in without["values"])
 
 
@@ -203,7 +205,7 @@ def test_products_of_keys_are_written_in_a_plan_as_they_are(tmp_path):
         '[[statistics]]\ncount = "true"\nname = "number"\n'
     )
     frame = pa.table({"gender": ["f", "m", "f"], "answer": ["yes", None, "no"]})
-    found = preview(tmp_path / "p.toml", frame).plan.groups.keys
+    found = preview_release(tmp_path / "p.toml", frame).plan.groups.keys
     assert found == tuple((g, a) for g in ("f", "m") for a in ("yes", "no", "not stated"))
 
 
@@ -236,11 +238,11 @@ def test_cells_of_groups_with_a_maximum_sum_to_no_more_than_it(checks):
 )
 def test_a_text_in_the_place_of_a_column_is_told_about_double_quotes(text):
     with pytest.raises(ValueError, match=r"""is it a column\? write "q1 Likert" in double quotes"""):
-        check(parse(text), {"q1 Likert": "number"})
+        check_condition(parse(text), {"q1 Likert": "number"})
 
 
 def test_texts_may_still_stand_on_the_left_of_a_column():
-    check(parse("'yes' = answer"), {"answer": "text"})
+    check_condition(parse("'yes' = answer"), {"answer": "text"})
 
 
 @pytest.mark.parametrize(

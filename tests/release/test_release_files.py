@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import inbounds as ib
-from inbounds.tables import groups, read_plan, release
+from inbounds.releases.pipeline import load_plan, parse_groups, release
 
 DATA = "school,answer\nNorth,yes\nNorth,no\nSouth,yes\n"
 PLAN = """
@@ -52,7 +52,7 @@ def refused(command, folder, words, said):
     before = contents(folder)
     done = command(folder, *words)
     assert done.returncode == 2
-    assert said in done.said
+    assert said in done.one_line
     assert contents(folder) == before
 
 
@@ -76,7 +76,7 @@ def test_a_report_of_a_plan_file_replaces_neither_the_plan_nor_its_keys(command,
 def test_a_report_replaces_another_file_only_when_asked_to(command, folder):
     refused(command, folder, [*ONE_LINE, "--report", "other.csv"], "report must not exist yet, got other.csv")
     done = command(folder, *ONE_LINE, "--report", "other.csv", "--overwrite")
-    assert done.returncode == 0, done.said
+    assert done.returncode == 0, done.one_line
     assert "<h1>" in (folder / "other.csv").read_text()
     assert (folder / "survey.csv").read_text() == DATA
 
@@ -116,7 +116,7 @@ def test_python_never_replaces_what_the_plan_reads(folder, monkeypatch, name):
         "privacy": {"epsilon": 1},
     }
     before = contents(folder)
-    for plan in ("plan.toml", read_plan("plan.toml"), values):
+    for plan in ("plan.toml", load_plan("plan.toml"), values):
         with pytest.raises(ValueError, match="must not be a file that the release reads"):
             release(plan, output=name, overwrite=True, cache="cache")
         done = release(plan, cache="cache")
@@ -128,8 +128,8 @@ def test_python_never_replaces_what_the_plan_reads(folder, monkeypatch, name):
 
 def test_only_a_second_release_is_said_to_spend_its_epsilon(command, folder):
     done = command(folder, *ONE_LINE, "--out", "other.csv")
-    assert "must not exist yet, got other.csv; give another name, or replace it with --overwrite" in done.said
-    assert "epsilon" not in done.said
+    assert "must not exist yet, got other.csv; give another name, or replace it with --overwrite" in done.one_line
+    assert "epsilon" not in done.one_line
     assert command(folder, *ONE_LINE).returncode == 0
     refused(command, folder, [*ONE_LINE, "--new"], "a second release spends its epsilon on top of the first")
 
@@ -177,7 +177,7 @@ def test_passports_records_and_pages_replace_only_their_own_kind(command, folder
         for overwrite in ([], ["--overwrite"]):
             done = command(folder, *words, name, *overwrite)
             assert done.returncode == 2, name
-            assert "give another name" in done.said
+            assert "give another name" in done.one_line
             assert contents(folder) == before
     for _ in range(2):  # the second time over a file of its own kind
         assert command(folder, *words, own, "--overwrite").returncode == 0
@@ -196,7 +196,7 @@ def test_a_cache_that_holds_something_else_is_filled_anew(folder, monkeypatch):
 def test_the_source_that_a_frame_replaces_is_spared(folder):
     frame = pa.table({"school": ["North"], "answer": ["yes"]})
     before = contents(folder)
-    for plan in (folder / "plan.toml", read_plan(folder / "plan.toml")):
+    for plan in (folder / "plan.toml", load_plan(folder / "plan.toml")):
         with pytest.raises(ValueError, match="must not be a file that the release reads"):
             release(plan, frame, output=folder / "survey.csv", overwrite=True)
     assert contents(folder) == before
@@ -204,8 +204,8 @@ def test_the_source_that_a_frame_replaces_is_spared(folder):
 
 def test_a_register_is_spared_however_the_plan_was_made(folder):
     (folder / "schools.csv").write_text("school\nNorth\n")
-    keys = groups("school", str(folder / "schools.csv"), size=3)
-    plan = replace(read_plan(folder / "plan.toml"), groups=keys, reads=())
+    keys = parse_groups("school", str(folder / "schools.csv"), size=3)
+    plan = replace(load_plan(folder / "plan.toml"), groups=keys, reads=())
     with pytest.raises(ValueError, match="must not be a file that the release reads"):
         release(plan, output=folder / "schools.csv", overwrite=True)
 
@@ -217,7 +217,7 @@ def test_the_passports_of_another_release_are_not_replaced(command, folder):
     other = [word if word != "1" else "2" for word in ONE_LINE]
     done = command(folder, *other, "-o", "third.csv", "--mechanisms", "passports")
     assert done.returncode == 2
-    assert "is not this mechanism's passport; give another folder" in done.said
+    assert "is not this mechanism's passport; give another folder" in done.one_line
     assert (folder / "passports" / "count-3.json").read_bytes() == before
     assert not (folder / "third.csv").exists()
 
@@ -225,5 +225,5 @@ def test_the_passports_of_another_release_are_not_replaced(command, folder):
 def test_a_table_does_not_take_the_name_of_a_passport(command, folder):
     done = command(folder, *ONE_LINE, "-o", "count-3.json", "--mechanisms", ".")
     assert done.returncode == 2
-    assert "exists; give another name" in done.said or "must not exist" in done.said
+    assert "exists; give another name" in done.one_line or "must not exist" in done.one_line
     assert not (folder / "count-3.json.release.json").exists()

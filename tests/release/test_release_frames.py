@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from inbounds.tables import SourceError, as_plan, open_source
+from inbounds.releases.pipeline import SourceError, open_plan_source, to_plan
 from release.places import places
 
 pandas = pytest.importorskip("pandas")
@@ -24,7 +24,7 @@ ODD = [None, float("nan"), "n/a", "1_0", 3, 2.5, True, b"\xff", "\ud800", dateti
 
 
 def truths(frame, content=PLAN):
-    with closing(open_source(as_plan(content, frame))) as opened:
+    with closing(open_plan_source(to_plan(content, frame))) as opened:
         return places(opened)
 
 
@@ -34,7 +34,7 @@ def test_text_that_is_no_number_is_missing_in_a_frame_as_in_a_csv_file(tmp_path)
     frame.to_parquet(tmp_path / "t.parquet")
     for name in ("t.csv", "t.parquet"):
         source = {**PLAN, "source": {"path": str(tmp_path / name)}}
-        with closing(open_source(as_plan(source))) as opened:
+        with closing(open_plan_source(to_plan(source))) as opened:
             assert places(opened) == [[5, 7]]
     assert truths(frame) == truths(frame.astype(object)) == truths(pa.Table.from_pandas(frame)) == [[5, 7]]
 
@@ -51,7 +51,7 @@ def test_no_value_of_one_record_changes_whether_a_frame_is_read_or_another_group
 @pytest.mark.parametrize("values", [["a", "b", None], [None, None, None], ["a", 1, b"b"]])
 def test_the_types_of_python_objects_do_not_follow_from_their_values(values):
     frame = pandas.DataFrame({"g": pandas.Series(values, dtype=object)})
-    with closing(open_source(as_plan(COUNT, frame))) as opened:
+    with closing(open_plan_source(to_plan(COUNT, frame))) as opened:
         assert opened.table.schema()["g"].is_string()
         assert opened.aggregate().positions[0][0] == values.count("a")
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from inbounds.tables import SourceError, as_plan, open_source
-from inbounds.tables.sources.source import quiet
+from inbounds.releases.pipeline import SourceError, open_plan_source, to_plan
+from inbounds.sources.open import silence_engine
 from release.places import places
 
 pandas = pytest.importorskip("pandas")
@@ -23,7 +23,7 @@ COUNT = {"statistics": [{"count": "true"}]}
 def truths(content, frame=None, **source):
     """True answers as positions, one list per output cell."""
     full = {"privacy": {"epsilon": 1}, "columns": {}, **content, **({"source": source} if source else {})}
-    with closing(open_source(as_plan(full, frame))) as opened:
+    with closing(open_plan_source(to_plan(full, frame))) as opened:
         return places(opened)
 
 
@@ -144,7 +144,7 @@ def test_a_collation_of_the_whole_connection_does_not_count_either():
     engine = ibis.duckdb.connect()
     engine.raw_sql("create table t as select 'ab' as g")
     engine.raw_sql("set default_collation = 'nocase'")
-    with quiet():
+    with silence_engine():
         table = engine.table("t")
     assert truths({**by("ab", "AB"), **COUNT}, table) == [[1, 0]]
 

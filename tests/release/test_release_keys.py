@@ -6,27 +6,27 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from inbounds.tables import PlanError, groups
+from inbounds.releases.pipeline import PlanError, parse_groups
 
 pandas = pytest.importorskip("pandas")
 
 
 def test_a_register_is_read_without_the_spaces_around_its_fields(tmp_path):
     (tmp_path / "k.csv").write_text('s , n\n1 , 3\n" b", 4\n')
-    found = groups(["s"], "k.csv", "n", folder=tmp_path)
+    found = parse_groups(["s"], "k.csv", "n", folder=tmp_path)
     assert found.keys == (("1",), ("b",))
     assert found.sizes.tolist() == [3, 4]
 
 
 def test_a_register_that_pandas_wrote_with_its_index_is_read(tmp_path):
     pandas.DataFrame({"s": ["b", "a"], "n": [3, 4]}).to_csv(tmp_path / "k.csv")
-    assert groups(["s"], "k.csv", "n", folder=tmp_path).keys == (("b",), ("a",))
+    assert parse_groups(["s"], "k.csv", "n", folder=tmp_path).keys == (("b",), ("a",))
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_the_delimiter_of_a_register_is_seen_in_its_first_line(tmp_path, delimiter):
     (tmp_path / "k.csv").write_text("s,n\nb,3\na,4\n".replace(",", delimiter))
-    found = groups(["s"], "k.csv", "n", folder=tmp_path)
+    found = parse_groups(["s"], "k.csv", "n", folder=tmp_path)
     assert found.keys == (("b",), ("a",))
     assert found.sizes.tolist() == [3, 4]
 
@@ -52,19 +52,19 @@ def test_a_bad_register_is_refused_with_the_way_out(tmp_path, name, text, words)
     if text is not None:
         (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(PlanError, match=words):
-        groups(["s"], name, "n", folder=tmp_path)
+        parse_groups(["s"], name, "n", folder=tmp_path)
 
 
 def test_some_keys_with_commas_or_quotes_are_keys(tmp_path):
     (tmp_path / "k.txt").write_text('Washington, DC\n"q"\n1.0\n')
-    assert groups(["s"], "k.txt", 3, folder=tmp_path).keys == (("Washington, DC",), ('"q"',), ("1.0",))
-    assert groups(["s"], ["1.0", "2.0"], 3).keys == (("1.0",), ("2.0",))
+    assert parse_groups(["s"], "k.txt", 3, folder=tmp_path).keys == (("Washington, DC",), ('"q"',), ("1.0",))
+    assert parse_groups(["s"], ["1.0", "2.0"], 3).keys == (("1.0",), ("2.0",))
 
 
 @pytest.mark.parametrize(("name", "text"), [("k.csv", "s,n\n1.0,3.0\n-2.0,4\n"), ("k.txt", "1.0\n-2.0\n")])
 def test_a_register_of_whole_numbers_that_a_program_wrote_as_floats_is_one_of_whole_numbers(tmp_path, name, text):
     (tmp_path / name).write_text(text)
-    assert groups(["s"], name, [3, 4], folder=tmp_path).keys == (("1",), ("-2",))
+    assert parse_groups(["s"], name, [3, 4], folder=tmp_path).keys == (("1",), ("-2",))
 
 
 @pytest.mark.parametrize(
@@ -80,20 +80,20 @@ def test_a_register_of_whole_numbers_that_a_program_wrote_as_floats_is_one_of_wh
     ],
 )
 def test_keys_may_be_anything_that_holds_a_column(keys):
-    assert groups(["s"], keys, 3).keys == (("b",), ("a",))
+    assert parse_groups(["s"], keys, 3).keys == (("b",), ("a",))
 
 
 def test_keys_of_two_columns_may_be_an_array_or_an_index_of_pairs():
     pairs = [("b", 1), ("a", 2)]
     wanted = (("b", "1"), ("a", "2"))
-    assert groups(["s", "y"], pandas.MultiIndex.from_tuples(pairs), 3).keys == wanted
-    assert groups(["s", "y"], np.array([["b", "1"], ["a", "2"]]), 3).keys == wanted
+    assert parse_groups(["s", "y"], pandas.MultiIndex.from_tuples(pairs), 3).keys == wanted
+    assert parse_groups(["s", "y"], np.array([["b", "1"], ["a", "2"]]), 3).keys == wanted
 
 
 @pytest.mark.parametrize("keys", [[1.0, 2.0], pandas.Series([1, None]), np.array([1.5]), [None], [b"a"]])
 def test_keys_that_are_no_texts_are_refused(keys):
     with pytest.raises(PlanError, match="keys must be texts, whole numbers, booleans or dates, got"):
-        groups(["s"], keys, 3)
+        parse_groups(["s"], keys, 3)
 
 
 @pytest.mark.parametrize(
@@ -101,14 +101,14 @@ def test_keys_that_are_no_texts_are_refused(keys):
     [{"a": 4, "b": 3}, pandas.Series({"a": 4, "b": 3}), [3, 4], np.array([3, 4]), pandas.array([3, 4]), ["3", 4.0]],
 )
 def test_sizes_may_be_given_by_key_or_in_order(size):
-    assert groups(["s"], ["b", "a"], size).sizes.tolist() == [3, 4]
+    assert parse_groups(["s"], ["b", "a"], size).sizes.tolist() == [3, 4]
 
 
 def test_sizes_by_key_of_two_columns_and_of_booleans_and_dates():
-    found = groups(["s", "y"], [["b", 1], ["a", 2]], {("a", 2): 4, ("b", 1): 3})
+    found = parse_groups(["s", "y"], [["b", 1], ["a", 2]], {("a", 2): 4, ("b", 1): 3})
     assert found.sizes.tolist() == [3, 4]
     day = datetime.date(2024, 1, 1)
-    assert groups(["s"], [day, True], {True: 4, day: 3}).sizes.tolist() == [3, 4]
+    assert parse_groups(["s"], [day, True], {True: 4, day: 3}).sizes.tolist() == [3, 4]
 
 
 @pytest.mark.parametrize(
@@ -125,4 +125,4 @@ def test_sizes_by_key_of_two_columns_and_of_booleans_and_dates():
 )
 def test_bad_sizes_are_refused_with_their_key(size, words):
     with pytest.raises(PlanError, match=f"size .*{words}|{words}"):
-        groups(["s"], ["b", "a"], size)
+        parse_groups(["s"], ["b", "a"], size)

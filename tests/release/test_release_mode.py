@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from inbounds.query import Everyone
-from inbounds.tables import PlanError, as_plan, mechanism, open_source, preview, release
-from inbounds.tables import answer as answering
-from inbounds.tables.recompute import check_release as check
+from inbounds.query import AllPairs
+from inbounds.releases import workload as answering
+from inbounds.releases.pipeline import PlanError, find_mechanism, open_plan_source, preview_release, release, to_plan
+from inbounds.releases.recompute import check_release as check
 
 LABELS = ["p", "q", "it's"]
 VALUES = [*LABELS, "elsewhere", None]
@@ -50,7 +50,7 @@ def most_frequent(table, other):
 def test_the_mode_of_every_small_table_is_that_of_plain_counting(other, sizes):
     """More records than declared among them: a label needs no clamp."""
     content = plan(other=other, keys=map(str, range(len(TABLES))), sizes={sizes: 2})
-    (found,) = open_source(as_plan(content, frame(TABLES))).aggregate().positions
+    (found,) = open_plan_source(to_plan(content, frame(TABLES))).aggregate().positions
     assert [LABELS[position] for position in found] == [most_frequent(table, other) for table in TABLES]
 
 
@@ -64,16 +64,16 @@ def test_the_mode_of_every_small_table_is_that_of_plain_counting(other, sizes):
 )
 def test_one_label_may_become_any_other_and_one_number_spends_it_all(sizes, neighbours, part):
     content = plan(sizes={sizes: 3}, privacy={"neighbours": neighbours})
-    asked = answering.Asked.of(as_plan(content, frame(TABLES)))
+    asked = answering.Workload.from_plan(to_plan(content, frame(TABLES)))
     ((request,),), (entry,) = asked.requests, asked.entries
-    assert isinstance(request.query.neighbours, Everyone)
+    assert isinstance(request.query.neighbours, AllPairs)
     assert request.epsilon == entry.drawn_at == entry.spent / part
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1, 3])
 def test_the_error_is_the_least_probability_of_a_wrong_label_that_epsilon_allows(tmp_path, epsilon):
     """Randomized response: with k labels, 1 - e^epsilon / (e^epsilon + k - 1), and the mechanism is tight."""
-    seen = preview(plan(privacy={"epsilon": epsilon}), frame(TABLES), cache=tmp_path)
+    seen = preview_release(plan(privacy={"epsilon": epsilon}), frame(TABLES), cache=tmp_path)
     assert seen.errors["c_mode"][0] == pytest.approx(2 / (math.exp(epsilon) + 2), rel=1e-5)
     made = seen.mechanisms["c_mode", 3].matrix
     assert (made[0, 0] / made[0, 1]) == pytest.approx(math.exp(epsilon), rel=1e-12)
@@ -106,8 +106,8 @@ def test_every_engine_finds_the_same_mode(tmp_path):
     content = plan(keys=map(str, range(len(TABLES))))
     expected = [most_frequent(table, "q") for table in TABLES]
     for source, given in sources(tmp_path, frame(TABLES)):
-        asked = as_plan({**content, "source": source} if source else content, given)
-        with closing(open_source(asked)) as opened:
+        asked = to_plan({**content, "source": source} if source else content, given)
+        with closing(open_plan_source(asked)) as opened:
             (found,) = opened.aggregate().positions
         assert [LABELS[position] for position in found] == expected
 
@@ -122,7 +122,7 @@ def test_the_same_mode_on_postgresql(postgres):
             rows = zip(*frame(TABLES).to_pydict().values(), strict=True)
             cursor.executemany("insert into modes values (%s, %s)", list(rows))
     content = {**plan(keys=map(str, range(len(TABLES)))), "source": {"url": postgres, "table": "modes"}}
-    with closing(open_source(as_plan(content))) as opened:
+    with closing(open_plan_source(to_plan(content))) as opened:
         (found,) = opened.aggregate().positions
     assert [LABELS[position] for position in found] == [most_frequent(table, "q") for table in TABLES]
 
@@ -135,15 +135,15 @@ def test_a_release_of_a_mode_is_verified_and_its_mechanism_made_again_from_the_r
     record = json.loads((tmp_path / "out.csv.release.json").read_text("utf-8"))
     (line,) = record["mechanisms"]  # one for all sizes
     assert (line["size"], line["answers"]) == ("2..3", "p, q, it's")
-    assert mechanism(f"{target}.release.json").sha256 == line["sha256"]
+    assert find_mechanism(f"{target}.release.json").sha256 == line["sha256"]
     assert [words for words in record["values"] if "the same however clear the lead is" in words]
 
 
 def test_modes_of_other_labels_are_kept_apart_in_the_cache(tmp_path):
-    first = preview(plan(), frame(TABLES), cache=tmp_path)
+    first = preview_release(plan(), frame(TABLES), cache=tmp_path)
     second = plan()
     second["columns"]["c"] = {"labels": ["x", "y", "z"]}
-    other = preview(second, frame(TABLES), cache=tmp_path)
+    other = preview_release(second, frame(TABLES), cache=tmp_path)
     assert first.mechanisms["c_mode", 3].query.labels == tuple(LABELS)
     assert other.mechanisms["c_mode", 3].query.labels == ("x", "y", "z")
     assert len(list(tmp_path.glob("*.json"))) == 2
@@ -163,9 +163,9 @@ def test_what_has_no_meaning_for_labels_is_refused(wish, message):
     content = plan(wish)
     content["columns"]["n"] = {"low": 0, "high": 3}
     with pytest.raises(PlanError, match=message):
-        as_plan(content, frame(TABLES))
+        to_plan(content, frame(TABLES))
 
 
 def test_a_prior_of_the_other_statistics_does_not_hinder_a_mode_that_has_its_own(tmp_path):
     content = plan({"count": "c = 'p'"}, {"mode": "c", "prior": "uniform"}, design={"prior": {"binomial": 0.3}})
-    assert set(preview(content, frame(TABLES), cache=tmp_path).errors) == {"count", "c_mode"}
+    assert set(preview_release(content, frame(TABLES), cache=tmp_path).errors) == {"count", "c_mode"}

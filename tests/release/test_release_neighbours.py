@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from inbounds.tables import as_plan, open_source
+from inbounds.releases.pipeline import open_plan_source, to_plan
 from release.places import places
 
 CONDITIONS = [
@@ -133,9 +133,9 @@ def test_a_parquet_file_gives_the_answers_of_its_records_whatever_it_says_about_
     pyarrow.parquet.write_table(checks.frame(rows), tmp_path / "t.parquet")
     found = []
     for plan in (
-        as_plan(content, checks.frame(rows)),
-        as_plan({**content, "source": {"path": str(tmp_path / "t.parquet")}}),
+        to_plan(content, checks.frame(rows)),
+        to_plan({**content, "source": {"path": str(tmp_path / "t.parquet")}}),
     ):
-        with closing(open_source(plan)) as opened:
+        with closing(open_plan_source(plan)) as opened:
             found.append(places(opened))
     assert found[0] == found[1]

@@ -17,11 +17,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inbounds.tables import SourceError, as_plan, drawing, open_source
-from inbounds.tables.columns import Column
-from inbounds.tables.sources.records import step_number
-from inbounds.tables.sources.source import quiet
-from inbounds.tables.statistics.quantile import MOST_VALUES
+from inbounds.releases import drawing
+from inbounds.releases.pipeline import SourceError, open_plan_source, to_plan
+from inbounds.schema.columns import Column
+from inbounds.sources.open import silence_engine
+from inbounds.sources.records import step_expression
+from inbounds.statistics.quantile import MOST_VALUES
 from release.places import places
 
 SQLITE = {"string": "text", "int64": "integer", "double": "real", "bool": "boolean", "date32[day]": "date"}
@@ -123,7 +124,7 @@ FILES = {
 
 def truths(content, source, frame):
     full = {"privacy": {"epsilon": 1}, "columns": {}, **content, **({"source": source} if source else {})}
-    with closing(open_source(as_plan(full, frame))) as opened:
+    with closing(open_plan_source(to_plan(full, frame))) as opened:
         return places(opened)
 
 
@@ -208,9 +209,9 @@ def test_the_expression_alone_keeps_every_float_within_the_range_whatever_the_bo
         *(math.nextafter(float(column.low), math.inf) + k for k in near),
         *(float(column.high) + k for k in near),
     ]
-    with quiet():
+    with silence_engine():
         table = ibis.memtable(pa.table({"x": pa.array(values, pa.float64())}))
-        found = table.select(p=step_number(table.x, column)).to_pyarrow()["p"].to_pylist()
+        found = table.select(p=step_expression(table.x, column)).to_pyarrow()["p"].to_pylist()
     assert all(isinstance(position, int) and 0 <= position <= column.width for position in found)
 
 
@@ -232,9 +233,9 @@ def test_a_step_below_the_spacing_of_floats_is_refused_whatever_the_records_hold
 def test_one_value_beside_such_bounds_moves_no_sum_past_its_width():
     import ibis
 
-    with quiet():
+    with silence_engine():
         table = ibis.memtable(pa.table({"x": [2.0**52, 2.0**52 + 1, 2.0**52 + 2]}))
-        found = table.select(p=step_number(table.x, Column.number(**SHARP))).to_pyarrow()["p"].to_pylist()
+        found = table.select(p=step_expression(table.x, Column.number(**SHARP))).to_pyarrow()["p"].to_pylist()
     assert set(found) <= {0, 1}
 
 
@@ -413,11 +414,11 @@ def seen(command, tmp_path, monkeypatch):
     """Everything that a release through the command line shows, its draws replaced by the true answers."""
     handed = []
     monkeypatch.setattr(
-        drawing, "report", lambda sampler, positions, draws: handed.append(positions.tolist()) or positions
+        drawing, "draw_outputs", lambda sampler, positions, draws: handed.append(positions.tolist()) or positions
     )
 
     def from_records(made, truths, members, draws):
-        lengths = made.query.lengths(truths.histograms(members))
+        lengths = made.query.path_lengths(truths.histograms(members))
         handed.append(lengths.tolist())
         return lengths.argmin(axis=1)
 

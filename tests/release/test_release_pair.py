@@ -8,22 +8,22 @@ import numpy as np
 import pytest
 
 import inbounds as ib
-from inbounds.catalog.wide import wide_geometric
+from inbounds.catalog.noise_tables import geometric_table
 from inbounds.data import adult
 from inbounds.errors import PassportError
-from inbounds.tables import PlanError, preview, release
-from inbounds.tables.columns import number
-from inbounds.tables.recompute import check_release as check
-from inbounds.tables.statistics.pair import expected, interval, mean_of, pair_query
-from inbounds.trusted.bounds import EXP_BITS, exp_below
-from inbounds.trusted.sample import report, simulated
+from inbounds.releases.pipeline import PlanError, preview_release, release
+from inbounds.releases.recompute import check_release as check
+from inbounds.schema.columns import number_column
+from inbounds.statistics._mean_pair import mean_expected_error, mean_from_sums, mean_interval, pair_query
+from inbounds.trusted.bounds import EXP_BITS, exp_lower_bound
+from inbounds.trusted.samplers import draw_outputs, seeded_entropy
 
 pytest.importorskip("ibis")
 
 
 def drawn_at_once(column, size, epsilon):
     """The matrix of U, which is that of V."""
-    mechanism = wide_geometric(pair_query(column, size), epsilon)
+    mechanism = geometric_table(pair_query(column, size), epsilon)
     return mechanism, mechanism.law.matrix(mechanism.query).astype(object)
 
 
@@ -31,8 +31,8 @@ def drawn_at_once(column, size, epsilon):
 @pytest.mark.parametrize("epsilon", [Fraction(1, 5), Fraction(1), Fraction(4)])
 def test_one_record_moves_both_sums_by_no_more_than_epsilon_together(width, size, epsilon):
     """All tables of a size and less, one record more or less, every pair of outputs: in whole numbers."""
-    _, law = drawn_at_once(number(0, width), size, epsilon)
-    p, worst = exp_below(epsilon), Fraction(0)
+    _, law = drawn_at_once(number_column(0, width), size, epsilon)
+    p, worst = exp_lower_bound(epsilon), Fraction(0)
     tables = [t for n in range(size + 2) for t in combinations_with_replacement(range(width + 1), n)]
     joint = {t: np.outer(law[:, min(sum(t), size * width)], law[:, _below(t, width, size)]) for t in tables}
     for more in tables:
@@ -50,16 +50,16 @@ def _below(table, width, size):
 
 def test_sums_that_each_cost_epsilon_break_the_promise():
     """A twin that must fail: noise for records half as wide as they are."""
-    law = drawn_at_once(number(0, 1), 4, Fraction(1))[1]
-    p = exp_below(Fraction(1))
+    law = drawn_at_once(number_column(0, 1), 4, Fraction(1))[1]
+    p = exp_lower_bound(Fraction(1))
     one, other = (np.outer(law[:, u], law[:, v]) for u, v in ((0, 0), (1, 1)))
     assert not ((one << EXP_BITS) <= p * other).all()
 
 
 def test_the_mean_lies_in_its_range_whatever_is_drawn():
-    column = number("0.1", "0.7", step="0.2", missing="0.3")
+    column = number_column("0.1", "0.7", step="0.2", missing="0.3")
     above, below = (part.ravel() for part in np.meshgrid(np.arange(7), np.arange(7)))
-    found = mean_of(column, above, below)
+    found = mean_from_sums(column, above, below)
     assert found[(above == 0) & (below == 0)].tolist() == [0.3]
     assert found.min() == 0.1
     assert found.max() == 0.7
@@ -67,14 +67,17 @@ def test_the_mean_lies_in_its_range_whatever_is_drawn():
 
 def errors_of(column, values, size, epsilon=1, level=None):
     """Mean absolute errors, and how often the interval holds the mean, over many groups with fixed draws."""
-    mechanism, draws = wide_geometric(pair_query(column, size), Fraction(epsilon)), simulated(np.random.default_rng(7))
+    mechanism, draws = (
+        geometric_table(pair_query(column, size), Fraction(epsilon)),
+        seeded_entropy(np.random.default_rng(7)),
+    )
     above = values.sum(axis=1)
-    drawn = [report(mechanism.law.sampler, part, draws) for part in (above, size * column.width - above)]
+    drawn = [draw_outputs(mechanism.law.sampler, part, draws) for part in (above, size * column.width - above)]
     truth = float(column.low) + values.mean(axis=1) * float(column.step)
-    error = np.abs(mean_of(column, *drawn) - truth).mean()
+    error = np.abs(mean_from_sums(column, *drawn) - truth).mean()
     if level is None:
         return error, 0.0
-    low, high = interval(column, mechanism, drawn, level, None)
+    low, high = mean_interval(column, mechanism, drawn, level, None)
     return error, ((low <= truth) & (truth <= high)).mean()
 
 
@@ -84,19 +87,19 @@ def test_means_err_as_little_as_the_construction_promises():
     likert = rng.choice(5, (20_000, 25), p=[0.1, 0.15, 0.25, 0.3, 0.2])
     ages = rng.choice(adult().age, (20_000, 20)).astype(np.int64) - 17
     wages = np.clip(rng.lognormal(3.4, 0.5, (20_000, 100)).round(), 0, 100).astype(np.int64)
-    assert errors_of(number(1, 5), likert, 25)[0] == pytest.approx(0.13, rel=0.05)
-    assert errors_of(number(17, 90), ages, 20)[0] == pytest.approx(2.9, rel=0.05)
-    assert errors_of(number(0, 100), wages, 100)[0] == pytest.approx(0.81, rel=0.05)
+    assert errors_of(number_column(1, 5), likert, 25)[0] == pytest.approx(0.13, rel=0.05)
+    assert errors_of(number_column(17, 90), ages, 20)[0] == pytest.approx(2.9, rel=0.05)
+    assert errors_of(number_column(0, 100), wages, 100)[0] == pytest.approx(0.81, rel=0.05)
 
 
 def test_the_expected_error_is_that_of_full_groups_with_flat_means():
     """Means spread evenly over the range: the stated error within 3 %; the interval holds full groups more often."""
-    column, rng = number(0, 20), np.random.default_rng(5)
+    column, rng = number_column(0, 20), np.random.default_rng(5)
     totals = rng.integers(0, 10 * 20 + 1, 4_000)
     values = np.stack([totals // 10] * 10, axis=1)
     values[:, 0] += totals - values.sum(axis=1)
     error, held = errors_of(column, values, 10, level=Fraction(9, 10))
-    stated = expected(column, wide_geometric(pair_query(column, 10), Fraction(1)), None)
+    stated = mean_expected_error(column, geometric_table(pair_query(column, 10), Fraction(1)), None)
     assert stated.error == pytest.approx(error, rel=0.03)
     assert stated.constant == pytest.approx(5, rel=0.05)
     assert 0.88 < held < 0.96
@@ -150,12 +153,12 @@ def test_record_and_passports_prove_that_both_sums_cost_epsilon_once(frame, tmp_
     mechanism = ib.load(passport)
     assert mechanism.sha256 == line["sha256"]
     assert mechanism.query.neighbours == ib.Metric(Fraction(10))
-    assert ib.tables.mechanism(tmp_path / "t.csv.release.json", "x_mean", 20).sha256 == line["sha256"]
+    assert ib.find_mechanism(tmp_path / "t.csv.release.json", "x_mean", 20).sha256 == line["sha256"]
 
 
 @pytest.mark.parametrize("lie", ["narrower", "no parts", "three parts", "the same part twice", "other parts"])
 def test_a_record_whose_sums_cost_more_than_it_says_is_refused(frame, tmp_path, lie):
-    from inbounds.files import digest
+    from inbounds.files import content_digest
 
     release(PLAN, frame, cache=tmp_path, output=tmp_path / "t.csv")
     path = tmp_path / "t.csv.release.json"
@@ -171,7 +174,7 @@ def test_a_record_whose_sums_cost_more_than_it_says_is_refused(frame, tmp_path, 
         line["parts"] = ["one", "two"]
     else:
         line["parts"].append("more")
-    record["sha256"] = digest(record)
+    record["sha256"] = content_digest(record)
     path.write_text(json.dumps(record))
     with pytest.raises(PassportError):
         check(path)
@@ -183,10 +186,10 @@ def test_the_drawn_sums_can_be_read_and_the_mean_says_so(frame, tmp_path, comman
     assert said.returncode == 0
     refused = command(tmp_path, "read", "t.csv.release.json", "3.6", "--statistic", "x_mean")
     assert refused.returncode == 2
-    assert "computed from x_mean_above_low and x_mean_below_high" in refused.said
+    assert "computed from x_mean_above_low and x_mean_below_high" in refused.one_line
 
 
 def test_wishes_that_a_pair_cannot_have_are_refused_before_anything_is_read(frame, tmp_path):
     content = {**PLAN, "design": {"properties": ["fair"]}}
     with pytest.raises(PlanError, match=r"geometric noise and no other.*leave them out"):
-        preview(content, frame, cache=tmp_path)
+        preview_release(content, frame, cache=tmp_path)

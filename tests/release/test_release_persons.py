@@ -20,17 +20,18 @@ import pytest
 from inbounds.catalog.geometric import truncated_geometric
 from inbounds.checker import check_record
 from inbounds.errors import PassportError
-from inbounds.files import canonical, digest, sha256
-from inbounds.mechanism.quantiles import QuantileMechanism, ScoreTable
-from inbounds.query import Everyone, Metric, Quantile, Reach
-from inbounds.tables import PlanError, SourceError, as_plan, engine, open_source, preview, release
-from inbounds.tables.account import query_of
-from inbounds.tables.answer import Asked, Designed
-from inbounds.tables.recompute import check_release as check
-from inbounds.tables.reopen import together
-from inbounds.tables.sources.source import quiet
-from inbounds.tables.statistics.kind import ValueCounts
-from inbounds.trusted.bounds import EXP_BITS, exp_below
+from inbounds.files import canonical_json, content_digest, sha256_hex
+from inbounds.mechanism.quantiles import PermuteAndFlip, QuantileMechanism
+from inbounds.query import AllPairs, Metric, QuantileQuery, Reach
+from inbounds.releases import aggregate
+from inbounds.releases.budget import query_for_person
+from inbounds.releases.pipeline import PlanError, SourceError, open_plan_source, preview_release, release, to_plan
+from inbounds.releases.recompute import check_release as check
+from inbounds.releases.verify import compose_releases
+from inbounds.releases.workload import ReleaseDesign, Workload
+from inbounds.sources.open import silence_engine
+from inbounds.statistics.base import ValueCounts
+from inbounds.trusted.bounds import EXP_BITS, exp_lower_bound
 from quantiles.small import law_of
 from release.places import handed
 
@@ -81,7 +82,7 @@ def every_table(content):
         mine += [(f"other {k}", record) for k, record in enumerate(OTHERS[others])]
         rows += [{"person": f"{t} {who}", "g": f"{t}-{g}", "x": x, "c": c} for who, (g, x, c) in mine]
     wide = {**content, "groups": {**content["groups"], "keys": keys}}
-    found, groups = open_source(as_plan(wide, frame(rows))).aggregate().positions, []
+    found, groups = open_plan_source(to_plan(wide, frame(rows))).aggregate().positions, []
     for k, own in enumerate(found):
         places, listed = own, None
         if isinstance(own, ValueCounts):  # then a position is that of the group's histogram among all that occur
@@ -93,10 +94,10 @@ def every_table(content):
 
 def law_of_all(mechanism, groups):
     """Pr[output | answer], or given the records of each group that occurs, in whole numbers or fractions."""
-    if isinstance(mechanism.law, ScoreTable):
+    if isinstance(mechanism.law, PermuteAndFlip):
         return np.array([law_of(mechanism.query, mechanism.law, tuple(group)) for group in groups.tolist()]).T
     if isinstance(mechanism, QuantileMechanism):
-        return mechanism.law.matrix.weights.astype(object)[:, mechanism.query.truths(groups)]
+        return mechanism.law.matrix.weights.astype(object)[:, mechanism.query.true_positions(groups)]
     return mechanism.law.matrix(mechanism.query).astype(object)
 
 
@@ -113,14 +114,14 @@ def test_no_person_with_several_records_and_groups_costs_more_than_epsilon(check
     Draws are independent, so the largest ratio of an output is the product of the numbers' own, here in fractions.
     """
     content = plan(EVERYTHING, records, groups, maximum=2, keys=("a", "b"), privacy={"epsilon": 8})
-    asked = as_plan(content, frame([]))
+    asked = to_plan(content, frame([]))
     designed, (found, listed), place = checks.designed(asked), every_table(content), 0
     for k, statistic in enumerate(asked.statistics):
         (design,), epsilon = designed.designs[k], asked.epsilons[k]
         ratios = worst_ratios(law_of_all(design.mechanism, listed[place]))
-        numbers = found[place : place + len(asked.draws(statistic))]
+        numbers = found[place : place + len(asked.drawn_columns(statistic))]
         place += len(numbers)
-        allowed, worst = Fraction(exp_below(epsilon), 1 << EXP_BITS), Fraction(1)
+        allowed, worst = Fraction(exp_lower_bound(epsilon), 1 << EXP_BITS), Fraction(1)
         for others, person in product(range(len(OTHERS)), range(1, len(PERSONS))):
             nobody, somebody = numbers[:, others, 0].ravel(), numbers[:, others, person].ravel()
             for one, other in ((nobody, somebody), (somebody, nobody)):
@@ -133,7 +134,7 @@ def test_no_person_with_several_records_and_groups_costs_more_than_epsilon(check
 def test_cells_for_r_records_at_once_would_cost_too_much(checks):
     """A twin that must fail: a histogram whose cells are drawn as a single count is, at epsilon/c."""
     content = plan([{"histogram": "c"}], 2, 1, maximum=2, keys=("a", "b"))
-    query = query_of("count", None, 2, 2)
+    query = query_for_person("count", None, 2, 2)
     law = wide_law(query)
     ratios = worst_ratios(law)
     found, _ = every_table(content)
@@ -141,7 +142,7 @@ def test_cells_for_r_records_at_once_would_cost_too_much(checks):
         math.prod(ratios[i][j] for i, j in zip(found[:, 0, 0].ravel(), found[:, 0, person].ravel(), strict=True))
         for person in range(len(PERSONS))
     )
-    assert worst > Fraction(exp_below(Fraction(1)), 1 << EXP_BITS)
+    assert worst > Fraction(exp_lower_bound(Fraction(1)), 1 << EXP_BITS)
 
 
 def wide_law(query):
@@ -170,12 +171,12 @@ def kept(source, table, records, groups):
     content = plan([{"sum": "x"}], records, groups, **({"source": source} if source else {}))
     content["columns"]["x"] = {"low": 0, "high": 1000}
     with (
-        closing(open_source(as_plan(content, table))) as opened,
-        quiet(),
-        engine.materialised(opened.plan, opened.table) as found,
+        closing(open_plan_source(to_plan(content, table))) as opened,
+        silence_engine(),
+        aggregate.canonical_records(opened.plan, opened.table) as found,
     ):
-        found.engine.load("groups", engine._group_table(opened.plan, found.layout))
-        found.engine.keep("counted", engine.counted_records(opened.plan, found, "groups"))
+        found.engine.load("groups", aggregate._group_table(opened.plan, found.layout))
+        found.engine.keep("counted", aggregate.counted_records(opened.plan, found, "groups"))
         columns = found.engine.fetch("SELECT group_, v0 FROM counted")
         for name in ("groups", "counted"):
             found.engine.drop(name)
@@ -349,7 +350,7 @@ def test_cells_of_sqlite_that_are_not_of_their_columns_type_count_for_nobody(tmp
 def test_nothing_of_the_choice_is_left_in_the_engine():
     import ibis
 
-    open_source(as_plan(plan([{"count": "true"}]), frame([{"person": "A", "g": "a"}]))).aggregate()
+    open_plan_source(to_plan(plan([{"count": "true"}]), frame([{"person": "A", "g": "a"}]))).aggregate()
     left = ibis.get_backend().con.execute("select table_name from duckdb_tables()").fetchall()
     assert not [name for (name,) in left if name.startswith("inbounds_")]
 
@@ -384,11 +385,11 @@ def test_two_tables_that_differ_in_one_person_differ_in_nothing_but_the_draws(st
     extra = [{"person": "Z", "g": g, "x": math.nan if g == "a" else 1e308, "c": None} for g in "aabbd"]
     content, seen = plan(EVERYTHING, 2, 2, maximum=12), []
     content["columns"]["x"] = {"low": 0, "high": 10}
-    asked = Asked.of(as_plan(content, frame([])))
+    asked = Workload.from_plan(to_plan(content, frame([])))
     for table in (rows, rows + extra):
         source, given = stored(name, table)
-        wanted = as_plan({**content, **({"source": source} if source else {})}, given)
-        with closing(open_source(wanted)) as opened:
+        wanted = to_plan({**content, **({"source": source} if source else {})}, given)
+        with closing(open_plan_source(wanted)) as opened:
             seen.append(handed(opened))
         done = release(wanted, cache=designs, anyway=True)
         record = {k: v for k, v in done.record.items() if k not in ("id", "time", "plan", "plan_sha256", "draws")}
@@ -397,7 +398,7 @@ def test_two_tables_that_differ_in_one_person_differ_in_nothing_but_the_draws(st
     assert said == again
     place = 0
     for k, entry in enumerate(asked.entries):
-        numbers = range(place, place + len(asked.plan.draws(entry.statistic)))
+        numbers = range(place, place + len(asked.plan.drawn_columns(entry.statistic)))
         place = numbers.stop
         query = asked.requests[k][0].query
         cost = sum(hops(query, i, j) for n in numbers for i, j in zip(here[n], there[n], strict=True))
@@ -406,10 +407,10 @@ def test_two_tables_that_differ_in_one_person_differ_in_nothing_but_the_draws(st
 
 def hops(query, i, j):
     """How often the ratio exp(epsilon) lies between two positions, or the lengths of a quantile."""
-    if isinstance(query, Quantile):
+    if isinstance(query, QuantileQuery):
         return max(abs(one - other) for one, other in zip(i, j, strict=True))
     match query.neighbours:
-        case Everyone():
+        case AllPairs():
             return int(i != j)
         case Metric(unit):
             return abs(i - j) * query.answers.unit / unit
@@ -424,7 +425,7 @@ def test_public_sizes_are_refused_with_persons_in_words(tmp_path):
     content = plan([{"count": "true"}])
     content["groups"] = {"by": ["g"], "keys": ["a"], "size": 3}
     with pytest.raises(PlanError, match=r"groups.size must not be given beside people.id.*declare maximum"):
-        as_plan(content, frame([]))
+        to_plan(content, frame([]))
 
 
 @pytest.mark.parametrize(
@@ -439,21 +440,21 @@ def test_public_sizes_are_refused_with_persons_in_words(tmp_path):
 )
 def test_bounds_of_persons_are_whole_and_about_an_id(people, said):
     with pytest.raises(PlanError, match=said):
-        as_plan({**plan([{"count": "true"}]), "people": people}, frame([]))
+        to_plan({**plan([{"count": "true"}]), "people": people}, frame([]))
 
 
 def test_another_relation_than_that_of_persons_is_refused():
     content = plan([{"count": "true"}], privacy={"epsilon": 1, "neighbours": "change one record"})
     with pytest.raises(PlanError, match=r"privacy.neighbours must be 'add or remove one person' beside people.id"):
-        as_plan(content, frame([]))
+        to_plan(content, frame([]))
 
 
 def test_an_id_that_is_no_id_is_refused_before_anything_is_read():
     content = {**plan([{"count": "true"}]), "people": {"id": "x"}}
     with pytest.raises(SourceError, match=r"people.id must be a column of texts, whole numbers or UUIDs, but 'x' is"):
-        preview(content, frame([]))
+        preview_release(content, frame([]))
     with pytest.raises(SourceError, match=r"people.id names the column 'nobody'"):
-        preview({**content, "people": {"id": "nobody"}}, frame([]))
+        preview_release({**content, "people": {"id": "nobody"}}, frame([]))
 
 
 def test_person_can_be_named_in_python(tmp_path):
@@ -472,7 +473,7 @@ def test_the_promise_about_persons_stands_in_record_and_report_and_is_verified(t
     assert check(tmp_path / "t.csv.release.json")
     said = command(tmp_path, "verify", "t.csv.release.json")
     assert said.returncode == 0
-    assert "one person may be added or removed" in said.said
+    assert "one person may be added or removed" in said.one_line
     done.report(tmp_path / "t.html")
     assert "one person may be added or removed" in " ".join((tmp_path / "t.html").read_text().split())
 
@@ -480,8 +481,8 @@ def test_the_promise_about_persons_stands_in_record_and_report_and_is_verified(t
 @pytest.mark.parametrize(("maximum", "records"), [(1, 4), (2, 3), (3, 2)])
 def test_a_person_with_more_records_than_the_declared_maximum_costs_no_more_than_epsilon(tmp_path, maximum, records):
     """A maximum is declared, not enforced: all r records of a person may be in a group."""
-    asked = as_plan(plan([{"median": "x"}], records, 1, maximum), frame([]))
-    made = Designed.of(Asked.of(asked), tmp_path).designs[0][0].mechanism
+    asked = to_plan(plan([{"median": "x"}], records, 1, maximum), frame([]))
+    made = ReleaseDesign.from_workload(Workload.from_plan(asked), tmp_path).designs[0][0].mechanism
     assert made.query.records == records
     groups = [np.array(counts) for counts in product(range(records + 1), repeat=4) if sum(counts) <= records]
     others = np.array([[10, 0, 0, 0], [0, 3, 0, 0], [2, 0, 0, 1], [0, 0, 0, 0]])
@@ -503,7 +504,7 @@ def test_the_cost_of_a_person_is_added_up_anew(tmp_path, statistic, lie):
     made = record["mechanisms"][0]
     for key, part in lie.items():
         made[key] = {**made[key], **part} if isinstance(part, dict) else part
-    record["sha256"] = digest(record)
+    record["sha256"] = content_digest(record)
     path.write_text(json.dumps(record))
     with pytest.raises(PassportError):
         check_record(record)
@@ -523,8 +524,8 @@ def test_a_record_that_promises_persons_more_than_its_mechanisms_is_refused(tmp_
         record["mechanisms"][0]["query"]["neighbours"] = {"reach": 1}
     else:
         record["plan"]["person"][lie] = 3
-    record["plan_sha256"] = sha256(canonical(record["plan"]))
-    record["sha256"] = digest(record)
+    record["plan_sha256"] = sha256_hex(canonical_json(record["plan"]))
+    record["sha256"] = content_digest(record)
     path.write_text(json.dumps(record))
     with pytest.raises(PassportError):
         check(path)
@@ -535,10 +536,10 @@ def test_persons_in_one_line(tmp_path, command):
     asked = ("--count", "x >= 2", "--maximum", "50", "--epsilon", "1")
     done = command(tmp_path, "release", "t.csv", *asked, "--person", "person", "--max-records", "3")
     assert done.returncode == 0
-    assert "at most 3 of them count in each of at most 1 group" in done.said
+    assert "at most 3 of them count in each of at most 1 group" in done.one_line
     refused = command(tmp_path, "release", "t.csv", *asked, "--max-records", "3")
     assert refused.returncode == 2
-    assert "people.max_records needs id" in refused.said
+    assert "people.max_records needs id" in refused.one_line
 
 
 def test_releases_about_persons_add_up_as_such(tmp_path):
@@ -549,5 +550,5 @@ def test_releases_about_persons_add_up_as_such(tmp_path):
             ("b", {k: v for k, v in plan([{"count": "true"}]).items() if k != "people"}, {}),
         )
     }
-    assert "one person may be added or removed, with all records" in str(together({"a": records["a"]}))
-    assert "with one record where a release names no persons" in str(together(records))
+    assert "one person may be added or removed, with all records" in str(compose_releases({"a": records["a"]}))
+    assert "with one record where a release names no persons" in str(compose_releases(records))

@@ -9,11 +9,21 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from inbounds.tables import Plan, PlanError, Source, Statistic, engine, groups, preview, read_plan, release
-from inbounds.tables.columns import Column
-from inbounds.tables.errors import lines_of
-from inbounds.tables.plan import ADD_OR_REMOVE, CHANGE
-from inbounds.tables.plan.reading import plan_from
+from inbounds.plan.load import parse_plan
+from inbounds.plan.plan import ADD_OR_REMOVE, CHANGE
+from inbounds.releases import aggregate
+from inbounds.releases.pipeline import (
+    Plan,
+    PlanError,
+    Source,
+    Statistic,
+    load_plan,
+    parse_groups,
+    preview_release,
+    release,
+)
+from inbounds.schema.columns import Column
+from inbounds.schema.errors import index_lines
 
 PLAN = """\
 [source]
@@ -113,9 +123,9 @@ def test_a_bad_plan_is_one_sentence_with_its_line_and_nothing_is_read_or_written
 ):
     assert old in PLAN
     (folder / "plan.toml").write_text(PLAN.replace(old, new, 1))
-    monkeypatch.setattr(engine, "materialise", lambda *_, **__: pytest.fail("the data was read"))
+    monkeypatch.setattr(aggregate, "materialise", lambda *_, **__: pytest.fail("the data was read"))
     if words is None:
-        assert preview(folder / "plan.toml", cache=folder / "cache").sizes == (25,)
+        assert preview_release(folder / "plan.toml", cache=folder / "cache").sizes == (25,)
         return
     before = sorted(folder.iterdir())
     with pytest.raises(PlanError) as caught:
@@ -138,10 +148,10 @@ def test_a_bad_plan_is_one_sentence_with_its_line_and_nothing_is_read_or_written
 def test_a_histogram_that_cannot_be_consistent_is_told_which_half_is_missing(folder, old, new, words):
     text = PLAN.replace('mean = "score"', 'histogram = "answer"\nconsistent = true')
     (folder / "plan.toml").write_text(text)
-    assert preview(folder / "plan.toml", cache=folder / "cache").sizes == (25,)
+    assert preview_release(folder / "plan.toml", cache=folder / "cache").sizes == (25,)
     (folder / "plan.toml").write_text(text.replace(old, new))
     with pytest.raises(PlanError) as caught:
-        preview(folder / "plan.toml", cache=folder / "cache")
+        preview_release(folder / "plan.toml", cache=folder / "cache")
     assert words in str(caught.value)
 
 
@@ -166,7 +176,7 @@ def test_an_unreadable_keys_file_and_a_file_without_the_column_are_refused(folde
     (folder / "keys.csv").write_text("class\n1\n")
     (folder / "plan.toml").write_text(PLAN.replace('["North", "South"]', '"keys.csv"'))
     with pytest.raises(PlanError, match=r"line 6: groups.keys must be a file with rows and the columns: school"):
-        read_plan(folder / "plan.toml")
+        load_plan(folder / "plan.toml")
 
 
 def test_keys_come_from_lists_products_texts_and_tables_in_their_order(tmp_path):
@@ -174,37 +184,37 @@ def test_keys_come_from_lists_products_texts_and_tables_in_their_order(tmp_path)
     (tmp_path / "k.csv").write_text("n,s\n3,b\n4,a\n")
     pyarrow.parquet.write_table(pa.table({"s": ["b", "a"], "n": [3, 4]}), tmp_path / "k.parquet")
     wanted = (("b",), ("a",))
-    assert groups("s", ["b", "a"], 3).keys == wanted
-    assert groups(["s"], "k.txt", 3, folder=tmp_path).keys == wanted
+    assert parse_groups("s", ["b", "a"], 3).keys == wanted
+    assert parse_groups(["s"], "k.txt", 3, folder=tmp_path).keys == wanted
     for name in ("k.csv", "k.parquet"):
-        found = groups(["s"], name, "n", folder=tmp_path)
+        found = parse_groups(["s"], name, "n", folder=tmp_path)
         assert found.keys == wanted
         assert found.sizes.tolist() == [3, 4]
     product = (("b", "1"), ("b", "2"), ("a", "1"), ("a", "2"))
-    assert groups(["s", "y"], {"s": ["b", "a"], "y": [1, 2]}, 3).keys == product
-    assert groups(["s", "y"], {"y": [1, 2], "s": ["b", "a"]}, 3).keys == product  # `by` says which part is which
+    assert parse_groups(["s", "y"], {"s": ["b", "a"], "y": [1, 2]}, 3).keys == product
+    assert parse_groups(["s", "y"], {"y": [1, 2], "s": ["b", "a"]}, 3).keys == product  # `by` says which part is which
 
 
 def test_epsilon_is_shared_exactly_and_what_is_not_said_is_shared_equally():
     thirds = [Statistic("count", "true", name=f"s{k}") for k in range(3)]
-    plan = Plan(Source(frame=pa.table({})), groups((), None, 5), {}, tuple(thirds), Fraction(1))
+    plan = Plan(Source(frame=pa.table({})), parse_groups((), None, 5), {}, tuple(thirds), Fraction(1))
     assert plan.epsilons == (Fraction(1, 3),) * 3
-    assert plan.spent == 1
+    assert plan.total_epsilon == 1
     told = (Statistic("count", "true", "a", epsilon=Fraction(1, 10)), *thirds)
-    plan = Plan(Source(frame=pa.table({})), groups((), None, 5), {}, told, Fraction(1))
+    plan = Plan(Source(frame=pa.table({})), parse_groups((), None, 5), {}, told, Fraction(1))
     assert plan.epsilons == (Fraction(1, 10), *(Fraction(3, 10),) * 3)
 
 
 def test_the_relation_follows_from_what_is_declared_about_sizes():
     one = (Statistic("count", "true"),)
     source = Source(frame=pa.table({}))
-    assert Plan(source, groups((), None, size=5), {}, one, Fraction(1)).neighbours == CHANGE
-    assert Plan(source, groups((), None, maximum=5), {}, one, Fraction(1)).neighbours == ADD_OR_REMOVE
+    assert Plan(source, parse_groups((), None, size=5), {}, one, Fraction(1)).neighbours == CHANGE
+    assert Plan(source, parse_groups((), None, maximum=5), {}, one, Fraction(1)).neighbours == ADD_OR_REMOVE
 
 
 def test_a_float_in_a_plan_means_the_decimal_it_is_written_as(folder):
     (folder / "plan.toml").write_text(PLAN.replace("epsilon = 1\n", "epsilon = 0.1\n"))
-    plan = read_plan(folder / "plan.toml")
+    plan = load_plan(folder / "plan.toml")
     assert plan.epsilon == Fraction(1, 10)
     assert plan.epsilons[0] == Fraction(1, 20)
 
@@ -212,7 +222,7 @@ def test_a_float_in_a_plan_means_the_decimal_it_is_written_as(folder):
 def test_the_digest_changes_with_the_plan_and_not_with_the_password(folder):
     def digest(old="", new=""):
         (folder / "plan.toml").write_text(PLAN.replace(old, new, 1))
-        return read_plan(folder / "plan.toml").digest
+        return load_plan(folder / "plan.toml").digest
 
     assert digest() == digest()
     others = [
@@ -230,7 +240,7 @@ def test_the_digest_changes_with_the_plan_and_not_with_the_password(folder):
 def test_lines_are_found_under_headers_lists_inline_tables_and_multiline_values():
     first = 'a.b = 1 # [x]\n"q r" = """\n[no]\nz = 1\n"""\n[t.u]\nv = [\n  1,\n  "]"\n]\n'
     text = first + "w = {k = 2}\n[[s]]\n[[s]]\n[s.t]\nx = 3\n"
-    lines = lines_of(text, "p")
+    lines = index_lines(text, "p")
     expected = {("a", "b"): 1, ("q r",): 2, ("t", "u", "v"): 7, ("t", "u", "w", "k"): 11, ("s", 1, "t", "x"): 15}
     assert {path: lines.place(path) for path in expected} == {path: f"p, line {n}" for path, n in expected.items()}
     assert lines.place(("nowhere",)) == "p"
@@ -254,5 +264,5 @@ def test_importing_the_package_does_not_import_the_table_engines():
 )
 def test_a_field_in_the_wrong_place_is_told_the_right_one(name, parts):
     with pytest.raises(PlanError) as refused:
-        plan_from({name: 1, "statistics": ({"count": "true"},), "groups": {"size": 3}})
+        parse_plan({name: 1, "statistics": ({"count": "true"},), "groups": {"size": 3}})
     assert str(refused.value) == f"{name} belongs into {parts}"

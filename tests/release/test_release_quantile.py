@@ -9,11 +9,11 @@ import pytest
 
 import inbounds as ib
 from inbounds.errors import PassportError
-from inbounds.files import digest
-from inbounds.mechanism.quantiles import Oblivious, ScoreTable
-from inbounds.tables import PlanError, as_plan, mechanism, preview, release
-from inbounds.tables.plan.oneline import one_line
-from inbounds.tables.recompute import check_release as check
+from inbounds.files import content_digest
+from inbounds.mechanism.quantiles import ObliviousRecords, PermuteAndFlip
+from inbounds.plan.oneline import one_line
+from inbounds.releases.pipeline import PlanError, find_mechanism, preview_release, release, to_plan
+from inbounds.releases.recompute import check_release as check
 
 pytest.importorskip("ibis")
 
@@ -33,7 +33,7 @@ def plan(*statistics, epsilon=4, sizes=None, **more):
 
 
 def test_several_shares_are_statistics_of_their_own_that_divide_its_part():
-    found = as_plan(plan({"quantile": {"of": "x", "at": ["0.9", "0.25"]}, "share": "1/2"}, {"median": "x"}), FRAME)
+    found = to_plan(plan({"quantile": {"of": "x", "at": ["0.9", "0.25"]}, "share": "1/2"}, {"median": "x"}), FRAME)
     assert [statistic.name for statistic in found.statistics] == ["x_q25", "x_q90", "x_median"]
     assert [statistic.at for statistic in found.statistics] == [Fraction(1, 4), Fraction(9, 10), None]
     assert found.epsilons == (1, 1, 2)
@@ -41,7 +41,7 @@ def test_several_shares_are_statistics_of_their_own_that_divide_its_part():
 
 @pytest.mark.parametrize("at", [[0.25, 0.9], (0.25, 0.9), np.array([0.25, 0.9])])
 def test_shares_may_stand_in_any_kind_of_list(at):
-    found = as_plan(plan({"quantile": {"of": "x", "at": at}}), FRAME)
+    found = to_plan(plan({"quantile": {"of": "x", "at": at}}), FRAME)
     assert [statistic.at for statistic in found.statistics] == [Fraction(1, 4), Fraction(9, 10)]
 
 
@@ -59,7 +59,7 @@ def test_shares_may_stand_in_any_kind_of_list(at):
 )
 def test_what_is_no_quantile_is_refused_before_data_is_read(statistic, said):
     with pytest.raises(PlanError, match=said):
-        as_plan(plan(statistic), FRAME)
+        to_plan(plan(statistic), FRAME)
 
 
 @pytest.mark.parametrize("sizes", [{"size": SIZE}, {"maximum": SIZE}])
@@ -78,15 +78,15 @@ def test_quantiles_are_near_the_truth_and_in_order(tmp_path, sizes):
 
 def test_wishes_about_the_answer_are_answered_obliviously(tmp_path):
     done = release(plan({"median": "x"}, {"max": "x", "loss": "zero-one"}), FRAME, cache=tmp_path)
-    assert isinstance(done.mechanisms["x_median", SIZE].law, ScoreTable)
-    assert isinstance(done.mechanisms["x_max", SIZE].law, Oblivious)
+    assert isinstance(done.mechanisms["x_median", SIZE].law, PermuteAndFlip)
+    assert isinstance(done.mechanisms["x_max", SIZE].law, ObliviousRecords)
     assert [line["law"] for line in done.record["mechanisms"]] == ["score table", "oblivious"]
 
 
 def test_the_mechanism_of_a_median_is_found_again_from_its_record(tmp_path):
     release(plan({"median": "x"}), FRAME, output=tmp_path / "o.csv", cache=tmp_path / "c", mechanisms=tmp_path / "m")
-    found = mechanism(tmp_path / "o.csv.release.json", "x_median")
-    assert found == ib.choose(ib.median(0, 10, size=SIZE), 4).mechanism
+    found = find_mechanism(tmp_path / "o.csv.release.json", "x_median")
+    assert found == ib.design_quantile(ib.median(0, 10, size=SIZE), 4).mechanism
     assert ib.load_quantile(tmp_path / "m" / f"x_median-{SIZE}.json") == found
     assert check(tmp_path / "o.csv.release.json")
 
@@ -97,7 +97,7 @@ def test_a_record_whose_mechanism_is_for_other_groups_is_refused(tmp_path, chang
     file = tmp_path / "o.csv.release.json"
     content = json.loads(file.read_text())
     content["mechanisms"][0]["quantile"].update(change)
-    content["sha256"] = digest(content)
+    content["sha256"] = content_digest(content)
     file.write_text(json.dumps(content))
     with pytest.raises(PassportError):
         check(file)
@@ -116,7 +116,7 @@ def test_a_record_whose_groups_or_sizes_are_not_the_plans_is_refused(tmp_path, l
         median["size"] = f"1..{SIZE}"
     else:
         count["size"] = SIZE - 1
-    content["sha256"] = digest(content)
+    content["sha256"] = content_digest(content)
     file.write_text(json.dumps(content))
     with pytest.raises(PassportError):
         check(file)
@@ -124,10 +124,10 @@ def test_a_record_whose_groups_or_sizes_are_not_the_plans_is_refused(tmp_path, l
 
 def test_a_thousand_values_are_answered_and_too_many_are_refused_before_anything_is_read():
     column = {"x": {"low": 0, "high": 1000}}
-    found = preview(plan({"median": "x"}, columns=column), FRAME)
+    found = preview_release(plan({"median": "x"}, columns=column), FRAME)
     assert 0 < found.errors["x_median"][0] < 100
     with pytest.raises(PlanError, match="more than 2048 possible values; give the column a larger step"):
-        as_plan(plan({"median": "x"}, columns={"x": {"low": 0, "high": 2048}}), FRAME)
+        to_plan(plan({"median": "x"}, columns={"x": {"low": 0, "high": 2048}}), FRAME)
 
 
 def test_one_line_asks_for_quantiles_of_a_column():
@@ -144,13 +144,13 @@ def test_one_line_asks_for_quantiles_of_a_column():
 
 
 def test_an_expected_error_is_said_before_data_is_read(tmp_path):
-    found = preview(plan({"median": "x"}, {"min": "x"}), FRAME, cache=tmp_path)
+    found = preview_release(plan({"median": "x"}, {"min": "x"}), FRAME, cache=tmp_path)
     assert 0 < found.errors["x_median"][0] < 0.5
     assert found.no_better == ()
 
 
 @pytest.mark.parametrize("sizes", [{"size": SIZE}, {"maximum": SIZE}])
 def test_which_groups_expected_errors_are_of_is_said_where_sizes_are_not_public(sizes):
-    said = preview(plan({"median": "x"}, {"max": "x"}, {"sum": "x"}, sizes=sizes), FRAME).record["values"]
+    said = preview_release(plan({"median": "x"}, {"max": "x"}, {"sum": "x"}, sizes=sizes), FRAME).record["values"]
     supposed = [line.partition(":")[0] for line in said if "as large as their maximum" in line]
     assert supposed == (["x_median, x_max"] if "maximum" in sizes else [])

@@ -4,12 +4,12 @@ import warnings
 
 import pytest
 
-from inbounds.tables.sources.source import quiet
+from inbounds.sources.open import silence_engine
 
 
 def test_engines_stay_quiet_while_any_thread_wants_them_to():
     """One begins first and ends first, while the other is still inside."""
-    first, second = quiet(), quiet()
+    first, second = silence_engine(), silence_engine()
     with first:
         second.__enter__()
     warnings.warn("of another version", UserWarning, stacklevel=1)

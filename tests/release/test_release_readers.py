@@ -9,11 +9,11 @@ import pytest
 
 import inbounds as ib
 from inbounds.errors import PassportError
-from inbounds.mechanism.quantiles.reading import read_quantile
-from inbounds.mechanism.spelling import read_query
-from inbounds.tables import mechanism, preview, release
-from inbounds.tables.reopen import page_of
-from inbounds.tables.write import record_path
+from inbounds.mechanism.codec import query_from_json
+from inbounds.mechanism.quantiles.load import quantile_query_from_json
+from inbounds.releases.pipeline import find_mechanism, preview_release, release
+from inbounds.releases.verify import record_page
+from inbounds.releases.write import record_path
 
 FRAME = pa.table({"g": ["A", "A", "B"], "c": ["p", "q", "p"], "x": [1, 2, 3]})
 COLUMNS = {"c": {"labels": ["p", "q"], "other": "q"}, "x": {"low": 0, "high": 4}}
@@ -64,7 +64,7 @@ def test_every_mechanism_is_found_from_the_record_with_and_without_its_passport(
         size = int(str(line["size"]).split("..")[0])
         for source in (record, done.record):
             for folder in (None, tmp_path / "mechanisms", tmp_path / "cache"):
-                found = mechanism(source, line["statistic"], size, folder)
+                found = find_mechanism(source, line["statistic"], size, folder)
                 assert found.sha256 == line["sha256"]
                 assert found == done.mechanisms[line["statistic"], size]
 
@@ -84,29 +84,29 @@ def test_wishes_in_the_record_lead_to_the_same_mechanism(tmp_path, wishes):
     asked = plan({"count": "c = 'p'"}, own, size=4, columns=columns, **wishes)
     done = release(asked, FRAME, cache=tmp_path, anyway=True)
     for name in ("count", "x_max"):
-        assert mechanism(done.record, name) == done.mechanisms[name, 4]
+        assert find_mechanism(done.record, name) == done.mechanisms[name, 4]
 
 
 def test_wide_ranges_are_designed_again_too(tmp_path):
     asked = plan({"sum": "x"}, size=200, columns={"x": {"low": 0, "high": 10}})
     done = release(asked, FRAME, cache=tmp_path)
-    assert mechanism(done.record) == done.mechanisms["x_sum", 200]
+    assert find_mechanism(done.record) == done.mechanisms["x_sum", 200]
 
 
 @pytest.mark.parametrize(("kind", "at"), [("min", 0), ("max", 1), ("median", "1/2")])
 def test_a_minimum_maximum_or_median_is_the_quantile_that_anybody_can_ask(tmp_path, kind, at):
     asked = plan({kind: "x"}, size=5, epsilon=1)
     (line,) = release(asked, FRAME, cache=tmp_path).record["mechanisms"]
-    assert read_quantile(line["quantile"]) == ib.quantile(at, 0, 4, size=5)
-    assert ib.choose(ib.quantile(at, 0, 4, size=5), 1).mechanism.sha256 == line["sha256"]
+    assert quantile_query_from_json(line["quantile"]) == ib.quantile(at, 0, 4, size=5)
+    assert ib.design_quantile(ib.quantile(at, 0, 4, size=5), 1).mechanism.sha256 == line["sha256"]
 
 
 def test_the_record_holds_the_query_of_every_mechanism(done):
     for line in done.record["mechanisms"]:
         size = int(str(line["size"]).split("..")[0])
-        query = read_quantile(line["quantile"]) if "quantile" in line else read_query(line["query"])
+        query = quantile_query_from_json(line["quantile"]) if "quantile" in line else query_from_json(line["query"])
         assert query == done.mechanisms[line["statistic"], size].query
-    assert [read_query(line["query"]) for line in done.record["mechanisms"][:2]] == [ib.count(2), ib.count(3)]
+    assert [query_from_json(line["query"]) for line in done.record["mechanisms"][:2]] == [ib.count(2), ib.count(3)]
 
 
 def test_a_passport_that_is_not_there_or_was_changed_is_not_found(done, tmp_path):
@@ -115,20 +115,20 @@ def test_a_passport_that_is_not_there_or_was_changed_is_not_found(done, tmp_path
     file.write_text(text.replace('"core": "', '"core": "1'))
     assert file.read_text() != text
     with pytest.raises(PassportError, match=r"no passport in .* has the digest that the record states for yes"):
-        mechanism(done.record, "yes", 3, tmp_path / "mechanisms")
+        find_mechanism(done.record, "yes", 3, tmp_path / "mechanisms")
     (tmp_path / "empty").mkdir()
     with pytest.raises(PassportError, match="no passport"):
-        mechanism(done.record, "yes", 3, tmp_path / "empty")
+        find_mechanism(done.record, "yes", 3, tmp_path / "empty")
 
 
 def test_a_design_that_differs_is_never_taken_for_the_one_released(done):
     changed = json.loads(json.dumps(done.record))
     changed["mechanisms"][0]["epsilon"] = "1/9"
     with pytest.raises(PassportError, match="ask the publisher for the passports"):
-        mechanism(changed, "yes", 2)
+        find_mechanism(changed, "yes", 2)
     del changed["mechanisms"][0]["query"]
     with pytest.raises(PassportError):
-        mechanism(changed, "yes", 2)
+        find_mechanism(changed, "yes", 2)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_a_design_that_differs_is_never_taken_for_the_one_released(done):
 )
 def test_which_mechanism_must_be_said(done, which, said):
     with pytest.raises(ValueError, match=said):
-        mechanism(done.record, *which)
+        find_mechanism(done.record, *which)
 
 
 @pytest.mark.parametrize("name", ["../up", "a/b", ".hidden", "a b: c", "Ä"])
@@ -164,7 +164,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_data_is_read(tmp_
 
 
 def test_a_preview_has_the_mechanisms_already(tmp_path):
-    found = preview(plan({"count": "c = 'p'"}), FRAME, cache=tmp_path / "cache", mechanisms=tmp_path / "m")
+    found = preview_release(plan({"count": "c = 'p'"}), FRAME, cache=tmp_path / "cache", mechanisms=tmp_path / "m")
     assert set(found.mechanisms) == {("count", 2), ("count", 3)}
     assert {p.name for p in (tmp_path / "m").iterdir()} == {"count-2.json", "count-3.json"}
 
@@ -201,14 +201,14 @@ def test_the_page_is_the_same_from_python_and_from_the_record(command, made, tmp
     done = release(plan(*EVERYTHING), FRAME, output=tmp_path / name, cache=made[0] / "cache")
     done.report(tmp_path / "a.html")
     page = (tmp_path / "a.html").read_text("utf-8")
-    assert page_of(record_path(tmp_path / name)) == page
+    assert record_page(record_path(tmp_path / name)) == page
     ran = command(tmp_path, "report", f"{name}.release.json", "--out", "b.html", "--json")
     assert json.loads(ran.stdout) == {"report": "b.html"}
     assert (tmp_path / "b.html").read_text("utf-8") == page
     assert "007" in page
     assert page.index("<details><summary>Digests of 14 mechanisms") < page.index(done.record["mechanisms"][0]["sha256"])
     odd = command(tmp_path, "report", f"{name}.release.json", "--out", "c.html", "--level", "0.5")
-    assert (odd.returncode, "--prior and --level are for mechanisms" in odd.said) == (2, True)
+    assert (odd.returncode, "--prior and --level are for mechanisms" in odd.one_line) == (2, True)
     with pytest.raises(ValueError, match="must not exist yet"):
         done.report(tmp_path / "a.html")
     for own in (name, f"{name}.release.json"):
@@ -221,7 +221,7 @@ def test_no_page_is_made_of_a_table_that_was_changed(command, done, tmp_path):
         table.write("B,9\n")
     ran = command(tmp_path, "report", "o.csv.release.json", "--out", "b.html")
     assert ran.returncode == 1
-    assert "its digest differs" in ran.said
+    assert "its digest differs" in ran.one_line
     assert not (tmp_path / "b.html").exists()
 
 
@@ -232,31 +232,33 @@ def test_a_released_value_is_read_from_the_record(command, done, tmp_path):
     record = "o.csv.release.json"
     by_record = command(tmp_path, "read", record, "1", "--statistic", "yes", "--size", "3")
     by_passport = command(tmp_path, "read", "mechanisms/yes-3.json", "1")
-    assert by_record.returncode == 0, by_record.said
-    assert by_record.said == by_passport.said
+    assert by_record.returncode == 0, by_record.one_line
+    assert by_record.one_line == by_passport.one_line
     given = command(tmp_path, "read", record, "1", "--statistic", "yes", "--size", "3", "--mechanisms", "mechanisms")
-    assert given.said == by_passport.said
+    assert given.one_line == by_passport.one_line
     lost = command(tmp_path, "read", record, "3")
     assert lost.returncode == 2
-    assert "is the record of a whole table; give --statistic and --size: statistic must be one of yes, c" in lost.said
+    assert (
+        "is the record of a whole table; give --statistic and --size: statistic must be one of yes, c" in lost.one_line
+    )
     odd = command(tmp_path, "read", "mechanisms/yes-3.json", "--size", "3")
     assert odd.returncode == 2
-    assert "are for release records" in odd.said
+    assert "are for release records" in odd.one_line
 
 
 def test_cells_that_were_moved_after_the_draw_are_read_with_a_warning(command, tmp_path):
     asked = plan({"histogram": "c", "consistent": True}, size=3)
     release(asked, FRAME, output=tmp_path / "o.csv", cache=tmp_path / "cache")
-    assert "made to add up after the draw" in command(tmp_path, "read", "o.csv.release.json", "1").said
+    assert "made to add up after the draw" in command(tmp_path, "read", "o.csv.release.json", "1").one_line
 
 
 def test_verify_takes_several_files_and_fails_with_any(command, done, tmp_path):
     files = sorted(str(p.relative_to(tmp_path)) for p in (tmp_path / "mechanisms").iterdir())
     good = command(tmp_path, "verify", *files, "o.csv.release.json")
-    assert good.returncode == 0, good.said
-    assert good.said.count("proved") == len(files)
-    assert good.said.count("it drew numbers of o.csv.release.json") == len(files)
-    assert "checked o.csv.release.json:" in good.said
+    assert good.returncode == 0, good.one_line
+    assert good.one_line.count("proved") == len(files)
+    assert good.one_line.count("it drew numbers of o.csv.release.json") == len(files)
+    assert "checked o.csv.release.json:" in good.one_line
     (tmp_path / "bad.json").write_text("{}")
     bad = command(tmp_path, "verify", *files, "bad.json", "none.json", "--json")
     assert bad.returncode == 1
@@ -271,14 +273,14 @@ def test_who_takes_a_released_table_is_told_its_record(command, done, tmp_path):
     for words in (("verify", "o.csv"), ("read", "o.csv", "4"), ("report", "o.csv", "--out", "page.html")):
         hint = command(tmp_path, *words)
         assert hint.returncode == 1
-        assert "o.csv is a released table; give its record, o.csv.release.json" in hint.said
+        assert "o.csv is a released table; give its record, o.csv.release.json" in hint.one_line
     command(tmp_path, "ledger", "head", "inbounds.ledger", "--out", "head.json")
-    assert "ledger verify LEDGER --head head.json compares" in command(tmp_path, "verify", "head.json").said
+    assert "ledger verify LEDGER --head head.json compares" in command(tmp_path, "verify", "head.json").one_line
     command(tmp_path, "ledger", "export", "inbounds.ledger", "--out", "ledger.json")
-    assert "inbounds verify ledger.json checks it" in command(tmp_path, "report", "ledger.json").said
+    assert "inbounds verify ledger.json checks it" in command(tmp_path, "report", "ledger.json").one_line
     (tmp_path / "plain.csv").write_text("a\n1\n")
-    assert "is not a mechanism passport" in command(tmp_path, "verify", "plain.csv").said
-    assert "release records" in command(tmp_path, "verify", "--help").said
+    assert "is not a mechanism passport" in command(tmp_path, "verify", "plain.csv").one_line
+    assert "release records" in command(tmp_path, "verify", "--help").one_line
 
 
 def _released(tmp_path: Path, name: str, epsilon, **groups):
@@ -291,7 +293,7 @@ def _released(tmp_path: Path, name: str, epsilon, **groups):
 
 def test_releases_about_the_same_people_add_up(command, tmp_path):
     first, second = _released(tmp_path, "a.csv", 1), _released(tmp_path, "b.csv", "1/2")
-    said = command(tmp_path, "compose", first, second, first).said
+    said = command(tmp_path, "compose", first, second, first).one_line
     assert "together epsilon 1 + 0.5 = 1.5: one person's record may be changed within its groups, or left out" in said
     third = _released(tmp_path, "c.csv", "1/4", size=None, maximum=3)
     found = json.loads(command(tmp_path, "compose", first, third, "--json").stdout)
@@ -303,20 +305,20 @@ def test_releases_about_the_same_people_add_up(command, tmp_path):
 def test_compose_says_what_does_not_add_up_with_releases(command, tmp_path):
     first = _released(tmp_path, "a.csv", 1)
     ib.catalog.uniform(ib.count(2), 1).save(tmp_path / "m.json")
-    assert "not both" in command(tmp_path, "compose", first, "m.json").said
-    assert "leave out --delta" in command(tmp_path, "compose", first, "--delta", "1e-6").said
-    assert "leave out --times, --out" in command(tmp_path, "compose", first, "--times", "2", "--out", "r.json").said
+    assert "not both" in command(tmp_path, "compose", first, "m.json").one_line
+    assert "leave out --delta" in command(tmp_path, "compose", first, "--delta", "1e-6").one_line
+    assert "leave out --times, --out" in command(tmp_path, "compose", first, "--times", "2", "--out", "r.json").one_line
     changed = json.loads((tmp_path / first).read_text())
     changed["epsilon"]["spent"] = "1/100"
     (tmp_path / first).write_text(json.dumps(changed))
-    assert "does not have its own digest" in command(tmp_path, "compose", first).said
+    assert "does not have its own digest" in command(tmp_path, "compose", first).one_line
 
 
 def test_a_release_ends_with_what_it_has_spent_and_where_the_passports_are(command, tmp_path):
     (tmp_path / "d.csv").write_text("g,c\nA,p\n")
     words = ["release", "d.csv", "--count", "c = 'p'", "--size", "3", "--epsilon", "1/2"]
     done = command(tmp_path, *words, "--mechanisms", "m")
-    assert done.returncode == 0, done.said
-    assert "mechanisms m" in done.said
-    assert "epsilon 0.5 was spent on these people by this release. d.csv: epsilon 0.5 in all" in done.said
+    assert done.returncode == 0, done.one_line
+    assert "mechanisms m" in done.one_line
+    assert "epsilon 0.5 was spent on these people by this release. d.csv: epsilon 0.5 in all" in done.one_line
     assert (tmp_path / "m" / "count-3.json").exists()

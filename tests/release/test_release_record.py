@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 
 from inbounds.errors import PassportError, UnknownVersion
-from inbounds.files import canonical, digest, sha256
-from inbounds.tables import release
-from inbounds.tables.recompute import check_release as check
-from inbounds.tables.reopen import page_of, read, together
+from inbounds.files import canonical_json, content_digest, sha256_hex
+from inbounds.releases.pipeline import release
+from inbounds.releases.recompute import check_release as check
+from inbounds.releases.verify import compose_releases, load_record, record_page
 
 FRAME = pa.table({"g": ["A", "A", "B"], "c": ["p", "q", "p"], "x": [1, 2, 3]})
 PLAN = {
@@ -36,15 +36,15 @@ def content(folder):
 @pytest.mark.parametrize("number", [0, 1, 2, 4, True, "3", None])
 def test_a_record_of_another_version_is_refused(content, tmp_path, number):
     content["version"] = number
-    content["sha256"] = digest(content)
+    content["sha256"] = content_digest(content)
     (tmp_path / "o.csv.release.json").write_text(json.dumps(content))
     with pytest.raises(UnknownVersion):
-        read(tmp_path / "o.csv.release.json")
+        load_record(tmp_path / "o.csv.release.json")
 
 
 def test_a_record_and_its_table_prove_what_they_say(folder):
     assert len(check(folder / "o.csv.release.json")) == 7
-    assert page_of(folder / "o.csv.release.json").count("c: p")
+    assert record_page(folder / "o.csv.release.json").count("c: p")
 
 
 def change(path, value):
@@ -87,13 +87,13 @@ def change(path, value):
 def test_a_lie_is_found_although_all_digests_fit(folder, content, lie):
     lying = deepcopy(content)
     lie(lying)
-    lying["plan_sha256"] = sha256(canonical(lying["plan"]))
-    lying["sha256"] = digest(lying)
+    lying["plan_sha256"] = sha256_hex(canonical_json(lying["plan"]))
+    lying["sha256"] = content_digest(lying)
     (folder / "lie.json").write_text(json.dumps(lying))
     with pytest.raises(PassportError):
         check(folder / "lie.json")
     with pytest.raises(PassportError):
-        read(folder / "lie.json")
+        load_record(folder / "lie.json")
 
 
 def test_a_field_named_twice_is_refused(folder):
@@ -111,7 +111,7 @@ def test_releases_count_by_themselves_however_alike_and_one_release_counts_once(
     for k in range(8):
         (tmp_path / str(k)).mkdir()
         done = release(PLAN, FRAME, output=tmp_path / str(k) / "o.csv", cache=tmp_path / "cache")
-        records[str(k)] = read(f"{done.path}.release.json")
-    assert together(records).epsilon == 16
+        records[str(k)] = load_record(f"{done.path}.release.json")
+    assert compose_releases(records).epsilon == 16
     again = done.write(tmp_path / "again.csv")
-    assert together({**records, "again": read(f"{again.path}.release.json")}).epsilon == 16
+    assert compose_releases({**records, "again": load_record(f"{again.path}.release.json")}).epsilon == 16

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inbounds.tables import SourceError, as_plan, open_source
-from inbounds.tables.sources.records import NumberForm
-from inbounds.tables.texts import LONGEST_TEXT
+from inbounds.releases.pipeline import SourceError, open_plan_source, to_plan
+from inbounds.schema.text import LONGEST_TEXT
+from inbounds.sources.records import NumberForm
 
 SIGNS = {
     "=": lambda a, b: a == b,
@@ -91,7 +91,7 @@ def truths(frame=None, source=None, count="true", columns=None, groups=None, peo
         **({"source": source} if source else {}),
         **({"people": people} if people else {}),
     }
-    with closing(open_source(as_plan(content, frame))) as opened:
+    with closing(open_plan_source(to_plan(content, frame))) as opened:
         return opened.aggregate().positions[0].tolist()
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from inbounds.tables import PlanError, SourceError, as_plan, open_source
+from inbounds.releases.pipeline import PlanError, SourceError, open_plan_source, to_plan
 from release.places import places
 
 pandas = pytest.importorskip("pandas")
@@ -26,7 +26,7 @@ def truths(content, frame=None, *, by="g", keys=("a",), columns=None, **statisti
         "privacy": {"epsilon": 1},
         **content,
     }
-    with closing(open_source(as_plan(plan, frame))) as opened:
+    with closing(open_plan_source(to_plan(plan, frame))) as opened:
         return places(opened)
 
 
@@ -73,7 +73,7 @@ def test_a_condition_on_a_boolean_matches_in_any_case_and_alike_in_every_source(
 
 
 def test_the_released_table_says_the_keys_as_they_were_declared():
-    plan = as_plan(
+    plan = to_plan(
         {
             "groups": {"by": ["g"], "keys": ["True", "False"], "size": 2},
             "statistics": [{"count": "true"}],
@@ -81,7 +81,7 @@ def test_the_released_table_says_the_keys_as_they_were_declared():
         },
         bool_frame(),
     )
-    assert open_source(plan).plan.groups.keys == (("True",), ("False",))
+    assert open_plan_source(plan).plan.groups.keys == (("True",), ("False",))
 
 
 @pytest.mark.parametrize(

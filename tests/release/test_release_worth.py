@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 import inbounds as ib
-from inbounds.loss import constant_loss
-from inbounds.tables import PlanError, preview, release
+from inbounds.losses import best_constant_loss
+from inbounds.releases.pipeline import PlanError, preview_release, release
 
 pytest.importorskip("ibis")
 
@@ -34,12 +34,12 @@ def test_the_constants_loss_is_the_least_of_all_constants(query, loss):
     if query.labels and loss != "zero-one":
         pytest.skip("labels have no distance")
     weights = np.arange(1, len(query.answers) + 1) / sum(range(1, len(query.answers) + 1))
-    every = ib.loss.as_loss(loss).guesses(query) @ weights
-    assert constant_loss(query, loss, weights) == pytest.approx(every.min())
+    every = ib.losses.to_loss(loss).guesses(query) @ weights
+    assert best_constant_loss(query, loss, weights) == pytest.approx(every.min())
 
 
 def test_a_dry_run_names_what_is_no_better_than_a_constant_and_what_would_help(tmp_path):
-    found = preview(plan([{**GOOD, "share": 0.999}, {**IDLE, "share": 0.001}]), FRAME, cache=tmp_path)
+    found = preview_release(plan([{**GOOD, "share": 0.999}, {**IDLE, "share": 0.001}]), FRAME, cache=tmp_path)
     (idle,) = found.no_better
     assert idle.statistic == "s1"
     assert idle.found.error >= 0.95 * idle.found.constant
@@ -50,26 +50,26 @@ def test_a_dry_run_names_what_is_no_better_than_a_constant_and_what_would_help(t
 def test_what_would_help_does_help(tmp_path):
     """The epsilon, the size and the step that are named are tried again: the error is what was said, at most half."""
     content = plan([{"median": "x"}], epsilon="0.05")
-    (idle,) = preview(content, FRAME, cache=tmp_path).no_better
+    (idle,) = preview_release(content, FRAME, cache=tmp_path).no_better
     ways = " / ".join(idle.helps)
     epsilon = re.search(r"epsilon (\S+) for the plan \(error at most (\S+), constant (\S+)\)", ways)
-    again = preview({**content, "privacy": {"epsilon": epsilon[1]}}, FRAME, cache=tmp_path)
+    again = preview_release({**content, "privacy": {"epsilon": epsilon[1]}}, FRAME, cache=tmp_path)
     assert again.errors["s0"][0] == pytest.approx(float(epsilon[2]), rel=1e-3)
     assert again.errors["s0"][0] <= again.constants["s0"][0] / 2
     step = re.search(r"a step of (\S+) for x \(error at most (\S+), constant (\S+)\)", ways)
     if step:
         coarse = {**content, "columns": {**content["columns"], "x": {"low": 0, "high": 32, "step": step[1]}}}
-        assert preview(coarse, FRAME, cache=tmp_path).errors["s0"][0] == pytest.approx(float(step[2]), rel=1e-3)
+        assert preview_release(coarse, FRAME, cache=tmp_path).errors["s0"][0] == pytest.approx(float(step[2]), rel=1e-3)
 
 
 def test_larger_groups_are_named_where_they_help(tmp_path):
-    (idle,) = preview(plan([GOOD], epsilon="0.1", size=5), FRAME, cache=tmp_path).no_better
+    (idle,) = preview_release(plan([GOOD], epsilon="0.1", size=5), FRAME, cache=tmp_path).no_better
     size = re.search(r"groups of (\d+) \(error at most (\S+), constant", " / ".join(idle.helps))
-    assert preview(plan([GOOD], epsilon="0.1", size=int(size[1])), FRAME, cache=tmp_path).no_better == ()
+    assert preview_release(plan([GOOD], epsilon="0.1", size=int(size[1])), FRAME, cache=tmp_path).no_better == ()
 
 
 def test_only_some_sizes_may_be_no_better(tmp_path):
-    found = preview(plan([GOOD], epsilon="0.2", size=[2, 60]), FRAME, cache=tmp_path)
+    found = preview_release(plan([GOOD], epsilon="0.2", size=[2, 60]), FRAME, cache=tmp_path)
     (idle,) = found.no_better
     assert idle.sizes == (2,)
     assert "in groups of 2:" in str(idle)
@@ -96,10 +96,10 @@ def test_the_command_line_asks_for_anyway_and_charges_nothing_without(tmp_path, 
     asked = ["release", "t.csv", "--count", "x > 1", "--size", "3", "--epsilon", "0.001", "--out", "o.csv"]
     dry = command(tmp_path, *asked, "--dry-run")
     assert dry.returncode == 0
-    assert "a release needs --anyway" in dry.said
+    assert "a release needs --anyway" in dry.one_line
     refused = command(tmp_path, *asked)
     assert refused.returncode == 2
-    assert "give --anyway" in refused.said
+    assert "give --anyway" in refused.one_line
     assert not (tmp_path / "o.csv").exists()
     assert not (tmp_path / "inbounds.ledger").exists()
     done = command(tmp_path, *asked, "--anyway", "--report", "r.html")
@@ -123,6 +123,6 @@ def test_a_dry_run_shows_names_of_any_length_whole(tmp_path, command):
 
 
 def test_means_of_secret_sizes_beat_the_constant_where_they_once_did_not(tmp_path):
-    found = preview(plan([{"mean": "x"}], maximum=100), FRAME, cache=tmp_path)
+    found = preview_release(plan([{"mean": "x"}], maximum=100), FRAME, cache=tmp_path)
     assert found.errors["s0"][0] < found.constants["s0"][0] / 10
     assert found.plan.epsilon == Fraction(1)

@@ -16,10 +16,10 @@ import pyarrow.parquet
 import pytest
 
 from inbounds.errors import PassportError
-from inbounds.files import digest
-from inbounds.tables import release
-from inbounds.tables.recompute import check_release as check
-from inbounds.tables.write import record_path, write
+from inbounds.files import content_digest
+from inbounds.releases.pipeline import release
+from inbounds.releases.recompute import check_release as check
+from inbounds.releases.write import record_path, write_release
 
 FRAME = pa.table({"g": ["A", "A", "B"], "c": ["p", "q", "p"]})
 PLAN = {
@@ -69,7 +69,7 @@ def test_a_failing_disk_leaves_nothing(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space left"):
-        write(FRAME, {}, tmp_path / "out.csv")
+        write_release(FRAME, {}, tmp_path / "out.csv")
     monkeypatch.undo()
     assert list(tmp_path.iterdir()) == []
 
@@ -95,7 +95,7 @@ def test_at_every_moment_of_writing_there_is_no_table_or_a_whole_one_with_its_re
     whole = {name, record_path(target).name}
     for table, overwrite in ((FRAME, False), (large, True), (FRAME, True)):
         with every_moment(tmp_path, whole, no_table_without_its_record):
-            write(table, {"format": "inbounds release"}, target, overwrite=overwrite)
+            write_release(table, {"format": "inbounds release"}, target, overwrite=overwrite)
     with every_moment(tmp_path, whole, no_table_without_its_record):
         release(PLAN, FRAME, output=target, cache=tmp_path / "cache", overwrite=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*whole, "cache", "inbounds.ledger"])
@@ -103,7 +103,7 @@ def test_at_every_moment_of_writing_there_is_no_table_or_a_whole_one_with_its_re
 
 def test_the_watch_sees_a_table_before_its_record_and_one_written_in_place(tmp_path, every_moment):
     """Twins that must fail."""
-    write(FRAME, {}, tmp_path / "other.csv")
+    write_release(FRAME, {}, tmp_path / "other.csv")
 
     def table_first():
         with every_moment(tmp_path, set(), no_table_without_its_record):
@@ -125,9 +125,9 @@ def test_a_record_never_replaces_a_file_that_the_release_reads(tmp_path):
     keys = tmp_path / "out.csv.release.json"
     keys.write_text("g\nA\nB\n")
     with pytest.raises(ValueError, match="output must not be a file that the release reads"):
-        write(FRAME, {}, tmp_path / "out.csv", overwrite=True, inputs=[str(keys)])
+        write_release(FRAME, {}, tmp_path / "out.csv", overwrite=True, inputs=[str(keys)])
     with pytest.raises(ValueError, match="output must not be a file that the release reads"):
-        write(FRAME, {}, tmp_path / "keys.csv", overwrite=True, inputs=[str(tmp_path / "keys.csv")])
+        write_release(FRAME, {}, tmp_path / "keys.csv", overwrite=True, inputs=[str(tmp_path / "keys.csv")])
     assert keys.read_text() == "g\nA\nB\n"
 
 
@@ -136,7 +136,7 @@ def test_who_may_read_a_release_is_what_the_umask_says(tmp_path, mask, mode):
     """A temporary file is for its owner alone; the table and its record are for whom any new file is for."""
     before = os.umask(mask)
     try:
-        write(FRAME, {}, tmp_path / "out.csv")
+        write_release(FRAME, {}, tmp_path / "out.csv")
     finally:
         os.umask(before)
     for path in (tmp_path / "out.csv", record_path(tmp_path / "out.csv")):
@@ -147,7 +147,7 @@ KILLED_AT_A_CALL = """
 import os, signal, sys
 from pathlib import Path
 import pyarrow as pa
-from inbounds.tables.write import write
+from inbounds.releases.write import write_release
 
 stop, target, overwrite = int(sys.argv[1]), Path(sys.argv[2]), sys.argv[3] == "True"
 calls = 0
@@ -169,7 +169,7 @@ def counted(own):
 for name in ("fsync", "replace", "open", "chmod", "unlink"):
     setattr(os, name, counted(getattr(os, name)))
 table = pa.table({"g": ["A", "B"] * 500, "yes": [1, 2] * 500})
-write(table, {"format": "inbounds release"}, target, overwrite=overwrite)
+write_release(table, {"format": "inbounds release"}, target, overwrite=overwrite)
 """
 
 
@@ -183,7 +183,7 @@ def test_a_release_killed_at_any_step_of_writing_leaves_no_table_without_its_rec
     for stop in range(1, 60):
         target = tmp_path / f"{stop}.csv"
         if overwrite:
-            write(FRAME, {"format": "inbounds release"}, target)
+            write_release(FRAME, {"format": "inbounds release"}, target)
         done = subprocess.run(
             [sys.executable, str(script), str(stop), str(target), str(overwrite)], capture_output=True, text=True
         )
@@ -297,7 +297,7 @@ def test_a_changed_record_is_found_and_so_is_one_whose_digest_was_made_to_fit(wr
     written.write_text(json.dumps(record), "utf-8")
     with pytest.raises(PassportError, match="does not have its own digest"):
         check(written)
-    written.write_text(json.dumps({**record, "sha256": digest(record)}), "utf-8")
+    written.write_text(json.dumps({**record, "sha256": content_digest(record)}), "utf-8")
     with pytest.raises(PassportError, match=place):
         check(written)
 
@@ -313,7 +313,7 @@ def test_a_new_table_has_the_rights_of_new_files_and_the_process_keeps_its_mask(
     """The mask belongs to the whole process: other threads create files too."""
     (tmp_path / "plain").touch()
     monkeypatch.setattr(os, "umask", lambda mask: pytest.fail("the mask of the process was changed"))
-    write(pa.table({"a": [1]}), {}, tmp_path / "t.csv")
+    write_release(pa.table({"a": [1]}), {}, tmp_path / "t.csv")
     for name in ("t.csv", "t.csv.release.json"):
         assert (tmp_path / name).stat().st_mode == (tmp_path / "plain").stat().st_mode
 
@@ -322,6 +322,6 @@ def test_what_a_killed_process_left_is_neither_in_the_way_nor_touched(tmp_path):
     """A container starts every process with the same number."""
     left = tmp_path / f".t.csv.{os.getpid()}.0"
     left.write_text("half a table")
-    write(pa.table({"a": [1]}), {}, tmp_path / "t.csv")
+    write_release(pa.table({"a": [1]}), {}, tmp_path / "t.csv")
     assert left.read_text() == "half a table"
     assert (tmp_path / "t.csv").read_text() == "a\n1\n"

@@ -13,10 +13,10 @@ import uvicorn
 from check.chromium import CHROMIUM, chromium
 from inbounds.curator.curator import Curator
 from inbounds.studio.app import app
-from inbounds.studio.serve import guard_of, listening
+from inbounds.studio.serve import make_auth, open_socket
 from inbounds.studio.studio import Studio
-from inbounds.studio.work import Work
 from inbounds.studio.workspace import Workspace
+from inbounds.workers import JobQueue
 
 SCHOOLS = ("North", "South", "East", "West")
 ANSWERS = ("yes", "no", "unsure")
@@ -90,8 +90,8 @@ def curator_in(folder: Path) -> Curator:
 
 
 @pytest.fixture(scope="session")
-def work() -> Iterator[Work]:
-    made = Work()
+def work() -> Iterator[JobQueue]:
+    made = JobQueue()
     yield made
     made.close()
 
@@ -108,11 +108,11 @@ def folder(tmp_path: Path) -> Path:
 class Served:
     """A studio that listens, in this process."""
 
-    def __init__(self, folder: Path, work: Work, **asks: Any) -> None:
-        self.folder, self.socket = folder, listening(0)
-        self.guard = guard_of(self.socket.getsockname()[1])
+    def __init__(self, folder: Path, work: JobQueue, **asks: Any) -> None:
+        self.folder, self.socket = folder, open_socket(0)
+        self.guard = make_auth(self.socket.getsockname()[1])
         self.address = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
-        made = app(Studio(Workspace.of(folder), work, **asks), self.guard)
+        made = app(Studio(Workspace.from_path(folder), work, **asks), self.guard)
         self.server = uvicorn.Server(uvicorn.Config(made, log_level="warning", access_log=False))
         self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [self.socket]}, daemon=True)
         self.thread.start()
@@ -126,7 +126,7 @@ class Served:
 
 
 @pytest.fixture
-def outside(folder: Path, work: Work) -> Iterator[httpx.Client]:
+def outside(folder: Path, work: JobQueue) -> Iterator[httpx.Client]:
     """A client that nobody let in."""
     made = Served(folder, work)
     with httpx.Client(base_url=made.address, timeout=60) as client:
@@ -144,7 +144,7 @@ def client(outside: httpx.Client) -> httpx.Client:
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory, work: Work) -> Iterator[Served]:
+def served(tmp_path_factory: pytest.TempPathFactory, work: JobQueue) -> Iterator[Served]:
     place = tmp_path_factory.mktemp("studio")
     write_survey(place)
     with curator_in(tmp_path_factory.mktemp("curator")) as curator:

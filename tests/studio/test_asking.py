@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from inbounds.curator.curator import Curator
-from inbounds.studio.work import Work
+from inbounds.workers import JobQueue
 from studio.conftest import Served, curator_in
 
 QUESTION = [
@@ -28,7 +28,7 @@ def curator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Curator]:
 
 
 @pytest.fixture(params=["owner"])
-def asking(request: pytest.FixtureRequest, folder: Path, work: Work, curator: Curator) -> Iterator[httpx.Client]:
+def asking(request: pytest.FixtureRequest, folder: Path, work: JobQueue, curator: Curator) -> Iterator[httpx.Client]:
     """A browser of a studio that asks the demo curator."""
     served = Served(folder, work, curator=curator, account=request.param)
     with httpx.Client(base_url=served.address, timeout=120, headers={"origin": served.address}) as client:

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from checker.released import Published, publish
-from inbounds.verdicts import Verdict
+from inbounds.verdict import Verdict
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def test_a_table_is_never_written_outside_its_folder(client: httpx.Client, publi
 
 def test_a_refusal_does_not_name_a_place_on_the_server(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "inbounds.studio.checking.verify", lambda path, passports: Verdict(path, reason=f"{path} was changed")
+        "inbounds.studio.check.verify", lambda path, passports: Verdict(path, reason=f"{path} was changed")
     )
     assert verdict(client, b"{}")["reason"] == "the file was changed"
 

@@ -9,46 +9,46 @@ from typer.testing import CliRunner
 
 import inbounds as ib
 from inbounds.cli import app
-from inbounds.files.intake import from_toml
-from inbounds.studio.explore import spelling
-from inbounds.studio.explore.designs import against_epsilon, attack, design, loss_of, prices
-from inbounds.studio.explore.question import ExploredQuestion
-from inbounds.studio.work import STOPPED, Work
-from inbounds.tables.plan.reading import wishes_from
+from inbounds.files.bounded import parse_toml
+from inbounds.plan.load import parse_design_options
+from inbounds.studio.explore import snippets
+from inbounds.studio.explore.designs import attack, design, design_loss, loss_curve, property_costs
+from inbounds.studio.explore.state import ExploreState
+from inbounds.workers import STOPPED, JobQueue
 
 QUESTIONS = [
-    ExploredQuestion(size="6"),
-    ExploredQuestion(size="5", epsilon="1/3", loss="squared", aim="worst"),
-    ExploredQuestion(size="6", epsilon="1", require=("fair", "column_monotone"), loss="off-by-more-than", beyond="1"),
-    ExploredQuestion(size="6", prior="binomial", numbers="0.3", loss="power", beyond="1.5"),
-    ExploredQuestion(size="6", prior="normal", numbers="2, 1.5", limits="off-by-more-than-3=0.4; average squared=9"),
-    ExploredQuestion(kind="mean", size="3", low="1", high="4", epsilon="2"),
-    ExploredQuestion(kind="total", size="3", low="0", high="2"),
-    ExploredQuestion(kind="extreme", low="1", high="6"),
-    ExploredQuestion(kind="interval", low="0", high="1", sensitivity="0.2", cells="8", epsilon="1"),
-    ExploredQuestion(kind="category", labels="yes, it's 'no', \"so\"", loss="zero-one"),
+    ExploreState(size="6"),
+    ExploreState(size="5", epsilon="1/3", loss="squared", aim="worst"),
+    ExploreState(size="6", epsilon="1", require=("fair", "column_monotone"), loss="off-by-more-than", beyond="1"),
+    ExploreState(size="6", prior="binomial", numbers="0.3", loss="power", beyond="1.5"),
+    ExploreState(size="6", prior="normal", numbers="2, 1.5", limits="off-by-more-than-3=0.4; average squared=9"),
+    ExploreState(kind="mean", size="3", low="1", high="4", epsilon="2"),
+    ExploreState(kind="total", size="3", low="0", high="2"),
+    ExploreState(kind="extreme", low="1", high="6"),
+    ExploreState(kind="interval", low="0", high="1", sensitivity="0.2", cells="8", epsilon="1"),
+    ExploreState(kind="category", labels="yes, it's 'no', \"so\"", loss="zero-one"),
 ]
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_the_copied_script_makes_the_mechanism_that_is_shown(question: ExploredQuestion) -> None:
+def test_the_copied_script_makes_the_mechanism_that_is_shown(question: ExploreState) -> None:
     made: dict[str, ib.Mechanism] = {}
-    exec(spelling.python(question), made)
+    exec(snippets.python_snippet(question), made)
     assert made["m"].sha256 == design(question).sha256
 
 
 def test_a_named_mechanism_is_copied_too() -> None:
-    question, made = ExploredQuestion(size="6", mechanism="truncated_geometric"), {}
-    exec(spelling.python(question), made)
+    question, made = ExploreState(size="6", mechanism="truncated_geometric"), {}
+    exec(snippets.python_snippet(question), made)
     assert made["m"].sha256 == design(question).sha256
 
 
 @pytest.mark.parametrize("question", [q for q in QUESTIONS if q.prior == "uniform"])
 def test_the_copied_command_makes_the_mechanism_that_is_shown(
-    question: ExploredQuestion, tmp_path: object, monkeypatch: pytest.MonkeyPatch
+    question: ExploreState, tmp_path: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(str(tmp_path))
-    program, *words = shlex.split(spelling.command(question))
+    program, *words = shlex.split(snippets.command_snippet(question))
     assert program == "inbounds"
     found = CliRunner().invoke(app, words)
     assert found.exit_code == 0, found.output
@@ -56,37 +56,37 @@ def test_the_copied_command_makes_the_mechanism_that_is_shown(
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_the_copied_lines_of_a_plan_wish_for_the_same(question: ExploredQuestion) -> None:
-    content = from_toml(spelling.toml(question))
-    wishes = wishes_from(content["design"])
+def test_the_copied_lines_of_a_plan_wish_for_the_same(question: ExploreState) -> None:
+    content = parse_toml(snippets.plan_snippet(question))
+    wishes = parse_design_options(content["design"])
     assert wishes.loss == question.loss_name
     assert tuple(wishes.properties) == question.require
     assert list(wishes.at_most) == question.limit_texts
     assert str(content["privacy"]["epsilon"]) == question.epsilon
     assert [str(part) for part in (wishes.prior or ())[1:]] == [
-        str(ib.numbers.exact(n, "n")) for n in question.prior_numbers
+        str(ib.exact.to_fraction(n, "n")) for n in question.prior_numbers
     ]
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_a_url_holds_the_whole_state(question: ExploredQuestion) -> None:
-    again = ExploredQuestion.of(parse_qsl(question.url))
+def test_a_url_holds_the_whole_state(question: ExploreState) -> None:
+    again = ExploreState.from_pairs(parse_qsl(question.url))
     assert again.url == question.url
-    assert spelling.python(again) == spelling.python(question)
+    assert snippets.python_snippet(again) == snippets.python_snippet(question)
 
 
 def test_a_property_costs_what_its_design_loses_more() -> None:
-    question = ExploredQuestion(size="6")
-    free = loss_of(question, design(question))
-    for own in prices(question):
+    question = ExploreState(size="6")
+    free = design_loss(question, design(question))
+    for own in property_costs(question):
         best = ib.optimal(ib.count(6), "0.5", properties=[own.name])
         assert own.loss == pytest.approx(best.loss(), rel=1e-9)
         assert own.factor == pytest.approx(best.loss() / free, rel=1e-9)
 
 
 def test_losses_fall_with_epsilon_and_with_more_answers() -> None:
-    question = ExploredQuestion(size="6")
-    losses = [loss for _, loss in against_epsilon(question)]
+    question = ExploreState(size="6")
+    losses = [loss for _, loss in loss_curve(question)]
     assert losses == sorted(losses, reverse=True)
     exact = [loss for _, _, loss, error in attack(question).rows if error == 0]
     assert exact == sorted(exact, reverse=True)
@@ -133,29 +133,29 @@ def test_a_part_is_a_fragment_and_tells_the_canonical_url(client: httpx.Client) 
 # --- work in other processes ------------------------------------------------------------------------------
 
 
-def test_the_same_request_is_one_job_and_another_is_another(work: Work) -> None:
-    first = work.ask(design, ExploredQuestion(size="3"))
-    assert work.ask(design, ExploredQuestion(size="3")) is first
-    assert work.ask(design, ExploredQuestion(size="4")) is not first
+def test_the_same_request_is_one_job_and_another_is_another(work: JobQueue) -> None:
+    first = work.ask(design, ExploreState(size="3"))
+    assert work.ask(design, ExploreState(size="3")) is first
+    assert work.ask(design, ExploreState(size="4")) is not first
     assert first.ready(60)
-    assert first.result.sha256 == design(ExploredQuestion(size="3")).sha256
+    assert first.result.sha256 == design(ExploreState(size="3")).sha256
 
 
-def test_a_job_that_is_stopped_ends_its_process_and_leaves_the_others(work: Work) -> None:
+def test_a_job_that_is_stopped_ends_its_process_and_leaves_the_others(work: JobQueue) -> None:
     long = work.ask(
-        design, ExploredQuestion(kind="total", size="80", high="9", low="0", require=("row_monotone",), aim="worst")
+        design, ExploreState(kind="total", size="80", high="9", low="0", require=("row_monotone",), aim="worst")
     )
-    short = work.ask(design, ExploredQuestion(size="7"))
+    short = work.ask(design, ExploreState(size="7"))
     assert short.ready(60)
     work.stop(long)
     assert long.ready(0)
     assert long.failure is not None
     assert long.failure.sentence == STOPPED
-    assert work.ask(design, ExploredQuestion(size="8")).ready(60)
+    assert work.ask(design, ExploreState(size="8")).ready(60)
 
 
-def test_a_refusal_comes_back_as_its_sentence(work: Work) -> None:
-    job = work.ask(design, ExploredQuestion(size="5", limits="off-by-more-than-1=0"))
+def test_a_refusal_comes_back_as_its_sentence(work: JobQueue) -> None:
+    job = work.ask(design, ExploreState(size="5", limits="off-by-more-than-1=0"))
     assert job.ready(60)
     assert job.failure is not None
     assert "at most" in job.failure.sentence

@@ -5,7 +5,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from inbounds.studio.guard import POLICY, StudioGuard
+from inbounds.studio.auth import POLICY, StudioAuth
 from inbounds.studio.workspace import OutsideFolder, Workspace
 
 PAGES = (
@@ -76,14 +76,14 @@ def test_every_answer_has_the_policy(client: httpx.Client) -> None:
 
 
 def test_a_body_beyond_the_limit_is_refused(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("inbounds.studio.guard.MOST_BYTES", 10)
+    monkeypatch.setattr("inbounds.studio.auth.MOST_BYTES", 10)
     assert client.post("/check/verdict", content=b"12345678901").status_code == 413
     assert client.post("/check/verdict", content=iter([b"123456", b"78901"])).status_code == 413  # says no length
     assert client.post("/check/verdict", content=iter([b"12345", b"67890"])).status_code == 200
 
 
 def test_a_guard_that_forgets_the_origin_would_be_noticed() -> None:
-    guard = StudioGuard(frozenset({"here"}))
+    guard = StudioAuth(frozenset({"here"}))
     headers = {"host": "here", "cookie": f"{guard.cookie}={guard.secret}"}
     assert guard.refusal("GET", "/", headers) == ""
     assert guard.refusal("POST", "/", headers) != ""
@@ -113,7 +113,7 @@ def place(folder: Path) -> Workspace:
     secret.write_text("name\nsomebody\n")
     (folder / "link.csv").symlink_to(secret)
     (folder / "linked").symlink_to(folder.parent)
-    return Workspace.of(folder)
+    return Workspace.from_path(folder)
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)

@@ -19,13 +19,13 @@ from typer.testing import CliRunner
 
 import inbounds as ib
 from inbounds.cli import app
-from inbounds.files.intake import from_toml
+from inbounds.files.bounded import parse_toml
 from inbounds.ledger import Ledger
-from inbounds.studio.planning import values
-from inbounds.studio.planning.draft import ColumnChoice, Draft, StatisticChoice, from_form
-from inbounds.tables.plan.reading import plan_from, read_plan
-from inbounds.tables.plan.writing import toml
-from inbounds.tables.wanted import epsilon_for_error, expected_error
+from inbounds.plan.load import load_plan, parse_plan
+from inbounds.plan.write import dump_toml
+from inbounds.releases.calibrate import calibrate_plan_epsilon, expected_error
+from inbounds.studio.plan import values
+from inbounds.studio.plan.draft import ColumnChoice, Draft, StatisticChoice, from_form
 
 SCHEMA = dict.fromkeys(("school", "answer", "score", "age", "pupil"), "anything")
 
@@ -92,14 +92,14 @@ plain = (
 
 @given(st.dictionaries(names, st.dictionaries(names, plain | st.lists(plain, max_size=3), max_size=3), max_size=3))
 def test_what_is_written_reads_back(content: dict) -> None:
-    assert from_toml(toml(content)) == content
+    assert parse_toml(dump_toml(content)) == content
 
 
 def test_a_plan_comes_back_from_its_form_unchanged() -> None:
-    content = from_toml(FULL)
+    content = parse_toml(FULL)
     draft = values.from_content(content, SCHEMA, "plan.toml")
     assert values.content(draft) == content
-    assert from_toml(values.text(draft)) == content
+    assert parse_toml(values.text(draft)) == content
     assert {own.name: own.use for own in draft.columns} == {
         "school": "group", "answer": "labels", "score": "number", "age": "group", "pupil": "person"
     }  # fmt: skip
@@ -108,7 +108,7 @@ def test_a_plan_comes_back_from_its_form_unchanged() -> None:
 def test_the_form_of_a_page_is_read_as_it_was_written(client: httpx.Client, folder: Path) -> None:
     page = client.get("/plan/edit?plan=plan.toml").text
     again = from_form(form_of(page), SCHEMA)
-    assert values.content(again) == from_toml((folder / "plan.toml").read_text())
+    assert values.content(again) == parse_toml((folder / "plan.toml").read_text())
 
 
 def form_of(page: str) -> list[tuple[str, str]]:
@@ -165,7 +165,7 @@ def test_a_saved_plan_is_run_by_the_command_line_unchanged(
     assert (answer.status_code, answer.headers["location"]) == (303, "/release?plan=other.toml")
     monkeypatch.chdir(folder)
     assert CliRunner().invoke(app, ["release", "other.toml", "--dry-run"]).exit_code == 0
-    assert read_plan(folder / "other.toml").epsilon == 1
+    assert load_plan(folder / "other.toml").epsilon == 1
 
 
 def test_a_plan_that_cannot_be_carried_out_is_not_saved(client: httpx.Client, folder: Path) -> None:
@@ -181,15 +181,15 @@ def test_a_plan_that_cannot_be_carried_out_is_not_saved(client: httpx.Client, fo
 
 
 def test_the_epsilon_for_an_accuracy_is_the_smallest_of_two_digits(folder: Path, tmp_path: Path) -> None:
-    plan = read_plan(folder / "plan.toml")
-    found = epsilon_for_error(plan, "yes", 100, "1.5", tmp_path)
+    plan = load_plan(folder / "plan.toml")
+    found = calibrate_plan_epsilon(plan, "yes", 100, "1.5", tmp_path)
     assert expected_error(replace(plan, epsilon=found), "yes", 100, tmp_path) <= 1.5
     below = found - found / 10
     assert expected_error(replace(plan, epsilon=below), "yes", 100, tmp_path) > 1.5
-    with pytest.raises(ib.Infeasible, match="even at epsilon 64"):
-        epsilon_for_error(plan, plan.statistics[1].name, 100, "1e-30", tmp_path)
+    with pytest.raises(ib.InfeasibleDesign, match="even at epsilon 64"):
+        calibrate_plan_epsilon(plan, plan.statistics[1].name, 100, "1e-30", tmp_path)
     with pytest.raises(ValueError, match="statistic must be one of"):
-        epsilon_for_error(plan, "nothing", 100, 1, tmp_path)
+        calibrate_plan_epsilon(plan, "nothing", 100, 1, tmp_path)
 
 
 def test_a_dry_run_reads_no_record(client: httpx.Client, folder: Path) -> None:
@@ -228,7 +228,7 @@ def test_a_release_is_that_of_the_command_line(
     page = release(client)
     assert "All groups" in page.text
     table = (folder / "released.csv").read_bytes()
-    assert ib.verify(folder / "released.csv.release.json").valid
+    assert ib.verify(folder / "released.csv.release.json").is_valid
     assert client.get("/release/table?plan=plan.toml").content == table
     record = json.loads(client.get("/release/record?plan=plan.toml").content)
     assert record["sha256"] == json.loads((folder / "released.csv.release.json").read_text())["sha256"]
@@ -242,7 +242,7 @@ def test_a_release_is_that_of_the_command_line(
     packed = zipfile.ZipFile(io.BytesIO(client.get("/release/passports.zip?plan=plan.toml").content))
     for name in packed.namelist():
         (folder / name).write_bytes(packed.read(name))
-        assert ib.verify(folder / name).valid
+        assert ib.verify(folder / name).is_valid
     assert {json.loads(packed.read(n))["sha256"] for n in packed.namelist()} == {
         m["sha256"] for m in record["mechanisms"]
     }
@@ -266,7 +266,7 @@ def test_a_second_confirmation_gives_the_same_table(client: httpx.Client, folder
     release(client, digest=digest[1])
     assert (folder / "released.csv").read_bytes() == table
     with Ledger.open(folder / "inbounds.ledger", create=False) as ledger:
-        assert str(ledger.about("pupils").spent) == "2"
+        assert str(ledger.population("pupils").spent) == "2"
 
 
 def test_what_would_overspend_is_refused_and_nothing_is_written(client: httpx.Client, folder: Path) -> None:
@@ -292,7 +292,7 @@ def evil(folder: Path) -> str:
         "statistics": [{"histogram": "answer", "name": mark}],
         "output": {"path": "released.csv"},
     }
-    (folder / "plan.toml").write_text(toml(content))
+    (folder / "plan.toml").write_text(dump_toml(content))
     (folder / f"{mark}.toml".replace("/", "")).write_text("x = 1")
     return mark
 
@@ -352,10 +352,10 @@ def test_a_form_says_the_same_as_the_plan_it_makes() -> None:
         source="x.csv", size="25", epsilon="1/2", more='[design]\nloss = "squared"',
     )  # fmt: skip
     made = values.content(draft)
-    plan = plan_from(made)
+    plan = parse_plan(made)
     assert (len(plan.groups), plan.epsilon, [s.kind for s in plan.statistics]) == (
         2,
-        ib.numbers.exact("1/2", "e"),
+        ib.exact.to_fraction("1/2", "e"),
         ["mean", "quantile"],
     )
     with pytest.raises(ValueError, match="must not say again"):

@@ -7,27 +7,27 @@ record        the statement that belongs to a release of several answers, as a f
 multilevel    answers at several epsilons from one noise chain, safe against coalitions (chain: as a file)
 """
 
-from inbounds.accounting.chain import load as load_multilevel
-from inbounds.accounting.compose import Composition, answers_allowed, compose
-from inbounds.accounting.enumerated import Enumeration, enumerated
-from inbounds.accounting.filters import RHO_UNIT, epsilon_of_rho, rho_above, rho_cap
-from inbounds.accounting.multilevel import MultiLevel, multilevel
-from inbounds.accounting.record import Record
-from inbounds.accounting.record import load as load_record
+from inbounds.accounting.chain import load_chain as load_multilevel
+from inbounds.accounting.compose import Composition, compose, max_answers
+from inbounds.accounting.composition_record import CompositionRecord
+from inbounds.accounting.composition_record import load_composition as load_record
+from inbounds.accounting.enumeration import Enumeration, enumerate_losses
+from inbounds.accounting.multilevel import MechanismChain, make_chain
+from inbounds.accounting.zcdp_filter import RHO_UNIT, epsilon_from_rho, max_rho, rho_upper_bound
 
 __all__ = [
     "RHO_UNIT",
     "Composition",
+    "CompositionRecord",
     "Enumeration",
-    "MultiLevel",
-    "Record",
-    "answers_allowed",
+    "MechanismChain",
     "compose",
-    "enumerated",
-    "epsilon_of_rho",
+    "enumerate_losses",
+    "epsilon_from_rho",
     "load_multilevel",
     "load_record",
-    "multilevel",
-    "rho_above",
-    "rho_cap",
+    "make_chain",
+    "max_answers",
+    "max_rho",
+    "rho_upper_bound",
 ]

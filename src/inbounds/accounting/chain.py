@@ -9,26 +9,26 @@ from typing import Any
 
 import numpy as np
 
-from inbounds.accounting.multilevel import MULTILEVEL, MultiLevel
-from inbounds.files import content_of, refusing
-from inbounds.mechanism import reading
-from inbounds.mechanism.spelling import whole_numbers
-from inbounds.numbers import Ints, as_epsilon
+from inbounds.accounting.multilevel import MULTILEVEL, MechanismChain
+from inbounds.exact import Ints, to_epsilon
+from inbounds.files import as_passport_error, read_json_file
+from inbounds.mechanism import load
+from inbounds.mechanism.codec import parse_integers
 
 
-def load(path: str | os.PathLike[str]) -> MultiLevel:
+def load_chain(path: str | os.PathLike[str]) -> MechanismChain:
     """Read and re-certify a multi-level release; any doubt is a `PassportError` that says what is wrong."""
-    return read(content_of(path, "multi-level release"))
+    return chain_from_json(read_json_file(path, "multi-level release"))
 
 
-def read(found: Any) -> MultiLevel:
+def chain_from_json(found: Any) -> MechanismChain:
     """A multi-level release from its JSON values, certified anew."""
-    MULTILEVEL.opened(found)
-    with refusing("the release is malformed", "the chain is not private"):
-        epsilons = tuple(as_epsilon(text) for text in found["epsilons"])
+    MULTILEVEL.unwrap(found)
+    with as_passport_error("the release is malformed", "the chain is not private"):
+        epsilons = tuple(to_epsilon(text) for text in found["epsilons"])
         remaps = tuple(_remap(rows) for rows in found["remaps"])
-        return MultiLevel(reading.read(found["first"]), epsilons, remaps)
+        return MechanismChain(load.mechanism_from_json(found["first"]), epsilons, remaps)
 
 
 def _remap(rows: Any) -> Ints:
-    return np.array([whole_numbers(row) for row in rows], dtype=np.int64)
+    return np.array([parse_integers(row) for row in rows], dtype=np.int64)

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from inbounds.accounting.pairs import any_question, same_question
-from inbounds.accounting.tilted import LONGEST, TiltedPlan
+from inbounds.accounting.tilted_convolution import LONGEST, TiltedPlan
+from inbounds.exact import Floats, Number, format_rounded_up, to_fraction, to_int
 from inbounds.mechanism import Mechanism, check_mechanism
-from inbounds.numbers import Floats, Number, exact, printed_above, whole
-from inbounds.query import Graph, Metric, Query
+from inbounds.query import Graph, Metric, RangeQuery
 
 if TYPE_CHECKING:
-    from inbounds.accounting.enumerated import Enumeration
+    from inbounds.accounting.enumeration import Enumeration
 
 ROUGH = 1 << 14
 """Length of the transforms that tell which neighbours need a closer look."""
@@ -46,8 +46,8 @@ class Composition:
             check_mechanism(each, "each of the mechanisms")
         if not self.mechanisms or len(self.mechanisms) != len(self.times):
             raise ValueError("a composition must have at least one mechanism, and one number of times for each")
-        object.__setattr__(self, "times", tuple(whole(t, "times", 1) for t in self.times))
-        common_neighbourhood([m.query for m in self.mechanisms], same_question=self.same_question)
+        object.__setattr__(self, "times", tuple(to_int(t, "times", 1) for t in self.times))
+        find_common_neighbours([m.query for m in self.mechanisms], same_question=self.same_question)
 
     @property
     def answers(self) -> int:
@@ -61,21 +61,21 @@ class Composition:
 
     def delta(self, epsilon: Number) -> float:
         """A delta for which all answers together are (epsilon, delta)-private; 0 from the basic epsilon on."""
-        e = exact(epsilon, "epsilon")
+        e = to_fraction(epsilon, "epsilon")
         if not e >= 0:
             raise ValueError(f"epsilon must not be negative, got {epsilon}")
         if e >= self.basic:
             return 0.0
         if self._enumeration is not None:
-            return printed_above(self._enumeration.delta(e))
-        return printed_above(max(plan.delta(e) for plan in self._plans))
+            return format_rounded_up(self._enumeration.delta(e))
+        return format_rounded_up(max(plan.delta(e) for plan in self._plans))
 
     def epsilon(self, delta: Number) -> float:
         """The least epsilon found for which the answers are (epsilon, delta)-private; never above `basic`."""
-        target = as_delta(delta)
-        if target not in self._found:
-            self._found[target] = printed_above(self.least(target))
-        return self._found[target]
+        target = to_delta(delta)
+        if target not in self._result:
+            self._result[target] = format_rounded_up(self.least(target))
+        return self._result[target]
 
     def least(self, delta: Fraction, longest: int = LONGEST) -> Fraction:
         """`epsilon` as an exact number, from transforms up to a length.
@@ -92,7 +92,7 @@ class Composition:
 
     def curve(self, points: int = 50) -> tuple[Floats, Floats]:
         """(epsilons, deltas): what can be promised, from epsilon 0 to the basic epsilon."""
-        epsilons = np.linspace(0.0, float(self.basic), whole(points, "points", 2))
+        epsilons = np.linspace(0.0, float(self.basic), to_int(points, "points", 2))
         return epsilons, np.array([self.delta(min(Fraction(e), self.basic)) for e in epsilons.tolist()])
 
     @property
@@ -101,7 +101,7 @@ class Composition:
         return 0.0
 
     @cached_property
-    def _found(self) -> dict[Fraction, float]:
+    def _result(self) -> dict[Fraction, float]:
         return {}
 
     @cached_property
@@ -114,9 +114,9 @@ class Composition:
     @cached_property
     def _enumeration(self) -> "Enumeration | None":
         """The exact value where it is affordable and holds for the questions meant."""
-        from inbounds.accounting.enumerated import affordable
+        from inbounds.accounting.enumeration import can_enumerate
 
-        return affordable(self)
+        return can_enumerate(self)
 
 
 def compose(
@@ -138,7 +138,7 @@ def compose(
     return Composition(group, counts, same_question)
 
 
-def answers_allowed(
+def max_answers(
     mechanism: Mechanism, epsilon: Number, delta: Number | None = None, *, same_question: bool = False
 ) -> int:
     """How many answers of `mechanism` keep within (epsilon, delta); without delta by basic composition alone.
@@ -147,17 +147,17 @@ def answers_allowed(
 
     >>> from inbounds import catalog, count
     >>> m = catalog.truncated_geometric(count(20), "0.1")
-    >>> answers_allowed(m, 1), answers_allowed(m, 1, 1e-3)
+    >>> max_answers(m, 1), max_answers(m, 1, 1e-3)
     (10, 16)
     """
     check_mechanism(mechanism)
-    budget = exact(epsilon, "epsilon")
+    budget = to_fraction(epsilon, "epsilon")
     if not budget > 0:
         raise ValueError(f"epsilon must be positive, got {epsilon}")
     low = min(int(budget / mechanism.epsilon), PLENTY)
     if delta is None or low == PLENTY:
         return low
-    target = as_delta(delta)
+    target = to_delta(delta)
 
     def fits(k: int, longest: int) -> bool:
         return Composition((mechanism,), (k,), same_question).least(target, longest) <= budget
@@ -179,15 +179,15 @@ def _last(fits: Callable[[int], bool], low: int, high: int) -> int:
     return low
 
 
-def as_delta(value: Number) -> Fraction:
+def to_delta(value: Number) -> Fraction:
     """delta as an exact number strictly between 0 and 1."""
-    delta = exact(value, "delta")
+    delta = to_fraction(value, "delta")
     if not 0 < delta < 1:
         raise ValueError(f"delta must be above 0 and below 1, got {value}; for delta 0 use the basic epsilon")
     return delta
 
 
-def common_neighbourhood(queries: Sequence[Query], *, same_question: bool = False) -> None:
+def find_common_neighbours(queries: Sequence[RangeQuery], *, same_question: bool = False) -> None:
     """Refuse queries whose promises cannot be added: there is no pair of neighbours they all speak about."""
     first = queries[0]
     for query in queries:
@@ -208,10 +208,10 @@ def common_neighbourhood(queries: Sequence[Query], *, same_question: bool = Fals
             )
 
 
-def _refuse_long_edges(query: Query) -> None:
+def _refuse_long_edges(query: RangeQuery) -> None:
     """Across an edge longer than 1 more than epsilon is spent, and back across a one-way edge anything."""
     if isinstance(query.neighbours, Graph) and not (
-        query.neighbours.both_ways and all(edge.length <= 1 for edge in query.edges)
+        query.neighbours.is_undirected and all(edge.length <= 1 for edge in query.edges)
     ):
         raise ValueError(
             "mechanisms on a graph must have edges at most 1 long, both ways, to be added up: epsilon pays for every "

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from inbounds.accounting.directed import TINY
-from inbounds.accounting.dominating import AnswerGroup
-from inbounds.numbers import Floats
+from inbounds.accounting.directed_rounding import TINY
+from inbounds.accounting.dominating_pairs import AnswerGroup
+from inbounds.exact import Floats
 
 STEEPEST = 600.0
 """A tilt is at most this over the largest loss, so that no weight overflows."""

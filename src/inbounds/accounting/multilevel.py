@@ -23,19 +23,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from inbounds.catalog._grid import decay, square
 from inbounds.catalog.geometric import truncated_geometric
-from inbounds.catalog.grid import decay, square
-from inbounds.errors import NotADistribution, PrivacyViolation, TooLarge
-from inbounds.files import Json, Kind, write
-from inbounds.loss import LossLike, Prior, as_loss, as_prior
-from inbounds.mechanism import Mechanism, Origin, certified
-from inbounds.mechanism.law import sealed
-from inbounds.mechanism.passport import passport
-from inbounds.numbers import Floats, Ints, Number, Wholes, as_epsilon
-from inbounds.query import Query, check_query
+from inbounds.errors import InvalidDistribution, PrivacyViolation, TooLarge
+from inbounds.exact import Floats, Ints, Number, Wholes, to_epsilon
+from inbounds.files import FileFormat, Json, write_json_file
+from inbounds.losses import LossLike, Prior, to_loss, to_prior
+from inbounds.mechanism import Mechanism, Origin, certify_formula
+from inbounds.mechanism.law import freeze_weights
+from inbounds.mechanism.passport import to_passport
+from inbounds.query import RangeQuery, check_query
 from inbounds.trusted.bounds import TOTAL
 from inbounds.trusted.certify import check_distributions, check_product
-from inbounds.trusted.sample import Draws, MatrixSampler, entropy, report, simulated
+from inbounds.trusted.samplers import Draws, MatrixSampler, draw_outputs, seeded_entropy, system_entropy
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -45,12 +45,12 @@ LARGEST = 257
 
 REFERENCE = "Gupte, Sundararajan, Universally optimal privacy mechanisms for minimax agents, 2010"
 
-MULTILEVEL = Kind("multi-level release", "inbounds multi-level release")
+MULTILEVEL = FileFormat("multi-level release", "inbounds multi-level release")
 
 
 @dataclass(frozen=True, eq=False)
-class MultiLevel:
-    """Answers at several epsilons from one noise chain; made by `multilevel`, checked when made.
+class MechanismChain:
+    """Answers at several epsilons from one noise chain; made by `make_chain`, checked when made.
 
     Formal guarantee: for every set of levels, the joint law of their reports is private at the largest epsilon in
     the set, and each level alone at its own. epsilons fall strictly; remaps[l] leads from level l to level l + 1.
@@ -61,8 +61,8 @@ class MultiLevel:
     remaps: tuple[Ints, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "remaps", tuple(sealed(remap) for remap in self.remaps))
-        object.__setattr__(self, "epsilons", tuple(as_epsilon(epsilon) for epsilon in self.epsilons))
+        object.__setattr__(self, "remaps", tuple(freeze_weights(remap) for remap in self.remaps))
+        object.__setattr__(self, "epsilons", tuple(to_epsilon(epsilon) for epsilon in self.epsilons))
         if type(self.first) is not Mechanism:
             raise TypeError("the first level must be a Mechanism")
         size = self.first.query.shape[0]
@@ -75,14 +75,14 @@ class MultiLevel:
             )
         for remap in self.remaps:
             if remap.shape != (size, size):
-                raise NotADistribution(f"a remap must be {size} × {size}, got {remap.shape}")
+                raise InvalidDistribution(f"a remap must be {size} × {size}, got {remap.shape}")
             check_distributions(remap)
         for law, epsilon in zip(self.laws, self.epsilons, strict=True):
             check_private(law, self.first.query, epsilon)
         self.samplers  # noqa: B018 - drawn from as they were checked
 
-    def __reduce__(self) -> tuple[type["MultiLevel"], tuple[Any, ...]]:
-        return MultiLevel, (self.first, self.epsilons, self.remaps)  # copies and pickles are checked anew
+    def __reduce__(self) -> tuple[type["MechanismChain"], tuple[Any, ...]]:
+        return MechanismChain, (self.first, self.epsilons, self.remaps)  # copies and pickles are checked anew
 
     def __len__(self) -> int:
         return len(self.epsilons)
@@ -109,7 +109,7 @@ class MultiLevel:
             return self.first
         matrix = (self.laws[position] / (TOTAL ** (position + 1))).astype(np.float64)
         origin = Origin("multilevel", {"level": str(position + 1), "of": str(len(self))}, REFERENCE)
-        return certified(matrix, self.first.query, self.epsilons[position], origin)
+        return certify_formula(matrix, self.first.query, self.epsilons[position], origin)
 
     def joint(self, members: Sequence[int]) -> Wholes:
         """The exact joint law of a coalition: axes are the members' reports, then the answer.
@@ -144,55 +144,55 @@ class MultiLevel:
         """Expected loss of a coalition that guesses best from all its reports; its finest member does as well."""
         query, law = self.first.query, self.joint(members)
         rows = law.reshape(-1, law.shape[-1])
-        joint = (rows / rows[:, 0].sum()).astype(np.float64) * as_prior(prior, query)
-        return float((joint @ as_loss(loss).guesses(query).T).min(axis=1).sum())
+        joint = (rows / rows[:, 0].sum()).astype(np.float64) * to_prior(prior, query)
+        return float((joint @ to_loss(loss).guesses(query).T).min(axis=1).sum())
 
     # --- reports ------------------------------------------------------------------------------------------
 
     def sample(self, answers: Any) -> tuple[Any, ...]:
         """For true answers the reports of every level, from one chain, with operating-system entropy."""
-        return self._report(answers, entropy)
+        return self._report(answers, system_entropy)
 
     def simulate(self, answers: Any, rng: np.random.Generator) -> tuple[Any, ...]:
         """As `sample`, from a seeded generator: for studies and tests, never for a release."""
-        return self._report(answers, simulated(rng))
+        return self._report(answers, seeded_entropy(rng))
 
     def _report(self, answers: Any, draws: Draws) -> tuple[Any, ...]:
         query = self.first.query
-        indices = query.index(answers)
-        chain = [report(self.first.law.sampler, indices, draws)]
+        indices = query.encode(answers)
+        chain = [draw_outputs(self.first.law.sampler, indices, draws)]
         for sampler in self.samplers:
-            chain.append(report(sampler, chain[-1], draws))
-        values = [query.reported[level] for level in chain]
+            chain.append(draw_outputs(sampler, chain[-1], draws))
+        values = [query.output_values[level] for level in chain]
         return tuple(v.item() for v in values) if indices.ndim == 0 else tuple(values)
 
     def save(self, path: "str | PathLike[str]") -> None:
         """Write the release with everything needed to check and use it; `accounting.load_multilevel` reads it."""
-        write(self.content(), path)
+        write_json_file(self.content(), path)
 
     def content(self) -> Json:
         """The release as plain JSON values, with the digest of everything else in it."""
         found: Json = {
-            "first": passport(self.first),
+            "first": to_passport(self.first),
             "epsilons": [str(epsilon) for epsilon in self.epsilons],
             "remaps": [[" ".join(map(str, row)) for row in remap.tolist()] for remap in self.remaps],
         }
-        return MULTILEVEL.sealed(found)
+        return MULTILEVEL.wrap(found)
 
     @cached_property
     def samplers(self) -> tuple[MatrixSampler, ...]:
         """What draws a level's report from that of the level before."""
-        return tuple(MatrixSampler.of(remap) for remap in self.remaps)
+        return tuple(MatrixSampler.from_weights(remap) for remap in self.remaps)
 
 
-def multilevel(query: Query, epsilons: Sequence[Number]) -> MultiLevel:
+def make_chain(query: RangeQuery, epsilons: Sequence[Number]) -> MechanismChain:
     """Answers for readers who are trusted differently: one report per epsilon, safe against any coalition.
 
     Serves every numeric query with one output per answer and no gaps, up to 257 answers. Each level has, within
     10^-9, the loss of the truncated geometric mechanism at its epsilon: nobody pays for the correlation.
 
     >>> from inbounds.query import count
-    >>> release = multilevel(count(5), [2, 1, "0.5"])
+    >>> release = make_chain(count(5), [2, 1, "0.5"])
     >>> [round(release.level(i).loss("absolute"), 3) for i in range(3)]
     [0.223, 0.627, 1.147]
     """
@@ -200,19 +200,19 @@ def multilevel(query: Query, epsilons: Sequence[Number]) -> MultiLevel:
     square(query, "multilevel")
     if len(query.answers) > LARGEST:
         raise TooLarge(f"multilevel takes at most {LARGEST} answers, got {len(query.answers)}; use coarser answers")
-    levels = tuple(sorted((as_epsilon(epsilon) for epsilon in epsilons), reverse=True))
+    levels = tuple(sorted((to_epsilon(epsilon) for epsilon in epsilons), reverse=True))
     if not levels or len(set(levels)) < len(levels):
         raise ValueError("epsilons must be at least one, all different; equal ones may share one report")
     first = truncated_geometric(query, levels[0])
     law, remaps = first.weights.astype(object), []
     for finer, coarser in pairwise(levels):
-        proposal = degradation(len(query.answers), decay(query, finer), decay(query, coarser))
+        proposal = degradation_matrix(len(query.answers), decay(query, finer), decay(query, coarser))
         remap, law = _whole(proposal, law, query, coarser)
         remaps.append(remap)
-    return MultiLevel(first, levels, tuple(remaps))
+    return MechanismChain(first, levels, tuple(remaps))
 
 
-def degradation(size: int, finer: float, coarser: float) -> Floats:
+def degradation_matrix(size: int, finer: float, coarser: float) -> Floats:
     """R = G_b · G_a^-1 for truncated geometric matrices with decay rates finer > coarser per step, in closed form.
 
     With a = e^-finer < b = e^-coarser, the inverse of G_a has three diagonals, and R[i, k] is
@@ -234,12 +234,12 @@ def degradation(size: int, finer: float, coarser: float) -> Floats:
     return np.asarray(remap / remap.sum(axis=0))
 
 
-def check_private(law: Wholes, query: Query, epsilon: Fraction) -> None:
+def check_private(law: Wholes, query: RangeQuery, epsilon: Fraction) -> None:
     """The checker's inequality between the query's neighbours, with integers of any size."""
     check_product(law, query.cliques(), epsilon)
 
 
-def _whole(proposal: Floats, law: Wholes, query: Query, epsilon: Fraction) -> tuple[Ints, Wholes]:
+def _whole(proposal: Floats, law: Wholes, query: RangeQuery, epsilon: Fraction) -> tuple[Ints, Wholes]:
     """A remap in whole numbers near the proposal whose product with `law` is private at epsilon, and that product.
 
     Rounding disturbs each row of the product by a few units; a reserve of units given to every entry adds the same

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from inbounds.accounting.dominating import AnswerGroup, Curve, response, unlike
+from inbounds.accounting.dominating_pairs import AnswerGroup, Curve, group_answers, response_pair
 from inbounds.errors import TooLarge
+from inbounds.exact import Floats, Ints
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.limits import MATRIX_LIMIT
-from inbounds.numbers import Floats, Ints
-from inbounds.query import Graph, Metric, Query
+from inbounds.query import Graph, Metric, RangeQuery
 from inbounds.trusted.bounds import TOTAL
 
 Pair = tuple[int, int]
@@ -24,7 +24,7 @@ ROUNDING = 1e-9
 """Paths this much longer than 1 count as 1: lengths are added in floats, and a pair more only costs."""
 
 
-def neighbours(query: Query) -> list[Pair]:
+def neighbours(query: RangeQuery) -> list[Pair]:
     """All ordered pairs of neighbouring answers; under metric privacy and on graphs those at most one unit apart."""
     if isinstance(query.neighbours, Graph):
         near = query.neighbours.distances(len(query.answers)) <= 1 + ROUNDING
@@ -45,8 +45,8 @@ def any_question(mechanism: Mechanism, times: int) -> AnswerGroup:
     """What a mechanism may reveal whatever its pair of neighbours."""
     weights = columns(mechanism)
     if weights is None:
-        return response(mechanism.epsilon, times)
-    curves = unlike(curve(weights, pair) for pair in neighbours(mechanism.query))
+        return response_pair(mechanism.epsilon, times)
+    curves = group_answers(curve(weights, pair) for pair in neighbours(mechanism.query))
     return AnswerGroup(curves, TOTAL, mechanism.epsilon, times)
 
 
@@ -58,14 +58,14 @@ def same_question(mechanisms: Sequence[Mechanism], times: Sequence[int]) -> list
     found = choices([w for w in weights if w is not None], mechanisms[0].query)
     return [
         tuple(
-            AnswerGroup(unlike(curves), TOTAL, m.epsilon, t)
+            AnswerGroup(group_answers(curves), TOTAL, m.epsilon, t)
             for m, t, *curves in zip(mechanisms, times, *group, strict=True)
         )
         for group in _groups(found, mechanisms)
     ]
 
 
-def choices(weights: Sequence[Ints], query: Query) -> list[tuple[Curve, ...]]:
+def choices(weights: Sequence[Ints], query: RangeQuery) -> list[tuple[Curve, ...]]:
     """The curves of all mechanisms for every pair of neighbours, without repetitions."""
     return list(dict.fromkeys(tuple(curve(w, pair) for w in weights) for pair in neighbours(query)))
 

@@ -7,17 +7,17 @@
 What the answers promise together, and the remedy, is in `inbounds.accounting`.
 """
 
-from inbounds.attack.collude import estimate, posterior
-from inbounds.attack.limits import Limit, approximation, approximation_for, limit
-from inbounds.attack.repeated import Learned, learned
+from inbounds.attack.asymptotics import Limit, approximate_loss, approximation_for, loss_limit
+from inbounds.attack.collusion import estimate, posterior
+from inbounds.attack.repeated import CollusionResult, simulate_collusion
 
 __all__ = [
-    "Learned",
+    "CollusionResult",
     "Limit",
-    "approximation",
+    "approximate_loss",
     "approximation_for",
     "estimate",
-    "learned",
-    "limit",
+    "loss_limit",
     "posterior",
+    "simulate_collusion",
 ]

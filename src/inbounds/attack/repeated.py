@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from inbounds.attack.collude import ESTIMATORS, Estimator, Reader, log_likelihood, log_matrix, posteriors
-from inbounds.loss import LossLike, Prior, as_loss, as_prior
+from inbounds.attack.collusion import ESTIMATORS, Estimator, ReportReader, log_likelihood, log_matrix, posteriors
+from inbounds.exact import Floats, Ints, to_int
+from inbounds.losses import LossLike, Prior, to_loss, to_prior
 from inbounds.mechanism import Mechanism, check_mechanism
-from inbounds.numbers import Floats, Ints, whole
 from inbounds.trusted.bounds import TOTAL_BITS
-from inbounds.trusted.sample import Draws, report, simulated
+from inbounds.trusted.samplers import Draws, draw_outputs, seeded_entropy
 
 LARGEST = 20_000
 """Different tallies of k reports that are enumerated; above, runs are simulated."""
@@ -26,7 +26,7 @@ MANY, WORK = 50, 5 * 10**10
 
 
 @dataclass(frozen=True)
-class Learned:
+class CollusionResult:
     """What `answers` reports leave of the loss, for each estimator.
 
     loss: expected loss. error: its standard error, 0 where computed exactly; a simulation without a single miss
@@ -46,7 +46,7 @@ class Learned:
         return self.error[by] == 0.0
 
 
-def learned(
+def simulate_collusion(
     mechanism: Mechanism,
     repeats: int | Iterable[int],
     loss: LossLike = "absolute",
@@ -55,7 +55,7 @@ def learned(
     by: Sequence[Estimator] = (),
     runs: int = 1000,
     rng: np.random.Generator | None = None,
-) -> list[Learned]:
+) -> list[CollusionResult]:
     """Expected loss of questioners who pool k answers to the same question, for every k of `repeats`.
 
     Averaged over the true answers with `prior`, which is also what "mean" and "guess" believe. The median is exact
@@ -64,30 +64,30 @@ def learned(
     prior where there are more than 50 (seed 0 unless `rng` is given). Cost: runs · answers² for each k.
 
     >>> from inbounds import catalog, count
-    >>> rows = learned(catalog.truncated_geometric(count(4), 1), [1, 2, 4], by=["guess"])
+    >>> rows = simulate_collusion(catalog.truncated_geometric(count(4), 1), [1, 2, 4], by=["guess"])
     >>> [round(row.loss["guess"], 3) for row in rows]
     [0.584, 0.484, 0.297]
     """
     check_mechanism(mechanism)
-    asked = sorted({whole(k, "repeats", 1) for k in ([repeats] if isinstance(repeats, int) else repeats)})
+    asked = sorted({to_int(k, "repeats", 1) for k in ([repeats] if isinstance(repeats, int) else repeats)})
     if not asked:
         raise ValueError("repeats must name at least one number of answers")
-    chosen, weights = as_loss(loss), as_prior(prior, mechanism.query)
-    names = by or [e for e in ESTIMATORS if mechanism.query.ordered or e in ("likelihood", "guess")]
-    readers = [Reader.of(mechanism, name, chosen, prior) for name in names]
-    found = {k: Learned(k, {}, {}) for k in asked}
+    chosen, weights = to_loss(loss), to_prior(prior, mechanism.query)
+    names = by or [e for e in ESTIMATORS if mechanism.query.is_ordered or e in ("likelihood", "guess")]
+    readers = [ReportReader.from_mechanism(mechanism, name, chosen, prior) for name in names]
+    found = {k: CollusionResult(k, {}, {}) for k in asked}
     for k in asked:
         few = math.comb(mechanism.query.shape[0] + k - 1, k) <= LARGEST
         for name, value in _exact([r for r in readers if few or r.by == "median"], k, weights).items():
             found[k].loss[name], found[k].error[name] = value, 0.0
-    _simulate(mechanism, readers, found, weights, whole(runs, "runs", 2), rng or np.random.default_rng(0))
+    _simulate(mechanism, readers, found, weights, to_int(runs, "runs", 2), rng or np.random.default_rng(0))
     return [found[k] for k in asked]
 
 
 # --- exactly ----------------------------------------------------------------------------------------------
 
 
-def _exact(readers: Sequence[Reader], k: int, prior: Floats) -> dict[Estimator, float]:
+def _exact(readers: Sequence[ReportReader], k: int, prior: Floats) -> dict[Estimator, float]:
     """Expected losses from every way that k reports can fall on the outputs."""
     expected = {r.by: _exact_median(r, k, prior) if r.by == "median" else 0.0 for r in readers}
     others = [r for r in readers if r.by != "median"]
@@ -105,7 +105,7 @@ def _exact(readers: Sequence[Reader], k: int, prior: Floats) -> dict[Estimator, 
     return expected
 
 
-def _exact_median(reader: Reader, k: int, prior: Floats) -> float:
+def _exact_median(reader: ReportReader, k: int, prior: Floats) -> float:
     """Pr[lower median <= i | j] = Pr[at least ceil(k/2) of k reports are <= i]: a binomial tail."""
     from scipy.special import betainc
 
@@ -141,8 +141,8 @@ def _ways(tallies: Ints) -> Floats:
 
 def _simulate(
     mechanism: Mechanism,
-    readers: Sequence[Reader],
-    found: dict[int, Learned],
+    readers: Sequence[ReportReader],
+    found: dict[int, CollusionResult],
     prior: Floats,
     runs: int,
     rng: np.random.Generator,
@@ -152,12 +152,12 @@ def _simulate(
     missing = {k: left for k, left in missing.items() if left}
     if not missing:
         return
-    truth, stratum, weight = _truths(prior, runs, len(missing), simulated(rng))
+    truth, stratum, weight = _truths(prior, runs, len(missing), seeded_entropy(rng))
     moments = {(k, r.by): np.zeros((2, len(weight))) for k in missing for r in missing[k]}
     step = max(1, CELLS // len(prior))
     for start in range(0, len(truth), step):
         part, cell = truth[start : start + step], stratum[start : start + step]
-        for k, likelihood in _evidence(mechanism, part, max(missing), simulated(rng)):
+        for k, likelihood in _evidence(mechanism, part, max(missing), seeded_entropy(rng)):
             believed = posteriors(likelihood, prior) if k in missing else None
             for reader in missing.get(k, ()):
                 assert believed is not None
@@ -193,5 +193,5 @@ def _evidence(mechanism: Mechanism, truth: Ints, last: int, draws: Draws) -> Ite
     logs = log_matrix(mechanism)
     likelihood = np.zeros((len(truth), logs.shape[1]))
     for k in range(1, last + 1):
-        likelihood += logs[report(mechanism.law.sampler, truth, draws)]
+        likelihood += logs[draw_outputs(mechanism.law.sampler, truth, draws)]
         yield k, likelihood

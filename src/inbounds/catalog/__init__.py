@@ -1,10 +1,10 @@
 """The named mechanisms, one short function each: (query, epsilon, …) to a certified Mechanism."""
 
-from inbounds.catalog.designed import variant_1, variant_2, weakly_honest
 from inbounds.catalog.fair import explicit_fair
 from inbounds.catalog.geometric import folded_geometric, prerounded_geometric, truncated_geometric
 from inbounds.catalog.graphs import metric_geometric, planar_laplace
 from inbounds.catalog.laplace import normalized_laplace, refuted_half_line, snapped_laplace
+from inbounds.catalog.optimized import variant_1, variant_2, weakly_honest
 from inbounds.catalog.response import exponential, randomized_response, uniform
 from inbounds.catalog.staircase import snapped_staircase
 

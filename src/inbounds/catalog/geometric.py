@@ -5,18 +5,18 @@ from itertools import pairwise
 
 import numpy as np
 
-from inbounds.catalog.grid import boundary_ticks, decay, dense, numeric, square
+from inbounds.catalog._grid import boundary_ticks, decay, dense, numeric, square
 from inbounds.design.closed.geometric import folded_matrix, snapped_geometric
-from inbounds.mechanism import Mechanism, Origin, certified
-from inbounds.mechanism.law import geometric_noise
+from inbounds.exact import Number, to_epsilon
+from inbounds.mechanism import Mechanism, Origin, certify_formula
+from inbounds.mechanism.law import make_geometric_noise
 from inbounds.mechanism.limits import MATRIX_LIMIT
-from inbounds.numbers import Number, as_epsilon
-from inbounds.query import Metric, Query, check_query, with_outputs
+from inbounds.query import Metric, RangeQuery, check_query, with_outputs
 
 GHOSH = "Ghosh, Roughgarden, Sundararajan, Universally utility-maximizing privacy mechanisms, 2009"
 
 
-def truncated_geometric(query: Query, epsilon: Number) -> Mechanism:
+def truncated_geometric(query: RangeQuery, epsilon: Number) -> Mechanism:
     """Two-sided geometric noise on the grid, snapped to the nearest output (GM).
 
     With b = exp(-epsilon · step / sensitivity), noise d has probability (1-b)/(1+b) · b^|d|; what falls
@@ -30,16 +30,16 @@ def truncated_geometric(query: Query, epsilon: Number) -> Mechanism:
     """
     check_query(query)
     numeric(query, "truncated_geometric")
-    bound = as_epsilon(epsilon)
+    bound = to_epsilon(epsilon)
     origin = Origin("truncated_geometric", {}, GHOSH)
     if query.one_output_per_answer and len(query.answers) ** 2 > MATRIX_LIMIT:
-        return Mechanism(query, bound, geometric_noise(query, bound), origin)
+        return Mechanism(query, bound, make_geometric_noise(query, bound), origin)
     ticks = np.asarray(dense(query).answers.ticks, dtype=np.int64)
     edges = np.subtract.outer(boundary_ticks(query), ticks).astype(np.float64) - 0.5
-    return certified(snapped_geometric(edges, decay(query, bound)), query, bound, origin)
+    return certify_formula(snapped_geometric(edges, decay(query, bound)), query, bound, origin)
 
 
-def folded_geometric(query: Query, epsilon: Number) -> Mechanism:
+def folded_geometric(query: RangeQuery, epsilon: Number) -> Mechanism:
     """Two-sided geometric noise reflected at the ends of the range instead of piled up there.
 
     With N outputs a value is reflected at -1/2 and N - 1/2, with period 2N; summing the geometric series
@@ -48,12 +48,14 @@ def folded_geometric(query: Query, epsilon: Number) -> Mechanism:
     """
     check_query(query)
     square(query, "folded_geometric")
-    rate = decay(query, as_epsilon(epsilon))
-    return certified(folded_matrix(len(query.answers), rate), query, epsilon, Origin("folded_geometric", {}, GHOSH))
+    rate = decay(query, to_epsilon(epsilon))
+    return certify_formula(
+        folded_matrix(len(query.answers), rate), query, epsilon, Origin("folded_geometric", {}, GHOSH)
+    )
 
 
 def prerounded_geometric(
-    query: Query, epsilon: Number, edges: Sequence[Number], values: Sequence[Number] | None = None
+    query: RangeQuery, epsilon: Number, edges: Sequence[Number], values: Sequence[Number] | None = None
 ) -> Mechanism:
     """Round the true answer into wide cells first, then truncated geometric noise between the cells.
 
@@ -69,17 +71,17 @@ def prerounded_geometric(
     reported = _cells(edges, values)
     coarse = with_outputs(query, reported)
     for clique in query.cliques():
-        if coarse.home[clique.stop - 1] - coarse.home[clique.start] > 1:
+        if coarse.home_cell[clique.stop - 1] - coarse.home_cell[clique.start] > 1:
             raise ValueError("cells must be at least as wide as the sensitivity: neighbours fall two cells apart")
-    bound = as_epsilon(epsilon)
+    bound = to_epsilon(epsilon)
     cells = np.arange(len(reported), dtype=np.int64)
-    between = np.subtract.outer(cells[1:], coarse.home).astype(np.float64) - 0.5
+    between = np.subtract.outer(cells[1:], coarse.home_cell).astype(np.float64) - 0.5
     origin = Origin(
         "prerounded_geometric",
         {"edges": " ".join(map(str, edges))},
         "Chen, Pal, Golubchik, Oblivious mechanisms in differential privacy, 5.2.2",
     )
-    return certified(snapped_geometric(between, float(bound)), coarse, bound, origin)
+    return certify_formula(snapped_geometric(between, float(bound)), coarse, bound, origin)
 
 
 def _cells(edges: Sequence[Number], values: Sequence[Number] | None) -> list[tuple[Number, ...]]:

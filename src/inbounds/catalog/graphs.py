@@ -5,15 +5,15 @@ import math
 import numpy as np
 
 from inbounds.design.closed.metric import geometric_matrix
-from inbounds.mechanism import Mechanism, Origin, certified
+from inbounds.exact import Floats, Ints, Number, to_epsilon
+from inbounds.mechanism import Mechanism, Origin, certify_formula
 from inbounds.mechanism.limits import too_large
-from inbounds.mechanism.plane import LEAST, WIDEST, large_map, plane_noise
-from inbounds.numbers import Floats, Ints, Number, as_epsilon
-from inbounds.query import Graph, Query, check_query
-from inbounds.query.places import map_axes
+from inbounds.mechanism.plane import LEAST, WIDEST, make_plane_noise, require_map_metric
+from inbounds.query import Graph, RangeQuery, check_query
+from inbounds.query.places import find_map_axes
 
 
-def metric_geometric(query: Query, epsilon: Number) -> Mechanism:
+def metric_geometric(query: RangeQuery, epsilon: Number) -> Mechanism:
     """Pr[i | j] = w_i · exp(-epsilon·d(i, j)), d the shortest path, w from the condition that columns sum to one.
 
     Every edge is used up in both directions. Where some w would be negative, exp(-c·epsilon·d) with each column
@@ -24,17 +24,19 @@ def metric_geometric(query: Query, epsilon: Number) -> Mechanism:
     plane, beyond the map's edge moved to the nearest cell of it (with steps along streets, the same mechanism).
     """
     check_query(query)
-    bound, network = as_epsilon(epsilon), _graph(query, "metric_geometric")
+    bound, network = to_epsilon(epsilon), _graph(query, "metric_geometric")
     reference = "Chatzikokolakis, Andrés, Bordenabe, Palamidessi, Broadening the scope of differential privacy, 2013"
     origin = Origin("metric_geometric", {}, reference)
     if too_large(query):
-        cells = large_map(query)
-        return Mechanism(query, bound, plane_noise(query, bound, lambda a, b: float(bound) * cells.norm(a, b)), origin)
+        cells = require_map_metric(query)
+        return Mechanism(
+            query, bound, make_plane_noise(query, bound, lambda a, b: float(bound) * cells.norm(a, b)), origin
+        )
     far = float(bound) * network.distances(len(query.answers), directed=False)
-    return certified(geometric_matrix(far, *_edges(query, float(bound))), query, bound, origin)
+    return certify_formula(geometric_matrix(far, *_edges(query, float(bound))), query, bound, origin)
 
 
-def planar_laplace(query: Query, epsilon: Number) -> Mechanism:
+def planar_laplace(query: RangeQuery, epsilon: Number) -> Mechanism:
     """Two-dimensional Laplace noise on the cells of a map, beyond its edge moved to the nearest cell of it.
 
     Pr[noise = (a, b)] is proportional to exp(-c·sqrt(a² + b²)) over all cells of the plane: the same for every true
@@ -42,7 +44,7 @@ def planar_laplace(query: Query, epsilon: Number) -> Mechanism:
     the map allows: epsilon for ib.grid, epsilon over the stretch where there is one.
     """
     check_query(query)
-    bound = as_epsilon(epsilon)
+    bound = to_epsilon(epsilon)
     _graph(query, "planar_laplace")
     reference = "Andrés, Bordenabe, Chatzikokolakis, Palamidessi, Geo-indistinguishability, 2013"
     origin = Origin("planar_laplace", {}, reference)
@@ -52,18 +54,18 @@ def planar_laplace(query: Query, epsilon: Number) -> Mechanism:
     assert at is not None
     rate = step * float((lengths / np.sqrt(((at[tails] - at[heads]) ** 2).sum(axis=1))).min())
     if too_large(query):
-        return Mechanism(query, bound, plane_noise(query, bound, lambda a, b: rate * np.hypot(a, b)), origin)
+        return Mechanism(query, bound, make_plane_noise(query, bound, lambda a, b: rate * np.hypot(a, b)), origin)
     reach = math.ceil(LEAST / rate) + max(rows, columns)
     if (2 * reach + 1) ** 2 > WIDEST:
         raise ValueError("epsilon is too small for a map of cells this small; use larger cells or metric_geometric")
     a = np.arange(-reach, reach + 1.0)
     noise = np.exp(-rate * np.hypot(a[:, None], a))
-    matrix = _clamped(_clamped(noise / noise.sum(), rows).transpose(2, 0, 1), columns)
+    matrix = _clamp_noise(_clamp_noise(noise / noise.sum(), rows).transpose(2, 0, 1), columns)
     matrix = matrix.transpose(2, 0, 3, 1).reshape(query.shape)
-    return certified(matrix / matrix.sum(axis=0), query, bound, origin)
+    return certify_formula(matrix / matrix.sum(axis=0), query, bound, origin)
 
 
-def _clamped(noise: Floats, size: int) -> Floats:
+def _clamp_noise(noise: Floats, size: int) -> Floats:
     """clamped[i, j, …]: noise along the first axis that takes j to i, cut to 0..size-1; sums from the outside in."""
     reach = len(noise) // 2
     below, above = np.cumsum(noise, axis=0), np.cumsum(noise[::-1], axis=0)[::-1]
@@ -77,21 +79,21 @@ def _clamped(noise: Floats, size: int) -> Floats:
     return np.asarray(found)
 
 
-def _graph(query: Query, name: str) -> Graph:
+def _graph(query: RangeQuery, name: str) -> Graph:
     if not isinstance(query.neighbours, Graph):
         raise ValueError(f"{name} needs answers on a graph, such as ib.grid(10, 10)")
     return query.neighbours
 
 
-def _edges(query: Query, epsilon: float) -> tuple[Ints, Ints, Floats]:
+def _edges(query: RangeQuery, epsilon: float) -> tuple[Ints, Ints, Floats]:
     """Tails, heads, and epsilon · lengths."""
     tails, heads, lengths = zip(*query.edges, strict=True)
     return np.array(tails), np.array(heads), epsilon * np.array([*map(float, lengths)])
 
 
-def _map(query: Query) -> tuple[int, int, float]:
+def _map(query: RangeQuery) -> tuple[int, int, float]:
     """Rows, columns and step of a full map of square cells, in reading order; anything else is refused."""
-    axes = map_axes(query.coordinates)
+    axes = find_map_axes(query.coordinates)
     steps = np.zeros(0) if axes is None else np.concatenate([np.diff(axis) for axis in axes])
     if axes is None or not len(steps) or not np.allclose(steps, steps[0], rtol=1e-9):
         raise ValueError("planar_laplace needs a map of square cells, such as ib.grid(10, 10)")

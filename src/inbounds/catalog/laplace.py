@@ -6,18 +6,18 @@ from typing import Literal
 
 import numpy as np
 
-from inbounds.catalog.grid import boundaries, dense, numeric, seen_from_answers
-from inbounds.design.closed.noise import between, laplace_tail, snapped
-from inbounds.mechanism import Mechanism, Origin, certified
-from inbounds.mechanism.audit import worst_ratio
-from inbounds.numbers import Floats, Number, as_epsilon
-from inbounds.query import Query, check_query
+from inbounds.catalog._grid import boundaries, catchments, dense, numeric
+from inbounds.design.closed.noise import laplace_tail, probability_between, snap_to_cells
+from inbounds.exact import Floats, Number, to_epsilon
+from inbounds.mechanism import Mechanism, Origin, certify_formula
+from inbounds.mechanism.audit import find_worst_ratio
+from inbounds.query import RangeQuery, check_query
 
 RANGE = "Croft, Sack, Shi, The impact of range constraints on utility, 2020"
 NORMALIZED = "Croft, Sack, Shi, Differential privacy via a truncated and normalized Laplace mechanism, 2022"
 
 
-def snapped_laplace(query: Query, epsilon: Number) -> Mechanism:
+def snapped_laplace(query: RangeQuery, epsilon: Number) -> Mechanism:
     """Laplace noise of scale sensitivity/epsilon, reported as the nearest output (000 (16), (19)).
 
     Mass beyond the range pools at its ends.
@@ -28,14 +28,14 @@ def snapped_laplace(query: Query, epsilon: Number) -> Mechanism:
     """
     check_query(query)
     dense(numeric(query, "snapped_laplace"))
-    bound = as_epsilon(epsilon)
-    edges = seen_from_answers(query, np.array([float(edge) for edge in boundaries(query)]))
-    matrix = snapped(laplace_tail(float(query.sensitivity / bound)), edges)
-    return certified(matrix, query, bound, Origin("snapped_laplace", {}, RANGE))
+    bound = to_epsilon(epsilon)
+    edges = catchments(query, np.array([float(edge) for edge in boundaries(query)]))
+    matrix = snap_to_cells(laplace_tail(float(query.sensitivity / bound)), edges)
+    return certify_formula(matrix, query, bound, Origin("snapped_laplace", {}, RANGE))
 
 
 def normalized_laplace(
-    query: Query,
+    query: RangeQuery,
     epsilon: Number,
     *,
     notion: Literal["plain", "metric"] = "plain",
@@ -57,17 +57,17 @@ def normalized_laplace(
         raise ValueError(f"notion must be 'plain' or 'metric', got {notion!r}")
     if unbounded not in (None, "above", "below", "both"):
         raise ValueError(f"unbounded must be 'above', 'below', 'both' or None, got {unbounded!r}")
-    bound = as_epsilon(epsilon)
+    bound = to_epsilon(epsilon)
 
     def private(scale: float) -> bool:
         if notion == "plain":
-            return worst_ratio(_normalized(query, scale, unbounded), query).epsilon <= float(bound)
+            return find_worst_ratio(_normalize(query, scale, unbounded), query).epsilon <= float(bound)
         return _metric(query, float(bound), _spans(query, unbounded), scale)
 
     scale = smallest_scale(private, float(query.sensitivity / bound))
     open_ends = {"unbounded": unbounded} if unbounded == "both" else {}
     origin = Origin("normalized_laplace", {"notion": notion, "scale": repr(scale)} | open_ends, NORMALIZED)
-    return certified(_normalized(query, scale, unbounded), query, bound, origin)
+    return certify_formula(_normalize(query, scale, unbounded), query, bound, origin)
 
 
 def smallest_scale(private: Callable[[float], bool], natural: float) -> float:
@@ -82,7 +82,7 @@ def smallest_scale(private: Callable[[float], bool], natural: float) -> float:
     return high
 
 
-def _spans(query: Query, unbounded: str | None) -> Floats:
+def _spans(query: RangeQuery, unbounded: str | None) -> Floats:
     """The feasible intervals: cells merged where they touch, rows (lower, upper)."""
     merged: list[list[float]] = []
     for low, high, _ in query.outputs:
@@ -97,13 +97,13 @@ def _spans(query: Query, unbounded: str | None) -> Floats:
     return np.array(merged)
 
 
-def _left(spans: Floats, answers: Floats, scale: float) -> Floats:
+def _remaining_mass(spans: Floats, answers: Floats, scale: float) -> Floats:
     """N(f): Laplace mass around each answer that the spans keep."""
     low, high = spans[:, :1] - answers[None, :], spans[:, 1:] - answers[None, :]
-    return np.asarray(between(laplace_tail(scale), low, high).sum(axis=0))
+    return np.asarray(probability_between(laplace_tail(scale), low, high).sum(axis=0))
 
 
-def _metric(query: Query, epsilon: float, spans: Floats, scale: float) -> bool:
+def _metric(query: RangeQuery, epsilon: float, spans: Floats, scale: float) -> bool:
     """002 (35) at both ends of every span and (37) across every hole: 3n + 2 bounds (Theorem 2).
 
     Inside a span the loss per distance is (1 + |L - R| / (1 - L - R)) / s, largest at an end, with L and R the
@@ -114,32 +114,35 @@ def _metric(query: Query, epsilon: float, spans: Floats, scale: float) -> bool:
     if not (_slope(spans, ends, scale) <= rate).all():
         return False
     right, left = spans[:-1, 1], spans[1:, 0]
-    crossing = np.abs(np.log(_left(spans, left, scale) / _left(spans, right, scale))) + (left - right) / scale
+    crossing = (
+        np.abs(np.log(_remaining_mass(spans, left, scale) / _remaining_mass(spans, right, scale)))
+        + (left - right) / scale
+    )
     return bool((crossing <= rate * (left - right)).all())
 
 
 def _slope(spans: Floats, points: Floats, scale: float) -> Floats:
-    kept_right = between(
+    kept_right = probability_between(
         laplace_tail(scale), np.maximum(spans[:, :1] - points, 0), np.maximum(spans[:, 1:] - points, 1e-300)
     ).sum(axis=0)
-    kept_left = _left(spans, points, scale) - kept_right
+    kept_left = _remaining_mass(spans, points, scale) - kept_right
     cut_left, cut_right = 0.5 - kept_left, 0.5 - kept_right
     return np.asarray((1 + np.abs(cut_left - cut_right) / (kept_left + kept_right)) / scale)
 
 
-def _normalized(query: Query, scale: float, unbounded: str | None) -> Floats:
-    low = seen_from_answers(query, query.outputs.lowers.floats())
-    high = seen_from_answers(query, query.outputs.uppers.floats())
+def _normalize(query: RangeQuery, scale: float, unbounded: str | None) -> Floats:
+    low = catchments(query, query.outputs.lowers.floats())
+    high = catchments(query, query.outputs.uppers.floats())
     if unbounded in ("below", "both"):
         low[0] = -np.inf
     if unbounded in ("above", "both"):
         high[-1] = np.inf
-    mass = between(laplace_tail(scale), low, high)
+    mass = probability_between(laplace_tail(scale), low, high)
     with np.errstate(invalid="ignore"):
         return np.asarray(mass / mass.sum(axis=0))
 
 
-def refuted_half_line(query: Query, epsilon: Number) -> Floats:
+def refuted_half_line(query: RangeQuery, epsilon: Number) -> Floats:
     """The matrix of 002 Theorem 1, which is not private: every answer has a scale of its own.
 
     On the half-line above the first answer, (32) gives the scale at the constraint and (33) the scale at
@@ -151,7 +154,7 @@ def refuted_half_line(query: Query, epsilon: Number) -> Floats:
     from scipy.special import lambertw
 
     dense(numeric(query, "refuted_half_line"))
-    e, sensitivity = float(as_epsilon(epsilon)), float(query.sensitivity)
+    e, sensitivity = float(to_epsilon(epsilon)), float(query.sensitivity)
     first = -sensitivity / (lambertw(-1 / (2 * math.e)).real * math.e * e)
     away = query.answers.floats() - float(query.answers[0])
     i = away[1:] / sensitivity
@@ -159,11 +162,11 @@ def refuted_half_line(query: Query, epsilon: Number) -> Floats:
     argument = np.maximum(-2 * inner * np.exp(-inner), 1e-15 - 1 / math.e)  # touches the branch point
     w = np.where(i * e <= 1, lambertw(argument).real, lambertw(argument, -1).real)
     scales = [first, *(-away[1:] * first / (w * first + away[1:] * np.exp(-i * e)))]
-    edges = seen_from_answers(query, query.outputs.lowers.floats())
+    edges = catchments(query, query.outputs.lowers.floats())
     low, high = (
         np.vstack([-away[None, :], edges[1:]]),
         np.vstack([edges[1:], np.full((1, len(away)), np.inf)]),
     )
-    columns = [between(laplace_tail(s), low[:, [j]], high[:, [j]])[:, 0] for j, s in enumerate(scales)]
+    columns = [probability_between(laplace_tail(s), low[:, [j]], high[:, [j]])[:, 0] for j, s in enumerate(scales)]
     mass = np.stack(columns, axis=1)
     return np.asarray(mass / mass.sum(axis=0))

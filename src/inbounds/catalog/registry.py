@@ -4,26 +4,26 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from inbounds.catalog.designed import variant_1, variant_2, weakly_honest
 from inbounds.catalog.fair import explicit_fair
 from inbounds.catalog.geometric import folded_geometric, prerounded_geometric, truncated_geometric
 from inbounds.catalog.graphs import metric_geometric, planar_laplace
 from inbounds.catalog.laplace import normalized_laplace, snapped_laplace
+from inbounds.catalog.optimized import variant_1, variant_2, weakly_honest
 from inbounds.catalog.response import exponential, randomized_response, uniform
 from inbounds.catalog.staircase import snapped_staircase
 from inbounds.errors import suggest_name
+from inbounds.exact import Number
 from inbounds.mechanism import Mechanism
-from inbounds.numbers import Number
-from inbounds.query import Query
+from inbounds.query import RangeQuery
 
-Family = Callable[[Query, Number], Mechanism]
+Family = Callable[[RangeQuery, Number], Mechanism]
 """A way to make a mechanism: (query, epsilon) to Mechanism."""
 
 UnboundedNoise = Literal["laplace", "staircase", "geometric"]
 
 
 @dataclass(frozen=True)
-class NamedMechanism:
+class CatalogEntry:
     """A row of the registry.
 
     needs: what has to be chosen beyond query and epsilon, in words; "" for nothing. takes_loss: it minimizes a loss of
@@ -46,21 +46,21 @@ class NamedMechanism:
 
 
 _ROWS = (
-    NamedMechanism(truncated_geometric, compact=True, in_plans=True, noise="geometric"),
-    NamedMechanism(folded_geometric, in_plans=True),
-    NamedMechanism(prerounded_geometric, needs="cell edges of your choice"),
-    NamedMechanism(explicit_fair, in_plans=True),
-    NamedMechanism(exponential, in_plans=True),
-    NamedMechanism(randomized_response),
-    NamedMechanism(snapped_laplace, in_plans=True, noise="laplace"),
-    NamedMechanism(snapped_staircase, in_plans=True, noise="staircase"),
-    NamedMechanism(normalized_laplace, in_plans=True),
-    NamedMechanism(uniform, in_plans=True),
-    NamedMechanism(variant_1, takes_loss=True, compact=True),
-    NamedMechanism(variant_2, takes_loss=True),
-    NamedMechanism(weakly_honest),
-    NamedMechanism(metric_geometric, compact=True, on_graphs=True),
-    NamedMechanism(planar_laplace, compact=True, on_graphs=True),
+    CatalogEntry(truncated_geometric, compact=True, in_plans=True, noise="geometric"),
+    CatalogEntry(folded_geometric, in_plans=True),
+    CatalogEntry(prerounded_geometric, needs="cell edges of your choice"),
+    CatalogEntry(explicit_fair, in_plans=True),
+    CatalogEntry(exponential, in_plans=True),
+    CatalogEntry(randomized_response),
+    CatalogEntry(snapped_laplace, in_plans=True, noise="laplace"),
+    CatalogEntry(snapped_staircase, in_plans=True, noise="staircase"),
+    CatalogEntry(normalized_laplace, in_plans=True),
+    CatalogEntry(uniform, in_plans=True),
+    CatalogEntry(variant_1, takes_loss=True, compact=True),
+    CatalogEntry(variant_2, takes_loss=True),
+    CatalogEntry(weakly_honest),
+    CatalogEntry(metric_geometric, compact=True, on_graphs=True),
+    CatalogEntry(planar_laplace, compact=True, on_graphs=True),
 )
 
 REGISTRY = {row.name: row for row in _ROWS}
@@ -72,7 +72,7 @@ def families() -> dict[str, Callable[..., Mechanism]]:
     return {name: row.make for name, row in REGISTRY.items() if not (row.needs or row.on_graphs)}
 
 
-def made_by(name: str, family: Family, query: Query, epsilon: Number) -> Mechanism:
+def build_entry(name: str, family: Family, query: RangeQuery, epsilon: Number) -> Mechanism:
     """The mechanism that a family, perhaps the caller's own, makes."""
     made = family(query, epsilon)
     if not isinstance(made, Mechanism):
@@ -83,13 +83,13 @@ def made_by(name: str, family: Family, query: Query, epsilon: Number) -> Mechani
     return made
 
 
-def families_named(what: Mapping[str, Family | str] | Iterable[str]) -> dict[str, Family]:
+def find_families(what: Mapping[str, Family | str] | Iterable[str]) -> dict[str, Family]:
     """Families by name: those of a dictionary, one's own or named, or names of the catalog."""
     asked = what if isinstance(what, Mapping) else {name: name for name in ([what] if isinstance(what, str) else what)}
-    return {name: family_named(family) if isinstance(family, str) else family for name, family in asked.items()}
+    return {name: find_family(family) if isinstance(family, str) else family for name, family in asked.items()}
 
 
-def family_named(name: str) -> Family:
+def find_family(name: str) -> Family:
     """A family of the catalog."""
     known = families()
     if name not in known:

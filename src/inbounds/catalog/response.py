@@ -4,24 +4,24 @@ from fractions import Fraction
 
 import numpy as np
 
-from inbounds.catalog.grid import decay, dense
+from inbounds.catalog._grid import decay, dense
 from inbounds.design.closed.response import response_matrix
-from inbounds.mechanism import Mechanism, Origin, certified
+from inbounds.exact import Number, to_epsilon
+from inbounds.mechanism import Mechanism, Origin, certify_formula
 from inbounds.mechanism.limits import too_large
-from inbounds.mechanism.response import tight_response
-from inbounds.numbers import Number, as_epsilon
-from inbounds.query import Graph, Metric, Query, check_query
+from inbounds.mechanism.response import make_tight_response
+from inbounds.query import Graph, Metric, RangeQuery, check_query
 
 
-def uniform(query: Query, epsilon: Number) -> Mechanism:
+def uniform(query: RangeQuery, epsilon: Number) -> Mechanism:
     """Every output equally likely, whatever the truth (UM, 003 Definition 5): the trivial baseline."""
     check_query(query)
     outputs, _ = dense(query).shape
     reference = "Cormode, Kulkarni, Srivastava, Constrained private mechanisms for count data, Definition 5"
-    return certified(np.full(query.shape, 1 / outputs), query, epsilon, Origin("uniform", {}, reference))
+    return certify_formula(np.full(query.shape, 1 / outputs), query, epsilon, Origin("uniform", {}, reference))
 
 
-def randomized_response(query: Query, epsilon: Number) -> Mechanism:
+def randomized_response(query: RangeQuery, epsilon: Number) -> Mechanism:
     """The truth with probability e^eps / (m - 1 + e^eps), each of the other m - 1 outputs equally else (001 (3)).
 
     Every pair of answers keeps the ratio, so it serves any neighbourhood; under metric privacy the ratio is
@@ -29,36 +29,36 @@ def randomized_response(query: Query, epsilon: Number) -> Mechanism:
     its two weights stand for it.
     """
     check_query(query)
-    bound = as_epsilon(epsilon)
+    bound = to_epsilon(epsilon)
     reference = "Kairouz, Oh, Viswanath, Extremal mechanisms for local differential privacy, 2016"
     origin = Origin("randomized_response", {}, reference)
     if too_large(query) and query.one_output_per_answer and not isinstance(query.neighbours, Graph | Metric):
-        return Mechanism(query, bound, tight_response(len(query.answers), bound), origin)
+        return Mechanism(query, bound, make_tight_response(len(query.answers), bound), origin)
     dense(query)
     if isinstance(query.neighbours, Graph):
         closest = min(edge.length for edge in query.edges)
     else:
         closest = min((clique.distance for clique in query.cliques()), default=Fraction(1))
-    matrix = response_matrix(query.home, query.shape[0], float(bound * closest))
-    return certified(matrix, query, bound, origin)
+    matrix = response_matrix(query.home_cell, query.shape[0], float(bound * closest))
+    return certify_formula(matrix, query, bound, origin)
 
 
-def exponential(query: Query, epsilon: Number) -> Mechanism:
+def exponential(query: RangeQuery, epsilon: Number) -> Mechanism:
     """The exponential mechanism with quality -|error|: Pr[i | j] proportional to exp(-eps·|v_i - a_j| / (2·sens)).
 
     For labels the quality is 0 for the truth and -1 for anything else, on a graph minus the length of the shortest path
     (one-way edges count both ways). (003 (2).)
     """
     check_query(query)
-    bound = as_epsilon(epsilon)
+    bound = to_epsilon(epsilon)
     dense(query)
     if isinstance(query.neighbours, Graph):
         loss = query.neighbours.distances(len(query.answers), directed=False) * float(bound) / 2
-    elif query.ordered:
+    elif query.is_ordered:
         error = np.abs(query.outputs.values.floats()[:, None] - query.answers.floats()[None, :])
         loss = error / float(query.answers.unit) * decay(query, bound) / 2
     else:
         loss = (1 - np.eye(len(query.answers))) * float(bound) / 2
     matrix = np.exp(-(loss - loss.min(axis=0)))
     reference = "McSherry, Talwar, Mechanism design via differential privacy, 2007"
-    return certified(matrix / matrix.sum(axis=0), query, bound, Origin("exponential", {}, reference))
+    return certify_formula(matrix / matrix.sum(axis=0), query, bound, Origin("exponential", {}, reference))

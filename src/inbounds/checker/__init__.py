@@ -11,7 +11,7 @@ The rooms that make releases are never imported: no `tables`, `mechanism`, `quer
 """
 
 from inbounds.checker.cells import check_cells
-from inbounds.checker.optimality import proved_bound
+from inbounds.checker.optimality import compute_proved_bound
 from inbounds.checker.passports import Connection, connect
 from inbounds.checker.record import CheckedRecord, check_record
 from inbounds.checker.tablefile import PublishedTable, read_table
@@ -22,7 +22,7 @@ __all__ = [
     "PublishedTable",
     "check_cells",
     "check_record",
+    "compute_proved_bound",
     "connect",
-    "proved_bound",
     "read_table",
 ]

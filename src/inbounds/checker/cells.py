@@ -20,7 +20,7 @@ from inbounds.checker.lines import drawn_parts
 from inbounds.checker.plan import StatedPlan, StatedStatistic
 from inbounds.checker.queries import AnswerGrid, required_query
 from inbounds.checker.record import CheckedRecord
-from inbounds.checker.tablefile import Cell, PublishedTable, spelled
+from inbounds.checker.tablefile import Cell, PublishedTable, format_cell
 
 LEVEL = "level"
 
@@ -38,7 +38,7 @@ class RecomputedCells:
 def check_cells(record: CheckedRecord, table: PublishedTable) -> RecomputedCells:
     """Refuse a table that does not follow from the draws of its record."""
     names = expected_columns(record)
-    written = [spelled(name) if table.written else name for name in names]
+    written = [format_cell(name) if table.written else name for name in names]
     insist(list(table.columns) == written, "the table does not have the columns of its plan, in order")
     insist(table.rows == record.rows, "the table does not have a row for each of the plan's groups")
     named = PublishedTable(table.file, dict(zip(names, table.columns.values(), strict=True)), table.written)
@@ -69,7 +69,7 @@ def expected_columns(record: CheckedRecord) -> list[str]:
 
 def published_names(statistic: StatedStatistic, plan: StatedPlan) -> list[str]:
     """The columns of a statistic's answers and margins."""
-    margins = [(ROWS, COLUMNS)[statistic.crossed.index(margin)] for margin in statistic.margins]
+    margins = [(ROWS, COLUMNS)[statistic.crossed_columns.index(margin)] for margin in statistic.margins]
     names = [name for margin in margins for name in margin_names(statistic, plan, margin)]
     return [*cell_names(statistic, plan), *names]
 
@@ -119,7 +119,7 @@ def _drawn_columns(record: CheckedRecord) -> Iterator[tuple[str, Cells]]:
         if statistic.consistent:
             rows = zip(*(outputs[name] for name in names), strict=True)
             sizes = [*plan.sizes] * (len(outputs[names[0]]) // len(plan.sizes))
-            summed = [_summing(row, size, public=plan.public) for row, size in zip(rows, sizes, strict=True)]
+            summed = [_round_to_sum(row, size, public=plan.public) for row, size in zip(rows, sizes, strict=True)]
             for name, column in zip(names, zip(*summed, strict=True), strict=True):
                 yield name, [*above, *column]
             continue
@@ -169,13 +169,13 @@ def _means(plan: StatedPlan, statistic: StatedStatistic, above: Sequence[int], b
     return [missing if u + v == 0 else min(max(low + (high - low) * (u / (u + v)), low), high) for u, v in pairs]
 
 
-def _summing(cells: Sequence[int], size: int, *, public: bool) -> list[int]:
+def _round_to_sum(cells: Sequence[int], size: int, *, public: bool) -> list[int]:
     """The nearest cells that are not negative and sum to the size; with a maximum, to no more than it.
 
     The cells that stay positive all lose the same amount t. Where t is not whole they lose t rounded up, and the first
     of them get back what is then missing.
 
-    >>> _summing([5, 3, 0], 7, public=True), _summing([1, 4, 4], 7, public=True)
+    >>> _round_to_sum([5, 3, 0], 7, public=True), _round_to_sum([1, 4, 4], 7, public=True)
     ([5, 2, 0], [1, 3, 3])
     """
     total = size if public else min(sum(cells), size)
@@ -262,7 +262,7 @@ def _check_margins(statistic: StatedStatistic, plan: StatedPlan, cells: dict[str
         COLUMNS: [names[k::columns] for k in range(columns)],
     }
     for margin in statistic.margins:
-        layer = (ROWS, COLUMNS)[statistic.crossed.index(margin)]
+        layer = (ROWS, COLUMNS)[statistic.crossed_columns.index(margin)]
         for name, parts in zip(layer_columns(statistic, plan, layer), members[layer], strict=True):
             sums = [sum(group) for group in zip(*(cells[part] for part in parts), strict=True)]
             insist(sums == cells[name], f"{file}: {name} is not the sum of its cells")

@@ -10,7 +10,7 @@ from typing import Any
 
 from inbounds.checker.account import COLUMNS, ROWS, StatedCost
 from inbounds.checker.fields import Fields, Json, insist, read_line
-from inbounds.checker.lines import drawn_parts, same_json
+from inbounds.checker.lines import drawn_parts, is_same_json
 from inbounds.checker.plan import StatedPlan, StatedStatistic
 from inbounds.checker.queries import required_query
 from inbounds.checker.tree import GroupTree
@@ -96,7 +96,7 @@ def check_reports(
     }
     for name, implied in shared.items():
         stated = fields.anything(name)
-        insist(same_json(stated, implied), "the reports are not about the plan's groups and levels")
+        insist(is_same_json(stated, implied), "the reports are not about the plan's groups and levels")
     forms = fields.objects("statistics")
     fields.end()
     insist(len(forms) == len(adding), "the reports are not those of the plan's statistics")
@@ -108,7 +108,7 @@ def check_reports(
 def sums_of_cells(statistic: StatedStatistic, plan: StatedPlan) -> str:
     """How the cells of a group sum: to its public size, to no more than its size, or anyhow ("")."""
     if statistic.rule.over_cells:
-        every = all(plan.columns[name].other is not None for name in statistic.crossed)
+        every = all(plan.columns[name].other is not None for name in statistic.crossed_columns)
         return KNOWN if plan.public and every else MOST
     return "" if not statistic.consistent else KNOWN if plan.public else MOST
 
@@ -125,7 +125,7 @@ def _check_adding(form: Any, cost: StatedCost, plan: StatedPlan, tree: GroupTree
         "positions": one.grid.last,
     }
     for name, value in implied.items():
-        insist(same_json(fields.anything(name), value), wrong)
+        insist(is_same_json(fields.anything(name), value), wrong)
     insist(fields.text("by") in HOW, wrong)
     layers = fields.objects("layers")
     fields.end()

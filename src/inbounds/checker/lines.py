@@ -107,7 +107,7 @@ def _check_line(values: Any, line: RequiredLine) -> StatedLine:
 
 def check_query(stated: Any, line: RequiredLine) -> None:
     """Refuse a query that is not, field by field, the one that the statistic requires."""
-    if same_json(stated, line.query.content):
+    if is_same_json(stated, line.query.content):
         return
     kinds = [part.get("neighbours") if type(part) is dict else None for part in (stated, line.query.content)]
     if line.query.field == "query" and kinds[0] != kinds[1]:
@@ -115,12 +115,12 @@ def check_query(stated: Any, line: RequiredLine) -> None:
     insist(False, f"the mechanism of {line.owner} answers another question than its statistic's")
 
 
-def same_json(one: Any, other: Any) -> bool:
+def is_same_json(one: Any, other: Any) -> bool:
     """Equal values of equal types: true is not 1."""
     if type(one) is not type(other):
         return False
     if type(one) is dict:
-        return one.keys() == other.keys() and all(same_json(one[name], other[name]) for name in one)
+        return one.keys() == other.keys() and all(is_same_json(one[name], other[name]) for name in one)
     if type(one) is list:
-        return len(one) == len(other) and all(map(same_json, one, other))
+        return len(one) == len(other) and all(map(is_same_json, one, other))
     return bool(one == other)

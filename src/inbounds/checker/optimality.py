@@ -42,7 +42,7 @@ class LeastLoss:
     pairs: list[tuple[int, int, Fraction]]
 
 
-def proved_bound(passport: Json) -> Fraction | None:
+def compute_proved_bound(passport: Json) -> Fraction | None:
     """What no private mechanism for a passport's query and epsilon loses less than, by the loss of its objective.
 
     None where the objective or the query is of a kind, or a size, that is not solved for. Properties and limits that
@@ -149,7 +149,7 @@ def _bound(problem: LeastLoss, z: list[list[Fraction]], weights: list[Fraction])
     reduced = [[weights[j] * problem.costs[i][j] for j in size] for i in outputs]
     ratios: dict[Fraction, Fraction] = {}
     for (j, k, exponent), line in zip(problem.pairs, z, strict=True):
-        ratio = ratios.setdefault(exponent, exp_above(exponent))
+        ratio = ratios.setdefault(exponent, exp_upper_bound(exponent))
         for i in outputs:
             if line[i]:
                 reduced[i][j] += line[i]
@@ -157,7 +157,7 @@ def _bound(problem: LeastLoss, z: list[list[Fraction]], weights: list[Fraction])
     return sum((min(reduced[i][j] for i in outputs) for j in size), Fraction(0))
 
 
-def exp_above(x: Fraction) -> Fraction:
+def exp_upper_bound(x: Fraction) -> Fraction:
     """A rational at or above e^x, for x >= 0: Taylor's sum, every term rounded up, and as much as the last once more.
 
     Once k >= 2x every term is at most half of the one before, so that all that are left out are at most the last one.

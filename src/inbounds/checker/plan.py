@@ -96,7 +96,7 @@ class StatedStatistic:
         return RULES[self.kind]
 
     @property
-    def crossed(self) -> list[str]:
+    def crossed_columns(self) -> list[str]:
         """The two columns of a crosstab."""
         return self.of.split(CROSS)
 
@@ -147,7 +147,7 @@ class StatedPlan:
 
     def labels(self, statistic: StatedStatistic) -> tuple[tuple[str, ...], ...]:
         """The labels of its one column, or of its two."""
-        names = statistic.crossed if statistic.rule.subject == CROSSED else [statistic.of]
+        names = statistic.crossed_columns if statistic.rule.subject == CROSSED else [statistic.of]
         return tuple(self.columns[name].labels for name in names)
 
 
@@ -307,7 +307,7 @@ def _check_labels(plan: StatedPlan, statistic: StatedStatistic) -> None:
 
 
 def _check_crossed(plan: StatedPlan, statistic: StatedStatistic) -> None:
-    names = statistic.crossed
+    names = statistic.crossed_columns
     known = len(names) == len(set(names)) == 2 and set(names) <= plan.columns.keys()
     insist(known and all(map(len, plan.labels(statistic))), f"{statistic.name} must be about two columns with labels")
     margins = statistic.margins

@@ -63,13 +63,13 @@ def required_query(statistic: StatedStatistic, plan: StatedPlan, size: int, reco
     if kind == "mean" and not plan.public:
         grid = AnswerGrid(Fraction(0), column.step, size * column.width)
         return RequiredQuery("query", _query("total", grid, {"metric": str(column.high - column.low)}), grid)
-    word, grid, steps = _moved(statistic, plan, size)
+    word, grid, steps = _step_query(statistic, plan, size)
     insist(grid.last < LARGEST, "a query must have at most 2^53 answers")
     reach = steps if records == 1 else min(records * steps, grid.last)
     return RequiredQuery("query", _query(word, grid, {"reach": reach}), grid, reach)
 
 
-def _moved(statistic: StatedStatistic, plan: StatedPlan, size: int) -> tuple[str, AnswerGrid, int]:
+def _step_query(statistic: StatedStatistic, plan: StatedPlan, size: int) -> tuple[str, AnswerGrid, int]:
     """The word, the answers, and how many steps one record moves a number that moves by steps."""
     if statistic.kind in ("count", "histogram", "crosstab"):
         return "count", AnswerGrid(Fraction(0), Fraction(1), size), 1

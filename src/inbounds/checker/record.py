@@ -10,9 +10,9 @@ from inbounds.checker.fields import Fields, insist, read_object, read_text, read
 from inbounds.checker.levels import StatedLevels, check_levels
 from inbounds.checker.lines import StatedLine, check_lines, required_lines
 from inbounds.checker.plan import StatedPlan, read_plan
-from inbounds.checker.statement import short, statement_of
-from inbounds.checker.tree import GroupTree, group_tree
-from inbounds.errors import UnknownVersion, one_line
+from inbounds.checker.statement import format_short, format_statement
+from inbounds.checker.tree import GroupTree, build_group_tree
+from inbounds.errors import UnknownVersion, escape_unprintable
 
 FORMAT, VERSION = "inbounds release", 3
 
@@ -51,12 +51,12 @@ class CheckedRecord:
 def check_record(content: Any) -> CheckedRecord:
     """Check a record's JSON values by the rules of this room; a `PassportError` with the reason otherwise."""
     try:
-        return _checked(content)
+        return _check_fields(content)
     except (ArithmeticError, RecursionError):
         refuse("the record is not a whole release record")
 
 
-def _checked(content: Any) -> CheckedRecord:
+def _check_fields(content: Any) -> CheckedRecord:
     fields = Fields(content, "a release record")
     insist(content.get("format") == FORMAT, "this is not a release record")
     version = content.get("version")
@@ -77,11 +77,11 @@ def _checked(content: Any) -> CheckedRecord:
     said = fields.anything("plan")
     insist(fields.digest("plan_sha256") == _digest(said), "the plan does not have the digest stated")
     plan = read_plan(said, fields.anything("groups"))
-    tree = None if plan.hierarchy is None else group_tree(plan)
+    tree = None if plan.hierarchy is None else build_group_tree(plan)
     costs = check_account(fields.objects("account"), fields.anything("epsilon"), plan)
     spent = sum((cost.spent for cost in costs), Fraction(0))
     stated = fields.text("statement")
-    insist(stated == statement_of(plan, spent), "the statement is not what the plan and the account promise")
+    insist(stated == format_statement(plan, spent), "the statement is not what the plan and the account promise")
     lines = check_lines(
         fields.objects("mechanisms"), [line for cost in costs for line in required_lines(cost, plan, tree)]
     )
@@ -131,13 +131,13 @@ def _read_table(values: Any) -> StatedTable:
 def _sentences(
     statement: str, plan: StatedPlan, costs: list[StatedCost], spent: Fraction, lines: int
 ) -> tuple[str, ...]:
-    statement = one_line(statement)
-    parts = " + ".join(short(cost.spent) for cost in costs)
-    total = f"{parts} = {short(spent)}" if len(costs) > 1 else parts
+    statement = escape_unprintable(statement)
+    parts = " + ".join(format_short(cost.spent) for cost in costs)
+    total = f"{parts} = {format_short(spent)}" if len(costs) > 1 else parts
     drawn = f"each of {lines} mechanisms" if lines > 1 else "the mechanism"
     return (
         "the record, its plan and its groups have the digests stated",
         f"the statement is what its plan and account promise: {statement.rstrip('.')}",
-        f"the account adds up: {total} of epsilon {short(plan.epsilon)}",
+        f"the account adds up: {total} of epsilon {format_short(plan.epsilon)}",
         f"{drawn} has the query, the range, the neighbours and the epsilon that its statistic requires",
     )

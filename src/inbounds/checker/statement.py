@@ -11,19 +11,21 @@ WELL_FORMED = (
 )
 
 
-def statement_of(plan: StatedPlan, spent: Fraction) -> str:
+def format_statement(plan: StatedPlan, spent: Fraction) -> str:
     """The guarantee: who is protected, from what, by how much."""
     whatever = "Whatever these records hold" if plan.neighbours == PERSON else "Whatever that record holds"
     return (
         f"{_record(plan.source, plan.person)} {_relation(plan, spent)} {whatever}, any table this release can give "
-        f"is at most {math.exp(float(spent)):.4g} times likelier than it would be otherwise (epsilon {short(spent)})."
+        f"is at most {math.exp(float(spent)):.4g} times likelier than it would be otherwise (epsilon "
+        f""
+        f"{format_short(spent)})."
     )
 
 
-def short(value: Fraction) -> str:
+def format_short(value: Fraction) -> str:
     """A decimal where six digits say all of it, else the fraction.
 
-    >>> short(Fraction(1, 4)), short(Fraction(1, 3))
+    >>> format_short(Fraction(1, 4)), format_short(Fraction(1, 3))
     ('0.25', '1/3')
     """
     text = f"{float(value):.6g}"
@@ -44,7 +46,7 @@ def _record(source: str, person: StatedPerson | None) -> str:
 
 
 def _relation(plan: StatedPlan, spent: Fraction) -> str:
-    twice = short(2 * spent)
+    twice = format_short(2 * spent)
     if plan.public:
         return (
             "Which group a person belongs to and how large each group is are public; everything else about one person "

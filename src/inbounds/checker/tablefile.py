@@ -11,8 +11,8 @@ from typing import Any
 
 from inbounds.checker.fields import insist, refuse
 from inbounds.errors import PassportError
-from inbounds.extras import library
-from inbounds.files.held import parts_of
+from inbounds.files.open_files import iter_chunks
+from inbounds.optional import import_optional
 
 MOST_BYTES = 1 << 29
 """Bytes of a table that is read."""
@@ -39,11 +39,11 @@ class PublishedTable:
         """Whether a cell is what it should be, of the same type."""
         published = self.columns[name][row]
         if self.written:
-            return bool(published == spelled(expected))
+            return bool(published == format_cell(expected))
         return type(published) is type(expected) and bool(published == expected)
 
 
-def spelled(cell: Cell) -> str:
+def format_cell(cell: Cell) -> str:
     """A cell as a CSV file has it; a text that a spreadsheet would take for a formula has an apostrophe before it."""
     if cell is None:
         return ""
@@ -57,7 +57,7 @@ def read_table(path: Path, digest: str) -> PublishedTable:
     """The table in a file with this digest; a `PassportError` otherwise."""
     content = bytearray()
     try:
-        for part in parts_of(path):
+        for part in iter_chunks(path):
             content += part
             insist(len(content) <= MOST_BYTES, f"the table {path.name} is too long to be read")
     except OSError:
@@ -65,22 +65,22 @@ def read_table(path: Path, digest: str) -> PublishedTable:
     own = sha256(content).hexdigest() == digest
     insist(own, f"the table {path.name} is not the one that was released: its digest differs")
     try:
-        return _parsed(path, bytes(content))
+        return _parse_table(path, bytes(content))
     except PassportError:
         raise
     except Exception:  # whatever PyArrow says of a hostile file
         refuse(f"the table {path.name} cannot be read as a table")
 
 
-def _parsed(path: Path, content: bytes) -> PublishedTable:
+def _parse_table(path: Path, content: bytes) -> PublishedTable:
     kind = path.suffix.lower()
     if kind == ".parquet":
-        table = library("pyarrow.parquet", "tables").read_table(io.BytesIO(content))
+        table = import_optional("pyarrow.parquet", "tables").read_table(io.BytesIO(content))
         insist(len(set(table.column_names)) == table.num_columns, "no two columns of the table may have the same name")
         insist(not _has_notes(table.schema), "the table must not hold notes that tell a reader of other columns")
         return PublishedTable(path.name, table.to_pydict(), written=False)
     if kind == ".json":
-        rows = json.loads(content.decode("utf-8"), object_pairs_hook=_once)
+        rows = json.loads(content.decode("utf-8"), object_pairs_hook=_unique_fields)
         insist(type(rows) is list and all(type(row) is dict for row in rows) and bool(rows), "the table must have rows")
         insist(all(list(row) == list(rows[0]) for row in rows), "the rows of the table must have the same columns")
         return PublishedTable(path.name, {name: [row[name] for row in rows] for name in rows[0]}, written=False)
@@ -99,6 +99,6 @@ def _has_notes(schema: Any) -> bool:
     return bool(schema.metadata) or any(fields)
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     insist(len(dict(pairs)) == len(pairs), "no row of the table may have a column twice")
     return dict(pairs)

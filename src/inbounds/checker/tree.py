@@ -26,18 +26,18 @@ class GroupTree:
         """The values of every level, from those of the groups."""
         levels = [list(values)]
         for parents, nodes in zip(self.parents, self.keys[1:], strict=True):
-            levels.append(sums_of(levels[-1], parents, len(nodes)))
+            levels.append(sum_children(levels[-1], parents, len(nodes)))
         return levels
 
 
-def sums_of(values: Iterable[int], parents: Iterable[int], nodes: int) -> list[int]:
+def sum_children(values: Iterable[int], parents: Iterable[int], nodes: int) -> list[int]:
     found = [0] * nodes
     for value, parent in zip(values, parents, strict=True):
         found[parent] += value
     return found
 
 
-def group_tree(plan: StatedPlan) -> GroupTree:
+def build_group_tree(plan: StatedPlan) -> GroupTree:
     """The tree of a plan with a hierarchy; it has as many nodes as the plan states."""
     assert plan.hierarchy is not None
     places = [plan.by.index(level) for level in plan.hierarchy.levels]

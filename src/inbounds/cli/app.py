@@ -97,17 +97,17 @@ class _Terminal(Console):
         super().__init__(highlight=False, emoji=False, **settings)
 
     def render_str(self, text: str, **settings: Any) -> Text:
-        return super().render_str(visible(text, kept="\n\t"), **settings)
+        return super().render_str(escape_controls(text, kept="\n\t"), **settings)
 
     def on_broken_pipe(self) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(0)
 
 
-def visible(text: str, kept: str = "") -> str:
+def escape_controls(text: str, kept: str = "") -> str:
     r"""A text with every letter that a terminal would obey, or not show, written as its number.
 
-    >>> visible("a\x1b[31mb")
+    >>> escape_controls("a\x1b[31mb")
     'a\\x1b[31mb'
     """
     hidden = {letter for letter in text if letter not in kept and category(letter) in OBEYED}

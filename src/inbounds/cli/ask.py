@@ -51,7 +51,7 @@ def ask(
     if not token:
         raise ValueError("token must be given: set the environment variable INBOUNDS_TOKEN, or --token")
     columns = {"mean": mean, "sum": sum_, "median": median, "min": min_, "max": max_, "mode": mode}
-    parts = {"crosstab": _listed(crosstab), "quantile": _quantile(quantile), "by": _listed(by)}
+    parts = {"crosstab": _split_list(crosstab), "quantile": _quantile(quantile), "by": _split_list(by)}
     said = {**columns, **parts, "count": count, "histogram": histogram, "where": where, "epsilon": epsilon}
     flags = {name: True for name, given in (("anew", anew), ("anyway", anyway)) if given}
     question = {name: value for name, value in said.items() if value is not None} | flags
@@ -61,17 +61,17 @@ def ask(
             text = "\n".join(f"{one['name']}: {one['title']}" for one in found)
         elif preview:
             previewed = curator.preview(dataset, **question)
-            found, text = previewed.plain(), str(previewed)
+            found, text = previewed.to_json(), str(previewed)
         else:
             answer = curator.ask(dataset, key=key, **question)
-            found, text = answer.plain(), str(answer)
+            found, text = answer.to_json(), str(answer)
     if as_json:
         typer.echo(json.dumps(found))
     else:
         out.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-def _listed(text: str | None) -> list[str] | None:
+def _split_list(text: str | None) -> list[str] | None:
     return None if text is None else [part.strip() for part in text.split(",")]
 
 

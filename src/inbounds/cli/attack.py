@@ -9,19 +9,19 @@ import numpy as np
 import typer
 
 from inbounds.cli.app import MORE, AsJson, app, out
-from inbounds.cli.design import LossName, PriorFile, patiently, weights_in
-from inbounds.cli.writing import PAGE, Overwrite, check_target, out_option, picture_or_page
+from inbounds.cli.design import LossName, PriorFile, read_weights, with_spinner
+from inbounds.cli.outputs import PAGE, Overwrite, check_target, out_option, picture_or_page
+from inbounds.exact import format_decimal, to_int
 from inbounds.files import write_text
-from inbounds.loss import loss_named
+from inbounds.losses import parse_loss
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.reading import load
-from inbounds.numbers import decimal, whole
-from inbounds.report import terminal, words
+from inbounds.mechanism.load import load
+from inbounds.report import terminal, wording
 
 if TYPE_CHECKING:
-    from inbounds.attack.collude import Estimator
-    from inbounds.attack.limits import Limit
-    from inbounds.attack.repeated import Learned
+    from inbounds.attack.asymptotics import Limit
+    from inbounds.attack.collusion import Estimator
+    from inbounds.attack.repeated import CollusionResult
 
 ROWS = 14
 """Rows a table shows; --json has all."""
@@ -50,21 +50,25 @@ def attack(
 
     Example: [bold]inbounds attack m.json --repeat 1..100 --out attack.png[/]
     """
-    from inbounds.attack import limits, repeated
+    from inbounds.attack import asymptotics, repeated
 
     if to is not None:
         check_target(to, picture_or_page(to), overwrite=overwrite, reads=[file, prior])
     mechanism, answers = load(file), _counts(repeat)
-    weights = weights_in(prior) if prior is not None else None
-    judged, rng = loss_named(loss), np.random.default_rng(seed)
-    rows = patiently("asking", lambda: repeated.learned(mechanism, answers, judged, weights, runs=runs, rng=rng))
-    end = limits.limit(mechanism, judged, weights)
+    weights = read_weights(prior) if prior is not None else None
+    judged, rng = parse_loss(loss), np.random.default_rng(seed)
+    rows = with_spinner(
+        "asking", lambda: repeated.simulate_collusion(mechanism, answers, judged, weights, runs=runs, rng=rng)
+    )
+    end = asymptotics.loss_limit(mechanism, judged, weights)
     closed = (
-        {row.answers: limits.approximation_for(mechanism, row.answers) for row in rows} if loss == "absolute" else {}
+        {row.answers: asymptotics.approximation_for(mechanism, row.answers) for row in rows}
+        if loss == "absolute"
+        else {}
     )
     approximated = {k: value for k, value in closed.items() if value is not None}
     if to is not None:
-        title = f"{mechanism.origin.name}, epsilon {decimal(mechanism.epsilon)} an answer"
+        title = f"{mechanism.origin.name}, epsilon {format_decimal(mechanism.epsilon)} an answer"
         _draw(rows, to, title, end.floor["guess"], approximated)
     if as_json:
         typer.echo(json.dumps(_learned_json(mechanism, rows, end, approximated)))
@@ -74,13 +78,13 @@ def attack(
         out.print(f"drawn in [bold]{to}[/]")
 
 
-def _draw(rows: "list[Learned]", to: Path, title: str, floor: float, approximated: dict[int, float]) -> None:
+def _draw(rows: "list[CollusionResult]", to: Path, title: str, floor: float, approximated: dict[int, float]) -> None:
     if picture_or_page(to) is PAGE:
-        from inbounds.report.results import attack_page
+        from inbounds.report.result_pages import attack_page
 
         write_text(to, attack_page(rows, title, floor=floor, approximated=approximated))
         return
-    from inbounds.report.many_answers import loss_against_answers
+    from inbounds.report.answer_figures import loss_against_answers
 
     loss_against_answers(rows, floor=floor, approximated=approximated, title=title).savefig(to, dpi=150)
 
@@ -92,11 +96,11 @@ def _counts(text: str) -> list[int]:
     """1..100, 1,2,5 or 7."""
     first, dots, last = text.partition("..")
     if dots:
-        start, stop = whole(first, "repeat", 1), whole(last, "repeat", 1)
+        start, stop = to_int(first, "repeat", 1), to_int(last, "repeat", 1)
         if stop < start:
             raise ValueError(f"repeat must go upwards such as 1..100, got {text!r}")
         return list(range(start, stop + 1))
-    return [whole(part, "repeat", 1) for part in text.split(",")]
+    return [to_int(part, "repeat", 1) for part in text.split(",")]
 
 
 def spread(values: Sequence[int]) -> list[int]:
@@ -112,7 +116,7 @@ def spread(values: Sequence[int]) -> list[int]:
 
 def _print_learned(
     mechanism: Mechanism,
-    rows: "list[Learned]",
+    rows: "list[CollusionResult]",
     end: "Limit",
     approximated: dict[int, float],
     loss: str,
@@ -133,13 +137,16 @@ def _print_learned(
         extra = [f"{approximated[k]:.4g}"] if approximated else []
         lines.append([str(k), f"{float(k * mechanism.epsilon):.4g}", *cells, f"{error:.1g}" if error else "", *extra])
     heads = ["answers", "epsilon", *shown.values(), "±", *(["closed"] if approximated else [])]
-    title = f"expected {loss} loss of k answers to the same question: {words.subject(mechanism.query)}"
+    title = f"expected {loss} loss of k answers to the same question: {wording.describe_query(mechanism.query)}"
     out.print(terminal.columns(title, heads, lines, right=0))
-    out.print(f"± is one standard error where simulated; the median and all else are exact.{_of_closed(approximated)}")
+    out.print(
+        f"± is one standard error where simulated; the median and all else are "
+        f"exact.{_format_approximation(approximated)}"
+    )
     out.print(f"[bold]Unlimited answers[/] {_end(end)}")
 
 
-def _of_closed(approximated: dict[int, float]) -> str:
+def _format_approximation(approximated: dict[int, float]) -> str:
     return " Closed: the approximation for the median of unbounded noise." if approximated else ""
 
 
@@ -155,7 +162,7 @@ def _end(end: "Limit") -> str:
 
 
 def _learned_json(
-    mechanism: Mechanism, rows: "list[Learned]", end: "Limit", approximated: dict[int, float]
+    mechanism: Mechanism, rows: "list[CollusionResult]", end: "Limit", approximated: dict[int, float]
 ) -> dict[str, Any]:
     return {
         "mechanism": mechanism.sha256,

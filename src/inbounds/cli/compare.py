@@ -7,20 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from inbounds.cli import completing
+from inbounds.cli import completion
 from inbounds.cli.app import MECHANISMS, NUMBER, AsJson, Epsilon, app, out
-from inbounds.cli.design import (
-    Aim,
-    LossName,
-    PriorFile,
-    Require,
-    patiently,
-    print_saved,
-    weights_if,
-)
-from inbounds.cli.query_options import takes_query
-from inbounds.cli.records import mechanism_in
-from inbounds.cli.writing import (
+from inbounds.cli.design import Aim, LossName, PriorFile, Require, print_saved, read_weights_or_none, with_spinner
+from inbounds.cli.inputs import load_input_mechanism
+from inbounds.cli.outputs import (
     COMPARISON_TABLE,
     LATEX,
     PAGE,
@@ -30,20 +21,21 @@ from inbounds.cli.writing import (
     check_target,
     out_option,
 )
-from inbounds.files import format_of
-from inbounds.loss import loss_named
+from inbounds.cli.query_options import with_query_options
+from inbounds.evaluate import goals as promises
+from inbounds.evaluate.compare import Comparison
+from inbounds.evaluate.compare import compare as compared
+from inbounds.evaluate.goals import AccuracyGoal, GoalResult
+from inbounds.evaluate.recommend import recommend as recommended
+from inbounds.exact import format_decimal
+from inbounds.files import detect_format
+from inbounds.losses import parse_loss
 from inbounds.mechanism.passport import QUANTILE_PASSPORT
-from inbounds.numbers import decimal
-from inbounds.query import Query
-from inbounds.read import promise as promises
-from inbounds.read.compare import Comparison
-from inbounds.read.compare import compare as compared
-from inbounds.read.promise import Kept, Promise
-from inbounds.read.recommend import recommend as recommended
-from inbounds.report import terminal, words
+from inbounds.query import RangeQuery
+from inbounds.report import terminal, wording
 
 if TYPE_CHECKING:
-    from inbounds.read.quantiles import QuantileComparison
+    from inbounds.evaluate.quantiles import QuantileComparison
 
 Files = Annotated[list[Path] | None, typer.Option("--file", help="A mechanism passport; give several.")]
 Losses = Annotated[
@@ -53,9 +45,9 @@ SortBy = Annotated[str | None, typer.Option("--sort", help="Sort by this column,
 
 
 @app.command(rich_help_panel=MECHANISMS)
-@takes_query
+@with_query_options
 def compare(
-    query: Query | None = None,
+    query: RangeQuery | None = None,
     epsilon: Annotated[str | None, typer.Option(help="Privacy parameter, e.g. 0.5 or 1/2.", metavar=NUMBER)] = None,
     file: Files = None,
     loss: Losses = None,
@@ -73,34 +65,38 @@ def compare(
 
     Example: [bold]inbounds compare --file a.json --file b.json --out comparison.html[/]
     """
-    losses, weights = [loss_named(name) for name in loss] if loss else None, weights_if(prior)
+    losses, weights = [parse_loss(name) for name in loss] if loss else None, read_weights_or_none(prior)
     if to is not None:
         check_target(
             to, WRITTEN.get(to.suffix.lower(), COMPARISON_PAGE), overwrite=overwrite, reads=[*(file or ()), prior]
         )
-    if file and any(format_of(path) == QUANTILE_PASSPORT.format for path in file):
-        from inbounds.read.quantiles import compare_quantiles
+    if file and any(detect_format(path) == QUANTILE_PASSPORT.format for path in file):
+        from inbounds.evaluate.quantiles import compare_quantiles
 
-        quantiles = patiently("comparing", lambda: compare_quantiles(_loaded(file), losses=losses, prior=weights))
-        _show_quantiles(quantiles.sorted(sort) if sort is not None else quantiles, to, as_json)
+        quantiles = with_spinner(
+            "comparing", lambda: compare_quantiles(_load_mechanisms(file), losses=losses, prior=weights)
+        )
+        _show_quantiles(quantiles.sort_by(sort) if sort is not None else quantiles, to, as_json)
         return
-    mechanisms = _loaded(file or [])
+    mechanisms = _load_mechanisms(file or [])
     if query is not None:
-        found = patiently("comparing", lambda: compared(query, epsilon, losses=losses, prior=weights, also=mechanisms))
+        found = with_spinner(
+            "comparing", lambda: compared(query, epsilon, losses=losses, prior=weights, also=mechanisms)
+        )
     elif file:
-        found = patiently("comparing", lambda: compared(mechanisms, losses=losses, prior=weights))
+        found = with_spinner("comparing", lambda: compared(mechanisms, losses=losses, prior=weights))
     else:
         raise ValueError("compare needs a query such as: count --size 20 --epsilon 0.5, or --file twice")
-    found = found.sorted(sort) if sort is not None else found
+    found = found.sort_by(sort) if sort is not None else found
     if to is not None:
         _write(found, to)
     _print_comparison(found, to, as_json)
 
 
-def _loaded(files: list[Path]) -> dict[str, Any]:
+def _load_mechanisms(files: list[Path]) -> dict[str, Any]:
     """The mechanisms of passports by the names of their files, with folders where those are not enough."""
     short = len({path.stem for path in files}) == len(files)
-    return {path.stem if short else str(path): mechanism_in(path, None, None, None) for path in files}
+    return {path.stem if short else str(path): load_input_mechanism(path, None, None, None) for path in files}
 
 
 WRITTEN = {".csv": COMPARISON_TABLE, ".tex": LATEX}
@@ -116,9 +112,13 @@ def _write(found: "Comparison | QuantileComparison", to: Path) -> None:
         case ".tex":
             to.write_text(found.to_latex() + "\n", encoding="utf-8")
         case _:
-            from inbounds.report import html, quantile_page
+            from inbounds.report.html import save_page
+            from inbounds.report.quantile_page import save_quantile_page
 
-            (html if isinstance(found, Comparison) else quantile_page).save(found, to)
+            if isinstance(found, Comparison):
+                save_page(found, to)
+            else:
+                save_quantile_page(found, to)
 
 
 def _show_quantiles(found: "QuantileComparison", to: Path | None, as_json: bool) -> None:
@@ -128,9 +128,9 @@ def _show_quantiles(found: "QuantileComparison", to: Path | None, as_json: bool)
         typer.echo(json.dumps(found.to_json()))
         return
     from inbounds.report import quantile_page
-    from inbounds.report.quantiles import quantile_subject
+    from inbounds.report.quantile_text import describe_quantile_query
 
-    out.print(f"[bold]{quantile_subject(found.query)}[/]\n")
+    out.print(f"[bold]{describe_quantile_query(found.query)}[/]\n")
     out.print(terminal.quantile_comparison(found))
     out.print("[dim]* best of the column; bayes: after the best guess.[/]")
     out.print(f"[dim]{quantile_page.legend(found)}[/]")
@@ -144,9 +144,9 @@ def _print_comparison(found: Comparison, report: Path | None, as_json: bool) -> 
         return
     query = found.rows[0].mechanism.query
     epsilons = sorted({row.mechanism.epsilon for row in found.rows})
-    out.print(f"[bold]{words.subject(query)}[/], epsilon {', '.join(map(decimal, epsilons))}\n")
+    out.print(f"[bold]{wording.describe_query(query)}[/], epsilon {', '.join(map(format_decimal, epsilons))}\n")
     out.print(terminal.comparison(found, out.width))
-    out.print(f"[dim]* best of the column. bayes: after the best guess for every report. {words.LEGEND}[/]")
+    out.print(f"[dim]* best of the column. bayes: after the best guess for every report. {wording.LEGEND}[/]")
     if found.left_out:
         out.print(f"[dim]left out: {', '.join(found.left_out)} (the reasons: --json or --out)[/]")
     if report is not None:
@@ -154,9 +154,9 @@ def _print_comparison(found: Comparison, report: Path | None, as_json: bool) -> 
 
 
 @app.command(rich_help_panel=MECHANISMS)
-@takes_query
+@with_query_options
 def recommend(
-    query: Query,
+    query: RangeQuery,
     epsilon: Epsilon,
     require: Require = "",
     loss: LossName = "",
@@ -173,9 +173,9 @@ def recommend(
     if to is not None:
         check_target(to, PASSPORT, overwrite=overwrite, reads=[prior])
     needs = [name for name in require.replace(" ", "").split(",") if name]
-    chosen = loss_named(loss) if loss else None
-    weights = weights_if(prior)
-    found = patiently(
+    chosen = parse_loss(loss) if loss else None
+    weights = read_weights_or_none(prior)
+    found = with_spinner(
         "comparing",
         lambda: recommended(query, epsilon, needs, loss=chosen, prior=weights, aim=aim),  # type: ignore[arg-type]
     )
@@ -189,9 +189,9 @@ def recommend(
 
 
 @app.command("epsilon", rich_help_panel=MECHANISMS)
-@takes_query
+@with_query_options
 def choose_epsilon(
-    query: Query,
+    query: RangeQuery,
     mean_error: Annotated[
         str | None, typer.Option(help="Promise: the mean error is at most this.", metavar=NUMBER)
     ] = None,
@@ -210,7 +210,7 @@ def choose_epsilon(
     family: Annotated[
         str,
         typer.Option(
-            help="optimal, or a mechanism's name such as truncated_geometric.", autocompletion=completing.mechanisms
+            help="optimal, or a mechanism's name such as truncated_geometric.", autocompletion=completion.mechanisms
         ),
     ] = "optimal",
     loss: LossName = "absolute",
@@ -227,40 +227,40 @@ def choose_epsilon(
     Example: [bold]inbounds epsilon count --size 20 --at 0.5[/]
     """
     if at is not None:
-        menu = patiently("searching", lambda: promises.best_of_each_kind(query, at, family, probability))
+        menu = with_spinner("searching", lambda: promises.best_of_each_kind(query, at, family, probability))
         _print_menu(menu, as_json)
         return
     if to is not None:
         check_target(to, PASSPORT, overwrite=overwrite)
     promise = _promise(mean_error, worst_error, within, probability, loss)
-    kept = patiently("searching", lambda: promises.epsilon_for(query, promise, family))
+    kept = with_spinner("searching", lambda: promises.calibrate_epsilon(query, promise, family))
     if to is not None:
         kept.mechanism.save(to)
     _print_kept(kept, query, to, as_json)
 
 
-def _promise(mean: str | None, worst: str | None, within: str | None, probability: str, loss: str) -> Promise:
+def _promise(mean: str | None, worst: str | None, within: str | None, probability: str, loss: str) -> AccuracyGoal:
     given = [text for text in (mean, worst, within) if text is not None]
     if len(given) != 1:
         raise ValueError("epsilon needs one promise: --mean-error, --worst-error or --within; or --at for the reverse")
     if within is not None:
         return promises.within(within, probability)
     make = promises.average if mean is not None else promises.worst
-    return make(loss_named(loss), given[0])
+    return make(parse_loss(loss), given[0])
 
 
-def _print_kept(kept: Kept, query: Query, saved: Path | None, as_json: bool) -> None:
+def _print_kept(kept: GoalResult, query: RangeQuery, saved: Path | None, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps({**kept.to_json(), "saved": saved and str(saved)}))
         return
     out.print(f"[bold]epsilon {float(kept.epsilon):.10g}[/] is the smallest that keeps the promise:")
     out.print(f"  {kept.promise}")
-    out.print(f"  {words.subject(query)}, by {kept.mechanism.origin}")
+    out.print(f"  {wording.describe_query(query)}, by {kept.mechanism.origin}")
     out.print(f"  certified; the mechanism gives {kept.value:.6g} where {float(kept.promise.at_most):.6g} is promised")
     print_saved(saved)
 
 
-def _print_menu(menu: list[Kept], as_json: bool) -> None:
+def _print_menu(menu: list[GoalResult], as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps([kept.to_json() for kept in menu]))
         return

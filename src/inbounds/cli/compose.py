@@ -10,18 +10,18 @@ import typer
 from inbounds.cli import ledger
 from inbounds.cli.app import MORE, NUMBER, AsJson, app, out
 from inbounds.cli.attack import Figure, spread
-from inbounds.cli.design import patiently
-from inbounds.cli.records import add_up
-from inbounds.cli.writing import PAGE, Overwrite, check_target, of_format, out_option, picture_or_page
-from inbounds.files import RELEASE, format_of, write_text
+from inbounds.cli.design import with_spinner
+from inbounds.cli.inputs import print_composition
+from inbounds.cli.outputs import PAGE, Overwrite, check_target, json_output, out_option, picture_or_page
+from inbounds.exact import to_fraction, to_int
+from inbounds.files import RELEASE, detect_format, write_text
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.reading import load
-from inbounds.numbers import exact, whole
+from inbounds.mechanism.load import load
 from inbounds.report import terminal
 
 if TYPE_CHECKING:
     from inbounds.accounting.compose import Composition
-    from inbounds.accounting.record import Record
+    from inbounds.accounting.composition_record import CompositionRecord
 
 DELTAS = ("1e-3", "1e-6", "1e-10", "1e-15")
 """Deltas that are shown beside the one asked for."""
@@ -64,18 +64,18 @@ def compose(
 
     Example: [bold]inbounds compose 2025.csv.release.json 2026.csv.release.json[/]
     """
-    from inbounds.accounting.compose import Composition, as_delta
-    from inbounds.accounting.record import COMPOSITION
+    from inbounds.accounting.compose import Composition, to_delta
+    from inbounds.accounting.composition_record import COMPOSITION
     from inbounds.ledger.sqlite import is_ledger
 
     options = {"--same-question": same_question, "--budget": budget, "--out": to, "--figure": figure}
     if len(files) == 1 and is_ledger(files[0]):
         ledger.totals(files[0], {"--times": times != "1", "--delta": delta is not None, **options}, as_json)
         return
-    if any(format_of(file) == RELEASE for file in files):
-        add_up(files, {"--times": times != "1", "--delta": delta is not None, **options}, as_json)
+    if any(detect_format(file) == RELEASE for file in files):
+        print_composition(files, {"--times": times != "1", "--delta": delta is not None, **options}, as_json)
         return
-    kind_of_record = of_format("record of several answers", COMPOSITION.format)
+    kind_of_record = json_output("record of several answers", COMPOSITION.format)
     for path, kind, option in ((to, kind_of_record, "--out"), (figure, None, "--figure")):
         if path is not None:
             check_target(path, kind or picture_or_page(path), overwrite=overwrite, reads=files, option=option)
@@ -83,12 +83,12 @@ def compose(
     mechanisms = tuple(load(file) for file in files)
     if budget is not None and len(mechanisms) > 1:
         raise ValueError("--budget must be asked of one mechanism; several can share a budget in many ways")
-    as_delta(delta)
+    to_delta(delta)
     counts = _each(times, len(mechanisms))
     whole_release = Composition(mechanisms, counts, same_question)
     rounds = _rounds(whole_release)
-    record = patiently("composing", lambda: _computed(whole_release, rounds, delta))
-    allowed = _allowed(mechanisms[0], budget, delta, same_question) if budget is not None else None
+    record = with_spinner("composing", lambda: _print_total(whole_release, rounds, delta))
+    allowed = _print_max_answers(mechanisms[0], budget, delta, same_question) if budget is not None else None
     if to is not None:
         record.save(to)
     if figure is not None:
@@ -104,17 +104,17 @@ def compose(
 
 def _draw(rounds: "list[Composition]", deltas: list[str], to: Path) -> None:
     if picture_or_page(to) is PAGE:
-        from inbounds.report.results import composition_page
+        from inbounds.report.result_pages import composition_page
 
         write_text(to, composition_page(rounds, deltas, f"{rounds[-1].answers} answers together"))
         return
-    from inbounds.report.many_answers import epsilon_against_answers
+    from inbounds.report.answer_figures import epsilon_against_answers
 
     epsilon_against_answers(rounds, deltas).savefig(to, dpi=150)
 
 
 def _each(text: str, count: int) -> tuple[int, ...]:
-    given = [whole(part, "times", 1) for part in text.split(",")]
+    given = [to_int(part, "times", 1) for part in text.split(",")]
     if len(given) not in (1, count):
         raise ValueError(f"times must be one number, or one for each of the {count} mechanisms, got {text!r}")
     return tuple(given * count if len(given) == 1 else given)
@@ -125,38 +125,42 @@ def _rounds(total: "Composition") -> "list[Composition]":
     return [replace(total, times=tuple(min(r, t) for t in total.times)) for r in spread(range(1, max(total.times) + 1))]
 
 
-def _computed(total: "Composition", rounds: "list[Composition]", delta: str) -> "Record":
-    from inbounds.accounting.record import Record
+def _print_total(total: "Composition", rounds: "list[Composition]", delta: str) -> "CompositionRecord":
+    from inbounds.accounting.composition_record import CompositionRecord
 
     for part in rounds:
         part.epsilon(delta)  # fills what the table and the figure read
-    return Record.of(total, delta)
+    return CompositionRecord.from_composition(total, delta)
 
 
 def _beside(delta: str) -> list[str]:
     """The delta asked for, and the usual ones that differ from it."""
-    return [delta, *(d for d in DELTAS if exact(d, "delta") != exact(delta, "delta"))]
+    return [delta, *(d for d in DELTAS if to_fraction(d, "delta") != to_fraction(delta, "delta"))]
 
 
-def _allowed(mechanism: Mechanism, budget: str, delta: str, same_question: bool) -> dict[str, int]:
-    from inbounds.accounting.compose import answers_allowed
+def _print_max_answers(mechanism: Mechanism, budget: str, delta: str, same_question: bool) -> dict[str, int]:
+    from inbounds.accounting.compose import max_answers
 
-    by_sum = answers_allowed(mechanism, budget)
-    tight = answers_allowed(mechanism, budget, delta, same_question=same_question)
+    by_sum = max_answers(mechanism, budget)
+    tight = max_answers(mechanism, budget, delta, same_question=same_question)
     return {"basic": by_sum, "tight": tight}
 
 
 def _print_composed(
-    record: "Record", rounds: "list[Composition]", delta: str, allowed: dict[str, int] | None, budget: str | None
+    record: "CompositionRecord",
+    rounds: "list[Composition]",
+    delta: str,
+    allowed: dict[str, int] | None,
+    budget: str | None,
 ) -> None:
-    from inbounds.accounting.record import up
+    from inbounds.accounting.composition_record import format_upper_bound
 
-    lines = [[str(c.answers), up(float(c.basic)), up(c.epsilon(delta))] for c in rounds]
+    lines = [[str(c.answers), format_upper_bound(float(c.basic)), format_upper_bound(c.epsilon(delta))] for c in rounds]
     out.print(
         terminal.columns("", ["answers", "sum of epsilons (delta 0)", f"tight epsilon (delta {delta})"], lines, 0)
     )
     out.print(f"[bold]{record}[/].")
-    others = ", ".join(f"{up(rounds[-1].epsilon(d))} at {d}" for d in _beside(delta)[1:])
+    others = ", ".join(f"{format_upper_bound(rounds[-1].epsilon(d))} at {d}" for d in _beside(delta)[1:])
     out.print(f"Tight epsilon at other deltas: {others}.")
     if not record.composition.same_question:
         out.print("This holds for any questions to these mechanisms about the same people, also chosen one by one.")
@@ -168,7 +172,7 @@ def _print_composed(
 
 
 def _composed_json(
-    record: "Record", rounds: "list[Composition]", delta: str, allowed: dict[str, int] | None
+    record: "CompositionRecord", rounds: "list[Composition]", delta: str, allowed: dict[str, int] | None
 ) -> dict[str, Any]:
     epsilons, deltas = rounds[-1].curve(50)
     content = {key: value for key, value in record.content().items() if key not in ("members", "sha256")}

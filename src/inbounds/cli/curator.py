@@ -35,10 +35,10 @@ def serve(
 
     Example: [bold]inbounds serve --demo --port 8400[/]
     """
-    from inbounds.extras import library
+    from inbounds.optional import import_optional
 
-    library("uvicorn", "serve")
-    library("fastapi", "serve")
+    import_optional("uvicorn", "serve")
+    import_optional("fastapi", "serve")
     if demo == (settings is not None):
         raise ValueError("serve needs either a file of settings, curator.toml, or --demo")
     from inbounds.curator.http.serve import check_free
@@ -72,10 +72,10 @@ def _announce(host: str, port: int, tokens: dict[str, str], as_json: bool) -> No
 
 
 def _serve_demo(folder: Path, host: str, port: int, as_json: bool) -> None:
-    from inbounds.curator.demo import demo
+    from inbounds.curator.demo import open_demo
     from inbounds.curator.http.serve import serve as run
 
-    curator, tokens = demo(folder)
+    curator, tokens = open_demo(folder)
 
     def announce() -> None:
         _announce(host, port, tokens, as_json)
@@ -100,8 +100,8 @@ def add(
 
     Example: [bold]inbounds curator account add curator.toml ana --dataset pupils=2[/]
     """
-    granted = [_granted(text) for text in dataset or ()]
-    with _opened(settings) as curator:
+    granted = [_parse_grant(text) for text in dataset or ()]
+    with _open_curator(settings) as curator:
         token = curator.add_account(
             name,
             {own: cap for own, cap, _ in granted},
@@ -111,7 +111,7 @@ def add(
     typer.echo(json.dumps({"account": name, "token": token}) if as_json else f"token: {token}")
 
 
-def _granted(text: str) -> tuple[str, str | None, str]:
+def _parse_grant(text: str) -> tuple[str, str | None, str]:
     """A dataset, the cap, and the level that an account sees it at."""
     named, _, level = text.partition("@")
     name, _, cap = named.partition("=")
@@ -124,8 +124,8 @@ def list_(settings: Settings, as_json: AsJson = False) -> None:
 
     Example: [bold]inbounds curator account list curator.toml[/]
     """
-    with _opened(settings) as curator:
-        found = [account.plain() for account in curator.accounts()]
+    with _open_curator(settings) as curator:
+        found = [account.to_json() for account in curator.accounts()]
     if as_json:
         typer.echo(json.dumps({"accounts": found}))
         return
@@ -144,7 +144,7 @@ def revoke(settings: Settings, name: Name, as_json: AsJson = False) -> None:
 
     Example: [bold]inbounds curator account revoke curator.toml ana[/]
     """
-    with _opened(settings) as curator:
+    with _open_curator(settings) as curator:
         curator.revoke_account(name)
     if as_json:
         typer.echo(json.dumps({"revoked": name}))
@@ -160,7 +160,7 @@ def status(settings: Settings, as_json: AsJson = False) -> None:
     """
     from inbounds.curator.curator import OWNER
 
-    with _opened(settings) as curator:
+    with _open_curator(settings) as curator:
         _print_statuses(curator.statuses(OWNER), as_json)
 
 
@@ -179,13 +179,13 @@ def reopen(
     """
     from inbounds.curator.curator import OWNER
 
-    with _opened(settings) as curator:
+    with _open_curator(settings) as curator:
         _print_statuses([curator.reopen(OWNER, name)], as_json)
 
 
 def _print_statuses(found: "list[DatasetStatus]", as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps({"datasets": [one.plain() for one in found]}))
+        typer.echo(json.dumps({"datasets": [one.to_json() for one in found]}))
         return
     for one in found:
         out.print(str(one), markup=False)
@@ -199,23 +199,23 @@ def accept_ledger(settings: Settings, as_json: AsJson = False) -> None:
 
     Example: [bold]inbounds curator accept-ledger curator.toml[/]
     """
-    from inbounds.curator import read_settings
-    from inbounds.curator.continuity import accept
-    from inbounds.curator.database import opened
+    from inbounds.curator import load_settings
+    from inbounds.curator.database import open_database
+    from inbounds.curator.ledger_head import accept_head
 
-    own = read_settings(settings)
-    store = opened(own.database)
+    own = load_settings(settings)
+    store = open_database(own.database)
     try:
-        head = accept(store, own.ledger)
+        head = accept_head(store, own.ledger)
     finally:
         store.close()
     if as_json:
-        typer.echo(json.dumps(head.plain()))
+        typer.echo(json.dumps(head.to_json()))
     else:
         out.print(f"accepted: ledger {head.ledger} with {head.entries} entries", markup=False)
 
 
-def _opened(settings: Path) -> "Curator":
+def _open_curator(settings: Path) -> "Curator":
     from inbounds.curator import Curator
 
     return Curator.open(settings)

@@ -10,18 +10,18 @@ import typer
 from rich.markup import escape
 
 from inbounds.cli.app import MECHANISMS, AsJson, Epsilon, app, err, out
-from inbounds.cli.completing import listed
-from inbounds.cli.query_options import takes_query
-from inbounds.cli.writing import PASSPORT, Overwrite, PassportOut, check_target
+from inbounds.cli.completion import complete_list
+from inbounds.cli.outputs import PASSPORT, Overwrite, PassportOut, check_target
+from inbounds.cli.query_options import with_query_options
 from inbounds.errors import TooLarge
-from inbounds.loss import LOSS_NAMES, limit_named, loss_named
+from inbounds.exact import format_decimal
+from inbounds.losses import LOSS_NAMES, parse_limit, parse_loss
 from inbounds.mechanism import Mechanism, Optimality
 from inbounds.mechanism.origin import NO_GAP
-from inbounds.mechanism.passport import objective_value, summary
-from inbounds.numbers import decimal
+from inbounds.mechanism.passport import passport_summary, recompute_objective
 from inbounds.properties import NAMES as PROPERTY_NAMES
-from inbounds.query import Query
-from inbounds.report import terminal, words
+from inbounds.query import RangeQuery
+from inbounds.report import terminal, wording
 
 T = TypeVar("T")
 PATIENCE = 2.0
@@ -32,7 +32,9 @@ LossName = Annotated[str, typer.Option("--loss", help=f"{', '.join(LOSS_NAMES)}.
 
 Require = Annotated[
     str,
-    typer.Option(help="Properties, separated by commas: fair,column_monotone,…", autocompletion=listed(PROPERTY_NAMES)),
+    typer.Option(
+        help="Properties, separated by commas: fair,column_monotone,…", autocompletion=complete_list(PROPERTY_NAMES)
+    ),
 ]
 AtMost = Annotated[
     list[str] | None,
@@ -43,7 +45,7 @@ AtMost = Annotated[
 Then = Annotated[
     str,
     typer.Option(
-        help="Losses to minimize next among the best, separated by commas.", autocompletion=listed(LOSS_NAMES)
+        help="Losses to minimize next among the best, separated by commas.", autocompletion=complete_list(LOSS_NAMES)
     ),
 ]
 Aim = Annotated[
@@ -54,9 +56,9 @@ Seconds = Annotated[float, typer.Option("--max-seconds", help="Stop then with th
 
 
 @app.command(rich_help_panel=MECHANISMS)
-@takes_query
+@with_query_options
 def design(
-    query: Query,
+    query: RangeQuery,
     epsilon: Epsilon,
     loss: LossName = "absolute",
     require: Require = "",
@@ -73,30 +75,30 @@ def design(
 
     Example: [bold]inbounds design count --size 20 --epsilon 0.5 --require fair,column_monotone --out m.json[/]
     """
-    from inbounds.design.optimal import optimal
+    from inbounds.design.designer import optimal
 
     if to is not None:
         check_target(to, PASSPORT, overwrite=overwrite, reads=[prior])
     asked = [name for name in require.replace(" ", "").split(",") if name]
-    weights = weights_in(prior) if prior is not None else None
-    limits = [limit_named(text) for text in at_most or ()]
-    next_aims = [loss_named(name) for name in then.replace(" ", "").split(",") if name]
-    mechanism = patiently(
+    weights = read_weights(prior) if prior is not None else None
+    limits = [parse_limit(text) for text in at_most or ()]
+    next_aims = [parse_loss(name) for name in then.replace(" ", "").split(",") if name]
+    mechanism = with_spinner(
         "designing",
         lambda: optimal(
-            query, epsilon, loss_named(loss), weights, asked, aim,  # type: ignore[arg-type]
+            query, epsilon, parse_loss(loss), weights, asked, aim,  # type: ignore[arg-type]
             subject_to=limits, then=next_aims, max_seconds=max_seconds,
         ),
     )  # fmt: skip
     if to is not None:
         mechanism.save(to)
     if as_json:
-        typer.echo(json.dumps(summary(mechanism)))
+        typer.echo(json.dumps(passport_summary(mechanism)))
         return
-    out.print(f"[bold]{words.subject(query)}[/], epsilon {decimal(mechanism.epsilon)}\n")
+    out.print(f"[bold]{wording.describe_query(query)}[/], epsilon {format_decimal(mechanism.epsilon)}\n")
     out.print(terminal.heatmap(mechanism))
-    out.print(f"\n{words.promise(mechanism)}")
-    describe(mechanism, bound="proved")
+    out.print(f"\n{wording.format_guarantee(mechanism)}")
+    print_mechanism(mechanism, bound="proved")
     print_saved(to)
 
 
@@ -105,7 +107,7 @@ def print_saved(passport: Path | None) -> None:
         out.print(f"saved to [bold]{passport}[/]; check it with: inbounds verify {passport}")
 
 
-def describe(mechanism: Mechanism, bound: Literal["proved", "claimed"], solved: float | None = None) -> None:
+def print_mechanism(mechanism: Mechanism, bound: Literal["proved", "claimed"], solved: float | None = None) -> None:
     """Origin, tight epsilon, losses, properties, optimality, digest.
 
     bound: whether the bound of the optimality was proved here, or is claimed by a file that was read. solved: a bound
@@ -116,8 +118,8 @@ def describe(mechanism: Mechanism, bound: Literal["proved", "claimed"], solved: 
         f"\n[bold]Origin[/]{claimed}: {escape(str(mechanism.origin))}  [dim]{escape(mechanism.origin.reference)}[/]"
     )
     stated = "; the passport states what it was made for" if not mechanism.law.measured_exactly else ""
-    out.print(f"[bold]Tight epsilon[/] {mechanism.effective_epsilon():.9g}, rounded up{stated}")
-    found = summary(mechanism)
+    out.print(f"[bold]Tight epsilon[/] {mechanism.tight_epsilon():.9g}, rounded up{stated}")
+    found = passport_summary(mechanism)
     each = "  ".join(f"{name} {value}" for name, value in found["claims"]["losses"].items())
     out.print(f"[bold]Expected loss[/], every true answer equally likely: {each}")
     if mechanism.optimality is not None:
@@ -142,7 +144,7 @@ def optimality_words(mechanism: Mechanism, solved: float | None = None) -> str:
     """What a passport says about other mechanisms, and what of that was recomputed. solved: a bound that was proved."""
     best = mechanism.optimality
     assert best is not None
-    how = "claimed, not checked" if objective_value(mechanism) is None else "recomputed"
+    how = "claimed, not checked" if recompute_objective(mechanism) is None else "recomputed"
     left = f"; {best.remaining}" if best.remaining else ""
     said = [f"{best.objective}: {best.value:.9g} ({how})"]
     if solved is not None:
@@ -152,7 +154,7 @@ def optimality_words(mechanism: Mechanism, solved: float | None = None) -> str:
     return "; ".join(said)
 
 
-def weights_in(path: Path) -> list[float]:
+def read_weights(path: Path) -> list[float]:
     """The weights in a file, separated by white space."""
     try:
         return [float(weight) for weight in path.read_text().split()]
@@ -160,11 +162,11 @@ def weights_in(path: Path) -> list[float]:
         raise ValueError(f"--prior must name a file with one number per line, got {path}") from None
 
 
-def weights_if(prior: Path | None) -> list[float] | None:
-    return None if prior is None else weights_in(prior)
+def read_weights_or_none(prior: Path | None) -> list[float] | None:
+    return None if prior is None else read_weights(prior)
 
 
-def patiently(doing: str, work: Callable[[], T]) -> T:
+def with_spinner(doing: str, work: Callable[[], T]) -> T:
     """Run `work`; when it takes more than PATIENCE seconds on a terminal, show a spinner with the time spent."""
     if not err.is_terminal:
         return work()

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from inbounds.cli import completing
+from inbounds.cli import completion
 from inbounds.cli.app import NUMBER, TABLES, AsJson, Commands, app, err, out
-from inbounds.cli.records import print_page
-from inbounds.cli.writing import PAGE, FileKind, Overwrite, check_target, of_format, out_option
+from inbounds.cli.inputs import print_page
+from inbounds.cli.outputs import PAGE, OutputKind, Overwrite, check_target, json_output, out_option
 
 if TYPE_CHECKING:
-    from inbounds.ledger import Ledger, People
+    from inbounds.ledger import Ledger, Population
 
 commands = Commands(help="The ledger: what was spent on whom, never overspent.")
 app.add_typer(commands, name="ledger", rich_help_panel=TABLES)
@@ -30,7 +30,7 @@ def create(
     people: Name,
     epsilon: Annotated[str | None, typer.Option(help="Their budget; without it no cap.", metavar=NUMBER)] = None,
     rule: Annotated[
-        str, typer.Option(help="How charges add up: sum, or zcdp with --delta.", autocompletion=completing.rules)
+        str, typer.Option(help="How charges add up: sum, or zcdp with --delta.", autocompletion=completion.rules)
     ] = "sum",
     delta: Annotated[str | None, typer.Option(help="Under zcdp: the delta of the budget.", metavar=NUMBER)] = None,
     as_json: AsJson = False,
@@ -39,8 +39,8 @@ def create(
 
     Example: [bold]inbounds ledger create budget.db --people pupils --epsilon 2[/]
     """
-    with _opened(place, create=True) as ledger:
-        _print_people([ledger.create_people(people, epsilon, rule, delta)], as_json)  # type: ignore[arg-type]
+    with _open_ledger(place, create=True) as ledger:
+        _print_people([ledger.add_population(people, epsilon, rule, delta)], as_json)  # type: ignore[arg-type]
 
 
 @commands.command("raise")
@@ -55,7 +55,7 @@ def raise_(
 
     Example: [bold]inbounds ledger raise budget.db --people pupils --epsilon 3 --purpose "decided 2026-11-02"[/]
     """
-    with _opened(place) as ledger:
+    with _open_ledger(place) as ledger:
         _print_people([ledger.raise_budget(people, epsilon, purpose=purpose)], as_json)
 
 
@@ -71,13 +71,13 @@ def show(
     Example: [bold]inbounds ledger show budget.db --out spending.html[/]
     """
     from inbounds.files import write_text
-    from inbounds.ledger import picture
+    from inbounds.ledger import budget_page
 
-    with _opened(place) as ledger:
+    with _open_ledger(place) as ledger:
         found = ledger.people()
         if page is not None:
             check_target(page, PAGE, overwrite=overwrite, reads=[Path(place)])
-            write_text(page, picture.page(ledger.place, ledger.head(), found, ledger.entries()))
+            write_text(page, budget_page.page(ledger.place, ledger.head(), found, ledger.entries()))
     _print_people(found, as_json)
     if page is not None and not as_json:
         print_page(page, as_json)
@@ -96,11 +96,11 @@ def import_(
 
     Example: [bold]inbounds ledger import 2025.csv.release.json 2026.csv.release.json --people pupils[/]
     """
-    from inbounds.ledger.importing import import_release
-    from inbounds.tables.reopen import read
+    from inbounds.ledger.import_release import import_release
+    from inbounds.releases.verify import load_record
 
-    found = [read(file) for file in records]
-    with _opened(place, create=True) as ledger:
+    found = [load_record(file) for file in records]
+    with _open_ledger(place, create=True) as ledger:
         charges = [import_release(ledger, record, people) for record in found]
         totals = ledger.people()
     new = sum(not charge.repeated for charge in charges)
@@ -116,13 +116,13 @@ def export(place: Place, target: Out = None, overwrite: Overwrite = False, as_js
 
     Example: [bold]inbounds ledger export budget.db --out ledger.json[/]
     """
-    from inbounds.ledger.checking import exported
     from inbounds.ledger.ledger import FORMAT
+    from inbounds.ledger.verify import export_entries
 
     def export_of(ledger: "Ledger") -> dict[str, Any]:
-        return exported(ledger.head(), ledger.entries(), ledger.people())
+        return export_entries(ledger.head(), ledger.entries(), ledger.people())
 
-    content = _written(export_of, place, target, of_format("exported ledger", FORMAT), overwrite)
+    content = _write_or_print(export_of, place, target, json_output("exported ledger", FORMAT), overwrite)
     if target is None or as_json:
         typer.echo(json.dumps(content if target is None else {"export": str(target)}))
     else:
@@ -138,11 +138,11 @@ def verify(place: Place, head: Kept = None, as_json: AsJson = False) -> None:
     Example: [bold]inbounds ledger verify budget.db --head head.json[/]
     """
     from inbounds.errors import LedgerError, PassportError
-    from inbounds.ledger import Head
+    from inbounds.ledger import LedgerHead
     from inbounds.ledger.ledger import verify_ledger
 
     try:
-        kept = None if head is None else Head.load(head)
+        kept = None if head is None else LedgerHead.load(head)
         found = verify_ledger(place, kept, tell=lambda sentence: err.print(sentence, markup=False))
     except (LedgerError, PassportError) as reason:
         if not as_json:
@@ -150,7 +150,7 @@ def verify(place: Place, head: Kept = None, as_json: AsJson = False) -> None:
         typer.echo(json.dumps({"valid": False, "reason": str(reason)}))
         raise typer.Exit(1) from None
     if as_json:
-        totals = [who.plain() for who in found.people]
+        totals = [who.to_json() for who in found.people]
         typer.echo(json.dumps({"valid": True, "checked": found.sentences(), "people": totals}))
         return
     out.print(f"[bold green]checked[/] {place}")
@@ -164,12 +164,12 @@ def head(place: Place, target: Out = None, overwrite: Overwrite = False, as_json
 
     Example: [bold]inbounds ledger head budget.db --out head.json[/]
     """
-    from inbounds.ledger.checking import FORMAT
+    from inbounds.ledger.verify import FORMAT
 
     def head_of(ledger: "Ledger") -> dict[str, Any]:
-        return ledger.head().plain()
+        return ledger.head().to_json()
 
-    found = _written(head_of, place, target, of_format("ledger's head", FORMAT), overwrite)
+    found = _write_or_print(head_of, place, target, json_output("ledger's head", FORMAT), overwrite)
     if as_json:
         typer.echo(json.dumps(found))
         return
@@ -182,11 +182,11 @@ def totals(place: Path, options: dict[str, Any], as_json: bool) -> None:
     given = [name for name, value in options.items() if value]
     if given:
         raise ValueError(f"entries of a ledger add up by its own rule; leave out {', '.join(given)}")
-    with _opened(str(place)) as ledger:
+    with _open_ledger(str(place)) as ledger:
         _print_people(ledger.people(), as_json)
 
 
-def _opened(place: str, *, create: bool = False) -> "Ledger":
+def _open_ledger(place: str, *, create: bool = False) -> "Ledger":
     from inbounds.ledger import Ledger
 
     found = Ledger.open(place, create=create)
@@ -195,24 +195,24 @@ def _opened(place: str, *, create: bool = False) -> "Ledger":
     return found
 
 
-def _written(
-    content_of: Callable[["Ledger"], dict[str, Any]], place: str, target: Path | None, kind: FileKind, overwrite: bool
+def _write_or_print(
+    content_of: Callable[["Ledger"], dict[str, Any]], place: str, target: Path | None, kind: OutputKind, overwrite: bool
 ) -> dict[str, Any]:
     """What a ledger says, written to the target if there is one; a target of another kind is refused first."""
-    from inbounds.files import write
+    from inbounds.files import write_json_file
 
     if target is not None:
         check_target(target, kind, overwrite=overwrite, reads=[Path(place)])
-    with _opened(place) as ledger:
+    with _open_ledger(place) as ledger:
         content = content_of(ledger)
     if target is not None:
-        write(content, target)
+        write_json_file(content, target)
     return content
 
 
-def _print_people(people: list["People"], as_json: bool) -> None:
+def _print_people(people: list["Population"], as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps({"people": [who.plain() for who in people]}))
+        typer.echo(json.dumps({"people": [who.to_json() for who in people]}))
         return
     for who in people:
         out.print(str(who), markup=False)

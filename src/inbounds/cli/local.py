@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated, cast, get_args
 import numpy as np
 import typer
 
-from inbounds.cli import completing
+from inbounds.cli import completion
 from inbounds.cli.app import MORE, NUMBER, AsJson, Commands, app, err, out
-from inbounds.cli.writing import DISTRIBUTION, PAGE, PASSPORT, Overwrite, PassportOut, check_target, out_option
-from inbounds.files import same_file, write_text
-from inbounds.numbers import Floats, decimal
-from inbounds.query import Query, category, ordinal
+from inbounds.cli.outputs import DISTRIBUTION, PAGE, PASSPORT, Overwrite, PassportOut, check_target, out_option
+from inbounds.exact import Floats, format_decimal
+from inbounds.files import is_same_file, write_text
+from inbounds.query import RangeQuery, category, ordinal
 from inbounds.report import terminal
-from inbounds.report.progress import shown
-from inbounds.report.words import subject
+from inbounds.report.progress import show_progress
+from inbounds.report.wording import describe_query
 
 if TYPE_CHECKING:
     from inbounds.local.collector import Collector
@@ -67,13 +67,13 @@ def plan(
     Example: [bold]inbounds local plan --labels tea,coffee,water --ratio 3 --reports 10000[/]
     """
     from inbounds.local import planner
-    from inbounds.local.statement import privacy
+    from inbounds.local.guarantee import local_guarantee
 
     query = _planned_query(low, high, labels)
     if to is not None:
         check_target(to, PASSPORT, overwrite=overwrite)
-    with shown("simulating", err):
-        found = planner.plan(query, epsilon, reports=reports, radius=radius, ratio=ratio)
+    with show_progress("simulating", err):
+        found = planner.plan_collection(query, epsilon, reports=reports, radius=radius, ratio=ratio)
         needed = None if error is None else found.reports_needed(error)
     if to is not None:
         found.mechanism().save(to)
@@ -82,19 +82,19 @@ def plan(
         return
     heads = ["ratio between\nany two", "mechanism", "epsilon", "error"]
     rows = [
-        [o.spoken_ratio, o.mechanism.replace("_", " "), o.promise, f"{o.error:.4g} ± {o.uncertainty:.2g}"]
+        [o.format_ratio, o.mechanism.replace("_", " "), o.promise, f"{o.error:.4g} ± {o.uncertainty:.2g}"]
         for o in found.options
     ]
-    out.print(terminal.columns(f"{reports} reports about {subject(query)}", heads, rows))
+    out.print(terminal.columns(f"{reports} reports about {describe_query(query)}", heads, rows))
     out.print(found.note)
-    out.print(DISTANCES[query.ordered])
+    out.print(DISTANCES[query.is_ordered])
     if needed is not None:
         out.print(f"An error of {error} takes about [bold]{needed}[/] reports with the better one.")
     if to is not None:
-        out.print(f"wrote {to}: {privacy(found.mechanism())}")
+        out.print(f"wrote {to}: {local_guarantee(found.mechanism())}")
 
 
-def _planned_query(low: int | None, high: int | None, labels: str | None) -> Query:
+def _planned_query(low: int | None, high: int | None, labels: str | None) -> RangeQuery:
     if labels is not None and low is None and high is None:
         return category([label.strip() for label in labels.split(",")])
     if labels is None and low is not None and high is not None:
@@ -125,17 +125,17 @@ def randomize(
 
     Example: [bold]inbounds local randomize people.csv --column age -m m.json --out reports.csv[/]
     """
-    from inbounds.local import tables
+    from inbounds.local import files
     from inbounds.local.client import Randomizer
-    from inbounds.local.reports import load
+    from inbounds.local.reports import load_local_mechanism
 
-    if any(same_file(to, path) for path in (file, mechanism)):  # people's own values must never be lost
+    if any(is_same_file(to, path) for path in (file, mechanism)):  # people's own values must never be lost
         raise ValueError(f"--out must not be a file that is read, got {to}; give another name")
-    tables.check_target(to, overwrite=overwrite)
-    client = Randomizer(load(mechanism), "clamp" if clamp else "refuse")
+    files.check_target(to, overwrite=overwrite)
+    client = Randomizer(load_local_mechanism(mechanism), "clamp" if clamp else "refuse")
     kept = [name.strip() for name in keep.split(",") if name.strip()]
-    with shown("randomizing", err):
-        rows = tables.randomize_file(file, to, column, client, kept)
+    with show_progress("randomizing", err):
+        rows = files.randomize_file(file, to, column, client, kept)
     statement = str(client.privacy)
     if as_json:
         typer.echo(json.dumps({"rows": rows, "out": str(to), "privacy": statement}))
@@ -153,7 +153,7 @@ def reconstruct_(
         typer.Option(
             help="ibu (maximum likelihood), held-out, multiscale, shrunk, inverse or least-squares; "
             "what suits by default.",
-            autocompletion=completing.methods,
+            autocompletion=completion.methods,
         ),
     ] = None,
     iterations: Annotated[
@@ -169,16 +169,16 @@ def reconstruct_(
     """
     from inbounds.local.reconstruct import reconstruct
     from inbounds.local.reconstruct.methods import Method
-    from inbounds.local.reports import load
+    from inbounds.local.reports import load_local_mechanism
 
     if method is not None and method not in get_args(Method):
         raise ValueError(f"method must be one of {', '.join(get_args(Method))}, got {method!r}")
     if to is not None:
         kind = PAGE if to.suffix.lower() == ".html" else DISTRIBUTION
         check_target(to, kind, overwrite=overwrite, reads=[file, mechanism])
-    law = load(mechanism)
-    collector = _collected(file, column, law)
-    with shown("reconstructing", err) as progress:
+    law = load_local_mechanism(mechanism)
+    collector = _collect(file, column, law)
+    with show_progress("reconstructing", err) as progress:
         result = reconstruct(
             collector,
             method=cast(Method | None, method),
@@ -200,24 +200,24 @@ def reconstruct_(
 
 
 def _hint(mechanism: "LocalMechanism", result: "Reconstruction") -> str | None:
-    from inbounds.local.spikes import smoother_steps, spiky
+    from inbounds.local.spikes import has_spikes, smoother_steps
 
-    if not (mechanism.query.ordered and spiky(result.distribution)):
+    if not (mechanism.query.is_ordered and has_spikes(result.distribution)):
         return None
     steps = smoother_steps(result.reports, len(result.distribution))
     return f"few reports for this many values: the maximum is spiky; --iterations {steps} stops earlier and is smoother"
 
 
-def _collected(file: Path, column: str, mechanism: "LocalMechanism") -> "Collector":
-    from inbounds.local import tables
+def _collect(file: Path, column: str, mechanism: "LocalMechanism") -> "Collector":
+    from inbounds.local import files
     from inbounds.local.collector import Collector
-    from inbounds.local.reports import reports_of
+    from inbounds.local.reports import output_count
 
     collector = Collector(mechanism)
-    for batch in tables.read(file, [column]):
+    for batch in files.read(file, [column]):
         values = batch[column]
-        text = reports_of(mechanism).labels is None and values.dtype.kind not in "iuf"
-        collector.add(tables.numbers(values, "reports") if text else values)
+        text = output_count(mechanism).labels is None and values.dtype.kind not in "iuf"
+        collector.add(files.numbers(values, "reports") if text else values)
     return collector
 
 
@@ -227,7 +227,7 @@ def _answer_names(mechanism: "LocalMechanism") -> list[str]:
 
 def _write_distribution(path: Path, mechanism: "LocalMechanism", result: "Reconstruction") -> None:
     if path.suffix.lower() == ".html":
-        from inbounds.report.results import distribution_page
+        from inbounds.report.result_pages import distribution_page
 
         names, title = _answer_names(mechanism), f"What {result.reports:.0f} private reports tell"
         write_text(
@@ -242,12 +242,12 @@ def _write_distribution(path: Path, mechanism: "LocalMechanism", result: "Recons
 
 def _way(mechanism: "LocalMechanism", result: "Reconstruction") -> str:
     """How the distribution was found, for a reader of the page."""
-    asked = f"epsilon {decimal(mechanism.epsilon)} a person"
+    asked = f"epsilon {format_decimal(mechanism.epsilon)} a person"
     return f"The distribution of the true answers behind the reports ({asked}), by {result.method}: an estimate."
 
 
 def _print_distribution(mechanism: "LocalMechanism", result: "Reconstruction") -> None:
-    together = _ranges if mechanism.query.ordered else _largest
+    together = _ranges if mechanism.query.is_ordered else _largest
     names, shares = together(_answer_names(mechanism), result.distribution)
     bars = terminal.bar(shares)
     rows = [[name, f"{share:.4f}", bar] for name, share, bar in zip(names, shares, bars, strict=True)]

@@ -11,12 +11,12 @@ import typer
 from inbounds.cli.app import AsJson, err, out
 from inbounds.cli.local import Column, MechanismFile, local
 from inbounds.report import terminal
-from inbounds.report.progress import shown
+from inbounds.report.progress import show_progress
 
 if TYPE_CHECKING:
     from inbounds.local.estimates import Estimates
     from inbounds.local.reports import LocalMechanism
-    from inbounds.local.strata import Strata
+    from inbounds.local.strata import StratifiedCollector
 
 MOST_LINES = 60
 """Lines on the terminal; --json has all."""
@@ -38,10 +38,10 @@ def estimate_(
     Example: [bold]inbounds local estimate reports.csv --column age -m m.json --by city[/]
     """
     from inbounds.local.estimates import estimate
-    from inbounds.local.reports import load
+    from inbounds.local.reports import load_local_mechanism
 
-    strata = _strata(file, column, load(mechanism), by)
-    with shown("estimating", err):
+    strata = _strata(file, column, load_local_mechanism(mechanism), by)
+    with show_progress("estimating", err):
         found = {name: estimate(collector, level=level) for name, collector in strata.items()}
     if as_json:
         typer.echo(json.dumps([row for name, part in found.items() for row in _rows(name, part)]))
@@ -59,7 +59,7 @@ def estimate_(
 
 
 @local.command("test")
-def compared(
+def compare_strata(
     file: ReportsFile,
     column: Column,
     mechanism: MechanismFile,
@@ -72,13 +72,13 @@ def compared(
     Example: [bold]inbounds local test reports.csv --column age -m m.json --by week --between 46,47[/]
     """
     from inbounds.local.estimates import two_sample_test
-    from inbounds.local.reports import load
+    from inbounds.local.reports import load_local_mechanism
 
     names = [name.strip() for name in between.split(",")]
     if len(names) != 2:
         raise ValueError(f"--between must name two strata, such as 46,47; got {between!r}")
-    strata = _strata(file, column, load(mechanism), by)
-    with shown("testing", err):
+    strata = _strata(file, column, load_local_mechanism(mechanism), by)
+    with show_progress("testing", err):
         found = two_sample_test(strata[names[0]], strata[names[1]])
     if as_json:
         typer.echo(json.dumps(found.to_json()))
@@ -90,21 +90,21 @@ def _rows(stratum: str, part: "Estimates") -> list[dict[str, Any]]:
     return [{"stratum": stratum, "reports": part.reports, **each.to_json()} for each in part.summary()]
 
 
-def _strata(file: Path, column: str, mechanism: "LocalMechanism", by: str | None) -> "Strata":
+def _strata(file: Path, column: str, mechanism: "LocalMechanism", by: str | None) -> "StratifiedCollector":
     """The reports of a file by stratum, all of them as one where there is none; batch by batch."""
-    from inbounds.local import tables
+    from inbounds.local import files
     from inbounds.local.collector import Collector
-    from inbounds.local.reports import reports_of
-    from inbounds.local.strata import Strata
+    from inbounds.local.reports import output_count
+    from inbounds.local.strata import StratifiedCollector
 
     found: defaultdict[str, Collector] = defaultdict(lambda: Collector(mechanism))
-    numbers = reports_of(mechanism).labels is None
-    for batch in tables.read(file, [column, *([by] if by else [])]):
+    numbers = output_count(mechanism).labels is None
+    for batch in files.read(file, [column, *([by] if by else [])]):
         values = batch[column]
-        reports = tables.numbers(values, "reports") if numbers and values.dtype.kind not in "iuf" else values
+        reports = files.numbers(values, "reports") if numbers and values.dtype.kind not in "iuf" else values
         keys = batch[by].astype(str) if by else np.full(len(reports), "all")
         for key in np.unique(keys).tolist():
             found[key].add(reports[keys == key])
     if not found:
         raise ValueError(f"{file.name} must have at least one row")
-    return Strata.of([by or "stratum"], found)
+    return StratifiedCollector.from_collectors([by or "stratum"], found)

@@ -35,7 +35,7 @@ Labels = Annotated[str | None, _option("category: labels, separated by commas.",
 Outputs = Annotated[int | None, _option("Report in this many equal cells.")]
 
 
-def query_of(
+def build_query(
     kind: Kind = None,
     size: Size = None,
     low: Low = None,
@@ -46,7 +46,7 @@ def query_of(
     allowance: Allowance = None,
     labels: Labels = None,
     outputs: Outputs = None,
-) -> query.Query | None:
+) -> query.RangeQuery | None:
     """The query that the options describe, None without any; a missing or idle option is named."""
     options = {"size": size, "low": low, "high": high, "sensitivity": sensitivity, "cells": cells, "labels": labels}
 
@@ -95,20 +95,20 @@ def _ranges(holes: str | None) -> list[tuple[str, str]]:
     return [(low.strip(), high.strip()) for low, high in ends]
 
 
-def takes_query(command: Callable[..., None]) -> Callable[..., None]:
+def with_query_options(command: Callable[..., None]) -> Callable[..., None]:
     """A command whose first parameter is a query takes the options that describe one instead.
 
     The query is None when none is named; a command whose parameter has no default does not allow that.
     """
     first, *own = inspect.signature(command).parameters.values()
-    described = inspect.signature(query_of).parameters
+    described = inspect.signature(build_query).parameters
     kind, *options = described.values()
     if first.default is first.empty:
         kind = kind.replace(annotation=Annotated[str, Kind.__metadata__[0]], default=first.empty)  # type: ignore[attr-defined]
 
     @wraps(command)
     def run(**given: Any) -> None:
-        asked = query_of(**{name: given.pop(name) for name in described})
+        asked = build_query(**{name: given.pop(name) for name in described})
         command(asked, **given)
 
     by_name = [p.replace(kind=p.KEYWORD_ONLY) for p in (kind, *own, *options)]

@@ -13,22 +13,22 @@ import typer
 from rich.cells import cell_len
 from rich.markup import escape
 
-from inbounds.cli.app import NUMBER, TABLES, AsJson, app, err, out, visible
-from inbounds.files import same_file, write_text
+from inbounds.cli.app import NUMBER, TABLES, AsJson, app, err, escape_controls, out
+from inbounds.files import is_same_file, write_text
 from inbounds.report import terminal
-from inbounds.report.layout import thinned
+from inbounds.report.templates import pick_evenly
 
 if TYPE_CHECKING:
-    from inbounds.tables import Preview, Release
-    from inbounds.tables.designs import Progress as Watch
-    from inbounds.tables.forms import RecordForm
-    from inbounds.tables.plan import Plan
+    from inbounds.plan.plan import Plan
+    from inbounds.releases.pipeline import Release, ReleasePreview
+    from inbounds.schema.record_types import ReleaseRecord
+    from inbounds.statistics.designs import Progress as Watch
 
 Column = list[str] | None
 DataOrPlan = Annotated[str, typer.Argument(help="A plan (.toml), or data: a file or postgresql:// URL.")]
 
 
-def _asked(meaning: str, *names: str, metavar: str = "COLUMN") -> Any:
+def _ask_option(meaning: str, *names: str, metavar: str = "COLUMN") -> Any:
     return typer.Option(*names, help=meaning, metavar=metavar, rich_help_panel="What is asked, without a plan")
 
 
@@ -40,15 +40,15 @@ def _groups(meaning: str, metavar: str | None) -> Any:
     return typer.Option(help=meaning, metavar=metavar, rich_help_panel="The groups")
 
 
-Count = Annotated[Column, _asked("Count the records that meet it, e.g. \"answer = 'yes'\".", metavar="CONDITION")]
-Histogram = Annotated[Column, _asked("Histogram over --labels.")]
-Mean = Annotated[Column, _asked("Mean, with --low and --high.")]
-Sum = Annotated[Column, _asked("Sum.", "--sum")]
-Median = Annotated[Column, _asked("Median.")]
-Least = Annotated[Column, _asked("Least value.", "--min")]
-Most = Annotated[Column, _asked("Largest value.", "--max")]
+Count = Annotated[Column, _ask_option("Count the records that meet it, e.g. \"answer = 'yes'\".", metavar="CONDITION")]
+Histogram = Annotated[Column, _ask_option("Histogram over --labels.")]
+Mean = Annotated[Column, _ask_option("Mean, with --low and --high.")]
+Sum = Annotated[Column, _ask_option("Sum.", "--sum")]
+Median = Annotated[Column, _ask_option("Median.")]
+Least = Annotated[Column, _ask_option("Least value.", "--min")]
+Most = Annotated[Column, _ask_option("Largest value.", "--max")]
 AnyQuantile = Annotated[
-    Column, _asked("Quantiles: a column and the shares of records below them, score@0.5,0.9.", "--quantile")
+    Column, _ask_option("Quantiles: a column and the shares of records below them, score@0.5,0.9.", "--quantile")
 ]
 Low = Annotated[Column, _column("Least value a record can have.")]
 High = Annotated[Column, _column("Largest value a record can have.")]
@@ -151,13 +151,13 @@ def release(
     Example: [bold]inbounds release survey.csv --count "answer = 'yes'" --by school --keys schools.txt --size 25
     --epsilon 1[/]
     """
-    from inbounds.ledger.ledger import fresh_id
-    from inbounds.tables import Preview, Release, StoredTable, preview, read_plan
-    from inbounds.tables import release as run
-    from inbounds.tables.booking import Booking
-    from inbounds.tables.plan.oneline import one_line
-    from inbounds.tables.report import page
-    from inbounds.tables.write import check_report, record_path
+    from inbounds.ledger.ledger import new_id
+    from inbounds.plan.oneline import one_line
+    from inbounds.releases.charge_session import ChargeSession
+    from inbounds.releases.pipeline import Release, ReleasePreview, ReusedTableWarning, load_plan, preview_release
+    from inbounds.releases.pipeline import release as run
+    from inbounds.releases.report import page
+    from inbounds.releases.write import check_page_target, record_path
 
     asked = {
         "count": count, "histogram": histogram, "mean": mean, "sum": sum_,
@@ -172,29 +172,29 @@ def release(
     column = {"low": low, "high": high, "step": step, "missing": missing, "labels": labels}
     if source.lower().endswith(".toml"):
         _refuse_options({**asked, **facts, **column})
-        plan = read_plan(source)
+        plan = load_plan(source)
     else:
         plan = one_line(source, asked, facts, column)
     plan = replace(plan, edition=edition) if edition is not None else plan
     target = Path(output or plan.output or f"{_stem(source)}.released.csv")
-    key = fresh_id() if new else None
-    booking = Booking.of(plan, target, None, key)
+    key = new_id() if new else None
+    booking = ChargeSession.open(plan, target, None, key)
     if report is not None:
         own = (str(target), str(record_path(target)), *booking.file)
-        check_report(report, overwrite=overwrite, inputs=(*plan.inputs, *own))
+        check_page_target(report, overwrite=overwrite, inputs=(*plan.inputs, *own))
     settings: dict[str, Any] = {"cache": cache, "mechanisms": mechanisms}
     told: dict[str, Any] = {"overwrite": overwrite, "key": key, "anyway": anyway, "read_again": read_again}
     with progress_bars() as progress, warnings.catch_warnings():
-        warnings.simplefilter("ignore", StoredTable)  # told below
-        found: Preview | Release = (
-            preview(plan, progress=progress, **settings)
+        warnings.simplefilter("ignore", ReusedTableWarning)  # told below
+        found: ReleasePreview | Release = (
+            preview_release(plan, progress=progress, **settings)
             if dry_run
             else run(plan, output=target, progress=progress, **told, **settings)
         )
     if report is not None:
         write_text(report, page(found.record, getattr(found, "table", None)))
-    if isinstance(found, Preview):
-        print_preview(found, booking.before(), as_json)
+    if isinstance(found, ReleasePreview):
+        print_preview(found, booking.describe_state(), as_json)
     else:
         print_release(found, report, mechanisms, as_json)
 
@@ -225,15 +225,15 @@ def init(
 
     Example: [bold]inbounds init survey.csv[/]
     """
-    from inbounds.tables.plan.drafting import draft
-    from inbounds.tables.sources.source import Source
+    from inbounds.plan.draft import draft_plan
+    from inbounds.sources.open import Source
 
-    if same_file(output, source):
+    if is_same_file(output, source):
         raise ValueError(f"output must not be the data, got {output}; give another name")
     if output.exists() and not overwrite:
         raise ValueError(f"output {output} exists; give another name, or --overwrite")
     place = {"url": source} if "://" in source else {"path": os.fspath(source)}
-    text = draft(Source(**place, table=table or "", delimiter=delimiter or "", decimal=decimal or ""), output)
+    text = draft_plan(Source(**place, table=table or "", delimiter=delimiter or "", decimal=decimal or ""), output)
     write_text(output, text)
     if as_json:
         typer.echo(json.dumps({"plan": str(output)}))
@@ -268,14 +268,14 @@ def progress_bars() -> Iterator["Watch"]:
         yield show
 
 
-def print_preview(found: "Preview", standing: str, as_json: bool) -> None:
+def print_preview(found: "ReleasePreview", standing: str, as_json: bool) -> None:
     """What would be released, the promise, the account, the errors to expect, and what is left for these people."""
     if as_json:
         typer.echo(json.dumps(found.to_json()))
         return
     plan = found.plan
     out.print(f"[bold]Dry run[/] of {escape(plan.source.name)}: nothing is read but the schema, nothing is written\n")
-    out.print(f"[bold]Answered[/] {escape(_answered(plan))}\n")
+    out.print(f"[bold]Answered[/] {escape(_print_answers(plan))}\n")
     out.print(f"[bold]Promise[/] {found.statement}\n", markup=True)
     out.print("[bold]Account[/]")
     for line in found.account:
@@ -288,11 +288,11 @@ def print_preview(found: "Preview", standing: str, as_json: bool) -> None:
     _print_no_better(found)
 
 
-def _print_errors(found: "Preview") -> None:
+def _print_errors(found: "ReleasePreview") -> None:
     """A row for each statistic, whatever the length of its name, and as many sizes as the terminal has room for."""
-    names = [visible(name) for name in found.errors]
+    names = [escape_controls(name) for name in found.errors]
     room = (out.width - min(max(map(cell_len, names)), out.width // 3) - len("best constant") - 7) // 10
-    picked = thinned(len(found.sizes), max(1, min(room, SHOWN_SIZES)))
+    picked = pick_evenly(len(found.sizes), max(1, min(room, SHOWN_SIZES)))
     most = "size" if found.plan.groups.public else "at most"
     heads = ["statistic", *(f"{most} {found.sizes[k]}" for k in picked), "best constant"]
     rows = [
@@ -304,7 +304,7 @@ def _print_errors(found: "Preview") -> None:
         out.print(f"[dim]{len(picked)} of {len(found.sizes)} sizes shown; all are in the record (--json)[/]")
 
 
-def _print_no_better(found: "Preview") -> None:
+def _print_no_better(found: "ReleasePreview") -> None:
     """The statistics that a constant would answer as well, and what would help."""
     for one in found.no_better:
         out.print(f"[yellow]•[/] {escape(str(one))}")
@@ -312,13 +312,13 @@ def _print_no_better(found: "Preview") -> None:
         out.print("[yellow]All statistics are no better than a constant: a release needs --anyway.[/]")
 
 
-def _answered(plan: "Plan") -> str:
+def _print_answers(plan: "Plan") -> str:
     groups = f"{len(plan.groups)} groups by {', '.join(plan.groups.by)}" if plan.groups.by else "the whole table"
     statistics = ", ".join(f"{s.name} ({s.kind} of {s.of})" for s in plan.statistics)
     return f"{groups}: {statistics}"
 
 
-def _print_values(record: "RecordForm") -> None:
+def _print_values(record: "ReleaseRecord") -> None:
     """What becomes of values outside the bounds and of records without one, column by column."""
     if record["values"]:
         out.print("[bold]Values[/]")
@@ -346,15 +346,15 @@ def print_release(done: "Release", report: Path | None, mechanisms: Path | None,
 
 def _print_spending(done: "Release") -> None:
     """What this cost, and the running total of these people in their ledger, by the ledger's own rule."""
-    from inbounds.tables import ANEW
-    from inbounds.tables.booking import standing
-    from inbounds.tables.texts import number
+    from inbounds.releases.charge_session import format_population_state
+    from inbounds.releases.pipeline import ANEW
+    from inbounds.schema.text import format_number
 
     if done.stored:
         out.print(f"\nThis is the stored table of {done.record['time']}; nothing was drawn or spent now: {ANEW}.")
     else:
-        out.print(f"\nepsilon {number(done.plan.spent)} was spent on these people by this release.")
-    out.print(standing(done.record), markup=False)
+        out.print(f"\nepsilon {format_number(done.plan.total_epsilon)} was spent on these people by this release.")
+    out.print(format_population_state(done.record), markup=False)
 
 
 def _print_table(done: "Release") -> None:
@@ -382,7 +382,7 @@ def _columns_in_order(done: "Release") -> list[str]:
 
 
 def _keys(plan: "Plan") -> list[str]:
-    from inbounds.tables.plan import LEVEL
+    from inbounds.plan.plan import LEVEL
 
     return [*([LEVEL] if plan.hierarchy else []), *plan.groups.by, *([plan.size_column] if plan.size_column else ())]
 
@@ -395,4 +395,4 @@ def _fitting(texts: dict[str, list[str]], keys: int) -> list[str]:
 
 
 def _cell_text(value: Any) -> str:
-    return "" if value is None else f"{value:.4g}" if isinstance(value, float) else visible(str(value))
+    return "" if value is None else f"{value:.4g}" if isinstance(value, float) else escape_controls(str(value))

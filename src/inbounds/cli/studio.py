@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from inbounds.cli.app import TABLES, AsJson, app, out
-from inbounds.extras import library
+from inbounds.optional import import_optional
 
 if TYPE_CHECKING:
     from inbounds.curator.accounts import Account
@@ -35,9 +35,9 @@ def studio(
 
     Example: [bold]inbounds studio surveys[/]
     """
-    library("fastapi", "studio")
-    library("uvicorn", "studio")
-    from inbounds.studio.serve import run
+    import_optional("fastapi", "studio")
+    import_optional("uvicorn", "studio")
+    from inbounds.studio.serve import run_studio
     from inbounds.studio.studio import Studio
     from inbounds.studio.workspace import Workspace
 
@@ -48,16 +48,16 @@ def studio(
         out.print(f"the studio is at [bold]{address}[/]", soft_wrap=True)
         out.print("The address works once, in one browser. Stop with Ctrl+C.")
 
-    made = Studio(Workspace.of(folder))
+    made = Studio(Workspace.from_path(folder))
     if curator is None:
-        run(made, port=port, tell=tell, browse=not no_browser)
+        run_studio(made, port=port, tell=tell, browse=not no_browser)
         return
     from inbounds.curator.curator import Curator
 
     with Curator.open(curator) as found:
         check_account(found.accounts(), account)
         made.curator, made.account = found, account
-        run(made, port=port, tell=tell, browse=not no_browser)
+        run_studio(made, port=port, tell=tell, browse=not no_browser)
 
 
 def check_account(accounts: Sequence["Account"], name: str) -> None:

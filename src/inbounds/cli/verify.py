@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from inbounds.cli.app import MECHANISMS, AsJson, app, out, visible
-from inbounds.cli.design import describe, optimality_words
-from inbounds.cli.writing import PAGE, Overwrite, check_target, out_option
+from inbounds.cli.app import MECHANISMS, AsJson, app, escape_controls, out
+from inbounds.cli.design import optimality_words, print_mechanism
+from inbounds.cli.outputs import PAGE, Overwrite, check_target, out_option
 from inbounds.errors import PassportError
-from inbounds.files import RELEASE, format_of, write_text
+from inbounds.exact import format_decimal
+from inbounds.files import RELEASE, detect_format, write_text
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.reading import load
-from inbounds.numbers import decimal
-from inbounds.report import words
+from inbounds.mechanism.load import load
+from inbounds.report import wording
 
 if TYPE_CHECKING:
-    from inbounds.verdicts import Verdict
+    from inbounds.verdict import Verdict
 
 FEW = 12
 """Sentences that are shown unasked."""
@@ -64,15 +64,15 @@ def verify(
 
     Example: [bold]inbounds verify m.json --out check.html[/]
     """
-    from inbounds.verdicts import verify as verified
-    from inbounds.verdicts import verify_all
+    from inbounds.verdict import verify as verified
+    from inbounds.verdict import verify_all
 
     if page is not None:
         _write_page(files, page, second, overwrite)
     if len(files) == 1:
         _print_one(verified(files[0], second=second, optimality=optimality), as_json, every)
         if page is not None:
-            typer.echo(visible(f"page: {page}"))
+            typer.echo(escape_controls(f"page: {page}"))
         return
     verdicts = verify_all(files, second=second)
     if as_json:
@@ -81,39 +81,39 @@ def verify(
         for verdict in verdicts:
             _print_among_others(verdict, every)
     if page is not None:
-        typer.echo(visible(f"page: {page}"))
-    if not all(verdict.valid for verdict in verdicts):
+        typer.echo(escape_controls(f"page: {page}"))
+    if not all(verdict.is_valid for verdict in verdicts):
         raise typer.Exit(1)
 
 
 def _write_page(files: list[Path], page: Path, second: str | None, overwrite: bool) -> None:
     """One file, its verdict and the checker in JavaScript, as one HTML file; with a record its table and passports."""
-    from inbounds.report import check
-    from inbounds.verdicts import PASSPORTS, table_of
-    from inbounds.verdicts import verify as verified
+    from inbounds.report import check_page
+    from inbounds.verdict import PASSPORTS, find_table
+    from inbounds.verdict import verify as verified
 
-    records = [file for file in files if format_of(file) == RELEASE]
-    passports = [file for file in files if format_of(file) in PASSPORTS] if records else []
+    records = [file for file in files if detect_format(file) == RELEASE]
+    passports = [file for file in files if detect_format(file) in PASSPORTS] if records else []
     if len(files) - len(passports) != 1:
         raise ValueError(
             f"FILE must be one file, or one record with its passports, where --out is given, got {len(files)}"
         )
     (file,) = [file for file in files if file not in passports]
     check_target(page, PAGE, overwrite=overwrite, reads=files)
-    others = [check.document_of(other) for other in (*table_of(file), *passports)]
+    others = [check_page.read_document(other) for other in (*find_table(file), *passports)]
     verdict = verified(file, passports=passports, second=second)
-    write_text(page, check.page(check.document_of(file), verdict.to_json(), name=file.name, others=others))
+    write_text(page, check_page.page(check_page.read_document(file), verdict.to_json(), name=file.name, others=others))
 
 
 def _print_one(verdict: "Verdict", as_json: bool, every: bool) -> None:
     """One file: what is proved, and on request all that can be said about it."""
     if as_json:
         typer.echo(json.dumps(verdict.to_json()))
-        raise typer.Exit(0 if verdict.valid else 1)
-    if not verdict.valid:
+        raise typer.Exit(0 if verdict.is_valid else 1)
+    if not verdict.is_valid:
         raise PassportError(verdict.reason)
     if not isinstance(verdict.mechanism, Mechanism):
-        typer.echo(visible(str(verdict) if verdict.mechanism is not None else f"checked {verdict.path}:"))
+        typer.echo(escape_controls(str(verdict) if verdict.mechanism is not None else f"checked {verdict.path}:"))
         _print_sentences(verdict.proved, every)
         _print_claims(verdict.unchecked)
     else:
@@ -126,16 +126,16 @@ def _print_sentences(sentences: Sequence[str], every: bool) -> None:
     """A line for each, the first ones unasked."""
     shown = sentences if every else sentences[:FEW]
     for sentence in shown:
-        typer.echo(visible(f"  • {sentence}"))
+        typer.echo(escape_controls(f"  • {sentence}"))
     if len(shown) < len(sentences):
         typer.echo(f"  {len(sentences) - len(shown)} more: --all")
 
 
 def _print_among_others(verdict: "Verdict", every: bool) -> None:
     """One of several files: a passport in one line, a record with what was found."""
-    if not verdict.valid or verdict.mechanism is not None:
+    if not verdict.is_valid or verdict.mechanism is not None:
         first, rest = str(verdict).split(" ", 1)
-        out.print(f"[bold {'green' if verdict.valid else 'red'}]{first}[/] {escape(rest)}")
+        out.print(f"[bold {'green' if verdict.is_valid else 'red'}]{first}[/] {escape(rest)}")
         return
     out.print(f"[bold green]checked[/] {escape(str(verdict.path))}:")
     _print_sentences(verdict.proved, every)
@@ -150,22 +150,22 @@ def _print_claims(claims: Sequence[str]) -> None:
 
 
 def _explain(verdict: "Verdict", mechanism: Mechanism, every: bool) -> None:
-    subject, epsilon = words.subject(mechanism.query), decimal(mechanism.epsilon)
+    subject, epsilon = wording.describe_query(mechanism.query), format_decimal(mechanism.epsilon)
     out.print(f"[bold green]proved[/] {verdict.path}: {escape(subject)}, epsilon {epsilon}")
-    out.print(f"\n{escape(words.promise(mechanism))}")
+    out.print(f"\n{escape(wording.format_guarantee(mechanism))}")
     if not every:
         if mechanism.optimality is not None:
             out.print(f"[bold]Optimality[/] {escape(optimality_words(mechanism, verdict.bound))}")
         out.print(f"[bold]sha256[/] {mechanism.sha256}")
         out.print("[dim]--all: the steps of the proof, what is only claimed and not checked, and measures[/]")
         return
-    out.print(f"Here {words.relation(mechanism.query)}.\n\n[bold]What was checked[/], in integers only:")
-    for step in words.proof(mechanism):
+    out.print(f"Here {wording.describe_neighbours(mechanism.query)}.\n\n[bold]What was checked[/], in integers only:")
+    for step in wording.describe_proof(mechanism):
         out.print(f"  • {step}")
     out.print("\n[bold]Claimed, not checked[/]:")
-    for claim in verdict.claimed:
+    for claim in verdict.unchecked_claims:
         out.print(f"  • {escape(claim)}")
-    describe(mechanism, bound="claimed", solved=verdict.bound)
+    print_mechanism(mechanism, bound="claimed", solved=verdict.bound)
 
 
 @app.command(rich_help_panel=MECHANISMS)

@@ -4,53 +4,53 @@ dataset (public facts) → question → answer          accounts with caps and l
 """
 
 from inbounds.curator.accounts import Account, Grant
-from inbounds.curator.answers import AnswerCost, GivenAnswer
+from inbounds.curator.answer import Answer, AnswerCost
 from inbounds.curator.curator import Curator
 from inbounds.curator.dataset import Dataset
 from inbounds.curator.errors import (
-    Busy,
-    Closed,
+    CapExceeded,
+    CuratorBusy,
     CuratorError,
-    KeyTaken,
-    NotAllowed,
-    NotAnswered,
-    NotFound,
-    NotKnown,
-    OverCap,
-    OverRows,
-    TooMuch,
-    Unavailable,
+    CuratorUnavailable,
+    DatasetClosed,
+    DesignTooExpensive,
+    EvaluationFailed,
+    Forbidden,
+    KeyConflict,
+    RowLimitExceeded,
+    UnknownResource,
+    UnknownToken,
 )
 from inbounds.curator.evaluations import DatasetStatus
-from inbounds.curator.previews import AskedPreview
-from inbounds.curator.question import Question, question_from
-from inbounds.curator.settings import ServiceLimits, Settings, read_settings, settings_from
+from inbounds.curator.preview import QuestionPreview
+from inbounds.curator.question import Question, parse_question
+from inbounds.curator.settings import ServiceLimits, Settings, load_settings, parse_settings
 
 __all__ = [
     "Account",
+    "Answer",
     "AnswerCost",
-    "AskedPreview",
-    "Busy",
-    "Closed",
+    "CapExceeded",
     "Curator",
+    "CuratorBusy",
     "CuratorError",
+    "CuratorUnavailable",
     "Dataset",
+    "DatasetClosed",
     "DatasetStatus",
-    "GivenAnswer",
+    "DesignTooExpensive",
+    "EvaluationFailed",
+    "Forbidden",
     "Grant",
-    "KeyTaken",
-    "NotAllowed",
-    "NotAnswered",
-    "NotFound",
-    "NotKnown",
-    "OverCap",
-    "OverRows",
+    "KeyConflict",
     "Question",
+    "QuestionPreview",
+    "RowLimitExceeded",
     "ServiceLimits",
     "Settings",
-    "TooMuch",
-    "Unavailable",
-    "question_from",
-    "read_settings",
-    "settings_from",
+    "UnknownResource",
+    "UnknownToken",
+    "load_settings",
+    "parse_question",
+    "parse_settings",
 ]

@@ -6,17 +6,17 @@ from fractions import Fraction
 
 from inbounds.curator import accounts
 from inbounds.curator.accounts import Account, Grant, Role
-from inbounds.curator.database import Connections
+from inbounds.curator.database import ThreadConnections
 from inbounds.curator.dataset import Dataset
-from inbounds.curator.errors import NotAllowed, NotFound
-from inbounds.numbers import Number
+from inbounds.curator.errors import Forbidden, UnknownResource
+from inbounds.exact import Number
 
 
 @dataclass(frozen=True)
 class Access:
     """The accounts of a curator, and which of its datasets they may ask."""
 
-    connections: Connections
+    connections: ThreadConnections
     datasets: Mapping[str, Dataset]
     clock: Callable[[], str]
 
@@ -25,10 +25,10 @@ class Access:
         grants = {}
         for dataset, cap in caps.items():
             if dataset not in self.datasets:
-                raise NotFound(f"dataset must be one of {', '.join(self.datasets)}, got {dataset!r}")
-            level = level_named(self.datasets[dataset], levels.get(dataset))
-            grants[dataset] = Grant(dataset, accounts.as_cap(cap), level=level)
-        token = accounts.fresh_token()
+                raise UnknownResource(f"dataset must be one of {', '.join(self.datasets)}, got {dataset!r}")
+            level = find_level(self.datasets[dataset], levels.get(dataset))
+            grants[dataset] = Grant(dataset, accounts.parse_cap(cap), level=level)
+        token = accounts.new_token()
         with self.connections.store.writing() as run:
             accounts.add_account(run, name, role, grants, token, self.clock())
         return token
@@ -44,23 +44,23 @@ class Access:
             return accounts.all_accounts(run)
 
     def with_token(self, token: str) -> Account:
-        """The account with this token; `NotKnown` if there is none."""
-        return accounts.account_of(self.connections.store.look, token)
+        """The account with this token; `UnknownToken` if there is none."""
+        return accounts.find_account_by_token(self.connections.store.look, token)
 
-    def known(self, name: str) -> Dataset:
+    def is_known(self, name: str) -> Dataset:
         """A dataset of the curator."""
         if name not in self.datasets:
-            raise NotFound(f"dataset must be one that this account may ask, got {name!r}")
+            raise UnknownResource(f"dataset must be one that this account may ask, got {name!r}")
         return self.datasets[name]
 
     def dataset(self, account: Account, name: str) -> Dataset:
         """A dataset that this account may ask; others are not there for it."""
         if account.role != "owner" and name not in account.grants:
-            raise NotFound(f"dataset must be one that this account may ask, got {name!r}")
-        return self.known(name)
+            raise UnknownResource(f"dataset must be one that this account may ask, got {name!r}")
+        return self.is_known(name)
 
 
-def level_named(dataset: Dataset, level: str | None) -> str | None:
+def find_level(dataset: Dataset, level: str | None) -> str | None:
     """The level that an account is given: the lowest unless one is named."""
     if not dataset.levels and level is None:
         return None
@@ -71,12 +71,12 @@ def level_named(dataset: Dataset, level: str | None) -> str | None:
     return chosen
 
 
-def level_seen(account: Account, dataset: Dataset) -> Fraction | None:
+def account_level(account: Account, dataset: Dataset) -> Fraction | None:
     """The epsilon of the level that an account sees; an owner sees the highest."""
     if not dataset.levels:
         return None
     grant = account.grants.get(dataset.name)
     name = (grant.level if grant else next(iter(dataset.levels))) or ""
     if name not in dataset.levels:
-        raise NotAllowed(f"this account must have one of the levels of {dataset.name}; ask the owner for one")
+        raise Forbidden(f"this account must have one of the levels of {dataset.name}; ask the owner for one")
     return dataset.levels[name]

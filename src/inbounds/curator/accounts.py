@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
-from inbounds.curator.errors import NotKnown, OverCap, OverRows
-from inbounds.files import sha256
-from inbounds.ledger.amounts import allowance, amount, cost
-from inbounds.ledger.people import as_name
+from inbounds.curator.errors import CapExceeded, RowLimitExceeded, UnknownToken
+from inbounds.exact import Number, format_all_digits, to_fraction
+from inbounds.files import sha256_hex
+from inbounds.ledger.population import validate_name
 from inbounds.ledger.store import Run
-from inbounds.numbers import Number, all_digits, exact
+from inbounds.ledger.units import budget_units, charge_units, format_units
 
 Role = Literal["analyst", "owner"]
 
@@ -31,13 +31,13 @@ class Grant:
     level: str | None = None
 
     @property
-    def left(self) -> Fraction | None:
+    def remaining(self) -> Fraction | None:
         return None if self.cap is None else self.cap - self.spent
 
-    def plain(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Plain JSON values; amounts as exact decimals in text."""
-        amounts = {"cap": self.cap, "spent": self.spent, "left": self.left}
-        told = {name: None if value is None else all_digits(value) for name, value in amounts.items()}
+        amounts = {"cap": self.cap, "spent": self.spent, "left": self.remaining}
+        told = {name: None if value is None else format_all_digits(value) for name, value in amounts.items()}
         return {"dataset": self.dataset, **told, "level": self.level}
 
 
@@ -52,30 +52,30 @@ class Account:
     revoked: str | None = None
     rows: int = 0
 
-    def plain(self) -> dict[str, Any]:
-        own = [grant.plain() for grant in self.grants.values()]
+    def to_json(self) -> dict[str, Any]:
+        own = [grant.to_json() for grant in self.grants.values()]
         facts = {"name": self.name, "role": self.role, "made": self.made, "revoked": self.revoked, "rows": self.rows}
         return {**facts, "datasets": own}
 
 
-def fresh_token() -> str:
+def new_token() -> str:
     """256 bits of the operating system's."""
     return PREFIX + secrets.token_urlsafe(32)
 
 
-def digest_of(token: str) -> str:
+def hash_token(token: str) -> str:
     """What is kept of a token: it cannot be guessed, so a plain digest cannot be searched for either."""
-    return sha256(token[:LONGEST_TOKEN])
+    return sha256_hex(token[:LONGEST_TOKEN])
 
 
 def add_account(run: Run, name: str, role: Role, grants: Mapping[str, Grant], token: str, now: str) -> None:
     """A new account; names are never used twice, so that what was given to whom stays clear."""
-    as_name(name, "account")
+    validate_name(name, "account")
     if run("SELECT 1 FROM accounts WHERE name = ?", name):
         raise ValueError(f"account must be a new name, got {name!r}; revoked ones are not used again")
-    run("INSERT INTO accounts VALUES (?, ?, ?, ?, NULL, 0)", name, role, digest_of(token), now)
+    run("INSERT INTO accounts VALUES (?, ?, ?, ?, NULL, 0)", name, role, hash_token(token), now)
     for grant in grants.values():
-        cap = None if grant.cap is None else allowance("sum", grant.cap, None)
+        cap = None if grant.cap is None else budget_units("sum", grant.cap, None)
         run("INSERT INTO grants VALUES (?, ?, ?, 0, ?)", name, grant.dataset, cap, grant.level)
 
 
@@ -86,34 +86,34 @@ def revoke(run: Run, name: str, now: str) -> None:
     run("UPDATE accounts SET revoked = ? WHERE name = ?", now, name)
 
 
-def account_of(run: Run, token: str) -> Account:
+def find_account_by_token(run: Run, token: str) -> Account:
     """The account with this token."""
     found = run(
         "SELECT name, role, made, held, revoked, dataset, cap, spent, level FROM accounts "
         "LEFT JOIN grants ON account = name WHERE token = ? ORDER BY dataset",
-        digest_of(token),
+        hash_token(token),
     )
     if not found or found[0][4] is not None:
-        raise NotKnown("the token must be that of an account; ask the owner for one")
+        raise UnknownToken("the token must be that of an account; ask the owner for one")
     name, role, made, held = found[0][:4]
     return Account(name, role, {row[5]: _grant(*row[5:]) for row in found if row[5] is not None}, made, rows=held)
 
 
-def grants_of(run: Run, account: str) -> dict[str, Grant]:
+def list_grants(run: Run, account: str) -> dict[str, Grant]:
     rows = run("SELECT dataset, cap, spent, level FROM grants WHERE account = ? ORDER BY dataset", account)
     return {row[0]: _grant(*row) for row in rows}
 
 
 def _grant(dataset: str, cap: int | None, spent: int, level: str | None) -> Grant:
-    return Grant(dataset, _epsilon(cap), amount("sum", spent), level)
+    return Grant(dataset, _epsilon(cap), format_units("sum", spent), level)
 
 
 def all_accounts(run: Run) -> list[Account]:
     found = run("SELECT name, role, made, revoked, held FROM accounts ORDER BY name")
-    return [Account(name, role, grants_of(run, name), *facts) for name, role, *facts in found]
+    return [Account(name, role, list_grants(run, name), *facts) for name, role, *facts in found]
 
 
-class AskerRow(NamedTuple):
+class AccountRow(NamedTuple):
     """An account while it asks, as the tables have it: the rows that it holds, its grant if it has one, and what it
     asked under a key before: the digest of that, and which answer it was given.
     """
@@ -133,7 +133,7 @@ class AskerRow(NamedTuple):
         return _grant(dataset, self.cap, self.spent + units, self.level)
 
 
-def asker(run: Run, account: str, dataset: str, key: str | None) -> AskerRow:
+def load_account_row(run: Run, account: str, dataset: str, key: str | None) -> AccountRow:
     """All that a question of an account must know about it, in one statement."""
     (row,) = run(
         "SELECT held, dataset, cap, spent, level, digest, given FROM accounts "
@@ -141,40 +141,44 @@ def asker(run: Run, account: str, dataset: str, key: str | None) -> AskerRow:
         "LEFT JOIN requests ON requests.account = name AND requests.key = ? WHERE name = ?",
         *(dataset, key, account),
     )
-    return AskerRow(*row)
+    return AccountRow(*row)
 
 
-def spend(run: Run, account: str, before: AskerRow, dataset: str, epsilon: Fraction, *, stored: bool = False) -> int:
+def charge_cap(
+    run: Run, account: str, before: AccountRow, dataset: str, epsilon: Fraction, *, stored: bool = False
+) -> int:
     """Charge an account's own cap, as its only writer; the units that it costs. The database checks it again.
 
     stored: the epsilon is that of a stored answer, not the one that was asked for.
     """
-    units, cap, spent = cost("sum", (epsilon,)), before.cap, before.spent
+    units, cap, spent = charge_units("sum", (epsilon,)), before.cap, before.spent
     if spent is None:
         return units  # an owner's, who has no cap
     if cap is not None and units > cap - spent:
-        raise OverCap(account, epsilon, amount("sum", cap - spent), stored=stored)
+        raise CapExceeded(account, epsilon, format_units("sum", cap - spent), stored=stored)
     run("UPDATE grants SET spent = spent + ? WHERE account = ? AND dataset = ?", units, account, dataset)
     return units
 
 
-def hold_rows(run: Run, account: str, rows: int) -> None:
+def add_rows(run: Run, account: str, rows: int) -> None:
     """Count rows that an account holds from now on, or no longer."""
     run("UPDATE accounts SET held = held + ? WHERE name = ?", rows, account)
 
 
 def check_rows(account: str, held: int, most: int) -> None:
-    """`OverRows` if an account would hold more rows than it may: whoever asked for them undoes the transaction."""
+    """`RowLimitExceeded` if an account would hold more rows than it may: whoever asked for them undoes the
+    transaction.
+    """
     if held > most:
-        raise OverRows(account, held, most)
+        raise RowLimitExceeded(account, held, most)
 
 
-def as_cap(cap: Number | None) -> Fraction | None:
-    found = None if cap is None else exact(cap, "cap")
+def parse_cap(cap: Number | None) -> Fraction | None:
+    found = None if cap is None else to_fraction(cap, "cap")
     if found is not None and not found > 0:
         raise ValueError(f"cap must be positive, got {cap}; leave it out for none")
     return found
 
 
 def _epsilon(units: int | None) -> Fraction | None:
-    return None if units is None else amount("sum", units)
+    return None if units is None else format_units("sum", units)

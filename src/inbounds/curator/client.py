@@ -12,32 +12,32 @@ from numbers import Number
 from types import TracebackType
 from typing import Any
 
-from inbounds.curator.answers import AnswerCost, GivenAnswer
+from inbounds.curator.answer import Answer, AnswerCost
 from inbounds.curator.errors import (
-    Busy,
-    Closed,
+    CapExceeded,
+    CuratorBusy,
     CuratorError,
-    KeyTaken,
-    NotAllowed,
-    NotAnswered,
-    NotFound,
-    NotKnown,
-    OverCap,
-    OverRows,
-    TooMuch,
-    Unavailable,
+    CuratorUnavailable,
+    DatasetClosed,
+    DesignTooExpensive,
+    EvaluationFailed,
+    Forbidden,
+    KeyConflict,
+    RowLimitExceeded,
+    UnknownResource,
+    UnknownToken,
 )
-from inbounds.curator.previews import AskedPreview
-from inbounds.errors import OverBudget
-from inbounds.extras import library
-from inbounds.files.intake import from_json
-from inbounds.ledger.people import as_name
+from inbounds.curator.preview import QuestionPreview
+from inbounds.errors import BudgetExceeded
+from inbounds.exact import to_fraction
+from inbounds.files.bounded import parse_json
+from inbounds.ledger.population import validate_name
 from inbounds.mechanism import Mechanism
+from inbounds.mechanism.load import mechanism_from_json
 from inbounds.mechanism.passport import QUANTILE_PASSPORT
 from inbounds.mechanism.quantiles import QuantileMechanism
-from inbounds.mechanism.quantiles.reading import read_quantile_mechanism
-from inbounds.mechanism.reading import read
-from inbounds.numbers import exact
+from inbounds.mechanism.quantiles.load import quantile_mechanism_from_json
+from inbounds.optional import import_optional
 
 TRIES = 5
 """How often one request is made before its failure is told."""
@@ -51,18 +51,18 @@ AGAIN = (408, 425, 429, 502, 503, 504)
 PREFIX = "urn:inbounds:problem:"
 
 KINDS: dict[str, Callable[[str], Exception]] = {
-    "not-known": NotKnown,
-    "not-allowed": NotAllowed,
-    "not-found": NotFound,
-    "key-taken": KeyTaken,
-    "busy": Busy,
-    "too-much": TooMuch,
+    "not-known": UnknownToken,
+    "not-allowed": Forbidden,
+    "not-found": UnknownResource,
+    "key-taken": KeyConflict,
+    "busy": CuratorBusy,
+    "too-much": DesignTooExpensive,
     "not-a-question": ValueError,
 }
 """The error that each problem is raised as."""
 
 
-def connect(url: str, token: str, *, seconds: float = 60.0, transport: Any = None) -> "Client":
+def connect(url: str, token: str, *, seconds: float = 60.0, transport: Any = None) -> "CuratorClient":
     """A curator's client. url: where `inbounds serve` answers. token: of an account. seconds: to wait for one try.
 
     transport: an httpx transport, for tests and special proxies.
@@ -72,10 +72,10 @@ def connect(url: str, token: str, *, seconds: float = 60.0, transport: Any = Non
         raise ValueError("url must begin with http:// or https://, such as http://127.0.0.1:8400; the token is apart")
     if not isinstance(token, str) or not token.isascii() or not token.isprintable() or not token.strip() == token > "":
         raise ValueError("token must be the text that was shown when the account was made")
-    return Client(url, token, seconds, transport)
+    return CuratorClient(url, token, seconds, transport)
 
 
-class Client:
+class CuratorClient:
     """An account's connection to a curator, made by `connect`; a context manager that closes it.
 
     A try that fails on the way is made again, a question with the same key: it is charged once, however often it is
@@ -83,11 +83,11 @@ class Client:
     """
 
     def __init__(self, url: str, token: str, seconds: float, transport: Any) -> None:
-        self.url, self._httpx = url.rstrip("/"), library("httpx", "serve")
+        self.url, self._httpx = url.rstrip("/"), import_optional("httpx", "serve")
         headers = {"authorization": f"Bearer {token}", "accept": "application/json"}
         self._http = self._httpx.Client(base_url=self.url, headers=headers, timeout=seconds, transport=transport)
 
-    def __enter__(self) -> "Client":
+    def __enter__(self) -> "CuratorClient":
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -109,13 +109,13 @@ class Client:
         """The public facts about a dataset: its columns with their bounds, its groups, edition and levels."""
         return self._get(f"/v1/datasets/{_part(name)}")
 
-    def preview(self, name: str, **question: Any) -> AskedPreview:
+    def preview(self, name: str, **question: Any) -> QuestionPreview:
         """What a question would cost and be worth; free, and reads no data. question: as of `ask`."""
         said = self._post(f"/v1/datasets/{_part(name)}/preview", question, {})
         with _understood(self.url):
-            return AskedPreview(**{**said, "no_better": tuple(said["no_better"]), "account": tuple(said["account"])})
+            return QuestionPreview(**{**said, "no_better": tuple(said["no_better"]), "account": tuple(said["account"])})
 
-    def ask(self, name: str, *, key: str | None = None, **question: Any) -> GivenAnswer:
+    def ask(self, name: str, *, key: str | None = None, **question: Any) -> Answer:
         """The answer to a question about a dataset.
 
         question: one statistic (`count="age > 50"`, `mean="age"`, `median`, `sum`, `min`, `max`, `mode`, `histogram`,
@@ -134,7 +134,7 @@ class Client:
         with _understood(self.url):
             return list(said["answers"])
 
-    def answer(self, id: str) -> GivenAnswer:  # noqa: A002 - as the service calls it
+    def answer(self, id: str) -> Answer:  # noqa: A002 - as the service calls it
         """An answer that this account was given, by its id."""
         said = self._get(f"/v1/answers/{_part(id)}")
         with _understood(self.url):
@@ -148,8 +148,10 @@ class Client:
         """What drew an answer of this account, by the digest that the answer names; certified again here."""
         response = self._send("GET", f"/v1/mechanisms/{_part(sha256)}")
         with _understood(self.url):
-            content = dict(from_json(response.text))
-        return (read_quantile_mechanism if content.get("format") == QUANTILE_PASSPORT.format else read)(content)
+            content = dict(parse_json(response.text))
+        return (
+            quantile_mechanism_from_json if content.get("format") == QUANTILE_PASSPORT.format else mechanism_from_json
+        )(content)
 
     def ledger(self) -> dict[str, Any]:
         """For the owner: what was spent on whom, the head to keep elsewhere, and which datasets are closed."""
@@ -185,13 +187,13 @@ class Client:
             if response.status_code not in AGAIN or _is_closed(response):
                 break
         if response is None:
-            raise NoAnswer(self.url, more.get("headers", {}).get("idempotency-key")) from failure
+            raise RequestFailed(self.url, more.get("headers", {}).get("idempotency-key")) from failure
         if response.is_success:
             return response
         raise _error(response)
 
 
-class NoAnswer(CuratorError):
+class RequestFailed(CuratorError):
     """The curator could not be reached. key: under which to ask again."""
 
     def __init__(self, url: str, key: str | None) -> None:
@@ -220,31 +222,31 @@ def _understood(url: str) -> Iterator[None]:
 
 def _key(key: str) -> str:
     """A key as a header carries it."""
-    if not as_name(key, "key").isascii():
+    if not validate_name(key, "key").isascii():
         raise ValueError(f"key must be of ASCII characters, got {key!r}")
     return key
 
 
-def _answer(said: dict[str, Any]) -> GivenAnswer:
+def _answer(said: dict[str, Any]) -> Answer:
     lists = {"mechanisms": tuple(said["mechanisms"]), "values": tuple(said["values"])}
-    return GivenAnswer(**{**said, **lists, "cost": AnswerCost(**said["cost"])})
+    return Answer(**{**said, **lists, "cost": AnswerCost(**said["cost"])})
 
 
 def _plain_question(question: Mapping[str, Any]) -> dict[str, Any]:
     """A question as it travels: exact numbers as text, one column of groups as a list."""
-    said = {name: _plain(value, name) for name, value in question.items() if value is not None}
+    said = {name: _to_json_value(value, name) for name, value in question.items() if value is not None}
     return {**said, "by": [said["by"]]} if isinstance(said.get("by"), str) else said
 
 
-def _plain(value: Any, name: str) -> Any:
+def _to_json_value(value: Any, name: str) -> Any:
     if isinstance(value, bool | str):
         return value
     if isinstance(value, Number):  # NumPy's too
-        return str(exact(value, name))  # type: ignore[arg-type]
+        return str(to_fraction(value, name))  # type: ignore[arg-type]
     if isinstance(value, Mapping):
-        return {key: _plain(part, f"{name}.{key}") for key, part in value.items()}
+        return {key: _to_json_value(part, f"{name}.{key}") for key, part in value.items()}
     if isinstance(value, Iterable):
-        return [_plain(part, name) for part in value]
+        return [_to_json_value(part, name) for part in value]
     raise ValueError(f"{name} must be a text, a number or a list, got {type(value).__name__}")
 
 
@@ -259,7 +261,7 @@ def _part(name: str) -> str:
 
 def _is_closed(response: Any) -> bool:
     """Whether the owner has to reopen the dataset first: then a later try gets the same."""
-    return isinstance(_error(response), Closed)
+    return isinstance(_error(response), DatasetClosed)
 
 
 def _wished_pause(response: Any) -> float:
@@ -271,25 +273,25 @@ def _wished_pause(response: Any) -> float:
 def _error(response: Any) -> Exception:
     """The error that a problem stands for; what is no problem of a curator's is named by its status alone."""
     try:
-        return _raised(response.json())
+        return _to_error(response.json())
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return CuratorError(f"{response.url} must be a curator, got an answer of status {response.status_code}")
 
 
-def _raised(problem: Mapping[str, str]) -> Exception:
+def _to_error(problem: Mapping[str, str]) -> Exception:
     kind = problem["type"].removeprefix(PREFIX)
     if kind == "unavailable":
-        return Unavailable()
+        return CuratorUnavailable()
     if kind == "not-answered":
-        return NotAnswered()
+        return EvaluationFailed()
     if kind == "closed":
-        return Closed(problem["dataset"])
+        return DatasetClosed(problem["dataset"])
     if kind == "over-cap":
-        asked, left = (exact(problem[name], name) for name in ("asked", "left"))
-        return OverCap(problem["account"], asked, left, stored=problem.get("stored") == "True")
+        asked, left = (to_fraction(problem[name], name) for name in ("asked", "left"))
+        return CapExceeded(problem["account"], asked, left, stored=problem.get("stored") == "True")
     if kind == "over-rows":
-        return OverRows(problem["account"], int(problem["asked"]), int(problem["most"]))
+        return RowLimitExceeded(problem["account"], int(problem["asked"]), int(problem["most"]))
     if kind == "over-budget":
-        asked, left, budget = (exact(problem[name], name) for name in ("asked", "left", "budget"))
-        return OverBudget(problem["people"], asked, left, budget, problem["unit"])
+        asked, left, budget = (to_fraction(problem[name], name) for name in ("asked", "left", "budget"))
+        return BudgetExceeded(problem["people"], asked, left, budget, problem["unit"])
     return KINDS.get(kind, CuratorError)(problem["detail"])

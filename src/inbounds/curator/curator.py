@@ -16,29 +16,29 @@ from fractions import Fraction
 from os import PathLike
 from typing import Any
 
-from inbounds.curator import continuity, evaluations, given
-from inbounds.curator.access import Access, level_seen
+from inbounds.curator import evaluations, issued, ledger_head
+from inbounds.curator.access import Access, account_level
 from inbounds.curator.accounts import Account, Role
-from inbounds.curator.answering import Answering
-from inbounds.curator.answers import GivenAnswer
-from inbounds.curator.database import Connections
+from inbounds.curator.answer import Answer
+from inbounds.curator.answer_pipeline import AnswerPipeline
+from inbounds.curator.database import ThreadConnections
 from inbounds.curator.dataset import Dataset
-from inbounds.curator.designing import Designer
-from inbounds.curator.errors import NotAllowed, NotFound
+from inbounds.curator.design_pool import DesignPool
+from inbounds.curator.errors import Forbidden, UnknownResource
 from inbounds.curator.evaluations import DatasetStatus
-from inbounds.curator.exposure import Exposure, drew, exposed
-from inbounds.curator.given import Given
-from inbounds.curator.previews import AskedPreview, previewed
-from inbounds.curator.question import Question, question_from
-from inbounds.curator.repeats import AskedQuestion
-from inbounds.curator.settings import ServiceLimits, Settings, declared_budgets, read_settings
-from inbounds.curator.sources import Sources
+from inbounds.curator.exposure import Exposure, compute_exposure, find_mechanisms_drawn
+from inbounds.curator.issued import IssuedAnswer
+from inbounds.curator.open_sources import Sources
+from inbounds.curator.preview import QuestionPreview, build_preview
+from inbounds.curator.question import Question, parse_question
+from inbounds.curator.reuse import PricedQuestion
+from inbounds.curator.settings import ServiceLimits, Settings, declared_budgets, load_settings
 from inbounds.curator.timing import Slots, Time
-from inbounds.ledger import People
-from inbounds.numbers import Number, decimal
-from inbounds.tables.designs import USUAL
-from inbounds.tables.errors import AggregationFailed, PlanError, SourceError, at
-from inbounds.tables.levels import GEOMETRIC
+from inbounds.exact import Number, format_decimal
+from inbounds.ledger import Population
+from inbounds.releases.levels import GEOMETRIC
+from inbounds.schema.errors import AggregationError, PlanError, SourceError, error_path
+from inbounds.statistics.designs import USUAL
 
 OWNER = Account("owner", "owner")
 """Whoever runs the curator's own machine."""
@@ -61,12 +61,15 @@ class Curator:
         self.settings, limits = settings, settings.limits
         self._clock, self._time = clock, time or Time()
         settings.designs.mkdir(parents=True, exist_ok=True)
-        self.designer = Designer(settings.designs, limits.design_seconds, limits.design_bytes, limits.designs)
-        self._connections, self._sources = Connections(settings.ledger, settings.database), Sources(limits.threads)
+        self.designer = DesignPool(settings.designs, limits.design_seconds, limits.design_bytes, limits.designs)
+        self._connections, self._sources = (
+            ThreadConnections(settings.ledger, settings.database),
+            Sources(limits.threads),
+        )
         self._access = Access(self._connections, settings.datasets, clock)
-        self._slots = Slots(limits.evaluations, self._time, self.leave)
+        self._slots = Slots(limits.evaluations, self._time, self.close_thread)
         own = self._connections, self._sources, self.designer, self._access, limits.rows, clock
-        self._answering = Answering(*own, self._time, self._slots)
+        self._answering = AnswerPipeline(*own, self._time, self._slots)
         try:
             self._connections.begin()
             self._declare_people()
@@ -77,7 +80,7 @@ class Curator:
     @staticmethod
     def open(path: str | PathLike[str]) -> "Curator":
         """The curator that a TOML file describes."""
-        return Curator(read_settings(path))
+        return Curator(load_settings(path))
 
     def __enter__(self) -> "Curator":
         return self
@@ -85,7 +88,7 @@ class Curator:
     def __exit__(self, *reason: object) -> None:
         self.close()
 
-    def leave(self) -> None:
+    def close_thread(self) -> None:
         """End the connections of this thread, which will ask no more."""
         self._connections.close()
 
@@ -94,7 +97,7 @@ class Curator:
         self.designer.close()
         self._slots.close()
         self._sources.close()
-        self.leave()
+        self.close_thread()
 
     @property
     def limits(self) -> ServiceLimits:
@@ -110,34 +113,36 @@ class Curator:
         told = []
         for dataset in self.settings.datasets.values():
             try:
-                with at("datasets", dataset.name):
+                with error_path("datasets", dataset.name):
                     seconds = self._trial(dataset)
             except PlanError as error:
-                raise error.placed(self.settings.lines.place(error.path)) from None
+                raise error.with_place(self.settings.lines.place(error.path)) from None
             if 4 * seconds > dataset.answer_seconds:
                 told.append(
                     f"warning: datasets.{dataset.name}.answer_seconds should be at least {_round_up(4 * seconds)}, got "
-                    f"{decimal(dataset.answer_seconds)}: a trial evaluation took {seconds:.2g} seconds, and a question "
+                    f"{format_decimal(dataset.answer_seconds)}: a trial evaluation took {seconds:.2g} seconds, "
+                    f""
+                    f"and a question "
                     "that is not finished in time closes the dataset"
                 )
         self._slots.start(self._open_sources)
-        return told + [f"warning: {one}" for one in self.statuses(OWNER) if one.closed]
+        return told + [f"warning: {one}" for one in self.statuses(OWNER) if one.is_closed]
 
     def _open_sources(self) -> None:
         """Open every source in this thread, and have its engine work once."""
         for dataset in self.settings.datasets.values():
-            with closing(self._sources.open(dataset, dataset.everything())) as source:
+            with closing(self._sources.open(dataset, dataset.check_plan())) as source:
                 source.aggregate()
 
     def _trial(self, dataset: Dataset) -> float:
         """The seconds that an evaluation of all declared columns takes, once the dataset is attached."""
         try:
             self._sources.attach(dataset)
-            with closing(self._sources.open(dataset, dataset.everything())) as source:
+            with closing(self._sources.open(dataset, dataset.check_plan())) as source:
                 began = self._time.steady()
                 source.aggregate()
                 return self._time.steady() - began
-        except AggregationFailed:
+        except AggregationError:
             raise SourceError("cannot be aggregated: the engine stopped in a trial", ("source",)) from None
 
     def check(self) -> None:
@@ -151,12 +156,12 @@ class Curator:
         there = {who.name for who in ledger.people()}
         for people, budget in declared_budgets(self.settings.datasets).items():
             if people not in there:
-                ledger.create_people(people, budget.epsilon, budget.rule, budget.delta)  # type: ignore[arg-type]
+                ledger.add_population(people, budget.epsilon, budget.rule, budget.delta)  # type: ignore[arg-type]
         head = ledger.head()
         with self._connections.store.writing() as run:
-            continuity.note_head(run, head)
+            ledger_head.note_head(run, head)
 
-    def other_budgets(self) -> list[str]:
+    def budget_conflicts(self) -> list[str]:
         """In words, where the ledger has another budget than the settings declare; the ledger's holds."""
         datasets = self.settings.datasets.values()
         return [line for one in datasets if (line := one.budget.against(self.people(one), one.name))]
@@ -186,12 +191,12 @@ class Curator:
         """All accounts, revoked ones too."""
         return self._access.all()
 
-    def account_named(self, name: str) -> Account:
+    def find_account(self, name: str) -> Account:
         """The account of this name, as it stands now."""
         return next(one for one in self.accounts() if one.name == name)
 
     def account(self, token: str) -> Account:
-        """The account with this token; `NotKnown` if there is none."""
+        """The account with this token; `UnknownToken` if there is none."""
         return self._access.with_token(token)
 
     # --- what may be known of datasets --------------------------------------------------------------------
@@ -205,80 +210,83 @@ class Curator:
         own = self.settings.datasets
         return [own[name] for name in own if account.role == "owner" or name in account.grants]
 
-    def people(self, dataset: Dataset) -> People:
+    def people(self, dataset: Dataset) -> Population:
         """Where the people of a dataset stand."""
-        return self._connections.ledger.about(dataset.people.name)
+        return self._connections.ledger.population(dataset.people.name)
 
     # --- questions ----------------------------------------------------------------------------------------
 
-    def asked(self, account: Account, name: str, question: QuestionLike) -> AskedQuestion:
+    def price(self, account: Account, name: str, question: QuestionLike) -> PricedQuestion:
         """A question as it would be drawn; nothing is charged or read."""
         dataset = self.dataset(account, name)
-        own = question if isinstance(question, Question) else question_from(question, dataset)
-        if dataset.levels and own.epsilon not in (None, level_seen(account, dataset)):
+        own = question if isinstance(question, Question) else parse_question(question, dataset)
+        if dataset.levels and own.epsilon not in (None, account_level(account, dataset)):
             raise PlanError("must be left out, or that of the account's own level", ("epsilon",))
         if dataset.levels and own.wishes not in (USUAL, GEOMETRIC):
             raise PlanError("must not be wished for: levels are one chain of geometric noise", ("design",))
-        return AskedQuestion.of(dataset, replace(own, epsilon=None, wishes=GEOMETRIC) if dataset.levels else own)
+        return PricedQuestion.from_question(
+            dataset, replace(own, epsilon=None, wishes=GEOMETRIC) if dataset.levels else own
+        )
 
-    def preview(self, account: Account, name: str, question: QuestionLike) -> AskedPreview:
+    def preview(self, account: Account, name: str, question: QuestionLike) -> QuestionPreview:
         """What a question would be answered with and cost; free, and reads no data."""
-        asked = self.asked(account, name, question)
-        ready = self._answering.ready(asked, anyway=True)
-        there = self._answering.found(asked)
-        level, leveled = level_seen(account, asked.dataset), self.designer.leveled(asked.dataset, ready)
+        asked = self.price(account, name, question)
+        ready = self._answering.prepare_design(asked, anyway=True)
+        there = self._answering.find_reusable(asked)
+        level, leveled = account_level(account, asked.dataset), self.designer.chain(asked.dataset, ready)
         own = ready.designed if leveled is None or level is None else leveled.level(leveled.epsilons.index(level))
         epsilon = level or there.asked.epsilon
-        return previewed(asked, there, ready, own, self.people(asked.dataset), decimal(epsilon))
+        return build_preview(asked, there, ready, own, self.people(asked.dataset), format_decimal(epsilon))
 
-    def ask(self, account: Account, name: str, question: QuestionLike, *, key: str | None = None) -> GivenAnswer:
+    def ask(self, account: Account, name: str, question: QuestionLike, *, key: str | None = None) -> Answer:
         """Answer a question: a stored answer where there is one, else charged, drawn and stored before it is given.
 
         key: of this account; the same key again is the same answer, and is refused for another question.
         The answer to a new question leaves after the `answer_seconds` of its dataset, however long it takes. If it
-        fails, or takes longer, that is `Unavailable` at the same moment, and the dataset is `Closed` from then on.
+        fails, or takes longer, that is `CuratorUnavailable` at the same moment, and the dataset is `DatasetClosed`
+        from then on.
 
         Formal guarantee: all answers that all accounts were ever given about the same people are together as private
         as what their ledger was charged, whoever compares notes.
         """
-        return self._answering.answered(account, self.asked(account, name, question), key)
+        return self._answering.answer(account, self.price(account, name, question), key)
 
-    def prepared(self, account: Account, name: str, question: QuestionLike) -> AskedQuestion:
+    def prepare(self, account: Account, name: str, question: QuestionLike) -> PricedQuestion:
         """A question with all that it would be drawn by; the first part of `ask`, which may take long."""
-        asked = self.asked(account, name, question)
+        asked = self.price(account, name, question)
         self._answering.prepare(asked)
         return asked
 
     def ask_stored(
         self, account: Account, name: str, question: QuestionLike, *, key: str | None = None
-    ) -> GivenAnswer | None:
+    ) -> Answer | None:
         """`ask` where an answer is stored, which does not take long; None where data is to be read."""
-        return self._answering.at_once(account, self.asked(account, name, question), key)
+        return self._answering.at_once(account, self.price(account, name, question), key)
 
-    def lacks_design(self, account: Account, name: str, question: QuestionLike) -> bool:
+    def needs_design(self, account: Account, name: str, question: QuestionLike) -> bool:
         """Whether the preview of a question waits for a design, which may take long; to find that out does not."""
-        return self.designer.lacks(self.asked(account, name, question).numbers)
+        return self.designer.needs_design(self.price(account, name, question).numbers)
 
-    def answer(self, account: Account, name: str) -> GivenAnswer:
+    def answer(self, account: Account, name: str) -> Answer:
         """An answer that this account was given before, by its id."""
-        return self._answering.again(account, name)
+        return self._answering.repeat(account, name)
 
-    def answers(self, account: Account) -> list[Given]:
+    def answers(self, account: Account) -> list[IssuedAnswer]:
         """What an account was given, the last first."""
         with self._connections.store.reading() as run:
-            return [one for one in given.given_to(run, account.name) if one.dataset in self.settings.datasets]
+            return [one for one in issued.issued_to_account(run, account.name) if one.dataset in self.settings.datasets]
 
     def mechanism(self, account: Account, digest: str) -> str:
         """The passport with this digest, as its JSON text; it holds nothing about the data.
 
         For accounts that were given an answer that it drew, and for owners. A digest can be computed from a question,
-        so all others get the `NotFound` of a digest that does not exist, and no file is looked for.
+        so all others get the `UnknownResource` of a digest that does not exist, and no file is looked for.
         """
         with self._connections.store.reading() as run:
-            may = account.role == "owner" or given.is_drawn_by(run, account.name, digest)
-        found = self.designer.published(digest) if may else None
+            may = account.role == "owner" or issued.is_drawn_by(run, account.name, digest)
+        found = self.designer.find_passport(digest) if may else None
         if found is None:
-            raise NotFound(f"mechanism must be the sha256 in an answer of this account, got {digest[:64]!r}")
+            raise UnknownResource(f"mechanism must be the sha256 in an answer of this account, got {digest[:64]!r}")
         return found
 
     # --- for the owner ------------------------------------------------------------------------------------
@@ -286,35 +294,41 @@ class Curator:
     def ledger(self, account: Account) -> dict[str, Any]:
         """What was spent on whom, the head of the ledger, to be kept elsewhere, and which datasets are closed."""
         ledger, statuses = self._connections.ledger, self.statuses(account)
-        people = [who.plain() for who in ledger.people()]
-        return {"head": ledger.head().plain(), "people": people, "datasets": [one.plain() for one in statuses]}
+        people = [who.to_json() for who in ledger.people()]
+        return {"head": ledger.head().to_json(), "people": people, "datasets": [one.to_json() for one in statuses]}
 
     def statuses(self, account: Account) -> list[DatasetStatus]:
         """Whether each dataset is closed, and how often an evaluation failed, which accounts may have seen."""
         _check_owner(account)
         now = self._answering.now()
         with self._connections.store.reading() as run:
-            return [DatasetStatus(name, evaluations.failures(run, name, now)) for name in self.settings.datasets]
+            return [DatasetStatus(name, evaluations.list_failures(run, name, now)) for name in self.settings.datasets]
 
     def reopen(self, account: Account, name: str) -> DatasetStatus:
         """Open a dataset that is closed. Questions whose evaluation failed stay charged and are not answered."""
         _check_owner(account)
         dataset, now = self.dataset(account, name), self._answering.now()
         with self._connections.store.writing() as run:
-            evaluations.reopen(run, dataset.name, now, self._clock())
-            return DatasetStatus(name, evaluations.failures(run, name, now))
+            evaluations.reopen_dataset(run, dataset.name, now, self._clock())
+            return DatasetStatus(name, evaluations.list_failures(run, name, now))
 
     def exposure(self, account: Account, name: str) -> Exposure:
         """What any accounts that compare notes could know by now about the people of a dataset."""
         _check_owner(account)
         dataset = self.dataset(account, name)
         with self._connections.store.reading() as run:
-            held = given.given_of(run, dataset.name)
+            held = issued.issued_for_dataset(run, dataset.name)
             rows = run("SELECT key, question, epsilon FROM questions WHERE dataset = ?", dataset.name)
         asked = {key: (json.loads(question), Fraction(epsilon)) for key, question, epsilon in rows}
         ledger, designer = self._connections.ledger, self.designer
         (status,) = (one for one in self.statuses(account) if one.name == name)
-        return exposed(status, self.people(dataset), held, asked, lambda key, level: drew(ledger, designer, key, level))
+        return compute_exposure(
+            status,
+            self.people(dataset),
+            held,
+            asked,
+            lambda key, level: find_mechanisms_drawn(ledger, designer, key, level),
+        )
 
 
 def _round_up(seconds: float) -> str:
@@ -325,4 +339,4 @@ def _round_up(seconds: float) -> str:
 
 def _check_owner(account: Account) -> None:
     if account.role != "owner":
-        raise NotAllowed("only an owner may see or do this")
+        raise Forbidden("only an owner may see or do this")

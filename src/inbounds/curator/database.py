@@ -12,14 +12,14 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from inbounds.curator import continuity
-from inbounds.curator.migrations import APPLICATION, POSTGRES, SCHEMA, SQLITE
+from inbounds.curator import ledger_head
+from inbounds.curator.schema import APPLICATION, POSTGRES, SCHEMA, SQLITE
 from inbounds.ledger import Ledger
-from inbounds.ledger.ledger import stored
+from inbounds.ledger.ledger import decode_stored
 from inbounds.ledger.store import Rows, Run, Store
 
 
-def opened(place: str | PathLike[str]) -> Store:
+def open_database(place: str | PathLike[str]) -> Store:
     """The curator's tables in a file or behind a postgresql:// URL, made where there are none."""
     if fspath(place).startswith(("postgresql://", "postgres://")):
         from inbounds.ledger.postgres import Postgres
@@ -31,7 +31,7 @@ def opened(place: str | PathLike[str]) -> Store:
 
 
 @dataclass(frozen=True)
-class Queued:
+class WriteQueue:
     """A store whose writers in this process wait for each other: left alone, SQLite has them try again and again."""
 
     store: Store
@@ -42,8 +42,8 @@ class Queued:
         return self.store.place
 
     @property
-    def taken(self) -> range:
-        return self.store.taken
+    def acquire(self) -> range:
+        return self.store.acquire
 
     @contextmanager
     def writing(self) -> Iterator[Run]:
@@ -63,7 +63,7 @@ class Queued:
         self.store.close()
 
 
-class Connections:
+class ThreadConnections:
     """The ledger and the tables of a curator, opened once in every thread that asks.
 
     Whoever writes to both begins with the tables, so that nobody waits for somebody who waits.
@@ -75,8 +75,8 @@ class Connections:
 
     def begin(self) -> None:
         """Before anything else: which ledger it is, of a curator that knows none yet."""
-        with closing(opened(self._places[1])) as store:
-            continuity.begin(store, self._places[0])
+        with closing(open_database(self._places[1])) as store:
+            ledger_head.start_head(store, self._places[0])
 
     @property
     def ledger(self) -> Ledger:
@@ -92,10 +92,12 @@ class Connections:
         """Opened together: to compare them needs a transaction of its own."""
         if not hasattr(self._own, "both"):
             with ExitStack() as stack:
-                store = stack.enter_context(closing(Queued(opened(self._places[1]), self._turns[1])))
-                continuity.check_there(store, self._places[0])
-                ledger = stack.enter_context(Ledger(Queued(stored(self._places[0], create=False), self._turns[0])))
-                continuity.check(store, ledger)
+                store = stack.enter_context(closing(WriteQueue(open_database(self._places[1]), self._turns[1])))
+                ledger_head.check_there(store, self._places[0])
+                ledger = stack.enter_context(
+                    Ledger(WriteQueue(decode_stored(self._places[0], create=False), self._turns[0]))
+                )
+                ledger_head.check_head(store, ledger)
                 stack.pop_all()
             self._own.both = ledger, store
         both: tuple[Ledger, Store] = self._own.both

@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from inbounds.ledger import People
-from inbounds.ledger.people import as_name
-from inbounds.numbers import Number, as_epsilon, decimal, exact, whole
-from inbounds.tables.columns import Category, Declared, Protected, labels_of
-from inbounds.tables.condition import Column, IsNull
-from inbounds.tables.condition.canonical import spelled
-from inbounds.tables.errors import PlanError, at
-from inbounds.tables.keys import Groups, check_apart, groups
-from inbounds.tables.plan import ADD_OR_REMOVE, CHANGE, PERSON, Plan, Statistic
-from inbounds.tables.plan.reading import FIELDS, columns_from, known, protected_from, source_from
-from inbounds.tables.sources.source import Source
+from inbounds.exact import Number, format_decimal, to_epsilon, to_fraction, to_int
+from inbounds.ledger import Population
+from inbounds.ledger.population import validate_name
+from inbounds.plan.load import FIELDS, check_known_fields, parse_columns, parse_privacy_unit, parse_source
+from inbounds.plan.plan import ADD_OR_REMOVE, CHANGE, PERSON, Plan, Statistic
+from inbounds.schema.columns import Declared, LabelColumn, PrivacyUnit, column_labels
+from inbounds.schema.condition.canonical import format_condition
+from inbounds.schema.condition.tree import ColumnRef, IsNull
+from inbounds.schema.errors import PlanError, error_path
+from inbounds.sources.groups import Groups, check_keys_not_data, parse_groups
+from inbounds.sources.open import Source
 
 PARTS = (
     "title", "edition", "source", "groups", "columns", "people", "neighbours", "interval", "levels", "budget",
@@ -46,7 +46,7 @@ class Budget:
     rule: str = "sum"
     delta: Fraction | None = None
 
-    def against(self, there: People, name: str) -> str:
+    def against(self, there: Population, name: str) -> str:
         """In words, that the ledger has another budget for the people of a dataset; nothing where none is declared."""
         if self in (Budget(), Budget(there.epsilon, there.rule, there.delta)):
             return ""
@@ -72,7 +72,7 @@ class Dataset:
     source: Source
     groups: Groups
     columns: Mapping[str, Declared]
-    people: Protected
+    people: PrivacyUnit
     edition: str
     title: str = ""
     neighbours: str = ""
@@ -83,8 +83,8 @@ class Dataset:
     max_rows: int = MAX_ROWS
 
     def __post_init__(self) -> None:
-        with at("name"):
-            as_name(self.name, "name")
+        with error_path("name"):
+            validate_name(self.name, "name")
             if "/" in self.name:
                 raise PlanError("must not have a slash, because it is part of an address")
         if not self.people.name:
@@ -95,7 +95,7 @@ class Dataset:
             raise PlanError(f"must be at most {MOST_GROUPS}, got {len(self.groups)}", ("groups", "keys"))
         if len(set(self.levels.values())) < len(self.levels):
             raise PlanError("must be different epsilons; accounts may share one", ("levels",))
-        check_apart(self.groups.register, self.source)
+        check_keys_not_data(self.groups.register, self.source)
 
     @property
     def relation(self) -> str:
@@ -109,14 +109,14 @@ class Dataset:
         """The largest epsilon of its levels."""
         return max(self.levels.values())
 
-    def grouped(self, by: tuple[str, ...]) -> Groups:
+    def groups_by(self, by: tuple[str, ...]) -> Groups:
         """The groups by some of the columns: keys that agree there are one group, with the sum of their sizes."""
-        if by not in self._grouped:
-            self._grouped[by] = self._added_up(by)
-        return self._grouped[by]
+        if by not in self._groups_by_columns:
+            self._groups_by_columns[by] = self._added_up(by)
+        return self._groups_by_columns[by]
 
     @cached_property
-    def _grouped(self) -> dict[tuple[str, ...], Groups]:
+    def _groups_by_columns(self) -> dict[tuple[str, ...], Groups]:
         """Those that were asked for, by their columns."""
         return {}
 
@@ -138,11 +138,11 @@ class Dataset:
             period=period,
         )
 
-    def everything(self) -> Plan:
+    def check_plan(self) -> Plan:
         """A plan that reads every declared column and key: to compare them with the source, never to be released."""
-        names = [spelled(IsNull(Column(name))) for name in self.columns]
+        names = [format_condition(IsNull(ColumnRef(name))) for name in self.columns]
         counted = [Statistic("count", " and ".join(names) or "true")]
-        labelled = [name for name, column in self.columns.items() if isinstance(column, Category)]
+        labelled = [name for name, column in self.columns.items() if isinstance(column, LabelColumn)]
         return Plan(
             source=self.source,
             groups=replace(self.groups, register=None),
@@ -153,7 +153,7 @@ class Dataset:
             people=self.people,
         )
 
-    def facts(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """The public facts, as plain values."""
         own = self.groups
         return {
@@ -168,35 +168,35 @@ class Dataset:
             ],
             "records": "public" if own.public else "at most",
             "columns": {name: _column(column) for name, column in self.columns.items()},
-            "interval": None if self.interval is None else decimal(self.interval),
-            "levels": {name: decimal(epsilon) for name, epsilon in self.levels.items()},
+            "interval": None if self.interval is None else format_decimal(self.interval),
+            "levels": {name: format_decimal(epsilon) for name, epsilon in self.levels.items()},
             "person": self.people.summary() if self.people.id else None,
-            "answer_seconds": decimal(self.answer_seconds),
+            "answer_seconds": format_decimal(self.answer_seconds),
         }
 
 
 def _column(column: Declared) -> dict[str, Any]:
     said: dict[str, Any] = {**column.summary()}
-    return {**said, "labels": list(labels_of(column))} if "labels" in said else said
+    return {**said, "labels": list(column_labels(column))} if "labels" in said else said
 
 
-def dataset_from(name: str, values: Mapping[str, Any], folder: Path) -> Dataset:
+def parse_dataset(name: str, values: Mapping[str, Any], folder: Path) -> Dataset:
     """A dataset from the plain values of its table in curator.toml; files are relative to its folder."""
-    with at("datasets", name):
-        known("dataset", values, PARTS)
-        source = source_from(values.get("source", {}), folder)
-        with at("groups"):
-            known("groups", values.get("groups", {}), FIELDS["groups"])
-            declared = groups(**values.get("groups", {}), folder=folder)
-        with at("people"):
-            known("people", values.get("people", {}), ("name", "id", "max_records", "max_groups"))
+    with error_path("datasets", name):
+        check_known_fields("dataset", values, PARTS)
+        source = parse_source(values.get("source", {}), folder)
+        with error_path("groups"):
+            check_known_fields("groups", values.get("groups", {}), FIELDS["groups"])
+            declared = parse_groups(**values.get("groups", {}), folder=folder)
+        with error_path("people"):
+            check_known_fields("people", values.get("people", {}), ("name", "id", "max_records", "max_groups"))
         return Dataset(
             name=name,
             title=str(values.get("title", "")),
             source=replace(source, path=os.path.abspath(source.path)) if source.path else source,
             groups=declared,
-            columns=columns_from(values.get("columns", {})),
-            people=protected_from(values.get("people", {}), folder),
+            columns=parse_columns(values.get("columns", {})),
+            people=parse_privacy_unit(values.get("people", {}), folder),
             edition=str(values.get("edition", "")),
             neighbours=str(values.get("neighbours", "")),
             interval=_interval(values.get("interval", "0.9")),
@@ -208,40 +208,40 @@ def dataset_from(name: str, values: Mapping[str, Any], folder: Path) -> Dataset:
 
 
 def _interval(value: Any) -> Fraction | None:
-    with at("interval"):
-        found = exact(value, "interval")
+    with error_path("interval"):
+        found = to_fraction(value, "interval")
         if not 0 <= found < 1:
             raise PlanError(f"must be between 0 (none) and 1, got {value}")
         return found or None
 
 
 def _max_rows(value: Any) -> int:
-    with at("max_rows"):
-        return whole(value, "max_rows", 1)
+    with error_path("max_rows"):
+        return to_int(value, "max_rows", 1)
 
 
 def _answer_seconds(value: Any) -> Fraction:
-    with at("answer_seconds"):
-        found = exact(value, "answer_seconds")
+    with error_path("answer_seconds"):
+        found = to_fraction(value, "answer_seconds")
         if not 0 < found <= 3600:
             raise PlanError(f"must be more than 0 and at most 3600, got {value}")
         return found
 
 
 def _levels(values: Any) -> dict[str, Fraction]:
-    with at("levels"):
+    with error_path("levels"):
         if not isinstance(values, Mapping):
             raise PlanError('must be epsilons by name, such as { public = "0.1", partners = "0.5" }')
-        named = {as_name(name, "level"): as_epsilon(epsilon) for name, epsilon in values.items()}
+        named = {validate_name(name, "level"): to_epsilon(epsilon) for name, epsilon in values.items()}
         return dict(sorted(named.items(), key=lambda item: -item[1]))
 
 
 def _budget(values: Any) -> Budget:
-    with at("budget"):
-        known("budget", values, ("epsilon", "rule", "delta"))
+    with error_path("budget"):
+        check_known_fields("budget", values, ("epsilon", "rule", "delta"))
 
         def number(name: str) -> Fraction | None:
             given: Number | None = values.get(name)
-            return None if given is None else exact(given, name)
+            return None if given is None else to_fraction(given, name)
 
         return Budget(number("epsilon"), values.get("rule", "sum"), number("delta"))

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 
 from inbounds.curator.curator import Curator
-from inbounds.curator.settings import read_settings
+from inbounds.curator.settings import load_settings
 from inbounds.data import adult
-from inbounds.extras import library
+from inbounds.optional import import_optional
 
 AGES = {"17-24": 25, "25-34": 35, "35-44": 45, "45-54": 55, "55-64": 65, "65 and more": 1000}
 """Age groups, and where each ends."""
@@ -57,9 +57,9 @@ def write_demo(folder: Path) -> Path:
     return file
 
 
-def demo(folder: Path, cap: str = "5") -> tuple[Curator, dict[str, str]]:
+def open_demo(folder: Path, cap: str = "5") -> tuple[Curator, dict[str, str]]:
     """The curator of a folder, and the tokens of an analyst and an owner if they are new."""
-    curator = Curator(read_settings(write_demo(folder)))
+    curator = Curator(load_settings(write_demo(folder)))
     there = {account.name for account in curator.accounts()}
     tokens = {}
     if "analyst" not in there:
@@ -70,8 +70,8 @@ def demo(folder: Path, cap: str = "5") -> tuple[Curator, dict[str, str]]:
 
 
 def _write_data(file: Path) -> None:
-    pyarrow, people = library("pyarrow", "serve"), adult()
-    library("pyarrow.parquet", "serve")
+    pyarrow, people = import_optional("pyarrow", "serve"), adult()
+    import_optional("pyarrow.parquet", "serve")
     groups = np.array(list(AGES))[np.searchsorted(list(AGES.values()), people.age, side="right")]
     table = pyarrow.table(
         {

@@ -18,30 +18,30 @@ InboundsError
 from fractions import Fraction
 
 from inbounds.errors import InboundsError
-from inbounds.numbers import all_digits
+from inbounds.exact import format_all_digits
 
 
 class CuratorError(InboundsError):
     """Base of what a curator refuses."""
 
 
-class NotKnown(CuratorError):
+class UnknownToken(CuratorError):
     """No such account, or its token was revoked."""
 
 
-class NotAllowed(CuratorError):
+class Forbidden(CuratorError):
     """The account may not do that."""
 
 
-class NotFound(CuratorError):
+class UnknownResource(CuratorError):
     """There is no such thing, or this account may not know of it: both are said alike."""
 
 
-class KeyTaken(CuratorError):
+class KeyConflict(CuratorError):
     """The account used this key for another question."""
 
 
-class OverCap(CuratorError):
+class CapExceeded(CuratorError):
     """More than is left of the account's own cap; nothing was charged. asked, left: exact, in epsilon.
 
     stored: asked is the epsilon of the stored answer that would be given, which is larger than that of the question.
@@ -49,15 +49,17 @@ class OverCap(CuratorError):
 
     def __init__(self, account: str, asked: Fraction, left: Fraction, *, stored: bool = False) -> None:
         self.account, self.asked, self.left, self.stored = account, asked, left, stored
-        got = f"that of the stored answer, {all_digits(asked)}" if stored else all_digits(asked)
+        got = f"that of the stored answer, {format_all_digits(asked)}" if stored else format_all_digits(asked)
         way = "ask with anew for a draw at the smaller epsilon" if stored else "ask for less"
         super().__init__(
-            f"epsilon must be at most what is left of the cap of {account}, {all_digits(left)}, got {got}; {way}, or "
+            f"epsilon must be at most what is left of the cap of {account}, {format_all_digits(left)}, got "
+            f""
+            f"{got}; {way}, or "
             "ask the owner for a larger cap"
         )
 
 
-class OverRows(CuratorError):
+class RowLimitExceeded(CuratorError):
     """More rows of answers and keys than one account may hold; nothing was charged. asked: with this answer."""
 
     def __init__(self, account: str, asked: int, most: int) -> None:
@@ -68,15 +70,15 @@ class OverRows(CuratorError):
         )
 
 
-class Busy(CuratorError):
+class CuratorBusy(CuratorError):
     """Another design of this account is being made, or too many wait; nothing was charged."""
 
 
-class TooMuch(CuratorError):
+class DesignTooExpensive(CuratorError):
     """Larger or longer than this curator allows; nothing was charged."""
 
 
-class Closed(CuratorError):
+class DatasetClosed(CuratorError):
     """An evaluation of the dataset failed, and its owner has not reopened it; nothing was charged."""
 
     def __init__(self, dataset: str) -> None:
@@ -87,7 +89,7 @@ class Closed(CuratorError):
         )
 
 
-class NotAnswered(CuratorError):
+class EvaluationFailed(CuratorError):
     """The question was charged and its evaluation failed. Data is never read twice under one charge."""
 
     def __init__(self) -> None:
@@ -97,7 +99,7 @@ class NotAnswered(CuratorError):
         )
 
 
-class Unavailable(CuratorError):
+class CuratorUnavailable(CuratorError):
     """What is said of everything that may go wrong after a charge, and of whatever takes too long."""
 
     def __init__(self) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from inbounds.curator.errors import Closed, NotAnswered
+from inbounds.curator.errors import DatasetClosed, EvaluationFailed
 from inbounds.ledger.store import Run
 
 EVERYTHING = "SELECT key, dataset, until, finished, reopened FROM evaluations"
@@ -39,7 +39,7 @@ class Evaluation:
     def has_failed(self, now: int) -> bool:
         return not self.finished and self.until <= now
 
-    def plain(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Plain JSON values of one that failed."""
         when = datetime.fromtimestamp(self.until // 1000, UTC).isoformat()
         return {"time": when, "key": self.key, "reopened": self.reopened}
@@ -53,7 +53,7 @@ class DatasetStatus:
     failures: tuple[Evaluation, ...]
 
     @property
-    def closed(self) -> bool:
+    def is_closed(self) -> bool:
         return any(one.reopened is None for one in self.failures)
 
     @property
@@ -61,59 +61,59 @@ class DatasetStatus:
         """How often accounts may have seen one bit about the data that no epsilon covers."""
         return len(self.failures)
 
-    def plain(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
-        failures = [one.plain() for one in self.failures]
-        return {"name": self.name, "closed": self.closed, "observations": self.observations, "failures": failures}
+        failures = [one.to_json() for one in self.failures]
+        return {"name": self.name, "closed": self.is_closed, "observations": self.observations, "failures": failures}
 
     def __str__(self) -> str:
         """One line for a terminal, and one for each failure that closed it."""
-        state = "closed" if self.closed else "open"
+        state = "closed" if self.is_closed else "open"
         lines = [f"{self.name}: {state}, possible one-bit observations: {self.observations}"]
-        for one in map(Evaluation.plain, self.failures):
+        for one in map(Evaluation.to_json, self.failures):
             again = f", reopened {one['reopened']}" if one["reopened"] else ""
             lines.append(f"  {one['time']}: question {one['key'][:16]} was not finished{again}")
         return "\n".join(lines)
 
 
-def begin(run: Run, key: str, dataset: str, until: int) -> None:
+def begin_evaluation(run: Run, key: str, dataset: str, until: int) -> None:
     """Note that data will be read for a question; the database refuses a second time."""
     run("INSERT INTO evaluations VALUES (?, ?, ?, 0, NULL)", key, dataset, until)
 
 
-def finish(run: Run, key: str, *, finished: bool = True) -> None:
+def finish_evaluation(run: Run, key: str, *, finished: bool = True) -> None:
     """Note that its answer was stored in time, or that it was not after all."""
     run("UPDATE evaluations SET finished = ? WHERE key = ?", int(finished), key)
 
 
-def find(run: Run, key: str) -> Evaluation | None:
+def find_evaluation(run: Run, key: str) -> Evaluation | None:
     """The evaluation of a question, if there was one."""
     rows = run(f"{EVERYTHING} WHERE key = ?", key)
-    return _evaluation(*rows[0]) if rows else None
+    return _evaluation_from_row(*rows[0]) if rows else None
 
 
-def failures(run: Run, dataset: str, now: int) -> tuple[Evaluation, ...]:
+def list_failures(run: Run, dataset: str, now: int) -> tuple[Evaluation, ...]:
     """The evaluations of a dataset that failed by now, the first first."""
     rows = run(f"{EVERYTHING} WHERE dataset = ? AND finished = 0 AND until <= ? ORDER BY until, key", dataset, now)
-    return tuple(_evaluation(*row) for row in rows)
+    return tuple(_evaluation_from_row(*row) for row in rows)
 
 
 def check_open(run: Run, dataset: str, now: int) -> None:
-    """`Closed` if an evaluation of the dataset failed and its owner has not opened it again."""
-    if any(one.reopened is None for one in failures(run, dataset, now)):
-        raise Closed(dataset)
+    """`DatasetClosed` if an evaluation of the dataset failed and its owner has not opened it again."""
+    if any(one.reopened is None for one in list_failures(run, dataset, now)):
+        raise DatasetClosed(dataset)
 
 
 def check_not_failed(run: Run, evaluation: Evaluation | None, now: int) -> None:
-    """`NotAnswered` if the evaluation of a question failed, or `Closed` as long as its dataset is."""
+    """`EvaluationFailed` if the evaluation of a question failed, or `DatasetClosed` as long as its dataset is."""
     if evaluation is not None and evaluation.has_failed(now):
         check_open(run, evaluation.dataset, now)
-        raise NotAnswered
+        raise EvaluationFailed
 
 
-def reopen(run: Run, dataset: str, now: int, time: str) -> None:
+def reopen_dataset(run: Run, dataset: str, now: int, time: str) -> None:
     """Open a dataset again. What failed stays failed: it was charged, and is never read again."""
-    closing = [one for one in failures(run, dataset, now) if one.reopened is None]
+    closing = [one for one in list_failures(run, dataset, now) if one.reopened is None]
     if not closing:
         raise ValueError(f"dataset must be closed to be reopened, got {dataset!r}, which is open")
     for one in closing:
@@ -127,5 +127,5 @@ def forget_uncharged(run: Run, charged: Callable[[str], bool]) -> None:
             run("DELETE FROM evaluations WHERE key = ?", key)
 
 
-def _evaluation(key: str, dataset: str, until: int, finished: int, reopened: str | None) -> Evaluation:
+def _evaluation_from_row(key: str, dataset: str, until: int, finished: int, reopened: str | None) -> Evaluation:
     return Evaluation(key, dataset, until, bool(finished), reopened)

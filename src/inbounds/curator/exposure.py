@@ -14,15 +14,15 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
-from inbounds.attack import learned
-from inbounds.attack.repeated import Learned
-from inbounds.curator.designing import Designer
+from inbounds.attack import simulate_collusion
+from inbounds.attack.repeated import CollusionResult
+from inbounds.curator.design_pool import DesignPool
 from inbounds.curator.evaluations import DatasetStatus
-from inbounds.curator.given import Given
-from inbounds.ledger import Ledger, People
+from inbounds.curator.issued import IssuedAnswer
+from inbounds.exact import format_all_digits
+from inbounds.ledger import Ledger, Population
 from inbounds.mechanism import Mechanism
-from inbounds.numbers import all_digits
-from inbounds.tables.booking import read
+from inbounds.releases.charge_session import decode_table
 
 MOST_ENUMERATED = 12
 """Accounts up to which every coalition is looked at; beyond, a bound is stated."""
@@ -34,12 +34,12 @@ MOST_QUESTIONS = 50
 """Of the last answers estimates are computed."""
 
 
-def drew(ledger: Ledger, designer: Designer, key: str, level: Fraction) -> list[Mechanism]:
+def find_mechanisms_drawn(ledger: Ledger, designer: DesignPool, key: str, level: Fraction) -> list[Mechanism]:
     """What drew the numbers of a stored answer, at a level where it has levels."""
     charge = ledger.find(key)
     if charge is None or charge.answer is None:
         return []
-    record = read(charge.answer)[1]
+    record = decode_table(charge.answer)[1]
     if "levels" in record:
         lines = [line for line in record["levels"] if line["level"] == str(level)]
         return [designer.level(line["sha256"], Fraction(line["epsilon"])) for line in lines]
@@ -56,7 +56,7 @@ class Coalition:
 
 
 @dataclass(frozen=True)
-class KnownAnswer:
+class ExposedAnswer:
     """What the holders of one answer know. answers: how many true answers are possible. now, drawn_for_each: expected
     absolute errors of their estimates, by the estimate's name; empty where there are too many answers."""
 
@@ -77,20 +77,20 @@ class Exposure:
 
     dataset: str
     observations: int
-    people: People
+    people: Population
     accounts: Mapping[str, Fraction]
     coalitions: tuple[Coalition, ...]
-    questions: tuple[KnownAnswer, ...]
+    questions: tuple[ExposedAnswer, ...]
 
-    def plain(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Plain JSON values; epsilons as exact decimals in text."""
         return {
             "dataset": self.dataset,
             "observations": self.observations,
-            "people": self.people.plain(),
-            "accounts": {name: all_digits(epsilon) for name, epsilon in self.accounts.items()},
-            "coalitions": [{**vars(one), "epsilon": all_digits(one.epsilon)} for one in self.coalitions],
-            "questions": [{**vars(one), "epsilon": all_digits(one.epsilon)} for one in self.questions],
+            "people": self.people.to_json(),
+            "accounts": {name: format_all_digits(epsilon) for name, epsilon in self.accounts.items()},
+            "coalitions": [{**vars(one), "epsilon": format_all_digits(one.epsilon)} for one in self.coalitions],
+            "questions": [{**vars(one), "epsilon": format_all_digits(one.epsilon)} for one in self.questions],
         }
 
 
@@ -98,10 +98,10 @@ Held = Mapping[str, Fraction]
 """The stored answers that somebody holds, by their keys, and the epsilon at which each is private."""
 
 
-def exposed(
+def compute_exposure(
     status: DatasetStatus,
-    people: People,
-    given: Sequence[Given],
+    people: Population,
+    given: Sequence[IssuedAnswer],
     questions: Mapping[str, tuple[Mapping[str, Any], Fraction]],
     drew: Callable[[str, Fraction], list[Mechanism]],
 ) -> Exposure:
@@ -117,13 +117,16 @@ def exposed(
         status.name,
         status.observations,
         people,
-        {name: epsilon_of([own]) for name, own in sorted(hands.items())},
+        {name: joint_epsilon([own]) for name, own in sorted(hands.items())},
         tuple(_largest(list(hands.values()), k) for k in range(1, len(hands) + 1)),
-        tuple(_known(questions[key][0], [own[key] for own in hands.values() if key in own], key, drew) for key in last),
+        tuple(
+            _expose_answer(questions[key][0], [own[key] for own in hands.values() if key in own], key, drew)
+            for key in last
+        ),
     )
 
 
-def epsilon_of(hands: Sequence[Held]) -> Fraction:
+def joint_epsilon(hands: Sequence[Held]) -> Fraction:
     """What some accounts hold together is private at this: of every answer the finest, and these add up."""
     together: dict[str, Fraction] = {}
     for own in hands:
@@ -134,24 +137,24 @@ def epsilon_of(hands: Sequence[Held]) -> Fraction:
 
 def _largest(hands: Sequence[Held], k: int) -> Coalition:
     if len(hands) <= MOST_ENUMERATED:
-        return Coalition(k, max(epsilon_of(some) for some in combinations(hands, k)), True)
-    alone = sorted((epsilon_of([own]) for own in hands), reverse=True)
-    return Coalition(k, min(sum(alone[:k], Fraction(0)), epsilon_of(hands)), k == len(hands))
+        return Coalition(k, max(joint_epsilon(some) for some in combinations(hands, k)), True)
+    alone = sorted((joint_epsilon([own]) for own in hands), reverse=True)
+    return Coalition(k, min(sum(alone[:k], Fraction(0)), joint_epsilon(hands)), k == len(hands))
 
 
-def _known(
+def _expose_answer(
     question: Mapping[str, Any], held: Sequence[Fraction], key: str, drew: Callable[[str, Fraction], list[Mechanism]]
-) -> KnownAnswer:
+) -> ExposedAnswer:
     """The measures of the finest level in the holders' hands; several sizes of groups: of the largest."""
     finest, k = max(held), len(held)
-    usable = [made for made in drew(key, finest) if len(made.query.answers) <= MOST_ANSWERS and made.query.ordered]
+    usable = [made for made in drew(key, finest) if len(made.query.answers) <= MOST_ANSWERS and made.query.is_ordered]
     if not usable:
-        return KnownAnswer(question, finest, k, None, {}, {})
+        return ExposedAnswer(question, finest, k, None, {}, {})
     made = max(usable, key=lambda one: len(one.query.answers))
-    one, *more = learned(made, sorted({1, k}), runs=200)
+    one, *more = simulate_collusion(made, sorted({1, k}), runs=200)
     many = more[0] if more else one
-    return KnownAnswer(question, finest, k, len(made.query.answers), _named(one), _named(many))
+    return ExposedAnswer(question, finest, k, len(made.query.answers), _format_row(one), _format_row(many))
 
 
-def _named(row: Learned) -> dict[str, float]:
+def _format_row(row: CollusionResult) -> dict[str, float]:
     return {str(name): loss for name, loss in row.loss.items()}

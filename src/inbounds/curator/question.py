@@ -11,16 +11,16 @@ from fractions import Fraction
 from typing import Any
 
 from inbounds.curator.dataset import Dataset
-from inbounds.files import canonical, sha256
-from inbounds.numbers import as_epsilon, decimal
-from inbounds.tables.booking import question as ledger_question
-from inbounds.tables.condition import used
-from inbounds.tables.condition.canonical import canonical_text
-from inbounds.tables.designs import USUAL, Wishes
-from inbounds.tables.errors import PlanError, at
-from inbounds.tables.plan import CHANGE, Plan, Statistic
-from inbounds.tables.plan.reading import WISHES, known, statistics_from
-from inbounds.tables.statistics import CONDITIONS, KINDS
+from inbounds.exact import format_decimal, to_epsilon
+from inbounds.files import canonical_json, sha256_hex
+from inbounds.plan.load import WISHES, check_known_fields, parse_statistics
+from inbounds.plan.plan import CHANGE, Plan, Statistic
+from inbounds.releases.charge_session import release_identity as ledger_question
+from inbounds.schema.condition.canonical import canonical_text
+from inbounds.schema.condition.tree import columns_used
+from inbounds.schema.errors import PlanError, error_path
+from inbounds.statistics import CONDITIONS, KINDS
+from inbounds.statistics.designs import USUAL, DesignOptions
 
 FIELDS = (*KINDS, "where", "by", "epsilon", "consistent", "margins", *WISHES, "anew", "anyway")
 
@@ -33,7 +33,7 @@ EVERYTHING = "true"
 
 @dataclass(frozen=True)
 class Question:
-    """One statistic about the groups of a dataset, in canonical form; made by `question_from`.
+    """One statistic about the groups of a dataset, in canonical form; made by `parse_question`.
 
     where: what a record must meet to count; that of a count is part of its own condition. by: columns of groups, in
     the dataset's order; none means all people as one group. epsilon: None where the dataset's levels say it. anew: draw
@@ -45,14 +45,14 @@ class Question:
     by: tuple[str, ...] = ()
     where: str = ""
     epsilon: Fraction | None = None
-    wishes: Wishes = USUAL
+    wishes: DesignOptions = USUAL
     anew: bool = False
     anyway: bool = False
 
-    def plain(self) -> dict[str, Any]:
-        """What is asked, as plain values that `question_from` reads back."""
+    def to_json(self) -> dict[str, Any]:
+        """What is asked, as plain values that `parse_question` reads back."""
         one = self.statistic
-        asked: dict[str, Any] = {one.kind: one.of if one.at is None else {"of": one.of, "at": decimal(one.at)}}
+        asked: dict[str, Any] = {one.kind: one.of if one.at is None else {"of": one.of, "at": format_decimal(one.at)}}
         if one.own.over_cells:
             asked = {one.kind: list(one.own.margins(one.of)), "margins": list(one.margins)}
         if one.consistent:
@@ -61,15 +61,15 @@ class Question:
             asked["where"] = self.where
         asked["by"] = list(self.by)
         if self.epsilon is not None:
-            asked["epsilon"] = decimal(self.epsilon)
-        return asked | _spelled(self.wishes)
+            asked["epsilon"] = format_decimal(self.epsilon)
+        return asked | _options_to_json(self.wishes)
 
-    def plan(self, dataset: Dataset, epsilon: Fraction) -> Plan:
+    def to_plan(self, dataset: Dataset, epsilon: Fraction) -> Plan:
         """The plan that answers it at an epsilon; only the columns that it uses are part of it."""
-        groups, neighbours = dataset.grouped(self.by), dataset.neighbours
+        groups, neighbours = dataset.groups_by(self.by), dataset.neighbours
         if self.where and groups.public:  # how many meet it is not public: a changed record may come in or go out
             groups, neighbours = replace(groups, public=False), CHANGE
-        names = {*self.statistic.own.domain.reads(self.statistic.of), *_columns_of(self.where)}
+        names = {*self.statistic.own.domain.reads(self.statistic.of), *_condition_columns(self.where)}
         with _as_asked():
             return Plan(
                 source=dataset.source,
@@ -87,14 +87,14 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Identity:
+class QuestionIdentity:
     """Which question a plan is. base: whatever its epsilon. family: whatever its epsilon and groups."""
 
     base: str
     family: str
 
     @staticmethod
-    def of(dataset: Dataset, plan: Plan) -> "Identity":
+    def from_plan(dataset: Dataset, plan: Plan) -> "QuestionIdentity":
         """From the plan, where its data is, people and edition: all that is declared, nothing that the data holds."""
         asked = ledger_question(plan)
         facts = {name: value for name, value in asked["plan"].items() if name != "epsilon"}
@@ -102,21 +102,21 @@ class Identity:
         base = {**asked, "plan": facts, "dataset": dataset.name, "levels": levels}
         apart = ("by", "groups", "keys_sha256", "not_stated", "period")
         family = {**base, "plan": {name: value for name, value in facts.items() if name not in apart}}
-        return Identity(sha256(canonical(base)), sha256(canonical(family)))
+        return QuestionIdentity(sha256_hex(canonical_json(base)), sha256_hex(canonical_json(family)))
 
     def key(self, epsilon: Fraction) -> str:
         """The key of the question in the ledger, the same for all accounts."""
-        return sha256(canonical({"question": self.base, "epsilon": str(epsilon)}))
+        return sha256_hex(canonical_json({"question": self.base, "epsilon": str(epsilon)}))
 
 
-def question_from(values: Mapping[str, Any], dataset: Dataset) -> Question:
+def parse_question(values: Mapping[str, Any], dataset: Dataset) -> Question:
     """A question from plain values, in canonical form; a `PlanError` says what is wrong with it."""
-    known("question", values, FIELDS)
+    check_known_fields("question", values, FIELDS)
     asked = {name: values[name] for name in values if name in (*KINDS, "consistent", "margins", *WISHES)}
     _check_sizes(values)
     _check_kind(values)
     with _as_asked():
-        found = statistics_from([asked], USUAL)
+        found = parse_statistics([asked], USUAL)
     if len(found) != 1:
         raise PlanError("must be one share; ask for several quantiles one by one", ("quantile", "at"))
     wishes = _in_order(found[0].wishes or USUAL)
@@ -155,16 +155,16 @@ def _canonical(statistic: Statistic, where: Any, dataset: Dataset) -> tuple[Stat
 
 
 def _condition(text: Any, name: str, dataset: Dataset) -> str:
-    with at(name):
+    with error_path(name):
         if not isinstance(text, str) or len(text) > LONGEST_CONDITION:
             raise PlanError(f"must be a condition of at most {LONGEST_CONDITION} characters")
         CONDITIONS.declared(text, dataset.columns)
         return canonical_text(text)
 
 
-def _columns_of(where: str) -> list[str]:
+def _condition_columns(where: str) -> list[str]:
     found = CONDITIONS.condition(where) if where else None
-    return [] if found is None else list(used(found))
+    return [] if found is None else list(columns_used(found))
 
 
 def _by(names: Any, dataset: Dataset) -> tuple[str, ...]:
@@ -182,8 +182,8 @@ def _epsilon(value: Any, dataset: Dataset) -> Fraction | None:
         if not dataset.levels:
             raise PlanError("must be given, such as '0.5'", ("epsilon",))
         return None
-    with at("epsilon"):
-        return as_epsilon(value)
+    with error_path("epsilon"):
+        return to_epsilon(value)
 
 
 def _flag(values: Mapping[str, Any], name: str) -> bool:
@@ -215,13 +215,13 @@ def _check_column(statistic: Statistic, dataset: Dataset) -> None:
             raise PlanError(f"must be about columns of the dataset: {columns}; got {name!r}", (statistic.kind,))
 
 
-def _in_order(wishes: Wishes) -> Wishes:
+def _in_order(wishes: DesignOptions) -> DesignOptions:
     if wishes == USUAL:
         return USUAL
     return replace(wishes, properties=tuple(sorted(set(wishes.properties))), at_most=tuple(sorted(set(wishes.at_most))))
 
 
-def _spelled(wishes: Wishes) -> dict[str, Any]:
+def _options_to_json(wishes: DesignOptions) -> dict[str, Any]:
     """Wishes that differ from the usual, as they are written."""
     said = dict[str, Any]()
     if wishes == USUAL:
@@ -232,5 +232,5 @@ def _spelled(wishes: Wishes) -> dict[str, Any]:
             said[name] = list(value) if isinstance(value, tuple) else value
     if wishes.prior is not None:
         name, *numbers = wishes.prior
-        said["prior"] = name if not numbers else {name: [decimal(number) for number in numbers]}
+        said["prior"] = name if not numbers else {name: [format_decimal(number) for number in numbers]}
     return said

@@ -8,10 +8,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from inbounds.curator.dataset import Budget, Dataset, dataset_from
-from inbounds.files.intake import from_toml, text_of
-from inbounds.tables.errors import Lines, PlanError, at, lines_of
-from inbounds.tables.plan.reading import known
+from inbounds.curator.dataset import Budget, Dataset, parse_dataset
+from inbounds.files.bounded import parse_toml, read_text
+from inbounds.plan.load import check_known_fields
+from inbounds.schema.errors import LineIndex, PlanError, error_path, index_lines
 
 PARTS = ("ledger", "database", "designs", "limits", "datasets")
 
@@ -65,7 +65,7 @@ class Settings:
     designs: Path
     datasets: Mapping[str, Dataset]
     limits: ServiceLimits = field(default_factory=ServiceLimits)
-    lines: Lines = field(default=Lines(""), repr=False, compare=False)
+    lines: LineIndex = field(default=LineIndex(""), repr=False, compare=False)
 
     def __post_init__(self) -> None:
         declared_budgets(self.datasets)
@@ -98,34 +98,34 @@ def declared_budgets(datasets: Mapping[str, Dataset]) -> dict[str, Budget]:
     return {people: budget for people, (_, budget) in found.items()}
 
 
-def read_settings(path: str | PathLike[str]) -> Settings:
+def load_settings(path: str | PathLike[str]) -> Settings:
     """The settings in a TOML file; files it names are relative to its folder, errors name the line."""
     file = Path(path)
-    text = text_of(file)
+    text = read_text(file)
     try:
-        content = from_toml(text)
+        content = parse_toml(text)
     except ValueError as error:
         raise PlanError(f"is not TOML: {error}", place=file.name) from None
-    lines = lines_of(text, file.name)
+    lines = index_lines(text, file.name)
     try:
-        return replace(settings_from(content, file.parent), lines=lines)
+        return replace(parse_settings(content, file.parent), lines=lines)
     except PlanError as error:
-        raise error.placed(lines.place(error.path)) from None
+        raise error.with_place(lines.place(error.path)) from None
 
 
-def settings_from(content: Mapping[str, Any], folder: Path) -> Settings:
+def parse_settings(content: Mapping[str, Any], folder: Path) -> Settings:
     """Settings from plain values."""
-    known("curator", content, PARTS)
+    check_known_fields("curator", content, PARTS)
     if not isinstance(content.get("datasets"), Mapping) or not content["datasets"]:
         raise PlanError("must be given, each as [datasets.name]", ("datasets",))
-    with at("limits"):
-        known("limits", content.get("limits", {}), tuple(part.name for part in fields(ServiceLimits)))
+    with error_path("limits"):
+        check_known_fields("limits", content.get("limits", {}), tuple(part.name for part in fields(ServiceLimits)))
         limits = ServiceLimits(**content.get("limits", {}))
     return Settings(
         _place(content.get("ledger", "budget.db"), "ledger", folder),
         _place(content.get("database", "curator.db"), "database", folder),
         folder / str(content.get("designs", "designs")),
-        {name: dataset_from(name, values, folder) for name, values in content["datasets"].items()},
+        {name: parse_dataset(name, values, folder) for name, values in content["datasets"].items()},
         limits,
     )
 

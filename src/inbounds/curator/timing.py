@@ -16,7 +16,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from inbounds.curator.errors import Unavailable
+from inbounds.curator.errors import CuratorUnavailable
 
 T = TypeVar("T")
 
@@ -88,7 +88,7 @@ class Slots:
     def evaluate(self, work: Callable[[Deadline], T]) -> T:
         """What the work returns; once its deadline is fixed, at that moment and not before.
 
-        `Unavailable` then if it has not finished, whatever the reason.
+        `CuratorUnavailable` then if it has not finished, whatever the reason.
         """
         with self._free:
             with self._lock:
@@ -100,7 +100,7 @@ class Slots:
                 if deadline.leave is not None:
                     self._clock.hold(done, deadline.leave)
                     if not deadline.close():
-                        raise Unavailable
+                        raise CuratorUnavailable
                 return done.result()
             finally:
                 self._give_back(thread, done)

@@ -12,14 +12,14 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 
 from inbounds.design.problem import Floats, Ints, Problem
 from inbounds.errors import TooLarge
-from inbounds.properties import Layout, canonical, demand
+from inbounds.properties import MatrixLayout, canonical_property, compile_property
 
 MOST_COMPARED = 1 << 17  # outputs times edges of the largest program over a graph
 VIOLATED = 6e-13  # a comparison that fails by more joins; above the solver's own tolerance
 
 
 @dataclass(frozen=True, eq=False)
-class Comparisons:
+class CellInequalities:
     """factor[k] * P.flat[greater[k]] >= P.flat[lesser[k]]."""
 
     greater: Ints
@@ -29,11 +29,11 @@ class Comparisons:
     def __len__(self) -> int:
         return len(self.greater)
 
-    def __getitem__(self, chosen: Ints) -> "Comparisons":
-        return Comparisons(self.greater[chosen], self.lesser[chosen], self.factor[chosen])
+    def __getitem__(self, chosen: Ints) -> "CellInequalities":
+        return CellInequalities(self.greater[chosen], self.lesser[chosen], self.factor[chosen])
 
-    def __add__(self, other: "Comparisons") -> "Comparisons":
-        return Comparisons(
+    def __add__(self, other: "CellInequalities") -> "CellInequalities":
+        return CellInequalities(
             np.concatenate((self.greater, other.greater)),
             np.concatenate((self.lesser, other.lesser)),
             np.concatenate((self.factor, other.factor)),
@@ -44,7 +44,7 @@ class Comparisons:
         flat = P.ravel()
         return flat[self.lesser] - self.factor * flat[self.greater]
 
-    def strongest(self) -> "Comparisons":
+    def strongest(self) -> "CellInequalities":
         """Without repetitions (the smallest factor of equal pairs) and without a cell compared to itself."""
         order = np.lexsort((self.factor, self.lesser, self.greater))
         g, x = self.greater[order], self.lesser[order]
@@ -53,16 +53,16 @@ class Comparisons:
         return self[order[first & (g != x)]]
 
 
-NOTHING = Comparisons(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+NOTHING = CellInequalities(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
 
 
-def layout(problem: Problem) -> Layout:
-    return Layout(problem.shape[0], problem.home, problem.below, problem.above)
+def layout(problem: Problem) -> MatrixLayout:
+    return MatrixLayout(problem.shape[0], problem.home, problem.below, problem.above)
 
 
 def names(problem: Problem) -> frozenset[str]:
     """The properties asked for, in canonical spelling, without those that another one implies."""
-    asked = {canonical(name) for name in problem.properties}
+    asked = {canonical_property(name) for name in problem.properties}
     if "row_monotone" in asked:
         asked.discard("row_honest")
     if "column_monotone" in asked:
@@ -74,7 +74,7 @@ def names(problem: Problem) -> frozenset[str]:
     return frozenset(asked)
 
 
-def mirrored(problem: Problem) -> bool:
+def is_mirrored_problem(problem: Problem) -> bool:
     """Whether the neighbourhoods and cells are their own mirror image."""
     n = problem.shape[1]
     cliques = set(problem.cliques)
@@ -83,9 +83,9 @@ def mirrored(problem: Problem) -> bool:
     return layout(problem).mirrors and all((n - b, n - a, d) in cliques for a, b, d in cliques)
 
 
-def foldable(problem: Problem) -> bool:
+def is_foldable(problem: Problem) -> bool:
     """Whether a symmetric optimum exists: it is demanded, or loss and prior are symmetric too (003, Theorem 1)."""
-    if not mirrored(problem):
+    if not is_mirrored_problem(problem):
         if "symmetric" in names(problem):
             raise ValueError(
                 "symmetric must be asked of a query that is its own mirror image, and here the cells or the "
@@ -103,14 +103,14 @@ def foldable(problem: Problem) -> bool:
 # --- privacy --------------------------------------------------------------------------------------------
 
 
-def privacy(problem: Problem) -> Comparisons:
+def privacy(problem: Problem) -> CellInequalities:
     """Comparisons that imply P[i, j] <= exp(epsilon d) P[i, k] for all j, k in every clique.
 
     In a monotone row the least cell of a clique is at one of its ends and the largest beside the peak, so
     two to four comparisons say it; otherwise every pair is compared.
     """
     if "row_monotone" in names(problem):
-        return _joined([_peak_pairs(problem, clique) for clique in problem.cliques]).strongest()
+        return _join([_peak_pairs(problem, clique) for clique in problem.cliques]).strongest()
     m, n = problem.shape
     if problem.edges is not None and m * len(problem.edges.tails) > MOST_COMPARED:
         raise TooLarge(
@@ -120,7 +120,7 @@ def privacy(problem: Problem) -> Comparisons:
     limit = _limits(problem)
     j, k = np.nonzero(np.isfinite(limit))
     rows = n * np.arange(m)[:, None]
-    return Comparisons((rows + j).ravel(), (rows + k).ravel(), np.tile(np.exp(problem.epsilon * limit[j, k]), m))
+    return CellInequalities((rows + j).ravel(), (rows + k).ravel(), np.tile(np.exp(problem.epsilon * limit[j, k]), m))
 
 
 def hubs(problem: Problem) -> tuple[tuple[int, int, float], ...]:
@@ -135,10 +135,10 @@ def hubs(problem: Problem) -> tuple[tuple[int, int, float], ...]:
     return problem.cliques if sum(b - a for a, b, _ in problem.cliques) < len(pairs) else ()
 
 
-def _joined(parts: list[Comparisons]) -> Comparisons:
+def _join(parts: list[CellInequalities]) -> CellInequalities:
     if not parts:
         return NOTHING
-    return Comparisons(
+    return CellInequalities(
         np.concatenate([p.greater for p in parts]),
         np.concatenate([p.lesser for p in parts]),
         np.concatenate([p.factor for p in parts]),
@@ -158,13 +158,13 @@ def _limits(problem: Problem) -> Floats:
     return limits
 
 
-def _peak_pairs(problem: Problem, clique: tuple[int, int, float]) -> Comparisons:
+def _peak_pairs(problem: Problem, clique: tuple[int, int, float]) -> CellInequalities:
     (m, n), (a, b, d) = problem.shape, clique
     rows = n * np.arange(m)
     peaks = [np.clip(p, a, b - 1) for p in (problem.above, problem.below - 1)]
     greater = np.concatenate([rows + end for end in (a, b - 1) for _ in peaks])
     lesser = np.concatenate([rows + peak for _ in (a, b - 1) for peak in peaks])
-    return Comparisons(greater, lesser, np.full(greater.size, np.exp(problem.epsilon * d)))
+    return CellInequalities(greater, lesser, np.full(greater.size, np.exp(problem.epsilon * d)))
 
 
 def steps(problem: Problem) -> Floats:
@@ -181,13 +181,13 @@ def steps(problem: Problem) -> Floats:
 # --- properties -----------------------------------------------------------------------------------------
 
 
-def property_comparisons(problem: Problem, only: frozenset[str]) -> Comparisons:
+def property_comparisons(problem: Problem, only: frozenset[str]) -> CellInequalities:
     """What the named properties compare."""
     parts = []
     for name in sorted(only):
-        asked = demand(name, layout(problem))
-        parts.append(Comparisons(asked.greater, asked.lesser, np.full(asked.greater.size, float(asked.ratio))))
-    return _joined(parts)
+        asked = compile_property(name, layout(problem))
+        parts.append(CellInequalities(asked.greater, asked.lesser, np.full(asked.greater.size, float(asked.ratio))))
+    return _join(parts)
 
 
 def floors(problem: Problem) -> Floats:
@@ -198,7 +198,7 @@ def floors(problem: Problem) -> Floats:
     return least
 
 
-def classes(problem: Problem, compared: Comparisons, *, folded: bool) -> Ints:
+def classes(problem: Problem, compared: CellInequalities, *, folded: bool) -> Ints:
     """Number the cells so that cells that must be equal share a number.
 
     Two cells must be equal when they are compared both ways with factor one, or when they are mirror images
@@ -219,25 +219,25 @@ def classes(problem: Problem, compared: Comparisons, *, folded: bool) -> Ints:
     return labels
 
 
-def distinct(compared: Comparisons, cells: Ints) -> Comparisons:
+def drop_duplicates(compared: CellInequalities, cells: Ints) -> CellInequalities:
     """One comparison for all that are the same after merging cells; still named by cells, not classes."""
     g, x = cells[compared.greater], cells[compared.lesser]
     first = np.full(int(cells.max()) + 1, -1, dtype=np.int64)
     first[cells[::-1]] = np.arange(len(cells))[::-1]
-    return Comparisons(first[g], first[x], compared.factor).strongest()
+    return CellInequalities(first[g], first[x], compared.factor).strongest()
 
 
 # --- comparisons across rows, which join a program only when violated -----------------------------------
 
 
-def stages(asked: frozenset[str]) -> tuple[frozenset[str], ...]:
+def property_stages(asked: frozenset[str]) -> tuple[frozenset[str], ...]:
     """Honesty of columns first: monotonicity implies it, it says more per comparison, and often it suffices."""
     honest = frozenset({"column_honest"} if asked & {"column_honest", "column_monotone"} else ())
     ratios = frozenset(name for name in asked if name.startswith("column_ratio"))
     return honest, (asked & {"column_monotone"}) | ratios
 
 
-def first_violated(stages: tuple[Comparisons, ...], P: Floats) -> Comparisons:
+def first_violated(stages: tuple[CellInequalities, ...], P: Floats) -> CellInequalities:
     """What fails in the first stage where anything fails."""
     for stage in stages:
         short = np.flatnonzero(stage.shortfall(P) > VIOLATED)

@@ -14,7 +14,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Edges:
+class EdgeArrays:
     """Answers on a graph: P[i, tail] <= exp(epsilon * length) * P[i, head] for every edge and output i."""
 
     tails: Ints
@@ -27,7 +27,7 @@ SPARE = 1e-11
 
 
 @dataclass(frozen=True, eq=False)
-class LossLimit:
+class LinearLimit:
     """Another expected loss that must stay below a bound: sum_i table[i, j] P[i, j] <= bound for every answer j
     (`each`), or on average under the prior, or under a prior of its own (`under`). table: not negative.
     spare: share of the largest loss by which a proposal keeps more than the bound."""
@@ -62,7 +62,7 @@ class Problem:
     """Minimize a linear loss over matrices P[output, answer], columns summing to one, that are private.
 
     cliques: (start, stop, distance): for answers j, k in start..stop-1 and every output i,
-        P[i, j] <= exp(epsilon * distance) * P[i, k]. Count: (j, j+2, 1) for every j; `Everyone`: one
+        P[i, j] <= exp(epsilon * distance) * P[i, k]. Count: (j, j+2, 1) for every j; `AllPairs`: one
         clique over all answers; metric privacy: (j, j+2, gap) for every j.
     loss: loss[i, j] of reporting output i when the true answer is j; finite.
     prior: weights of the answers, non-negative, summing to one; unused when `worst`.
@@ -84,8 +84,8 @@ class Problem:
     above: Ints
     worst: bool = False
     properties: frozenset[str] = field(default_factory=frozenset)
-    limits: tuple[LossLimit, ...] = ()
-    edges: Edges | None = None
+    limits: tuple[LinearLimit, ...] = ()
+    edges: EdgeArrays | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -109,7 +109,7 @@ class Proposal:
 # --- mirror images: when a problem is its own, an optimal matrix can be too, at no loss -----------------------
 
 
-def mirrored(problem: Problem) -> bool:
+def is_mirror_symmetric(problem: Problem) -> bool:
     """Whether neighbourhood, loss and (for an average) prior read the same from both ends."""
     if problem.edges is not None:
         return False  # the numbers of answers on a graph mean nothing
@@ -119,19 +119,19 @@ def mirrored(problem: Problem) -> bool:
     return cliques and loss and (problem.worst or np.array_equal(problem.prior, problem.prior[::-1]))
 
 
-def settled(problem: Problem, P: Floats) -> Floats:
+def symmetrize(problem: Problem, P: Floats) -> Floats:
     """P itself, or its average with its mirror image if the problem is mirrored: the loss is the same (worst:
     no more)."""
-    return (P + P[::-1, ::-1]) / 2 if mirrored(problem) else P
+    return (P + P[::-1, ::-1]) / 2 if is_mirror_symmetric(problem) else P
 
 
-def folded(x: Floats, size: int) -> Floats:
+def fold_mirror(x: Floats, size: int) -> Floats:
     """What answers j and n-1-j have on average, for the first `size`: a ray and its mirror image as one column."""
     return np.asarray((x + x[::-1])[:size] / 2)
 
 
-def unfolded(y: Floats, answers: int) -> Floats:
-    """The duals of all answers from those of the folded ones: the transpose of `folded`."""
+def unfold_mirror(y: Floats, answers: int) -> Floats:
+    """The duals of all answers from those of the folded ones: the transpose of `fold_mirror`."""
     full = np.zeros(answers)
     full[: len(y)] = y / 2
     return full + full[::-1]

@@ -10,32 +10,32 @@ from dataclasses import replace
 from fractions import Fraction
 
 from inbounds.design.problem import Floats, Problem
-from inbounds.design.routes.fallback import at_hand
-from inbounds.mechanism import PROPERTY_UNITS, near
-from inbounds.numbers import Ints
-from inbounds.properties import Layout, holding
-from inbounds.query import Query
+from inbounds.design.routes.baseline import baseline_matrix
+from inbounds.exact import Ints
+from inbounds.mechanism import PROPERTY_UNITS, round_to_weights
+from inbounds.properties import MatrixLayout, measure_properties
+from inbounds.query import RangeQuery
 from inbounds.trusted.bounds import TOTAL
 
 SHARES = (1e-13, 1e-12, 1e-11, 1e-10)
 """How much of the roomy mechanism is mixed in, least first."""
 
 
-def rounded(matrix: Floats, problem: Problem, query: Query, epsilon: Fraction) -> Ints:
+def round_proposal(matrix: Floats, problem: Problem, query: RangeQuery, epsilon: Fraction) -> Ints:
     """Private integer weights next to a matrix: the first way of rounding that keeps the problem's properties."""
     if not problem.properties:
-        return near(matrix, query, epsilon)
-    layout = Layout(len(query.outputs), query.home, query.below, query.above)
-    for mixed in _mixed(matrix, problem):
-        weights = near(mixed, query, epsilon)
-        if max(holding(weights, layout, TOTAL, problem.properties).values()) <= PROPERTY_UNITS:
+        return round_to_weights(matrix, query, epsilon)
+    layout = MatrixLayout(len(query.outputs), query.home_cell, query.below, query.above)
+    for mixed in _mixtures(matrix, problem):
+        weights = round_to_weights(mixed, query, epsilon)
+        if max(measure_properties(weights, layout, TOTAL, problem.properties).values()) <= PROPERTY_UNITS:
             return weights
-    return near(matrix, query, epsilon, even=True)
+    return round_to_weights(matrix, query, epsilon, even=True)
 
 
-def _mixed(matrix: Floats, problem: Problem) -> Iterator[Floats]:
+def _mixtures(matrix: Floats, problem: Problem) -> Iterator[Floats]:
     """The matrix itself, then with ever more of what is at hand for half of epsilon."""
     yield matrix
-    roomy = at_hand(replace(problem, epsilon=problem.epsilon / 2, limits=()))
+    roomy = baseline_matrix(replace(problem, epsilon=problem.epsilon / 2, limits=()))
     for share in SHARES:
         yield (1 - share) * matrix + share * roomy

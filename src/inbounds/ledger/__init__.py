@@ -3,10 +3,10 @@
 people (a budget) → charge (durable) → draw → answer (stored) → give out
 """
 
-from inbounds.ledger.charges import Answer, Charge
-from inbounds.ledger.checking import Head, Verified
+from inbounds.ledger.charges import Charge, StoredAnswer
 from inbounds.ledger.entries import Entry
 from inbounds.ledger.ledger import Ledger
-from inbounds.ledger.people import People
+from inbounds.ledger.population import Population
+from inbounds.ledger.verify import LedgerHead, LedgerReport
 
-__all__ = ["Answer", "Charge", "Entry", "Head", "Ledger", "People", "Verified"]
+__all__ = ["Charge", "Entry", "Ledger", "LedgerHead", "LedgerReport", "Population", "StoredAnswer"]

@@ -7,10 +7,10 @@ from functools import lru_cache
 from json.encoder import encode_basestring_ascii as quoted
 from typing import Any, NamedTuple
 
-from inbounds.files import canonical, sha256
-from inbounds.ledger.amounts import Rule, cost
-from inbounds.ledger.people import People, as_name
-from inbounds.numbers import Number, as_epsilon
+from inbounds.exact import Number, to_epsilon
+from inbounds.files import canonical_json, sha256_hex
+from inbounds.ledger.population import Population, validate_name
+from inbounds.ledger.units import Rule, charge_units
 
 
 class Charge(NamedTuple):
@@ -24,7 +24,7 @@ class Charge(NamedTuple):
     key: str
     number: int
     sha256: str
-    people: People
+    people: Population
     amount: Fraction
     answer: bytes | None = None
     repeated: bool = False
@@ -32,7 +32,7 @@ class Charge(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Answer:
+class StoredAnswer:
     """What may be given out: the stored bytes. drawn: they are those of this call's draw."""
 
     content: bytes
@@ -44,7 +44,7 @@ PLAIN = (str, int, float, Fraction)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Price:
+class Cost:
     """The epsilons of the parts of a question. texts: their canonical JSON, as the entry has them.
 
     Prices are told apart by which they are: fractions take longer to compare than all the rest of a request.
@@ -54,35 +54,35 @@ class Price:
     texts: str
 
     @staticmethod
-    def of(epsilon: Number, parts: Sequence[Number] | None) -> "Price":
+    def from_epsilon(epsilon: Number, parts: Sequence[Number] | None) -> "Cost":
         """The price of a whole in one part, or in parts that add up to it."""
         if parts is None:
-            return _in_one_part(epsilon if type(epsilon) in PLAIN else as_epsilon(epsilon))  # type: ignore[arg-type]
-        whole, each = as_epsilon(epsilon), tuple(map(as_epsilon, parts))
+            return _in_one_part(epsilon if type(epsilon) in PLAIN else to_epsilon(epsilon))  # type: ignore[arg-type]
+        whole, each = to_epsilon(epsilon), tuple(map(to_epsilon, parts))
         if sum(each, Fraction(0)) != whole:
             raise ValueError(f"parts must add up to epsilon {whole}, got {sum(each, Fraction(0))}")
-        return Price.in_parts(each)
+        return Cost.in_parts(each)
 
     @staticmethod
-    def in_parts(parts: tuple[Fraction, ...]) -> "Price":
-        return Price(parts, canonical(list(map(str, parts))))
+    def in_parts(parts: tuple[Fraction, ...]) -> "Cost":
+        return Cost(parts, canonical_json(list(map(str, parts))))
 
 
 @lru_cache(maxsize=1024)
-def units_of(rule: Rule, price: Price) -> int:
-    """What a price costs under a rule, as `cost`."""
-    return cost(rule, price.parts)
+def price_units(rule: Rule, price: Cost) -> int:
+    """What a price costs under a rule, as `charge_units`."""
+    return charge_units(rule, price.parts)
 
 
 @lru_cache(maxsize=1024, typed=True)
-def _in_one_part(epsilon: Any) -> Price:
+def _in_one_part(epsilon: Any) -> Cost:
     """Most questions cost one of a few prices. Of types that are PLAIN, equal values mean the same."""
-    return Price.in_parts((as_epsilon(epsilon),))
+    return Cost.in_parts((to_epsilon(epsilon),))
 
 
 def _as_question(question: Any) -> str:
     """Canonical JSON of plain values; a name that is no text is refused, because JSON would write it as one."""
-    text = canonical(question)
+    text = canonical_json(question)
     if not _named_by_text(question):
         raise TypeError("question must name its values by text, got another name; write it as text")
     return text
@@ -102,17 +102,17 @@ class ChargeRequest(NamedTuple):
     """
 
     people: str
-    price: Price
+    price: Cost
     key: str
     facts: str
     digest: str
 
     @staticmethod
-    def of(people: str, price: Price, key: str, purpose: str, question: Any) -> "ChargeRequest":
-        as_name(people, "people")
-        as_name(key, "key")
+    def from_arguments(people: str, price: Cost, key: str, purpose: str, question: Any) -> "ChargeRequest":
+        validate_name(people, "people")
+        validate_name(key, "key")
         if purpose:
-            as_name(purpose, "purpose")
+            validate_name(purpose, "purpose")
         why, what, texts = quoted(purpose), "null" if question is None else _as_question(question), price.texts
         asked = f'{{"parts":{texts},"people":{quoted(people)},"purpose":{why},"question":{what}}}'
-        return ChargeRequest(people, price, key, f'{{"parts":{texts},"purpose":{why}}}', sha256(asked))
+        return ChargeRequest(people, price, key, f'{{"parts":{texts},"purpose":{why}}}', sha256_hex(asked))

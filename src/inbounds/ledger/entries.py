@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
-from inbounds.files import canonical
+from inbounds.files import canonical_json
 
 START = "0" * 64
 """What the first entry names as the one before it."""
@@ -49,20 +49,22 @@ class Entry:
     def content(self) -> str:
         """The canonical JSON of all but its own digest."""
         texts = self.facts, self.previous
-        return content_of(self.number, self.time, self.kind, self.people, self.units, self.key, self.digest, *texts)
+        return canonical_entry(
+            self.number, self.time, self.kind, self.people, self.units, self.key, self.digest, *texts
+        )
 
     @property
-    def said(self) -> dict[str, Any]:
+    def parsed_facts(self) -> dict[str, Any]:
         """The facts as plain values."""
         found: dict[str, Any] = json.loads(self.facts)
         return found
 
-    def plain(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """The entry as plain JSON values, its digest among them."""
         return {**json.loads(self.content), "sha256": self.sha256}
 
     @staticmethod
-    def of(values: Mapping[str, Any]) -> "Entry":
+    def from_row(values: Mapping[str, Any]) -> "Entry":
         """The entry of such values, of their types; whether its digest is right is for the checker to say."""
         if not (type(values["number"]) is int and all(isinstance(values[name], str) for name in TEXTS)):
             raise TypeError("an entry must have a whole number, and texts")
@@ -70,10 +72,10 @@ class Entry:
             raise TypeError("an entry must have texts, or none")
         units = None if values["units"] is None else int(values["units"])
         texts = {name: values[name] for name in (*TEXTS, *TEXTS_OR_NONE)}
-        return Entry(number=values["number"], units=units, facts=canonical(values["facts"]), **texts)
+        return Entry(number=values["number"], units=units, facts=canonical_json(values["facts"]), **texts)
 
 
-def content_of(
+def canonical_entry(
     number: int,
     time: str,
     kind: str,

@@ -25,29 +25,29 @@ from time import time
 from types import TracebackType
 from typing import Any
 
-from inbounds.errors import LedgerError, OverBudget
-from inbounds.extras import pandas_frame, polars_frame
-from inbounds.files import canonical, format_of, sha256
-from inbounds.ledger import rows
-from inbounds.ledger.amounts import MOST, UNITS, Rule, amount
-from inbounds.ledger.charges import Answer, Charge, ChargeRequest, Price, units_of
-from inbounds.ledger.checking import Head, KeptBytes, Verified, compare, load_export, verified
-from inbounds.ledger.entries import Entry, content_of
-from inbounds.ledger.people import People, as_name, declared, the_same
-from inbounds.ledger.rows import Last, Standing
+from inbounds.errors import BudgetExceeded, LedgerError
+from inbounds.exact import Number
+from inbounds.files import canonical_json, detect_format, sha256_hex
+from inbounds.ledger import queries
+from inbounds.ledger.charges import Charge, ChargeRequest, Cost, StoredAnswer, price_units
+from inbounds.ledger.entries import Entry, canonical_entry
+from inbounds.ledger.population import Population, is_same_population, new_population, validate_name
+from inbounds.ledger.queries import LastEntry, PopulationState
 from inbounds.ledger.store import Run, Store
-from inbounds.numbers import Number
+from inbounds.ledger.units import MOST, UNITS, Rule, format_units
+from inbounds.ledger.verify import LedgerHead, LedgerReport, StoredContent, compare_heads, load_export, verify_entries
+from inbounds.optional import to_pandas_frame, to_polars_frame
 
 FORMAT, VERSION = "inbounds ledger", 1
 
 
 @lru_cache(maxsize=1)
-def time_of(second: int) -> str:
+def format_time(second: int) -> str:
     """A second since 1970 as entries have it, in UTC."""
     return datetime.fromtimestamp(second, UTC).isoformat()
 
 
-def fresh_id() -> str:
+def new_id() -> str:
     return secrets.token_hex(16)
 
 
@@ -56,31 +56,35 @@ class Ledger:
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder, Ledger.open(folder + "/budget.db") as ledger:
-    ...     made = ledger.create_people("pupils", epsilon=2)
+    ...     made = ledger.add_population("pupils", epsilon=2)
     ...     receipt = ledger.charge("pupils", "0.5", key="term 1", purpose="how many like school")
     ...     print(ledger.people()[0])
     pupils: epsilon 0.5 of 2 spent, 1.5 left
     """
 
-    def __init__(self, store: Store, *, clock: Callable[[], float] = time, ids: Callable[[], str] = fresh_id) -> None:
+    def __init__(self, store: Store, *, clock: Callable[[], float] = time, ids: Callable[[], str] = new_id) -> None:
         if not hasattr(store, "look"):
             raise TypeError(f"store must be an open store, got {type(store).__name__}; ib.Ledger.open opens a file")
         self._store, self._clock, self._ids = store, clock, ids
-        self.id = rows.first_key(store.look) or self._begin()
+        self.id = queries.first_key(store.look) or self._begin()
 
     @staticmethod
     def open(place: str | PathLike[str], *, create: bool = True) -> "Ledger":
         """The ledger in a file, or behind a postgresql:// URL; made where there is none, unless not `create`."""
-        return Ledger(stored(place, create=create))
+        return Ledger(decode_stored(place, create=create))
 
     def _begin(self) -> str:
         with self._store.writing() as run:
-            begun = rows.first_key(run)
+            begun = queries.first_key(run)
             if begun is not None:  # somebody else was faster
                 return begun
-            made = as_name(self._ids(), "id")
+            made = validate_name(self._ids(), "id")
             self._append(
-                run, rows.last_entry(run), "ledger", key=made, facts=canonical({"format": FORMAT, "version": VERSION})
+                run,
+                queries.last_entry(run),
+                "ledger",
+                key=made,
+                facts=canonical_json({"format": FORMAT, "version": VERSION}),
             )
             return made
 
@@ -92,7 +96,7 @@ class Ledger:
     @property
     def brought_forward(self) -> str:
         """In words, that it was of an older version when it was opened; nothing otherwise."""
-        taken = self._store.taken
+        taken = self._store.acquire
         if not taken or taken[0] == 1:
             return ""
         return f"{self.place} was a ledger of version {taken[0] - 1} and was brought forward to {taken[-1]}"
@@ -115,45 +119,47 @@ class Ledger:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: who, what was spent on them, what is left, and the head to compare with."""
-        from inbounds.ledger.picture import notebook_view
+        from inbounds.ledger.budget_page import notebook_view
 
         return notebook_view(self.place, self.head(), self.people())
 
     def to_pandas(self) -> Any:
         """A pandas frame with a row for each people; amounts as exact decimals in text."""
-        return pandas_frame([who.plain() for who in self.people()])
+        return to_pandas_frame([who.to_json() for who in self.people()])
 
     def to_polars(self) -> Any:
         """A Polars frame with a row for each people; amounts as exact decimals in text."""
-        return polars_frame([who.plain() for who in self.people()])
+        return to_polars_frame([who.to_json() for who in self.people()])
 
     # --- people -------------------------------------------------------------------------------------------
 
-    def create_people(
+    def add_population(
         self, name: str, epsilon: Number | None = None, rule: Rule = "sum", delta: Number | None = None
-    ) -> People:
+    ) -> Population:
         """People with a budget; without epsilon, what is spent on them is counted without a cap.
 
         rule: "sum" (pure epsilons add up) or "zcdp" (for epsilon at delta; many small questions cost less together).
         The same people again are returned as they are; with another budget or rule they are refused.
         """
-        made = declared(as_name(name, "people"), epsilon, rule, delta)
+        made = new_population(validate_name(name, "people"), epsilon, rule, delta)
         with self._store.writing() as run:
-            there = rows.people_named(run, name)
+            there = queries.find_population(run, name)
             if there is not None:
-                return the_same(there, made)
+                return is_same_population(there, made)
             facts = (str(made.epsilon) if made.epsilon else None, str(made.delta) if made.delta else None)
             run("INSERT INTO people VALUES (?, ?, ?, ?, ?, 0)", name, rule, *facts, made.budget_units)
             said = {"rule": rule, "epsilon": facts[0], "delta": facts[1]}
-            self._append(run, rows.last_entry(run), "people", name, made.budget_units, facts=canonical(said))
+            self._append(run, queries.last_entry(run), "people", name, made.budget_units, facts=canonical_json(said))
         return made
 
-    def raise_budget(self, people: str, epsilon: Number, *, purpose: str = "") -> People:
+    def raise_budget(self, people: str, epsilon: Number, *, purpose: str = "") -> Population:
         """Raise the budget of people to `epsilon` in all, under their rule; an entry says so. It never falls."""
-        there = self.about(people)
-        after = declared(people, epsilon, there.rule, there.delta)  # rule and delta never change; zCDP takes its time
+        there = self.population(people)
+        after = new_population(
+            people, epsilon, there.rule, there.delta
+        )  # rule and delta never change; zCDP takes its time
         with self._store.writing() as run:
-            before = rows.known(run, people, self.place)
+            before = queries.check_known(run, people, self.place)
             if before.budget_units is None:
                 way = "create people with a budget under another name, and name them in plans from now on"
                 raise ValueError(f"people must have a budget to raise, got {people}, counted without a cap; {way}")
@@ -163,17 +169,19 @@ class Ledger:
             if after.budget_units > before.budget_units:
                 values = after.budget_units, str(after.epsilon), people
                 run("UPDATE people SET budget = ?, epsilon = ? WHERE name = ?", *values)
-                said = {"epsilon": str(after.epsilon), "purpose": purpose and as_name(purpose, "purpose")}
-                self._append(run, rows.last_entry(run), "budget", people, after.budget_units, facts=canonical(said))
-            return rows.known(run, people, self.place)
+                said = {"epsilon": str(after.epsilon), "purpose": purpose and validate_name(purpose, "purpose")}
+                self._append(
+                    run, queries.last_entry(run), "budget", people, after.budget_units, facts=canonical_json(said)
+                )
+            return queries.check_known(run, people, self.place)
 
-    def people(self) -> list[People]:
+    def people(self) -> list[Population]:
         """Everybody in the ledger, in the order of their names."""
-        return rows.everybody(self._store.look)
+        return queries.list_populations(self._store.look)
 
-    def about(self, name: str) -> People:
+    def population(self, name: str) -> Population:
         """The people of this name; a `LedgerError` if there are none."""
-        return rows.known(self._store.look, name, self.place)
+        return queries.check_known(self._store.look, name, self.place)
 
     # --- charges and answers ------------------------------------------------------------------------------
 
@@ -187,21 +195,21 @@ class Ledger:
         parts: Sequence[Number] | None = None,
         question: Any = None,
     ) -> Charge:
-        """Spend epsilon on people; durable when this returns. `OverBudget` names what is left, and charges nothing.
+        """Spend epsilon on people; durable when this returns. `BudgetExceeded` names what is left, and charges nothing.
 
         key: the request's name; the same key again with the same content returns the same charge and costs nothing,
         with other content it is refused; a random one without. parts: the epsilons of independent parts that make
         up the whole, which zCDP adds up one by one. question: plain values that say what is asked, for the digest.
         """
-        price = Price.of(epsilon, parts)
-        request = ChargeRequest.of(people, price, self._ids() if key is None else key, purpose, question)
+        price = Cost.from_epsilon(epsilon, parts)
+        request = ChargeRequest.from_arguments(people, price, self._ids() if key is None else key, purpose, question)
         with self._store.writing() as run:
-            before = rows.standing(run, people, request.key, self.place)
+            before = queries.population_state(run, people, request.key, self.place)
             return self._charge(run, request, before) if before.digest is None else self._again(run, request, before)
 
     def find(self, key: str) -> Charge | None:
         """The charge under a key, with its answer if one is stored; nothing is charged."""
-        kept = rows.kept_charge(self._store.look, key)
+        kept = queries.find_charge(self._store.look, key)
         return None if kept is None else _as_charge(key, kept)
 
     def has(self, key: str) -> bool:
@@ -215,12 +223,12 @@ class Ledger:
         """
         _check_bytes(content, "an answer")
         with self._store.writing() as run:
-            there = self._acknowledged(run, charge)
+            there = self._acknowledge(run, charge)
             if there.answer is not None:
                 return there.answer
-            facts = canonical({} if there.draw is None else {"draw": sha256(there.draw)})
+            facts = canonical_json({} if there.draw is None else {"draw": sha256_hex(there.draw)})
             last, name = there.last, there.people[0]
-            number, _ = self._append(run, last, "answer", name, key=charge.key, digest=sha256(content), facts=facts)
+            number, _ = self._append(run, last, "answer", name, key=charge.key, digest=sha256_hex(content), facts=facts)
             run("INSERT INTO answers VALUES (?, ?)", number, content)
         return content
 
@@ -232,72 +240,72 @@ class Ledger:
         """
         _check_bytes(content, "a draw")
         with self._store.writing() as run:
-            there = self._acknowledged(run, charge)
+            there = self._acknowledge(run, charge)
             if there.draw is not None:
                 return there.draw
             if there.answer is None:  # else it is answered, by somebody who kept no draw; `store` returns that
                 run("INSERT INTO draws VALUES (?, ?)", there.number, content)
         return content
 
-    def _acknowledged(self, run: Run, charge: Charge) -> rows.KeptCharge:
+    def _acknowledge(self, run: Run, charge: Charge) -> queries.StoredCharge:
         """The charge as it is there now, with what was stored under it."""
-        there = rows.kept_charge(run, charge.key)
+        there = queries.find_charge(run, charge.key)
         if there is None or there.sha256 != charge.sha256:
             raise LedgerError(f"{self.place} lost a charge that it had acknowledged; no answer is given out")
         return there
 
-    def answered(
+    def stored_answers(
         self, people: str, epsilon: Number, draw: Callable[[Charge], bytes], *, key: str, **asked: Any
-    ) -> Answer:
+    ) -> StoredAnswer:
         """The whole protocol: charge, draw if no answer is stored, store, return what is stored.
 
         draw reads the data, and is called only when the charge is durable. asked: as of `charge`.
         """
         charge = self.charge(people, epsilon, key=key, **asked)
         if charge.answer is not None:
-            return Answer(charge.answer, charge, drawn=False)
+            return StoredAnswer(charge.answer, charge, drawn=False)
         content = draw(charge)
         kept = self.store(charge, content)
-        return Answer(kept, charge, drawn=kept == content)
+        return StoredAnswer(kept, charge, drawn=kept == content)
 
-    def _charge(self, run: Run, request: ChargeRequest, before: Standing) -> Charge:
+    def _charge(self, run: Run, request: ChargeRequest, before: PopulationState) -> Charge:
         """The condition is checked here, as the only writer, and by the database itself (`CHECK (spent <= budget)`)."""
-        units, spent = units_of(before.rule, request.price), before.spent
-        asked, budget = amount(before.rule, units), before.budget or MOST
+        units, spent = price_units(before.rule, request.price), before.spent
+        asked, budget = format_units(before.rule, units), before.budget or MOST
         if units > budget - spent:
-            left = amount(before.rule, budget - spent)
-            raise OverBudget(request.people, asked, left, amount(before.rule, budget), UNITS[before.rule])
+            left = format_units(before.rule, budget - spent)
+            raise BudgetExceeded(request.people, asked, left, format_units(before.rule, budget), UNITS[before.rule])
         run("UPDATE people SET spent = spent + ? WHERE name = ?", units, request.people)
-        last, what = Last(before.number, before.sha256), (request.key, request.digest, request.facts)
+        last, what = LastEntry(before.number, before.sha256), (request.key, request.digest, request.facts)
         number, digest = self._append(run, last, "charge", request.people, units, *what)
         return Charge(request.key, number, digest, before.people(spent + units), asked)
 
-    def _again(self, run: Run, request: ChargeRequest, before: Standing) -> Charge:
+    def _again(self, run: Run, request: ChargeRequest, before: PopulationState) -> Charge:
         """The charge that is there under the same key, if it is for the same."""
         if before.digest != request.digest:
             raise LedgerError(
                 f"key must be new for another question, price or people, got {request.key!r} of an earlier charge; "
                 "give another key"
             )
-        there = rows.kept_charge(run, request.key)
+        there = queries.find_charge(run, request.key)
         assert there is not None  # its digest was
         return _as_charge(request.key, there)
 
     def _append(
         self,
         run: Run,
-        last: Last,
+        last: LastEntry,
         kind: str,
         people: str | None = None,
         units: int | None = None,
         key: str | None = None,
         digest: str | None = None,
         facts: str = "{}",
-    ) -> Last:
+    ) -> LastEntry:
         """The next entry of the chain: its number and digest."""
         values = (
             last.number + 1,
-            time_of(int(self._clock())),
+            format_time(int(self._clock())),
             kind,
             people,
             units,
@@ -306,9 +314,9 @@ class Ledger:
             facts,
             last.sha256,
         )
-        signed = sha256(content_of(*values))
+        signed = sha256_hex(canonical_entry(*values))
         run("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", *values, signed)
-        return Last(last.number + 1, signed)
+        return LastEntry(last.number + 1, signed)
 
     # --- reading ------------------------------------------------------------------------------------------
 
@@ -317,23 +325,23 @@ class Ledger:
         last = 0
         while True:
             with self._store.reading() as run:  # page by page: whoever reads may charge in between
-                page = rows.page_after(run, last)
+                page = queries.page_after(run, last)
             yield from page
             if not page:
                 return
             last = page[-1].number
 
-    def head(self) -> Head:
+    def head(self) -> LedgerHead:
         """How many entries there are and the digest of the last: kept elsewhere, it shows a ledger that was cut off."""
-        return Head(self.id, *rows.last_entry(self._store.look))
+        return LedgerHead(self.id, *queries.last_entry(self._store.look))
 
-    def check_continues(self, head: Head) -> None:
+    def check_continues(self, head: LedgerHead) -> None:
         """A `LedgerError` unless the chain goes through a head that was seen before; only that entry is looked up."""
         with self._store.reading() as run:
-            found, mark = Head(self.id, *rows.last_entry(run)), rows.digest_at(run, head.entries)
-        compare(self.place, found, head, mark)
+            found, mark = LedgerHead(self.id, *queries.last_entry(run)), queries.digest_at(run, head.entries)
+        compare_heads(self.place, found, head, mark)
 
-    def verify(self, head: Head | None = None) -> Verified:
+    def verify(self, head: LedgerHead | None = None) -> LedgerReport:
         """Walk the chain, add everything up again, and compare; a `LedgerError` says what is wrong.
 
         head: one kept elsewhere; the ledger must hold its last entry.
@@ -342,14 +350,14 @@ class Ledger:
         if problems:
             raise LedgerError(f"{self.place} was changed: {'; '.join(problems)}")
         with self._store.reading() as run:
-            kept = KeptBytes(rows.stored_answers(run), rows.stored_draws(run))
-            return verified(self.place, rows.all_entries(run), rows.everybody(run), kept, head)
+            kept = StoredContent(queries.stored_answers(run), queries.stored_draws(run))
+            return verify_entries(self.place, queries.all_entries(run), queries.list_populations(run), kept, head)
 
 
-def _as_charge(key: str, kept: rows.KeptCharge) -> Charge:
+def _as_charge(key: str, kept: queries.StoredCharge) -> Charge:
     """The receipt of a charge that was there before."""
-    who = rows.as_people(*kept.people)
-    cost = amount(who.rule, kept.units)
+    who = queries.as_people(*kept.people)
+    cost = format_units(who.rule, kept.units)
     return Charge(key, kept.number, kept.sha256, who, cost, kept.answer, repeated=True, draw=kept.draw)
 
 
@@ -358,7 +366,7 @@ def _check_bytes(content: object, name: str) -> None:
         raise TypeError(f"{name} must be bytes, got {type(content).__name__}; encode it")
 
 
-def stored(place: str | PathLike[str], *, create: bool) -> Store:
+def decode_stored(place: str | PathLike[str], *, create: bool) -> Store:
     """The store behind a path or URL."""
     if isinstance(place, str) and place.startswith(("postgresql://", "postgres://")):
         from inbounds.ledger.postgres import Postgres
@@ -372,10 +380,10 @@ def stored(place: str | PathLike[str], *, create: bool) -> Store:
 
 
 def verify_ledger(
-    place: str, head: Head | None = None, *, tell: Callable[[str], None] = lambda sentence: None
-) -> Verified:
+    place: str, head: LedgerHead | None = None, *, tell: Callable[[str], None] = lambda sentence: None
+) -> LedgerReport:
     """What is true of a ledger, or of an exported one; `tell` hears that an older one was brought forward."""
-    if "://" not in place and format_of(place) == FORMAT:
+    if "://" not in place and detect_format(place) == FORMAT:
         return load_export(place, head)
     with Ledger.open(place, create=False) as ledger:
         if ledger.brought_forward:

@@ -12,9 +12,9 @@ from functools import lru_cache
 from typing import Any
 
 from inbounds.errors import LedgerError
-from inbounds.extras import library
-from inbounds.ledger.migrations import POSTGRES, Step, migrate
-from inbounds.ledger.store import DOUBT, Rows, Run, Transaction, Turns, Worded, nothing, without_password
+from inbounds.ledger.schema import POSTGRES, SchemaVersion, migrate
+from inbounds.ledger.store import DOUBT, ErrorTranslator, FairLock, Rows, Run, Transaction, do_nothing, redact_password
+from inbounds.optional import import_optional
 
 SCHEMA = "inbounds_ledger"
 """All tables of a ledger; one ledger for each database."""
@@ -74,25 +74,25 @@ class Postgres:
         url: str,
         *,
         create: bool,
-        steps: Sequence[Step] = POSTGRES,
+        steps: Sequence[SchemaVersion] = POSTGRES,
         schema: str = SCHEMA,
         locked: str = "entries",
     ) -> None:
-        self.place, self._steps, self._schema, self._locked = without_password(url), steps, schema, locked
-        self._turns, self._waiting = Turns(self.place, self._is_open), list[tuple[str, tuple[Any, ...]]]()
-        self._psycopg = library("psycopg", "postgres")
-        self._failed = self._worded(f"{self.place} could not be written or read; {DOUBT}")
-        with self._worded(f"{self.place} cannot be opened as a ledger"):
+        self.place, self._steps, self._schema, self._locked = redact_password(url), steps, schema, locked
+        self._turns, self._waiting = FairLock(self.place, self._is_open), list[tuple[str, tuple[Any, ...]]]()
+        self._psycopg = import_optional("psycopg", "postgres")
+        self._failed = self._translate_errors(f"{self.place} could not be written or read; {DOUBT}")
+        with self._translate_errors(f"{self.place} cannot be opened as a ledger"):
             self._connection = self._psycopg.connect(url, autocommit=True, connect_timeout=PATIENCE)
             self._cursor = self._connection.cursor()
         try:
-            with self._worded(f"{self.place} cannot be opened as a ledger"):
-                self.taken = self._prepare(create, steps)
+            with self._translate_errors(f"{self.place} cannot be opened as a ledger"):
+                self.acquire = self._prepare(create, steps)
         except BaseException:
             self.close()
             raise
 
-    def _prepare(self, create: bool, steps: Sequence[Step]) -> range:
+    def _prepare(self, create: bool, steps: Sequence[SchemaVersion]) -> range:
         self._check_mode(*self._run(MODE)[0])
         with self._transaction("BEGIN") as run:
             run("SELECT pg_advisory_xact_lock(?)", LOCK)
@@ -118,16 +118,16 @@ class Postgres:
         return self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
     def look(self, sql: str, *values: Any) -> Rows:
-        with self._turns.give(Transaction(self._run, "", self._undo, self._failed, nothing, nothing)) as run:
+        with self._turns.give(Transaction(self._run, "", self._undo, self._failed, do_nothing, do_nothing)) as run:
             return run(sql, *values)
 
     def _transaction(self, begin: str) -> Transaction:
-        return self._turns.give(Transaction(self._run, begin, self._undo, self._failed, nothing, self._commit))
+        return self._turns.give(Transaction(self._run, begin, self._undo, self._failed, do_nothing, self._commit))
 
     def _trying(self) -> Transaction:
         """A transaction that is undone in any case."""
-        failed = self._worded(f"{self.place} cannot be compared with a ledger as it is made")
-        return self._turns.give(Transaction(self._run, "BEGIN", self._undo, failed, nothing, self._undo))
+        failed = self._translate_errors(f"{self.place} cannot be compared with a ledger as it is made")
+        return self._turns.give(Transaction(self._run, "BEGIN", self._undo, failed, do_nothing, self._undo))
 
     def _is_open(self) -> bool:
         status = self._psycopg.pq.TransactionStatus
@@ -135,7 +135,7 @@ class Postgres:
 
     def _commit(self) -> None:
         """Commit, and believe it only if the server did: without a transaction it merely warns, or rolls back."""
-        if not self._is_open() or self._last_of("COMMIT").statusmessage != "COMMIT":
+        if not self._is_open() or self._run_pending("COMMIT").statusmessage != "COMMIT":
             raise LedgerError(f"{self.place} did not commit; ask again with the same key, which costs nothing twice")
 
     def _undo(self) -> None:
@@ -191,7 +191,7 @@ class Postgres:
             self._connection.close()
 
     def _run(self, sql: str, *values: Any) -> Rows:
-        cursor = self._cursor.execute(_placed(sql) if values else sql, values or None)
+        cursor = self._cursor.execute(_to_psycopg(sql) if values else sql, values or None)
         return list(cursor.fetchall()) if cursor.description else []
 
     def _write(self, sql: str, *values: Any) -> Rows:
@@ -201,10 +201,10 @@ class Postgres:
             return []
         if not self._waiting:
             return self._run(sql, *values)
-        cursor = self._last_of(sql, *values)
+        cursor = self._run_pending(sql, *values)
         return list(cursor.fetchall()) if cursor.description else []
 
-    def _last_of(self, sql: str, *values: Any) -> Any:
+    def _run_pending(self, sql: str, *values: Any) -> Any:
         """What waits and then a statement, in their order and in one message; the cursor of the last.
 
         An error of any ends what follows, the commit too.
@@ -212,15 +212,15 @@ class Postgres:
         waiting, self._waiting = self._waiting, []
         with self._connection.pipeline() if waiting else nullcontext():
             for earlier, own in waiting:
-                self._connection.execute(_placed(earlier), own)
-            return self._connection.execute(_placed(sql), values or None)
+                self._connection.execute(_to_psycopg(earlier), own)
+            return self._connection.execute(_to_psycopg(sql), values or None)
 
-    def _worded(self, sentence: str) -> Worded:
-        return Worded(self._psycopg.Error, sentence, lambda reason: type(reason).__name__)
+    def _translate_errors(self, sentence: str) -> ErrorTranslator:
+        return ErrorTranslator(self._psycopg.Error, sentence, lambda reason: type(reason).__name__)
 
 
 @lru_cache(maxsize=256)
-def _placed(sql: str) -> str:
+def _to_psycopg(sql: str) -> str:
     """A statement with places for its values as psycopg writes them."""
     return sql.replace("?", "%s")
 

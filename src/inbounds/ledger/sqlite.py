@@ -17,10 +17,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from inbounds.errors import LedgerError
-from inbounds.files import SQLITE_MAGIC, settle
-from inbounds.files.held import HeldFile, database_open_here, forget, hold, identity_of, let_go, start_of
-from inbounds.ledger.migrations import APPLICATION, SQLITE, Step, migrate
-from inbounds.ledger.store import DOUBT, Rows, Run, Transaction, Turns, Worded, nothing
+from inbounds.files import SQLITE_MAGIC, sync_directory
+from inbounds.files.open_files import (
+    OpenFile,
+    acquire,
+    file_identity,
+    find_open_database,
+    read_start,
+    release,
+    release_later,
+)
+from inbounds.ledger.schema import APPLICATION, SQLITE, SchemaVersion, migrate
+from inbounds.ledger.store import DOUBT, ErrorTranslator, FairLock, Rows, Run, Transaction, do_nothing
 
 PATIENCE = 60.0
 """Seconds that a writer waits for the others."""
@@ -51,7 +59,7 @@ class Driver(NamedTuple):
     error: type[Exception]
 
 
-def standard() -> Driver:
+def default_driver() -> Driver:
     """Python's own sqlite3, without its habit of reading outside of transactions."""
     import sqlite3
 
@@ -70,7 +78,7 @@ def standard() -> Driver:
 def is_ledger(path: Path) -> bool:
     """Whether a file is an SQLite database with a ledger's application_id, which is in bytes 68..71."""
     try:
-        head = start_of(path, HEADER)
+        head = read_start(path, HEADER)
     except OSError:
         return False
     return head.startswith(SQLITE_MAGIC) and int.from_bytes(head[68:72], "big") == APPLICATION
@@ -85,31 +93,31 @@ class Sqlite:
         *,
         create: bool,
         driver: Driver | None = None,
-        steps: Sequence[Step] = SQLITE,
+        steps: Sequence[SchemaVersion] = SQLITE,
         application: int = APPLICATION,
     ) -> None:
-        self.place, self._path, self._driver = str(path), path, driver or standard()
+        self.place, self._path, self._driver = str(path), path, driver or default_driver()
         self._steps, self._application = steps, application
-        self._turns, self._holds = Turns(self.place, self._is_open), list[HeldFile]()
-        self._failed = self._worded(f"{path} could not be written or read; {DOUBT}")
+        self._turns, self._holds = FairLock(self.place, self._is_open), list[OpenFile]()
+        self._failed = self._translate_errors(f"{path} could not be written or read; {DOUBT}")
         _check_file(path, create)
         before = _identity(self.place) if path.exists() else None
-        with self._worded(f"{path} cannot be opened as a ledger"):
+        with self._translate_errors(f"{path} cannot be opened as a ledger"):
             self._connection = self._driver.connect(path, create)
             self._cursor = self._connection.cursor()
         _open_here.add(self)
         try:
             self._hold(self.place)
-            with self._worded(f"{path} cannot be opened as a ledger"):
+            with self._translate_errors(f"{path} cannot be opened as a ledger"):
                 self._prepare()
             self._hold(f"{os.path.realpath(path)}-shm")
             self._check_mode()
             self._file = before or _identity(self.place)
             with self.writing() as run:
-                self.taken = migrate(run, steps, self.place, _has_steps)
+                self.acquire = migrate(run, steps, self.place, _has_steps)
             self._connection.set_authorizer(_refuse_settings)
-            if self.taken:
-                settle(path.absolute().parent)
+            if self.acquire:
+                sync_directory(path.absolute().parent)
         except BaseException:
             self.close()
             raise
@@ -117,7 +125,7 @@ class Sqlite:
     def _hold(self, file: str) -> None:
         """From before the first lock on a file until after the last, nobody in this process may close it."""
         if os.path.exists(file):
-            self._holds.append(hold(file, database=True))
+            self._holds.append(acquire(file, database=True))
 
     def _prepare(self) -> None:
         """Settings of this connection; the journal mode, which is the file's, only of a new file."""
@@ -152,10 +160,10 @@ class Sqlite:
         return self._transaction("BEGIN")
 
     def look(self, sql: str, *values: Any) -> Rows:
-        with self._turns.give(Transaction(self._run, "", self._undo, self._failed, nothing, nothing)) as run:
+        with self._turns.give(Transaction(self._run, "", self._undo, self._failed, do_nothing, do_nothing)) as run:
             return run(sql, *values)
 
-    def _transaction(self, begin: str, check: Callable[[], object] = nothing) -> Transaction:
+    def _transaction(self, begin: str, check: Callable[[], object] = do_nothing) -> Transaction:
         return self._turns.give(Transaction(self._run, begin, self._undo, self._failed, check, self._commit))
 
     def _is_open(self) -> bool:
@@ -183,7 +191,7 @@ class Sqlite:
 
     def _check_mode(self) -> None:
         found = self._pragma("journal_mode"), self._pragma("synchronous"), self._pragma("foreign_keys")
-        if found[0] == "wal" and start_of(self._path, HEADER)[18:20] != LOGGED:
+        if found[0] == "wal" and read_start(self._path, HEADER)[18:20] != LOGGED:
             found = "another", *found[1:]
         if found[0] != "wal" or found[1] < FULL:
             raise LedgerError(
@@ -205,9 +213,9 @@ class Sqlite:
 
     def close(self) -> None:
         """Close the file; a child process leaves that of its parent alone, whose log it would delete."""
-        self._close(let_go)
+        self._close(release)
 
-    def _close(self, let_go: Callable[[HeldFile], None]) -> None:
+    def _close(self, let_go: Callable[[OpenFile], None]) -> None:
         if self._turns.owner.process != os.getpid():
             return
         self._turns.owner.check(self.place)
@@ -218,7 +226,7 @@ class Sqlite:
     def __del__(self) -> None:
         """Nobody closed it: SQLite is about to, and must do so before the file is let go."""
         with suppress(Exception):  # from another thread it stays held, which costs a descriptor and no lock
-            self._close(forget)
+            self._close(release_later)
 
     def _run(self, sql: str, *values: Any) -> Rows:
         rows: Rows = self._cursor.execute(sql, values).fetchall()
@@ -227,8 +235,8 @@ class Sqlite:
     def _pragma(self, name: str) -> Any:
         return self._run(f"PRAGMA {name}")[0][0]
 
-    def _worded(self, sentence: str) -> Worded:
-        return Worded(self._driver.error, sentence, str)
+    def _translate_errors(self, sentence: str) -> ErrorTranslator:
+        return ErrorTranslator(self._driver.error, sentence, str)
 
 
 _open_here: "weakref.WeakSet[Sqlite]" = weakref.WeakSet()
@@ -258,7 +266,7 @@ def _identity(path: str) -> tuple[int, int]:
             f"{path} must be the only name of its file, got {found.st_nlink} hard links; charges under one would not "
             "be seen under another: remove the others"
         )
-    return identity_of(found)
+    return file_identity(found)
 
 
 def _check_file(path: Path, create: bool) -> None:
@@ -270,23 +278,23 @@ def _check_file(path: Path, create: bool) -> None:
         if not path.absolute().parent.is_dir():
             raise ValueError(f"a ledger must be in a folder that is there, got {path}")
         return
-    there = database_open_here(path)
+    there = find_open_database(path)
     if there is not None and there.inherited:
         raise LedgerError(
             f"{path} must not be open when a process is forked that opens it too, because SQLite would believe that "
             "the child has its parent's locks; close it before, or start processes by spawn"
         )
-    if path.stat().st_size and not start_of(path, HEADER).startswith(SQLITE_MAGIC):
+    if path.stat().st_size and not read_start(path, HEADER).startswith(SQLITE_MAGIC):
         raise LedgerError(f"{path} is no ledger; give another name")
     real = os.path.realpath(path)
-    if _mount_of(real) != _mount_of(os.path.dirname(real)):
+    if _find_mount(real) != _find_mount(os.path.dirname(real)):
         raise LedgerError(
             f"{path} must not be mounted by itself, because its log is beside it under each of its names; mount its "
             "folder"
         )
 
 
-def _mount_of(path: str) -> str:
+def _find_mount(path: str) -> str:
     """The mount that a name is on, by Linux's number; nothing where the system does not say.
 
     A descriptor that is for the name alone (O_PATH) costs no locks when it is closed.
@@ -312,7 +320,7 @@ def _has_steps(run: Run) -> bool:
     return bool(run("SELECT 1 FROM sqlite_master WHERE name = 'steps'"))
 
 
-def _schema(steps: Sequence[Step]) -> set[tuple[Any, ...]]:
+def _schema(steps: Sequence[SchemaVersion]) -> set[tuple[Any, ...]]:
     """What the steps make, in a database in memory."""
     import sqlite3
 

@@ -29,7 +29,7 @@ class Store(Protocol):
         """What messages call it: a path, or a URL without its password."""
 
     @property
-    def taken(self) -> range:
+    def acquire(self) -> range:
         """The steps that were taken when it was opened: all of a new one, those since its version of an older one."""
 
     def writing(self) -> AbstractContextManager[Run]:
@@ -48,15 +48,15 @@ class Store(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class ThreadGuard:
     """The process and thread that opened a store: two on one connection would end each other's transactions."""
 
     process: int
     thread: int
 
     @staticmethod
-    def here() -> "Owner":
-        return Owner(os.getpid(), threading.get_ident())
+    def here() -> "ThreadGuard":
+        return ThreadGuard(os.getpid(), threading.get_ident())
 
     def check(self, place: str) -> None:
         """Refuse everybody else, before anything is asked of the database."""
@@ -67,7 +67,7 @@ class Owner:
 
 
 @dataclass(frozen=True, slots=True)
-class Worded(AbstractContextManager[None]):
+class ErrorTranslator(AbstractContextManager[None]):
     """A driver's error as a `LedgerError` with a sentence of our own."""
 
     error: type[Exception]
@@ -93,7 +93,7 @@ class Transaction(AbstractContextManager[Run]):
     run: Run
     begin: str
     undo: Callable[[], None]
-    failed: Worded
+    failed: ErrorTranslator
     check: Callable[[], object]
     commit: Callable[[], object]
 
@@ -122,7 +122,7 @@ class Transaction(AbstractContextManager[Run]):
         self.failed.check(reason)
 
 
-class Turns:
+class FairLock:
     """One transaction at a time on a connection, by its owner. is_open: whether the connection is inside of one.
 
     A transaction is in the hands of its `with` block alone. Where it is gone and the database is still inside of one,
@@ -130,7 +130,7 @@ class Turns:
     """
 
     def __init__(self, place: str, is_open: Callable[[], bool]) -> None:
-        self.place, self.owner, self._is_open = place, Owner.here(), is_open
+        self.place, self.owner, self._is_open = place, ThreadGuard.here(), is_open
         self._last: Callable[[], Transaction | None] = lambda: None
 
     def give(self, transaction: Transaction) -> Transaction:
@@ -146,11 +146,11 @@ class Turns:
         return transaction
 
 
-def nothing() -> None:
+def do_nothing() -> None:
     """What a single statement needs before and after it."""
 
 
-def without_password(url: str) -> str:
+def redact_password(url: str) -> str:
     """A database URL as it may be shown: user, host, database; no password, no parameters."""
     from urllib.parse import urlsplit, urlunsplit
 

@@ -1,15 +1,15 @@
 """Local privacy: every record is randomized before it is collected; the distribution is reconstructed afterwards.
 
-    ib.local.label_mechanism(query, epsilon) → the law that suits labels best
-    ib.local.randomizer(mechanism)   → reports      on the person's side, or inside a table engine
+    ib.local.best_label_mechanism(query, epsilon) → the law that suits labels best
+    ib.local.make_randomizer(mechanism)   → reports      on the person's side, or inside a table engine
     ib.Collector(mechanism)          → counts       in batches, merged in any order
     ib.local.estimate(collected)     → means, shares and quantiles, each with an interval
     ib.reconstruct(counts, mechanism) → distribution
 
-`ib.local.plan` says beforehand what to expect.
+`ib.local.plan_collection` says beforehand what to expect.
 """
 
-from inbounds.local.client import Randomizer, randomizer
+from inbounds.local.client import Randomizer, make_randomizer
 from inbounds.local.engines import collect, randomize
 from inbounds.local.estimates import (
     Estimate,
@@ -21,21 +21,21 @@ from inbounds.local.estimates import (
     mean_deviations,
     two_sample_test,
 )
-from inbounds.local.labels import (
+from inbounds.local.guarantee import LocalGuarantee, epsilon_for_ratio, local_guarantee
+from inbounds.local.label_mechanisms import (
     LabelComparison,
+    best_label_mechanism,
     compare_labels,
     hadamard_response,
-    label_mechanism,
     projective_response,
     subset_selection,
 )
-from inbounds.local.memory import Permanent, permanent
+from inbounds.local.permanent import PermanentRandomizer, make_permanent
 from inbounds.local.planner import CollectionPlan as Plan
-from inbounds.local.planner import plan
-from inbounds.local.reports import LocalMechanism, load
+from inbounds.local.planner import plan_collection
+from inbounds.local.reports import LocalMechanism, load_local_mechanism
 from inbounds.local.sql import register
-from inbounds.local.statement import Statement, epsilon, privacy
-from inbounds.local.strata import Strata
+from inbounds.local.strata import StratifiedCollector
 from inbounds.local.survey import Survey
 from inbounds.local.survey_plan import SurveyPlan, plan_survey
 
@@ -43,32 +43,32 @@ __all__ = [
     "Estimate",
     "Estimates",
     "LabelComparison",
+    "LocalGuarantee",
     "LocalMechanism",
     "MeanDeviations",
-    "Permanent",
+    "PermanentRandomizer",
     "Plan",
     "Randomizer",
-    "Statement",
-    "Strata",
     "StrataEstimates",
+    "StratifiedCollector",
     "Survey",
     "SurveyPlan",
     "TwoSampleTest",
+    "best_label_mechanism",
     "collect",
     "compare_labels",
-    "epsilon",
+    "epsilon_for_ratio",
     "estimate",
     "hadamard_response",
-    "label_mechanism",
-    "load",
+    "load_local_mechanism",
+    "local_guarantee",
+    "make_permanent",
+    "make_randomizer",
     "mean_deviations",
-    "permanent",
-    "plan",
+    "plan_collection",
     "plan_survey",
-    "privacy",
     "projective_response",
     "randomize",
-    "randomizer",
     "register",
     "subset_selection",
     "two_sample_test",

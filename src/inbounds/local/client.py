@@ -7,14 +7,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from inbounds.exact import Ints
+from inbounds.local.guarantee import LocalGuarantee, local_guarantee
 from inbounds.local.reports import LocalMechanism, as_local
-from inbounds.local.statement import Statement, privacy
 from inbounds.mechanism.labels import LabelMechanism
-from inbounds.numbers import Ints
-from inbounds.query.places import places_at
-from inbounds.trusted.door import is_text
-from inbounds.trusted.incoming import kind_of, read
-from inbounds.trusted.sample import BLOCK, entropy, report
+from inbounds.query.places import take_places
+from inbounds.trusted.inputs import detect_kind, read_array
+from inbounds.trusted.positions import is_text_array
+from inbounds.trusted.samplers import BLOCK, draw_outputs, system_entropy
 
 Outside = Literal["refuse", "clamp"]
 
@@ -39,22 +39,22 @@ class Randomizer:
         as_local(self.mechanism, "a randomizer is made of")
         if self.outside not in ("refuse", "clamp"):
             raise ValueError(f"outside must be 'refuse' or 'clamp', got {self.outside!r}")
-        if self.outside == "clamp" and not self.mechanism.query.ordered:
+        if self.outside == "clamp" and not self.mechanism.query.is_ordered:
             raise ValueError("outside must be 'refuse' for labels, which have no nearer end; declare a label 'other'")
 
     @property
-    def privacy(self) -> Statement:
+    def privacy(self) -> LocalGuarantee:
         """What this promises to each person."""
-        return privacy(self.mechanism)
+        return local_guarantee(self.mechanism)
 
     def __call__(self, values: Any) -> Any:
         """Reports in the kind and shape of `values`, with operating-system entropy; each call draws anew."""
-        from inbounds.local.columns import mapped
+        from inbounds.local.columns import map_column
 
-        kind = kind_of(values)
+        kind = detect_kind(values)
         if kind is not None:
-            return mapped(kind, values, self.array)
-        found = self.array(read(values))
+            return map_column(kind, values, self.array)
+        found = self.array(read_array(values))
         if found.ndim == 1 and self._by_coordinates(found):
             return tuple(found.tolist())
         return found.item() if found.ndim == 0 else found
@@ -65,46 +65,46 @@ class Randomizer:
         Coordinates, along the last axis, are answered by coordinates.
         """
         if self._by_coordinates(values):
-            return self._coordinates[self._drawn(self.mechanism.query.index(values))]
-        flat, reported = np.ascontiguousarray(values).ravel(), self._reported
+            return self._coordinates[self._draw(self.mechanism.query.encode(values))]
+        flat, reported = np.ascontiguousarray(values).ravel(), self._output_names
         found = np.empty(flat.shape, dtype=np.int64 if reported is None else reported.dtype)
         for start in range(0, len(flat), BLOCK):
             block = slice(start, start + BLOCK)
-            positions = self.mechanism.query.index(flat[block], clip=self.outside == "clamp")
-            outputs = self._drawn(positions)
+            positions = self.mechanism.query.encode(flat[block], clip=self.outside == "clamp")
+            outputs = self._draw(positions)
             found[block] = outputs if reported is None else reported.take(outputs)
         return found.reshape(np.shape(values))
 
-    def _drawn(self, positions: Ints) -> Ints:
-        return report(self.mechanism.law.sampler, positions, entropy)
+    def _draw(self, positions: Ints) -> Ints:
+        return draw_outputs(self.mechanism.law.sampler, positions, system_entropy)
 
     @cached_property
     def _coordinates(self) -> NDArray[Any]:
         """The coordinates of each place."""
         places = self.mechanism.query.places or ()
-        return np.asarray(places_at(places, np.arange(len(places))))
+        return np.asarray(take_places(places, np.arange(len(places))))
 
     def _by_coordinates(self, values: NDArray[Any]) -> bool:
-        return self.mechanism.query.places is not None and not is_text(values)
+        return self.mechanism.query.places is not None and not is_text_array(values)
 
     @cached_property
-    def _reported(self) -> NDArray[Any] | None:
+    def _output_names(self) -> NDArray[Any] | None:
         """What each output is called; None where outputs go by their numbers."""
-        return None if isinstance(self.mechanism, LabelMechanism) else self.mechanism.query.reported
+        return None if isinstance(self.mechanism, LabelMechanism) else self.mechanism.query.output_values
 
     @property
     def kind(self) -> str:
         """What reports are, as numpy says it: "i" for whole numbers, "f" for floats, "O" for texts."""
-        return "i" if self._reported is None else self._reported.dtype.kind
+        return "i" if self._output_names is None else self._output_names.dtype.kind
 
 
-def randomizer(mechanism: LocalMechanism, outside: Outside = "refuse") -> Randomizer:
+def make_randomizer(mechanism: LocalMechanism, outside: Outside = "refuse") -> Randomizer:
     """A client for a mechanism: call it with one value, many, or a column of a table.
 
     For values with a distance design the mechanism on `ib.ordinal` (metric privacy), for labels on `ib.category`.
 
     >>> import inbounds as ib
-    >>> client = randomizer(ib.catalog.truncated_geometric(ib.ordinal(0, 100), "0.07"))
+    >>> client = make_randomizer(ib.catalog.truncated_geometric(ib.ordinal(0, 100), "0.07"))
     >>> 0 <= client(37) <= 100, client([37, 90, 2]).shape
     (True, (3,))
     """

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from inbounds.errors import PassportError
-from inbounds.files import Json, Kind, refusing
-from inbounds.local.reports import LocalMechanism, as_local, reports_of
-from inbounds.mechanism.spelling import whole_numbers
-from inbounds.numbers import Ints
-from inbounds.query import Query
-from inbounds.trusted.door import ON_GRID
+from inbounds.exact import Ints
+from inbounds.files import FileFormat, Json, as_passport_error
+from inbounds.local.reports import LocalMechanism, as_local, output_count
+from inbounds.mechanism.codec import parse_integers
+from inbounds.query import RangeQuery
+from inbounds.trusted.positions import ON_GRID
 
-COLLECTION = Kind("collection", "inbounds collection")
+COLLECTION = FileFormat("collection", "inbounds collection")
 
 
 class Collector:
@@ -46,7 +46,7 @@ class Collector:
         self.mechanism = mechanism
         self.shard = secrets.token_hex(16) if shard is None else shard
         self._shards: frozenset[str] = frozenset()
-        self._counts: Ints = np.zeros(len(reports_of(mechanism).outputs), dtype=np.int64)
+        self._counts: Ints = np.zeros(len(output_count(mechanism).outputs), dtype=np.int64)
 
     @property
     def counts(self) -> Ints:
@@ -65,13 +65,13 @@ class Collector:
 
     def add(self, reports: Any) -> "Collector":
         """Count a batch of reported values, one or an array of any shape; all of it or nothing. Returns itself."""
-        self._counts += tally(reports, reports_of(self.mechanism))
+        self._counts += tally(reports, output_count(self.mechanism))
         self._shards |= {self.shard}
         return self
 
     def add_counts(self, reports: Any, times: ArrayLike) -> "Collector":
         """Count each reported value so many times: what an engine's GROUP BY returns. Returns itself."""
-        positions = output_positions(reports, reports_of(self.mechanism)).ravel()
+        positions = output_positions(reports, output_count(self.mechanism)).ravel()
         repeats = whole_counts(times).ravel()
         if repeats.shape != positions.shape:
             raise ValueError(f"times must be one for each of the {len(positions)} reports, got {len(repeats)}")
@@ -88,12 +88,12 @@ class Collector:
         twice = sorted(self._shards & other._shards)
         if twice:
             raise ValueError(f"shards must be merged once, and both hold {twice[0]!r}; its reports would count double")
-        return _restored(self.mechanism, self._counts + other._counts, self._shards | other._shards)
+        return _restore(self.mechanism, self._counts + other._counts, self._shards | other._shards)
 
     __add__ = merge
 
     @staticmethod
-    def merged(collectors: "Iterable[Collector]") -> "Collector":
+    def merge_all(collectors: "Iterable[Collector]") -> "Collector":
         """All of at least one collector together."""
         found = list(collectors)
         if not found:
@@ -114,7 +114,7 @@ class Collector:
         return f"<Collector of {self.total} reports of {self.mechanism.origin}, {len(self._counts)} outputs>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.mechanism, self._counts.copy(), self._shards, self.shard)
+        return _restore, (self.mechanism, self._counts.copy(), self._shards, self.shard)
 
     # --- files --------------------------------------------------------------------------------------------
 
@@ -127,19 +127,19 @@ class Collector:
             "shard": self.shard,
             "shards": sorted(self._shards),
         }
-        COLLECTION.write(content, path)
+        COLLECTION.save(content, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], mechanism: LocalMechanism) -> "Collector":
         """Read counts back, checked against the digest in the file and against the mechanism they belong to."""
-        content, empty = COLLECTION.read(path), cls(mechanism)
+        content, empty = COLLECTION.load(path), cls(mechanism)
         shards, shard = content.get("shards"), content.get("shard")
         if not (isinstance(shards, list) and shard and all(type(name) is str for name in (shard, *shards))):
             raise PassportError("the collection is malformed: its shards must be a list of names")
-        return _restored(mechanism, _read_counts(content, empty), frozenset(shards), shard)
+        return _restore(mechanism, _read_counts(content, empty), frozenset(shards), shard)
 
 
-def _restored(mechanism: LocalMechanism, counts: Ints, shards: frozenset[str], shard: str | None = None) -> Collector:
+def _restore(mechanism: LocalMechanism, counts: Ints, shards: frozenset[str], shard: str | None = None) -> Collector:
     collector = Collector(mechanism, shard)
     collector._counts, collector._shards = counts, shards
     return collector
@@ -148,8 +148,11 @@ def _restored(mechanism: LocalMechanism, counts: Ints, shards: frozenset[str], s
 def _read_counts(content: Json, collector: Collector) -> Ints:
     if content.get("mechanism") != fingerprint(collector.mechanism):
         raise PassportError("the collection was made with another mechanism; load that one")
-    with refusing("the collection is malformed"):
-        counts, reports = np.array(whole_numbers(content["counts"]), dtype=np.int64), whole_numbers(content["reports"])
+    with as_passport_error("the collection is malformed"):
+        counts, reports = (
+            np.array(parse_integers(content["counts"]), dtype=np.int64),
+            parse_integers(content["reports"]),
+        )
     if counts.shape != collector._counts.shape or (counts < 0).any() or reports != [int(counts.sum(dtype=object))]:
         raise PassportError("the collection is malformed: its counts do not fit the mechanism")
     return counts
@@ -178,44 +181,44 @@ def same_law(one: LocalMechanism, other: LocalMechanism) -> bool:
 # --- reports ----------------------------------------------------------------------------------------------
 
 
-def tally(reports: Any, query: Query) -> Ints:
+def tally(reports: Any, query: RangeQuery) -> Ints:
     """How often each output occurs among reported values; a `ValueError` if any is not an output."""
     positions = output_positions(reports, query).ravel()
     return np.bincount(positions, minlength=len(query.outputs)).astype(np.int64, copy=False)
 
 
-def output_positions(reports: Any, query: Query) -> Ints:
+def output_positions(reports: Any, query: RangeQuery) -> Ints:
     """Positions among the outputs of reported values, in their shape."""
     given = np.asarray(reports)
     if given.size == 0:
         return np.zeros(given.shape, dtype=np.int64)
     if query.places is not None and given.dtype.kind in "iuf":
-        return query.index(given)
+        return query.encode(given)
     found = _label_positions(given, query) if query.labels is not None else _value_positions(given, query)
     bad = int((found < 0).sum())
     if bad:
-        raise ValueError(f"reports must be {_allowed(query)}; {bad} of {given.size} are not")
+        raise ValueError(f"reports must be {_allowed_query(query)}; {bad} of {given.size} are not")
     return found
 
 
-def _allowed(query: Query) -> str:
+def _allowed_query(query: RangeQuery) -> str:
     if query.labels is not None:
         return "among the declared labels"
     values = query.outputs.values
     return f"among the outputs {values[0]}..{values[-1]} of the mechanism"
 
 
-def _label_positions(given: NDArray[Any], query: Query) -> Ints:
+def _label_positions(given: NDArray[Any], query: RangeQuery) -> Ints:
     assert query.labels is not None
     place = {label: i for i, label in enumerate(query.labels)}
     flat = [place.get(label, -1) if isinstance(label, str) else -1 for label in given.ravel().tolist()]
     return np.array(flat, dtype=np.int64).reshape(given.shape)
 
 
-def _value_positions(given: NDArray[Any], query: Query) -> Ints:
+def _value_positions(given: NDArray[Any], query: RangeQuery) -> Ints:
     """The output whose value is nearest, -1 when it misses by more than ON_GRID of a step."""
     scale = query.outputs.values
-    if given.dtype.kind in "iu" and scale.regular and scale.unit == 1 and scale.start.denominator == 1:
+    if given.dtype.kind in "iu" and scale.is_regular and scale.unit == 1 and scale.start.denominator == 1:
         first, last = int(scale[0]), int(scale[-1])
         inside = (given >= first) & (given <= last)
         if inside.all():

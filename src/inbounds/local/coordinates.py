@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from inbounds.local.client import Randomizer
 from inbounds.local.reports import LocalMechanism
-from inbounds.trusted.sample import BLOCK
+from inbounds.trusted.samplers import BLOCK
 
 
 def need_axes(mechanism: LocalMechanism, columns: Sequence[str]) -> None:
@@ -41,4 +41,4 @@ def draw_names(client: Randomizer, columns: Sequence[NDArray[Any]]) -> list[str]
     """The names of the places that are reported."""
     query, reports = client.mechanism.query, draw_coordinates(client, columns)
     labels = query.labels or ()
-    return [labels[j] for j in query.index(reports).tolist()] if len(reports) else []
+    return [labels[j] for j in query.encode(reports).tolist()] if len(reports) else []

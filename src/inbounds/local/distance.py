@@ -6,12 +6,12 @@ A distribution is one non-negative weight per answer; weights are scaled to sum 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from inbounds.extras import library
-from inbounds.numbers import Floats
-from inbounds.query import Graph, Query
+from inbounds.exact import Floats
+from inbounds.optional import import_optional
+from inbounds.query import Graph, RangeQuery
 
 
-def kantorovich(p: ArrayLike, q: ArrayLike, at: Query | ArrayLike | None = None) -> float:
+def kantorovich(p: ArrayLike, q: ArrayLike, at: RangeQuery | ArrayLike | None = None) -> float:
     """The least average distance that mass must move to turn p into q, on the real line (001 Definition 2).
 
     Equal to the area between the two distribution functions, sum_k |F_p(k) - F_q(k)| · (x_{k+1} - x_k).
@@ -25,7 +25,7 @@ def kantorovich(p: ArrayLike, q: ArrayLike, at: Query | ArrayLike | None = None)
     5.0
     """
     first, second = _pair(p, q)
-    if isinstance(at, Query) and isinstance(at.neighbours, Graph):
+    if isinstance(at, RangeQuery) and isinstance(at.neighbours, Graph):
         return _least_flow(first - second, at)
     between = np.diff(_places(at, len(first)))
     return float(np.abs(np.cumsum(first - second)[:-1]) @ between)
@@ -67,10 +67,10 @@ def transport(p: ArrayLike, q: ArrayLike, cost: ArrayLike) -> float:
         raise ValueError(f"cost must have the shape {(size, size)}, from answer to answer, got {table.shape}")
     if not (np.isfinite(table).all() and (table >= 0).all()):
         raise ValueError("cost must be finite and not negative")
-    return float(library("ot", "transport").emd2(first, second, table, numItermax=_PIVOTS))
+    return float(import_optional("ot", "transport").emd2(first, second, table, numItermax=_PIVOTS))
 
 
-def _least_flow(surplus: Floats, query: Query) -> float:
+def _least_flow(surplus: Floats, query: RangeQuery) -> float:
     """min sum_e length_e · flow_e over flows >= 0 that carry off what is too much at every answer."""
     from scipy.optimize import linprog
     from scipy.sparse import csr_array
@@ -108,9 +108,9 @@ def _distribution(weights: ArrayLike, name: str) -> Floats:
     return np.asarray(values / values.sum())
 
 
-def _places(at: Query | ArrayLike | None, size: int) -> Floats:
-    if isinstance(at, Query):
-        if not at.ordered:
+def _places(at: RangeQuery | ArrayLike | None, size: int) -> Floats:
+    if isinstance(at, RangeQuery):
+        if not at.is_ordered:
             raise ValueError("labels have no distance; give `transport` a table of costs, or use total_variation")
         return _places(at.answers.floats(), size)
     places = np.arange(size, dtype=np.float64) if at is None else np.asarray(at, dtype=np.float64)

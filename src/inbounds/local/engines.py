@@ -11,19 +11,19 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from inbounds.extras import library
 from inbounds.local import coordinates
 from inbounds.local.client import Outside, Randomizer
 from inbounds.local.collector import Collector
 from inbounds.local.coordinates import need_axes
 from inbounds.local.frames import replace_columns
 from inbounds.local.reports import LocalMechanism, check_local_mechanism
-from inbounds.local.strata import Strata
+from inbounds.local.strata import StratifiedCollector
+from inbounds.optional import import_optional
 
 KNOWN = "an Arrow, Polars or pandas table, a DuckDB relation or a Spark DataFrame"
 
 
-def engine_of(table: Any) -> str:
+def detect_engine(table: Any) -> str:
     """The engine a table belongs to, from the module of its type; no engine is imported to find out."""
     for base in type(table).__mro__:
         package = base.__module__.partition(".")[0].lstrip("_")
@@ -44,7 +44,7 @@ def randomize(
 
     column: of places the column of their names, or one for each coordinate, as ["row", "column"]. keep: other columns
     to take along as they are; those not named stay behind, since they may say what the reports hide. outside: as for
-    `ib.local.randomizer`.
+    `ib.local.make_randomizer`.
 
     Every row has a draw of its own, however the table was made, and what comes back holds finished reports: using them
     twice does not draw twice. Every call draws anew, and two reports about one value reveal twice as much. Arrow,
@@ -56,9 +56,9 @@ def randomize(
         private = ib.local.randomize(people, ["row", "column"], on_a_map)
     """
     check_local_mechanism(mechanism)
-    client, engine = Randomizer(mechanism, outside), engine_of(table)
+    client, engine = Randomizer(mechanism, outside), detect_engine(table)
     if isinstance(column, str):
-        chosen = selected(table, engine, [column], keep)
+        chosen = select_columns(table, engine, [column], keep)
         return replace_columns(chosen, engine, {column: client.kind}, lambda v: {column: client.array(v[column])})
     need_axes(mechanism, column)
 
@@ -67,7 +67,7 @@ def randomize(
         return dict(zip(column, reports.T, strict=True))
 
     kinds = dict.fromkeys(column, coordinates.kind(mechanism))
-    return replace_columns(selected(table, engine, column, keep), engine, kinds, draw)
+    return replace_columns(select_columns(table, engine, column, keep), engine, kinds, draw)
 
 
 @overload
@@ -83,7 +83,7 @@ def collect(
     by: str | Sequence[str],
     shard: str | None = ...,
     asked: str = ...,
-) -> Strata: ...
+) -> StratifiedCollector: ...
 def collect(
     table: Any,
     column: str | Sequence[str],
@@ -92,7 +92,7 @@ def collect(
     by: str | Sequence[str] | None = None,
     shard: str | None = None,
     asked: str = "all",
-) -> Collector | Strata:
+) -> Collector | StratifiedCollector:
     """A collector of the reports in `column`, counted by the engine itself: only the counts come back.
 
     column: of places the column of their names, or one for each coordinate. by: a column, or several, of strata; the
@@ -107,24 +107,24 @@ def collect(
     if asked not in ("all", "some"):
         raise ValueError(f"asked must be 'all' or 'some', got {asked!r}")
     names = [by] if isinstance(by, str) else list(by or ())
-    engine = engine_of(table)
+    engine = detect_engine(table)
     axes = [column] if isinstance(column, str) else list(column)
     if not isinstance(column, str):
         need_axes(mechanism, axes)
-    need(table, engine, [*axes, *names])
-    rows = _counted(table, engine, [*names, *axes])
+    require_engine(table, engine, [*axes, *names])
+    rows = _count_combinations(table, engine, [*names, *axes])
     if not isinstance(column, str):
         rows = [(*row[: len(names)], _together(row[len(names) : -1]), row[-1]) for row in rows]
     answered = [row for row in rows if asked == "all" or not _missing(row[-2])]
     if not names:
-        return _grouped(Collector(mechanism, shard), ((row[0], row[1]) for row in answered))
-    return _stratified(mechanism, shard, names, answered)
+        return _collect_grouped(Collector(mechanism, shard), ((row[0], row[1]) for row in answered))
+    return _collect_strata(mechanism, shard, names, answered)
 
 
 # --- per engine -------------------------------------------------------------------------------------------
 
 
-def need(table: Any, engine: str, columns: Iterable[str]) -> None:
+def require_engine(table: Any, engine: str, columns: Iterable[str]) -> None:
     """Refuse a column that the table does not have."""
     if engine == "polars":
         names = table.lazy().collect_schema().names()
@@ -139,30 +139,30 @@ def need(table: Any, engine: str, columns: Iterable[str]) -> None:
             raise ValueError(f"column {column!r} must stand in the table once")
 
 
-def selected(table: Any, engine: str, columns: Sequence[str], keep: Sequence[str]) -> Any:
+def select_columns(table: Any, engine: str, columns: Sequence[str], keep: Sequence[str]) -> Any:
     """The table with these columns alone, a DuckDB relation and a reader as a reader; values are not looked at."""
     if isinstance(keep, str):
         raise TypeError(f"keep must be a list of columns, got the text {keep!r}; write [{keep!r}]")
     wanted = [*columns, *keep]
     if len(set(wanted)) < len(wanted):
         raise ValueError("keep must name other columns than those that are randomized, each once")
-    need(table, engine, wanted)
+    require_engine(table, engine, wanted)
     match engine:
         case "pandas":
             return table[wanted]
         case "polars" | "pyspark":
             return table.select(wanted)
         case "duckdb":
-            chosen = table.project(", ".join(map(_quoted, wanted)))
+            chosen = table.project(", ".join(map(_quote, wanted)))
             return (chosen.to_arrow_reader if hasattr(chosen, "to_arrow_reader") else chosen.fetch_record_batch)()
     if hasattr(table, "select"):
         return table.select(wanted)
-    pyarrow = library("pyarrow", "local")
+    pyarrow = import_optional("pyarrow", "local")
     schema = pyarrow.schema([table.schema.field(name) for name in wanted])
     return pyarrow.RecordBatchReader.from_batches(schema, (batch.select(wanted) for batch in table))
 
 
-def _counted(table: Any, engine: str, columns: list[str]) -> list[tuple[Any, ...]]:
+def _count_combinations(table: Any, engine: str, columns: list[str]) -> list[tuple[Any, ...]]:
     """Each combination of values that occurs, and how often: (*values, times)."""
     match engine:
         case "pandas":
@@ -174,14 +174,14 @@ def _counted(table: Any, engine: str, columns: list[str]) -> list[tuple[Any, ...
         case "pyarrow":
             return [row for batch in _tables(table) for row in _arrow_counted(batch, columns)]
         case "duckdb":
-            names = ", ".join(map(_quoted, columns))
+            names = ", ".join(map(_quote, columns))
             return list(table.aggregate(f"{names}, count(*)", names).fetchall())
     return [tuple(row) for row in table.groupBy(*columns).count().collect()]
 
 
 def _tables(table: Any) -> Iterator[Any]:
     """An Arrow table as it is, a batch or the batches of a reader as tables."""
-    pyarrow = library("pyarrow", "local")
+    pyarrow = import_optional("pyarrow", "local")
     if isinstance(table, pyarrow.Table):
         yield table
         return
@@ -194,16 +194,18 @@ def _arrow_counted(table: Any, columns: list[str]) -> list[tuple[Any, ...]]:
     return list(zip(*(counted.column(name).to_pylist() for name in [*columns, "count_all"]), strict=True))
 
 
-def _stratified(mechanism: LocalMechanism, shard: str | None, names: list[str], rows: list[tuple[Any, ...]]) -> Strata:
+def _collect_strata(
+    mechanism: LocalMechanism, shard: str | None, names: list[str], rows: list[tuple[Any, ...]]
+) -> StratifiedCollector:
     """One collector for each stratum; each shard is named after its stratum too, so that strata can be merged."""
     parts: dict[Any, list[tuple[Any, Any]]] = {}
     for *key, report, times in rows:
         parts.setdefault(key[0] if len(names) == 1 else tuple(key), []).append((report, times))
     collectors = {
-        key: _grouped(Collector(mechanism, None if shard is None else f"{shard}: {key}"), pairs)
+        key: _collect_grouped(Collector(mechanism, None if shard is None else f"{shard}: {key}"), pairs)
         for key, pairs in parts.items()
     }
-    return Strata.of(names, collectors)
+    return StratifiedCollector.from_collectors(names, collectors)
 
 
 def _together(coordinates: tuple[Any, ...]) -> tuple[Any, ...] | None:
@@ -215,7 +217,7 @@ def _missing(report: Any) -> bool:
     return report is None or report != report
 
 
-def _grouped(collector: Collector, rows: Any) -> Collector:
+def _collect_grouped(collector: Collector, rows: Any) -> Collector:
     """From pairs (report, times)."""
     pairs = list(rows)
     if not pairs:
@@ -226,5 +228,5 @@ def _grouped(collector: Collector, rows: Any) -> Collector:
     return collector.add_counts(np.array(reports), np.array(times, dtype=np.int64))
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'

@@ -17,7 +17,7 @@ DuckDB    The relation is run once, and its rows arrive through an Arrow reader.
 Spark     See `inbounds.local.spark`: the executors draw in one job that is run at once, and keep the reports.
 
 `draw` is called with arrays that have an entry for each row, and draws for each entry with entropy of its own
-(`inbounds.trusted.sample`), equal values included.
+(`inbounds.trusted.samplers`), equal values included.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,9 +25,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from inbounds.extras import library
 from inbounds.local.spark import map_batches_once
-from inbounds.trusted.incoming import as_array
+from inbounds.optional import import_optional
+from inbounds.trusted.inputs import as_array
 
 DrawColumns = Callable[[Mapping[str, NDArray[Any]]], Mapping[str, NDArray[Any]]]
 """From the values of some columns to the reports in their place, row by row."""
@@ -44,7 +44,7 @@ def replace_columns(table: Any, engine: str, kinds: Kinds, draw: DrawColumns) ->
     match engine:
         case "pandas":
             reports = draw({name: as_array("pandas", table[name]) for name in kinds})
-            return table.assign(**{name: _plain(reports[name]) for name in kinds})
+            return table.assign(**{name: _to_plain(reports[name]) for name in kinds})
         case "polars":
             return _replace_in_polars(table, kinds, draw)
         case "pyspark":
@@ -55,34 +55,36 @@ def replace_columns(table: Any, engine: str, kinds: Kinds, draw: DrawColumns) ->
     for name, field in _fields(kinds).items():
         schema = schema.set(schema.get_field_index(name), field)
     replaced = (_replace_in_batch(batch, kinds, draw) for batch in table)
-    return library("pyarrow", "local").RecordBatchReader.from_batches(schema, replaced)
+    return import_optional("pyarrow", "local").RecordBatchReader.from_batches(schema, replaced)
 
 
 def _replace_in_polars(table: Any, kinds: Kinds, draw: DrawColumns) -> Any:
-    polars = library("polars", "local")
+    polars = import_optional("polars", "local")
     lazy = isinstance(table, polars.LazyFrame)
     frame = table.collect() if lazy else table
     types = {"i": polars.Int64, "f": polars.Float64, "O": polars.String}
     reports = draw({name: as_array("polars", frame[name]) for name in kinds})
-    found = frame.with_columns(polars.Series(name, _plain(reports[name]), types[kind]) for name, kind in kinds.items())
+    found = frame.with_columns(
+        polars.Series(name, _to_plain(reports[name]), types[kind]) for name, kind in kinds.items()
+    )
     return found.lazy() if lazy else found
 
 
 def _replace_in_batch(table: Any, kinds: Kinds, draw: DrawColumns) -> Any:
     """Of an Arrow table or batch."""
-    pyarrow, fields = library("pyarrow", "local"), _fields(kinds)
+    pyarrow, fields = import_optional("pyarrow", "local"), _fields(kinds)
     reports = draw({name: as_array("arrow", table.column(name)) for name in kinds})
     for name, field in fields.items():
-        column = pyarrow.array(_plain(reports[name]), field.type)
+        column = pyarrow.array(_to_plain(reports[name]), field.type)
         table = table.set_column(table.schema.get_field_index(name), field, column)
     return table
 
 
 def _fields(kinds: Kinds) -> dict[str, Any]:
-    pyarrow = library("pyarrow", "local")
+    pyarrow = import_optional("pyarrow", "local")
     types = {"i": pyarrow.int64(), "f": pyarrow.float64(), "O": pyarrow.string()}
     return {name: pyarrow.field(name, types[kind]) for name, kind in kinds.items()}
 
 
-def _plain(reports: NDArray[Any]) -> Any:
+def _to_plain(reports: NDArray[Any]) -> Any:
     return reports.tolist() if reports.dtype == object else reports

@@ -9,12 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from inbounds.local.expectations import Expected, PrivacyLevel, diameter, expectation, made, per_unit, promises
-from inbounds.local.labels import compare_labels
+from inbounds.exact import Floats, Number, to_epsilon, to_fraction, to_int
+from inbounds.local.expected_error import (
+    ExpectedAccuracy,
+    PrivacyLevel,
+    build_candidates,
+    candidate_guarantees,
+    diameter,
+    expectation,
+    per_unit,
+)
+from inbounds.local.guarantee import epsilon_for_ratio as calibrated
+from inbounds.local.label_mechanisms import compare_labels
 from inbounds.local.reports import LocalMechanism
-from inbounds.local.statement import epsilon as calibrated
-from inbounds.numbers import Floats, Number, as_epsilon, exact, whole
-from inbounds.query import Graph, Metric, Query, category, ordinal
+from inbounds.query import Graph, Metric, RangeQuery, category, ordinal
 
 PROMISES_DIFFER = (
     "Both keep the same ratio within the radius; beyond it the promises differ: randomized response keeps the ratio "
@@ -41,22 +49,22 @@ class CollectionPlan:
     their unit; for labels the sum of the differences of all shares.
     """
 
-    query: Query
+    query: RangeQuery
     reports: int
-    options: tuple[Expected, ...]
+    options: tuple[ExpectedAccuracy, ...]
     truth: Floats
     runs: int
     seed: int
 
     @property
-    def better(self) -> Expected:
+    def better(self) -> ExpectedAccuracy:
         return self.options[0]
 
     @property
     def note(self) -> str:
         """How the promises of the options compare."""
         same = len({option.over_range for option in self.options}) == 1
-        labelled = not self.query.ordered and not isinstance(self.query.neighbours, Graph)
+        labelled = not self.query.is_ordered and not isinstance(self.query.neighbours, Graph)
         why = f" {compare_labels(self.query, self.better.epsilon).why}." if labelled else ""
         return SAME_PROMISE + why if same else PROMISES_DIFFER
 
@@ -79,25 +87,25 @@ class CollectionPlan:
         Simulated at each number tried, with the same draws and the estimate that will be used, between which the
         error falls like a power; to two digits.
         """
-        wanted = float(exact(error, "error"))
+        wanted = float(to_fraction(error, "error"))
         if not wanted > 0:
             raise ValueError(f"error must be positive, got {error!r}")
         option = self._option(mechanism or self.better.mechanism)
 
         def expected(reports: int) -> float:
-            return self.expected(option, reports).error
+            return self.expected_accuracy(option, reports).error
 
         return _search(expected, wanted, self.reports, option.error)
 
-    def expected(self, option: Expected, reports: int) -> Expected:
+    def expected_accuracy(self, option: ExpectedAccuracy, reports: int) -> ExpectedAccuracy:
         """An option with the error that it has at so many reports."""
         return expectation(self.query, option, self.truth, reports, self.runs, self.seed)
 
     def mechanism(self, kind: str | None = None) -> LocalMechanism:
         """The certified mechanism that was planned: the better one unless one is named."""
-        return made(self.query, self._option(kind or self.better.mechanism))
+        return build_candidates(self.query, self._option(kind or self.better.mechanism))
 
-    def _option(self, mechanism: str) -> Expected:
+    def _option(self, mechanism: str) -> ExpectedAccuracy:
         for option in self.options:
             if option.mechanism == mechanism:
                 return option
@@ -109,8 +117,8 @@ class CollectionPlan:
         return "\n".join([*lines, self.note, *([ROUNDED] if self.query.rounds else [])])
 
 
-def plan(
-    query: Query | tuple[int, int] | range | Sequence[str],
+def plan_collection(
+    query: RangeQuery | tuple[int, int] | range | Sequence[str],
     epsilon: Number | None = None,
     *,
     reports: int,
@@ -131,29 +139,29 @@ def plan(
     1/rank for labels.
     O(runs · domain); no data are touched.
 
-    >>> found = plan((0, 100), ratio=2, radius=10, reports=10_000, runs=5)
+    >>> found = plan_collection((0, 100), ratio=2, radius=10, reports=10_000, runs=5)
     >>> found.better.mechanism, found.error("randomized_response") > 3 * found.error("geometric")
     ('geometric', True)
-    >>> round(plan((0, 100), ratio=20, reports=10_000, runs=5).better.worst_ratio, 6)
+    >>> round(plan_collection((0, 100), ratio=20, reports=10_000, runs=5).better.worst_ratio, 6)
     20.0
     """
-    asked = domain(query)
+    asked = parse_domain(query)
     level = privacy_level(asked, epsilon, radius, ratio)
     settled = CollectionPlan(
-        asked, whole(reports, "reports", 1), (), _truth(truth, asked), whole(runs, "runs", 2), whole(seed, "seed", 0)
+        asked, to_int(reports, "reports", 1), (), _truth(truth, asked), to_int(runs, "runs", 2), to_int(seed, "seed", 0)
     )
-    found = [settled.expected(option, settled.reports) for option in promises(asked, level)]
+    found = [settled.expected_accuracy(option, settled.reports) for option in candidate_guarantees(asked, level)]
     return replace(settled, options=tuple(sorted(found, key=lambda option: option.error)))
 
 
-def domain(query: Any) -> Query:
+def parse_domain(query: Any) -> RangeQuery:
     """What is asked about, from a query, two ends or a list of labels."""
-    if isinstance(query, Query):
+    if isinstance(query, RangeQuery):
         if isinstance(query.neighbours, Graph):
-            if not query.neighbours.both_ways or not query.neighbours.connected(len(query.answers)):
+            if not query.neighbours.is_undirected or not query.neighbours.is_connected(len(query.answers)):
                 raise ValueError("query must be a graph in one part, without one-way edges, to plan a collection on it")
             return query
-        if query.ordered and not (query.answers.regular and query.one_output_per_answer):
+        if query.is_ordered and not (query.answers.is_regular and query.one_output_per_answer):
             raise ValueError("query must have numeric answers without gaps and one output for each, as ib.ordinal has")
         return query
     if isinstance(query, Sequence) and not isinstance(query, str) and len(query) >= 2:
@@ -162,46 +170,50 @@ def domain(query: Any) -> Query:
     raise TypeError(f"query must be {words}, got {type(query).__name__}")
 
 
-def privacy_level(query: Query, epsilon: Number | None, radius: Number | None, ratio: Number | None) -> PrivacyLevel:
+def privacy_level(
+    query: RangeQuery, epsilon: Number | None, radius: Number | None, ratio: Number | None
+) -> PrivacyLevel:
     """What is to be kept: per unit of distance, and between any two answers by laws that know no distance."""
     if (epsilon is None) == (ratio is None):
         raise ValueError("a plan needs either epsilon or a ratio (with its radius), and not both")
     if isinstance(query.neighbours, Graph):
         return _level_on_graph(query, epsilon, radius, ratio)
     if radius is None:
-        between = calibrated(ratio) if ratio is not None else as_epsilon(epsilon)  # type: ignore[arg-type]
-        return PrivacyLevel(between / query.answers.span if query.ordered else None, between)
-    if not query.ordered:
+        between = calibrated(ratio) if ratio is not None else to_epsilon(epsilon)  # type: ignore[arg-type]
+        return PrivacyLevel(between / query.answers.span if query.is_ordered else None, between)
+    if not query.is_ordered:
         raise ValueError("radius must be left out for labels, which have no distance; the ratio is for any two")
-    distance = exact(radius, "radius")
+    distance = to_fraction(radius, "radius")
     if not 0 < distance <= query.answers.span + (query.answers.unit if query.rounds else 0):
         raise ValueError(f"radius must be positive and within the domain, got {radius!r}")
     paid = per_unit(query).steps_within(distance) * query.answers.unit if query.rounds else distance
     if ratio is not None:
         return PrivacyLevel(calibrated(ratio, paid), calibrated(ratio))
     unit = query.neighbours.unit if isinstance(query.neighbours, Metric) else Fraction(1)
-    rate = as_epsilon(epsilon) / unit  # type: ignore[arg-type]
-    return PrivacyLevel(rate, as_epsilon(rate * paid))
+    rate = to_epsilon(epsilon) / unit  # type: ignore[arg-type]
+    return PrivacyLevel(rate, to_epsilon(rate * paid))
 
 
-def _level_on_graph(query: Query, epsilon: Number | None, radius: Number | None, ratio: Number | None) -> PrivacyLevel:
+def _level_on_graph(
+    query: RangeQuery, epsilon: Number | None, radius: Number | None, ratio: Number | None
+) -> PrivacyLevel:
     """As on a line: over the longest of all shortest paths, or within a radius."""
     widest = diameter(query)
     if radius is None:
-        between = calibrated(ratio) if ratio is not None else as_epsilon(epsilon)  # type: ignore[arg-type]
+        between = calibrated(ratio) if ratio is not None else to_epsilon(epsilon)  # type: ignore[arg-type]
         return PrivacyLevel(between / widest, between)
-    distance = exact(radius, "radius")
+    distance = to_fraction(radius, "radius")
     if not 0 < distance <= widest:
         raise ValueError(f"radius must be positive and within the graph, got {radius!r}")
     if ratio is not None:
         return PrivacyLevel(calibrated(ratio, distance), calibrated(ratio))
-    return PrivacyLevel(as_epsilon(epsilon), as_epsilon(as_epsilon(epsilon) * distance))  # type: ignore[arg-type]
+    return PrivacyLevel(to_epsilon(epsilon), to_epsilon(to_epsilon(epsilon) * distance))  # type: ignore[arg-type]
 
 
-def _truth(truth: ArrayLike | None, query: Query) -> Floats:
+def _truth(truth: ArrayLike | None, query: RangeQuery) -> Floats:
     size = len(query.answers)
     if truth is None:
-        return _bell(size) if query.ordered else _by_rank(size)
+        return _bell(size) if query.is_ordered else _by_rank(size)
     weights = np.asarray(truth, dtype=np.float64)
     if weights.shape != (size,):
         raise ValueError(f"truth must be one weight for each of the {size} answers, got the shape {weights.shape}")

@@ -3,13 +3,13 @@
 import os
 
 from inbounds.errors import check_kind
-from inbounds.files import format_of
+from inbounds.files import detect_format
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.labels import LabelMechanism
-from inbounds.mechanism.labels.reading import load_labels
+from inbounds.mechanism.labels.load import load_label_mechanism
+from inbounds.mechanism.load import load as load_mechanism
 from inbounds.mechanism.passport import LABEL_PASSPORT
-from inbounds.mechanism.reading import load as load_mechanism
-from inbounds.query import Query, category
+from inbounds.query import RangeQuery, category
 
 LocalMechanism = Mechanism | LabelMechanism
 
@@ -20,7 +20,7 @@ def check_local_mechanism(mechanism: object) -> None:
     check_kind(mechanism, kinds, "mechanism", "a mechanism such as ib.catalog.uniform(ib.ordinal(0, 100), 1)")
 
 
-def reports_of(mechanism: LocalMechanism) -> Query:
+def output_count(mechanism: LocalMechanism) -> RangeQuery:
     """A query whose outputs are the possible reports, in their order."""
     return category(mechanism.outputs) if isinstance(mechanism, LabelMechanism) else mechanism.query
 
@@ -32,6 +32,6 @@ def as_local(mechanism: object, what: str) -> LocalMechanism:
     return mechanism
 
 
-def load(path: str | os.PathLike[str]) -> LocalMechanism:
+def load_local_mechanism(path: str | os.PathLike[str]) -> LocalMechanism:
     """Read and re-certify a passport of either kind; any doubt is a `PassportError` that says what is wrong."""
-    return load_labels(path) if format_of(path) == LABEL_PASSPORT.format else load_mechanism(path)
+    return load_label_mechanism(path) if detect_format(path) == LABEL_PASSPORT.format else load_mechanism(path)

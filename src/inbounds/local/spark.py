@@ -18,7 +18,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from inbounds.extras import library
+from inbounds.optional import import_optional
 
 
 def map_batches_once(frame: Any, kinds: Mapping[str, str], change: Callable[[Any], Any]) -> Any:
@@ -30,7 +30,7 @@ def map_batches_once(frame: Any, kinds: Mapping[str, str], change: Callable[[Any
     if frame.isStreaming:
         raise ValueError("table must not be a stream, which may run a batch twice; write it to a table first")
     materialise = _choose_checkpoint(frame)
-    types = library("pyspark.sql.types", "spark")
+    types = import_optional("pyspark.sql.types", "spark")
     changed = {"i": types.LongType(), "f": types.DoubleType(), "O": types.StringType()}
     fields = [
         types.StructField(field.name, changed[kinds[field.name]]) if field.name in kinds else field

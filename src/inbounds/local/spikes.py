@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from inbounds.numbers import Floats
+from inbounds.exact import Floats
 
 FEWEST = 20
 """On fewer answers than this, a distribution on a few of them is nothing unusual."""
@@ -14,13 +14,13 @@ EMPTY = 0.01
 """An answer is empty if it has less than this share of the mean."""
 
 
-def spiky(distribution: Floats) -> bool:
+def has_spikes(distribution: Floats) -> bool:
     """Whether most answers between the ends of the mass are empty, though there are many of them. O(answers).
 
     The maximum of the likelihood looks so when the reports cannot tell neighbouring answers apart. It is a sign and
     no proof: values that are heaped by nature, such as multiples of ten, look the same.
 
-    >>> spiky(np.ones(100) / 100), spiky(np.tile([0.1, 0, 0, 0, 0], 10))
+    >>> has_spikes(np.ones(100) / 100), has_spikes(np.tile([0.1, 0, 0, 0, 0], 10))
     (False, True)
     """
     below = np.cumsum(distribution)

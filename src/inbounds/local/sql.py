@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from inspect import Parameter, Signature
 from typing import Any, Literal
 
-from inbounds.extras import library
 from inbounds.local import coordinates
 from inbounds.local.client import Outside, Randomizer
 from inbounds.local.collector import fingerprint
-from inbounds.local.memory import Memory
+from inbounds.local.permanent import ReportMemory
 from inbounds.local.reports import LocalMechanism, check_local_mechanism
-from inbounds.trusted.incoming import as_array
+from inbounds.optional import import_optional
+from inbounds.trusted.inputs import as_array
 
 IdType = Literal["BIGINT", "VARCHAR"]
 TYPES = {"i": "BIGINT", "f": "DOUBLE", "O": "VARCHAR"}
@@ -38,7 +38,7 @@ def register(
     must not be computed from the value: people with the same id have the same report.
 
     id_type: the SQL type of ids, "BIGINT" or "VARCHAR". by_coordinates: of places, it takes one number for each
-    coordinate after the id instead of the place's name; reports are names. outside: as for `ib.local.randomizer`.
+    coordinate after the id instead of the place's name; reports are names. outside: as for `ib.local.make_randomizer`.
 
     ib.local.register(connection, "private_age", mechanism)
     connection.execute("create table reports as select id, private_age(id, age) as age from people")
@@ -46,9 +46,9 @@ def register(
     check_local_mechanism(mechanism)
     if id_type not in ("BIGINT", "VARCHAR"):
         raise ValueError(f"id_type must be 'BIGINT' or 'VARCHAR', got {id_type!r}")
-    pyarrow, client = library("pyarrow", "local"), Randomizer(mechanism, outside)
+    pyarrow, client = import_optional("pyarrow", "local"), Randomizer(mechanism, outside)
     types = _value_types(mechanism, by_coordinates)
-    memory = Memory(fingerprint(mechanism))
+    memory = ReportMemory(fingerprint(mechanism))
     reported = {"i": pyarrow.int64(), "f": pyarrow.float64(), "O": pyarrow.string()}[client.kind]
 
     def draw(values: Sequence[Any]) -> list[Any]:

@@ -9,7 +9,7 @@ from inbounds.local.collector import Collector
 
 
 @dataclass(frozen=True, eq=False)
-class Strata(Mapping[Any, Collector]):
+class StratifiedCollector(Mapping[Any, Collector]):
     """Collectors by stratum: a value of the column `by`, or a tuple of values where there are several.
 
     Strata are public: what tells people apart here is not randomized. Small ones come with wide intervals and no
@@ -24,7 +24,7 @@ class Strata(Mapping[Any, Collector]):
             raise ValueError("strata must not be missing; give those people a stratum such as 'not stated'")
 
     @classmethod
-    def of(cls, by: Sequence[str], collectors: Mapping[Any, Collector]) -> "Strata":
+    def from_collectors(cls, by: Sequence[str], collectors: Mapping[Any, Collector]) -> "StratifiedCollector":
         """In the order of their names."""
         ordered = sorted(collectors.items(), key=lambda item: (str(type(item[0])), item[0]))
         return cls(tuple(by), MappingProxyType(dict(ordered)))
@@ -40,32 +40,32 @@ class Strata(Mapping[Any, Collector]):
     def __len__(self) -> int:
         return len(self.collectors)
 
-    def merge(self, other: "Strata") -> "Strata":
+    def merge(self, other: "StratifiedCollector") -> "StratifiedCollector":
         """The reports of both, stratum by stratum; a stratum may be in one of them only."""
-        if not isinstance(other, Strata) or other.by != self.by:
+        if not isinstance(other, StratifiedCollector) or other.by != self.by:
             raise ValueError(
                 f"strata must be by the same columns to be merged, got {getattr(other, 'by', other)!r:.60}"
             )
         keys = {**self.collectors, **other.collectors}
-        return Strata.of(self.by, {key: _both(self.get(key), other.get(key)) for key in keys})
+        return StratifiedCollector.from_collectors(self.by, {key: _both(self.get(key), other.get(key)) for key in keys})
 
     __add__ = merge
 
     @property
     def total(self) -> Collector:
         """All strata together."""
-        return Collector.merged(self.collectors.values())
+        return Collector.merge_all(self.collectors.values())
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{key!r}: {collector.total}" for key, collector in self.items())
         return f"<Strata by {', '.join(self.by)}: {sizes} reports>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Strata.of, (self.by, dict(self.collectors))
+        return StratifiedCollector.from_collectors, (self.by, dict(self.collectors))
 
 
 def _both(one: Collector | None, other: Collector | None) -> Collector:
-    return Collector.merged([collector for collector in (one, other) if collector is not None])
+    return Collector.merge_all([collector for collector in (one, other) if collector is not None])
 
 
 def _missing(key: Any) -> bool:

@@ -10,16 +10,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from inbounds.files import canonical, sha256
+from inbounds.files import canonical_json, sha256_hex
 from inbounds.local.client import Outside, Randomizer
 from inbounds.local.collector import Collector, fingerprint
-from inbounds.local.engines import collect, engine_of, selected
+from inbounds.local.engines import collect, detect_engine, select_columns
 from inbounds.local.frames import replace_columns
+from inbounds.local.guarantee import LocalGuarantee, format_ratio, local_guarantee, product_upper_bound
 from inbounds.local.reports import LocalMechanism, as_local
-from inbounds.local.statement import Statement, privacy, product_above, spoken_ratio
-from inbounds.local.strata import Strata
-from inbounds.trusted.incoming import read
-from inbounds.trusted.sample import entropy
+from inbounds.local.strata import StratifiedCollector
+from inbounds.trusted.inputs import read_array
+from inbounds.trusted.samplers import system_entropy
 
 Ask = Literal["all", "one"]
 Columns = Mapping[str, NDArray[Any]]
@@ -33,13 +33,13 @@ class SurveyStatement:
     which attribute is reported does not depend on the answers, and a report about it has the ratio of that one.
     """
 
-    statements: Mapping[str, Statement]
+    statements: Mapping[str, LocalGuarantee]
     ask: Ask
 
     def worst_ratio(self) -> float:
         """The worst ratio of the probabilities of what one person sends, under any two people; rounded up."""
         worst = [statement.worst_ratio() for statement in self.statements.values()]
-        return max(worst) if self.ask == "one" else product_above(worst)
+        return max(worst) if self.ask == "one" else product_upper_bound(worst)
 
     @property
     def ldp(self) -> float:
@@ -49,7 +49,7 @@ class SurveyStatement:
 
     def __str__(self) -> str:
         how = "all attributes are reported" if self.ask == "all" else "one attribute is reported, drawn by lot"
-        first = f"any two people: probabilities of all reports within a ratio of {spoken_ratio(self.ldp)}"
+        first = f"any two people: probabilities of all reports within a ratio of {format_ratio(self.ldp)}"
         parts = (f"  people who differ in {name} alone: {each}" for name, each in self.statements.items())
         return "\n".join([f"{first} ({self.ldp:.6g}-LDP); {how}", *parts])
 
@@ -76,32 +76,34 @@ class Survey:
     @cached_property
     def clients(self) -> dict[str, Randomizer]:
         def outside(mechanism: LocalMechanism) -> Outside:
-            return self.outside if as_local(mechanism, "a survey asks by").query.ordered else "refuse"
+            return self.outside if as_local(mechanism, "a survey asks by").query.is_ordered else "refuse"
 
         return {name: Randomizer(each, outside(each)) for name, each in self.mechanisms.items()}
 
     @property
     def privacy(self) -> SurveyStatement:
         """What this promises to each person."""
-        return SurveyStatement({name: privacy(each) for name, each in self.mechanisms.items()}, self.ask)
+        return SurveyStatement({name: local_guarantee(each) for name, each in self.mechanisms.items()}, self.ask)
 
     @property
     def fingerprint(self) -> str:
         """A name for all laws together, and for how they are asked."""
-        return sha256(canonical([self.ask, *([name, fingerprint(each)] for name, each in self.mechanisms.items())]))
+        return sha256_hex(
+            canonical_json([self.ask, *([name, fingerprint(each)] for name, each in self.mechanisms.items())])
+        )
 
     def __call__(self, answers: Mapping[str, Any]) -> dict[str, Any]:
         """One person's reports by attribute; of the attributes that were not drawn there is none."""
-        reports = self.arrays({name: np.atleast_1d(read(answers[name])) for name in self._all_of(answers)})
+        reports = self.arrays({name: np.atleast_1d(read_array(answers[name])) for name in self._check_answers(answers)})
         return {name: column.tolist()[0] for name, column in reports.items() if column.tolist()[0] is not None}
 
     def arrays(self, columns: Columns) -> dict[str, NDArray[Any]]:
         """Reports of many people, a column for each attribute; None where a person was not asked for it."""
-        names = self._all_of(columns)
+        names = self._check_answers(columns)
         sizes = {len(columns[name]) for name in names}
         if len(sizes) != 1:
             raise ValueError(f"columns must have one value for each person, got {sorted(sizes)} values")
-        drawn = (entropy(sizes.pop()) % np.uint64(len(names))).astype(np.int64) if self.ask == "one" else None
+        drawn = (system_entropy(sizes.pop()) % np.uint64(len(names))).astype(np.int64) if self.ask == "one" else None
         found = {}
         for place, name in enumerate(names):
             reports = self.clients[name].array(columns[name])  # all are drawn, so that no refusal tells the lot
@@ -110,13 +112,13 @@ class Survey:
 
     def randomize(self, table: Any, *, keep: Sequence[str] = ()) -> Any:
         """A table of reports; other columns stay behind unless kept. As `ib.local.randomize`, for all attributes."""
-        engine = engine_of(table)
+        engine = detect_engine(table)
         kinds = {name: client.kind for name, client in self.clients.items()}
-        return replace_columns(selected(table, engine, list(self.mechanisms), keep), engine, kinds, self.arrays)
+        return replace_columns(select_columns(table, engine, list(self.mechanisms), keep), engine, kinds, self.arrays)
 
     def collect(
         self, table: Any, *, by: str | Sequence[str] | None = None, shard: str | None = None
-    ) -> dict[str, Collector | Strata]:
+    ) -> dict[str, Collector | StratifiedCollector]:
         """The reports of every attribute, counted by the table's engine; by: as for `ib.local.collect`."""
         if hasattr(table, "read_all"):  # a reader of Arrow can be read once only, and every attribute reads the table
             table = table.read_all()
@@ -127,7 +129,7 @@ class Survey:
             for name, each in self.mechanisms.items()
         }
 
-    def _all_of(self, given: Mapping[str, Any]) -> list[str]:
+    def _check_answers(self, given: Mapping[str, Any]) -> list[str]:
         missing = [name for name in self.mechanisms if name not in given]
         if missing:
             raise ValueError(

@@ -9,11 +9,11 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from inbounds.errors import check_kind
-from inbounds.local.planner import CollectionPlan, plan
-from inbounds.local.statement import epsilon as calibrated
-from inbounds.local.statement import spoken_ratio
+from inbounds.exact import Number, to_epsilon, to_int
+from inbounds.local.guarantee import epsilon_for_ratio as calibrated
+from inbounds.local.guarantee import format_ratio
+from inbounds.local.planner import CollectionPlan, plan_collection
 from inbounds.local.survey import Ask, Survey
-from inbounds.numbers import Number, as_epsilon, whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ class SurveyPlan:
         }
 
     def __str__(self) -> str:
-        ratio = spoken_ratio(float(self.epsilon))
+        ratio = format_ratio(float(self.epsilon))
         lines = [f"any two people within a ratio of {ratio}, all attributes together; {self.reports} people"]
         words: dict[Ask, str] = {"all": "all attributes from everybody", "one": "one attribute by lot from everybody"}
         for ask in sorted(words, key=lambda ask: ask != self.better):
@@ -83,7 +83,8 @@ def plan_survey(
 ) -> SurveyPlan:
     """Which way to ask several attributes of one person, and by which mechanisms.
 
-    attributes: for each name what `ib.local.plan` takes, e.g. {"score": (0, 100), "drink": ["tea", "coffee"]}. ratio or
+    attributes: for each name what `ib.local.plan_collection` takes, e.g. {"score": (0, 100), "drink": ["tea",
+    "coffee"]}. ratio or
     epsilon: between any two people, all their attributes together. reports: how many people there are. truth: the
     distributions expected, by attribute. Both ways are simulated; in each an attribute has its own best mechanism.
 
@@ -96,12 +97,12 @@ def plan_survey(
         raise ValueError("attributes must be at least one")
     if (epsilon is None) == (ratio is None):
         raise ValueError("a survey needs either epsilon or a ratio, and not both")
-    total = calibrated(ratio) if ratio is not None else as_epsilon(epsilon)  # type: ignore[arg-type]
-    people, d = whole(reports, "reports", len(attributes)), len(attributes)
+    total = calibrated(ratio) if ratio is not None else to_epsilon(epsilon)  # type: ignore[arg-type]
+    people, d = to_int(reports, "reports", len(attributes)), len(attributes)
 
     def planned(name: str, share: Fraction, size: int) -> CollectionPlan:
         expected = (truth or {}).get(name)
-        return plan(attributes[name], share, reports=size, truth=expected, runs=runs, seed=seed)
+        return plan_collection(attributes[name], share, reports=size, truth=expected, runs=runs, seed=seed)
 
     every = {name: planned(name, total / d, people) for name in attributes}
     lots = {name: planned(name, total, people // d) for name in attributes}

@@ -4,12 +4,12 @@ from inbounds.mechanism.mechanism import (
     PROPERTY_UNITS,
     SYMMETRY_SLACK,
     TOLERANCE,
-    Holding,
     Mechanism,
-    certified,
+    PropertyCheck,
     certify,
+    certify_formula,
     check_mechanism,
-    near,
+    round_to_weights,
 )
 from inbounds.mechanism.origin import Optimality, Origin
 
@@ -17,12 +17,12 @@ __all__ = [
     "PROPERTY_UNITS",
     "SYMMETRY_SLACK",
     "TOLERANCE",
-    "Holding",
     "Mechanism",
     "Optimality",
     "Origin",
-    "certified",
+    "PropertyCheck",
     "certify",
+    "certify_formula",
     "check_mechanism",
-    "near",
+    "round_to_weights",
 ]

@@ -8,10 +8,10 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from inbounds.extras import library
+from inbounds.exact import round_up_to_float
 from inbounds.mechanism import Mechanism
-from inbounds.numbers import float_above
-from inbounds.query import Everyone, Graph, Metric
+from inbounds.optional import import_optional
+from inbounds.query import AllPairs, Graph, Metric
 
 if TYPE_CHECKING:
     from opendp.mod import Measurement
@@ -26,13 +26,13 @@ def opendp_measurement(mechanism: Mechanism, T: Any = int) -> "Measurement":
 
     Any number is accepted: it is first moved into the query's range, which brings no two numbers further apart. The
     privacy map is that of the checked integers: epsilon up to one sensitivity, and epsilon again for every further
-    one (group privacy); for `Everyone` epsilon at any distance. Rounded up to a float. T: OpenDP's type of the
+    one (group privacy); for `AllPairs` epsilon at any distance. Rounded up to a float. T: OpenDP's type of the
     number, such as "i64".
 
     The function is ours and not OpenDP's, so OpenDP wants your consent first:
     `dp.enable_features("contrib", "honest-but-curious")`.
     """
-    dp = library("opendp.prelude", "opendp")
+    dp = import_optional("opendp.prelude", "opendp")
     if T is not int and str(T) not in INTEGERS:
         raise ValueError(
             f"T must be int or one of {', '.join(INTEGERS)}: a float may lie between two answers, got {T!r}"
@@ -40,7 +40,7 @@ def opendp_measurement(mechanism: Mechanism, T: Any = int) -> "Measurement":
     if not isinstance(mechanism, Mechanism):
         raise TypeError(f"mechanism must be a Mechanism, got {type(mechanism).__name__}; ib.load reads a passport")
     answers = mechanism.query.answers
-    if not mechanism.query.ordered or not answers.regular or answers.unit != 1 or answers.start.denominator != 1:
+    if not mechanism.query.is_ordered or not answers.is_regular or answers.unit != 1 or answers.start.denominator != 1:
         raise ValueError(
             "an OpenDP measurement needs a query whose answers are consecutive whole numbers; "
             "for a mean, take ib.total and divide the report by the size"
@@ -49,7 +49,7 @@ def opendp_measurement(mechanism: Mechanism, T: Any = int) -> "Measurement":
         input_domain=dp.atom_domain(T=T),
         input_metric=dp.absolute_distance(T=T),
         output_measure=dp.max_divergence(),
-        function=mechanism.randomise,
+        function=mechanism.sample_clipped,
         privacy_map=lambda distance: privacy_map(mechanism, distance),
     )
     return measurement
@@ -59,7 +59,7 @@ def privacy_map(mechanism: Mechanism, distance: int) -> float:
     """The least float at or above the privacy loss of two true answers `distance` apart, without gaps between them."""
     if isinstance(mechanism.query.neighbours, Graph):
         raise ValueError("a privacy map needs answers on a line: on a graph two answers have a length of their own")
-    if not mechanism.query.answers.regular:
+    if not mechanism.query.answers.is_regular:
         raise ValueError("a privacy map needs answers without gaps: steps across a hole cannot be counted")
     if distance < 0:
         raise ValueError("a distance must not be negative")
@@ -67,9 +67,9 @@ def privacy_map(mechanism: Mechanism, distance: int) -> float:
         return 0.0
     query, neighbours = mechanism.query, mechanism.query.neighbours
     assert not isinstance(neighbours, Graph)
-    if isinstance(neighbours, Everyone):
-        return float_above(mechanism.epsilon)
+    if isinstance(neighbours, AllPairs):
+        return round_up_to_float(mechanism.epsilon)
     apart = min(query.steps_within(Fraction(distance)), query.answers.ticks[-1])
     if isinstance(neighbours, Metric):
-        return float_above(mechanism.epsilon * apart * query.answers.unit / neighbours.unit)
-    return float_above(mechanism.epsilon * math.ceil(Fraction(apart, neighbours.steps)))
+        return round_up_to_float(mechanism.epsilon * apart * query.answers.unit / neighbours.unit)
+    return round_up_to_float(mechanism.epsilon * math.ceil(Fraction(apart, neighbours.steps)))

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from inbounds.errors import TooLarge
-from inbounds.mechanism.law import Law, Noise, noise_steps
-from inbounds.mechanism.plane import Plane
+from inbounds.exact import round_up_to_float, to_fraction
+from inbounds.mechanism.law import Law, Noise, find_noise_reach
+from inbounds.mechanism.plane import PlaneNoise
 from inbounds.mechanism.response import Response
-from inbounds.numbers import exact, float_above
-from inbounds.query import Graph, Query, check_query
+from inbounds.query import Graph, RangeQuery, check_query
 from inbounds.trusted.bounds import Edge
-from inbounds.trusted.certify import PAIRS_AT_A_TIME, edges_by_length, neighbouring_weights
+from inbounds.trusted.certify import PAIRS_AT_A_TIME, edges_by_length, neighbour_weights
 
 Exact = Fraction | int
 
@@ -56,7 +56,7 @@ class Audit:
         )
 
 
-def audit(matrix: ArrayLike, query: Query) -> Audit:
+def audit(matrix: ArrayLike, query: RangeQuery) -> Audit:
     """The least epsilon for which P[output, answer] is private under the query's neighbourhood.
 
     Ints, Fractions, Decimals and texts ("1/3", "1e-400") are taken exactly, floats as the binary numbers they are;
@@ -77,8 +77,8 @@ def audit(matrix: ArrayLike, query: Query) -> Audit:
         raise ValueError("every column must have some mass")
     sums = _sums(values, 0)
     if not _alike(sums):
-        raise ValueError(f"columns must all have the same sum, {COLUMNS}{transposed(values)}")
-    return worst_ratio(values, query)
+        raise ValueError(f"columns must all have the same sum, {COLUMNS}{transpose_exact(values)}")
+    return find_worst_ratio(values, query)
 
 
 def _numbers(matrix: ArrayLike) -> NDArray[Any]:
@@ -91,10 +91,10 @@ def _numbers(matrix: ArrayLike) -> NDArray[Any]:
     if values.dtype.kind in "iu" or values.dtype == np.float64:
         return values
     values = np.asarray(matrix, dtype=object)  # not by way of floats, or of texts cut short
-    return np.array([as_exact(value) for value in values.ravel()], dtype=object).reshape(values.shape)
+    return np.array([to_exact_matrix(value) for value in values.ravel()], dtype=object).reshape(values.shape)
 
 
-def as_exact(value: Any) -> Exact:
+def to_exact_matrix(value: Any) -> Exact:
     """An entry as the exact number it is; a float, unlike in a query, is the binary number and not what it prints."""
     if isinstance(value, np.generic):
         value = value.item() if not isinstance(value, np.longdouble) else Fraction(*value.as_integer_ratio())
@@ -104,7 +104,7 @@ def as_exact(value: Any) -> Exact:
         if not math.isfinite(value):
             raise ValueError("matrix entries must be finite and not negative")
         return Fraction(float(value))
-    return exact(value, "matrix entry")
+    return to_fraction(value, "matrix entry")
 
 
 def _sums(values: NDArray[Any], axis: int) -> NDArray[Any]:
@@ -114,7 +114,7 @@ def _sums(values: NDArray[Any], axis: int) -> NDArray[Any]:
     return np.asarray((values / values.max(initial=0.0)).sum(axis=axis)) if values.any() else values.sum(axis=axis)
 
 
-def transposed(values: NDArray[Any]) -> str:
+def transpose_exact(values: NDArray[Any]) -> str:
     """The likely reason why columns do not sum as they should, for the end of a message."""
     columns, rows = (_alike(_sums(values, axis)) for axis in (0, 1))
     return "; the rows do: pass the transpose of the matrix" if rows and not columns else ""
@@ -125,7 +125,7 @@ def _alike(sums: NDArray[Any]) -> bool:
     return bool(sums.max() - sums.min() <= slack * sums.max())
 
 
-def worst_ratio(values: NDArray[Any], query: Query) -> Audit:
+def find_worst_ratio(values: NDArray[Any], query: RangeQuery) -> Audit:
     """The largest log-ratio per unit of distance over all outputs and neighbouring answers, rounded up.
 
     Floats only point at the pairs that may be the worst; those are compared as the exact numbers they are.
@@ -139,7 +139,7 @@ def worst_ratio(values: NDArray[Any], query: Query) -> Audit:
         i = int(((lows == 0) & (highs > 0)).argmax())
         if lows[i] == 0 and highs[i] > 0:
             pair = (start + int(block[i].argmax()), start + int(block[i].argmin()))
-            return Audit(math.inf, i, pair, math.inf, float_above(distance))
+            return Audit(math.inf, i, pair, math.inf, round_up_to_float(distance))
         best = worst.get(distance)
         for i, high, low in _candidates(highs, lows, best):
             if best is None or high * best.low > best.high * low:
@@ -150,7 +150,7 @@ def worst_ratio(values: NDArray[Any], query: Query) -> Audit:
 
 
 def _worst_along(values: NDArray[Any], edges: Iterable[Edge]) -> Audit:
-    """As `worst_ratio`: the tail's probability over the head's, along every edge."""
+    """As `find_worst_ratio`: the tail's probability over the head's, along every edge."""
     worst: list[tuple[Fraction, _Pair]] = []
     step = max(1, PAIRS_AT_A_TIME // len(values))
     for length, alike in edges_by_length(edges):
@@ -161,7 +161,7 @@ def _worst_along(values: NDArray[Any], edges: Iterable[Edge]) -> Audit:
             highs, lows = values[:, tails].ravel(), values[:, heads].ravel()
             k = int(((lows == 0) & (highs > 0)).argmax())
             if lows[k] == 0 and highs[k] > 0:
-                return Audit(math.inf, k // len(pairs), pairs[k % len(pairs)], math.inf, float_above(length))
+                return Audit(math.inf, k // len(pairs), pairs[k % len(pairs)], math.inf, round_up_to_float(length))
             for k, high, low in _candidates(highs, lows, best):
                 if best is None or high * best.low > best.high * low:
                     best = _Pair(high, low, k // len(pairs), pairs[k % len(pairs)])
@@ -171,7 +171,7 @@ def _worst_along(values: NDArray[Any], edges: Iterable[Edge]) -> Audit:
 
 
 def _largest(worst: "Iterable[tuple[Fraction, _Pair]]") -> Audit:
-    found = [_audited(pair, distance) for distance, pair in worst if pair.high > pair.low]
+    found = [_audit_pair(pair, distance) for distance, pair in worst if pair.high > pair.low]
     return max(found, key=lambda audit: audit.epsilon, default=Audit(0.0, 0, (0, 0), 1.0, 1.0))
 
 
@@ -193,19 +193,19 @@ def _candidates(highs: NDArray[Any], lows: NDArray[Any], best: _Pair | None) -> 
         least = ratios.max() if best is None else max(ratios.max(), _ratio_above(best.high, best.low))
         live = live[ratios >= min(least, FLOAT_MAX) * (1 - FLOAT_DOUBT)]
     for i, high, low in zip(live.tolist(), highs[live].tolist(), lows[live].tolist(), strict=True):
-        yield i, as_exact(high), as_exact(low)
+        yield i, to_exact_matrix(high), to_exact_matrix(low)
 
 
-def _audited(pair: _Pair, distance: Fraction) -> Audit:
-    epsilon = log_above(Fraction(pair.high) / Fraction(pair.low), distance)
-    return Audit(epsilon, pair.output, pair.answers, _ratio_above(pair.high, pair.low), float_above(distance))
+def _audit_pair(pair: _Pair, distance: Fraction) -> Audit:
+    epsilon = log_upper_bound(Fraction(pair.high) / Fraction(pair.low), distance)
+    return Audit(epsilon, pair.output, pair.answers, _ratio_above(pair.high, pair.low), round_up_to_float(distance))
 
 
 def _ratio_above(high: Exact, low: Exact) -> float:
-    return float_above(Fraction(high) / Fraction(low))
+    return round_up_to_float(Fraction(high) / Fraction(low))
 
 
-def log_above(ratio: Fraction, distance: Fraction = Fraction(1)) -> float:
+def log_upper_bound(ratio: Fraction, distance: Fraction = Fraction(1)) -> float:
     """A float at or above ln(ratio) / distance, for ratio >= 1: the least one, but for one unit in its last place.
 
     ln(1 + x) <= x, and the two differ by less than x²/2; larger ones are found to forty digits and raised in the
@@ -213,26 +213,26 @@ def log_above(ratio: Fraction, distance: Fraction = Fraction(1)) -> float:
     """
     over = ratio - 1
     if over < TINY:
-        return float_above(over / distance)
+        return round_up_to_float(over / distance)
     with localcontext() as context:
         context.prec, context.Emax, context.Emin = 60, MAX_EMAX, MIN_EMIN
         log = Fraction((Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln())
-    return float_above(log * (1 + Fraction(1, 10**35)) / distance)
+    return round_up_to_float(log * (1 + Fraction(1, 10**35)) / distance)
 
 
-def tight_epsilon(law: Law, query: Query) -> float:
+def tight_epsilon(law: Law, query: RangeQuery) -> float:
     """The least epsilon that a law is private for, rounded up."""
     match law:
         case Noise():
-            return noise_epsilon(law, query)
+            return tight_noise_epsilon(law, query)
         case Response():
-            return log_above(Fraction(law.own, law.other), Fraction(1))
-        case Plane():
-            return max(log_above(Fraction(ratio), length) for ratio, length in law.ratios(query))
-    return worst_ratio(law.matrix(query), query).epsilon
+            return log_upper_bound(Fraction(law.truth_weight, law.other_weight), Fraction(1))
+        case PlaneNoise():
+            return max(log_upper_bound(Fraction(ratio), length) for ratio, length in law.ratios(query))
+    return find_worst_ratio(law.matrix(query), query).epsilon
 
 
-def noise_epsilon(law: Noise, query: Query) -> float:
+def tight_noise_epsilon(law: Noise, query: RangeQuery) -> float:
     """The tight privacy loss of a noise table, rounded up: from the pairs of weights that the checker compares.
 
     With a remap, of the matrix that it makes; where that is too large, of the noise before it, which is no less
@@ -240,13 +240,13 @@ def noise_epsilon(law: Noise, query: Query) -> float:
     """
     if law.remap is not None:
         try:
-            return worst_ratio(law.matrix(query), query).epsilon
+            return find_worst_ratio(law.matrix(query), query).epsilon
         except TooLarge:
             pass
-    reach, distance = noise_steps(query)
+    reach, distance = find_noise_reach(query)
     worst, least = 1, 1
-    for _, pairs in neighbouring_weights(law.core, law.floor, law.end, law.size, reach):
+    for _, pairs in neighbour_weights(law.core, law.floor, law.end, law.size, reach):
         for high, low in pairs:
             if high * least > worst * low:
                 worst, least = high, low
-    return log_above(Fraction(worst, least), distance)
+    return log_upper_bound(Fraction(worst, least), distance)

@@ -1,6 +1,6 @@
 """What a reader with a prior makes of a report: posteriors, best guesses, credible sets, information.
 
-Every function takes a mechanism first, or another `Readable`, and is a method of `Mechanism`. Beyond the size of a
+Every function takes a mechanism first, or another `ChannelLike`, and is a method of `Mechanism`. Beyond the size of a
 matrix, what is said of one output is read off the law, and on maps the best guesses are too; all else raises
 `TooLarge`. Priors are weights of the answers, uniform by default.
 """
@@ -12,30 +12,30 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from inbounds.loss import LossLike, Prior, as_loss, as_prior
-from inbounds.mechanism.cells import best_cells, step_losses
+from inbounds.exact import Floats, Ints
+from inbounds.losses import LossLike, Prior, to_loss, to_prior
+from inbounds.mechanism.cells import find_best_cells, step_losses
 from inbounds.mechanism.limits import refuse_beyond_limit, too_large
 from inbounds.mechanism.measures import output_index
-from inbounds.mechanism.plane import Plane
-from inbounds.mechanism.remap import fairest
-from inbounds.numbers import Floats, Ints
-from inbounds.query import Query
-from inbounds.query.places import places_at
+from inbounds.mechanism.plane import PlaneNoise
+from inbounds.mechanism.remap import minimax_remap
+from inbounds.query import RangeQuery
+from inbounds.query.places import take_places
 from inbounds.trusted.bounds import TOTAL
 
 
-class Readable(Protocol):
+class ChannelLike(Protocol):
     """Whatever has probabilities of outputs for the answers of a query: a mechanism, or what is expected of one."""
 
     @property
-    def query(self) -> Query: ...
+    def query(self) -> RangeQuery: ...
     @property
     def matrix(self) -> Floats:
         """P[output, answer]."""
 
 
 @runtime_checkable
-class Lawful(Protocol):
+class HasLaw(Protocol):
     """A mechanism: its law knows the probabilities of one output."""
 
     @property
@@ -49,26 +49,26 @@ LEVEL_SLACK = 1e-12
 # --- one output -------------------------------------------------------------------------------------------
 
 
-def posterior(mechanism: Readable, output: Any, prior: Prior = None) -> Floats:
+def posterior(mechanism: ChannelLike, output: Any, prior: Prior = None) -> Floats:
     """Pr[answer | output] for every answer: prior[j]·P[i, j] / sum_j of the same.
 
     output: a reported value. One that the prior makes impossible is a `ValueError`.
     """
-    joint = _likelihood(mechanism, output_index(mechanism.query, output)) * as_prior(prior, mechanism.query)
+    joint = _likelihood(mechanism, output_index(mechanism.query, output)) * to_prior(prior, mechanism.query)
     if not joint.sum() > 0:
         raise ValueError("output must be possible under the prior")
     return np.asarray(joint / joint.sum())
 
 
-def best_guess(mechanism: Readable, output: Any, loss: LossLike = "absolute", prior: Prior = None) -> Any:
+def best_guess(mechanism: ChannelLike, output: Any, loss: LossLike = "absolute", prior: Prior = None) -> Any:
     """The answer that loses least after seeing `output`; coordinates are answered by coordinates."""
     query, seen = mechanism.query, output_index(mechanism.query, output)
     if too_large(query):
-        weights = as_prior(prior, query)
+        weights = to_prior(prior, query)
         guess = _on_map(query, loss, iter([_likelihood(mechanism, seen) * weights]))[0]
     else:
         guess = _guess_costs(mechanism, loss, prior, [seen]).argmin(axis=1)
-    return _named(query, guess, output)[0]
+    return _name_answers(query, guess, output)[0]
 
 
 @dataclass(frozen=True)
@@ -79,10 +79,10 @@ class CredibleSet:
     probability: float
 
     def __str__(self) -> str:
-        return f"{_span(self.answers)} with {percent(self.probability)}"
+        return f"{_span(self.answers)} with {format_percent(self.probability)}"
 
 
-def credible_set(mechanism: Readable, output: Any, level: float = 0.9, prior: Prior = None) -> CredibleSet:
+def credible_set(mechanism: ChannelLike, output: Any, level: float = 0.9, prior: Prior = None) -> CredibleSet:
     """The fewest answers that hold the truth with probability `level` after seeing `output`.
 
     For numbers the shortest run of consecutive answers, for labels the likeliest ones; of several as short,
@@ -90,18 +90,18 @@ def credible_set(mechanism: Readable, output: Any, level: float = 0.9, prior: Pr
     """
     p = posterior(mechanism, output, prior)
     members = _members(mechanism.query, p, _proper(level))
-    return CredibleSet(tuple(_named(mechanism.query, members, output)), float(p[members].sum()))
+    return CredibleSet(tuple(_name_answers(mechanism.query, members, output)), float(p[members].sum()))
 
 
 # --- every output -----------------------------------------------------------------------------------------
 
 
-def remap(mechanism: Readable, loss: LossLike = "absolute", prior: Prior = None) -> Any:
+def best_remap(mechanism: ChannelLike, loss: LossLike = "absolute", prior: Prior = None) -> Any:
     """The best guess for every output, in the order of the outputs; of several as good the lowest."""
     return answer_values(mechanism.query)[_guesses(mechanism, loss, prior)]
 
 
-def bayes_loss(mechanism: Readable, loss: LossLike = "absolute", prior: Prior = None) -> float:
+def bayes_loss(mechanism: ChannelLike, loss: LossLike = "absolute", prior: Prior = None) -> float:
     """Expected loss of a user who replaces every output by the best guess: 000 (25)-(26), corrected.
 
     sum_i min_g sum_j prior[j] · P[i, j] · loss(g, j), over guesses g among the answers. Never above the
@@ -113,7 +113,7 @@ def bayes_loss(mechanism: Readable, loss: LossLike = "absolute", prior: Prior = 
 
 
 @dataclass(frozen=True)
-class Reading:
+class Interpretation:
     """What one published output means to a reader.
 
     chance: how often it is published under the prior. answers, probability: the credible set and what it holds.
@@ -131,16 +131,16 @@ class Reading:
     def __str__(self) -> str:
         if not self.answers:
             return f"published {self.output} → never, under this prior"
-        return f"published {self.output} → true answer {_span(self.answers)} with {percent(self.probability)}"
+        return f"published {self.output} → true answer {_span(self.answers)} with {format_percent(self.probability)}"
 
 
-def readings(
-    mechanism: Readable,
+def interpret_all(
+    mechanism: ChannelLike,
     level: float = 0.9,
     prior: Prior = None,
     loss: LossLike = "absolute",
     doubt: float = 0.1,
-) -> tuple[Reading, ...]:
+) -> tuple[Interpretation, ...]:
     """For every output its credible set and best guess, and how far they can be trusted if the prior is wrong.
 
     If the prior is right only up to a share `doubt`, q = (1 - c)·prior + c·anything, the set S of output i holds
@@ -148,57 +148,57 @@ def readings(
     outside S that explains the output best.
 
     >>> from inbounds import catalog, count
-    >>> print(catalog.truncated_geometric(count(5), 2).readings()[3])
+    >>> print(catalog.truncated_geometric(count(5), 2).interpretations()[3])
     published 3 → true answer 2–4 with 97 %
     """
     query = mechanism.query
     refuse_beyond_limit(query)
     guesses = answer_values(query)[_guesses(mechanism, loss, prior)].tolist()
-    values = query.reported.tolist()
+    values = query.output_values.tolist()
     return tuple(
         _reading(query, row, value, guess, level, prior, doubt)
         for row, value, guess in zip(mechanism.matrix, values, guesses, strict=True)
     )
 
 
-def reading(
-    mechanism: Readable,
+def interpret(
+    mechanism: ChannelLike,
     output: Any,
     level: float = 0.9,
     prior: Prior = None,
     loss: LossLike = "absolute",
     doubt: float = 0.1,
-) -> Reading:
-    """As `readings`, for one output: of laws too large for a matrix too."""
+) -> Interpretation:
+    """As `interpret_all`, for one output: of laws too large for a matrix too."""
     seen = output_index(mechanism.query, output)
     guess = best_guess(mechanism, output, loss, prior)
     return _reading(mechanism.query, _likelihood(mechanism, seen), output, guess, level, prior, doubt)
 
 
 def _reading(
-    query: Query, likelihood: Floats, output: Any, guess: Any, level: float, prior: Prior, doubt: float
-) -> Reading:
+    query: RangeQuery, likelihood: Floats, output: Any, guess: Any, level: float, prior: Prior, doubt: float
+) -> Interpretation:
     if not 0 <= doubt < 1:
         raise ValueError(f"doubt must be at least 0 and below 1, got {doubt}")
-    joint = likelihood * as_prior(prior, query)
+    joint = likelihood * to_prior(prior, query)
     chance = float(joint.sum())
     if not chance > 0:
-        return Reading(output, 0.0, guess, (), 0.0, 0.0)
+        return Interpretation(output, 0.0, guess, (), 0.0, 0.0)
     inside = _members(query, joint / chance, _proper(level))
     outside = np.delete(likelihood, inside)
     held = (1 - doubt) * float(joint[inside].sum())
     at_least = held / ((1 - doubt) * chance + doubt * float(outside.max(initial=0.0)))
     probability = float(joint[inside].sum()) / chance
-    return Reading(output, chance, guess, tuple(answer_values(query)[inside].tolist()), probability, at_least)
+    return Interpretation(output, chance, guess, tuple(answer_values(query)[inside].tolist()), probability, at_least)
 
 
-def coverage(mechanism: Readable, level: float = 0.9, prior: Prior = None) -> Floats:
+def coverage(mechanism: ChannelLike, level: float = 0.9, prior: Prior = None) -> Floats:
     """For every true answer, how often the credible set of the output holds it.
 
     Averaged over the prior it is at least `level`; whatever the prior really is, the average lies between
     the least and the largest entry.
     """
-    weights, query = as_prior(prior, mechanism.query), mechanism.query
+    weights, query = to_prior(prior, mechanism.query), mechanism.query
     held = np.zeros(len(weights))
     for likelihood in mechanism.matrix:
         joint = likelihood * weights
@@ -208,7 +208,7 @@ def coverage(mechanism: Readable, level: float = 0.9, prior: Prior = None) -> Fl
     return held
 
 
-def regret(mechanism: Readable, assumed: Prior, actual: Prior, loss: LossLike = "absolute") -> float:
+def regret(mechanism: ChannelLike, assumed: Prior, actual: Prior, loss: LossLike = "absolute") -> float:
     """What believing the prior `assumed` costs when `actual` is right: loss of its guesses minus the least loss."""
     costs = _guess_costs(mechanism, loss, actual)
     taken = costs[np.arange(len(costs)), _guesses(mechanism, loss, assumed)]
@@ -218,9 +218,9 @@ def regret(mechanism: Readable, assumed: Prior, actual: Prior, loss: LossLike = 
 # --- information ------------------------------------------------------------------------------------------
 
 
-def mutual_information(mechanism: Readable, prior: Prior = None) -> float:
+def mutual_information(mechanism: ChannelLike, prior: Prior = None) -> float:
     """Bits that a report tells about the answer: sum joint · log2(P[i, j] / Pr[i]). No remap can raise it."""
-    weights = as_prior(prior, mechanism.query)
+    weights = to_prior(prior, mechanism.query)
     P = mechanism.matrix
     chance = P @ weights
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -228,9 +228,9 @@ def mutual_information(mechanism: Readable, prior: Prior = None) -> float:
     return max(0.0, float((bits @ np.where(weights > 0, weights, 0.0)).sum()))
 
 
-def posterior_entropy(mechanism: Readable, prior: Prior = None) -> float:
+def posterior_entropy(mechanism: ChannelLike, prior: Prior = None) -> float:
     """Bits of uncertainty left about the answer after a report: entropy of the prior minus the information."""
-    weights = as_prior(prior, mechanism.query)
+    weights = to_prior(prior, mechanism.query)
     known = weights[weights > 0]
     return max(0.0, float(-(known * np.log2(known)).sum()) - mutual_information(mechanism, prior))
 
@@ -238,74 +238,74 @@ def posterior_entropy(mechanism: Readable, prior: Prior = None) -> float:
 # --- post-processing --------------------------------------------------------------------------------------
 
 
-def worst_remap(mechanism: Readable, loss: LossLike = "absolute") -> Floats:
+def worst_remap(mechanism: ChannelLike, loss: LossLike = "absolute") -> Floats:
     """The best randomized remap for a user who fears the worst answer: R[guess, output], columns sum to one.
 
     Minimizes max_j sum_i sum_g R[g, i] · P[i, j] · loss(g, j), by a linear program with one variable for every
-    guess and output (risk-averse users, 004 OPT2). The deterministic `remap` serves average losses; here mixing
+    guess and output (risk-averse users, 004 OPT2). The deterministic `best_remap` serves average losses; here mixing
     can be strictly better.
     """
-    return fairest(mechanism.matrix, as_loss(loss).guesses(mechanism.query))
+    return minimax_remap(mechanism.matrix, to_loss(loss).guesses(mechanism.query))
 
 
 # --- shared -----------------------------------------------------------------------------------------------
 
 
-def _guess_costs(mechanism: Readable, loss: LossLike, prior: Prior, seen: Any = slice(None)) -> Floats:
+def _guess_costs(mechanism: ChannelLike, loss: LossLike, prior: Prior, seen: Any = slice(None)) -> Floats:
     """costs[i, g]: joint loss of answering output i with guess g, for all outputs or those seen."""
-    weights = as_prior(prior, mechanism.query)
-    return np.asarray((mechanism.matrix[seen] * weights) @ as_loss(loss).guesses(mechanism.query).T)
+    weights = to_prior(prior, mechanism.query)
+    return np.asarray((mechanism.matrix[seen] * weights) @ to_loss(loss).guesses(mechanism.query).T)
 
 
-def _named(query: Query, positions: Ints, output: Any) -> list[Any]:
+def _name_answers(query: RangeQuery, positions: Ints, output: Any) -> list[Any]:
     """Answers as they are called; as tuples of coordinates where the output was given by its coordinates."""
     if query.places is None or isinstance(output, str):
         return [*answer_values(query)[positions].tolist()]
-    return [tuple(place) for place in places_at(query.places, positions).tolist()]
+    return [tuple(place) for place in take_places(query.places, positions).tolist()]
 
 
-def _likelihood(mechanism: Readable, output: int) -> Floats:
+def _likelihood(mechanism: ChannelLike, output: int) -> Floats:
     """Pr[output | answer]; of a law too large for a matrix without writing one out."""
-    if isinstance(mechanism, Lawful) and too_large(mechanism.query):
+    if isinstance(mechanism, HasLaw) and too_large(mechanism.query):
         return np.asarray(mechanism.law.likelihood(mechanism.query, output))
     return np.asarray(mechanism.matrix[output])
 
 
-def _large_plane(mechanism: Readable) -> Plane | None:
+def _large_plane(mechanism: ChannelLike) -> PlaneNoise | None:
     """The noise of a map that is too large for a matrix."""
-    large = isinstance(mechanism, Lawful) and too_large(mechanism.query)
-    return mechanism.law if large and isinstance(mechanism.law, Plane) else None  # type: ignore[attr-defined]
+    large = isinstance(mechanism, HasLaw) and too_large(mechanism.query)
+    return mechanism.law if large and isinstance(mechanism.law, PlaneNoise) else None  # type: ignore[attr-defined]
 
 
-def _map_guesses(query: Query, law: Plane, loss: LossLike, prior: Prior) -> tuple[Ints, Floats]:
+def _map_guesses(query: RangeQuery, law: PlaneNoise, loss: LossLike, prior: Prior) -> tuple[Ints, Floats]:
     """The best guess for every output of noise on a map, and its joint loss."""
-    weights = as_prior(prior, query).reshape(law.size)
-    return _on_map(query, loss, (law.reported(i) * weights / TOTAL for i in range(weights.size)))
+    weights = to_prior(prior, query).reshape(law.size)
+    return _on_map(query, loss, (law.output_weights(i) * weights / TOTAL for i in range(weights.size)))
 
 
-def _on_map(query: Query, loss: LossLike, joints: Iterator[Floats]) -> tuple[Ints, Floats]:
-    cost = step_losses(query, as_loss(loss))
+def _on_map(query: RangeQuery, loss: LossLike, joints: Iterator[Floats]) -> tuple[Ints, Floats]:
+    cost = step_losses(query, to_loss(loss))
     size = [length // 2 + 1 for length in cost.shape]
-    found = [*best_cells((joint.reshape(size) for joint in joints), cost)]
+    found = [*find_best_cells((joint.reshape(size) for joint in joints), cost)]
     return np.concatenate([cells for cells, _ in found]), np.concatenate([costs for _, costs in found])
 
 
-def _guesses(mechanism: Readable, loss: LossLike, prior: Prior) -> Ints:
+def _guesses(mechanism: ChannelLike, loss: LossLike, prior: Prior) -> Ints:
     if (plane := _large_plane(mechanism)) is not None:
         return _map_guesses(mechanism.query, plane, loss, prior)[0]
     return np.asarray(_guess_costs(mechanism, loss, prior).argmin(axis=1))
 
 
-def _members(query: Query, p: Floats, level: float) -> Ints:
+def _members(query: RangeQuery, p: Floats, level: float) -> Ints:
     """Positions of the smallest credible set."""
-    if query.ordered:
-        return np.arange(*shortest_run(p, level))
+    if query.is_ordered:
+        return np.arange(*find_shortest_run(p, level))
     order = np.argsort(-p, kind="stable")
     enough = level * (1 - LEVEL_SLACK)
     return np.sort(order[: int(np.searchsorted(np.cumsum(p[order]), enough)) + 1])
 
 
-def shortest_run(p: Floats, level: float) -> tuple[int, int]:
+def find_shortest_run(p: Floats, level: float) -> tuple[int, int]:
     """(first, stop) of the shortest run that holds `level` of the probability p; of several, the most probable."""
     enough = level * (1 - LEVEL_SLACK)
     below = np.zeros(len(p) + 1)
@@ -326,15 +326,15 @@ def _proper(level: float) -> float:
     return level
 
 
-def answer_values(query: Query) -> NDArray[Any]:
+def answer_values(query: RangeQuery) -> NDArray[Any]:
     """The answers as people write them: labels, whole numbers, or decimals."""
     return np.array(query.labels, dtype=object) if query.labels is not None else query.answers.numbers()
 
 
-def percent(share: float) -> str:
+def format_percent(share: float) -> str:
     """A share of one, rounded down so that the sentence stays true.
 
-    >>> percent(0.9), percent(0.95999), percent(0.99999)
+    >>> format_percent(0.9), format_percent(0.95999), format_percent(0.99999)
     ('90 %', '95 %', '99.9 %')
     """
     hundredths = np.floor(share * 100 * (1 + LEVEL_SLACK))

@@ -7,19 +7,19 @@ from itertools import islice
 import numpy as np
 
 from inbounds.errors import TooLarge
-from inbounds.loss import Loss
-from inbounds.numbers import Floats, Ints
-from inbounds.query import Query
-from inbounds.query.moves import map_of
-from inbounds.query.places import map_axes
+from inbounds.exact import Floats, Ints
+from inbounds.losses import Loss
+from inbounds.query import RangeQuery
+from inbounds.query.maps import find_map_metric
+from inbounds.query.places import find_map_axes
 
 AT_A_TIME = 64
 """Outputs whose costs are transformed together."""
 
 
-def step_losses(query: Query, loss: Loss) -> Floats:
+def step_losses(query: RangeQuery, loss: Loss) -> Floats:
     """cost[a + rows - 1, b + columns - 1] of a report that is (a, b) cells away from the truth."""
-    found, axes = map_of(query), map_axes(query.coordinates)
+    found, axes = find_map_metric(query), find_map_axes(query.coordinates)
     if found is None or axes is None or loss.name not in ("distance", "euclidean", "zero-one"):
         raise TooLarge("a loss on a map of this size must be 'distance', 'euclidean' or 'zero-one'")
     a, b = np.arange(1 - found.rows, found.rows)[:, None], np.arange(1 - found.columns, found.columns)[None, :]
@@ -40,7 +40,7 @@ def _even(axis: Floats) -> float:
     return float(steps[0]) if len(steps) else 0.0
 
 
-def best_cells(joints: Iterable[Floats], cost: Floats, deadline: float = np.inf) -> Iterator[tuple[Ints, Floats]]:
+def find_best_cells(joints: Iterable[Floats], cost: Floats, deadline: float = np.inf) -> Iterator[tuple[Ints, Floats]]:
     """For every joint distribution of an output with the cells, the cell that loses least and what it loses.
 
     costs[g] = sum_j joint[j] · cost[g - j], by Fourier transforms: right to some 10^-14 of the largest.

@@ -2,15 +2,15 @@
 
 from typing import TYPE_CHECKING
 
-from inbounds.mechanism.passport import objective_value
-from inbounds.numbers import decimal
-from inbounds.query import Everyone, Metric, Query
+from inbounds.exact import format_decimal
+from inbounds.mechanism.passport import recompute_objective
+from inbounds.query import AllPairs, Metric, RangeQuery
 
 if TYPE_CHECKING:
     from inbounds.mechanism import Mechanism
 
 
-def claimed(mechanism: "Mechanism") -> list[str]:
+def list_unchecked_claims(mechanism: "Mechanism") -> list[str]:
     """The claims, sentence by sentence."""
     query, best = mechanism.query, mechanism.optimality
     found = [
@@ -19,7 +19,7 @@ def claimed(mechanism: "Mechanism") -> list[str]:
     ]
     if best is None:
         return found
-    if objective_value(mechanism) is None:
+    if recompute_objective(mechanism) is None:
         found.append(f"that its {best.objective} is {best.value:.9g}")
     left = f" ({best.remaining})" if best.remaining else ""
     return [
@@ -28,9 +28,9 @@ def claimed(mechanism: "Mechanism") -> list[str]:
     ]
 
 
-def _who_moves(query: Query) -> str:
-    if isinstance(query.neighbours, Everyone):
+def _who_moves(query: RangeQuery) -> str:
+    if isinstance(query.neighbours, AllPairs):
         return "the answers listed are all there are"
     if isinstance(query.neighbours, Metric):
         return "the distance between two answers says how well they must be protected from each other"
-    return f"one person moves its answer by at most {decimal(query.sensitivity)}"
+    return f"one person moves its answer by at most {format_decimal(query.sensitivity)}"

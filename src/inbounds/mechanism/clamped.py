@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from inbounds.numbers import Floats, Ints
-from inbounds.query import Query
+from inbounds.exact import Floats, Ints
+from inbounds.query import RangeQuery
 from inbounds.trusted.bounds import TOTAL
 
 if TYPE_CHECKING:
@@ -31,36 +31,36 @@ OfError = Callable[[Floats], Floats]
 """Signed errors (reported - true) to what they count for."""
 
 
-def truth(law: "Noise", query: Query) -> Floats:
+def clamped_truth(law: "Noise", query: RangeQuery) -> Floats:
     """Pr[the report is the cell that holds the answer], for every answer; exact but for one rounding."""
-    cumulative, j = np.cumsum(law.weights_of_noise()), np.arange(law.size + 1)
+    cumulative, j = np.cumsum(law.all_weights()), np.arange(law.size + 1)
     if law.remap is None:
-        return between(cumulative, j, j, j) / TOTAL
-    starts, stops, targets = runs(law.remap)
+        return interval_weights(cumulative, j, j, j) / TOTAL
+    starts, stops, targets = remap_runs(law.remap)
     order = np.argsort(targets, kind="stable")
-    first = np.searchsorted(targets[order], query.home, side="left")
-    count = np.searchsorted(targets[order], query.home, side="right") - first
+    first = np.searchsorted(targets[order], query.home_cell, side="left")
+    count = np.searchsorted(targets[order], query.home_cell, side="right") - first
     units = np.zeros(law.size + 1, dtype=np.int64)
     for k in range(int(count.max(initial=0))):  # one turn for a remap that keeps the order
         has = j[count > k]
         run = order[first[has] + k]
-        units[has] += between(cumulative, starts[run], stops[run], has)
+        units[has] += interval_weights(cumulative, starts[run], stops[run], has)
     return units / TOTAL
 
 
-def ends(law: "Noise", query: Query) -> Floats:
+def clamped_ends(law: "Noise", query: RangeQuery) -> Floats:
     """Pr[the report is the first or the last output], for every answer; exact but for one rounding."""
-    return _reported(law, 0, len(query.outputs) - 1)
+    return _output_probability(law, 0, len(query.outputs) - 1)
 
 
-def likelihood(law: "Noise", output: int) -> Floats:
+def clamped_likelihood(law: "Noise", output: int) -> Floats:
     """Pr[the report is `output`] for every answer; exact but for one rounding."""
-    return _reported(law, output)
+    return _output_probability(law, output)
 
 
-def _reported(law: "Noise", *outputs: int) -> Floats:
+def _output_probability(law: "Noise", *outputs: int) -> Floats:
     """Pr[the report is one of these], for every answer: the noise that leads there, and what the ends gather."""
-    table, n = law.weights_of_noise(), law.size
+    table, n = law.all_weights(), law.size
     cumulative, units = None, np.zeros(n + 1, dtype=np.int64)
     for start, stop in _steps_to(law, outputs):
         if 0 < start <= stop < min(n, start + FEW):  # Pr[noise = s - j] for j = 0..n
@@ -84,7 +84,7 @@ def _steps_to(law: "Noise", outputs: tuple[int, ...]) -> Iterable[tuple[int, int
     return zip(edges[::2].tolist(), (edges[1::2] - 1).tolist(), strict=True)
 
 
-def average(law: "Noise", name: str) -> Fraction:
+def clamped_average(law: "Noise", name: str) -> Fraction:
     """The loss in steps, averaged over all answers, as the exact fraction: O(core), however many answers.
 
     absolute, squared or zero-one, of a law without a remap. Noise d moves the answer by min(d, room), and the room
@@ -95,7 +95,7 @@ def average(law: "Noise", name: str) -> Fraction:
     worth = _MOVED[name]
     sides = (law.core[:k][::-1].tolist(), law.core[k + 1 :].tolist())
     inside = sum(weight * worth(d, n) for side in sides for d, weight in enumerate(side, start=1))
-    run = _summed(lambda d: worth(d, n), n - 1) - _summed(lambda d: worth(d, n), k)
+    run = _sum_polynomial(lambda d: worth(d, n), n - 1) - _sum_polynomial(lambda d: worth(d, n), k)
     return Fraction(inside + 2 * law.floor * run + 2 * law.end * worth(n, n), TOTAL * (n + 1))
 
 
@@ -106,7 +106,7 @@ _MOVED: dict[str, Callable[[int, int], Fraction]] = {
 }
 
 
-def _summed(of: Callable[[int], Fraction], last: int) -> Fraction:
+def _sum_polynomial(of: Callable[[int], Fraction], last: int) -> Fraction:
     """of(1) + … + of(last) for a polynomial of degree at most 3, by Newton's forward differences."""
     values, total, ways = [of(d) for d in range(1, 5)], Fraction(0), Fraction(1)
     for k in range(4):
@@ -116,21 +116,21 @@ def _summed(of: Callable[[int], Fraction], last: int) -> Fraction:
     return total
 
 
-def expected(law: "Noise", query: Query, of: OfError) -> Floats:
+def expected_error_terms(law: "Noise", query: RangeQuery, of: OfError) -> Floats:
     """E[of(reported - true)] for every answer, in O(n + moved · core).
 
     moved: the steps that the remap reports as something else. Their noise outside the core is taken as not
     moved: at most floor·moved·2**-62 of probability, some 10^-12 at a million answers.
     """
-    table = law.weights_of_noise() / TOTAL
+    table = law.all_weights() / TOTAL
     steps = query.answers.floats()
-    result = _clamped(table, of, steps - steps[0])
+    result = _clamped_moment(table, of, steps - steps[0])
     if law.remap is None:
         return result
     reported = query.outputs.values.floats()[law.remap]
-    cumulative, j = np.cumsum(law.weights_of_noise()), np.arange(law.size + 1)
+    cumulative, j = np.cumsum(law.all_weights()), np.arange(law.size + 1)
     for end in (0, law.size):
-        share = between(cumulative, np.full_like(j, end), np.full_like(j, end), j) / TOTAL
+        share = interval_weights(cumulative, np.full_like(j, end), np.full_like(j, end), j) / TOTAL
         result += share * (of(reported[end] - steps) - of(steps[end] - steps))
     _add_moved(result, law, of, steps, reported)
     return result
@@ -153,7 +153,7 @@ def _add_moved(result: Floats, law: "Noise", of: OfError, steps: Floats, reporte
                 result[low - d : high - d] += weight / TOTAL * (after - before)
 
 
-def _clamped(table: Floats, of: OfError, distance: Floats) -> Floats:
+def _clamped_moment(table: Floats, of: OfError, distance: Floats) -> Floats:
     """sum_d t[d]·of(clamp(j + d) - j) from the noise strictly inside the range, and what the ends collect."""
     n = len(distance) - 1
     up = _one_side(table[n + 1 :], np.asarray(of(distance), dtype=np.float64))
@@ -170,14 +170,14 @@ def _one_side(t: Floats, worth: Floats) -> Floats:
     return np.asarray(inside + beyond[np.maximum(np.arange(n + 1) - 1, 0)] * worth)
 
 
-def runs(remap: Ints) -> tuple[Ints, Ints, Ints]:
+def remap_runs(remap: Ints) -> tuple[Ints, Ints, Ints]:
     """Runs of consecutive steps with the same target: first step, last step, target."""
     starts = np.concatenate([[0], np.flatnonzero(np.diff(remap)) + 1])
     stops = np.concatenate([starts[1:] - 1, [len(remap) - 1]])
     return starts, stops, remap[starts]
 
 
-def between(cumulative: Ints, low: Ints, high: Ints, j: Ints) -> Ints:
+def interval_weights(cumulative: Ints, low: Ints, high: Ints, j: Ints) -> Ints:
     """Units of probability that answer j is reported as a step in low..high, elementwise."""
     n = len(cumulative) // 2
     upper = np.where(high >= n, TOTAL, cumulative[np.minimum(high - j + n, 2 * n)])

@@ -15,34 +15,34 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from inbounds.errors import NotADistribution, TooLarge
-from inbounds.loss import ErrorLoss, Loss
+from inbounds.errors import InvalidDistribution, TooLarge
+from inbounds.exact import Floats, FrozenArray, Ints, freeze
+from inbounds.losses import ErrorLoss, Loss
 from inbounds.mechanism import clamped
 from inbounds.mechanism.limits import refuse_beyond_limit
-from inbounds.mechanism.plane import Plane
+from inbounds.mechanism.plane import PlaneNoise
 from inbounds.mechanism.ratios import largest_ratio, ratio_in_matrix, ratio_in_noise
 from inbounds.mechanism.response import Response
-from inbounds.numbers import Floats, Ints, Sealed, frozen
-from inbounds.query import Everyone, Graph, Query
-from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_below
+from inbounds.query import AllPairs, Graph, RangeQuery
+from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_lower_bound
 from inbounds.trusted.certify import check_edges, check_matrix, check_noise
-from inbounds.trusted.extent import MOST_STEPS
-from inbounds.trusted.sample import MatrixSampler, NoiseSampler
-from inbounds.trusted.scale import refuse_beyond_list
+from inbounds.trusted.limits import MOST_STEPS
+from inbounds.trusted.samplers import MatrixSampler, NoiseSampler
+from inbounds.trusted.scale import check_list_size
 
 RATIO_BOUND = f"p/2^{EXP_BITS} ≤ e^epsilon, found by a sum rounded down at every step"
 
 
-def sealed(values: Any) -> Ints:
+def freeze_weights(values: Any) -> Ints:
     """An int64 copy that nobody can write to: it lives in immutable bytes."""
     return _sealed_weights(values).array
 
 
-def _sealed_weights(values: Any) -> Sealed:
+def _sealed_weights(values: Any) -> FrozenArray:
     array = np.ascontiguousarray(values)
     if array.dtype != np.int64:
-        raise NotADistribution(f"weights must be int64, got {array.dtype}")
-    return Sealed.of(array)
+        raise InvalidDistribution(f"weights must be int64, got {array.dtype}")
+    return FrozenArray.from_array(array)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class Matrix:
     """weights[output, answer] over 2**62."""
 
     weights: Ints
-    _sealed: Sealed = field(init=False, repr=False)
+    _sealed: FrozenArray = field(init=False, repr=False)
 
     measured_exactly: ClassVar[bool] = True
     """Whether losses are known as exact Fractions."""
@@ -61,69 +61,69 @@ class Matrix:
         object.__setattr__(self, "_sealed", _sealed_weights(self.weights))
         object.__setattr__(self, "weights", self._sealed.array)
 
-    def check(self, query: Query, epsilon: Fraction) -> None:
+    def check(self, query: RangeQuery, epsilon: Fraction) -> None:
         weights = self._sealed.array
         if weights.shape != query.shape:
-            raise NotADistribution(f"weights must have the shape {query.shape}, got {weights.shape}")
+            raise InvalidDistribution(f"weights must have the shape {query.shape}, got {weights.shape}")
         if isinstance(query.neighbours, Graph):
             check_edges(weights, query.edges, epsilon)
         else:
             check_matrix(weights, query.cliques(), epsilon)
 
-    def matrix(self, query: Query) -> Ints:
+    def matrix(self, query: RangeQuery) -> Ints:
         return self._sealed.array
 
     # --- measures, for every true answer ------------------------------------------------------------------
 
     @cached_property
-    def _sealed_floats(self) -> Sealed:
-        return Sealed.of(self._sealed.array / TOTAL)
+    def _sealed_floats(self) -> FrozenArray:
+        return FrozenArray.from_array(self._sealed.array / TOTAL)
 
     @property
     def _floats(self) -> Floats:
         return self._sealed_floats.array
 
-    def probabilities(self, query: Query) -> Floats:
+    def probabilities(self, query: RangeQuery) -> Floats:
         """P[output, answer] as floats."""
         return self._floats
 
-    def likelihood(self, query: Query, output: int) -> Floats:
+    def likelihood(self, query: RangeQuery, output: int) -> Floats:
         """Pr[output | answer]."""
         return np.asarray(self._floats[output])
 
-    def losses(self, query: Query, loss: Loss) -> Floats:
+    def losses(self, query: RangeQuery, loss: Loss) -> Floats:
         """sum_i P[i, j] · loss[i, j]."""
         return np.asarray(np.einsum("ij,ij->j", self._floats, loss.table(query)))
 
-    def truth(self, query: Query) -> Floats:
+    def truth_probability(self, query: RangeQuery) -> Floats:
         """Pr[the report is the cell that holds the answer]."""
-        return self._floats[query.home, np.arange(len(query.answers))]
+        return self._floats[query.home_cell, np.arange(len(query.answers))]
 
-    def ends(self, query: Query) -> Floats:
+    def ends(self, query: RangeQuery) -> Floats:
         """Pr[the report is the first or the last output]."""
         matrix = self._floats
         return np.asarray(matrix[0] + matrix[-1] if len(matrix) > 1 else matrix[0].copy())
 
-    def bias(self, query: Query) -> Floats:
+    def bias(self, query: RangeQuery) -> Floats:
         """E[reported - true]."""
         return np.asarray(np.einsum("ij,ij->j", self._floats, _errors(query)))
 
-    def variance(self, query: Query) -> Floats:
+    def variance(self, query: RangeQuery) -> Floats:
         """Of the report, around each column's own mean, so that nothing cancels."""
         around = _errors(query) - self.bias(query)
         return np.asarray(np.einsum("ij,ij,ij->j", self._floats, around, around))
 
     # --- what it reveals ----------------------------------------------------------------------------------
 
-    def ratio_within(self, query: Query, steps: int) -> float:
+    def ratio_within(self, query: RangeQuery, steps: int) -> float:
         """The worst ratio of any output's probabilities under answers at most `steps` grid steps apart."""
         return ratio_in_matrix(self._sealed.array, query.answers, steps) if steps else 1.0
 
-    def neighbour_ratios(self, query: Query) -> list[float]:
+    def neighbour_ratios(self, query: RangeQuery) -> list[float]:
         """For every answer and the next one the worst ratio of any output's probabilities."""
         return [largest_ratio(np.maximum(a, b), np.minimum(a, b)) for a, b in pairwise(self._sealed.array.T)]
 
-    def proof_steps(self, query: Query) -> list[str]:
+    def proof_steps(self, query: RangeQuery) -> list[str]:
         """What `check` established, for a reader."""
         outputs, answers = query.shape
         numbers = [
@@ -155,7 +155,7 @@ class Matrix:
 
     @cached_property
     def sampler(self) -> MatrixSampler:
-        return MatrixSampler.of(self._sealed.array)
+        return MatrixSampler.from_weights(self._sealed.array)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +171,7 @@ class Noise:
     end: int
     size: int
     remap: Ints | None = None
-    _sealed: tuple[Sealed, Sealed | None] = field(init=False, repr=False)
+    _sealed: tuple[FrozenArray, FrozenArray | None] = field(init=False, repr=False)
 
     measured_exactly: ClassVar[bool] = False
 
@@ -187,11 +187,11 @@ class Noise:
     def half_width(self) -> int:
         return len(self.core) // 2
 
-    def check(self, query: Query, epsilon: Fraction) -> None:
+    def check(self, query: RangeQuery, epsilon: Fraction) -> None:
         """Remapping the clamped value is post-processing: it needs a valid target, no privacy check."""
-        reach, distance = noise_steps(query)
+        reach, distance = find_noise_reach(query)
         if self.size != len(query.answers) - 1:
-            raise NotADistribution(f"a noise table for {len(query.answers)} answers must have that size less one")
+            raise InvalidDistribution(f"a noise table for {len(query.answers)} answers must have that size less one")
         beyond = min(reach, self.size - 1 - self.half_width)
         if beyond > max(MOST_STEPS, 4 * len(self.core)):
             raise TooLarge(
@@ -200,38 +200,38 @@ class Noise:
             )
         core, remap = self._sealed
         if remap is None and not query.one_output_per_answer:
-            raise NotADistribution("a noise table without a remap needs one output per answer")
+            raise InvalidDistribution("a noise table without a remap needs one output per answer")
         if remap is not None:
             if remap.shape != (self.size + 1,):
-                raise NotADistribution("remap must name an output for every clamped step")
+                raise InvalidDistribution("remap must name an output for every clamped step")
             if remap.array.min() < 0 or remap.array.max() >= len(query.outputs):
-                raise NotADistribution("remap must name outputs of the query")
+                raise InvalidDistribution("remap must name outputs of the query")
         check_noise(core.array, self.floor, self.end, self.size, reach, distance, epsilon)
 
-    def weights_of_noise(self) -> Ints:
+    def all_weights(self) -> Ints:
         """All weights from -size to size; `TooLarge` beyond MOST_LISTED."""
-        refuse_beyond_list(2 * self.size + 1)
+        check_list_size(2 * self.size + 1)
         run = np.full(self.size - 1 - self.half_width, self.floor, dtype=np.int64)
         return np.concatenate([[self.end], run, self.core, run, [self.end]]).astype(np.int64, copy=False)
 
-    def matrix(self, query: Query) -> Ints:
+    def matrix(self, query: RangeQuery) -> Ints:
         """The law written out; `TooLarge` beyond MATRIX_LIMIT entries.
 
         With a remap, a run of steps with one target is a difference of two cumulative sums: runs × answers.
         """
         if self.remap is None:
             refuse_beyond_limit(query)
-            return self.clamped()
-        starts, stops, targets = clamped.runs(self.remap)
+            return self.clamped_matrix()
+        starts, stops, targets = clamped.remap_runs(self.remap)
         refuse_beyond_limit(query, len(targets))
-        cumulative, answers = np.cumsum(self.weights_of_noise()), np.arange(self.size + 1)
+        cumulative, answers = np.cumsum(self.all_weights()), np.arange(self.size + 1)
         weights = np.zeros(query.shape, dtype=np.int64)
-        np.add.at(weights, targets, clamped.between(cumulative, starts[:, None], stops[:, None], answers))
+        np.add.at(weights, targets, clamped.interval_weights(cumulative, starts[:, None], stops[:, None], answers))
         return weights
 
-    def clamped(self) -> Ints:
+    def clamped_matrix(self) -> Ints:
         """The law before any remap, written out: steps × steps."""
-        table, steps = self.weights_of_noise(), self.size + 1
+        table, steps = self.all_weights(), self.size + 1
         clamped = np.empty((steps, steps), dtype=np.int64)
         for j in range(steps):
             clamped[:, j] = table[self.size - j : 2 * self.size - j + 1]
@@ -239,7 +239,7 @@ class Noise:
         clamped[-1] = np.cumsum(table[::-1])[:steps]  # output size: noise size..size-j
         return clamped
 
-    def shortened(self) -> "Noise":
+    def shorten(self) -> "Noise":
         """The same noise over fewer steps, the floor of those left out at the ends: every comparison between
         neighbouring outputs or answers that the long table has, the short one has too.
 
@@ -254,49 +254,51 @@ class Noise:
     def noise_table(self) -> "Noise":
         return self
 
-    def probabilities(self, query: Query) -> Floats:
+    def probabilities(self, query: RangeQuery) -> Floats:
         """P[output, answer] as floats; `TooLarge` beyond MATRIX_LIMIT entries."""
-        return frozen(self.matrix(query) / TOTAL)
+        return freeze(self.matrix(query) / TOTAL)
 
-    def likelihood(self, query: Query, output: int) -> Floats:
+    def likelihood(self, query: RangeQuery, output: int) -> Floats:
         """Pr[output | answer], without writing out the matrix."""
-        return clamped.likelihood(self, output)
+        return clamped.clamped_likelihood(self, output)
 
-    def losses(self, query: Query, loss: Loss) -> Floats:
+    def losses(self, query: RangeQuery, loss: Loss) -> Floats:
         """Expected losses of the error; a table or function would need the matrix."""
         if not isinstance(loss, ErrorLoss):
             raise TooLarge("a loss table or function needs a matrix of this size; use a loss of the error")
         if loss.name == "zero-one":
-            return 1.0 - self.truth(query)
-        return clamped.expected(self, query, lambda error: np.asarray(loss.of(np.abs(error)), dtype=np.float64))
+            return 1.0 - self.truth_probability(query)
+        return clamped.expected_error_terms(
+            self, query, lambda error: np.asarray(loss.of(np.abs(error)), dtype=np.float64)
+        )
 
-    def truth(self, query: Query) -> Floats:
+    def truth_probability(self, query: RangeQuery) -> Floats:
         """Pr[the report is the cell that holds the answer]."""
-        return clamped.truth(self, query)
+        return clamped.clamped_truth(self, query)
 
-    def ends(self, query: Query) -> Floats:
+    def ends(self, query: RangeQuery) -> Floats:
         """Pr[the report is the first or the last output]."""
-        return clamped.ends(self, query)
+        return clamped.clamped_ends(self, query)
 
-    def bias(self, query: Query) -> Floats:
+    def bias(self, query: RangeQuery) -> Floats:
         """E[reported - true]."""
-        return clamped.expected(self, query, lambda error: error)
+        return clamped.expected_error_terms(self, query, lambda error: error)
 
-    def variance(self, query: Query) -> Floats:
+    def variance(self, query: RangeQuery) -> Floats:
         """E[error²] - bias², right to 10^-15 of the squared range."""
-        return np.maximum(clamped.expected(self, query, np.square) - self.bias(query) ** 2, 0.0)
+        return np.maximum(clamped.expected_error_terms(self, query, np.square) - self.bias(query) ** 2, 0.0)
 
     # --- what it reveals ----------------------------------------------------------------------------------
 
-    def ratio_within(self, query: Query, steps: int) -> float:
+    def ratio_within(self, query: RangeQuery, steps: int) -> float:
         """The worst ratio of any output's probabilities under answers at most `steps` grid steps apart."""
-        return ratio_in_noise(self.weights_of_noise(), min(steps, self.size)) if steps else 1.0
+        return ratio_in_noise(self.all_weights(), min(steps, self.size)) if steps else 1.0
 
-    def neighbour_ratios(self, query: Query) -> list[float]:
+    def neighbour_ratios(self, query: RangeQuery) -> list[float]:
         """For every answer and the next one the worst ratio: the same all along the grid."""
         return [self.ratio_within(query, 1)] * self.size
 
-    def proof_steps(self, query: Query) -> list[str]:
+    def proof_steps(self, query: RangeQuery) -> list[str]:
         """What `check` established, for a reader."""
         return [
             f"{len(self.core)} noise probabilities are whole multiples of 2^-62, all positive, and with the "
@@ -329,10 +331,12 @@ class Noise:
     @cached_property
     def sampler(self) -> NoiseSampler:
         core, remap = self._sealed
-        return NoiseSampler.of(core.array, self.floor, self.end, self.size, None if remap is None else remap.array)
+        return NoiseSampler.from_weights(
+            core.array, self.floor, self.end, self.size, None if remap is None else remap.array
+        )
 
 
-Law = Matrix | Noise | Response | Plane
+Law = Matrix | Noise | Response | PlaneNoise
 
 
 def _steps_along_edges(edges: int, outputs: int) -> list[str]:
@@ -344,27 +348,27 @@ def _steps_along_edges(edges: int, outputs: int) -> list[str]:
     ]
 
 
-def _errors(query: Query) -> Floats:
+def _errors(query: RangeQuery) -> Floats:
     return query.outputs.values.floats()[:, None] - query.answers.floats()[None, :]
 
 
-def noise_steps(query: Query) -> tuple[int, Fraction]:
+def find_noise_reach(query: RangeQuery) -> tuple[int, Fraction]:
     """(reach in grid steps, distance that epsilon pays for) of a query that noise on its grid can serve."""
-    if not (query.ordered and query.answers.regular) or isinstance(query.neighbours, Everyone):
+    if not (query.is_ordered and query.answers.is_regular) or isinstance(query.neighbours, AllPairs):
         raise ValueError("a noise table needs numeric answers without gaps and neighbours within a reach")
     first = next(query.cliques())
     return first.stop - first.start - 1, first.distance
 
 
-def geometric_noise(query: Query, epsilon: Fraction, remap: Ints | None = None) -> Noise:
+def make_geometric_noise(query: RangeQuery, epsilon: Fraction, remap: Ints | None = None) -> Noise:
     """Two-sided geometric noise as integers: t[d] near t[0]·beta**|d|, never below t[d - reach] / ratio.
 
     Computed outwards from t[0], each weight the least its inner neighbours allow, until whole numbers
     cannot fall further; what is left of 2**62 goes to the ends. O(reach / epsilon), whatever the size.
     """
-    reach, distance = noise_steps(query)
+    reach, distance = find_noise_reach(query)
     size = len(query.answers) - 1
-    p = ratio_below(epsilon, distance)
+    p = ratio_lower_bound(epsilon, distance)
     if p == 1 << EXP_BITS:
         raise ValueError("epsilon is too small for answers this close: whole numbers cannot tell them apart")
     beta = math.exp(-float(epsilon * distance) / reach)

@@ -1,19 +1,19 @@
 """How large a matrix is written out."""
 
 from inbounds.errors import TooLarge
-from inbounds.query import Query
+from inbounds.query import RangeQuery
 
 MATRIX_LIMIT = 1 << 24
 """Entries of the largest matrix that is written out (4096 × 4096)."""
 
 
-def too_large(query: Query, rows: int = 0) -> bool:
+def too_large(query: RangeQuery, rows: int = 0) -> bool:
     """Whether the query's matrix, or one of `rows`, would have more entries than MATRIX_LIMIT."""
     outputs, answers = query.shape
     return max(outputs, rows) * answers > MATRIX_LIMIT
 
 
-def refuse_beyond_limit(query: Query, rows: int = 0) -> None:
+def refuse_beyond_limit(query: RangeQuery, rows: int = 0) -> None:
     """`TooLarge` when the query's matrix, or one of `rows`, would have more entries than MATRIX_LIMIT."""
     outputs, answers = query.shape
     if too_large(query, rows):

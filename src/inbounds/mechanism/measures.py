@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from inbounds.loss import LossLike, Prior, as_loss, as_prior
-from inbounds.numbers import Floats
-from inbounds.query import Query
+from inbounds.exact import Floats
+from inbounds.losses import LossLike, Prior, to_loss, to_prior
+from inbounds.query import RangeQuery
 
 if TYPE_CHECKING:
     from inbounds.mechanism import Mechanism
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def loss(mechanism: "Mechanism", loss: LossLike = "absolute", prior: Prior = None) -> float:
     """Expected loss, averaged over the answers with weights `prior` (uniform by default; 000 (23), (24))."""
-    return float(loss_per_answer(mechanism, loss) @ as_prior(prior, mechanism.query))
+    return float(loss_per_answer(mechanism, loss) @ to_prior(prior, mechanism.query))
 
 
 def worst_loss(mechanism: "Mechanism", loss: LossLike = "absolute") -> float:
@@ -29,12 +29,12 @@ def worst_loss(mechanism: "Mechanism", loss: LossLike = "absolute") -> float:
 
 def loss_per_answer(mechanism: "Mechanism", loss: LossLike = "absolute") -> Floats:
     """sum_i P[i, j] · loss[i, j] for every answer j: the expected loss when j is true."""
-    return mechanism.law.losses(mechanism.query, as_loss(loss))
+    return mechanism.law.losses(mechanism.query, to_loss(loss))
 
 
 def truth_probability(mechanism: "Mechanism") -> Floats:
     """For every true answer, the probability of reporting the cell that holds it."""
-    return mechanism.law.truth(mechanism.query)
+    return mechanism.law.truth_probability(mechanism.query)
 
 
 def end_probability(mechanism: "Mechanism") -> Floats:
@@ -65,11 +65,11 @@ def rmse(mechanism: "Mechanism") -> Floats:
     return np.asarray(np.sqrt(np.maximum(loss_per_answer(mechanism, "squared"), 0.0)))
 
 
-def output_index(query: Query, output: Any) -> int:
+def output_index(query: RangeQuery, output: Any) -> int:
     """The position of a reported value among the outputs; of a place, by its label or its coordinates."""
     if query.places is not None and not isinstance(output, str):
-        return int(query.index(output))
-    reported = query.reported
+        return int(query.encode(output))
+    reported = query.output_values
     if query.labels:
         near = reported == output
     else:
@@ -80,7 +80,7 @@ def output_index(query: Query, output: Any) -> int:
     return int(found[0])
 
 
-def _numeric(query: Query, what: str) -> Query:
-    if not query.ordered:
+def _numeric(query: RangeQuery, what: str) -> RangeQuery:
+    if not query.is_ordered:
         raise ValueError(f"{what} needs numeric answers; labels have none")
     return query

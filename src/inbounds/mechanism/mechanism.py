@@ -10,26 +10,26 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from inbounds.errors import PrivacyViolation, check_kind
-from inbounds.extras import pandas_frame, polars_frame
-from inbounds.loss import LossLike
+from inbounds.exact import Floats, Ints, Number, format_decimal, round_up_to_float, to_epsilon
+from inbounds.losses import LossLike
 from inbounds.mechanism import bayes, passport
 from inbounds.mechanism import measures as utility
-from inbounds.mechanism.audit import COLUMN_SLACK, audit, tight_epsilon, transposed
-from inbounds.mechanism.exactly import Exactly
-from inbounds.mechanism.law import Law, Matrix, Noise, sealed
+from inbounds.mechanism.audit import COLUMN_SLACK, audit, tight_epsilon, transpose_exact
+from inbounds.mechanism.exact_measures import ExactMeasures
+from inbounds.mechanism.law import Law, Matrix, Noise, freeze_weights
 from inbounds.mechanism.limits import refuse_beyond_limit
 from inbounds.mechanism.origin import Optimality, Origin
-from inbounds.mechanism.plane import Plane
-from inbounds.mechanism.repair import mirrored_weights, weights_along, weights_near
+from inbounds.mechanism.plane import PlaneNoise
 from inbounds.mechanism.response import Response
-from inbounds.numbers import Floats, Ints, Number, as_epsilon, decimal, float_above
-from inbounds.properties import Layout, holding, meaningful, square
-from inbounds.query import Graph, Query, check_query
-from inbounds.query.places import places_at
+from inbounds.mechanism.rounding import round_on_graph, round_on_line, round_symmetric
+from inbounds.optional import to_pandas_frame, to_polars_frame
+from inbounds.properties import MatrixLayout, list_meaningful, measure_properties, square_layout
+from inbounds.query import Graph, RangeQuery, check_query
+from inbounds.query.places import take_places
 from inbounds.trusted.bounds import TOTAL, TOTAL_BITS
-from inbounds.trusted.door import is_text
-from inbounds.trusted.incoming import read
-from inbounds.trusted.sample import Draws, entropy, report, simulated
+from inbounds.trusted.inputs import read_array
+from inbounds.trusted.positions import is_text_array
+from inbounds.trusted.samplers import Draws, draw_outputs, seeded_entropy, system_entropy
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -37,19 +37,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PROPERTY_UNITS = 1 << (TOTAL_BITS - 40)
-"""A property that is violated by at most 2**-40 of probability counts as held; `Holding.exact` says more."""
+"""A property that is violated by at most 2**-40 of probability counts as held; `PropertyCheck.exact` says more."""
 
 SYMMETRY_SLACK = 1e-13
 """Matrices this close to their mirror image are meant to be symmetric and made exactly so."""
 
-LAWS = (Matrix, Noise, Response, Plane)
+LAWS = (Matrix, Noise, Response, PlaneNoise)
 
 TOLERANCE = 1e-5
 """Probability of an answer that rounding to integers may move before a float matrix counts as not private."""
 
 
 @dataclass(frozen=True)
-class Holding:
+class PropertyCheck:
     """How well a structural property holds: the largest violation, in units of 2**-62. True when negligible."""
 
     units: int
@@ -87,15 +87,15 @@ class Mechanism:
     output i, Pr[i | j] <= exp(epsilon · distance) · Pr[i | k], checked in integers when the object is made.
     """
 
-    query: Query
+    query: RangeQuery
     epsilon: Fraction
     law: Law
     origin: Origin
     optimality: Optimality | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", as_epsilon(self.epsilon))
-        if type(self.query) is not Query or type(self.law) not in LAWS:  # subclasses could lie
+        object.__setattr__(self, "epsilon", to_epsilon(self.epsilon))
+        if type(self.query) is not RangeQuery or type(self.law) not in LAWS:  # subclasses could lie
             raise TypeError("a mechanism is made of a Query and a Matrix, Noise, Response or Plane law")
         self.law.check(self.query, self.epsilon)
 
@@ -110,64 +110,68 @@ class Mechanism:
 
     def __repr__(self) -> str:
         outputs, answers = self.query.shape
-        return f"<Mechanism {self.origin} for {self.query!r}, epsilon={decimal(self.epsilon)}, {outputs} × {answers}>"
+        return (
+            f"<Mechanism {self.origin} for {self.query!r}, epsilon={format_decimal(self.epsilon)}, "
+            f"{outputs} "
+            f"× {answers}>"
+        )
 
     # --- the probabilities --------------------------------------------------------------------------------
 
     @cached_property
     def weights(self) -> Ints:
         """Integer weights, outputs × answers, columns sum to 2**62; `TooLarge` for very large counts."""
-        return sealed(self.law.matrix(self.query))
+        return freeze_weights(self.law.matrix(self.query))
 
     @cached_property
     def matrix(self) -> Floats:
         """The weights as float probabilities P[output, answer]: a view to look at, not to release with."""
         return self.law.probabilities(self.query)
 
-    def effective_epsilon(self) -> float:
+    def tight_epsilon(self) -> float:
         """The tight privacy loss of this very mechanism, at most `epsilon`; exact, and rounded up to a float."""
-        return min(tight_epsilon(self.law, self.query), float_above(self.epsilon))
+        return min(tight_epsilon(self.law, self.query), round_up_to_float(self.epsilon))
 
-    def properties(self) -> dict[str, Holding]:
+    def properties(self) -> dict[str, PropertyCheck]:
         """Which structural properties hold, exactly or within how many units of 2**-62."""
         query, law = self.query, self.law
         refuse_beyond_limit(query)
         if isinstance(law, Noise) and law.remap is None:
-            weights, layout = law.shortened().clamped(), square(law.shortened().size + 1)
+            weights, layout = law.shorten().clamped_matrix(), square_layout(law.shorten().size + 1)
         elif isinstance(law, Response):
-            weights, layout = law.corner(), square(len(law.corner()))
+            weights, layout = law.corner(), square_layout(len(law.corner()))
         else:
-            weights, layout = self.weights, Layout(len(query.outputs), query.home, query.below, query.above)
-        names = [n for n in meaningful(ordered=query.ordered) if n != "symmetric" or layout.mirrors]
-        units = holding(weights, layout, TOTAL, names, outputs=len(query.outputs))
-        return {name: Holding(units[name]) for name in names}
+            weights, layout = self.weights, MatrixLayout(len(query.outputs), query.home_cell, query.below, query.above)
+        names = [n for n in list_meaningful(ordered=query.is_ordered) if n != "symmetric" or layout.mirrors]
+        units = measure_properties(weights, layout, TOTAL, names, outputs=len(query.outputs))
+        return {name: PropertyCheck(units[name]) for name in names}
 
     # --- reports ------------------------------------------------------------------------------------------
 
     def sample(self, answers: Any) -> Any:
         """Private reports for true answers, with operating-system entropy; a scalar gives a scalar."""
-        return self._report(answers, entropy)
+        return self._report(answers, system_entropy)
 
-    def randomise(self, answer: Any) -> Any:
+    def sample_clipped(self, answer: Any) -> Any:
         """As `sample`, and never a refusal for being out of range: a number beyond it counts as its nearer end.
 
         Moving numbers into a range brings no two of them further apart, so the promise is the same.
         """
-        return self._report(answer, entropy, clip=True)
+        return self._report(answer, system_entropy, clip=True)
 
     def simulate(self, answers: Any, rng: np.random.Generator) -> Any:
         """As `sample`, from a seeded generator: for studies and tests, never for a release."""
-        return self._report(answers, simulated(rng))
+        return self._report(answers, seeded_entropy(rng))
 
     def _report(self, answers: Any, draws: Draws, *, clip: bool = False) -> Any:
-        indices = self.query.index(answers, clip=clip)
-        outputs, places = report(self.law.sampler, indices, draws), self.query.places
-        if places is not None and not is_text(read(answers)):  # coordinates are answered by coordinates
-            return places_at(places, outputs)
-        values = self.query.reported_at(outputs)
+        indices = self.query.encode(answers, clip=clip)
+        outputs, places = draw_outputs(self.law.sampler, indices, draws), self.query.places
+        if places is not None and not is_text_array(read_array(answers)):  # coordinates are answered by coordinates
+            return take_places(places, outputs)
+        values = self.query.decode(outputs)
         return np.asarray(values).tolist() if indices.ndim == 0 else values
 
-    # --- usefulness: the functions of `utility` and `bayes`, as methods -----------------------------------
+    # --- usefulness: the functions of `measures` and `bayes`, as methods -----------------------------------
 
     loss = utility.loss
     worst_loss = utility.worst_loss
@@ -181,16 +185,16 @@ class Mechanism:
     posterior = bayes.posterior
     best_guess = bayes.best_guess
     credible_set = bayes.credible_set
-    remap = bayes.remap
+    remap = bayes.best_remap
     bayes_loss = bayes.bayes_loss
-    readings = bayes.readings
+    interpretations = bayes.interpret_all
     coverage = bayes.coverage
     regret = bayes.regret
     mutual_information = bayes.mutual_information
     posterior_entropy = bayes.posterior_entropy
     worst_remap = bayes.worst_remap
 
-    def followed_by(self, remap: ArrayLike) -> "Mechanism":
+    def postprocess(self, remap: ArrayLike) -> "Mechanism":
         """The mechanism whose report is passed through a remap: post-processing, certified again.
 
         remap: for every output the value reported instead, or a matrix R[new output, output] whose columns sum to
@@ -205,22 +209,22 @@ class Mechanism:
             return Mechanism(query, self.epsilon, Matrix(weights), origin)
         if table.shape != (outputs, outputs) or not (table >= 0).all() or not np.allclose(table.sum(axis=0), 1):
             raise ValueError(f"remap must be {outputs} reported values, or a {outputs} × {outputs} stochastic matrix")
-        return certified(table @ self.matrix, query, self.epsilon, origin)
+        return certify_formula(table @ self.matrix, query, self.epsilon, origin)
 
     @property
-    def exactly(self) -> Exactly:
+    def exact_measures(self) -> ExactMeasures:
         """The measures as exact Fractions: `m.exactly.loss("absolute")`."""
-        return Exactly(self)
+        return ExactMeasures(self)
 
     def exact_loss(self, loss: LossLike = "absolute") -> Fraction:
         """Expected loss under the uniform prior as the exact fraction that the integers give."""
-        return self.exactly.loss(loss)
+        return self.exact_measures.loss(loss)
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the promise in words over the heatmap."""
-        from inbounds.report.html import card
+        from inbounds.report.html import mechanism_card
 
-        return card(self)
+        return mechanism_card(self)
 
     def plot(self) -> "Figure":
         """The heatmap as a figure (extra `figures`): true answers across, reports up."""
@@ -230,31 +234,33 @@ class Mechanism:
 
     def to_pandas(self) -> Any:
         """The probabilities as a pandas frame: a row for each report, a column for each true answer."""
-        frame = pandas_frame(dict(zip(map(str, bayes.answer_values(self.query).tolist()), self.matrix.T, strict=True)))
-        return frame.set_axis(self.query.reported.tolist(), axis="index").rename_axis("report")
+        frame = to_pandas_frame(
+            dict(zip(map(str, bayes.answer_values(self.query).tolist()), self.matrix.T, strict=True))
+        )
+        return frame.set_axis(self.query.output_values.tolist(), axis="index").rename_axis("report")
 
     def to_polars(self) -> Any:
         """The probabilities as a Polars frame: a row for each report (column "report"), a column for each answer."""
         columns = zip(map(str, bayes.answer_values(self.query).tolist()), self.matrix.T, strict=True)
-        return polars_frame({"report": self.query.reported.tolist(), **dict(columns)})
+        return to_polars_frame({"report": self.query.output_values.tolist(), **dict(columns)})
 
     @property
-    def claimed(self) -> tuple[str, ...]:
+    def unchecked_claims(self) -> tuple[str, ...]:
         """What the mechanism's passport says and no reader has checked, sentence by sentence."""
-        from inbounds.mechanism.claims import claimed
+        from inbounds.mechanism.claims import list_unchecked_claims
 
-        return tuple(claimed(self))
+        return tuple(list_unchecked_claims(self))
 
     # --- files --------------------------------------------------------------------------------------------
 
     def save(self, path: "str | PathLike[str]") -> None:
         """Write the passport: everything needed to check and use the mechanism, with its digest."""
-        passport.save(self, path)
+        passport.save_passport(self, path)
 
     @cached_property
     def sha256(self) -> str:
         """The digest of the passport: what an auditor or a release record knows the mechanism by."""
-        return str(passport.passport(self)["sha256"])
+        return str(passport.to_passport(self)["sha256"])
 
 
 def check_mechanism(mechanism: object, name: str = "mechanism") -> None:
@@ -263,7 +269,7 @@ def check_mechanism(mechanism: object, name: str = "mechanism") -> None:
 
 
 def certify(
-    matrix: ArrayLike, query: Query, epsilon: Number, *, tolerance: float = TOLERANCE, origin: Origin | None = None
+    matrix: ArrayLike, query: RangeQuery, epsilon: Number, *, tolerance: float = TOLERANCE, origin: Origin | None = None
 ) -> Mechanism:
     """A certified mechanism close to anyone's float matrix P[output, answer], or an error that says why not.
 
@@ -271,20 +277,24 @@ def certify(
     would move more than `tolerance` of the probability of any answer.
     """
     check_query(query)
-    return _rounded(_proposed(matrix, query), query, epsilon, origin or Origin("certified matrix"), tolerance)
+    return _round_matrix(
+        _validate_matrix(matrix, query), query, epsilon, origin or Origin("certified matrix"), tolerance
+    )
 
 
-def certified(matrix: Floats, query: Query, epsilon: Number, origin: Origin, *, even: bool = False) -> Mechanism:
+def certify_formula(
+    matrix: Floats, query: RangeQuery, epsilon: Number, origin: Origin, *, even: bool = False
+) -> Mechanism:
     """A mechanism from a formula that is private by theory, trusted by nobody; the checker has the last word."""
     refuse_beyond_limit(query)
-    return _rounded(matrix, query, epsilon, origin, TOLERANCE, even=even)
+    return _round_matrix(matrix, query, epsilon, origin, TOLERANCE, even=even)
 
 
-def _rounded(
-    matrix: Floats, query: Query, epsilon: Number, origin: Origin, tolerance: float, *, even: bool = False
+def _round_matrix(
+    matrix: Floats, query: RangeQuery, epsilon: Number, origin: Origin, tolerance: float, *, even: bool = False
 ) -> Mechanism:
-    bound = as_epsilon(epsilon)
-    weights = near(matrix, query, bound, even=even)
+    bound = to_epsilon(epsilon)
+    weights = round_to_weights(matrix, query, bound, even=even)
     moved = np.abs(weights / TOTAL - matrix).sum(axis=0).max() / 2
     if not moved <= tolerance:
         found = audit(matrix, query)
@@ -295,17 +305,17 @@ def _rounded(
     return Mechanism(query, bound, Matrix(weights), origin)
 
 
-def near(matrix: Floats, query: Query, epsilon: Fraction, *, even: bool = False) -> Ints:
+def round_to_weights(matrix: Floats, query: RangeQuery, epsilon: Fraction, *, even: bool = False) -> Ints:
     """Private integer weights next to a float matrix; exactly symmetric when it is, up to rounding."""
     mirror = matrix[::-1, ::-1]
-    if query.symmetric and query.ordered and np.abs(matrix - mirror).max() <= SYMMETRY_SLACK:
-        return mirrored_weights((matrix + mirror) / 2, query.cliques(), epsilon, even=even)
+    if query.is_symmetric and query.is_ordered and np.abs(matrix - mirror).max() <= SYMMETRY_SLACK:
+        return round_symmetric((matrix + mirror) / 2, query.cliques(), epsilon, even=even)
     if isinstance(query.neighbours, Graph):
-        return weights_along(matrix, query.edges, epsilon, even=even)
-    return weights_near(matrix, query.cliques(), epsilon, even=even)
+        return round_on_graph(matrix, query.edges, epsilon, even=even)
+    return round_on_line(matrix, query.cliques(), epsilon, even=even)
 
 
-def _proposed(matrix: ArrayLike, query: Query) -> Floats:
+def _validate_matrix(matrix: ArrayLike, query: RangeQuery) -> Floats:
     """The matrix as floats, with the right shape, finite, non-negative, columns summing to one."""
     refuse_beyond_limit(query)
     floats = np.asarray(matrix, dtype=np.float64)
@@ -321,5 +331,5 @@ def _proposed(matrix: ArrayLike, query: Query) -> Floats:
         sums = floats.sum(axis=0)
     if not (np.abs(sums - 1) <= COLUMN_SLACK).all():
         worst = int(np.abs(sums - 1).argmax())
-        raise ValueError(f"columns must sum to one; column {worst} sums to {sums[worst]:.9g}{transposed(floats)}")
+        raise ValueError(f"columns must sum to one; column {worst} sums to {sums[worst]:.9g}{transpose_exact(floats)}")
     return floats

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from inbounds.numbers import Floats
+from inbounds.exact import Floats
 
 
 @dataclass(frozen=True)

@@ -12,51 +12,51 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeGuard
 
 from inbounds.errors import TooLarge
-from inbounds.files import Json, Kind, write
-from inbounds.loss import NAMED, ON_GRAPHS, ErrorLoss, TableLoss, off_by_more_than, power
+from inbounds.files import FileFormat, Json, write_json_file
+from inbounds.losses import NAMED, ON_GRAPHS, ErrorLoss, TableLoss, power_loss, threshold_loss
 from inbounds.mechanism import clamped
+from inbounds.mechanism.codec import law_to_json, optimality_to_json, query_to_json
 from inbounds.mechanism.law import Law, Matrix, Noise
-from inbounds.mechanism.plane import Plane
+from inbounds.mechanism.plane import PlaneNoise
 from inbounds.mechanism.response import Response
-from inbounds.mechanism.spelling import law_json, optimality_json, query_json
 from inbounds.query import Graph
-from inbounds.trusted.extent import MOST_RECOMPUTED
+from inbounds.trusted.limits import MOST_RECOMPUTED
 
 if TYPE_CHECKING:
     from inbounds.mechanism.mechanism import Mechanism
 
-PASSPORT = Kind("passport", "inbounds mechanism", (1, 2, 3, 4, 5))
-QUANTILE_PASSPORT = Kind("quantile passport", "inbounds quantile mechanism")
+PASSPORT = FileFormat("passport", "inbounds mechanism", (1, 2, 3, 4, 5))
+QUANTILE_PASSPORT = FileFormat("quantile passport", "inbounds quantile mechanism")
 """Of a law over records, which `mechanism.quantiles` reads and writes."""
-LABEL_PASSPORT = Kind("label passport", "inbounds label mechanism")
+LABEL_PASSPORT = FileFormat("label passport", "inbounds label mechanism")
 """Of a law over sets of labels, which `mechanism.labels` reads and writes."""
 
 
-def save(mechanism: "Mechanism", path: str | os.PathLike[str]) -> None:
+def save_passport(mechanism: "Mechanism", path: str | os.PathLike[str]) -> None:
     """Write the passport; the file appears whole or not at all."""
-    write(passport(mechanism), path)
+    write_json_file(to_passport(mechanism), path)
 
 
-def passport(mechanism: "Mechanism") -> Json:
+def to_passport(mechanism: "Mechanism") -> Json:
     """The mechanism as plain JSON values, with the digest of everything else in it."""
     content: Json = {
-        "query": query_json(mechanism.query),
+        "query": query_to_json(mechanism.query),
         "epsilon": str(mechanism.epsilon),
-        "law": law_json(mechanism.law),
+        "law": law_to_json(mechanism.law),
         "origin": {
             "name": mechanism.origin.name,
             "parameters": dict(mechanism.origin.parameters),
             "reference": mechanism.origin.reference,
         },
-        "claims": claims(mechanism),
-        "optimality": optimality_json(mechanism.optimality),
+        "claims": compute_claims(mechanism),
+        "optimality": optimality_to_json(mechanism.optimality),
     }
-    return PASSPORT.sealed(content, version_of(mechanism))
+    return PASSPORT.wrap(content, version_of(mechanism))
 
 
-def summary(mechanism: "Mechanism") -> Json:
+def passport_summary(mechanism: "Mechanism") -> Json:
     """The passport without its weights, loss table and prior: what people and machines read of it."""
-    content = {key: value for key, value in passport(mechanism).items() if key != "law"}
+    content = {key: value for key, value in to_passport(mechanism).items() if key != "law"}
     best = content["optimality"]
     return content if best is None else {**content, "optimality": {name: best[name] for name in OPTIMALITY_IN_SHORT}}
 
@@ -66,7 +66,7 @@ OPTIMALITY_IN_SHORT = ("objective", "value", "bound")
 
 def version_of(mechanism: "Mechanism") -> int:
     """The version that says what a reader must know."""
-    if isinstance(mechanism.law, Plane):
+    if isinstance(mechanism.law, PlaneNoise):
         return 5
     if isinstance(mechanism.query.neighbours, Graph):
         return 4
@@ -75,9 +75,9 @@ def version_of(mechanism: "Mechanism") -> int:
     return 2 if mechanism.query.allowance else 1
 
 
-def claims(mechanism: "Mechanism") -> Json:
+def compute_claims(mechanism: "Mechanism") -> Json:
     """What follows from the weights: losses under the uniform prior, properties in units, the tight epsilon."""
-    named = NAMED if mechanism.query.ordered else {"zero-one": NAMED["zero-one"]}
+    named = NAMED if mechanism.query.is_ordered else {"zero-one": NAMED["zero-one"]}
     found: Json = {"losses": {}, "properties": {}}
     try:
         found["losses"] = {name: f"{average_loss(mechanism, name):.12g}" for name in named}
@@ -90,26 +90,26 @@ def claims(mechanism: "Mechanism") -> Json:
 
 def _stated_epsilon(mechanism: "Mechanism") -> float:
     """The tight epsilon of a matrix; of a noise table what it was made for. `verify` says both."""
-    return float(mechanism.epsilon) if isinstance(mechanism.law, Noise) else mechanism.effective_epsilon()
+    return float(mechanism.epsilon) if isinstance(mechanism.law, Noise) else mechanism.tight_epsilon()
 
 
 def average_loss(mechanism: "Mechanism", name: str) -> float:
     """The named loss under the uniform prior; of a long law in closed form."""
     law, unit = mechanism.law, mechanism.query.answers.unit
     if _long(law):
-        average = law.average(name) if isinstance(law, Response) else clamped.average(law, name)
+        average = law.average(name) if isinstance(law, Response) else clamped.clamped_average(law, name)
         return float(average * unit ** {"absolute": 1, "squared": 2, "zero-one": 0}[name])
     return mechanism.loss(name)
 
 
 def _long(law: Law) -> TypeGuard[Noise | Response]:
     """Whether a law has more answers than are gone through one by one for a claim."""
-    if isinstance(law, Matrix | Plane) or (isinstance(law, Noise) and law.remap is not None):
+    if isinstance(law, Matrix | PlaneNoise) or (isinstance(law, Noise) and law.remap is not None):
         return False
     return law.size > MOST_RECOMPUTED
 
 
-def objective_value(mechanism: "Mechanism") -> float | None:
+def recompute_objective(mechanism: "Mechanism") -> float | None:
     """What the objective of a designed mechanism really is; None where the passport does not say how to compute it.
 
     It does for the losses with a name and for a loss table in the passport, on average under the uniform prior or the
@@ -168,4 +168,4 @@ def read_objective(words: str) -> ObjectiveWords | None:
 def _loss(words: re.Match[str]) -> ErrorLoss:
     if words["name"]:
         return NAMED[words["name"]]
-    return off_by_more_than(words["distance"]) if words["distance"] else power(words["power"])
+    return threshold_loss(words["distance"]) if words["distance"] else power_loss(words["power"])

@@ -10,18 +10,18 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from inbounds.errors import NotADistribution, PrivacyViolation, TooLarge
-from inbounds.loss import Loss
+from inbounds.errors import InvalidDistribution, PrivacyViolation, TooLarge
+from inbounds.exact import Floats, FrozenArray, Ints, freeze
+from inbounds.losses import Loss
 from inbounds.mechanism.cells import step_losses
 from inbounds.mechanism.limits import refuse_beyond_limit
 from inbounds.mechanism.ratios import largest_ratio
-from inbounds.numbers import Floats, Ints, Sealed, frozen
-from inbounds.query import Graph, Query
-from inbounds.query.moves import MapMoves, map_of
+from inbounds.query import Graph, RangeQuery
+from inbounds.query.maps import MapMetric, find_map_metric
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, TOTAL_BITS
-from inbounds.trusted.extent import MOST_MOVES
-from inbounds.trusted.plane import Move, check_plane, families, left_over, map_moves, shifted
-from inbounds.trusted.sample import PlaneSampler
+from inbounds.trusted.limits import MOST_MOVES
+from inbounds.trusted.plane_noise import Move, check_plane, map_moves, remaining_weight, shift_table, tail_families
+from inbounds.trusted.samplers import PlaneSampler
 
 LEAST = 45.0
 """exp(-45) is below 2^-62: noise further out has no weight."""
@@ -40,7 +40,7 @@ Decay = Callable[[Ints, Ints], Floats]
 
 
 @dataclass(frozen=True, eq=False)
-class Plane:
+class PlaneNoise:
     """remap of the nearest cell of the map to cell + noise; with weight `anywhere` each cell instead, and the first one
     with what is left of 2**62, whatever the answer is.
 
@@ -50,7 +50,7 @@ class Plane:
     table: Ints
     anywhere: int
     remap: Ints | None = None
-    _sealed: tuple[Sealed, Sealed | None] = field(init=False, repr=False)
+    _sealed: tuple[FrozenArray, FrozenArray | None] = field(init=False, repr=False)
 
     measured_exactly: ClassVar[bool] = False
     noise_table: ClassVar[None] = None
@@ -58,18 +58,18 @@ class Plane:
     def __post_init__(self) -> None:
         for values in (self.table, self.remap):
             if values is not None and np.asarray(values).dtype != np.int64:
-                raise NotADistribution("weights, and cells of a remap, must be int64")
-        remap = None if self.remap is None else Sealed.of(self.remap)
-        object.__setattr__(self, "_sealed", (Sealed.of(self.table), remap))
+                raise InvalidDistribution("weights, and cells of a remap, must be int64")
+        remap = None if self.remap is None else FrozenArray.from_array(self.remap)
+        object.__setattr__(self, "_sealed", (FrozenArray.from_array(self.table), remap))
         object.__setattr__(self, "table", self._sealed[0].array)
         object.__setattr__(self, "remap", None if remap is None else remap.array)
         object.__setattr__(self, "anywhere", int(operator.index(self.anywhere)))  # the checker needs plain ints
 
-    def __reduce__(self) -> tuple[type["Plane"], tuple[Any, ...]]:
-        return Plane, (self.table, self.anywhere, self.remap)  # copies and pickles are sealed anew
+    def __reduce__(self) -> tuple[type["PlaneNoise"], tuple[Any, ...]]:
+        return PlaneNoise, (self.table, self.anywhere, self.remap)  # copies and pickles are sealed anew
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Plane) and self.canonical_bytes() == other.canonical_bytes()
+        return isinstance(other, PlaneNoise) and self.canonical_bytes() == other.canonical_bytes()
 
     def __hash__(self) -> int:
         return hash(self.canonical_bytes())
@@ -80,24 +80,24 @@ class Plane:
         rows, columns = (length // 2 + 1 for length in self._sealed[0].shape)
         return rows, columns
 
-    def check(self, query: Query, epsilon: Fraction) -> None:
+    def check(self, query: RangeQuery, epsilon: Fraction) -> None:
         """Remapping is post-processing: it needs a valid target, no privacy check."""
         table, remap = self._sealed
         if len(table.shape) != 2 or not isinstance(query.neighbours, Graph):
-            raise NotADistribution("noise on a map needs a table of two dimensions, and answers on a graph")
+            raise InvalidDistribution("noise on a map needs a table of two dimensions, and answers on a graph")
         rows, columns = self.size
         if rows * columns != len(query.answers):
-            raise NotADistribution(f"a map of {rows} × {columns} cells must have as many answers")
+            raise InvalidDistribution(f"a map of {rows} × {columns} cells must have as many answers")
         if remap is not None and (
             remap.shape != (rows * columns,) or remap.array.min() < 0 or remap.array.max() >= rows * columns
         ):
-            raise NotADistribution("remap must name a cell for every cell of the map")
+            raise InvalidDistribution("remap must name a cell for every cell of the map")
         check_plane(table.array, self.anywhere, map_moves(query.edges, columns), epsilon)
 
     # --- the probabilities --------------------------------------------------------------------------------
 
     @cached_property
-    def _sums(self) -> Sealed:
+    def _sums(self) -> FrozenArray:
         """sums[y, x, a, b]: the noise (a, b) for outputs between the ends (1), all at or below it for those at the
         first row or column (0), all at or above it for those at the last one (2)."""
 
@@ -105,16 +105,16 @@ class Plane:
             back = np.flip(np.cumsum(np.flip(table, axis), axis=axis), axis)
             return [np.cumsum(table, axis=axis), table, back]
 
-        return Sealed.of(np.array([along(rows, 1) for rows in along(self._sealed[0].array, 0)]))
+        return FrozenArray.from_array(np.array([along(rows, 1) for rows in along(self._sealed[0].array, 0)]))
 
     def row(self, i: int) -> Ints:
         """The weights of output i under all answers, rows × columns, before any remap."""
         (rows, columns), sums = self.size, self._sums.array
         y, x = divmod(i, columns)
         found = sums[_end(y, rows), _end(x, columns), y : y + rows, x : x + columns][::-1, ::-1] + self.anywhere
-        return np.asarray(found if i else found + left_over(self._sealed[0].array, self.anywhere))
+        return np.asarray(found if i else found + remaining_weight(self._sealed[0].array, self.anywhere))
 
-    def reported(self, output: int) -> Ints:
+    def output_weights(self, output: int) -> Ints:
         """The weights of an output under all answers, rows × columns, after the remap: the sum over what became it."""
         found = np.zeros(self.size, dtype=np.int64)
         for i in np.flatnonzero(self._targets() == output).tolist():
@@ -125,7 +125,7 @@ class Plane:
         rows, columns = self.size
         return np.arange(rows * columns) if self._sealed[1] is None else self._sealed[1].array
 
-    def matrix(self, query: Query) -> Ints:
+    def matrix(self, query: RangeQuery) -> Ints:
         """The law written out; `TooLarge` beyond MATRIX_LIMIT entries."""
         refuse_beyond_limit(query)
         weights, targets = np.zeros(query.shape, dtype=np.int64), self._targets()
@@ -133,20 +133,20 @@ class Plane:
             weights[target] += self.row(i).ravel()
         return weights
 
-    def probabilities(self, query: Query) -> Floats:
+    def probabilities(self, query: RangeQuery) -> Floats:
         """P[output, answer] as floats; `TooLarge` beyond MATRIX_LIMIT entries."""
-        return frozen(self.matrix(query) / TOTAL)
+        return freeze(self.matrix(query) / TOTAL)
 
-    def likelihood(self, query: Query, output: int) -> Floats:
+    def likelihood(self, query: RangeQuery, output: int) -> Floats:
         """Pr[output | answer], without writing out the matrix."""
-        return np.asarray(self.reported(output).ravel() / TOTAL)
+        return np.asarray(self.output_weights(output).ravel() / TOTAL)
 
     # --- measures, for every true answer; O(cells²) time, O(cells) memory ----------------------------------
 
-    def losses(self, query: Query, loss: Loss) -> Floats:
+    def losses(self, query: RangeQuery, loss: Loss) -> Floats:
         """sum_i P[i, j] · loss of the step from j to remap[i]."""
         if loss.name == "zero-one":
-            return 1.0 - self.truth(query)
+            return 1.0 - self.truth_probability(query)
         cost, (rows, columns), targets = step_losses(query, loss), self.size, self._targets()
         found = np.zeros(self.size)
         for i, target in enumerate(targets.tolist()):
@@ -154,10 +154,10 @@ class Plane:
             found += self.row(i) * cost[y : y + rows, x : x + columns][::-1, ::-1]
         return np.asarray(found.ravel() / TOTAL)
 
-    def truth(self, query: Query) -> Floats:
+    def truth_probability(self, query: RangeQuery) -> Floats:
         """Pr[the report is the answer]: over all outputs, the weight under the answer that each is reported as."""
         (rows, columns), targets = self.size, self._targets()
-        own, rest = np.arange(rows * columns), left_over(self._sealed[0].array, self.anywhere)
+        own, rest = np.arange(rows * columns), remaining_weight(self._sealed[0].array, self.anywhere)
         (y, x), (to_y, to_x) = np.divmod(own, columns), np.divmod(targets, columns)
         steps = y - to_y + rows - 1, x - to_x + columns - 1
         weights = self._sums.array[_end(y, rows), _end(x, columns), *steps] + self.anywhere
@@ -166,45 +166,45 @@ class Plane:
         np.add.at(found, targets, weights)
         return np.asarray(found / TOTAL)
 
-    def ends(self, query: Query) -> Floats:
+    def ends(self, query: RangeQuery) -> Floats:
         _refuse_numbers()
 
-    def bias(self, query: Query) -> Floats:
+    def bias(self, query: RangeQuery) -> Floats:
         _refuse_numbers()
 
-    def variance(self, query: Query) -> Floats:
+    def variance(self, query: RangeQuery) -> Floats:
         _refuse_numbers()
 
     # --- what it reveals ----------------------------------------------------------------------------------
 
-    def ratio_within(self, query: Query, steps: int) -> float:
+    def ratio_within(self, query: RangeQuery, steps: int) -> float:
         """The worst ratio of any noisy cell's probabilities under any two answers; remaps can only lower it."""
         rows = map(self.row, range(len(query.answers)))
         return max(largest_ratio(row.max(keepdims=True), row.min(keepdims=True)) for row in rows) if steps else 1.0
 
-    def ratio_apart(self, query: Query, distance: float) -> float:
+    def ratio_apart(self, query: RangeQuery, distance: float) -> float:
         """The same under two answers at most `distance` apart: all steps that are no longer, by the map's own norm."""
-        (rows, columns), found = self.size, large_map(query)
+        (rows, columns), found = self.size, require_map_metric(query)
         a, b = np.indices((2 * rows - 1, 2 * columns - 1)) - np.array([rows - 1, columns - 1])[:, None, None]
         near = (found.norm(a, b) <= distance * (1 + ROUNDING)) & ((a != 0) | (b != 0))
         if near.sum() > MOST_MOVES:
             return self.ratio_within(query, 1)
         steps = zip(a[near].tolist(), b[near].tolist(), strict=True)
-        return max(1.0, *(self._ratio_of(step) for step in steps), 1.0)
+        return max(1.0, *(self._step_ratio(step) for step in steps), 1.0)
 
-    def _ratio_of(self, step: Move) -> float:
-        pairs = [shifted(K + self.anywhere, step) for K in families(self._sealed[0].array)]
+    def _step_ratio(self, step: Move) -> float:
+        pairs = [shift_table(K + self.anywhere, step) for K in tail_families(self._sealed[0].array)]
         return max(1.0, *(largest_ratio(*pair) for pair in pairs if pair[0].any()), 1.0)
 
-    def neighbour_ratios(self, query: Query) -> list[float]:
+    def neighbour_ratios(self, query: RangeQuery) -> list[float]:
         _refuse_numbers()
 
-    def ratios(self, query: Query) -> Iterator[tuple[float, Fraction]]:
+    def ratios(self, query: RangeQuery) -> Iterator[tuple[float, Fraction]]:
         """For every move the worst ratio of any noise, rounded up, and the move's length. Remaps can only lower it."""
         for move, length in map_moves(query.edges, self.size[1]).items():
-            yield self._ratio_of(move), length
+            yield self._step_ratio(move), length
 
-    def proof_steps(self, query: Query) -> list[str]:
+    def proof_steps(self, query: RangeQuery) -> list[str]:
         """What `check` established, for a reader."""
         (rows, columns), moves = self.size, len(map_moves(query.edges, self.size[1]))
         return [
@@ -227,8 +227,8 @@ class Plane:
     def sampler(self) -> PlaneSampler:
         (rows, columns), (table, remap) = self.size, self._sealed
         constant = np.full(rows * columns, self.anywhere, dtype=np.int64)
-        constant[0] += left_over(table.array, self.anywhere)
-        return PlaneSampler.of(table.array, constant, None if remap is None else remap.array)
+        constant[0] += remaining_weight(table.array, self.anywhere)
+        return PlaneSampler.from_weights(table.array, constant, None if remap is None else remap.array)
 
 
 def _end(k: Any, size: int) -> Any:
@@ -240,20 +240,20 @@ def _refuse_numbers() -> NoReturn:
     raise ValueError("this needs numeric answers; cells of a map have none")
 
 
-def plane_noise(query: Query, epsilon: Fraction, decay: Decay, remap: Ints | None = None) -> Plane:
+def make_plane_noise(query: RangeQuery, epsilon: Fraction, decay: Decay, remap: Ints | None = None) -> PlaneNoise:
     """Noise with Pr[(a, b)] near exp(-decay(a, b)) as whole numbers, private for the edges of a map.
 
     decay must rise by at most epsilon · length along every move. A rounded weight, or a sum of them, is at most their
     number E below the true one, so that K[d] <= r (K[d - m] + E) with r = exp(epsilon · length): r E <= (r - 1) u
     makes K + u private for every move. What floats lose is spared off epsilon.
     """
-    found = large_map(query)
+    found = require_map_metric(query)
     shortest, spared = float(epsilon * min(found.moves.values())), SPARED
     anywhere = math.ceil((2 * found.rows) * (2 * found.columns) / -math.expm1(-shortest))
     while True:
-        floats = _folded(found, decay, 1 - spared / min(shortest, 1.0))
+        floats = _fold_tail(found, decay, 1 - spared / min(shortest, 1.0))
         weights = np.floor(floats * float(TOTAL - found.rows * found.columns * anywhere) * (1 - 2.0**-50))
-        law = Plane(weights.astype(np.int64), anywhere, remap)
+        law = PlaneNoise(weights.astype(np.int64), anywhere, remap)
         try:
             law.check(query, epsilon)
         except PrivacyViolation:
@@ -264,15 +264,15 @@ def plane_noise(query: Query, epsilon: Fraction, decay: Decay, remap: Ints | Non
             return law
 
 
-def large_map(query: Query) -> MapMoves:
+def require_map_metric(query: RangeQuery) -> MapMetric:
     """The map that the query's answers are."""
-    found = map_of(query)
+    found = find_map_metric(query)
     if found is None:
         raise TooLarge("a graph of this size must be a map of cells in reading order, such as ib.grid(100, 100)")
     return found
 
 
-def _folded(found: MapMoves, decay: Decay, share: float) -> Floats:
+def _fold_tail(found: MapMetric, decay: Decay, share: float) -> Floats:
     """exp(-share · decay) over the plane, divided by its sum, with all that is beyond the map's size at its size."""
     rows, columns = found.size
     slowest = float(min(decay(np.array([1, 0]), np.array([0, 1]))))

@@ -5,9 +5,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from inbounds.numbers import Ints, float_above
+from inbounds.exact import Ints, round_up_to_float
 from inbounds.query import Scale
-from inbounds.trusted.certify import sliding
+from inbounds.trusted.certify import sliding_extremes
 
 
 def largest_ratio(highs: Ints, lows: Ints) -> float:
@@ -18,7 +18,7 @@ def largest_ratio(highs: Ints, lows: Ints) -> float:
     ratios = high / low
     near = ratios >= ratios.max(initial=0.0) * (1 - 1e-12)
     pairs = np.unique(np.stack([high[near], low[near]]), axis=1)  # many cells, few different ones
-    return float_above(max(Fraction(*pair) for pair in pairs.T.tolist()))
+    return round_up_to_float(max(Fraction(*pair) for pair in pairs.T.tolist()))
 
 
 def ratio_in_matrix(weights: Ints, answers: Scale, steps: int) -> float:
@@ -26,8 +26,10 @@ def ratio_in_matrix(weights: Ints, answers: Scale, steps: int) -> float:
     ticks = answers.ticks
     if steps >= ticks[-1]:
         return largest_ratio(weights.max(axis=1), weights.min(axis=1))
-    if answers.regular:
-        return largest_ratio(sliding(np.maximum, weights.T, steps), sliding(np.minimum, weights.T, steps))
+    if answers.is_regular:
+        return largest_ratio(
+            sliding_extremes(np.maximum, weights.T, steps), sliding_extremes(np.minimum, weights.T, steps)
+        )
     places = np.asarray(ticks, dtype=np.int64)
     stops = np.searchsorted(places, places + steps, side="right").tolist()
     blocks = [weights[:, start:stop] for start, stop in enumerate(stops)]
@@ -41,6 +43,6 @@ def ratio_in_noise(table: Ints, steps: int) -> float:
     """
     inner = table[1:-1]
     width = min(steps, len(inner) - 1)
-    inside = largest_ratio(sliding(np.maximum, inner, width), sliding(np.minimum, inner, width))
+    inside = largest_ratio(sliding_extremes(np.maximum, inner, width), sliding_extremes(np.minimum, inner, width))
     tails = [np.cumsum(side)[: len(table) // 2 + 1] for side in (table, table[::-1])]
     return max(inside, *(largest_ratio(tail[steps:], tail[: len(tail) - steps]) for tail in tails))

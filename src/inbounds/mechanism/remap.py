@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from inbounds.errors import NotConverged, TooLarge
-from inbounds.numbers import Floats
+from inbounds.errors import ConvergenceError, TooLarge
+from inbounds.exact import Floats
 
 LARGEST = 1 << 23
 """Coefficients of the program (outputs × guesses × answers) that a laptop solves in some seconds."""
 
 
-def fairest(matrix: Floats, loss: Floats) -> Floats:
+def minimax_remap(matrix: Floats, loss: Floats) -> Floats:
     """R[guess, output], columns summing to one, with the least worst loss of any answer.
 
     min t subject to sum_{g, i} R[g, i] · P[i, j] · loss[g, j] <= t for every answer j (004 OPT2 with the noise
@@ -30,6 +30,6 @@ def fairest(matrix: Floats, loss: Floats) -> Floats:
     cost = np.append(np.zeros(len(column)), 1.0)
     found = linprog(cost, bounded, np.zeros(answers), one.tocsr(), np.ones(outputs), method="highs")
     if found.status != 0:
-        raise NotConverged(f"the remap for worst-case users was not found: {found.message}")
+        raise ConvergenceError(f"the remap for worst-case users was not found: {found.message}")
     R = np.maximum(found.x[:-1].reshape(guesses, outputs), 0.0)
     return np.asarray(R / R.sum(axis=0))

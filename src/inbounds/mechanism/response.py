@@ -8,44 +8,44 @@ from typing import ClassVar
 
 import numpy as np
 
-from inbounds.errors import NotADistribution, TooLarge
-from inbounds.loss import ErrorLoss, Loss
+from inbounds.errors import InvalidDistribution, TooLarge
+from inbounds.exact import Floats, Ints, freeze, round_up_to_float
+from inbounds.losses import ErrorLoss, Loss
 from inbounds.mechanism.limits import refuse_beyond_limit
-from inbounds.numbers import Floats, Ints, float_above, frozen
-from inbounds.query import Everyone, Query, Reach
-from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_below
+from inbounds.query import AllPairs, RangeQuery, Reach
+from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_lower_bound
 from inbounds.trusted.certify import check_response
-from inbounds.trusted.sample import ResponseSampler
+from inbounds.trusted.samplers import ResponseSampler
 
 
 @dataclass(frozen=True)
 class Response:
-    """The true answer with weight 2**62 - (size - 1) · other, each of the others with weight `other`."""
+    """The true answer with weight 2**62 - (size - 1) · other, each of the others with weight `other_weight`."""
 
     size: int
-    other: int
+    other_weight: int
 
     measured_exactly: ClassVar[bool] = False
     noise_table: ClassVar[None] = None
 
     def __post_init__(self) -> None:
-        for name in ("size", "other"):  # the checker needs plain ints
+        for name in ("size", "other_weight"):  # the checker needs plain ints
             object.__setattr__(self, name, int(operator.index(getattr(self, name))))
 
     def __reduce__(self) -> tuple[type["Response"], tuple[int, int]]:
-        return Response, (self.size, self.other)  # copies and pickles carry no sampler
+        return Response, (self.size, self.other_weight)  # copies and pickles carry no sampler
 
     @property
-    def own(self) -> int:
-        return TOTAL - (self.size - 1) * self.other
+    def truth_weight(self) -> int:
+        return TOTAL - (self.size - 1) * self.other_weight
 
-    def check(self, query: Query, epsilon: Fraction) -> None:
-        near = isinstance(query.neighbours, Reach | Everyone)  # at distance 1, as two weights are checked for
+    def check(self, query: RangeQuery, epsilon: Fraction) -> None:
+        near = isinstance(query.neighbours, Reach | AllPairs)  # at distance 1, as two weights are checked for
         if self.size != len(query.answers) or not query.one_output_per_answer or not near:
-            raise NotADistribution("two weights need one output per answer, and neighbours at distance 1")
-        check_response(self.size, self.other, epsilon)
+            raise InvalidDistribution("two weights need one output per answer, and neighbours at distance 1")
+        check_response(self.size, self.other_weight, epsilon)
 
-    def matrix(self, query: Query) -> Ints:
+    def matrix(self, query: RangeQuery) -> Ints:
         """The law written out; `TooLarge` beyond MATRIX_LIMIT entries."""
         refuse_beyond_limit(query)
         return self.corner(self.size)
@@ -53,8 +53,8 @@ class Response:
     def corner(self, most: int = 4) -> Ints:
         """The law of the first answers: every comparison between two of its weights that the whole law has."""
         size = min(self.size, most)
-        weights = np.full((size, size), self.other, dtype=np.int64)
-        weights[np.diag_indices(size)] = self.own
+        weights = np.full((size, size), self.other_weight, dtype=np.int64)
+        weights[np.diag_indices(size)] = self.truth_weight
         return weights
 
     # --- measures, for every true answer; linear in the size ----------------------------------------------
@@ -62,27 +62,27 @@ class Response:
     @property
     def _shares(self) -> tuple[float, float]:
         """Probabilities of the truth and of each other answer."""
-        return self.own / TOTAL, self.other / TOTAL
+        return self.truth_weight / TOTAL, self.other_weight / TOTAL
 
-    def probabilities(self, query: Query) -> Floats:
+    def probabilities(self, query: RangeQuery) -> Floats:
         """P[output, answer] as floats; `TooLarge` beyond MATRIX_LIMIT entries."""
-        return frozen(self.matrix(query) / TOTAL)
+        return freeze(self.matrix(query) / TOTAL)
 
-    def likelihood(self, query: Query, output: int) -> Floats:
+    def likelihood(self, query: RangeQuery, output: int) -> Floats:
         """Pr[output | answer]."""
         own, other = self._shares
         found = np.full(self.size, other)
         found[output] = own
         return found
 
-    def losses(self, query: Query, loss: Loss) -> Floats:
+    def losses(self, query: RangeQuery, loss: Loss) -> Floats:
         """Expected losses of the error: Pr[other] times the losses of all steps down and all steps up."""
         if not isinstance(loss, ErrorLoss):
             raise TooLarge("a loss table or function needs a matrix of this size; use a loss of the error")
         if loss.name == "zero-one":
-            return 1.0 - self.truth(query)
+            return 1.0 - self.truth_probability(query)
         values = query.answers.floats()
-        if not query.answers.regular:
+        if not query.answers.is_regular:
             raise TooLarge("a loss of the error needs a matrix of this size where answers have gaps")
         away = np.cumsum(np.asarray(loss.of(values - values[0]), dtype=np.float64))
         own, other = self._shares
@@ -96,25 +96,25 @@ class Response:
             "squared": Fraction(n * (n * n - 1), 6),
             "zero-one": Fraction(n - 1),
         }
-        return sums[name] * Fraction(self.other, TOTAL)
+        return sums[name] * Fraction(self.other_weight, TOTAL)
 
-    def truth(self, query: Query) -> Floats:
+    def truth_probability(self, query: RangeQuery) -> Floats:
         """Pr[the report is the answer]."""
         return np.full(self.size, self._shares[0])
 
-    def ends(self, query: Query) -> Floats:
+    def ends(self, query: RangeQuery) -> Floats:
         """Pr[the report is the first or the last output]."""
         own, other = self._shares
         found = np.full(self.size, 2 * other)
         found[[0, -1]] = own + other
         return found
 
-    def bias(self, query: Query) -> Floats:
+    def bias(self, query: RangeQuery) -> Floats:
         """E[reported - true]."""
         values = query.answers.floats()
         return np.asarray(self._shares[1] * self.size * (values.mean() - values))
 
-    def variance(self, query: Query) -> Floats:
+    def variance(self, query: RangeQuery) -> Floats:
         """(1 - l)·Var[u] + l·(1 - l)·(v - E[u])²: with probability l the truth v, else a draw u from all answers."""
         values, lift = query.answers.floats(), self._shares[0] - self._shares[1]
         around = values - values.mean()
@@ -122,18 +122,19 @@ class Response:
 
     # --- what it reveals ----------------------------------------------------------------------------------
 
-    def ratio_within(self, query: Query, steps: int) -> float:
+    def ratio_within(self, query: RangeQuery, steps: int) -> float:
         """The ratio of any output's probabilities, rounded up: the same under any two answers."""
-        return float_above(Fraction(self.own, self.other)) if steps else 1.0
+        return round_up_to_float(Fraction(self.truth_weight, self.other_weight)) if steps else 1.0
 
-    def neighbour_ratios(self, query: Query) -> list[float]:
+    def neighbour_ratios(self, query: RangeQuery) -> list[float]:
         """For every answer and the next one the worst ratio."""
         return [self.ratio_within(query, 1)] * (self.size - 1)
 
-    def proof_steps(self, query: Query) -> list[str]:
+    def proof_steps(self, query: RangeQuery) -> list[str]:
         """What `check` established, for a reader."""
         return [
-            f"each of {self.size - 1} answers that are not the true one has the probability {self.other}/2^62, and the "
+            f"each of {self.size - 1} answers that are not the true one has the probability "
+            f"{self.other_weight}/2^62, and the "
             "true one the rest, which is not less",
             "the rest is at most p/2^128 times as much",
             f"p/2^{EXP_BITS} ≤ e^epsilon, found by a sum rounded down at every step",
@@ -141,18 +142,18 @@ class Response:
 
     def canonical_bytes(self) -> bytes:
         """The numbers of the law, for digests."""
-        return f"|response|{self.size}|{self.other}|".encode()
+        return f"|response|{self.size}|{self.other_weight}|".encode()
 
     @cached_property
     def sampler(self) -> ResponseSampler:
-        return ResponseSampler(self.size, self.other)
+        return ResponseSampler(self.size, self.other_weight)
 
 
-def tight_response(size: int, epsilon: Fraction) -> Response:
+def make_tight_response(size: int, epsilon: Fraction) -> Response:
     """The greatest weight of the truth that epsilon allows.
 
     own · 2**128 <= p · other and own + (size - 1) · other = 2**62, so `other` is the least whole number of at least
     2**62 · 2**128 / (p + (size - 1) · 2**128).
     """
-    p = ratio_below(epsilon, Fraction(1))
+    p = ratio_lower_bound(epsilon, Fraction(1))
     return Response(size, -(-(TOTAL << EXP_BITS) // (p + ((size - 1) << EXP_BITS))))

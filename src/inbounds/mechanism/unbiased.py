@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from inbounds.errors import TooLarge
+from inbounds.exact import Floats, Ints
 from inbounds.mechanism.mechanism import Mechanism
-from inbounds.numbers import Floats, Ints
 
 RESIDUAL = 1e-9
 """Bias that a reading may have, as a part of the range: floats, and a law's weights over 2^62."""
@@ -75,8 +75,8 @@ def unbiased_reading(mechanism: Mechanism) -> UnbiasedReading:
     inverted by solving its equations. Variances are read without bias as well: Σ_r P[r, a]·v[r] = Var(u | a).
     """
     query = mechanism.query
-    if query.ordered and query.one_output_per_answer:
-        for found in (_geometric, _solved):
+    if query.is_ordered and query.one_output_per_answer:
+        for found in (_geometric, _solve_unbiased):
             reading = found(mechanism)
             if reading is not None:
                 return reading
@@ -90,7 +90,7 @@ def _geometric(mechanism: Mechanism) -> UnbiasedReading | None:
     """The closed form, where it holds for this law to RESIDUAL."""
     query, law = mechanism.query, mechanism.law
     answers = query.answers.floats()
-    if len(answers) < 2 or not query.answers.regular:
+    if len(answers) < 2 or not query.answers.is_regular:
         return None
     first, last = law.likelihood(query, 0), law.likelihood(query, len(answers) - 1)
     if not 0 < first[1] < first[0]:
@@ -105,7 +105,7 @@ def _geometric(mechanism: Mechanism) -> UnbiasedReading | None:
     return UnbiasedReading(values, variances)
 
 
-def _solved(mechanism: Mechanism) -> UnbiasedReading | None:
+def _solve_unbiased(mechanism: Mechanism) -> UnbiasedReading | None:
     try:
         law, answers = mechanism.matrix.T, mechanism.query.answers.floats()
         values = np.asarray(np.linalg.solve(law, answers), dtype=np.float64)
@@ -118,7 +118,7 @@ def _solved(mechanism: Mechanism) -> UnbiasedReading | None:
 
 def _outputs(mechanism: Mechanism, reports: Floats) -> Ints:
     """The places of reports among a mechanism's outputs."""
-    known = np.asarray(mechanism.query.reported, dtype=np.float64)
+    known = np.asarray(mechanism.query.output_values, dtype=np.float64)
     at = np.minimum(np.searchsorted(known, reports), len(known) - 1)
     if (known[at] != reports).any():
         raise ValueError(f"published must hold reports of the mechanism, got {reports[known[at] != reports][0]:g}")

@@ -1,6 +1,5 @@
 """What is asked: the possible true answers, the outputs that may be reported, and who is whose neighbour."""
 
-from inbounds.query.cells import Cells, bounds, cells
 from inbounds.query.constructors import (
     Outputs,
     category,
@@ -13,24 +12,24 @@ from inbounds.query.constructors import (
     with_neighbours,
     with_outputs,
 )
-from inbounds.query.graphs import graph, grid, histogram_of, on_map, pair_of_counts, tree
-from inbounds.query.neighbours import Everyone, Graph, Metric, Neighbours, Reach
-from inbounds.query.quantile import Quantile, check_quantile, median, quantile
-from inbounds.query.query import Query, check_query
+from inbounds.query.graphs import graph, grid, histogram_query, pair_of_counts, snap_to_map, tree
+from inbounds.query.neighbours import AllPairs, Graph, Metric, Neighbours, Reach
+from inbounds.query.outputs import OutputCells, cells, parse_bounds
+from inbounds.query.quantile import QuantileQuery, check_quantile, median, quantile
+from inbounds.query.query import RangeQuery, check_query
 from inbounds.trusted.scale import Scale
 
 __all__ = [
-    "Cells",
-    "Everyone",
+    "AllPairs",
     "Graph",
     "Metric",
     "Neighbours",
+    "OutputCells",
     "Outputs",
-    "Quantile",
-    "Query",
+    "QuantileQuery",
+    "RangeQuery",
     "Reach",
     "Scale",
-    "bounds",
     "category",
     "cells",
     "check_quantile",
@@ -39,14 +38,15 @@ __all__ = [
     "extreme",
     "graph",
     "grid",
-    "histogram_of",
+    "histogram_query",
     "interval",
     "mean",
     "median",
-    "on_map",
     "ordinal",
     "pair_of_counts",
+    "parse_bounds",
     "quantile",
+    "snap_to_map",
     "total",
     "tree",
     "with_neighbours",

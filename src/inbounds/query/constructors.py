@@ -1,4 +1,4 @@
-"""The questions that people ask, each as a `Query`: counts, totals, means, extremes, intervals, labels."""
+"""The questions that people ask, each as a `RangeQuery`: counts, totals, means, extremes, intervals, labels."""
 
 import math
 from collections.abc import Sequence
@@ -6,33 +6,33 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
-from inbounds.numbers import Number, exact, whole
-from inbounds.query.cells import Cells, bounds, cells
-from inbounds.query.neighbours import Everyone, Metric, Neighbours, Reach
-from inbounds.query.query import Query
+from inbounds.exact import Number, to_fraction, to_int
+from inbounds.query.neighbours import AllPairs, Metric, Neighbours, Reach
+from inbounds.query.outputs import OutputCells, cells, parse_bounds
+from inbounds.query.query import RangeQuery
 from inbounds.trusted.scale import Scale
 
 ALLOWANCE = Fraction(1, 1 << 20)
 """Share of the sensitivity that a caller's own arithmetic may add to the distance of two real answers."""
 
-Outputs = int | Cells | Sequence[Sequence[Number]] | None
+Outputs = int | OutputCells | Sequence[Sequence[Number]] | None
 
 
-def _query(kind: str, answers: Scale, neighbours: Neighbours, outputs: Outputs, *, rounds: bool = False) -> Query:
-    return Query(kind, answers, _cells(answers, outputs), neighbours, rounds)
+def _query(kind: str, answers: Scale, neighbours: Neighbours, outputs: Outputs, *, rounds: bool = False) -> RangeQuery:
+    return RangeQuery(kind, answers, _cells(answers, outputs), neighbours, rounds)
 
 
-def _cells(answers: Scale, outputs: Outputs) -> Cells:
+def _cells(answers: Scale, outputs: Outputs) -> OutputCells:
     """The output cells that an `outputs=` argument asks for."""
-    around = Cells.around(answers)
-    if outputs is None or isinstance(outputs, Cells):
+    around = OutputCells.one_per_answer(answers)
+    if outputs is None or isinstance(outputs, OutputCells):
         return outputs or around
     if isinstance(outputs, int):
-        return cells(around.lowers[0], around.uppers[-1], whole(outputs, "outputs", 1))
-    return Cells.of(outputs)
+        return cells(around.lowers[0], around.uppers[-1], to_int(outputs, "outputs", 1))
+    return OutputCells.from_edges(outputs)
 
 
-def count(maximum: int, *, outputs: Outputs = None) -> Query:
+def count(maximum: int, *, outputs: Outputs = None) -> RangeQuery:
     """How many of `maximum` people …: answers 0..maximum, one person moves it by one.
 
     outputs: None for one output per answer, a number of equal cells, `ib.cells(...)`, or a list of
@@ -41,17 +41,17 @@ def count(maximum: int, *, outputs: Outputs = None) -> Query:
     >>> count(20)
     <count: 0..20 (21 values); neighbours: one step apart>
     """
-    size = whole(maximum, "maximum", 1)
+    size = to_int(maximum, "maximum", 1)
     return _query("count", Scale(Fraction(0), Fraction(1), range(size + 1)), Reach(1), outputs)
 
 
-def total(size: int, low: int, high: int, *, outputs: Outputs = None) -> Query:
+def total(size: int, low: int, high: int, *, outputs: Outputs = None) -> RangeQuery:
     """Sum of `size` whole numbers in low..high; replacing one person moves it by at most high - low."""
-    n, lower, width = whole(size, "size", 1), *_whole_range(low, high)
+    n, lower, width = to_int(size, "size", 1), *_whole_range(low, high)
     return _query("total", Scale(Fraction(n * lower), Fraction(1), range(n * width + 1)), Reach(width), outputs)
 
 
-def mean(size: int, low: int, high: int, *, outputs: Outputs = None) -> Query:
+def mean(size: int, low: int, high: int, *, outputs: Outputs = None) -> RangeQuery:
     """Mean of `size` whole numbers in low..high: (high-low)·size + 1 answers 1/size apart, reach high - low.
 
     The corrected spacing of 000 §4.3 (the paper prints 1/(k·size)).
@@ -59,22 +59,22 @@ def mean(size: int, low: int, high: int, *, outputs: Outputs = None) -> Query:
     >>> mean(10, 1, 5).answers
     1..5 (41 values)
     """
-    n, lower, width = whole(size, "size", 1), *_whole_range(low, high)
+    n, lower, width = to_int(size, "size", 1), *_whole_range(low, high)
     answers = Scale(Fraction(lower), Fraction(1, n), range(n * width + 1))
     return _query("mean", answers, Reach(width), outputs)
 
 
-def extreme(low: int, high: int, *, outputs: Outputs = None) -> Query:
+def extreme(low: int, high: int, *, outputs: Outputs = None) -> RangeQuery:
     """Minimum, maximum or median of whole numbers in low..high: one person may move it anywhere."""
     lower, width = _whole_range(low, high)
-    return _query("extreme", Scale(Fraction(lower), Fraction(1), range(width + 1)), Everyone(), outputs)
+    return _query("extreme", Scale(Fraction(lower), Fraction(1), range(width + 1)), AllPairs(), outputs)
 
 
-def ordinal(low: int, high: int, *, unit: Number = 1, outputs: Outputs = None) -> Query:
+def ordinal(low: int, high: int, *, unit: Number = 1, outputs: Outputs = None) -> RangeQuery:
     """One person's whole number in low..high under metric privacy: epsilon for every `unit` of distance."""
     lower, width = _whole_range(low, high)
     answers = Scale(Fraction(lower), Fraction(1), range(width + 1))
-    return _query("ordinal", answers, Metric(exact(unit, "unit")), outputs)
+    return _query("ordinal", answers, Metric(to_fraction(unit, "unit")), outputs)
 
 
 def interval(
@@ -86,7 +86,7 @@ def interval(
     holes: Sequence[tuple[Number, Number]] = (),
     outputs: Outputs = None,
     allowance: Number | None = None,
-) -> Query:
+) -> RangeQuery:
     """Any real-valued query in low..high, rounded down into `cells` equal cells and known by their middles.
 
     Rounding keeps neighbours within reach = ceil(sensitivity / width) cells. allowance: what the caller's own
@@ -95,14 +95,14 @@ def interval(
     exact. `holes` are ranges that no true answer can lie in; their edges must be cell edges. A hole narrower than the
     reach, which one person can cross, keeps its last cell: with the allowance that cell holds answers beyond the hole.
     """
-    lower, upper = bounds(low, high)
-    moved = exact(sensitivity, "sensitivity")
+    lower, upper = parse_bounds(low, high)
+    moved = to_fraction(sensitivity, "sensitivity")
     if not 0 < moved <= upper - lower:
         raise ValueError(f"sensitivity must be positive and at most high - low, got {sensitivity}")
-    parts = whole(cells, "cells", 2)
+    parts = to_int(cells, "cells", 2)
     width = (upper - lower) / parts
     reach = math.ceil(moved / width)
-    spare = moved * ALLOWANCE if allowance is None else exact(allowance, "allowance")
+    spare = moved * ALLOWANCE if allowance is None else to_fraction(allowance, "allowance")
     ticks = _outside_holes(lower, width, parts, holes)
     if len(ticks) < 2:
         raise ValueError("holes must leave at least two cells")
@@ -128,7 +128,7 @@ def _with_shared_cells(ticks: Sequence[int], reach: int, wider: Fraction) -> Seq
     return sorted(kept)
 
 
-def category(labels: Sequence[str] | int) -> Query:
+def category(labels: Sequence[str] | int) -> RangeQuery:
     """One of several labels without order or distance; all are neighbours.
 
     A number of labels stands for as many that are known by their numbers, from 0: codes of any kind.
@@ -137,23 +137,25 @@ def category(labels: Sequence[str] | int) -> Query:
     <category: 0..999999 (1000000 values); neighbours: any two>
     """
     if isinstance(labels, int):
-        numbered = Scale(Fraction(0), Fraction(1), range(whole(labels, "labels", 2)))
-        return Query("category", numbered, Cells.around(numbered), Everyone())
+        numbered = Scale(Fraction(0), Fraction(1), range(to_int(labels, "labels", 2)))
+        return RangeQuery("category", numbered, OutputCells.one_per_answer(numbered), AllPairs())
     names = tuple(labels)
     if isinstance(labels, str) or len(names) < 2 or not all(isinstance(name, str) for name in names):
         raise ValueError("labels must be at least two strings")
     if len(set(names)) < len(names):
         raise ValueError("labels must be distinct")
     answers = Scale(Fraction(0), Fraction(1), range(len(names)))
-    return Query("category", answers, Cells.around(answers), Everyone(), labels=tuple(map(str, names)))
+    return RangeQuery(
+        "category", answers, OutputCells.one_per_answer(answers), AllPairs(), labels=tuple(map(str, names))
+    )
 
 
-def with_outputs(query: Query, outputs: Outputs) -> Query:
+def with_outputs(query: RangeQuery, outputs: Outputs) -> RangeQuery:
     """The same question reported in other cells."""
     return replace(query, outputs=_cells(query.answers, outputs))
 
 
-def with_neighbours(query: Query, neighbours: Neighbours) -> Query:
+def with_neighbours(query: RangeQuery, neighbours: Neighbours) -> RangeQuery:
     """The same question under another promise: e.g. a count whose whole value is one person's secret."""
     allowance = query.allowance if isinstance(neighbours, Reach) else Fraction(0)
     changed = replace(query, neighbours=neighbours, allowance=allowance)
@@ -166,7 +168,7 @@ def _outside_holes(low: Fraction, width: Fraction, parts: int, holes: Sequence[t
     """The cells that no hole holds."""
     inside: set[int] = set()
     for hole in holes:
-        start, stop = (min(max((edge - low) / width, Fraction(0)), Fraction(parts)) for edge in bounds(*hole))
+        start, stop = (min(max((edge - low) / width, Fraction(0)), Fraction(parts)) for edge in parse_bounds(*hole))
         if start.denominator != 1 or stop.denominator != 1:
             raise ValueError(f"holes must begin and end on cell edges, got {hole}")
         inside.update(range(int(start), int(stop)))
@@ -174,7 +176,7 @@ def _outside_holes(low: Fraction, width: Fraction, parts: int, holes: Sequence[t
 
 
 def _whole_range(low: int, high: int) -> tuple[int, int]:
-    lower, upper = bounds(low, high)
+    lower, upper = parse_bounds(low, high)
     if lower.denominator != 1 or upper.denominator != 1:
         raise ValueError(f"low and high must be whole numbers, got {low} and {high}")
     return int(lower), int(upper - lower)

@@ -1,4 +1,4 @@
-"""Answers on a graph, each as a `Query`: any edges with lengths, maps, trees, pairs of counts, histograms."""
+"""Answers on a graph, each as a `RangeQuery`: any edges with lengths, maps, trees, pairs of counts, histograms."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from inbounds.errors import check_kind
-from inbounds.numbers import Floats, Number, exact, whole
-from inbounds.query.cells import Cells
+from inbounds.exact import Floats, Number, to_fraction, to_int
 from inbounds.query.neighbours import Graph
-from inbounds.query.places import PlaceTuples, map_axes, place_label
-from inbounds.query.query import Query, check_query
+from inbounds.query.outputs import OutputCells
+from inbounds.query.places import PlaceTuples, find_map_axes, format_place
+from inbounds.query.query import RangeQuery, check_query
 from inbounds.trusted.bounds import Edge
-from inbounds.trusted.extent import MOST_EDGES
+from inbounds.trusted.limits import MOST_EDGES
 from inbounds.trusted.scale import Scale
 
 MOST_NODES = 1 << 16
@@ -33,7 +33,7 @@ Step = tuple[int, ...]
 
 def graph(
     answers: Sequence[Any], edges: Sequence[Sequence[Any]] = (), *, one_way: Sequence[Sequence[Any]] = ()
-) -> Query:
+) -> RangeQuery:
     """Any finite set of answers, and who is whose neighbour: edges (a, b) or (a, b, length), 1 long unless said.
 
     For an edge of length L and every output i, Pr[i | a] <= exp(epsilon·L) · Pr[i | b], and the same from b to a;
@@ -47,7 +47,7 @@ def graph(
     """
     if isinstance(answers, str):
         raise TypeError("answers must be a list of texts or of tuples of numbers, got a text")
-    names, places = _named(answers)
+    names, places = _name_answers(answers)
     position = {name: j for j, name in enumerate(names)}
     if len(position) < len(names):
         raise ValueError("answers must be distinct")
@@ -65,7 +65,7 @@ def grid(
     step: Number = 1,
     metric: Literal["euclidean", "manhattan"] = "euclidean",
     stretch: Number | None = None,
-) -> Query:
+) -> RangeQuery:
     """A map of rows × columns square cells, `step` apart: epsilon for every 1 of distance (001's d-privacy).
 
     Answers are the places (row·step, column·step). metric: "manhattan" joins each cell with the next ones, four edges
@@ -81,8 +81,8 @@ def grid(
     Reference: Bordenabe, Chatzikokolakis, Palamidessi, Optimal geo-indistinguishable mechanisms for location privacy,
     2014 (spanners).
     """
-    height, width = whole(rows, "rows", 1), whole(columns, "columns", 1)
-    unit, most = exact(step, "step"), None if stretch is None else exact(stretch, "stretch")
+    height, width = to_int(rows, "rows", 1), to_int(columns, "columns", 1)
+    unit, most = to_fraction(step, "step"), None if stretch is None else to_fraction(stretch, "stretch")
     if height * width < 2:
         raise ValueError("a map must have at least two cells, got 1 row and 1 column; take more")
     if not unit > 0:
@@ -95,13 +95,13 @@ def grid(
     moves: dict[Step, Fraction] = {(0, 1): unit, (1, 0): unit}
     if metric == "euclidean":
         moves = _straight(height, width, unit, most)
-    if _joined(height, width, moves) > MOST_EDGES:
+    if _map_edges(height, width, moves) > MOST_EDGES:
         raise ValueError("a map of this size has too many edges; take stretch=1.03, or metric='manhattan'")
     cells = [*product(range(height), range(width))]
-    return _moved("map", cells, moves, unit)
+    return _query_of_moves("map", cells, moves, unit)
 
 
-def tree(parents: Mapping[str, Any]) -> Query:
+def tree(parents: Mapping[str, Any]) -> RangeQuery:
     """The nodes of a tree: {"child": "parent"}, or {"child": ("parent", length)}; an edge is 1 long unless said.
 
     >>> tree({"Paris": "France", "Lyon": "France", "France": ("Europe", 2)})
@@ -114,10 +114,10 @@ def tree(parents: Mapping[str, Any]) -> Query:
     if len(roots) != 1 or len(_below(roots[0], {child: above[0] for child, above in joined.items()})) != len(names):
         raise ValueError(f"parents must lead to one root, without a circle; got {len(roots)} nodes without a parent")
     found = graph(names, [(child, *above) for child, above in joined.items()])
-    return Query("tree", found.answers, found.outputs, found.neighbours, labels=found.labels)
+    return RangeQuery("tree", found.answers, found.outputs, found.neighbours, labels=found.labels)
 
 
-def pair_of_counts(first: int, second: int, *, exclusive: bool = False) -> Query:
+def pair_of_counts(first: int, second: int, *, exclusive: bool = False) -> RangeQuery:
     """Two counts at once, 0..first and 0..second: one person changes each of them by at most one.
 
     exclusive: nobody counts in both, so that one person never moves both in the same direction.
@@ -125,39 +125,39 @@ def pair_of_counts(first: int, second: int, *, exclusive: bool = False) -> Query
     >>> pair_of_counts(2, 3)
     <pair of counts: 12 places; neighbours: 29 edges, epsilon for every 1 of length>
     """
-    sizes = whole(first, "first", 1) + 1, whole(second, "second", 1) + 1
+    sizes = to_int(first, "first", 1) + 1, to_int(second, "second", 1) + 1
     _refuse_many(sizes[0] * sizes[1])
     moves = [(0, 1), (1, 0), (1, -1)] if exclusive else [(0, 1), (1, 0), (1, -1), (1, 1)]
     cells = [*product(*map(range, sizes))]
-    return _moved("pair of counts", cells, dict.fromkeys(moves, Fraction(1)), Fraction(1))
+    return _query_of_moves("pair of counts", cells, dict.fromkeys(moves, Fraction(1)), Fraction(1))
 
 
-def histogram_of(people: int, bins: int) -> Query:
+def histogram_query(people: int, bins: int) -> RangeQuery:
     """How many of `people` people are in each of `bins` bins, all at once: the counts sum to the number of people.
 
     Replacing one person moves one of them from a bin to another: one edge, 1 long. (people + bins - 1 choose bins - 1)
     answers.
 
-    >>> histogram_of(3, 3)
+    >>> histogram_query(3, 3)
     <histogram: 10 places; neighbours: 18 edges, epsilon for every 1 of length>
     """
-    size, parts = whole(people, "people", 1), whole(bins, "bins", 2)
+    size, parts = to_int(people, "people", 1), to_int(bins, "bins", 2)
     _refuse_many(math.comb(size + parts - 1, parts - 1))
     cells = [*_sums(size, parts)]
     moves = [
         tuple((k == a) - (k == b) for k in range(parts)) for a in range(parts) for b in range(parts) if a < b
     ]  # one unit from bin b to bin a; the way back is the same edge
-    return _moved("histogram", cells, dict.fromkeys(moves, Fraction(1)), Fraction(1))
+    return _query_of_moves("histogram", cells, dict.fromkeys(moves, Fraction(1)), Fraction(1))
 
 
-def on_map(query: Query, values: ArrayLike) -> Floats:
+def snap_to_map(query: RangeQuery, values: ArrayLike) -> Floats:
     """values[row, column], from one number for each cell of a map.
 
-    >>> on_map(grid(2, 3), range(6)).tolist()
+    >>> snap_to_map(grid(2, 3), range(6)).tolist()
     [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
     """
     check_query(query)
-    axes, numbers = map_axes(query.coordinates), np.asarray(values, dtype=np.float64)
+    axes, numbers = find_map_axes(query.coordinates), np.asarray(values, dtype=np.float64)
     if axes is None:
         raise ValueError("query must be a map of cells, such as ib.grid(10, 10)")
     if numbers.shape != (len(query.answers),):
@@ -167,31 +167,33 @@ def on_map(query: Query, values: ArrayLike) -> Floats:
     return numbers.reshape(len(axes[0]), len(axes[1]))
 
 
-def _query(kind: str, names: Sequence[str], places: PlaceTuples | None, edges: Sequence[Edge]) -> Query:
+def _query(kind: str, names: Sequence[str], places: PlaceTuples | None, edges: Sequence[Edge]) -> RangeQuery:
     answers = Scale(Fraction(0), Fraction(1), range(len(names)))
-    return Query(kind, answers, Cells.around(answers), Graph(tuple(edges)), labels=tuple(names), places=places)
+    return RangeQuery(
+        kind, answers, OutputCells.one_per_answer(answers), Graph(tuple(edges)), labels=tuple(names), places=places
+    )
 
 
-def _named(answers: Sequence[Any]) -> tuple[list[str], PlaceTuples | None]:
+def _name_answers(answers: Sequence[Any]) -> tuple[list[str], PlaceTuples | None]:
     """Texts as they are; tuples of numbers as places with their labels."""
     if all(isinstance(answer, str) for answer in answers):
         return [*map(str, answers)], None
     if not all(isinstance(answer, tuple) for answer in answers):
         raise TypeError("answers must all be texts, or all be tuples of numbers such as (3, 4)")
-    places = tuple(tuple(exact(number, "coordinate") for number in answer) for answer in answers)
-    return [*map(place_label, places)], places
+    places = tuple(tuple(to_fraction(number, "coordinate") for number in answer) for answer in answers)
+    return [*map(format_place, places)], places
 
 
 def _edge(edge: Sequence[Any], position: Mapping[str, int]) -> Edge:
     if isinstance(edge, str) or len(edge) not in (2, 3):
         raise ValueError("an edge must be (answer, answer) or (answer, answer, length)")
-    ends = [position.get(name) for name in _named(edge[:2])[0]]
+    ends = [position.get(name) for name in _name_answers(edge[:2])[0]]
     if ends[0] is None or ends[1] is None:
         raise ValueError(f"an edge must join two of the answers, got {edge[0]!r} and {edge[1]!r}")
-    return Edge(ends[0], ends[1], exact(edge[2], "length") if len(edge) == 3 else Fraction(1))
+    return Edge(ends[0], ends[1], to_fraction(edge[2], "length") if len(edge) == 3 else Fraction(1))
 
 
-def _moved(kind: str, cells: Sequence[Step], moves: Mapping[Step, Fraction], unit: Fraction) -> Query:
+def _query_of_moves(kind: str, cells: Sequence[Step], moves: Mapping[Step, Fraction], unit: Fraction) -> RangeQuery:
     """The query whose answers are cells times `unit`, with an edge both ways for every move between two of them."""
     position = {cell: j for j, cell in enumerate(cells)}
     edges = []
@@ -201,10 +203,10 @@ def _moved(kind: str, cells: Sequence[Step], moves: Mapping[Step, Fraction], uni
             if k is not None:
                 edges += [Edge(j, k, length), Edge(k, j, length)]
     places = tuple(tuple(unit * number for number in cell) for cell in cells)
-    return _query(kind, [*map(place_label, places)], places, edges)
+    return _query(kind, [*map(format_place, places)], places, edges)
 
 
-def _joined(rows: int, columns: int, moves: Iterable[Step]) -> int:
+def _map_edges(rows: int, columns: int, moves: Iterable[Step]) -> int:
     """Edges of a map with these moves, each way one."""
     return 2 * sum(max(0, rows - abs(a)) * max(0, columns - abs(b)) for a, b in moves)
 
@@ -217,8 +219,10 @@ def _straight(rows: int, columns: int, unit: Fraction, stretch: Fraction | None)
     """
     farthest, reach = max(rows, columns) - 1, 1
     if stretch is None:
-        most = MOST_EDGES if _joined(rows, columns, _seen(rows, columns, farthest)) <= MOST_EDGES else UNASKED
-        while reach < farthest and _joined(rows, columns, _seen(rows, columns, reach + 1)) <= most:
+        most = (
+            MOST_EDGES if _map_edges(rows, columns, _visible_moves(rows, columns, farthest)) <= MOST_EDGES else UNASKED
+        )
+        while reach < farthest and _map_edges(rows, columns, _visible_moves(rows, columns, reach + 1)) <= most:
             reach += 1
     else:
         while reach < farthest and _shrink(reach) * stretch < 1 << FINE:
@@ -226,11 +230,11 @@ def _straight(rows: int, columns: int, unit: Fraction, stretch: Fraction | None)
     shrink = _shrink(reach) if reach < farthest else 1 << FINE
     return {
         (a, b): unit * Fraction(math.isqrt((a * a + b * b) * shrink * shrink), 1 << FINE)
-        for a, b in _seen(rows, columns, reach)
+        for a, b in _visible_moves(rows, columns, reach)
     }
 
 
-def _seen(rows: int, columns: int, reach: int) -> list[Step]:
+def _visible_moves(rows: int, columns: int, reach: int) -> list[Step]:
     """Moves of at most `reach` each way to cells that see each other, in one direction."""
     across = range(-min(reach, columns - 1), min(reach, columns - 1) + 1)
     steps = ((a, b) for a in range(min(reach, rows - 1) + 1) for b in across)

@@ -9,9 +9,9 @@ from operator import itemgetter
 
 import numpy as np
 
-from inbounds.numbers import Floats, exact, whole
+from inbounds.exact import Floats, to_fraction, to_int
 from inbounds.trusted.bounds import Clique, Edge
-from inbounds.trusted.extent import MOST_EDGES
+from inbounds.trusted.limits import MOST_EDGES
 from inbounds.trusted.scale import Scale
 
 LONGEST_MEASURED = 1 << 1000
@@ -25,7 +25,7 @@ class Reach:
     steps: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "steps", whole(self.steps, "steps", 1))
+        object.__setattr__(self, "steps", to_int(self.steps, "steps", 1))
 
     def cliques(self, answers: Scale) -> Iterator[Clique]:
         ticks, end = answers.ticks, 0
@@ -36,7 +36,7 @@ class Reach:
 
     def cuts(self, answers: Scale) -> tuple[int, ...]:
         """Every j whose next answer is too far away to be its neighbour: the promise does not reach across."""
-        if answers.regular:
+        if answers.is_regular:
             return ()
         ticks = answers.ticks
         return tuple(j for j in range(len(ticks) - 1) if ticks[j + 1] - ticks[j] > self.steps)
@@ -49,7 +49,7 @@ class Reach:
 
 
 @dataclass(frozen=True)
-class Everyone:
+class AllPairs:
     """All answers are neighbours: one person may move the answer anywhere (min, max, median, local privacy)."""
 
     def cliques(self, answers: Scale) -> Iterator[Clique]:
@@ -75,7 +75,7 @@ class Metric:
     unit: Fraction = Fraction(1)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "unit", exact(self.unit, "unit"))
+        object.__setattr__(self, "unit", to_fraction(self.unit, "unit"))
         if not self.unit > 0:
             raise ValueError(f"unit must be positive, got {self.unit}")
 
@@ -132,7 +132,7 @@ class Graph:
         return Fraction(1)
 
     @property
-    def both_ways(self) -> bool:
+    def is_undirected(self) -> bool:
         """Whether every edge has one of the same length back."""
         found = set(self.edges)
         return all(Edge(head, tail, length) in found for tail, head, length in self.edges)
@@ -151,13 +151,13 @@ class Graph:
         joined = csr_array((np.array([*map(float, lengths)]), (tails, heads)), shape=(answers, answers))
         return np.asarray(shortest_path(joined, method="D", directed=directed))
 
-    def connected(self, answers: int) -> bool:
+    def is_connected(self, answers: int) -> bool:
         """Whether there is a path from every answer to every other."""
         return bool(np.isfinite(self.distances(answers)).all())
 
     def __str__(self) -> str:
-        count = len(self.edges) // 2 if self.both_ways else len(self.edges)
-        return f"{count} {'edges' if self.both_ways else 'one-way edges'}, epsilon for every 1 of length"
+        count = len(self.edges) // 2 if self.is_undirected else len(self.edges)
+        return f"{count} {'edges' if self.is_undirected else 'one-way edges'}, epsilon for every 1 of length"
 
 
 def _is_plain(edge: Edge) -> bool:
@@ -165,4 +165,4 @@ def _is_plain(edge: Edge) -> bool:
     return type(edge) is Edge and [*map(type, edge)] == [int, int, Fraction]
 
 
-Neighbours = Reach | Everyone | Metric | Graph
+Neighbours = Reach | AllPairs | Metric | Graph

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from inbounds.numbers import Floats, Ints
+from inbounds.exact import Floats, Ints
 
 FARTHEST_COORDINATE = 1 << 52
 """Coordinates are smaller: every whole number up to them is a float."""
@@ -13,10 +13,10 @@ FARTHEST_COORDINATE = 1 << 52
 PlaceTuples = tuple[tuple[Fraction, ...], ...]
 
 
-def place_label(place: tuple[Fraction, ...]) -> str:
+def format_place(place: tuple[Fraction, ...]) -> str:
     """The coordinates with commas: what the place is called wherever a text is needed.
 
-    >>> place_label((Fraction(3), Fraction(1, 2)))
+    >>> format_place((Fraction(3), Fraction(1, 2)))
     '3,1/2'
     """
     return ",".join(map(str, place))
@@ -34,11 +34,11 @@ def check_places(places: PlaceTuples, labels: tuple[str, ...]) -> None:
         raise ValueError("coordinates must be below 2**52 in size; use a larger unit")
     if len({tuple(map(float, place)) for place in places}) < len(places):
         raise ValueError("places must differ by more than the rounding of floats")
-    if tuple(map(place_label, places)) != labels:
+    if tuple(map(format_place, places)) != labels:
         raise ValueError("places must be called by their coordinates")
 
 
-def places_at(places: PlaceTuples, positions: Ints) -> Any:
+def take_places(places: PlaceTuples, positions: Ints) -> Any:
     """The places at these positions: one as a tuple, several as an array with the coordinates along the last axis.
 
     Whole numbers where all coordinates are whole, floats otherwise.
@@ -48,7 +48,7 @@ def places_at(places: PlaceTuples, positions: Ints) -> Any:
     return tuple(table[positions].tolist()) if positions.ndim == 0 else table[positions]
 
 
-def map_axes(at: Floats | None) -> tuple[Floats, Floats] | None:
+def find_map_axes(at: Floats | None) -> tuple[Floats, Floats] | None:
     """The coordinates of the rows and columns of a full map in reading order; None for answers that are none."""
     if at is None or at.shape[1] != 2:
         return None

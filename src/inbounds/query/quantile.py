@@ -1,7 +1,7 @@
 """A quantile of a group's records: asked of the records themselves, not of one number that was made of them.
 
-A `Query` has one true answer, and must assume that one record moves a median anywhere. A `Quantile` knows how far: how
-many records must change until it is another value.
+A `RangeQuery` has one true answer, and must assume that one record moves a median anywhere. A `QuantileQuery` knows
+how far: how many records must change until it is another value.
 """
 
 from dataclasses import dataclass
@@ -12,14 +12,21 @@ from typing import Any
 import numpy as np
 
 from inbounds.errors import check_kind
-from inbounds.numbers import Ints, Number, exact, whole
-from inbounds.query.cells import Cells, bounds
-from inbounds.query.neighbours import Everyone
-from inbounds.query.query import Query
-from inbounds.trusted.door import Rounding
-from inbounds.trusted.extent import MOST_CELLS
-from inbounds.trusted.incoming import records
-from inbounds.trusted.lengths import MOST_PARTS, changed_lengths, filled, of_persons, open_lengths, rank
+from inbounds.exact import Ints, Number, to_fraction, to_int
+from inbounds.query.neighbours import AllPairs
+from inbounds.query.outputs import OutputCells, parse_bounds
+from inbounds.query.query import RangeQuery
+from inbounds.trusted.inputs import read_records
+from inbounds.trusted.limits import MOST_CELLS
+from inbounds.trusted.path_lengths import (
+    MOST_PARTS,
+    group_by_person,
+    pad_histograms,
+    path_lengths_added,
+    path_lengths_changed,
+    quantile_rank,
+)
+from inbounds.trusted.positions import RoundingEncoder
 from inbounds.trusted.scale import Scale
 
 MOST_RECORDS = 1 << 40
@@ -27,7 +34,7 @@ MOST_RECORDS = 1 << 40
 
 
 @dataclass(frozen=True)
-class Quantile:
+class QuantileQuery:
     """The value that a share `at` of a group's records do not exceed: 0 the minimum, 1/2 the median, 1 the maximum.
 
     values: the possible ones, in steps. size: how many records the group has; public, and neighbours are groups in
@@ -39,7 +46,7 @@ class Quantile:
     values: Scale
     at: Fraction
     size: int
-    public: bool
+    public_size: bool
     missing: int = 0
     records: int = 1
 
@@ -47,11 +54,11 @@ class Quantile:
         start, unit = self.values.start, self.values.unit
         if type(self.values) is not Scale or not (type(start) is type(unit) is type(self.at) is Fraction):
             raise TypeError("a quantile is made of a Scale of plain Fractions, and a Fraction")
-        if type(self.public) is not bool:
+        if type(self.public_size) is not bool:
             raise TypeError("public must be true or false")
         if not all(type(number) is int for number in (self.size, self.missing, self.records)):
             raise TypeError("size, missing and records must be whole numbers")
-        if not (self.values.regular and 2 <= len(self.values) <= MOST_CELLS):
+        if not (self.values.is_regular and 2 <= len(self.values) <= MOST_CELLS):
             raise ValueError(f"values must be at least 2 and at most {MOST_CELLS}, evenly spaced; use a larger step")
         if not (0 <= self.at <= 1 and self.at.denominator <= MOST_PARTS):
             raise ValueError(f"at must be between 0 and 1, with at most six digits after the point, got {self.at}")
@@ -62,9 +69,9 @@ class Quantile:
         if not 1 <= self.records <= MOST_RECORDS:  # a group may hold more than its declared maximum
             raise ValueError(f"records must be at least 1 and at most {MOST_RECORDS}, got {self.records}")
 
-    def __reduce__(self) -> tuple[type["Quantile"], tuple[Any, ...]]:
-        fields = (self.values, self.at, self.size, self.public, self.missing, self.records)
-        return Quantile, fields  # copies and pickles are checked anew
+    def __reduce__(self) -> tuple[type["QuantileQuery"], tuple[Any, ...]]:
+        fields = (self.values, self.at, self.size, self.public_size, self.missing, self.records)
+        return QuantileQuery, fields  # copies and pickles are checked anew
 
     @property
     def width(self) -> int:
@@ -74,58 +81,58 @@ class Quantile:
     @property
     def rank(self) -> int:
         """Which of `size` records in order it is, from 1."""
-        return rank(self.at, self.size)
+        return quantile_rank(self.at, self.size)
 
     @property
     def neighbours(self) -> str:
         """What neighbouring groups are, in words."""
-        how = "changed" if self.public else "added or removed"
+        how = "changed" if self.public_size else "added or removed"
         return f"one record {how}" if self.records == 1 else f"up to {self.records} records {how}"
 
     @property
-    def longest(self) -> int:
+    def max_length(self) -> int:
         """The largest length that a group of the declared size can have."""
-        changed = max(self.rank, self.size - self.rank + 1) if self.public else self.size + 1
+        changed = max(self.rank, self.size - self.rank + 1) if self.public_size else self.size + 1
         return -(-changed // self.records)
 
     @cached_property
-    def answer(self) -> Query:
+    def as_range_query(self) -> RangeQuery:
         """The same question as a query with one answer, which one record may move anywhere."""
-        return Query("extreme", self.values, Cells.around(self.values), Everyone())
+        return RangeQuery("extreme", self.values, OutputCells.one_per_answer(self.values), AllPairs())
 
     @cached_property
-    def door(self) -> Rounding:
+    def encoder(self) -> RoundingEncoder:
         """Where records come in: the nearest value, the nearer end beyond the range."""
-        return Rounding(self.values, self.values.unit, Fraction(0))
+        return RoundingEncoder(self.values, self.values.unit, Fraction(0))
 
-    def histogram(self, values: Any) -> Ints:
+    def encode(self, values: Any) -> Ints:
         """How many of a group's records have each value.
 
         Every record is placed by itself, and none is refused: numbers are moved to the nearest value, and what is no
         number (None, nan, a gap of a column or a masked array, a text) counts as missing. Only a type that holds no
         numbers at all is refused.
         """
-        places = self.door.positions(records(values), clip=True).ravel()
+        places = self.encoder.positions(read_records(values), clip=True).ravel()
         return np.bincount(np.where(places < 0, self.missing, places), minlength=len(self.values)).astype(np.int64)
 
-    def lengths(self, histograms: Ints) -> Ints:
+    def path_lengths(self, histograms: Ints) -> Ints:
         """For every group and value, how many persons must change until the quantile is that value."""
-        if self.public:
-            found = changed_lengths(histograms, self.at, self.size, self.missing)
+        if self.public_size:
+            found = path_lengths_changed(histograms, self.at, self.size, self.missing)
         else:
-            found = open_lengths(histograms, self.at, self.missing)
-        return of_persons(found, self.records)
+            found = path_lengths_added(histograms, self.at, self.missing)
+        return group_by_person(found, self.records)
 
-    def filled(self, histograms: Ints) -> Ints:
+    def pad(self, histograms: Ints) -> Ints:
         """The histograms with the records short of a public size in them."""
-        return filled(histograms, self.size, self.missing) if self.public else histograms
+        return pad_histograms(histograms, self.size, self.missing) if self.public_size else histograms
 
-    def truths(self, histograms: Ints) -> Ints:
+    def true_positions(self, histograms: Ints) -> Ints:
         """The true quantile of every group, as its position."""
-        return np.asarray(self.lengths(histograms).argmin(axis=1))
+        return np.asarray(self.path_lengths(histograms).argmin(axis=1))
 
     def __repr__(self) -> str:
-        sizes = f"{'' if self.public else 'at most '}{self.size} records"
+        sizes = f"{'' if self.public_size else 'at most '}{self.size} records"
         persons = f", up to {self.records} of them one person's" if self.records > 1 else ""
         return f"<{self.name} of {sizes} in {self.values!r}{persons}>"
 
@@ -138,7 +145,7 @@ class Quantile:
 
 def check_quantile(query: object) -> None:
     """Raise a `TypeError` unless this is a query about a quantile."""
-    check_kind(query, Quantile, "query", "a quantile such as ib.median(1, 5, size=25)")
+    check_kind(query, QuantileQuery, "query", "a quantile such as ib.median(1, 5, size=25)")
 
 
 def quantile(
@@ -151,7 +158,7 @@ def quantile(
     step: Number = 1,
     missing: Number | None = None,
     records: int = 1,
-) -> Quantile:
+) -> QuantileQuery:
     """The value in low, low + step, …, high that a share `at` of a group's records do not exceed.
 
     size: how many records the group has, where that is public; neighbours are groups in which one record was changed.
@@ -162,13 +169,13 @@ def quantile(
     >>> quantile(0.9, 0, 100, size=30)
     <9/10-quantile of 30 records in 0..100 (101 values)>
     """
-    lower, upper = bounds(low, high)
-    unit = exact(step, "step")
+    lower, upper = parse_bounds(low, high)
+    unit = to_fraction(step, "step")
     if not unit > 0 or (upper - lower) % unit:
         raise ValueError(f"step must be positive and divide high - low, got {step}")
     if (size is None) == (maximum is None):
         raise ValueError("give size where the number of records is public, or else maximum")
-    default = lower if missing is None else exact(missing, "missing")
+    default = lower if missing is None else to_fraction(missing, "missing")
     if not lower <= default <= upper or (default - lower) % unit:
         raise ValueError(f"missing must be one of the values, got {missing}")
     steps = (upper - lower) / unit
@@ -176,17 +183,17 @@ def quantile(
         raise ValueError(
             f"step must make at most {MOST_CELLS} values between low and high, got {step}; use a larger one"
         )
-    return Quantile(
+    return QuantileQuery(
         Scale(lower, unit, range(int(steps) + 1)),
-        exact(at, "at"),
-        whole(size if maximum is None else maximum, "size" if maximum is None else "maximum", 1),  # type: ignore[arg-type]
+        to_fraction(at, "at"),
+        to_int(size if maximum is None else maximum, "size" if maximum is None else "maximum", 1),  # type: ignore[arg-type]
         maximum is None,
         int((default - lower) / unit),
-        whole(records, "records", 1),
+        to_int(records, "records", 1),
     )
 
 
-def median(low: Number, high: Number, **facts: Any) -> Quantile:
+def median(low: Number, high: Number, **facts: Any) -> QuantileQuery:
     """The lower median: `quantile` at 1/2, with the same facts.
 
     >>> median(1, 5, size=25)

@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inbounds.errors import check_kind
-from inbounds.numbers import Ints, frozen
-from inbounds.query.cells import Cells, wholes
-from inbounds.query.neighbours import Everyone, Graph, Metric, Neighbours, Reach
+from inbounds.exact import Ints, freeze
+from inbounds.query.neighbours import AllPairs, Graph, Metric, Neighbours, Reach
+from inbounds.query.outputs import OutputCells, to_common_integers
 from inbounds.query.places import check_places
 from inbounds.trusted.bounds import Clique, Edge
-from inbounds.trusted.door import Door, Grid, Labels, Places, Rounding
-from inbounds.trusted.extent import MOST_ANSWERS
-from inbounds.trusted.scale import Scale, refuse_beyond_list
+from inbounds.trusted.limits import MOST_ANSWERS
+from inbounds.trusted.positions import Door, GridEncoder, LabelEncoder, PlaceEncoder, RoundingEncoder
+from inbounds.trusted.scale import Scale, check_list_size
 
 WIDEST = 1 << 10
 """An allowance is at most the sensitivity over this: the cells stay those that were asked for."""
@@ -32,7 +32,7 @@ KINDS = EVEN | {"interval", "graph", "map", "tree", "pair of counts", "histogram
 
 
 @dataclass(frozen=True)
-class Query:
+class RangeQuery:
     """A question about a table: its possible answers, the cells it may report, and its neighbours.
 
     kind: what people call it. rounds: real answers are first rounded down into the answers' own cells.
@@ -43,7 +43,7 @@ class Query:
 
     kind: str
     answers: Scale
-    outputs: Cells
+    outputs: OutputCells
     neighbours: Neighbours
     rounds: bool = False
     labels: tuple[str, ...] | None = None
@@ -60,22 +60,22 @@ class Query:
             )
         if len(self.cuts) == len(self.answers) - 1:
             raise ValueError("no two answers are neighbours, so nothing would be promised")
-        if self.labels is not None and not isinstance(self.neighbours, Everyone | Graph):
+        if self.labels is not None and not isinstance(self.neighbours, AllPairs | Graph):
             raise ValueError("labels have no distance: all of them must be neighbours")
         if self.labels is not None and not len(self.answers) == len(self.labels) == len(set(self.labels)):
             raise ValueError("labels must be all different, and one for each answer")
         self._check_graph()
-        if self.kind in EVEN and not self.answers.regular:
+        if self.kind in EVEN and not self.answers.is_regular:
             raise ValueError(f"the answers of a {self.kind} must be evenly spaced")
         if self.kind == "count" and (self.answers.start != 0 or self.answers.unit != 1):
             raise ValueError("the answers of a count must be 0, 1, 2, …")
-        if not 0 <= self.allowance * WIDEST <= self._reached:
+        if not 0 <= self.allowance * WIDEST <= self._real_reach:
             raise ValueError(
                 f"allowance must be between 0 and 1/{WIDEST} of the sensitivity, and only real answers with a reach "
                 "have one; declare a larger sensitivity instead"
             )
         if not self.one_output_per_answer:
-            self.home  # noqa: B018 - refuses outputs that do not cover the answers
+            self.home_cell  # noqa: B018 - refuses outputs that do not cover the answers
 
     def _check_graph(self) -> None:
         if not isinstance(self.neighbours, Graph):
@@ -95,9 +95,9 @@ class Query:
 
     def _refuse_lookalikes(self) -> None:
         """Exact types only: a subclass could tell the checker something else than the sampler or the reader."""
-        if type(self.neighbours) not in (Reach, Everyone, Metric, Graph):
+        if type(self.neighbours) not in (Reach, AllPairs, Metric, Graph):
             raise TypeError("neighbours must be Reach, Everyone, Metric or Graph: the checker knows no others")
-        if type(self.outputs) is not Cells:
+        if type(self.outputs) is not OutputCells:
             raise TypeError(f"outputs must be Cells, got {type(self.outputs).__name__}")
         for scale in (self.answers, self.outputs.lowers, self.outputs.uppers, self.outputs.values):
             numbers = type(scale) is Scale and type(scale.start) is type(scale.unit) is Fraction
@@ -110,9 +110,9 @@ class Query:
         ):
             raise TypeError("labels must be a tuple of texts")
 
-    def __reduce__(self) -> tuple[type["Query"], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[type["RangeQuery"], tuple[Any, ...]]:
         fields = (self.kind, self.answers, self.outputs, self.neighbours, self.rounds, self.labels, self.allowance)
-        return Query, (
+        return RangeQuery, (
             *fields,
             self.places,
         )  # copies and pickles are checked anew, and carry nothing that could be written to
@@ -123,13 +123,13 @@ class Query:
         return len(self.outputs), len(self.answers)
 
     @property
-    def ordered(self) -> bool:
+    def is_ordered(self) -> bool:
         """Answers are numbers rather than labels, which may be known by numbers."""
-        return self.labels is None and not (self.kind == "category" and isinstance(self.neighbours, Everyone))
+        return self.labels is None and not (self.kind == "category" and isinstance(self.neighbours, AllPairs))
 
     @cached_property
     def one_output_per_answer(self) -> bool:
-        return self.outputs == Cells.around(self.answers)
+        return self.outputs == OutputCells.one_per_answer(self.answers)
 
     @property
     def sensitivity(self) -> Fraction:
@@ -150,7 +150,7 @@ class Query:
         nothing is known.
         """
         match self.kind, self.neighbours:
-            case _, Everyone():
+            case _, AllPairs():
                 return True
             case "count" | "total" | "interval", Reach():
                 return True
@@ -177,20 +177,20 @@ class Query:
         return self.neighbours.cuts(self.answers)
 
     @cached_property
-    def symmetric(self) -> bool:
+    def is_symmetric(self) -> bool:
         """The mirror image of the query is the query itself: answers, values, and which cell holds what."""
-        if self.answers.regular and self.one_output_per_answer:
+        if self.answers.is_regular and self.one_output_per_answer:
             return True
         return (
-            np.array_equal(self.home[::-1], len(self.outputs) - 1 - self.home)
+            np.array_equal(self.home_cell[::-1], len(self.outputs) - 1 - self.home_cell)
             and np.array_equal(self.below[::-1], len(self.answers) - self.above)
-            and self.answers.mirrored
-            and self.outputs.values.mirrored
+            and self.answers.is_symmetric
+            and self.outputs.values.is_symmetric
             and self.answers[0] + self.answers[-1] == self.outputs.values[0] + self.outputs.values[-1]
         )
 
     @cached_property
-    def home(self) -> Ints:
+    def home_cell(self) -> Ints:
         """home[j]: the output whose cell holds answer j (lower <= answer < upper, or the closed end of a run)."""
         if self.one_output_per_answer:
             return self._positions
@@ -199,15 +199,15 @@ class Query:
         for j, i in enumerate(found):
             if not lowers[i] <= answers[j] <= uppers[i]:
                 raise ValueError(f"outputs must cover every answer; no cell holds {self.answers[j]}")
-        return frozen(np.array(found, dtype=np.int64))
+        return freeze(np.array(found, dtype=np.int64))
 
     @cached_property
     def below(self) -> Ints:
         """below[i]: how many answers are at or below the upper edge of output i (000 (12))."""
         if self.one_output_per_answer:
-            return frozen(self._positions + 1)
+            return freeze(self._positions + 1)
         answers, _, uppers = self._wholes
-        return frozen(np.array([bisect_right(answers, high) for high in uppers], dtype=np.int64))
+        return freeze(np.array([bisect_right(answers, high) for high in uppers], dtype=np.int64))
 
     @cached_property
     def above(self) -> Ints:
@@ -215,20 +215,20 @@ class Query:
         if self.one_output_per_answer:
             return self._positions
         answers, lowers, _ = self._wholes
-        return frozen(np.array([bisect_left(answers, low) for low in lowers], dtype=np.int64))
+        return freeze(np.array([bisect_left(answers, low) for low in lowers], dtype=np.int64))
 
     @property
     def _positions(self) -> Ints:
-        refuse_beyond_list(len(self.answers))
-        return frozen(np.arange(len(self.answers), dtype=np.int64))
+        check_list_size(len(self.answers))
+        return freeze(np.arange(len(self.answers), dtype=np.int64))
 
     @property
     def _wholes(self) -> list[list[int]]:
         """Answers, lower and upper edges."""
-        return wholes(self.answers, self.outputs.lowers, self.outputs.uppers)
+        return to_common_integers(self.answers, self.outputs.lowers, self.outputs.uppers)
 
     @property
-    def reported(self) -> NDArray[Any]:
+    def output_values(self) -> NDArray[Any]:
         """What is published for each output: labels, ints where all values are whole, floats otherwise.
 
         Numbers are immutable; objects are a new array each time.
@@ -241,21 +241,21 @@ class Query:
     def _numbers(self) -> NDArray[Any] | None:
         """The reported numbers in immutable memory; None for whole numbers beyond 64 bits, which have none."""
         found = self.outputs.values.numbers()
-        return None if found.dtype == object else frozen(found)
+        return None if found.dtype == object else freeze(found)
 
     @cached_property
     def coordinates(self) -> NDArray[np.float64] | None:
         """coordinates[j] of the place of answer j, as floats; None for answers without."""
-        return None if self.places is None else frozen(np.array([[*map(float, place)] for place in self.places]))
+        return None if self.places is None else freeze(np.array([[*map(float, place)] for place in self.places]))
 
-    def reported_at(self, outputs: Ints) -> NDArray[Any]:
-        """What is published for these outputs: as `reported`, however many there are."""
+    def decode(self, outputs: Ints) -> NDArray[Any]:
+        """What is published for these outputs: as `output_values`, however many there are."""
         if self.labels is not None:
             return np.array(self.labels, dtype=object)[outputs]
         return self.outputs.values.numbers_at(outputs)
 
     @property
-    def _reached(self) -> Fraction:
+    def _real_reach(self) -> Fraction:
         """How far apart real answers may be that land within the reach, 0 where there is none."""
         if not (self.rounds and isinstance(self.neighbours, Reach)):
             return Fraction(0)
@@ -267,7 +267,7 @@ class Query:
 
         reach · cell = sensitivity + allowance, so that answers no further apart land at most `reach` cells apart.
         """
-        return self.answers.unit * (1 + self.allowance / self._reached if self.allowance else 1)
+        return self.answers.unit * (1 + self.allowance / self._real_reach if self.allowance else 1)
 
     def steps_within(self, distance: Fraction) -> int:
         """How many grid steps apart two true answers may land that are `distance` apart.
@@ -298,27 +298,27 @@ class Query:
         return self.allowance + max(self.allowance, longest * (self.cell - self.answers.unit))
 
     @cached_property
-    def door(self) -> Door:
+    def encoder(self) -> Door:
         """Where true answers come in."""
         if self.labels is not None:
-            return Labels(self.labels) if self.places is None else Places(self.labels, self.places)
+            return LabelEncoder(self.labels) if self.places is None else PlaceEncoder(self.labels, self.places)
         if self.rounds:
-            return Rounding(self.answers, self.cell, self.allowance, self.cuts)
-        return Grid(self.answers)
+            return RoundingEncoder(self.answers, self.cell, self.allowance, self.cuts)
+        return GridEncoder(self.answers)
 
-    def index(self, answers: Any, *, clip: bool = False) -> Ints:
+    def encode(self, answers: Any, *, clip: bool = False) -> Ints:
         """Positions of true answers, in their shape. The error for a bad one does not repeat it.
 
         clip: numbers beyond the range count as its nearer end. Moving numbers into a range brings no two of them
         further apart, so the promise is the same.
         """
-        positions = self.door.positions(answers, clip=clip)
+        positions = self.encoder.positions(answers, clip=clip)
         if (positions < 0).any():
-            raise ValueError(f"true answers must be {self._allowed()}; at least one is not")
+            raise ValueError(f"true answers must be {self._allowed_values()}; at least one is not")
         return positions
 
-    def _allowed(self) -> str:
-        if not self.ordered:
+    def _allowed_values(self) -> str:
+        if not self.is_ordered:
             return "among the declared labels" if self.places is None else "among the declared places"
         if self.rounds:
             half = self.answers.unit / 2
@@ -334,4 +334,4 @@ class Query:
 
 def check_query(query: object) -> None:
     """Raise a `TypeError` unless this is a query about one answer."""
-    check_kind(query, Query, "query", "a query such as ib.count(20) or ib.mean(10, 1, 5)")
+    check_kind(query, RangeQuery, "query", "a query such as ib.count(20) or ib.mean(10, 1, 5)")

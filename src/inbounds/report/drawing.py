@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from inbounds.numbers import Floats
+from inbounds.exact import Floats
 
 WIDE = 360
 """User units across: text of 10 units is readable on a phone, where one unit is about one pixel."""
@@ -25,7 +25,7 @@ def axis(left: float, top: float, width: float, high: float, peak: float) -> lis
     for k in range(5):
         y = top + high * (1 - k / 4)
         parts.append(line(left, left + width, y, {"class": "grid"}))
-        parts.append(words(left - 4, y + 3.5, f"{peak * k / 4:.3g}", "end"))
+        parts.append(text_element(left - 4, y + 3.5, f"{peak * k / 4:.3g}", "end"))
     return parts
 
 
@@ -37,7 +37,7 @@ def round_peak(value: float) -> float:
     return float(next(s for s in (1, 1.2, 1.6, 2, 2.4, 3.2, 4, 6, 8, 10) if s * scale >= value * 0.999999) * scale)
 
 
-def apart(places: Floats, room: float = 40.0) -> list[int]:
+def spread_labels(places: Floats, room: float = 40.0) -> list[int]:
     """The first, the last, and those between with room for their names."""
     found, last = [0], len(places) - 1
     for k in range(1, last):
@@ -46,16 +46,16 @@ def apart(places: Floats, room: float = 40.0) -> list[int]:
     return [*found, last]
 
 
-def short(name: str, longest: int = LONGEST) -> str:
+def shorten(name: str, longest: int = LONGEST) -> str:
     return name if len(name) <= longest else f"{name[: longest - 1]}…"
 
 
-def key(names: Sequence[str], left: float, width: float, top: float) -> list[ET.Element]:
+def legend(names: Sequence[str], left: float, width: float, top: float) -> list[ET.Element]:
     """The names of curves beside a piece of each, in two columns."""
     parts = []
     for k, name in enumerate(names):
         x, y = left + (k % 2) * width / 2, top + (k // 2) * 15
-        parts += [line(x, x + 26, y, stroke(k)), words(x + 31, y + 3.5, name, "start")]
+        parts += [line(x, x + 26, y, stroke(k)), text_element(x + 31, y + 3.5, name, "start")]
     return parts
 
 
@@ -89,15 +89,15 @@ def stroke(k: int) -> dict[str, str]:
     return {"class": f"curve c{k % len(COLOURS)}", **dashed}
 
 
-def words(x: float, y: float, text: str, anchor: str) -> ET.Element:
-    return element("text", {"x": f"{x:.1f}", "y": f"{y:.1f}", "text-anchor": anchor}, short(text))
+def text_element(x: float, y: float, text: str, anchor: str) -> ET.Element:
+    return element("text", {"x": f"{x:.1f}", "y": f"{y:.1f}", "text-anchor": anchor}, shorten(text))
 
 
 def title(x: float, text: str) -> ET.Element:
     return element("text", {"x": f"{x:.1f}", "y": "14", "class": "t"}, text)
 
 
-def turned(x: float, y: float, text: str) -> ET.Element:
+def rotate_text(x: float, y: float, text: str) -> ET.Element:
     return element("text", {"transform": f"translate({x},{y:.1f}) rotate(-90)", "text-anchor": "middle"}, text)
 
 

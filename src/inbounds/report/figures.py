@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from inbounds.catalog.registry import Family, families_named, made_by
-from inbounds.design.optimal import optimal
-from inbounds.extras import library
-from inbounds.loss import LossLike, Prior, as_loss, as_prior
+from inbounds.catalog.registry import Family, build_entry, find_families
+from inbounds.design.designer import optimal
+from inbounds.evaluate.compare import OPTIMUM, resolve_short_names
+from inbounds.exact import Floats, Number, epsilon_from_alpha, to_fraction
+from inbounds.losses import LossLike, Prior, to_loss, to_prior
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.bayes import answer_values
-from inbounds.numbers import Floats, Number, alpha, exact
-from inbounds.query import Query, on_map
-from inbounds.query.places import map_axes
-from inbounds.read.compare import OPTIMUM, by_short_name
-from inbounds.report.layout import thinned
+from inbounds.optional import import_optional
+from inbounds.query import RangeQuery, snap_to_map
+from inbounds.query.places import find_map_axes
 from inbounds.report.plots import Interval
+from inbounds.report.templates import pick_evenly
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,7 +57,7 @@ def heatmaps(mechanisms: Sequence[Mechanism], titles: Sequence[str] = ()) -> "Fi
     return figure
 
 
-def on_heat(value: float, top: float) -> str:
+def text_colour(value: float, top: float) -> str:
     """The colour of a number on its cell."""
     return "white" if value > 0.55 * top else "black"
 
@@ -67,29 +67,29 @@ Families = Mapping[str, Family | str] | Sequence[str]
 
 
 def loss_against_epsilon(
-    query: Query, epsilons: Sequence[Number], families: Families, loss: LossLike = "absolute", prior: Prior = None
+    query: RangeQuery, epsilons: Sequence[Number], families: Families, loss: LossLike = "absolute", prior: Prior = None
 ) -> "Figure":
     """Average loss under the prior of several families, and of the optimum, as epsilon grows, on a logarithmic axis."""
-    points = [(float(exact(e, "epsilon")), query, e) for e in epsilons]
+    points = [(float(to_fraction(e, "epsilon")), query, e) for e in epsilons]
     figure = _against(points, families, loss, prior, "epsilon (less private to the right)")
     figure.axes[0].set_xscale("log")
     return figure
 
 
 def loss_against_alpha(
-    query: Query, alphas: Sequence[Number], families: Families, loss: LossLike = "absolute", prior: Prior = None
+    query: RangeQuery, alphas: Sequence[Number], families: Families, loss: LossLike = "absolute", prior: Prior = None
 ) -> "Figure":
     """Average loss under the prior of several families, and of the optimum, as alpha = exp(-epsilon) grows."""
-    points = [(float(exact(a, "alpha")), query, alpha(a)) for a in alphas]
+    points = [(float(to_fraction(a, "alpha")), query, epsilon_from_alpha(a)) for a in alphas]
     return _against(points, families, loss, prior, "alpha = exp(-epsilon) (more private to the right)")
 
 
 def loss_against_size(
-    queries: Mapping[int, Query],
+    queries: Mapping[int, RangeQuery],
     epsilon: Number,
     families: Families,
     loss: LossLike = "absolute",
-    prior: Callable[[Query], Prior] | None = None,
+    prior: Callable[[RangeQuery], Prior] | None = None,
 ) -> "Figure":
     """Average loss of several families, and of the optimum, as the group grows: {n: ib.count(n) for n in …}.
 
@@ -103,13 +103,13 @@ def error_per_answer(
     mechanisms: Sequence[Mechanism] | Mapping[str, Mechanism], loss: LossLike = "absolute"
 ) -> "Figure":
     """Expected loss of several mechanisms for every true answer."""
-    shown = mechanisms if isinstance(mechanisms, Mapping) else by_short_name(mechanisms)
+    shown = mechanisms if isinstance(mechanisms, Mapping) else resolve_short_names(mechanisms)
     if not shown:
         raise ValueError("error_per_answer needs at least one mechanism")
     query = next(iter(shown.values())).query
     if any(m.query.answers != query.answers for m in shown.values()):
         raise ValueError("mechanisms must have the same true answers to share an axis")
-    if not query.ordered:
+    if not query.is_ordered:
         raise ValueError("error_per_answer needs numeric answers; labels have no order")
     x = query.answers.floats()
     return _curves({name: (x, m.loss_per_answer(loss)) for name, m in shown.items()}, "true answer", _ylabel(loss))
@@ -122,7 +122,7 @@ def posterior(mechanism: Mechanism, output: Any, prior: Prior = None, level: flo
     """
     query = mechanism.query
     after, held = mechanism.posterior(output, prior), mechanism.credible_set(output, level, prior)
-    if map_axes(query.coordinates) is not None:
+    if find_map_axes(query.coordinates) is not None:
         return map_figure(query, after, f"published {_text(output)}", "probability")
     names = answer_values(query).tolist()
     inside = [name in set(held.answers) for name in names]
@@ -131,16 +131,16 @@ def posterior(mechanism: Mechanism, output: Any, prior: Prior = None, level: flo
     bars = axis.bar(range(len(names)), after, color="#9DB8CF", edgecolor="#08306B", label="after the report")
     for bar, hatched in zip(bars, inside, strict=True):
         bar.set_hatch("///" if hatched else "")
-    axis.step(range(len(names)), as_prior(prior, query), where="mid", color="black", lw=1.2, label="before")
+    axis.step(range(len(names)), to_prior(prior, query), where="mid", color="black", lw=1.2, label="before")
     _name_ticks(axis.set_xticks, [_text(name) for name in names])
     axis.set(xlabel="true answer", ylabel="probability", title=f"published {_text(output)} → {held} (hatched)")
     axis.legend(frameon=False)
-    return plain(figure)
+    return style_axes(figure)
 
 
-def map_figure(query: Query, values: Floats, title: str = "", label: str = "share") -> "Figure":
+def map_figure(query: RangeQuery, values: Floats, title: str = "", label: str = "share") -> "Figure":
     """A map in matplotlib (extra `figures`), darker where there is more, first row on top."""
-    table, axes = on_map(query, values), map_axes(query.coordinates)
+    table, axes = snap_to_map(query, values), find_map_axes(query.coordinates)
     assert axes is not None
     figure = blank_figure(5.2, 4.4)
     axis = figure.subplots()
@@ -164,7 +164,7 @@ def shares(names: Sequence[str], values: Floats) -> "Figure":
     axis.bar(range(len(names)), values, color="#9DB8CF", edgecolor="#08306B", width=0.9)
     _name_ticks(axis.set_xticks, names)
     axis.set(xlabel="true answer", ylabel="share")
-    return plain(figure)
+    return style_axes(figure)
 
 
 def dots(panels: Sequence[tuple[str, Sequence[Interval], str]]) -> "Figure":
@@ -181,7 +181,7 @@ def dots(panels: Sequence[tuple[str, Sequence[Interval], str]]) -> "Figure":
         axis.set(xlabel=column)
         axis.set_title(fill(meaning, 44), fontsize=8)
         axis.grid(axis="x", alpha=0.3)
-    return plain(figure)
+    return style_axes(figure)
 
 
 MOST_LABELS = 30
@@ -205,7 +205,7 @@ def intervals(strata: Mapping[str, Sequence[Mapping[str, Any]]], *, ordered: boo
     axis.grid(alpha=0.3)
     if any(strata):
         axis.legend(frameon=False)
-    return plain(figure)
+    return style_axes(figure)
 
 
 def _largest(strata: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[Any]:
@@ -240,10 +240,10 @@ def _dots(
 
 
 def _against(
-    points: Iterable[tuple[float, Query, Number]], families: Families, loss: LossLike, prior: Any, label: str
+    points: Iterable[tuple[float, RangeQuery, Number]], families: Families, loss: LossLike, prior: Any, label: str
 ) -> "Figure":
     """A curve for each family; the optimum under the loss and prior is always among them."""
-    at, made = list(points), families_named(families)
+    at, made = list(points), find_families(families)
     x = np.array([place for place, _, _ in at])
 
     weights = [prior(query) if callable(prior) else prior for _, query, _ in at]
@@ -251,7 +251,7 @@ def _against(
     curves = {
         name: (
             x,
-            np.array([made_by(name, make, query, epsilon).loss(loss, weight) for query, epsilon, weight in asked]),
+            np.array([build_entry(name, make, query, epsilon).loss(loss, weight) for query, epsilon, weight in asked]),
         )
         for name, make in made.items()
     }
@@ -283,16 +283,16 @@ def _curves(curves: Mapping[str, tuple[Floats, Floats]], across: str, up: str) -
     axis.set_ylim(bottom=0)
     axis.grid(alpha=0.3)
     axis.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, handlelength=3.5)
-    return plain(figure)
+    return style_axes(figure)
 
 
 def blank_figure(width: float, height: float) -> "Figure":
     """An empty figure of so many inches, which no global state knows of."""
-    made: Figure = library("matplotlib.figure", "figures").Figure(figsize=(width, height), layout="constrained")
+    made: Figure = import_optional("matplotlib.figure", "figures").Figure(figsize=(width, height), layout="constrained")
     return made
 
 
-def plain(figure: "Figure") -> "Figure":
+def style_axes(figure: "Figure") -> "Figure":
     """The figure without frames."""
     for axis in figure.axes:
         axis.spines[["top", "right"]].set_visible(False)
@@ -305,23 +305,23 @@ def _draw(axis: "Axes", mechanism: Mechanism, top: float) -> "AxesImage":
     axis.set_xlabel("true answer")
     axis.set_ylabel("report")
     _name_ticks(axis.set_xticks, [_text(answer) for answer in answer_values(query).tolist()])
-    _name_ticks(axis.set_yticks, [_text(value) for value in query.reported.tolist()])
+    _name_ticks(axis.set_yticks, [_text(value) for value in query.output_values.tolist()])
     if query.shape[1] <= NUMBERS_UP_TO:
         for (i, j), value in np.ndenumerate(matrix):
             if value >= SMALLEST_NUMBER:
-                ink = on_heat(float(value), top)
+                ink = text_colour(float(value), top)
                 text = f"{value:.2f}".removeprefix("0")
                 axis.text(j, i, text, ha="center", va="center", fontsize=7.5, color=ink)
     return image
 
 
 def _name_ticks(put: Callable[..., Any], names: Sequence[str]) -> None:
-    chosen = thinned(len(names), MOST_TICKS)
+    chosen = pick_evenly(len(names), MOST_TICKS)
     put(chosen, [names[position] for position in chosen])
 
 
 def _ylabel(loss: LossLike) -> str:
-    name = as_loss(loss).name
+    name = to_loss(loss).name
     return f"expected {name} {'error' if name in ('absolute', 'squared') else 'loss'}"
 
 

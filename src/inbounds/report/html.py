@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 
 from inbounds.errors import TooLarge
+from inbounds.evaluate.compare import Comparison, Row, default_losses, format_measure
+from inbounds.exact import format_decimal
 from inbounds.files import write_text
-from inbounds.loss import Prior
+from inbounds.losses import Prior
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.bayes import Reading, answer_values, percent, readings
+from inbounds.mechanism.bayes import Interpretation, answer_values, format_percent, interpret_all
 from inbounds.mechanism.limits import MATRIX_LIMIT
-from inbounds.mechanism.passport import objective_value
-from inbounds.numbers import decimal
-from inbounds.read.compare import Comparison, Row, shown, usual
-from inbounds.report import notebook, plots, svg, words
-from inbounds.report.layout import Cell, rendered, thinned
+from inbounds.mechanism.passport import recompute_objective
+from inbounds.report import notebook, plots, svg, wording
 from inbounds.report.maps import map_picture
+from inbounds.report.templates import Cell, pick_evenly, render_template
 
 MOST_ROWS = 21
 """More published values than this are shown as an even selection."""
@@ -33,39 +33,41 @@ Lines = list[list[str]]
 """Rows of a table."""
 
 
-def page(what: Mechanism | Comparison, prior: Prior = None, level: float = 0.9) -> str:
+def mechanism_page(what: Mechanism | Comparison, prior: Prior = None, level: float = 0.9) -> str:
     """The report as HTML text. prior, level: for what a published value means."""
     if isinstance(what, Comparison):
-        return rendered("comparison.html", _comparison(what))
-    return rendered("mechanism.html", _mechanism(what, prior, level))
+        return render_template("comparison.html", _comparison(what))
+    return render_template("mechanism.html", _mechanism(what, prior, level))
 
 
-def save(what: Mechanism | Comparison, path: str | os.PathLike[str], prior: Prior = None, level: float = 0.9) -> None:
+def save_page(
+    what: Mechanism | Comparison, path: str | os.PathLike[str], prior: Prior = None, level: float = 0.9
+) -> None:
     """Write the report; one file, nothing beside it."""
-    write_text(Path(path), page(what, prior, level))
+    write_text(Path(path), mechanism_page(what, prior, level))
 
 
-def card(mechanism: Mechanism) -> str:
+def mechanism_card(mechanism: Mechanism) -> str:
     """What a notebook shows for a mechanism: the promise in words over the heatmap."""
     outputs, answers = mechanism.query.shape
     values = {
         "origin": str(mechanism.origin),
-        "subject": words.subject(mechanism.query),
-        "promise": words.promise(mechanism),
+        "subject": wording.describe_query(mechanism.query),
+        "promise": wording.format_guarantee(mechanism),
         "picture": _heatmap(mechanism) if _small(mechanism) else None,
         "size": f"{outputs} × {answers}",
     }
-    return rendered("card.html", values)
+    return render_template("card.html", values)
 
 
 def recommendation_card(reason: str, mechanism: Mechanism) -> str:
     """What a notebook shows for a recommendation: why, and the mechanism."""
-    return notebook.shown(reason) + card(mechanism)
+    return notebook.render_notebook(reason) + mechanism_card(mechanism)
 
 
 def comparison_table(comparison: Comparison) -> str:
     """All columns of a comparison, losses first; the best of each is bold and starred."""
-    return rendered("starred.html", _starred(comparison))
+    return render_template("starred.html", _build_star_tables(comparison))
 
 
 # --- a mechanism ------------------------------------------------------------------------------------------
@@ -75,23 +77,23 @@ def _mechanism(m: Mechanism, prior: Prior, level: float) -> dict[str, Any]:
     return {
         "title": _title(m),
         "origin": str(m.origin),
-        "epsilon": decimal(m.epsilon),
-        "promise": words.promise(m),
-        "relation": words.relation(m.query),
-        "accuracy": words.accuracy(m),
+        "epsilon": format_decimal(m.epsilon),
+        "promise": wording.format_guarantee(m),
+        "relation": wording.describe_neighbours(m.query),
+        "accuracy": wording.describe_accuracy(m),
         "measures": _measures(m),
         "pictures": _pictures(m, prior, level) if _small(m) else None,
         "properties": _properties(m),
-        "proof": words.proof(m),
+        "proof": wording.describe_proof(m),
         "passport": _passport(m),
     }
 
 
 def _pictures(m: Mechanism, prior: Prior, level: float) -> dict[str, Any]:
     before = "every true answer is equally likely beforehand" if prior is None else "the given prior holds beforehand"
-    rows = readings(m, level, prior, usual(m.query)[0])
+    rows = interpret_all(m, level, prior, default_losses(m.query)[0])
     seen = [r for r in rows if r.chance >= RARE]
-    chosen = [seen[k] for k in thinned(len(seen), MOST_ROWS)]
+    chosen = [seen[k] for k in pick_evenly(len(seen), MOST_ROWS)]
     likeliest = max(range(len(rows)), key=lambda k: (rows[k].chance > 0, -abs(k - len(rows) // 2)))
     example, names = rows[likeliest], _names(m)
     inside = [k for k, answer in enumerate(answer_values(m.query).tolist()) if answer in set(example.answers)]
@@ -101,8 +103,8 @@ def _pictures(m: Mechanism, prior: Prior, level: float) -> dict[str, Any]:
     return {
         "beforehand": before,
         "readings": [reading_cells(row) for row in chosen],
-        "bands": bands(chosen) if m.query.ordered else None,
-        "level": percent(level),
+        "bands": bands(chosen) if m.query.is_ordered else None,
+        "level": format_percent(level),
         "notes": notes(len(chosen), len(seen), len(rows)),
         "heatmap": _heatmap(m),
         "errors": _errors(m, names),
@@ -116,9 +118,9 @@ def _pictures(m: Mechanism, prior: Prior, level: float) -> dict[str, Any]:
 
 def _errors(m: Mechanism, names: list[str]) -> str | None:
     """The expected error for every true answer: bars on a line, cells on a map."""
-    if m.query.ordered:
+    if m.query.is_ordered:
         return svg.bars(m.loss_per_answer(), names, "true answer", "expected absolute error")
-    first = usual(m.query)[0]
+    first = default_losses(m.query)[0]
     return map_picture(m.query, m.loss_per_answer(first), f"expected {first} of the report from each true place")
 
 
@@ -130,17 +132,17 @@ def _reports_on_map(m: Mechanism, answer: int) -> str | None:
 
 def _measures(m: Mechanism) -> Lines:
     rows = []
-    if m.query.ordered:
+    if m.query.is_ordered:
         for name, loss in (("absolute error", "absolute"), ("squared error", "squared")):
             rows.append([name, f"{m.loss(loss):.4g}", f"{m.worst_loss(loss):.4g}", _after_remap(m, loss)])
         rows.append(["root of the squared error", "", f"{m.rmse().max():.4g}", ""])
         rows.append(["bias, in size", f"{np.abs(m.bias()).mean():.4g}", f"{np.abs(m.bias()).max():.4g}", ""])
-    if usual(m.query)[0] == "distance":
+    if default_losses(m.query)[0] == "distance":
         apart = [f"{m.loss('distance'):.4g}", f"{m.worst_loss('distance'):.4g}", _after_remap(m, "distance")]
         rows.append(["distance from the truth", *apart])
     missed = [f"{value:.4g}" for value in (m.loss("zero-one"), m.worst_loss("zero-one"))]
     rows.append(["not the truth", *missed, _after_remap(m, "zero-one")])
-    if m.query.ordered:
+    if m.query.is_ordered:
         ends = m.end_probability()
         rows.append(["an end of the range", f"{ends.mean():.4g}", f"{ends.max():.4g}", ""])
     return rows
@@ -150,23 +152,29 @@ def _after_remap(m: Mechanism, loss: str) -> str:
     return f"{m.bayes_loss(loss):.4g}" if _small(m) else "not computed at this size"
 
 
-def reading_cells(r: Reading) -> list[str]:
+def reading_cells(r: Interpretation) -> list[str]:
     """One published value: how often, the range of the truth with its probability, the best guess, the doubtful."""
     first = [value_text(r.output), _often(r.chance)]
     if not r.answers:
         return [*first, *["–"] * 4]
     span = str(r).split("true answer ")[-1].rsplit(" with ", 1)[0]
-    return [*first, span, percent(r.probability), value_text(r.best_guess), f"at least {percent(r.at_least)}"]
+    return [
+        *first,
+        span,
+        format_percent(r.probability),
+        value_text(r.best_guess),
+        f"at least {format_percent(r.at_least)}",
+    ]
 
 
-def bands(rows: Sequence[Reading]) -> str | None:
+def bands(rows: Sequence[Interpretation]) -> str | None:
     """For every published value the range of the truth, and the best guess in it."""
     known = [row for row in reversed(rows) if row.answers]
     spans = [plots.Interval(value_text(r.output), *map(float, _least_best_most(r))) for r in known]
-    return plots.intervals(spans, "true answer", look="band", left=64) if spans else None
+    return plots.plot_intervals(spans, "true answer", look="band", left=64) if spans else None
 
 
-def _least_best_most(reading: Reading) -> tuple[Any, Any, Any]:
+def _least_best_most(reading: Interpretation) -> tuple[Any, Any, Any]:
     return min(reading.answers), reading.best_guess, max(reading.answers)
 
 
@@ -187,21 +195,21 @@ def _properties(m: Mechanism) -> Lines | None:
     except TooLarge:
         return None
     return [
-        [name.replace("_", " "), words.MEANING[name], str(holding) if holding else "no"]
+        [name.replace("_", " "), wording.MEANING[name], str(holding) if holding else "no"]
         for name, holding in held.items()
     ]
 
 
 def _passport(m: Mechanism) -> Lines:
     rows = [["construction", str(m.origin)], ["written up in", m.origin.reference or "–"]]
-    rows.append(["tight epsilon", f"{m.effective_epsilon():.9g} (promised: {decimal(m.epsilon)})"])
+    rows.append(["tight epsilon", f"{m.tight_epsilon():.9g} (promised: {format_decimal(m.epsilon)})"])
     if m.optimality is not None:
         best = m.optimality
         left = f"; {best.remaining}" if best.remaining else ""
-        doubt = " (claimed, not checked)" if objective_value(m) is None else ""
+        doubt = " (claimed, not checked)" if recompute_objective(m) is None else ""
         said = f"{best.objective} {best.value:.9g}{doubt}; claimed, not checked: nothing private is below"
         rows.append(["optimality", f"{said} {best.bound:.9g}{left}"])
-    return [*rows, ["claimed, not checked", "; ".join(words.claimed(m))], ["sha256", m.sha256]]
+    return [*rows, ["claimed, not checked", "; ".join(wording.list_unchecked_claims(m))], ["sha256", m.sha256]]
 
 
 # --- a comparison -----------------------------------------------------------------------------------------
@@ -212,43 +220,43 @@ def _comparison(c: Comparison) -> dict[str, Any]:
     by_epsilon = {row.mechanism.epsilon: row.mechanism for row in reversed(c.rows)}
     return {
         "title": "Mechanisms compared",
-        "subject": words.subject(query),
-        "relation": words.relation(query),
-        "promises": [words.promise(one) for _, one in sorted(by_epsilon.items())],
+        "subject": wording.describe_query(query),
+        "relation": wording.describe_neighbours(query),
+        "promises": [wording.format_guarantee(one) for _, one in sorted(by_epsilon.items())],
         "first_loss": first,
         "best": ", ".join(c.best(first)),
-        **_starred(c),
-        "legend": words.LEGEND,
-        "pictures": _compared(c) if all(_small(row.mechanism) for row in c.rows) else None,
+        **_build_star_tables(c),
+        "legend": wording.LEGEND,
+        "pictures": _build_comparison(c) if all(_small(row.mechanism) for row in c.rows) else None,
         "digests": [[row.name, row.mechanism.sha256] for row in c.rows],
         "left_out": [list(pair) for pair in c.left_out.items()],
     }
 
 
-def _starred(c: Comparison) -> dict[str, Any]:
+def _build_star_tables(c: Comparison) -> dict[str, Any]:
     """Head and rows of two tables: the losses; everything else, with the codes of the properties."""
     split = 3 * len(c.losses)
     losses, rest = c.columns[:split], c.columns[split:]
     return {
-        "losses": (["mechanism", *losses], [[row.name, *_marked(c, row, losses)] for row in c.rows]),
+        "losses": (["mechanism", *losses], [[row.name, *_mark_best(c, row, losses)] for row in c.rows]),
         "rest": (
             ["mechanism", *rest, "properties"],
-            [[row.name, *_marked(c, row, rest), row.codes] for row in c.rows],
+            [[row.name, *_mark_best(c, row, rest), row.codes] for row in c.rows],
         ),
     }
 
 
-def _marked(c: Comparison, row: Row, columns: Sequence[str]) -> list[str | Cell]:
-    texts = {column: shown(row.values[column]) for column in columns}
+def _mark_best(c: Comparison, row: Row, columns: Sequence[str]) -> list[str | Cell]:
+    texts = {column: format_measure(row.values[column]) for column in columns}
     return [Cell(text, "best") if c.marks(row, column) else text for column, text in texts.items()]
 
 
-def _compared(c: Comparison) -> dict[str, Any]:
-    ranked = c.sorted().rows
+def _build_comparison(c: Comparison) -> dict[str, Any]:
+    ranked = c.sort_by().rows
     few = ranked[:MOST_HEATMAPS]
     top = max(float(row.mechanism.matrix.max()) for row in few)
     return {
-        "errors": _error_curves(ranked[:MOST_CURVES]) if ranked[0].mechanism.query.ordered else None,
+        "errors": _error_curves(ranked[:MOST_CURVES]) if ranked[0].mechanism.query.is_ordered else None,
         "which": f"The {MOST_CURVES} with the least average loss" if len(ranked) > MOST_CURVES else "All of them",
         "heatmaps": [_heatmap(row.mechanism, top, row.name) for row in few],
     }
@@ -263,11 +271,15 @@ def _error_curves(rows: Sequence[Row]) -> str:
 
 
 def _title(m: Mechanism) -> str:
-    return f"A private {words.subject(m.query)}" if m.query.ordered else f"Privately {words.subject(m.query)}"
+    return (
+        f"A private {wording.describe_query(m.query)}"
+        if m.query.is_ordered
+        else f"Privately {wording.describe_query(m.query)}"
+    )
 
 
 def _heatmap(m: Mechanism, top: float | None = None, title: str = "") -> str:
-    reports = [value_text(value) for value in m.query.reported.tolist()]
+    reports = [value_text(value) for value in m.query.output_values.tolist()]
     return svg.heatmap(m.matrix, _names(m), reports, top or float(m.matrix.max()), title)
 
 

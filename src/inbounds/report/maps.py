@@ -5,17 +5,17 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from inbounds.numbers import Ints
-from inbounds.query import Query, on_map
-from inbounds.query.places import map_axes
+from inbounds.exact import Ints
+from inbounds.query import RangeQuery, snap_to_map
+from inbounds.query.places import find_map_axes
 from inbounds.report import svg
 
 
-def map_picture(query: Query, values: ArrayLike, title: str, marked: Sequence[int] = ()) -> str | None:
+def map_picture(query: RangeQuery, values: ArrayLike, title: str, marked: Sequence[int] = ()) -> str | None:
     """SVG of a map, darker where there is more; None for answers that are no map. marked: positions with a frame."""
-    axes = map_axes(query.coordinates)
+    axes = find_map_axes(query.coordinates)
     if axes is None:
         return None
     names = [[f"{number:g}" for number in axis] for axis in axes]
     framed: Ints = np.stack(np.divmod(np.array(marked, dtype=np.int64), len(axes[1])), axis=-1)
-    return svg.cells(on_map(query, values), names[0], names[1], title, framed)
+    return svg.cells(snap_to_map(query, values), names[0], names[1], title, framed)

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from inbounds.report.layout import rendered
+from inbounds.report.templates import render_template
 
 SHOWN_ROWS = 20
 """Rows of a table in a notebook; the value itself holds all of them."""
 
 
-def shown(
+def render_notebook(
     title: str,
     sentences: Iterable[str] = (),
     *,
@@ -21,7 +21,7 @@ def shown(
     """Title, sentences, pictures, a table, notes. pictures: SVG of our own; everything else is escaped."""
     cut = [f"{SHOWN_ROWS} of {len(rows)} rows"] if len(rows) > SHOWN_ROWS else []
     values = {"title": title, "sentences": sentences, "pictures": pictures, "head": head}
-    return rendered("notebook.html", {**values, "rows": rows[:SHOWN_ROWS], "notes": [*cut, *notes]})
+    return render_template("notebook.html", {**values, "rows": rows[:SHOWN_ROWS], "notes": [*cut, *notes]})
 
 
 def cell_text(value: Any) -> str:

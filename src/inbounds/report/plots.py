@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from inbounds.numbers import Floats
+from inbounds.exact import Floats
 from inbounds.report import drawing
 
 MOST_ROWS = 40
@@ -26,7 +26,9 @@ class Interval(NamedTuple):
     high: float
 
 
-def intervals(rows: Sequence[Interval], across: str, title: str = "", *, look: str = "span", left: float = 96) -> str:
+def plot_intervals(
+    rows: Sequence[Interval], across: str, title: str = "", *, look: str = "span", left: float = 96
+) -> str:
     """A dot for every row's value on a line (look span) or a band (look band) from low to high."""
     head, step, plot = 24.0 if title else 8.0, 15.0, drawing.WIDE - left - 14
     ticks = round_ticks(min(row.low for row in rows), max(row.high for row in rows))
@@ -39,17 +41,17 @@ def intervals(rows: Sequence[Interval], across: str, title: str = "", *, look: s
     parts = [drawing.title(left, title)] if title else []
     for tick in ticks:
         parts.append(_upright(x(tick), head, bottom))
-        parts.append(drawing.words(x(tick), bottom + 13, f"{tick:g}", "middle"))
+        parts.append(drawing.text_element(x(tick), bottom + 13, f"{tick:g}", "middle"))
     for k, row in enumerate(rows):
         y = head + (k + 0.5) * step
         parts += [_reach(x(row.low), x(row.high), y, look), _dot(x(row.value), y)]
-        parts.append(drawing.words(left - 6, y + 3.5, drawing.short(row.name, NAME_ROOM), "end"))
-    parts.append(drawing.words(left + plot / 2, bottom + 27, across, "middle"))
+        parts.append(drawing.text_element(left - 6, y + 3.5, drawing.shorten(row.name, NAME_ROOM), "end"))
+    parts.append(drawing.text_element(left + plot / 2, bottom + 27, across, "middle"))
     said = "; ".join(f"{row.name}: {row.value:g}, from {row.low:g} to {row.high:g}" for row in rows[:MOST_ROWS])
     return drawing.picture(parts, bottom + 34, f"{title}: {across}" if title else across, said)
 
 
-def curves(
+def plot_curves(
     series: Mapping[str, Points],
     across: str,
     up: str,
@@ -59,21 +61,24 @@ def curves(
 ) -> str:
     """Curves over numbers, told apart by dashes and colour, with a key below. floor: a value none goes below, named."""
     left, top, plot, high = 44.0, 8.0, drawing.WIDE - 62.0, 190.0
-    scale = _logarithmic if logarithmic else _plain
+    scale = _logarithmic if logarithmic else _format_ticks
     widths, heights = (np.concatenate([points[k] for points in series.values()]) for k in (0, 1))
     least = [] if floor is None or (logarithmic and not floor[0] > 0) else [floor[0]]
     x, xticks = scale(widths, left, plot)
     y, yticks = scale(np.array([*heights, *least, *([] if logarithmic else [0.0])]), top + high, -high)
     parts = [drawing.line(left, left + plot, float(y(tick)), {"class": "grid"}) for tick in yticks]
-    parts += [drawing.words(left - 4, float(y(tick)) + 3.5, f"{tick:g}", "end") for tick in yticks]
-    parts += [drawing.words(float(x(tick)), top + high + 14, f"{tick:g}", "middle") for tick in xticks]
+    parts += [drawing.text_element(left - 4, float(y(tick)) + 3.5, f"{tick:g}", "end") for tick in yticks]
+    parts += [drawing.text_element(float(x(tick)), top + high + 14, f"{tick:g}", "middle") for tick in xticks]
     parts += [drawing.line(left, left + plot, float(y(level)), {"class": "floor"}) for level in least]
     if least and floor is not None:
-        parts.append(drawing.words(left + plot, float(y(floor[0])) - 3, floor[1], "end"))
+        parts.append(drawing.text_element(left + plot, float(y(floor[0])) - 3, floor[1], "end"))
     for k, (across_values, up_values) in enumerate(series.values()):
         parts.append(drawing.polyline(np.asarray(x(across_values)), np.asarray(y(up_values)), k))
-    parts += [drawing.words(left + plot / 2, top + high + 28, across, "middle"), drawing.turned(10, top + high / 2, up)]
-    parts += drawing.key(list(series), left, plot, top + high + 46)
+    parts += [
+        drawing.text_element(left + plot / 2, top + high + 28, across, "middle"),
+        drawing.rotate_text(10, top + high / 2, up),
+    ]
+    parts += drawing.legend(list(series), left, plot, top + high + 46)
     ends = "; ".join(f"{name} ends at {points[1][-1]:.4g}" for name, points in series.items())
     return drawing.picture(parts, top + high + 50 + 15 * ((len(series) + 1) // 2), f"{up}, by {across}", ends)
 
@@ -101,12 +106,12 @@ def round_ticks(low: float, high: float, most: int = 6) -> list[float]:
     return [float(f"{k * step:.12g}") for k in range(first, max(last, first + 1) + 1)]
 
 
-def _plain(values: Floats, start: float, length: float) -> tuple["Scaled", list[float]]:
+def _format_ticks(values: Floats, start: float, length: float) -> tuple["AxisScale", list[float]]:
     ticks = round_ticks(float(values.min()), float(values.max()))
-    return Scaled(start, length, ticks[0], ticks[-1], logarithmic=False), ticks
+    return AxisScale(start, length, ticks[0], ticks[-1], logarithmic=False), ticks
 
 
-def _logarithmic(values: Floats, start: float, length: float) -> tuple["Scaled", list[float]]:
+def _logarithmic(values: Floats, start: float, length: float) -> tuple["AxisScale", list[float]]:
     """From the least positive value to the largest; ticks at powers of ten, and between them where there are few."""
     positive = values[values > 0]
     low, high = float(positive.min()), float(positive.max())
@@ -116,10 +121,10 @@ def _logarithmic(values: Floats, start: float, length: float) -> tuple["Scaled",
     first = max([tick for tick in ticks if tick <= low * 1.000001], default=low)
     last = min([tick for tick in ticks if tick >= high * 0.999999], default=high)
     last = last if last > first else first * 10
-    return Scaled(start, length, first, last, logarithmic=True), [tick for tick in ticks if first <= tick <= last]
+    return AxisScale(start, length, first, last, logarithmic=True), [tick for tick in ticks if first <= tick <= last]
 
 
-class Scaled:
+class AxisScale:
     """From numbers to places: low is at start, high at start + length; what is below low is put there."""
 
     def __init__(self, start: float, length: float, low: float, high: float, *, logarithmic: bool) -> None:

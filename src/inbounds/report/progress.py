@@ -7,7 +7,7 @@ from rich.console import Console
 
 
 @contextmanager
-def shown(title: str, console: Console | None = None) -> Iterator[Callable[[int, float], None]]:
+def show_progress(title: str, console: Console | None = None) -> Iterator[Callable[[int, float], None]]:
     """A callback (steps, residual) for `ib.reconstruct(..., progress=...)` that keeps one line up to date.
 
     with shown("reconstructing") as progress:

@@ -6,47 +6,49 @@ from typing import Any
 
 import numpy as np
 
+from inbounds.evaluate.compare import format_measure
+from inbounds.evaluate.quantiles import QuantileComparison
+from inbounds.exact import Floats, format_decimal
 from inbounds.files import write_text
-from inbounds.loss import Prior, as_loss
+from inbounds.losses import Prior, to_loss
 from inbounds.mechanism import bayes
-from inbounds.mechanism.bayes import answer_values, percent
-from inbounds.mechanism.quantiles import ExpectedReports, QuantileMechanism
-from inbounds.mechanism.quantiles.expected import UNLIKELY
-from inbounds.numbers import Floats, decimal
-from inbounds.query import Quantile
-from inbounds.read.compare import shown
-from inbounds.read.quantiles import QuantileComparison
+from inbounds.mechanism.bayes import answer_values, format_percent
+from inbounds.mechanism.quantiles import Channel, QuantileMechanism
+from inbounds.mechanism.quantiles.channel import UNLIKELY
+from inbounds.query import QuantileQuery
 from inbounds.report import svg
 from inbounds.report.html import MOST_HEATMAPS, MOST_ROWS, RARE, bands, notes, reading_cells, value_text
-from inbounds.report.layout import Cell, rendered, thinned
-from inbounds.report.quantiles import quantile_promise, quantile_subject
+from inbounds.report.quantile_text import describe_quantile_query, format_quantile_guarantee
+from inbounds.report.templates import Cell, pick_evenly, render_template
 
 UNKNOWN = "every value is as likely to be the answer, and given it every histogram of the records as likely"
 INDEPENDENT = "records are drawn independently, by the given prior"
 
 
-def page(what: QuantileMechanism | QuantileComparison, prior: Prior = None, level: float = 0.9) -> str:
+def quantile_mechanism_page(
+    what: QuantileMechanism | QuantileComparison, prior: Prior = None, level: float = 0.9
+) -> str:
     """The report as HTML text. prior: of the values of independent records. level: of the ranges of the truth."""
     if isinstance(what, QuantileComparison):
-        return rendered("comparison.html", _comparison(what))
-    return rendered("mechanism.html", _mechanism(what, prior, level))
+        return render_template("comparison.html", _comparison(what))
+    return render_template("mechanism.html", _mechanism(what, prior, level))
 
 
-def save(
+def save_quantile_page(
     what: QuantileMechanism | QuantileComparison, path: str | os.PathLike[str], prior: Prior = None, level: float = 0.9
 ) -> None:
     """Write the report; one file, nothing beside it."""
-    write_text(Path(path), page(what, prior, level))
+    write_text(Path(path), quantile_mechanism_page(what, prior, level))
 
 
 def _mechanism(m: QuantileMechanism, prior: Prior, level: float) -> dict[str, Any]:
-    expected = m.expecting(prior)
+    expected = m.channel(prior)
     before = UNKNOWN if prior is None else INDEPENDENT
     return {
-        "title": f"A private {quantile_subject(m.query)}",
+        "title": f"A private {describe_quantile_query(m.query)}",
         "origin": str(m.origin),
-        "epsilon": decimal(m.epsilon),
-        "promise": f"{_sentence(quantile_promise(m))}.",
+        "epsilon": format_decimal(m.epsilon),
+        "promise": f"{_sentence(format_quantile_guarantee(m))}.",
         "relation": _relation(m.query),
         "accuracy": _accuracy(expected, before),
         "measures": _measures(expected),
@@ -59,16 +61,18 @@ def _mechanism(m: QuantileMechanism, prior: Prior, level: float) -> dict[str, An
     }
 
 
-def _accuracy(expected: ExpectedReports, before: str) -> str:
+def _accuracy(expected: Channel, before: str) -> str:
     truth = float(np.diag(expected.matrix) @ expected.prior)
     return (
         f"When {before}: the expected absolute error is {expected.loss():.4g}, where the best constant "
-        f"has {expected.constant_loss():.4g}; the truth is reported with probability {percent(truth)}. Records that "
+        f"has {expected.constant_loss():.4g}; the truth is reported with probability {format_percent(truth)}. "
+        f""
+        f"Records that "
         "lie together around the answer make the error smaller, a gap there makes it larger."
     )
 
 
-def _measures(expected: ExpectedReports) -> list[list[str]]:
+def _measures(expected: Channel) -> list[list[str]]:
     names = {"absolute": "absolute error", "squared": "squared error", "zero-one": "not the truth"}
     rows = []
     for loss, name in names.items():
@@ -78,14 +82,14 @@ def _measures(expected: ExpectedReports) -> list[list[str]]:
     return rows
 
 
-def _per_answer(expected: ExpectedReports, loss: str = "absolute") -> Floats:
-    return np.asarray((expected.matrix * as_loss(loss).table(expected.query)).sum(axis=0))
+def _per_answer(expected: Channel, loss: str = "absolute") -> Floats:
+    return np.asarray((expected.matrix * to_loss(loss).table(expected.query)).sum(axis=0))
 
 
-def _pictures(expected: ExpectedReports, before: str, level: float) -> dict[str, Any]:
+def _pictures(expected: Channel, before: str, level: float) -> dict[str, Any]:
     rows, names = expected.readings(level), _names(expected)
     seen = [row for row in rows if row.chance >= RARE]
-    chosen = [seen[k] for k in thinned(len(seen), MOST_ROWS)]
+    chosen = [seen[k] for k in pick_evenly(len(seen), MOST_ROWS)]
     example = max(seen, key=lambda row: row.chance)
     inside = [k for k, value in enumerate(answer_values(expected.query).tolist()) if value in set(example.answers)]
     after = expected.posterior(example.output)
@@ -93,7 +97,7 @@ def _pictures(expected: ExpectedReports, before: str, level: float) -> dict[str,
         "beforehand": before,
         "readings": [reading_cells(row) for row in chosen],
         "bands": bands(chosen),
-        "level": percent(level),
+        "level": format_percent(level),
         "notes": notes(len(chosen), len(seen), len(rows)),
         "heatmap": svg.heatmap(expected.matrix, names, names, float(expected.matrix.max()), ""),
         "errors": svg.bars(_per_answer(expected), names, "true answer", "expected absolute error"),
@@ -111,18 +115,18 @@ def _pictures(expected: ExpectedReports, before: str, level: float) -> dict[str,
 def _comparison(c: QuantileComparison) -> dict[str, Any]:
     by_epsilon = {row.mechanism.epsilon: row.mechanism for row in reversed(c.rows)}
     split = 3 * len(c.losses)
-    promises = [f"{_sentence(quantile_promise(one))}." for _, one in sorted(by_epsilon.items())]
+    promises = [f"{_sentence(format_quantile_guarantee(one))}." for _, one in sorted(by_epsilon.items())]
     return {
         "title": "Mechanisms compared",
-        "subject": quantile_subject(c.query),
+        "subject": describe_quantile_query(c.query),
         "relation": _relation(c.query),
         "promises": promises,
         "first_loss": c.losses[0],
         "best": ", ".join(c.best()),
-        "losses": _starred(c, c.columns[:split]),
-        "rest": _starred(c, c.columns[split:]),
+        "losses": _build_star_tables(c, c.columns[:split]),
+        "rest": _build_star_tables(c, c.columns[split:]),
         "legend": legend(c),
-        "pictures": _compared(c),
+        "pictures": _build_comparison(c),
         "digests": [[row.name, row.mechanism.sha256] for row in c.rows],
         "left_out": [],
     }
@@ -130,21 +134,21 @@ def _comparison(c: QuantileComparison) -> dict[str, Any]:
 
 def legend(c: QuantileComparison) -> str:
     """What the numbers suppose, and what the best constant loses, which needs no data."""
-    losses = ", ".join(f"{shown(loss)} ({name})" for name, loss in c.constant.items())
+    losses = ", ".join(f"{format_measure(loss)} ({name})" for name, loss in c.constant.items())
     return f"Expected when {UNKNOWN}; or when {INDEPENDENT}. The best constant loses {losses}."
 
 
-def _starred(c: QuantileComparison, columns: tuple[str, ...]) -> tuple[list[str], list[list[str | Cell]]]:
+def _build_star_tables(c: QuantileComparison, columns: tuple[str, ...]) -> tuple[list[str], list[list[str | Cell]]]:
     rows: list[list[str | Cell]] = []
     for row in c.rows:
-        texts = {column: shown(row.values[column]) for column in columns}
+        texts = {column: format_measure(row.values[column]) for column in columns}
         marked = [Cell(text, "best") if c.marks(row, column) else text for column, text in texts.items()]
         rows.append([row.name, *marked])
     return ["mechanism", *columns], rows
 
 
-def _compared(c: QuantileComparison) -> dict[str, Any]:
-    ranked = c.sorted().rows[:MOST_HEATMAPS]
+def _build_comparison(c: QuantileComparison) -> dict[str, Any]:
+    ranked = c.sort_by().rows[:MOST_HEATMAPS]
     names, top = _names(ranked[0].expected), max(float(row.expected.matrix.max()) for row in ranked)
     curves = {row.name: _per_answer(row.expected) for row in ranked}
     return {
@@ -157,7 +161,7 @@ def _compared(c: QuantileComparison) -> dict[str, Any]:
 # --- shared -----------------------------------------------------------------------------------------------
 
 
-def _relation(query: Quantile) -> str:
+def _relation(query: QuantileQuery) -> str:
     return f"neighbours are groups with {query.neighbours}"
 
 
@@ -165,5 +169,5 @@ def _sentence(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
-def _names(expected: ExpectedReports) -> list[str]:
+def _names(expected: Channel) -> list[str]:
     return [value_text(value) for value in answer_values(expected.query).tolist()]

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from inbounds.numbers import Floats, Ints
+from inbounds.exact import Floats, Ints
 from inbounds.report import drawing
 from inbounds.report.drawing import STYLE as STYLE
-from inbounds.report.layout import thinned
+from inbounds.report.templates import pick_evenly
 
 NUMBERS_UP_TO = 11
 MOST_CELLS = 60
@@ -29,8 +29,8 @@ def heatmap(matrix: Floats, answers: Sequence[str], reports: Sequence[str], top:
     """P[output, answer] with true answers across and reports up; values are written into small matrices."""
     rows, columns = matrix.shape
     if max(rows, columns) > MOST_CELLS:
-        return heatmap(*averaged(matrix, answers, reports), top, title)
-    left, head = max(44.0, 24 + 6 * max(len(drawing.short(name)) for name in reports)), 24 if title else 6
+        return heatmap(*average_blocks(matrix, answers, reports), top, title)
+    left, head = max(44.0, 24 + 6 * max(len(drawing.shorten(name)) for name in reports)), 24 if title else 6
     plot = drawing.WIDE - left - 8
     w, h = plot / columns, min(plot / rows, 26.0) if rows <= NUMBERS_UP_TO else plot / rows
     parts = [drawing.title(left, title)] if title else []
@@ -42,13 +42,15 @@ def heatmap(matrix: Floats, answers: Sequence[str], reports: Sequence[str], top:
     bottom = head + rows * h
     parts.append(drawing.frame(left, head, plot, rows * h))
     parts += [
-        drawing.words(left + (j + 0.5) * w, bottom + 13, answers[j], "middle") for j in thinned(columns, MOST_TICKS)
+        drawing.text_element(left + (j + 0.5) * w, bottom + 13, answers[j], "middle")
+        for j in pick_evenly(columns, MOST_TICKS)
     ]
     parts += [
-        drawing.words(left - 4, bottom - (i + 0.5) * h + 3.5, reports[i], "end") for i in thinned(rows, MOST_TICKS)
+        drawing.text_element(left - 4, bottom - (i + 0.5) * h + 3.5, reports[i], "end")
+        for i in pick_evenly(rows, MOST_TICKS)
     ]
-    parts.append(drawing.words(left + plot / 2, bottom + 27, "true answer", "middle"))
-    parts.append(drawing.turned(10, head + rows * h / 2, "published"))
+    parts.append(drawing.text_element(left + plot / 2, bottom + 27, "true answer", "middle"))
+    parts.append(drawing.rotate_text(10, head + rows * h / 2, "published"))
     parts += _legend(left, bottom + 38, plot, top)
     return drawing.picture(parts, bottom + 66, title or "probability of every report for every true answer")
 
@@ -66,11 +68,12 @@ def cells(values: Floats, rows: Sequence[str], columns: Sequence[str], title: st
     wide, bottom = values.shape[1] * side, head + values.shape[0] * side
     parts.append(drawing.frame(left, head, wide, bottom - head))
     parts += [
-        drawing.words(left - 4, head + (i + 0.5) * side + 3.5, rows[i], "end") for i in thinned(len(rows), MOST_TICKS)
+        drawing.text_element(left - 4, head + (i + 0.5) * side + 3.5, rows[i], "end")
+        for i in pick_evenly(len(rows), MOST_TICKS)
     ]
     parts += [
-        drawing.words(left + (j + 0.5) * side, bottom + 13, columns[j], "middle")
-        for j in thinned(len(columns), MOST_TICKS)
+        drawing.text_element(left + (j + 0.5) * side, bottom + 13, columns[j], "middle")
+        for j in pick_evenly(len(columns), MOST_TICKS)
     ]
     parts += _legend(left, bottom + 22, plot, top, "the more the darker")
     return drawing.picture(parts, bottom + 50, title)
@@ -87,10 +90,13 @@ def bars(values: Floats, names: Sequence[str], across: str, up: str, marked: Seq
         look = "bar marked" if k in set(marked) else "bar"
         parts.append(drawing.rect(left + (k + 0.08) * w, top + high - size, 0.84 * w, size, {"class": look}))
     parts += [
-        drawing.words(left + (k + 0.5) * w, top + high + 14, names[k], "middle")
-        for k in thinned(len(values), MOST_TICKS)
+        drawing.text_element(left + (k + 0.5) * w, top + high + 14, names[k], "middle")
+        for k in pick_evenly(len(values), MOST_TICKS)
     ]
-    parts += [drawing.words(left + plot / 2, top + high + 28, across, "middle"), drawing.turned(10, top + high / 2, up)]
+    parts += [
+        drawing.text_element(left + plot / 2, top + high + 28, across, "middle"),
+        drawing.rotate_text(10, top + high / 2, up),
+    ]
     return drawing.picture(parts, top + high + 36, f"{up}, by {across}")
 
 
@@ -101,9 +107,15 @@ def lines(curves: Mapping[str, Floats], names: Sequence[str], across: str, up: s
     x = left + plot * (np.arange(len(names)) + 0.5) / len(names)
     parts = drawing.axis(left, top, plot, high, peak)
     parts += [drawing.polyline(x, top + high * (1 - curve / peak), k) for k, curve in enumerate(curves.values())]
-    parts += [drawing.words(float(x[k]), top + high + 14, names[k], "middle") for k in thinned(len(names), MOST_TICKS)]
-    parts += [drawing.words(left + plot / 2, top + high + 28, across, "middle"), drawing.turned(10, top + high / 2, up)]
-    parts += drawing.key(list(curves), left, plot, top + high + 46)
+    parts += [
+        drawing.text_element(float(x[k]), top + high + 14, names[k], "middle")
+        for k in pick_evenly(len(names), MOST_TICKS)
+    ]
+    parts += [
+        drawing.text_element(left + plot / 2, top + high + 28, across, "middle"),
+        drawing.rotate_text(10, top + high / 2, up),
+    ]
+    parts += drawing.legend(list(curves), left, plot, top + high + 46)
     return drawing.picture(parts, top + high + 50 + 15 * ((len(curves) + 1) // 2), f"{up}, by {across}")
 
 
@@ -115,15 +127,18 @@ def curve(x: Floats, y: Floats, across: str, up: str, title: str = "") -> str:
     parts = [drawing.title(left, title)] if title else []
     parts += drawing.axis(left, head, plot, high, peak)
     parts.append(drawing.polyline(places, head + high * (1 - y / peak), 0))
-    parts += [drawing.words(float(places[k]), head + high + 14, f"{x[k]:g}", "middle") for k in drawing.apart(places)]
     parts += [
-        drawing.words(left + plot / 2, head + high + 28, across, "middle"),
-        drawing.turned(10, head + high / 2, up),
+        drawing.text_element(float(places[k]), head + high + 14, f"{x[k]:g}", "middle")
+        for k in drawing.spread_labels(places)
+    ]
+    parts += [
+        drawing.text_element(left + plot / 2, head + high + 28, across, "middle"),
+        drawing.rotate_text(10, head + high / 2, up),
     ]
     return drawing.picture(parts, head + high + 36, f"{title}: {up}, by {across}" if title else f"{up}, by {across}")
 
 
-def colour(share: float) -> str:
+def cell_colour(share: float) -> str:
     """Light to dark for 0..1; the square root lets small probabilities be seen."""
     mix = min(1.0, max(0.0, share)) ** 0.5
     return "#" + "".join(f"{round(a + (b - a) * mix):02x}" for a, b in zip(LIGHT, DARK, strict=True))
@@ -134,7 +149,7 @@ def colour(share: float) -> str:
 
 def _cells(row: Floats, left: float, y: float, w: float, h: float, top: float) -> list[ET.Element]:
     """Rectangles of one row, equal neighbours drawn as one."""
-    fills = [colour(float(value) / top) for value in row]
+    fills = [cell_colour(float(value) / top) for value in row]
     parts, start = [], 0
     for j in range(1, len(fills) + 1):
         if j == len(fills) or fills[j] != fills[start]:
@@ -155,13 +170,18 @@ def _legend(
 ) -> list[ET.Element]:
     steps = 24
     w = width / 2 / steps
-    parts = [drawing.rect(left + k * w, y, w + SEAM, 9, {"fill": colour((k + 0.5) / steps)}) for k in range(steps)]
+    parts = [drawing.rect(left + k * w, y, w + SEAM, 9, {"fill": cell_colour((k + 0.5) / steps)}) for k in range(steps)]
     parts.append(drawing.frame(left, y, width / 2, 9))
-    parts += [drawing.words(left, y + 20, "0", "start"), drawing.words(left + width / 2, y + 20, f"{top:.3g}", "end")]
-    return [*parts, drawing.words(left + width / 2 + 6, y + 8, meaning, "start")]
+    parts += [
+        drawing.text_element(left, y + 20, "0", "start"),
+        drawing.text_element(left + width / 2, y + 20, f"{top:.3g}", "end"),
+    ]
+    return [*parts, drawing.text_element(left + width / 2 + 6, y + 8, meaning, "start")]
 
 
-def averaged(matrix: Floats, answers: Sequence[str], reports: Sequence[str]) -> tuple[Floats, list[str], list[str]]:
+def average_blocks(
+    matrix: Floats, answers: Sequence[str], reports: Sequence[str]
+) -> tuple[Floats, list[str], list[str]]:
     """Blocks of neighbouring cells by their mean, named by their first entry."""
     rows = np.unique(np.linspace(0, matrix.shape[0], min(matrix.shape[0], MOST_CELLS) + 1).astype(int))
     columns = np.unique(np.linspace(0, matrix.shape[1], min(matrix.shape[1], MOST_CELLS) + 1).astype(int))

@@ -8,14 +8,14 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
+from inbounds.evaluate.compare import Comparison
+from inbounds.exact import Floats
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.bayes import answer_values
-from inbounds.numbers import Floats
-from inbounds.read.compare import Comparison
-from inbounds.report.svg import colour
+from inbounds.report.svg import cell_colour
 
 if TYPE_CHECKING:
-    from inbounds.read.quantiles import QuantileComparison
+    from inbounds.evaluate.quantiles import QuantileComparison
 
 WIDEST = 41
 """Matrices with more answers than this are not drawn in the terminal."""
@@ -36,7 +36,7 @@ def heatmap(mechanism: Mechanism, title: str = "") -> Text:
     if max(outputs, answers) > WIDEST:
         return Text(f"({outputs} × {answers}: too large to draw here)", style="dim")
     matrix, names = mechanism.matrix, [_value(v) for v in answer_values(mechanism.query).tolist()]
-    reports = [_value(v) for v in mechanism.query.reported.tolist()]
+    reports = [_value(v) for v in mechanism.query.output_values.tolist()]
     top, left = float(matrix.max()), max(map(len, reports)) + 1
     width = 7 if answers <= NUMBERS_UP_TO else 2 if answers <= WIDE_CELLS_UP_TO else 1
     lines = [Text(title)] if title else []
@@ -51,7 +51,9 @@ def heatmap(mechanism: Mechanism, title: str = "") -> Text:
 
 def _row(row: Floats, top: float, width: int) -> list[tuple[str, str]]:
     if width == 7:
-        return [(f" {p:.3f} ", f"{'white' if p > 0.3 * top else 'black'} on {colour(p / top)}") for p in row.tolist()]
+        return [
+            (f" {p:.3f} ", f"{'white' if p > 0.3 * top else 'black'} on {cell_colour(p / top)}") for p in row.tolist()
+        ]
     return [(shade(p, top) * width, "") for p in row.tolist()]
 
 
@@ -137,7 +139,7 @@ def _fitting(found: Comparison, width: int) -> list[str]:
     room = max(3, (width - names - max(codes, 10) - 6) // NUMBER_WIDTH)
     first = found.losses[0]
     order = [first, f"worst {first}", f"bayes {first}", "truth", *found.losses[1:], "effective epsilon"]
-    return [name for name in found.printed if name in order[:room]]
+    return [name for name in found.format if name in order[:room]]
 
 
 def bar(values: Floats, width: int = 24) -> list[str]:

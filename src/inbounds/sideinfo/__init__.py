@@ -1,5 +1,5 @@
 """What is known beside the answer: rough priors, and how far one person really moves a statistic."""
 
-from inbounds.sideinfo.rough import REFERENCE, ROUNDS, PreRounding, PreRoundingComparison, compare, preround
+from inbounds.sideinfo.preround import REFERENCE, ROUNDS, PreRounding, PreRoundingComparison, compare_preround, preround
 
-__all__ = ["REFERENCE", "ROUNDS", "PreRounding", "PreRoundingComparison", "compare", "preround"]
+__all__ = ["REFERENCE", "ROUNDS", "PreRounding", "PreRoundingComparison", "compare_preround", "preround"]

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inbounds.loss import ErrorLoss, LossLike, as_loss
-from inbounds.numbers import Floats, Number, as_epsilon, exact
+from inbounds.exact import Floats, Number, to_epsilon, to_fraction
+from inbounds.losses import ErrorLoss, LossLike, to_loss
 from inbounds.sideinfo.sensitivity import Sensitivity
 
 
@@ -49,7 +49,7 @@ def split(epsilon: Number, beta: Number) -> Split:
     >>> round(split(1, "0.2").epsilon, 12)
     1.0
     """
-    e, b = float(as_epsilon(epsilon)), float(exact(beta, "beta"))
+    e, b = float(to_epsilon(epsilon)), float(to_fraction(beta, "beta"))
     if not 0 < b < e:
         raise ValueError(f"beta must be above 0 and below epsilon, got {beta}")
     return Split(2 * math.sinh((e - b) / 2), b)
@@ -61,7 +61,7 @@ def papers_split(epsilon: Number) -> Split:
     The paper does not say for which beta; a = epsilon/8 costs 2·asinh(epsilon/16) < epsilon/8, and all the rest
     is given to beta, which is the choice that helps it most.
     """
-    e = float(as_epsilon(epsilon))
+    e = float(to_epsilon(epsilon))
     return Split(e / 8, e - 2 * math.asinh(e / 16))
 
 
@@ -76,7 +76,7 @@ def best_split(
     """
     if not public:
         raise ValueError("public must be at least one example database")
-    e = float(as_epsilon(epsilon))
+    e = float(to_epsilon(epsilon))
     splits = [split(epsilon, repr(e * (i + 1) / (candidates + 1))) for i in range(candidates)]
     return min(splits, key=lambda s: sum(expected_loss(at, s, loss) for at in public))
 
@@ -90,10 +90,10 @@ def snapped_cauchy(at: Sensitivity, chosen: Split, outputs: Floats | None = None
     values = np.arange(at.low, at.high + 1, dtype=np.float64) if outputs is None else np.asarray(outputs, float)
     if values.ndim != 1 or len(values) < 2 or not (np.diff(values) > 0).all():
         raise ValueError("outputs must be at least two increasing numbers")
-    return snapped(values, float(at.answer), chosen.scale(at))
+    return snap_cauchy(values, float(at.answer), chosen.scale(at))
 
 
-def snapped(values: Floats, centre: float, scale: float) -> Floats:
+def snap_cauchy(values: Floats, centre: float, scale: float) -> Floats:
     """Masses of Cauchy noise around `centre`, each part of the line given to the nearest of the values."""
     edges = ((values[1:] + values[:-1]) / 2 - centre) / scale
     below = np.concatenate([[0.0], _cdf(edges), [1.0]])
@@ -103,7 +103,7 @@ def snapped(values: Floats, centre: float, scale: float) -> Floats:
 
 def expected_loss(at: Sensitivity, chosen: Split, loss: LossLike = "absolute") -> float:
     """Expected loss of the snapped Cauchy report at one database."""
-    judged = as_loss(loss)
+    judged = to_loss(loss)
     if not isinstance(judged, ErrorLoss):
         raise ValueError("a loss of the error is needed: the answers of a database are not declared in a table")
     values = np.arange(at.low, at.high + 1, dtype=np.float64)

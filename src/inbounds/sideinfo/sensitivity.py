@@ -21,7 +21,7 @@ from typing import Literal
 
 import numpy as np
 
-from inbounds.numbers import Ints, Number, exact, whole
+from inbounds.exact import Ints, Number, to_fraction, to_int
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Sensitivity:
         (Nissim, Raskhodnikova, Smith 2007 for the median and the minimum; it holds for any rank r). Mean: the
         further end of the range from any value, over n; after one change some value is at an end.
         """
-        k = whole(changes, "changes", 0)
+        k = to_int(changes, "changes", 0)
         if self.statistic == "mean":
             reach = max(int(self.ordered[-1]) - self.low, self.high - int(self.ordered[0]))
             return self.globally if k else Fraction(reach, len(self.ordered))
@@ -75,7 +75,7 @@ class Sensitivity:
         Stops at the first k beyond which even the global sensitivity decays below the best found: O(n²) at worst,
         O(1/beta²) for large data.
         """
-        decay = float(exact(beta, "beta"))
+        decay = float(to_fraction(beta, "beta"))
         if not decay > 0:
             raise ValueError(f"beta must be positive, got {beta}")
         best, everywhere = 0.0, float(self.globally)
@@ -121,7 +121,7 @@ def median(data: Iterable[int], low: int, high: int) -> Sensitivity:
 def order_statistic(data: Iterable[int], rank: int, low: int, high: int) -> Sensitivity:
     """Sensitivities of the rank-th smallest value, 1 <= rank <= n."""
     ordered = _sorted(data, low, high)
-    place = whole(rank, "rank", 1)
+    place = to_int(rank, "rank", 1)
     if place > len(ordered):
         raise ValueError(f"rank must be at most the number of values, {len(ordered)}, got {rank}")
     return Sensitivity("order", int(low), int(high), ordered, place)
@@ -134,7 +134,7 @@ def mean(data: Iterable[int], low: int, high: int) -> Sensitivity:
 
 def _sorted(data: Iterable[int], low: int, high: int) -> Ints:
     """The data as sorted int64; the error for a bad value does not repeat it."""
-    lower, upper = exact(low, "low"), exact(high, "high")
+    lower, upper = to_fraction(low, "low"), to_fraction(high, "high")
     if not (lower < upper and lower.denominator == upper.denominator == 1):
         raise ValueError(f"low and high must be whole numbers with low below high, got {low} and {high}")
     values = np.asarray(list(data))

@@ -27,18 +27,18 @@ from typing import Any
 
 import numpy as np
 
-from inbounds.errors import NotADistribution, TooLarge
-from inbounds.loss import LossLike, as_loss
-from inbounds.mechanism.law import sealed
+from inbounds.errors import InvalidDistribution, TooLarge
+from inbounds.exact import Floats, Ints, Number, to_epsilon, to_int
+from inbounds.losses import LossLike, to_loss
+from inbounds.mechanism.law import freeze_weights
 from inbounds.mechanism.limits import MATRIX_LIMIT
-from inbounds.mechanism.repair import Windows, keep_ratios
-from inbounds.numbers import Floats, Ints, Number, as_epsilon, whole
+from inbounds.mechanism.rounding import Windows, enforce_ratios
 from inbounds.query import extreme
-from inbounds.sideinfo.cauchy import snapped, split
+from inbounds.sideinfo.cauchy import snap_cauchy, split
 from inbounds.sideinfo.sensitivity import Sensitivity
-from inbounds.trusted.bounds import EXP_BITS, TOTAL, exp_below
+from inbounds.trusted.bounds import EXP_BITS, TOTAL, exp_lower_bound
 from inbounds.trusted.certify import Window, check_states
-from inbounds.trusted.sample import Draws, MatrixSampler, entropy, report, simulated
+from inbounds.trusted.samplers import Draws, MatrixSampler, draw_outputs, seeded_entropy, system_entropy
 
 GROWTH_BITS = 64
 FINEST = 0.002
@@ -61,10 +61,10 @@ class SmoothRelease:
     weights: Ints
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "weights", sealed(self.weights))
+        object.__setattr__(self, "weights", freeze_weights(self.weights))
         span, levels = self.high - self.low, len(self.growth)
         if self.weights.shape != (span + 1, levels, span + 1):
-            raise NotADistribution("weights must be outputs × levels × answers")
+            raise InvalidDistribution("weights must be outputs × levels × answers")
         whole_numbers = all(type(u) is int for u in self.growth)
         if not whole_numbers or self.growth[0] != 1 << GROWTH_BITS or any(b < a for a, b in pairwise(self.growth)):
             raise ValueError("growth must be whole numbers that rise from 2**64")
@@ -100,24 +100,24 @@ class SmoothRelease:
 
     def loss(self, at: Sensitivity, loss: LossLike = "absolute") -> float:
         """Expected loss of the report at a database."""
-        table = as_loss(loss).table(extreme(self.low, self.high))
+        table = to_loss(loss).table(extreme(self.low, self.high))
         return float(self.law(at) @ table[:, int(at.answer) - self.low])
 
     def sample(self, at: Sensitivity) -> int:
         """A private report for the statistic of a database, with operating-system entropy."""
-        return self._report(at, entropy)
+        return self._report(at, system_entropy)
 
     def simulate(self, at: Sensitivity, rng: np.random.Generator) -> int:
         """As `sample`, from a seeded generator: for studies and tests, never for a release."""
-        return self._report(at, simulated(rng))
+        return self._report(at, seeded_entropy(rng))
 
     def _report(self, at: Sensitivity, draws: Draws) -> int:
         state = self.level(at) * (self.high - self.low + 1) + int(at.answer) - self.low
-        return self.low + int(report(self._sampler, np.array([state]), draws)[0])
+        return self.low + int(draw_outputs(self._sampler, np.array([state]), draws)[0])
 
     @cached_property
     def _sampler(self) -> MatrixSampler:
-        return MatrixSampler.of(self.weights.reshape(len(self.weights), -1))
+        return MatrixSampler.from_weights(self.weights.reshape(len(self.weights), -1))
 
 
 def smooth_release(low: int, high: int, epsilon: Number, beta: Number) -> SmoothRelease:
@@ -133,23 +133,23 @@ def smooth_release(low: int, high: int, epsilon: Number, beta: Number) -> Smooth
     >>> round(release.loss(dense), 2), round(release.loss(spread), 2)
     (0.01, 8.52)
     """
-    bound, chosen = as_epsilon(epsilon), split(epsilon, beta)
-    span = whole(high, "high", whole(low, "low", -(1 << 40)) + 1) - int(low)
+    bound, chosen = to_epsilon(epsilon), split(epsilon, beta)
+    span = to_int(high, "high", to_int(low, "low", -(1 << 40)) + 1) - int(low)
     levels = 1 + max(1, math.ceil(math.log(span / (chosen.a * FINEST)) / chosen.beta))
     if (span + 1) ** 2 * levels > MATRIX_LIMIT:
         raise TooLarge(f"{levels} levels of a {span + 1} × {span + 1} matrix are too many; use coarser values")
     rate = Fraction(chosen.beta)
-    growth = tuple(exp_below(min(rate * d, Fraction(64))) >> (EXP_BITS - GROWTH_BITS) for d in range(levels))
+    growth = tuple(exp_lower_bound(min(rate * d, Fraction(64))) >> (EXP_BITS - GROWTH_BITS) for d in range(levels))
     values = np.arange(span + 1, dtype=np.float64)
     scales = [span / (u / 2**GROWTH_BITS) / chosen.a for u in growth]
-    proposal = np.array([[snapped(values, f, scale) for f in values.tolist()] for scale in scales])
-    weights = keep_ratios(np.moveaxis(proposal, 2, 0), _ratios(span, growth, bound), reserve_limit=TOTAL // 2)
+    proposal = np.array([[snap_cauchy(values, f, scale) for f in values.tolist()] for scale in scales])
+    weights = enforce_ratios(np.moveaxis(proposal, 2, 0), _ratios(span, growth, bound), reserve_limit=TOTAL // 2)
     return SmoothRelease(bound, int(low), int(high), growth, weights)
 
 
 def _ratios(span: int, growth: Sequence[int], epsilon: Fraction) -> Windows:
     """The windows as the repair knows them: a slice of answers, a slice of levels, and the ratio they keep."""
-    p = exp_below(epsilon)
+    p = exp_lower_bound(epsilon)
     return [((slice(start, stop), slice(first, last + 1)), p) for start, stop, first, last in windows(span, growth)]
 
 

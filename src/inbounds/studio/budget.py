@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse
 
-from inbounds.ledger import Ledger, picture
+from inbounds.ledger import Ledger, budget_page
 from inbounds.studio.pages import page
 from inbounds.studio.studio import Studio
 
@@ -20,28 +20,30 @@ def router(studio: Studio) -> APIRouter:
     def show(ledger: str = "") -> Response:
         names = studio.workspace.ledgers
         chosen = ledger or next(iter(names), "")
-        found = _found(studio, chosen) if chosen else None
+        found = _find_ledger(studio, chosen) if chosen else None
         return page("budget.html", "/budget", ledgers=names, chosen=chosen, found=found)
 
     @routes.post("/budget")
     async def declare(request: Request) -> Response:
         given = parse_qs((await request.body()).decode("utf-8", "replace"))
-        return await run_in_threadpool(_declared, studio, {name: values[0].strip() for name, values in given.items()})
+        return await run_in_threadpool(
+            _declare_population, studio, {name: values[0].strip() for name, values in given.items()}
+        )
 
     return routes
 
 
-def _found(studio: Studio, name: str) -> dict[str, Any]:
+def _find_ledger(studio: Studio, name: str) -> dict[str, Any]:
     """People, pictures and entries of a ledger in the folder."""
     with Ledger.open(studio.workspace.existing(name), create=False) as ledger:
-        return picture.view(ledger.head(), ledger.people(), ledger.entries())
+        return budget_page.budget_view(ledger.head(), ledger.people(), ledger.entries())
 
 
-def _declared(studio: Studio, given: dict[str, str]) -> Response:
+def _declare_population(studio: Studio, given: dict[str, str]) -> Response:
     """People with a budget, in a ledger that is made if it is not there; an entry says so for ever."""
     name = given.get("ledger", "")
     if not name.endswith(".ledger"):
         raise ValueError(f"ledger must be a name that ends in .ledger, got {name!r}")
     with Ledger.open(studio.workspace.path(name), create=True) as ledger:
-        ledger.create_people(given.get("people", ""), given.get("epsilon", ""))
+        ledger.add_population(given.get("people", ""), given.get("epsilon", ""))
     return RedirectResponse(f"/budget?ledger={quote(name)}", 303)

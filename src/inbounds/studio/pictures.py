@@ -7,10 +7,10 @@ the colour it shows is its own. Values never stand in a style, which the page's 
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 
-from inbounds.numbers import Floats
+from inbounds.exact import Floats
 from inbounds.report import drawing
-from inbounds.report.layout import thinned
-from inbounds.report.svg import MOST_CELLS, averaged
+from inbounds.report.svg import MOST_CELLS, average_blocks
+from inbounds.report.templates import pick_evenly
 
 MOST_TICKS = 11
 NUMBERS_UP_TO = 9
@@ -21,7 +21,7 @@ def heatmap(matrix: Floats, answers: Sequence[str], reports: Sequence[str], link
     """P[output, answer], true answers across and reports up. links: where each report leads; chosen: the marked one."""
     rows, columns = matrix.shape
     if max(rows, columns) > MOST_CELLS:
-        small, names, named = averaged(matrix, answers, reports)
+        small, names, named = average_blocks(matrix, answers, reports)
         place = [reports.index(name) for name in named]
         mark = max((k for k, own in enumerate(place) if own <= chosen), default=0)
         return heatmap(small, names, named, [links[k] for k in place], mark)
@@ -39,12 +39,12 @@ def heatmap(matrix: Floats, answers: Sequence[str], reports: Sequence[str], link
         whole.append(row)
     bottom = 4 + rows * h
     whole.append(drawing.frame(left, 4, plot, rows * h))
-    for j in thinned(columns, MOST_TICKS):
-        whole.append(drawing.words(left + (j + 0.5) * w, bottom + 13, answers[j], "middle"))
-    for i in thinned(rows, MOST_TICKS):
-        whole.append(drawing.words(left - 4, bottom - (i + 0.5) * h + 3.5, reports[i], "end"))
-    whole.append(drawing.words(left + plot / 2, bottom + 29, "true answer", "middle"))
-    whole.append(drawing.turned(10, 4 + rows * h / 2, "published"))
+    for j in pick_evenly(columns, MOST_TICKS):
+        whole.append(drawing.text_element(left + (j + 0.5) * w, bottom + 13, answers[j], "middle"))
+    for i in pick_evenly(rows, MOST_TICKS):
+        whole.append(drawing.text_element(left - 4, bottom - (i + 0.5) * h + 3.5, reports[i], "end"))
+    whole.append(drawing.text_element(left + plot / 2, bottom + 29, "true answer", "middle"))
+    whole.append(drawing.rotate_text(10, 4 + rows * h / 2, "published"))
     return ET.tostring(whole, "unicode")
 
 

@@ -7,13 +7,13 @@ from collections.abc import Callable
 import uvicorn
 
 from inbounds.studio.app import app
-from inbounds.studio.guard import ENTER, StudioGuard
+from inbounds.studio.auth import ENTER, StudioAuth
 from inbounds.studio.studio import Studio
 
 ADDRESS = "127.0.0.1"
 
 
-def listening(port: int) -> socket.socket:
+def open_socket(port: int) -> socket.socket:
     """A socket of this machine only; port 0: any that is free."""
     made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -25,16 +25,16 @@ def listening(port: int) -> socket.socket:
     return made
 
 
-def guard_of(port: int) -> StudioGuard:
+def make_auth(port: int) -> StudioAuth:
     """The guard of a studio at this port, by both of the machine's own names."""
-    return StudioGuard(frozenset({f"{ADDRESS}:{port}", f"localhost:{port}"}), f"inbounds-studio-{port}")
+    return StudioAuth(frozenset({f"{ADDRESS}:{port}", f"localhost:{port}"}), f"inbounds-studio-{port}")
 
 
-def run(studio: Studio, *, port: int = 0, tell: Callable[[str], None], browse: bool = True) -> None:
+def run_studio(studio: Studio, *, port: int = 0, tell: Callable[[str], None], browse: bool = True) -> None:
     """Serve until interrupted. tell: is given the address, with its one-time token. browse: open it in a browser."""
-    with listening(port) as found:
+    with open_socket(port) as found:
         port = found.getsockname()[1]
-        guard = guard_of(port)
+        guard = make_auth(port)
         address = f"http://{ADDRESS}:{port}{ENTER}?token={guard.token}"
         studio.work.warm()
         tell(address)

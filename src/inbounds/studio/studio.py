@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from inbounds.studio.work import Job, Work
 from inbounds.studio.workspace import Workspace
+from inbounds.workers import Job, JobQueue
 
 if TYPE_CHECKING:
     from inbounds.curator.curator import Curator
@@ -18,7 +18,7 @@ class Studio:
     """
 
     workspace: Workspace
-    work: Work = field(default_factory=Work)
+    work: JobQueue = field(default_factory=JobQueue)
     curator: "Curator | None" = None
     account: str = ""
     current: dict[str, Job] = field(default_factory=dict)

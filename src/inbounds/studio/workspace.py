@@ -10,7 +10,7 @@ from pathlib import Path
 
 from inbounds.errors import InboundsError
 from inbounds.ledger.sqlite import is_ledger
-from inbounds.tables.sources.source import FILES
+from inbounds.sources.open import FILES
 
 PLAN = ".toml"
 RECORD = ".release.json"
@@ -29,7 +29,7 @@ class Workspace:
     folder: Path
 
     @classmethod
-    def of(cls, folder: str | Path) -> "Workspace":
+    def from_path(cls, folder: str | Path) -> "Workspace":
         place = Path(folder).resolve()
         if not place.is_dir():
             raise ValueError(f"folder must be a folder that exists, got {folder}")

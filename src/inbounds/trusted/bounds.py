@@ -4,7 +4,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
-from inbounds.numbers import EXPONENT_CAP
+from inbounds.exact import EXPONENT_CAP
 
 TOTAL_BITS = 62
 TOTAL = 1 << TOTAL_BITS
@@ -31,7 +31,7 @@ class Edge(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def exp_below(x: Fraction) -> int:
+def exp_lower_bound(x: Fraction) -> int:
     """An integer p with p / 2**EXP_BITS <= exp(x), for 0 <= x <= 64; relative error below 2**-120.
 
     exp(x) = exp(x / 2**r)**(2**r). The Taylor sum and every squaring are floored, all terms are positive,
@@ -53,6 +53,6 @@ def exp_below(x: Fraction) -> int:
     return total >> (bits - EXP_BITS)
 
 
-def ratio_below(epsilon: Fraction, distance: Fraction) -> int:
+def ratio_lower_bound(epsilon: Fraction, distance: Fraction) -> int:
     """exp_below of epsilon·distance, capped where a larger ratio would allow nothing more."""
-    return exp_below(min(epsilon * distance, EXPONENT_CAP))
+    return exp_lower_bound(min(epsilon * distance, EXPONENT_CAP))

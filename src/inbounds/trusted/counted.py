@@ -22,9 +22,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from inbounds.errors import NotADistribution
-from inbounds.numbers import Ints
-from inbounds.trusted.sides import Side, check_sides
+from inbounds.errors import InvalidDistribution
+from inbounds.exact import Ints
+from inbounds.trusted.sided_scores import Side, check_sides
 
 MOST_COUNTED = 1 << 40
 """The largest `low`, `most` and `every`: no group has more records."""
@@ -43,7 +43,7 @@ def counted_levels(full: Ints, k: int, low: int, most: int, every: int = 1) -> I
 def check_counted(table: Sequence[int], low: int, most: int, width: int, epsilon: Fraction, every: int = 1) -> None:
     """Raise unless permute-and-flip with these levels over the outputs 0..width is private, as it is drawn."""
     if not all(type(number) is int and 0 <= number <= MOST_COUNTED for number in (low, most, every)):
-        raise NotADistribution(f"a counted score table must count from 0 or more, at most {MOST_COUNTED} records")
+        raise InvalidDistribution(f"a counted score table must count from 0 or more, at most {MOST_COUNTED} records")
     if every == 0:
-        raise NotADistribution("a counted score table must count one record of every 1 or more")
+        raise InvalidDistribution("a counted score table must count one record of every 1 or more")
     check_sides(table, ALIKE, ALIKE, 0, width, epsilon)

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inbounds.errors import TooLarge
-from inbounds.numbers import Floats, Ints
-from inbounds.trusted.extent import MOST_ANSWERS, MOST_LISTED
+from inbounds.exact import Floats, Ints
+from inbounds.trusted.limits import MOST_ANSWERS, MOST_LISTED
 
 
-def refuse_beyond_list(size: int) -> None:
+def check_list_size(size: int) -> None:
     """`TooLarge` when an array would have more than MOST_LISTED values."""
     if size > MOST_LISTED:
         raise TooLarge(f"{size} values are not written out in an array; use at most {MOST_LISTED}")
@@ -44,7 +44,7 @@ class Scale(Sequence[Fraction]):
             object.__setattr__(self, "ticks", range(len(ticks)))
 
     @classmethod
-    def of(cls, values: Sequence[Fraction]) -> "Scale":
+    def from_numbers(cls, values: Sequence[Fraction]) -> "Scale":
         """The coarsest scale through increasing values."""
         gaps = [b - a for a, b in pairwise(values)]
         if any(gap <= 0 for gap in gaps):
@@ -67,15 +67,15 @@ class Scale(Sequence[Fraction]):
         return len(self.ticks)
 
     @property
-    def regular(self) -> bool:
+    def is_regular(self) -> bool:
         """No gaps: consecutive values are one unit apart."""
         return isinstance(self.ticks, range) and self.ticks.step == 1
 
     @property
-    def mirrored(self) -> bool:
+    def is_symmetric(self) -> bool:
         """The gaps read the same from both ends."""
         last = self.ticks[-1]
-        return self.regular or all(a + b == last for a, b in zip(self.ticks, self.ticks[::-1], strict=True))
+        return self.is_regular or all(a + b == last for a, b in zip(self.ticks, self.ticks[::-1], strict=True))
 
     @property
     def span(self) -> Fraction:
@@ -83,15 +83,15 @@ class Scale(Sequence[Fraction]):
 
     def floats(self) -> Floats:
         """The values as floats, rounded once; whole numbers stay whole."""
-        return self._floats(self._listed())
+        return self._floats(self._list_ticks())
 
     def numbers(self) -> NDArray[Any]:
         """The values as people write them: exact ints where all are whole, floats otherwise."""
-        return self._numbers(self._listed())
+        return self._numbers(self._list_ticks())
 
     def numbers_at(self, positions: Ints) -> NDArray[Any]:
         """As `numbers`, for some positions only: however many values there are."""
-        return self._numbers(positions if self.regular else self._listed()[positions])
+        return self._numbers(positions if self.is_regular else self._list_ticks()[positions])
 
     def _floats(self, ticks: Ints) -> Floats:
         scale = math.lcm(self.start.denominator, self.unit.denominator)
@@ -112,9 +112,9 @@ class Scale(Sequence[Fraction]):
             return None
         return int(self.start), int(self.unit), max(abs(self[0]), abs(self[-1])) < 1 << 62
 
-    def _listed(self) -> Ints:
+    def _list_ticks(self) -> Ints:
         """All ticks in an array; `TooLarge` beyond MOST_LISTED."""
-        refuse_beyond_list(len(self))
+        check_list_size(len(self))
         ticks = self.ticks
         if isinstance(ticks, range):
             return np.arange(ticks.start, ticks.stop, ticks.step, dtype=np.int64)

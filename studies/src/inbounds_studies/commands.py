@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from inbounds.cli.app import AsJson, Commands, err, out
-from inbounds.cli.completing import started
+from inbounds.cli.completion import complete_prefix
 from inbounds.report import terminal
 
 studies = Commands(help="The tables and figures of the papers, recomputed.")
@@ -21,7 +21,7 @@ def complete_ids(incomplete: str) -> list[str]:
     from inbounds_studies import listed
 
     ids = list(listed())
-    return started((*ids, *dict.fromkeys(name.partition("-")[0] for name in ids), "all"), incomplete)
+    return complete_prefix((*ids, *dict.fromkeys(name.partition("-")[0] for name in ids), "all"), incomplete)
 
 
 Ids = Annotated[

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from inbounds.exact import Floats
 from inbounds.mechanism import Mechanism
-from inbounds.numbers import Floats
 from inbounds_studies.table import Table
 
 COLUMNS = ("mechanism", "output", "answer", "probability")
@@ -18,7 +18,7 @@ def entries(mechanisms: Mapping[str, Mechanism]) -> Table:
 
 def entry_rows(name: str, mechanism: Mechanism) -> Iterable[tuple[Any, ...]]:
     query = mechanism.query
-    return matrix_rows(name, mechanism.matrix, query.reported.tolist(), query.answers.numbers().tolist())
+    return matrix_rows(name, mechanism.matrix, query.output_values.tolist(), query.answers.numbers().tolist())
 
 
 def matrix_rows(name: str, matrix: Floats, outputs: list[Any], answers: list[Any]) -> Iterable[tuple[Any, ...]]:

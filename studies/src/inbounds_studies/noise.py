@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from inbounds.numbers import Floats
+from inbounds.exact import Floats
 
 LAPLACE, STAIRCASE, GEOMETRIC = "Laplace", "staircase", "geometric"
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from inbounds import catalog
+from inbounds.exact import Floats, Number
 from inbounds.mechanism import Mechanism
-from inbounds.numbers import Floats, Number
-from inbounds.query import Query, count, extreme
+from inbounds.query import RangeQuery, count, extreme
 from inbounds_studies.matrix import COLUMNS, entry_rows, matrix_rows
 from inbounds_studies.study import Result, Study
 from inbounds_studies.style import OPTIMAL, matrices
@@ -81,7 +81,7 @@ def table4(n: int = 5, epsilon: Number = "0.5") -> Result:
 
 
 def _beside(
-    name: str, make: Callable[[Query, Number], Mechanism], query: Query, epsilon: Number, printed: str
+    name: str, make: Callable[[RangeQuery, Number], Mechanism], query: RangeQuery, epsilon: Number, printed: str
 ) -> Result:
     """Ours, the printed matrix where the sizes agree, and the optimum for the absolute error."""
     ours, best = make(query, epsilon), catalog.variant_1(query, epsilon)
@@ -89,7 +89,7 @@ def _beside(
     rows = list(entry_rows(name, ours))
     losses = {name: _total(ours.matrix, query)}
     if paper.shape == query.shape:
-        rows += matrix_rows("as printed", paper, query.reported.tolist(), query.answers.numbers().tolist())
+        rows += matrix_rows("as printed", paper, query.output_values.tolist(), query.answers.numbers().tolist())
         losses["as printed"] = _total(paper, query)
     if name != VARIANT_1:
         rows += entry_rows(OPTIMAL, best)
@@ -99,7 +99,7 @@ def _beside(
     return Result(table, lambda: matrices(table, across=3, titles=titles))
 
 
-def _total(matrix: Floats, query: Query) -> float:
+def _total(matrix: Floats, query: RangeQuery) -> float:
     """The paper's objective: the absolute loss summed over the true answers."""
     error = np.abs(query.outputs.values.floats()[:, None] - query.answers.floats()[None, :])
     return float((matrix * error).sum())

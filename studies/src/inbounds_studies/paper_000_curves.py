@@ -5,11 +5,11 @@ from typing import Any
 
 from inbounds import catalog
 from inbounds.catalog.registry import Family
-from inbounds.design.optimal import optimal
-from inbounds.loss import Prior
+from inbounds.design.designer import optimal
+from inbounds.exact import Number, to_fraction
+from inbounds.losses import Prior
 from inbounds.mechanism import Mechanism
-from inbounds.numbers import Number, exact
-from inbounds.query import Cells, Query, cells, extreme, mean, with_outputs
+from inbounds.query import OutputCells, RangeQuery, cells, extreme, mean, with_outputs
 from inbounds_studies.crew import ALONE, Crew
 from inbounds_studies.paper_000 import LAPLACE, NORMALIZED, STAIRCASE, VARIANT_1, VARIANT_2
 from inbounds_studies.study import Result, Study
@@ -41,7 +41,7 @@ EPSILONS = ("0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9", "1", 
 Names = Sequence[str] | Mapping[str, Family]
 """Which mechanisms are compared: names of MAKERS, or those and one's own with the functions that make them."""
 
-QueryPrior = Callable[[Query], Prior] | Prior
+QueryPrior = Callable[[RangeQuery], Prior] | Prior
 """The prior, or a function that gives it for a query, where a study asks several."""
 
 
@@ -63,7 +63,7 @@ def scored(name: str, mechanism: Mechanism, prior: Prior = None) -> list[tuple[s
     ]
 
 
-def least(query: Query, epsilon: Number, prior: Prior = None) -> list[tuple[str, str, float]]:
+def least(query: RangeQuery, epsilon: Number, prior: Prior = None) -> list[tuple[str, str, float]]:
     """The least value of each measure over all private mechanisms.
 
     Guessing afterwards cannot help the optimum: the guesses would be outputs of a mechanism just as private.
@@ -73,7 +73,7 @@ def least(query: Query, epsilon: Number, prior: Prior = None) -> list[tuple[str,
 
 
 def _compare(
-    job: tuple[Query, Number, tuple[tuple[str, Family | None], ...], QueryPrior],
+    job: tuple[RangeQuery, Number, tuple[tuple[str, Family | None], ...], QueryPrior],
 ) -> list[tuple[str, str, float]]:
     query, epsilon, made, prior = job
     weights = prior(query) if callable(prior) else prior
@@ -82,7 +82,7 @@ def _compare(
 
 
 def _swept(
-    crew: Crew, x: str, jobs: Sequence[tuple[Any, Query, Number]], names: Names, prior: QueryPrior = None
+    crew: Crew, x: str, jobs: Sequence[tuple[Any, RangeQuery, Number]], names: Names, prior: QueryPrior = None
 ) -> Table:
     """One point of the x axis for each job (x, query, epsilon): the named mechanisms and the optimum."""
     found = crew.map(_compare, [(query, epsilon, makers(names), prior) for _, query, epsilon in jobs])
@@ -132,10 +132,10 @@ def fig2(
 # --- Figure 3: width of the reported cells ----------------------------------------------------------------
 
 
-def coarse(query: Query, factor: Number) -> Query:
+def coarse(query: RangeQuery, factor: Number) -> RangeQuery:
     """The query reported in equal cells about `factor` steps wide, which together cover the range and no more."""
     half = query.answers.unit / 2
-    parts = max(2, round(len(query.answers) / exact(factor, "factor")))
+    parts = max(2, round(len(query.answers) / to_fraction(factor, "factor")))
     return with_outputs(query, cells(query.answers[0] - half, query.answers[-1] + half, parts))
 
 
@@ -157,7 +157,7 @@ def fig3(
     return Result(table, lambda: _widths(table))
 
 
-def _at_width(job: tuple[Query, str, Number, Number]) -> list[tuple[Any, ...]]:
+def _at_width(job: tuple[RangeQuery, str, Number, Number]) -> list[tuple[Any, ...]]:
     query, name, factor, epsilon = job
     reported = coarse(query, factor)
     rows = scored(name, (catalog.uniform if name == "uniform" else MAKERS[name])(reported, epsilon))
@@ -217,13 +217,13 @@ def fig5(
 # --- Figures 6 and 7: a range widened to 300 % ------------------------------------------------------------
 
 
-def widened(query: Query, share: Number = 3) -> Query:
+def widened(query: RangeQuery, share: Number = 3) -> RangeQuery:
     """The same cells continued to both sides until they span `share` times the range."""
     step = query.answers.unit
-    extra = int(query.answers.span / step * (exact(share, "share") - 1) / 2)
+    extra = int(query.answers.span / step * (to_fraction(share, "share") - 1) / 2)
     start = query.answers[0] - extra * step
     values = [start + k * step for k in range(len(query.answers) + 2 * extra)]
-    return with_outputs(query, Cells.of([(v - step / 2, v + step / 2, v) for v in values]))
+    return with_outputs(query, OutputCells.from_edges([(v - step / 2, v + step / 2, v) for v in values]))
 
 
 def fig6(
@@ -238,7 +238,7 @@ def fig7(low: int = 0, high: int = 9, epsilons: Sequence[Number] = EPSILONS, cre
     return _widening(extreme(low, high), epsilons, crew)
 
 
-def _widening(query: Query, epsilons: Sequence[Number], crew: Crew) -> Result:
+def _widening(query: RangeQuery, epsilons: Sequence[Number], crew: Crew) -> Result:
     names = (STAIRCASE, NORMALIZED, VARIANT_1)
     jobs = [(decimal(e), query, e) for e in epsilons]
     inside = _swept(crew, "epsilon", jobs, names)
@@ -247,7 +247,7 @@ def _widening(query: Query, epsilons: Sequence[Number], crew: Crew) -> Result:
     return _four(Table.of(inside.columns, [*inside.rows, *extra]), "epsilon", "epsilon")
 
 
-def _extended(job: tuple[Query, Number, tuple[str, ...]]) -> list[tuple[str, str, float]]:
+def _extended(job: tuple[RangeQuery, Number, tuple[str, ...]]) -> list[tuple[str, str, float]]:
     query, epsilon, names = job
     wide = widened(query)
     return [row for name in names for row in scored(f"{name} (ext)", MAKERS[name](wide, epsilon))]

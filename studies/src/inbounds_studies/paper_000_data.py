@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from inbounds.design.optimal import optimal
-from inbounds.loss import as_loss
+from inbounds.design.designer import optimal
+from inbounds.exact import Floats, Ints, Number
+from inbounds.losses import to_loss
 from inbounds.mechanism import Mechanism
-from inbounds.numbers import Floats, Ints, Number
-from inbounds.query import Query, extreme, mean
+from inbounds.query import RangeQuery, extreme, mean
 from inbounds.sideinfo import cauchy, sensitivity
 from inbounds_studies.crew import ALONE, Crew, stream
 from inbounds_studies.paper_000 import LAPLACE, NORMALIZED, STAIRCASE, VARIANT_1, VARIANT_2
@@ -83,7 +83,7 @@ class PublicGroups:
 
 
 def _real(
-    query: Query,
+    query: RangeQuery,
     answers: Any,
     data: PublicGroups | None,
     epsilons: Sequence[Number],
@@ -91,7 +91,7 @@ def _real(
     seed: int,
     crew: Crew,
 ) -> Result:
-    truth = query.index(answers)
+    truth = query.encode(answers)
     parts = crew.map(_at_epsilon, [(query, truth, data, e, repetitions, seed) for e in epsilons])
     columns = ("epsilon", "mechanism", "measure", "value", "standard_error", "expected")
     table = Table.of(columns, [row for part in parts for row in part])
@@ -103,7 +103,7 @@ def _real(
     )
 
 
-def _at_epsilon(job: tuple[Query, Ints, PublicGroups | None, Number, int, int]) -> list[tuple[Any, ...]]:
+def _at_epsilon(job: tuple[RangeQuery, Ints, PublicGroups | None, Number, int, int]) -> list[tuple[Any, ...]]:
     query, truth, data, epsilon, repetitions, seed = job
     rng = stream(seed, 108, len(query.answers), round(1000 * decimal(epsilon)))
     prior = np.bincount(truth, minlength=len(query.answers)) / len(truth)
@@ -120,13 +120,13 @@ def _at_epsilon(job: tuple[Query, Ints, PublicGroups | None, Number, int, int]) 
 
 def _reports(m: Mechanism, truth: Ints, repetitions: int, rng: np.random.Generator) -> Ints:
     """Output positions, repetitions × groups."""
-    from inbounds.trusted.sample import report, simulated
+    from inbounds.trusted.samplers import draw_outputs, seeded_entropy
 
-    return report(m.law.sampler, np.tile(truth, (repetitions, 1)), simulated(rng))
+    return draw_outputs(m.law.sampler, np.tile(truth, (repetitions, 1)), seeded_entropy(rng))
 
 
 def _judged(
-    name: str, query: Query, channel: Floats, reports: Ints, truth: Ints, prior: Floats
+    name: str, query: RangeQuery, channel: Floats, reports: Ints, truth: Ints, prior: Floats
 ) -> list[tuple[Any, ...]]:
     """The four measures of simulated reports, with standard errors over the repetitions and exact expectations.
 
@@ -134,9 +134,9 @@ def _judged(
     """
     rows = []
     for measure, (loss, guess) in MEASURES.items():
-        costs = as_loss(loss).table(query)
+        costs = to_loss(loss).table(query)
         if guess:
-            own = as_loss(loss).guesses(query)
+            own = to_loss(loss).guesses(query)
             costs = own[(channel @ own.T).argmin(axis=1)]
         seen = costs[reports, truth].mean(axis=1)
         expected = float(((channel * costs) @ prior).sum())
@@ -145,7 +145,7 @@ def _judged(
     return rows
 
 
-def _best(query: Query, epsilon: Number, prior: Floats) -> list[tuple[Any, ...]]:
+def _best(query: RangeQuery, epsilon: Number, prior: Floats) -> list[tuple[Any, ...]]:
     """The least that any mechanism can reach when the distribution of the true answers is known; exact."""
     least = {loss: optimal(query, epsilon, loss, prior).loss(loss, prior) for loss in ("absolute", "squared")}
     return [(KNOWN, measure, least[loss], 0.0, least[loss]) for measure, (loss, _) in MEASURES.items()]
@@ -155,7 +155,7 @@ def _best(query: Query, epsilon: Number, prior: Floats) -> list[tuple[Any, ...]]
 
 
 def _cauchy(
-    query: Query, truth: Ints, data: PublicGroups, epsilon: Number, repetitions: int, rng: np.random.Generator
+    query: RangeQuery, truth: Ints, data: PublicGroups, epsilon: Number, repetitions: int, rng: np.random.Generator
 ) -> list[tuple[Any, ...]]:
     low, high = int(query.answers[0]), int(query.answers[-1])
     databases, inverse = np.unique(np.sort(data.measured, axis=1), axis=0, return_inverse=True)
@@ -177,7 +177,7 @@ def splits(public: Ints, low: int, high: int, epsilon: Number) -> dict[str, cauc
     return {CAUCHY: cauchy.papers_split(epsilon), SPLIT: cauchy.best_split(epsilon, examples, candidates=24)}
 
 
-def _believed(query: Query, public: Ints, split: cauchy.Split) -> Floats:
+def _believed(query: RangeQuery, public: Ints, split: cauchy.Split) -> Floats:
     """P[output, answer] as a Bayesian user may think of it: the average law of example databases with each answer.
 
     The true law depends on the data beyond the answer, so no user knows it. The public examples with larger values
@@ -193,12 +193,12 @@ def _believed(query: Query, public: Ints, split: cauchy.Split) -> Floats:
     return np.array(columns).T
 
 
-def _expected(query: Query, laws: Floats, truth: Ints, measure: str) -> float | None:
+def _expected(query: RangeQuery, laws: Floats, truth: Ints, measure: str) -> float | None:
     """The exact expectation at face value, from the law of every group; none is claimed for guesses."""
     loss, guess = MEASURES[measure]
     if guess:
         return None
-    return float((laws * as_loss(loss).table(query).T[truth]).sum() / len(truth))
+    return float((laws * to_loss(loss).table(query).T[truth]).sum() / len(truth))
 
 
 _FEW = {"epsilons": ("0.2", "1"), "repetitions": 20}

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from inbounds import catalog
-from inbounds.design.derive import closer, refines
-from inbounds.design.optimal import optimal
+from inbounds.design.designer import optimal
+from inbounds.design.refinement import check_refinement, compare_closeness
+from inbounds.exact import Number
 from inbounds.mechanism import Mechanism
-from inbounds.numbers import Number
 from inbounds.query import count, mean
 from inbounds_studies.crew import ALONE, Crew
 from inbounds_studies.paper_000 import LAPLACE, NORMALIZED, STAIRCASE, VARIANT_1, VARIANT_2
@@ -51,7 +51,7 @@ def order(n: int = 5, epsilon: Number = "0.5") -> Result:
 
 def _pair(one: str, other: str, made: dict[str, Mechanism]) -> tuple[Any, ...]:
     """Where `first` is not closer: the answer and distance that refute it; how far the best remap misses."""
-    near, finer = closer(made[one], made[other]), refines(made[one], made[other])
+    near, finer = compare_closeness(made[one], made[other]), check_refinement(made[one], made[other])
     refuted = (None, None) if near or near.answer is None else (float(near.answer), float(near.distance or 0))
     return one, other, bool(near), *refuted, bool(finer), finer.distance
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from inbounds import catalog, priors
-from inbounds.design.optimal import optimal
+from inbounds.design.designer import optimal
+from inbounds.exact import Floats, Ints, epsilon_from_alpha
 from inbounds.local.distance import kantorovich
 from inbounds.local.reconstruct import reconstruct
 from inbounds.mechanism import Mechanism
-from inbounds.numbers import Floats, Ints, alpha
 from inbounds.query import count, extreme, ordinal
 from inbounds_studies.crew import ALONE, Crew, stream
 from inbounds_studies.study import Result, Study
@@ -38,7 +38,7 @@ def mechanism(name: str, top: int = 100, ratio: int = 2, radius: int = 10) -> Me
     so over the whole domain it is ratio^(top/radius); "same LDP" is the geometric mechanism with `ratio` over the
     whole domain. The optimum has the least absolute error of a report at the geometric mechanism's own privacy.
     """
-    epsilon = alpha(Fraction(1, ratio))
+    epsilon = epsilon_from_alpha(Fraction(1, ratio))
     if name == RESPONSE:
         return catalog.randomized_response(extreme(0, top), epsilon)
     if name == OPTIMAL:
@@ -66,7 +66,7 @@ def sample(name: str, size: int, top: int, seed: int) -> Ints:
 def fig1(x: int = 50, top: int = 100, ratio: int = 2, radius: int = 10) -> Result:
     """What each mechanism reports when the true value is x."""
     shown = {name: mechanism(name, top, ratio, radius) for name in ALL}
-    rows = [(name, i, p) for name, m in shown.items() for i, p in enumerate(m.matrix[:, int(m.query.index(x))])]
+    rows = [(name, i, p) for name, m in shown.items() for i, p in enumerate(m.matrix[:, int(m.query.encode(x))])]
     table = Table.of(("mechanism", "report", "probability"), rows)
     return Result(table, lambda: _shapes(table, x))
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from inbounds import catalog
-from inbounds.design.optimal import optimal
+from inbounds.design.designer import optimal
+from inbounds.exact import Floats, Ints, epsilon_from_alpha
 from inbounds.local.reconstruct import reconstruct
 from inbounds.mechanism import Mechanism, certify
-from inbounds.numbers import Floats, Ints, alpha
 from inbounds.query import grid
 from inbounds_studies.crew import ALONE, Crew, stream
 from inbounds_studies.paper_001 import RESPONSE
@@ -40,11 +40,11 @@ def distances(side: int) -> Floats:
 def mechanism(name: str, side: int, ratio: int = 2, radius: int = 2) -> Mechanism:
     """Ratio `ratio` within `radius` on the map; randomized response keeps it between any two cells."""
     query = grid(side, side, metric="manhattan")
-    epsilon = alpha(f"1/{ratio}") / radius
+    epsilon = epsilon_from_alpha(f"1/{ratio}") / radius
     d = distances(side)
     if name == RESPONSE:
         matrix = np.where(d == 0, float(ratio), 1.0)
-        return certify(matrix / matrix.sum(axis=0), query, alpha(f"1/{ratio}"))
+        return certify(matrix / matrix.sum(axis=0), query, epsilon_from_alpha(f"1/{ratio}"))
     if name == ON_MAP:
         return catalog.metric_geometric(query, epsilon)
     return optimal(query, epsilon, d)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from inbounds.design.optimal import optimal
-from inbounds.numbers import Floats, Number
-from inbounds.query import Query, interval
+from inbounds.design.designer import optimal
+from inbounds.exact import Floats, Number
+from inbounds.query import RangeQuery, interval
 from inbounds_studies.study import Result, Study
 from inbounds_studies.style import BLACK, GREEN, GREY, OPTIMAL, ORANGE, legend_below, panels
 from inbounds_studies.table import Table, decimal
@@ -115,7 +115,7 @@ def fig2(
     return Result(table, lambda: _densities(table, spans, at))
 
 
-def feasible(spans: Spans, sensitivity: float, cells: int) -> Query:
+def feasible(spans: Spans, sensitivity: float, cells: int) -> RangeQuery:
     """Bounded spans as a query: answers rounded down into equal cells, the constraints between them left out."""
     holes = [(str(left[1]), str(right[0])) for left, right in pairwise(spans)]
     return interval(str(spans[0][0]), str(spans[-1][1]), str(sensitivity), cells, holes=holes)
@@ -125,8 +125,10 @@ def _optimal_density(spans: Spans, at: float, sensitivity: float, epsilon: Numbe
     """The column of the optimal mechanism at `at`, as a density: mass over the width of its cells."""
     query = feasible(spans, sensitivity, cells)
     mechanism = optimal(query, epsilon)
-    column = mechanism.matrix[:, int(query.index(at))] / float(query.answers.unit)
-    return [(f"{OPTIMAL} for the absolute error", v, p) for v, p in zip(query.reported.tolist(), column, strict=True)]
+    column = mechanism.matrix[:, int(query.encode(at))] / float(query.answers.unit)
+    return [
+        (f"{OPTIMAL} for the absolute error", v, p) for v, p in zip(query.output_values.tolist(), column, strict=True)
+    ]
 
 
 def _densities(table: Table, spans: Spans, at: float) -> "Figure":

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from inbounds.numbers import Number
+from inbounds.exact import Number
 from inbounds_studies.paper_002 import INF, SHOWN, Spans, kept, least_scale
 from inbounds_studies.study import Result, Study
 from inbounds_studies.style import BLACK, RED, panels

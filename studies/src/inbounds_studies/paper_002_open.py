@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from inbounds import catalog
-from inbounds.catalog.grid import seen_from_answers
-from inbounds.design.closed.noise import between, laplace_tail
-from inbounds.design.optimal import optimal
+from inbounds.catalog._grid import catchments
+from inbounds.design.closed.noise import laplace_tail, probability_between
+from inbounds.design.designer import optimal
+from inbounds.exact import Floats, Number
 from inbounds.mechanism import Mechanism, certify
-from inbounds.numbers import Floats, Number
-from inbounds.query import Query, interval
+from inbounds.query import RangeQuery, interval
 from inbounds_studies.crew import ALONE, Crew
 from inbounds_studies.paper_002 import INF, Spans, feasible, least_scale
 from inbounds_studies.study import Result, Study
@@ -51,7 +51,7 @@ def holes(
     return Result(table, lambda: _holed_figure(table))
 
 
-def holed(name: str, reach: int, fineness: int) -> Query:
+def holed(name: str, reach: int, fineness: int) -> RangeQuery:
     """The question whose answers lie around the holes of that name, up to `reach` sensitivities away from them."""
     edges = HOLES[name]
     low, high = edges[0][0] - reach, edges[-1][1] + reach
@@ -65,7 +65,7 @@ def _holed(job: tuple[str, float, int, int]) -> list[tuple[Any, ...]]:
     open_ends = catalog.normalized_laplace(query, epsilon, unbounded="both")
     cut = catalog.normalized_laplace(query, epsilon)
     best = optimal(query, epsilon)
-    at_hole = int(query.index(str(HOLES[name][-1][1])))
+    at_hole = int(query.encode(str(HOLES[name][-1][1])))
     line = least_scale(_spans(name), 1.0, epsilon, metric=False)
     scales = {m: float(m.origin.parameters["scale"]) for m in (open_ends, cut)}
     return [
@@ -140,14 +140,16 @@ def _scaled(job: tuple[str, float, int]) -> list[tuple[Any, ...]]:
     return [(name, epsilon, *row) for row in rows]
 
 
-def scaled_matrix(query: Query, scales: Floats) -> Floats:
+def scaled_matrix(query: RangeQuery, scales: Floats) -> Floats:
     """P[output, answer]: the Laplace density of each answer's own scale, cut to the cells and normalized."""
-    low, high = (seen_from_answers(query, edges.floats()) for edges in (query.outputs.lowers, query.outputs.uppers))
-    mass = np.stack([between(laplace_tail(s), low[:, [j]], high[:, [j]])[:, 0] for j, s in enumerate(scales)], axis=1)
+    low, high = (catchments(query, edges.floats()) for edges in (query.outputs.lowers, query.outputs.uppers))
+    mass = np.stack(
+        [probability_between(laplace_tail(s), low[:, [j]], high[:, [j]])[:, 0] for j, s in enumerate(scales)], axis=1
+    )
     return np.asarray(mass / mass.sum(axis=0))
 
 
-def improved(query: Query, epsilon: float, scales: Floats) -> Floats:
+def improved(query: RangeQuery, epsilon: float, scales: Floats) -> Floats:
     """Scales lowered one after the other, each as far as the answers around it allow, until none moves.
 
     Every step keeps the matrix private, so the search can stop anywhere; it finds a point where no single scale can
@@ -166,12 +168,12 @@ def improved(query: Query, epsilon: float, scales: Floats) -> Floats:
     return found
 
 
-def _lowered(query: Query, epsilon: float, scales: Floats, columns: Floats, j: int) -> float:
+def _lowered(query: RangeQuery, epsilon: float, scales: Floats, columns: Floats, j: int) -> float:
     near = _near(query, j)
     low_edges, high_edges = _edges(query, j)
 
     def private(scale: float) -> bool:
-        mass = between(laplace_tail(scale), low_edges, high_edges)
+        mass = probability_between(laplace_tail(scale), low_edges, high_edges)
         return bool(
             np.abs(np.log(columns[:, near]) - np.log(mass / mass.sum())[:, None]).max() <= epsilon * (1 - 1e-12)
         )
@@ -183,14 +185,14 @@ def _lowered(query: Query, epsilon: float, scales: Floats, columns: Floats, j: i
     return high
 
 
-def _near(query: Query, j: int) -> Any:
+def _near(query: RangeQuery, j: int) -> Any:
     """Other answers within the sensitivity of answer j."""
     places = np.array(query.answers.ticks)
     near = np.flatnonzero(np.abs(places - places[j]) <= query.steps)
     return near[near != j]
 
 
-def _edges(query: Query, j: int) -> tuple[Floats, Floats]:
+def _edges(query: RangeQuery, j: int) -> tuple[Floats, Floats]:
     at = float(query.answers[j])
     return query.outputs.lowers.floats() - at, query.outputs.uppers.floats() - at
 

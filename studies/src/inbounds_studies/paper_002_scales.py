@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from inbounds import catalog
-from inbounds.design.optimal import optimal
+from inbounds.design.designer import optimal
+from inbounds.exact import Number
 from inbounds.mechanism.audit import audit
-from inbounds.numbers import Number
-from inbounds.query import Query, count
+from inbounds.query import RangeQuery, count
 from inbounds_studies.crew import ALONE, Crew
 from inbounds_studies.paper_002 import INF, Spans, density, feasible, least_scale
 from inbounds_studies.study import Result, Study
@@ -71,7 +71,7 @@ def _scales(job: tuple[str, float, float, int]) -> tuple[Any, ...]:
     return name, kind, paper_scale(kind), metric / natural, plain / natural, *errors
 
 
-def _errors(query: Query, epsilon: float) -> tuple[float, float, float]:
+def _errors(query: RangeQuery, epsilon: float) -> tuple[float, float, float]:
     """Expected absolute error over uniform answers: normalized at both least scales, and the optimum."""
     made = [catalog.normalized_laplace(query, epsilon, notion=notion) for notion in ("metric", "plain")]
     metric, plain, best = (m.loss("absolute") for m in (*made, optimal(query, epsilon)))
@@ -146,8 +146,8 @@ def _audited(n: int, epsilon: Number) -> list[tuple[Any, ...]]:
     one = catalog.normalized_laplace(query, epsilon, unbounded="above")
     return [
         (BY_RANGE, REFUTED, n, audit(catalog.refuted_half_line(query, epsilon), query).epsilon),
-        (BY_RANGE, ONE, n, one.effective_epsilon()),
-        (BY_RANGE, OPTIMAL, n, optimal(query, epsilon).effective_epsilon()),
+        (BY_RANGE, ONE, n, one.tight_epsilon()),
+        (BY_RANGE, OPTIMAL, n, optimal(query, epsilon).tight_epsilon()),
     ]
 
 

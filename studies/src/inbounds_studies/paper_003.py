@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from inbounds import catalog
-from inbounds.design.routes.flowchart import choose
-from inbounds.loss import LossLike, Prior, as_loss, off_by_more_than
+from inbounds.design.routes.flowchart import choose_closed_form
+from inbounds.exact import Floats, Number, epsilon_from_alpha
+from inbounds.losses import LossLike, Prior, threshold_loss, to_loss
 from inbounds.mechanism import Mechanism
-from inbounds.numbers import Floats, Number, alpha
 from inbounds.properties import NAMES
-from inbounds.query import Query, count
+from inbounds.query import RangeQuery, count
 from inbounds_studies import paper_003_drawn as drawn
 from inbounds_studies.crew import ALONE, Crew
 from inbounds_studies.matrix import COLUMNS, entries, matrix_rows
@@ -33,7 +33,7 @@ SHOWN: tuple[tuple[LossLike, int], ...] = (
     ("absolute", 5),
     ("absolute", 7),
     ("squared", 4),
-    (off_by_more_than(1), 5),
+    (threshold_loss(1), 5),
 )
 """Loss and group size of the panels of Figures 1 and 2; the text names the last three."""
 
@@ -62,7 +62,7 @@ def l0(mechanism: Mechanism) -> float:
 def fig1(
     alphas: Sequence[Number] = ("0.62", "0.9"),
     panels: Sequence[tuple[LossLike, int]] = SHOWN,
-    prior: Callable[[Query], Prior] | Prior = None,
+    prior: Callable[[RangeQuery], Prior] | Prior = None,
 ) -> Result:
     """Unconstrained optima: gaps and spikes. The paper's alpha is 0.62; what its text describes needs more."""
     return _designed(alphas, panels, (), prior)
@@ -71,7 +71,7 @@ def fig1(
 def fig2(
     alphas: Sequence[Number] = ("0.62",),
     panels: Sequence[tuple[LossLike, int]] = SHOWN,
-    prior: Callable[[Query], Prior] | Prior = None,
+    prior: Callable[[RangeQuery], Prior] | Prior = None,
 ) -> Result:
     """The same objectives with all seven properties: no gaps, no spikes."""
     return _designed(alphas, panels, NAMES, prior)
@@ -81,13 +81,13 @@ def _designed(
     alphas: Sequence[Number],
     panels: Sequence[tuple[LossLike, int]],
     properties: Sequence[str],
-    prior: Callable[[Query], Prior] | Prior,
+    prior: Callable[[RangeQuery], Prior] | Prior,
 ) -> Result:
-    from inbounds.design.optimal import optimal
+    from inbounds.design.designer import optimal
 
     found = {
-        f"{as_loss(loss).name}, n = {n}, α = {a}": optimal(
-            count(n), alpha(a), loss, prior(count(n)) if callable(prior) else prior, properties
+        f"{to_loss(loss).name}, n = {n}, α = {a}": optimal(
+            count(n), epsilon_from_alpha(a), loss, prior(count(n)) if callable(prior) else prior, properties
         )
         for a in alphas
         for loss, n in panels
@@ -103,7 +103,9 @@ def fig3(n: int = 7, a: Number = "0.62") -> Result:
     """The structure of GM: x·a^|i-j| in the first and last row, y·a^|i-j| between; x = 1/(1+a), y = (1-a)/(1+a)."""
     i, j = np.indices((n + 1, n + 1))
     ends = (i == 0) | (i == n)
-    rows = _structure(GM, np.where(ends, "x", "y"), np.abs(i - j), catalog.truncated_geometric(count(n), alpha(a)))
+    rows = _structure(
+        GM, np.where(ends, "x", "y"), np.abs(i - j), catalog.truncated_geometric(count(n), epsilon_from_alpha(a))
+    )
     return Result(rows, lambda: drawn.structure(rows, f"GM, n = {n}:  x = 1/(1+α),  y = (1−α)/(1+α)"))
 
 
@@ -112,7 +114,7 @@ def fig4(n: int = 7, a: Number = "0.62") -> Result:
     i, j = np.indices((n + 1, n + 1))
     d, m = np.abs(i - j), np.minimum(j, n - j)
     powers = np.where(d <= m, d, -(-(d + m) // 2))
-    rows = _structure(EM, np.full(d.shape, "y"), powers, catalog.explicit_fair(count(n), alpha(a)))
+    rows = _structure(EM, np.full(d.shape, "y"), powers, catalog.explicit_fair(count(n), epsilon_from_alpha(a)))
     return Result(rows, lambda: drawn.structure(rows, f"EM, n = {n}:  y = 1 / (sum of a column's powers of α)"))
 
 
@@ -135,11 +137,11 @@ def fig5(n: int = 4, a: Number = "10/11", crew: Crew = ALONE) -> Result:
 
 
 def _choice(job: tuple[int, Number, tuple[str, ...]]) -> tuple[str, str, float, float]:
-    from inbounds.design.optimal import optimal
+    from inbounds.design.designer import optimal
 
     n, a, properties = job
-    query, epsilon = count(n), alpha(a)
-    choice = choose(n, decimal(a), properties)
+    query, epsilon = count(n), epsilon_from_alpha(a)
+    choice = choose_closed_form(n, decimal(a), properties)
     made = {"GM": catalog.truncated_geometric, "EM": catalog.explicit_fair}.get(choice.mechanism)
     chosen = made(query, epsilon) if made else optimal(query, epsilon, "zero-one", properties=choice.constraints)
     best = optimal(query, epsilon, "zero-one", properties=properties)
@@ -158,7 +160,7 @@ def fig6(
     held: dict[tuple[str, str], set[bool]] = {}
     for n in sizes:
         for a in alphas:
-            for name, mechanism in named(n, alpha(a)).items():
+            for name, mechanism in named(n, epsilon_from_alpha(a)).items():
                 for prop, holding in mechanism.properties().items():
                     held.setdefault((prop, name), set()).add(bool(holding))
     words = {frozenset({True}): "always", frozenset({False}): "never"}
@@ -192,11 +194,11 @@ def fig7(n: int = 4, a: Number = "10/11") -> Result:
 
     The measure is L0, for which GM is itself the optimum. The printed WM is neither row nor column monotone.
     """
-    from inbounds.design.optimal import optimal
+    from inbounds.design.designer import optimal
 
     query = count(n)
-    shown = {name: m for name, m in named(n, alpha(a)).items() if name != UM}
-    shown[ALONE_WH] = optimal(query, alpha(a), "zero-one", properties=("weakly_honest", "symmetric"))
+    shown = {name: m for name, m in named(n, epsilon_from_alpha(a)).items() if name != UM}
+    shown[ALONE_WH] = optimal(query, epsilon_from_alpha(a), "zero-one", properties=("weakly_honest", "symmetric"))
     rows = list(entries(shown).rows)
     truth = {name: float(m.truth_probability().mean()) for name, m in shown.items()}
     if query.shape == (len(PRINTED_ROW),) * 2:

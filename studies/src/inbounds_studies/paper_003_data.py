@@ -8,10 +8,10 @@ import numpy as np
 
 from inbounds import priors
 from inbounds.data import adult
-from inbounds.design.optimal import optimal
-from inbounds.loss import LossLike, off_by_more_than
+from inbounds.design.designer import optimal
+from inbounds.exact import Floats, Ints, Number, epsilon_from_alpha
+from inbounds.losses import LossLike, threshold_loss
 from inbounds.mechanism import Mechanism
-from inbounds.numbers import Floats, Ints, Number, alpha
 from inbounds.query import count
 from inbounds_studies.crew import ALONE, Crew, stream
 from inbounds_studies.paper_003 import named
@@ -49,7 +49,7 @@ RMSE = Measure("squared", _rmse, root=True)
 
 def beyond(d: int) -> Measure:
     """L0,d: reports more than d away from the truth."""
-    return Measure(off_by_more_than(d), lambda errors: np.asarray((np.abs(errors) > d).mean(axis=1)))
+    return Measure(threshold_loss(d), lambda errors: np.asarray((np.abs(errors) > d).mean(axis=1)))
 
 
 def measured(
@@ -71,7 +71,7 @@ RESULT = ("mechanism", "value", "standard_error", "expected")
 
 def _with_best(n: int, a: Number, measure: Measure, prior: Floats) -> dict[str, Mechanism]:
     """The named mechanisms, and the best for the measure when the distribution of the true counts is known."""
-    query, epsilon = count(n), alpha(a)
+    query, epsilon = count(n), epsilon_from_alpha(a)
     return named(n, epsilon) | {KNOWN: optimal(query, epsilon, measure.loss, prior)}
 
 

@@ -6,9 +6,9 @@ from itertools import product
 import numpy as np
 
 from inbounds import catalog
-from inbounds.design.optimal import optimal
-from inbounds.numbers import Floats, Ints, Number
-from inbounds.query import count, histogram_of
+from inbounds.design.designer import optimal
+from inbounds.exact import Floats, Ints, Number
+from inbounds.query import count, histogram_query
 from inbounds_studies.crew import ALONE, Crew
 from inbounds_studies.study import Result, Study
 from inbounds_studies.style import OPTIMAL, curves
@@ -19,7 +19,7 @@ CELLS, GUESSED, BLIND = "bins one by one, geometric", "bins one by one, best gue
 
 def histograms(people: int, bins: int) -> Ints:
     """All histograms of so many people, in the order of the query's answers."""
-    return np.array([tuple(map(int, place)) for place in histogram_of(people, bins).places or ()])
+    return np.array([tuple(map(int, place)) for place in histogram_query(people, bins).places or ()])
 
 
 def range_errors(reported: Floats | Ints, true: Ints) -> Floats:
@@ -59,7 +59,7 @@ def _at(job: tuple[int, int, Number]) -> list[tuple[float, str, float]]:
     matrix, tuples = cell_by_cell(people, bins, decimal(epsilon))
     face = float((matrix * range_errors(tuples, true)).sum() / n)
     guessed = float((matrix @ loss.T).min(axis=1).sum() / n)
-    best = optimal(histogram_of(people, bins), epsilon, loss).loss(loss)
+    best = optimal(histogram_query(people, bins), epsilon, loss).loss(loss)
     found = {CELLS: face, GUESSED: guessed, OPTIMAL: best, BLIND: float(loss.mean(axis=1).min())}
     return [(decimal(epsilon), name, value) for name, value in found.items()]
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from inbounds.design.optimal import optimal
-from inbounds.numbers import Number, alpha
+from inbounds.design.designer import optimal
+from inbounds.exact import Number, epsilon_from_alpha
 from inbounds.query import count
 from inbounds_studies.crew import ALONE, Crew
 from inbounds_studies.paper_003 import EM, GM, l0, named
@@ -49,14 +49,14 @@ def fig8(
 
 def _combined(job: tuple[str, int, Number, tuple[str, ...]]) -> tuple[Any, ...]:
     panel, n, a, asked = job
-    mechanism = optimal(count(n), alpha(a), "zero-one", properties=("weakly_honest", *asked))
+    mechanism = optimal(count(n), epsilon_from_alpha(a), "zero-one", properties=("weakly_honest", *asked))
     name = "+".join(["WH", *(SHORT[p] for p in asked)])
     return panel, n, decimal(a), _x(panel, n, a), name, l0(mechanism)
 
 
 def _bounds(panel: str, n: int, a: Number) -> list[tuple[Any, ...]]:
     """GM below, which is the optimum without properties, and EM above."""
-    shown = {name: m for name, m in named(n, alpha(a)).items() if name in (GM, EM)}
+    shown = {name: m for name, m in named(n, epsilon_from_alpha(a)).items() if name in (GM, EM)}
     return [(panel, n, decimal(a), _x(panel, n, a), name, l0(m)) for name, m in shown.items()]
 
 
@@ -91,7 +91,7 @@ def fig9(
 
 def _scores(job: tuple[Number, int]) -> list[tuple[Any, ...]]:
     a, n = job
-    return [(decimal(a), n, name, l0(m)) for name, m in named(n, alpha(a)).items()]
+    return [(decimal(a), n, name, l0(m)) for name, m in named(n, epsilon_from_alpha(a)).items()]
 
 
 STUDIES = (

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from inbounds import catalog
-from inbounds.design.optimal import optimal
-from inbounds.numbers import Floats, Number, alpha
-from inbounds.query import Query, count, interval, with_outputs
+from inbounds.design.designer import optimal
+from inbounds.exact import Floats, Number, epsilon_from_alpha
+from inbounds.query import RangeQuery, count, interval, with_outputs
 from inbounds_studies import noise
 from inbounds_studies.crew import ALONE, Crew, stream
 from inbounds_studies.noise import GEOMETRIC, LAPLACE, STAIRCASE
@@ -41,7 +41,7 @@ def fig1(a: Number = "0.5", reach: int = 4, step: Number = "0.5", points: int = 
     ]
     rows += [(GEOMETRIC, v, p / width) for v, p in zip(grid, noise.grid_mass(level, width, grid), strict=True)]
     query = interval(-reach - width / 2, reach + width / 2, 1, len(grid))
-    column = optimal(query, alpha(a)).matrix[:, len(grid) // 2]
+    column = optimal(query, epsilon_from_alpha(a)).matrix[:, len(grid) // 2]
     rows += [(OPTIMAL, v, p / width) for v, p in zip(query.answers.floats(), column, strict=True)]
     table = Table.of(("mechanism", "x", "density"), rows)
     return Result(table, lambda: _shapes(table, width))
@@ -114,7 +114,7 @@ def mean_of(values: Floats) -> tuple[float, float]:
 
 def _counts(a: Number, size: int) -> list[tuple[Any, ...]]:
     """The optimum for a count of 0..size, all equally likely."""
-    best = optimal(count(size), alpha(a)).loss()
+    best = optimal(count(size), epsilon_from_alpha(a)).loss()
     return [(OPTIMAL, best, 0.0, best)]
 
 
@@ -137,9 +137,11 @@ def _heuristic(
     answers = draw_answers(query, size, (runs,), rng)
     reports = rounded(answers) + HALF * noise.draw(GEOMETRIC, decimal(a), (runs,), rng)
     grid = _told(query, size, interval(-10, 10, 10, cells))
-    kept = catalog.prerounded_geometric(interval(-10, 10, 10, cells), alpha(a), [-10, -5, 5, 10], [-10, 0, 10])
+    kept = catalog.prerounded_geometric(
+        interval(-10, 10, 10, cells), epsilon_from_alpha(a), [-10, -5, 5, 10], [-10, 0, 10]
+    )
     costs, prior = real_losses(query, size, grid)
-    best = optimal(grid, alpha(a), costs, prior).loss(costs, prior)
+    best = optimal(grid, epsilon_from_alpha(a), costs, prior).loss(costs, prior)
     coarse = kept.loss(real_losses(query, size, kept.query)[0], prior)
     return [
         (PREROUNDED, *mean_of(np.abs(reports - answers) / HALF), heuristic_error(query, decimal(a), size)),
@@ -149,7 +151,7 @@ def _heuristic(
     ]
 
 
-def _told(query: str, size: int, grid: Query) -> Query:
+def _told(query: str, size: int, grid: RangeQuery) -> RangeQuery:
     """The same cells, each reported as the prior's median within it, and that around the prior's median as this.
 
     So the best constant is among the mechanisms that the optimum is chosen from.
@@ -173,12 +175,12 @@ def fine_prior(query: str, size: int, points: int = 200_000) -> tuple[Floats, Fl
     return x, np.asarray(weight / weight.sum(), dtype=np.float64)
 
 
-def real_losses(query: str, size: int, grid: Query) -> tuple[Floats, Floats]:
+def real_losses(query: str, size: int, grid: RangeQuery) -> tuple[Floats, Floats]:
     """loss[output, cell]: expected |report - answer| in sensitivities, the answer being anywhere in its cell."""
     x, p = fine_prior(query, size)
-    cell = grid.index(x)
+    cell = grid.encode(x)
     prior = np.asarray(np.bincount(cell, weights=p, minlength=len(grid.answers)), dtype=np.float64)
-    rows = [np.bincount(cell, weights=p * np.abs(v - x), minlength=len(prior)) for v in grid.reported.tolist()]
+    rows = [np.bincount(cell, weights=p * np.abs(v - x), minlength=len(prior)) for v in grid.output_values.tolist()]
     return np.asarray(np.array(rows) / np.maximum(prior, 1e-300) / HALF, dtype=np.float64), prior
 
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from inbounds import catalog
-from inbounds.attack.limits import approximation
-from inbounds.attack.repeated import learned
-from inbounds.design.optimal import optimal
-from inbounds.numbers import Floats, Number, alpha
+from inbounds.attack.asymptotics import approximate_loss
+from inbounds.attack.repeated import simulate_collusion
+from inbounds.design.designer import optimal
+from inbounds.exact import Floats, Number, epsilon_from_alpha
 from inbounds.query import count
 from inbounds_studies import noise
 from inbounds_studies.crew import ALONE, Crew, stream
@@ -85,7 +85,7 @@ def _theory(query: str, name: str, a: float, k: int, size: int) -> list[tuple[st
     found: list[tuple[str, float]] = []
     if name != PREROUNDED and (query != COUNT or name == GEOMETRIC):
         family: Any = name.lower()
-        found.append((APPROXIMATION, approximation(family, repr(-math.log(a)), k)))
+        found.append((APPROXIMATION, approximate_loss(family, repr(-math.log(a)), k)))
     if name != PREROUNDED and query != COUNT:
         found.append((COMPOSED, noise.expected_error(name, max(a**k, TINY), whole=False)))
     if query == COUNT:
@@ -128,11 +128,11 @@ def _lower(draws: Floats) -> Floats:
 
 def _bounded(a: Number, colluders: Sequence[int], top: int) -> list[tuple[Any, ...]]:
     """The median's exact loss for a count of 0..top: geometric noise kept in range, and the one-report optimum."""
-    query, epsilon = count(top), alpha(a)
+    query, epsilon = count(top), epsilon_from_alpha(a)
     made = {"geometric, in range": catalog.truncated_geometric(query, epsilon), OPTIMAL: optimal(query, epsilon)}
     rows = []
     for name, mechanism in made.items():
-        for found in learned(mechanism, colluders, by=["median"]):
+        for found in simulate_collusion(mechanism, colluders, by=["median"]):
             rows.append((COUNT, name, found.answers, EXACT, found.loss["median"], 0.0))
     return rows
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from inbounds import catalog
-from inbounds.design.optimal import optimal
-from inbounds.design.quantiles import central_records, permute_and_flip
-from inbounds.errors import NotConverged
-from inbounds.loss import as_loss
-from inbounds.numbers import Floats, Number, alpha
-from inbounds.query import Query, count, extreme, interval, mean, median
+from inbounds.design.designer import optimal
+from inbounds.design.quantiles import design_central, design_permute_flip
+from inbounds.errors import ConvergenceError
+from inbounds.exact import Floats, Number, epsilon_from_alpha
+from inbounds.losses import to_loss
+from inbounds.query import RangeQuery, count, extreme, interval, mean, median
 from inbounds_studies import noise
 from inbounds_studies.crew import ALONE, Crew
 from inbounds_studies.noise import STAIRCASE
@@ -29,16 +29,16 @@ USERS = ("absolute, uniform", "zero-one, uniform", "squared, skewed")
 """Three users: a loss and a prior each."""
 
 
-def tastes(query: Query) -> dict[str, tuple[Floats, Floats]]:
+def tastes(query: RangeQuery) -> dict[str, tuple[Floats, Floats]]:
     """loss[guess, answer] and prior of each user."""
     n = len(query.answers)
     uniform, skewed = np.full(n, 1 / n), 0.6 ** np.arange(n)
-    tables = {name: as_loss(name).guesses(query) for name in ("absolute", "zero-one", "squared")}
+    tables = {name: to_loss(name).guesses(query) for name in ("absolute", "zero-one", "squared")}
     priors = (uniform, uniform, skewed / skewed.sum())
     return dict(zip(USERS, zip(tables.values(), priors, strict=True), strict=True))
 
 
-def asked(top: int) -> dict[str, Query]:
+def asked(top: int) -> dict[str, RangeQuery]:
     """Common questions, with about as many answers each."""
     return {"count": count(top), "mean of two, 0..2": mean(2, 0, 2), "maximum": extreme(0, top)}
 
@@ -55,12 +55,15 @@ def _universal(job: tuple[str, Number, int]) -> tuple[str, float, float]:
     name, a, top = job
     query = asked(top)[name]
     users = tastes(query)
-    least = {user: optimal(query, alpha(a), loss, prior).loss(loss, prior) for user, (loss, prior) in users.items()}
+    least = {
+        user: optimal(query, epsilon_from_alpha(a), loss, prior).loss(loss, prior)
+        for user, (loss, prior) in users.items()
+    }
     return name, decimal(a), universality_gap(query, decimal(a), users, least)
 
 
 def universality_gap(
-    query: Query, a: float, users: Mapping[str, tuple[Floats, Floats]], least: Mapping[str, float]
+    query: RangeQuery, a: float, users: Mapping[str, tuple[Floats, Floats]], least: Mapping[str, float]
 ) -> float:
     """min over private mechanisms of the largest share by which a user of it does worse than with their own optimum.
 
@@ -89,7 +92,7 @@ def universality_gap(
     aim = np.concatenate([np.zeros(len(guesses) * n), [1.0]])
     found = linprog(aim, A_ub=limits.tocsr(), b_ub=right, A_eq=sums.tocsr(), b_eq=np.ones(n), method="highs")
     if found.x is None:
-        raise NotConverged("the program over tuples of guesses did not end; take fewer answers or users")
+        raise ConvergenceError("the program over tuples of guesses did not end; take fewer answers or users")
     return max(0.0, float(found.x[-1]))
 
 
@@ -117,8 +120,8 @@ def worst(
 def _worst(job: tuple[Number, int, int]) -> list[tuple[Any, ...]]:
     a, width, fineness = job
     query = interval(0, width, 1, width * fineness)
-    best = optimal(query, alpha(a), aim="worst").worst_loss("absolute")
-    snapped = catalog.snapped_staircase(query, alpha(a)).worst_loss("absolute")
+    best = optimal(query, epsilon_from_alpha(a), aim="worst").worst_loss("absolute")
+    snapped = catalog.snapped_staircase(query, epsilon_from_alpha(a)).worst_loss("absolute")
     line = noise.expected_error(STAIRCASE, decimal(a), False)
     found = ((CONSTANT, line), ("snapped staircase", snapped), (VARYING, best))
     return [(decimal(a), width, name, value) for name, value in found]
@@ -153,13 +156,13 @@ def beyond(
 def _beyond(job: tuple[int, Number, int, int]) -> list[tuple[Any, ...]]:
     size, epsilon, top, length = job
     query = median(0, top, size=size)
-    flip, flat = permute_and_flip(query, epsilon), np.ones(top + 1)
-    prior = flip.expecting(flat).prior
+    flip, flat = design_permute_flip(query, epsilon), np.ones(top + 1)
+    prior = flip.channel(flat).prior
     found = {
         OBLIVIOUS: optimal(extreme(0, top), epsilon, "absolute", prior).loss("absolute", prior),
         FLIP: flip.expected_error(prior=flat),
-        CENTRAL: central_records(query, epsilon, length=length, prior=flat).expected_error(prior=flat),
-        CONSTANT_GUESS: flip.expecting(flat).constant_loss(),
+        CENTRAL: design_central(query, epsilon, length=length, prior=flat).expected_error(prior=flat),
+        CONSTANT_GUESS: flip.channel(flat).constant_loss(),
     }
     return [(size, decimal(epsilon), name, value) for name, value in found.items()]
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from inbounds import catalog
-from inbounds.design.optimal import optimal
-from inbounds.numbers import Floats, Number, alpha
+from inbounds.design.designer import optimal
+from inbounds.exact import Floats, Number, epsilon_from_alpha
 from inbounds.query import count, pair_of_counts
 from inbounds_studies.crew import ALONE, Crew
 from inbounds_studies.study import Result, Study
@@ -35,9 +35,9 @@ def vectors(
 def _at(job: tuple[int, Number]) -> list[tuple[float, str, float]]:
     top, a = job
     loss = pair_errors(top)
-    one = catalog.truncated_geometric(count(top), alpha(a) / 2).matrix
+    one = catalog.truncated_geometric(count(top), epsilon_from_alpha(a) / 2).matrix
     both = np.kron(one, one)
-    best = optimal(pair_of_counts(top, top), alpha(a), loss).loss(loss)
+    best = optimal(pair_of_counts(top, top), epsilon_from_alpha(a), loss).loss(loss)
     found = {
         APART: float((both * loss).sum() / len(loss)),
         GUESSED: float((both @ loss.T).min(axis=1).sum() / len(loss)),

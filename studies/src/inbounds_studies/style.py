@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from inbounds.numbers import Floats
-from inbounds.report.figures import COLOURS, HEAT, on_heat
+from inbounds.exact import Floats
+from inbounds.report.figures import COLOURS, HEAT, text_colour
 from inbounds_studies.table import Table
 
 if TYPE_CHECKING:
@@ -255,7 +255,7 @@ def heatmap(axis: "Axes", matrix: Floats, answers: Sequence[Any], outputs: Seque
             if p < 0.0005:
                 continue  # zeros would hide where the others are
             text = f"{p:.3f}" if max(matrix.shape) <= 6 else f"{p:.2f}".removeprefix("0")
-            ink = on_heat(float(p), top)
+            ink = text_colour(float(p), top)
             axis.text(j, i, text, ha="center", va="center", fontsize=7.5, color=ink)
     return image
 

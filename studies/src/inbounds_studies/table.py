@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from inbounds.numbers import Floats, Number, exact
-from inbounds.read.written import latex_table
+from inbounds.evaluate.export import latex_table
+from inbounds.exact import Floats, Number, to_fraction
 
 Value = str | int | float | bool | None
 Row = tuple[Value, ...]
@@ -96,7 +96,7 @@ class Table:
 
 def decimal(setting: Number) -> float:
     """A setting such as "10/11" as a float, for tables and axes."""
-    return float(exact(setting, "setting"))
+    return float(to_fraction(setting, "setting"))
 
 
 def _read(text: str) -> Value:

@@ -17,20 +17,20 @@ from starlette.exceptions import HTTPException
 from inbounds import __version__
 from inbounds.curator import Curator
 from inbounds.curator.accounts import Account
-from inbounds.curator.errors import Busy, NotKnown
-from inbounds.curator.http import forms
-from inbounds.curator.http.guard import Guard
+from inbounds.curator.errors import CuratorBusy, UnknownToken
+from inbounds.curator.http import models
+from inbounds.curator.http.errors import MEDIA, HttpProblem, to_problem
+from inbounds.curator.http.limits import RequestLimits
 from inbounds.curator.http.metrics import Metrics
-from inbounds.curator.http.problems import MEDIA, HttpProblem, problem_of
 from inbounds.errors import InboundsError
-from inbounds.numbers import decimal
+from inbounds.exact import format_decimal
 
 T = TypeVar("T")
 
 DESCRIPTION = "Questions about datasets, answered with differential privacy from one budget for all who ask."
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"model": forms.ProblemForm, "content": {MEDIA: {}}, "description": words}
+    status: {"model": models.ProblemModel, "content": {MEDIA: {}}, "description": words}
     for status, words in {
         400: "the request cannot be read",
         401: "no account has this token",
@@ -70,9 +70,9 @@ class Threads:
     async def long(self, call: Callable[..., T], account: Account, *given: Any) -> T:
         """A call that may take long, in a queue of its own: one of each account, and not too many in all."""
         if account.name in self._waiting:
-            raise Busy("one question of an account is prepared at a time; wait for the other")
+            raise CuratorBusy("one question of an account is prepared at a time; wait for the other")
         if len(self._waiting) >= MOST_WAITING:
-            raise Busy("too many questions are being prepared; ask again in a while")
+            raise CuratorBusy("too many questions are being prepared; ask again in a while")
         self._waiting.add(account.name)
         began = self._pools["designing"].submit(call, account, *given)
         began.add_done_callback(lambda _: self._waiting.discard(account.name))  # also if nobody waits for it any longer
@@ -105,7 +105,7 @@ class Threads:
 
     def _leave(self, gate: Barrier) -> None:
         gate.wait()
-        self.curator.leave()
+        self.curator.close_thread()
 
 
 def app(curator: Curator) -> FastAPI:
@@ -127,7 +127,7 @@ def app(curator: Curator) -> FastAPI:
         lifespan=lifespan,
     )
     made.state.threads, made.state.metrics = threads, Metrics()
-    made.add_middleware(Guard, limits=curator.limits, metrics=made.state.metrics)
+    made.add_middleware(RequestLimits, limits=curator.limits, metrics=made.state.metrics)
     for kind in (InboundsError, ValueError):  # any other is not ours, and the guard says nothing of it
         made.add_exception_handler(kind, _answer_problem)
     made.add_exception_handler(RequestValidationError, _answer_invalid)
@@ -150,7 +150,7 @@ async def _account(
     given: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
 ) -> Account:
     if given is None:
-        raise NotKnown("a request must have the header Authorization: Bearer, with the token of an account")
+        raise UnknownToken("a request must have the header Authorization: Bearer, with the token of an account")
     return await threads.account(given.credentials)
 
 
@@ -164,40 +164,40 @@ Key = Annotated[str | None, Header(alias="Idempotency-Key", max_length=200, desc
 
 async def datasets(run: Run, account: Asker) -> dict[str, Any]:
     """The datasets that this account may ask."""
-    return {"datasets": [dataset.facts() for dataset in run.curator.datasets(account)]}
+    return {"datasets": [dataset.describe() for dataset in run.curator.datasets(account)]}
 
 
 async def dataset(run: Run, account: Asker, name: DatasetName) -> dict[str, Any]:
     """The public facts about a dataset."""
-    return run.curator.dataset(account, name).facts()
+    return run.curator.dataset(account, name).describe()
 
 
-async def preview(run: Run, account: Asker, name: DatasetName, question: forms.QuestionForm) -> dict[str, Any]:
+async def preview(run: Run, account: Asker, name: DatasetName, question: models.QuestionForm) -> dict[str, Any]:
     """What a question would be answered with: free, and reads no data."""
     asked = account, name, question.values()
-    if await run.run(run.curator.lacks_design, *asked):
+    if await run.run(run.curator.needs_design, *asked):
         await run.long(run.curator.preview, *asked)
     found = await run.run(run.curator.preview, *asked)
-    return found.plain()
+    return found.to_json()
 
 
 async def ask(
-    run: Run, account: Asker, name: DatasetName, question: forms.QuestionForm, key: Key = None
+    run: Run, account: Asker, name: DatasetName, question: models.QuestionForm, key: Key = None
 ) -> dict[str, Any]:
     """Answer a question; charged once, however often it is asked."""
     asked = account, name, question.values()
     found = await run.run(run.curator.ask_stored, *asked, key=key)
     if found is None:  # what waits for a design or for data does so apart; everything else waits for neither
-        if await run.run(run.curator.lacks_design, *asked):
-            await run.long(run.curator.prepared, *asked)
+        if await run.run(run.curator.needs_design, *asked):
+            await run.long(run.curator.prepare, *asked)
         found = await run.evaluate(run.curator.ask, *asked, key=key)
-    return found.plain()
+    return found.to_json()
 
 
 async def answer(run: Run, account: Asker, id: Annotated[str, Path(max_length=64)]) -> dict[str, Any]:  # noqa: A002
     """An answer that this account was given."""
     found = await run.run(run.curator.answer, account, id)
-    return found.plain()
+    return found.to_json()
 
 
 async def mechanism(run: Run, account: Asker, sha256: Annotated[str, Path(max_length=64)]) -> Response:
@@ -214,12 +214,12 @@ async def account(run: Run, account: Asker) -> dict[str, Any]:
             "dataset": one.dataset,
             "question": one.question,
             "how": one.how,
-            "epsilon": decimal(one.epsilon),
+            "epsilon": format_decimal(one.epsilon),
             "time": one.time,
         }
         for one in given
     ]
-    return {**account.plain(), "answers": told}
+    return {**account.to_json(), "answers": told}
 
 
 async def ledger(run: Run, account: Asker) -> dict[str, Any]:
@@ -230,13 +230,13 @@ async def ledger(run: Run, account: Asker) -> dict[str, Any]:
 async def reopen(run: Run, account: Asker, name: DatasetName) -> dict[str, Any]:
     """For the owner: open a dataset that was closed because an evaluation failed."""
     found = await run.run(run.curator.reopen, account, name)
-    return found.plain()
+    return found.to_json()
 
 
 async def exposure(run: Run, account: Asker, name: DatasetName) -> dict[str, Any]:
     """For the owner: what any accounts that compare notes could know by now."""
     found = await run.long(run.curator.exposure, account, name)
-    return found.plain()
+    return found.to_json()
 
 
 async def healthz(run: Run) -> dict[str, str]:
@@ -251,17 +251,17 @@ async def metrics(request: Request) -> Response:
 
 
 ROUTES: list[tuple[str, Callable[..., Any], str, Any]] = [
-    ("/v1/datasets", datasets, "GET", forms.DatasetsForm),
-    ("/v1/datasets/{name}", dataset, "GET", forms.DatasetForm),
-    ("/v1/datasets/{name}/preview", preview, "POST", forms.PreviewForm),
-    ("/v1/datasets/{name}/answers", ask, "POST", forms.AnswerForm),
-    ("/v1/answers/{id}", answer, "GET", forms.AnswerForm),
+    ("/v1/datasets", datasets, "GET", models.DatasetsForm),
+    ("/v1/datasets/{name}", dataset, "GET", models.DatasetModel),
+    ("/v1/datasets/{name}/preview", preview, "POST", models.PreviewModel),
+    ("/v1/datasets/{name}/answers", ask, "POST", models.AnswerModel),
+    ("/v1/answers/{id}", answer, "GET", models.AnswerModel),
     ("/v1/mechanisms/{sha256}", mechanism, "GET", None),
-    ("/v1/account", account, "GET", forms.AccountBody),
-    ("/v1/ledger", ledger, "GET", forms.LedgerBody),
-    ("/v1/datasets/{name}/reopen", reopen, "POST", forms.StatusForm),
-    ("/v1/datasets/{name}/exposure", exposure, "GET", forms.ExposureForm),
-    ("/healthz", healthz, "GET", forms.HealthForm),
+    ("/v1/account", account, "GET", models.AccountBody),
+    ("/v1/ledger", ledger, "GET", models.LedgerBody),
+    ("/v1/datasets/{name}/reopen", reopen, "POST", models.StatusForm),
+    ("/v1/datasets/{name}/exposure", exposure, "GET", models.ExposureForm),
+    ("/healthz", healthz, "GET", models.HealthForm),
     ("/metrics", metrics, "GET", None),
 ]
 
@@ -272,21 +272,23 @@ NOTHING_HERE = "a curator has nothing at this address; clients need its url with
 # --- errors -----------------------------------------------------------------------------------------------
 
 
-def _sent(problem: HttpProblem, headers: dict[str, str] | None = None) -> Response:
+def _problem_response(problem: HttpProblem, headers: dict[str, str] | None = None) -> Response:
     return Response(problem.body(), problem.status, headers={**problem.headers(), **(headers or {})})
 
 
 async def _answer_problem(request: Request, error: Exception) -> Response:
-    return _sent(problem_of(error))
+    return _problem_response(to_problem(error))
 
 
 async def _answer_invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    return _sent(problem_of(ValueError(forms.refusal(error.errors()[0])[:500])))
+    return _problem_response(to_problem(ValueError(models.explain_validation_error(error.errors()[0])[:500])))
 
 
 async def _answer_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     status = HTTPStatus(error.status_code)
     detail = NOTHING_HERE if status is HTTPStatus.NOT_FOUND else str(error.detail)
-    return _sent(HttpProblem(status.phrase.lower().replace(" ", "-"), status, detail), dict(error.headers or {}))
+    return _problem_response(
+        HttpProblem(status.phrase.lower().replace(" ", "-"), status, detail), dict(error.headers or {})
+    )

@@ -18,7 +18,7 @@ class Metrics:
         with self._lock:
             self._counts[known, route, status] += 1
 
-    def failed(self) -> None:
+    def count_failure(self) -> None:
         """Something that nobody foresaw; its words are withheld."""
         with self._lock:
             self._failed += 1

@@ -131,5 +131,5 @@ def from_environment() -> FastAPI:
 
 def _check(curator: Curator) -> None:
     """What is wrong with the sources is an error; what else the owner should know, a line on standard error."""
-    for line in (*curator.check_sources(), *curator.other_budgets()):
+    for line in (*curator.check_sources(), *curator.budget_conflicts()):
         sys.stderr.write(f"{line}\n")

@@ -3,7 +3,7 @@
 Weak duality: if for every output i the vector c_i - v, with c_ij = weight_j * loss_ij, is non-negative on the
 whole cone of private rows, then every private matrix P has
     sum_ij c_ij P_ij >= sum_ij v_j P_ij = sum_j v_j,
-because its rows lie in the cone and its columns sum to one. `pricing.least` decides the condition for all
+because its rows lie in the cone and its columns sum to one. `pricing.min_over_cone` decides the condition for all
 rows of the cone at once, with every rounding error counted against the bound. A v that fails is lowered
 evenly until it passes.
 """
@@ -26,7 +26,7 @@ def average(v: Floats, cost: Floats, cone: pricing.Cone) -> float:
 
     v: one number per answer, any; cost[i, j] = prior_j * loss_ij >= 0, each factor at most one rounding away
     from what is meant. Guarantee: never above the optimum, also not by rounding. Cost: a few runs of
-    `pricing.least`.
+    `pricing.min_over_cone`.
     """
     trivial = max(0.0, _total(cost.min(axis=0) * (1 - 8 * UNIT)))
     low = (cost * (1 - 8 * UNIT)).T
@@ -61,7 +61,7 @@ def _feasible(low: Floats, v: Floats, cone: pricing.Cone) -> bool:
     r = low - v[:, None]
     r -= 2 * UNIT * np.abs(r)
     with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.all(pricing.least(r, cone, pricing.rounding(cone)) >= 0))
+        return bool(np.all(pricing.min_over_cone(r, cone, pricing.rounding(cone)) >= 0))
 
 
 def _total(v: Floats) -> float:

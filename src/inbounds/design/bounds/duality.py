@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from inbounds.design.comparisons import NOTHING, Comparisons, floors
+from inbounds.design.comparisons import NOTHING, CellInequalities, floors
 from inbounds.design.problem import Floats, Ints, Problem
 
 UNIT = 2.0**-52  # twice the rounding error of one operation; covers exp(epsilon) rounded either way
@@ -25,7 +25,7 @@ def _nothing() -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Hold:
+class EqualityGroup:
     """Multipliers of mu <= P[i, j] <= factor mu over one clique: rise of the right part, fall of the left."""
 
     start: int
@@ -40,9 +40,9 @@ class Duals:
     """Multipliers of the comparisons, of the cliques held by their least cell, of the columns, of the limits on other
     losses, and, when the aim is the worst answer, weights of the answers. Whatever is left out counts as zero."""
 
-    comparisons: Comparisons = NOTHING
+    comparisons: CellInequalities = NOTHING
     values: Floats = field(default_factory=_nothing)
-    holds: tuple[Hold, ...] = ()
+    holds: tuple[EqualityGroup, ...] = ()
     columns: Floats = field(default_factory=_nothing)
     answers: Floats = field(default_factory=_nothing)
     limits: tuple[Floats, ...] = ()
@@ -62,13 +62,13 @@ def lower_bound(problem: Problem, duals: Duals, cells: Ints) -> float:
     rest = _totals(R, error, v, cells)
     # a class total that is still negative is a rounding error; P <= 1 then limits what it can cost
     parts = np.where(rest > 0, rest * least, rest)
-    terms: list[float] = [*v.tolist(), *parts.tolist(), *_paid(problem, duals)]
+    terms: list[float] = [*v.tolist(), *parts.tolist(), *_limit_cost(problem, duals)]
     size = math.fsum(map(abs, terms))
     # fsum is exact up to the last bit; the weights of the answers sum to one up to `answers` roundings
     return math.fsum(terms) - UNIT * (2 * size + problem.shape[1] * abs(math.fsum(terms)))
 
 
-def _paid(problem: Problem, duals: Duals) -> list[float]:
+def _limit_cost(problem: Problem, duals: Duals) -> list[float]:
     """What the limits give away: P costs at least R . P less multiplier times bound of each limit; rounded up."""
     pairs = zip(problem.limits, duals.limits, strict=False)
     return [-limit.bound * q * (1 + 4 * UNIT) for limit, y in pairs for q in np.maximum(y, 0.0).tolist()]
@@ -117,13 +117,13 @@ def reduced_costs(problem: Problem, duals: Duals) -> tuple[Floats, Floats]:
     size = (np.abs(R) + up + down) * terms.reshape(R.shape)
     R = R + up - down
     for hold in duals.holds:
-        rise, fall = _balanced(hold)
+        rise, fall = _balance(hold)
         R[:, hold.start : hold.stop] += rise - fall
         size[:, hold.start : hold.stop] += 4 * (rise + fall)
     return R, UNIT * (size + len(duals.holds) * np.abs(R))
 
 
-def _balanced(hold: Hold) -> tuple[Floats, Floats]:
+def _balance(hold: EqualityGroup) -> tuple[Floats, Floats]:
     """rise and fall, with `rise` shrunk until mu itself has a multiplier of the right sign."""
     rise, fall = np.maximum(hold.rise, 0.0), np.maximum(hold.fall, 0.0)
     room = 1.0 - (hold.stop - hold.start + 4) * UNIT

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from inbounds.numbers import Floats
+from inbounds.exact import Floats
 
 
 def fair_matrix(size: int, rate: float) -> Floats:

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from inbounds.design.closed.noise import snapped
-from inbounds.numbers import Floats
+from inbounds.design.closed.noise import snap_to_cells
+from inbounds.exact import Floats
 
 
 def snapped_geometric(edges: Floats, rate: float) -> Floats:
@@ -11,7 +11,7 @@ def snapped_geometric(edges: Floats, rate: float) -> Floats:
 
     edges[i, j]: the boundary between outputs i and i + 1 seen from answer j, in steps.
     """
-    return snapped(lambda x: -rate * (x + 0.5) - np.log1p(np.exp(-rate)), edges)
+    return snap_to_cells(lambda x: -rate * (x + 0.5) - np.log1p(np.exp(-rate)), edges)
 
 
 def truncated_matrix(size: int, rate: float) -> Floats:

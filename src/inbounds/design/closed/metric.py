@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from inbounds.numbers import Floats, Ints
+from inbounds.exact import Floats, Ints
 
 
 def geometric_matrix(far: Floats, tails: Ints, heads: Ints, lengths: Floats) -> Floats:

@@ -5,23 +5,23 @@ from collections.abc import Callable
 
 import numpy as np
 
-from inbounds.numbers import Floats
+from inbounds.exact import Floats
 
 LogTail = Callable[[Floats], Floats]
 """x >= 0 to log Pr[noise > x], for noise symmetric around 0."""
 
 
-def snapped(log_tail: LogTail, edges: Floats) -> Floats:
+def snap_to_cells(log_tail: LogTail, edges: Floats) -> Floats:
     """P[i, j]: mass of symmetric noise between edges[i-1, j] and edges[i, j], the outer edges infinite.
 
     edges[i, j] is boundary i seen from answer j. Masses come from the tail on their own side of zero, so
     that small ones keep their relative accuracy.
     """
     infinite = np.full((1, edges.shape[1]), np.inf)
-    return between(log_tail, np.vstack([-infinite, edges]), np.vstack([edges, infinite]))
+    return probability_between(log_tail, np.vstack([-infinite, edges]), np.vstack([edges, infinite]))
 
 
-def between(log_tail: LogTail, low: Floats, high: Floats) -> Floats:
+def probability_between(log_tail: LogTail, low: Floats, high: Floats) -> Floats:
     """Mass of symmetric noise in low..high, elementwise (low < high)."""
     near, far = np.where(low >= 0, low, -high), np.where(low >= 0, high, -low)
     with np.errstate(invalid="ignore", over="ignore"):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from inbounds.numbers import Floats, Ints
+from inbounds.exact import Floats, Ints
 
 
 def response_matrix(home: Ints, outputs: int, rate: float) -> Floats:

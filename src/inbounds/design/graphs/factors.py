@@ -1,7 +1,8 @@
 """Many linear systems with the same graph, factored at once: one for every output of an interior point.
 
-Each matrix A_i has an entry for every answer and for every two answers that share an edge. `Branches` eliminates a
-tree from its leaves; `FilledFactor` takes a graph of many edges as a full matrix; `BlockBand` anything else, as a band
+Each matrix A_i has an entry for every answer and for every two answers that share an edge. `TreeFactors` eliminates a
+tree from its leaves; `DenseFactors` takes a graph of many edges as a full matrix; `BandFactors` anything else, as a
+band
 of blocks in an order that keeps it narrow (Cuthill and McKee 1969). All solve A_i y = right for all i, and sum up all
 inverses.
 """
@@ -40,7 +41,7 @@ class EdgePairs:
 
 
 @dataclass(frozen=True, eq=False)
-class Branches:
+class TreeFactors:
     """Trees: child before parent. lengths of elimination: ratio[k] = A[child, parent] / pivot[child]."""
 
     order: Ints
@@ -49,7 +50,7 @@ class Branches:
     ratio: Floats
 
     @classmethod
-    def of(cls, pairs: EdgePairs, diagonal: Floats, beside: Floats) -> "Branches":
+    def from_pairs(cls, pairs: EdgePairs, diagonal: Floats, beside: Floats) -> "TreeFactors":
         n = diagonal.shape[1]
         ends = np.r_[pairs.first, pairs.second], np.r_[pairs.second, pairs.first]
         joined = csr_array((np.ones(2 * len(pairs.first)), ends), shape=(n, n))
@@ -101,7 +102,7 @@ def _middle(joined: csr_array) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class BlockBand:
+class BandFactors:
     """A band of blocks: left[k] = pivot[k]^-1 A[k, k+1], inverted[k] = pivot[k]^-1, for blocks k in turn."""
 
     place: Ints
@@ -110,7 +111,7 @@ class BlockBand:
     width: int = field(default=0)
 
     @classmethod
-    def of(cls, pairs: EdgePairs, diagonal: Floats, beside: Floats) -> "BlockBand":
+    def from_pairs(cls, pairs: EdgePairs, diagonal: Floats, beside: Floats) -> "BandFactors":
         m, n = diagonal.shape
         ends = np.r_[pairs.first, pairs.second], np.r_[pairs.second, pairs.first]
         joined = csr_array((np.ones(2 * len(pairs.first)), ends), shape=(n, n))
@@ -170,13 +171,13 @@ class BlockBand:
 
 
 @dataclass(frozen=True, eq=False)
-class FilledFactor:
+class DenseFactors:
     """Most pairs of answers share an edge: one triangle for every output."""
 
     roots: list[Floats]
 
     @classmethod
-    def of(cls, pairs: EdgePairs, diagonal: Floats, beside: Floats) -> "FilledFactor":
+    def from_pairs(cls, pairs: EdgePairs, diagonal: Floats, beside: Floats) -> "DenseFactors":
         n, roots = diagonal.shape[1], []
         for own, off in zip(diagonal, beside, strict=True):
             A = np.zeros((n, n), order="F")
@@ -208,12 +209,12 @@ class FilledFactor:
         )
 
 
-def factors_of(pairs: EdgePairs, diagonal: Floats, beside: Floats) -> "Factors":
+def make_factors(pairs: EdgePairs, diagonal: Floats, beside: Floats) -> "Factors":
     """By what suits the graph: branches for a tree, a band where it is narrow."""
     n = diagonal.shape[1]
     if len(pairs.first) == n - 1:
-        return Branches.of(pairs, diagonal, beside)
-    return (FilledFactor if len(pairs.first) > MANY_PAIRS * n else BlockBand).of(pairs, diagonal, beside)
+        return TreeFactors.from_pairs(pairs, diagonal, beside)
+    return (DenseFactors if len(pairs.first) > MANY_PAIRS * n else BandFactors).from_pairs(pairs, diagonal, beside)
 
 
-Factors = Branches | BlockBand | FilledFactor
+Factors = TreeFactors | BandFactors | DenseFactors

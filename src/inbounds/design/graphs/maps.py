@@ -12,15 +12,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from inbounds.design.graphs.columns import GraphPart
-from inbounds.design.graphs.network import Network, both_ways
-from inbounds.design.graphs.route import solve_part
+from inbounds.design.graphs.graph_columns import GraphComponent
+from inbounds.design.graphs.graph_route import solve_part
+from inbounds.design.graphs.network import Network, undirected_network
 from inbounds.design.problem import Floats, Ints
-from inbounds.loss import Loss
-from inbounds.mechanism.cells import best_cells, step_losses
-from inbounds.mechanism.plane import Plane, large_map, plane_noise
-from inbounds.query import Query
-from inbounds.query.moves import MapMoves
+from inbounds.losses import Loss
+from inbounds.mechanism.cells import find_best_cells, step_losses
+from inbounds.mechanism.plane import PlaneNoise, make_plane_noise, require_map_metric
+from inbounds.query import RangeQuery
+from inbounds.query.maps import MapMetric
 
 #: cells along the side of a tile: where all tiles are alike, with few edges, with many
 ALIKE, FEW_EDGES, MANY_EDGES = 20, 10, 7
@@ -31,22 +31,22 @@ CHOOSING = 0.5
 
 
 def remapped_noise(
-    query: Query, epsilon: Fraction, loss: Loss, prior: Floats, max_seconds: float
-) -> tuple[Plane, float]:
+    query: RangeQuery, epsilon: Fraction, loss: Loss, prior: Floats, max_seconds: float
+) -> tuple[PlaneNoise, float]:
     """The noise of the map's metric with the best report of every cell, for an average loss; and a lower bound."""
-    start, found = time.monotonic(), large_map(query)
+    start, found = time.monotonic(), require_map_metric(query)
     cost, rate, weights = step_losses(query, loss), float(epsilon), prior.reshape(found.size)
-    noise = plane_noise(query, epsilon, lambda a, b: rate * found.norm(a, b))
+    noise = make_plane_noise(query, epsilon, lambda a, b: rate * found.norm(a, b))
     cells, joints = np.arange(prior.size), (noise.row(i) * weights for i in range(prior.size))
     done = 0
-    for best, _ in best_cells(joints, cost, start + CHOOSING * max_seconds):
+    for best, _ in find_best_cells(joints, cost, start + CHOOSING * max_seconds):
         cells[done : done + len(best)] = best
         done += len(best)
-    law = Plane(noise.table, noise.anywhere, cells)
+    law = PlaneNoise(noise.table, noise.anywhere, cells)
     return law, _bound(found, rate, cost, weights, start + max_seconds)
 
 
-def _bound(found: MapMoves, rate: float, cost: Floats, prior: Floats, deadline: float) -> float:
+def _bound(found: MapMetric, rate: float, cost: Floats, prior: Floats, deadline: float) -> float:
     """The sum over tiles of what they prove until the deadline; tiles that are alike are solved once."""
     if not _grows(cost):
         return 0.0  # losses are not negative
@@ -70,7 +70,7 @@ def _grows(cost: Floats) -> bool:
     )
 
 
-def _tiles(found: MapMoves, prior: Floats) -> Iterator[Floats]:
+def _tiles(found: MapMetric, prior: Floats) -> Iterator[Floats]:
     """The prior of every tile, all nearly of one size."""
     even = bool((prior == prior[0, 0]).all())
     side = ALIKE if even else FEW_EDGES if len(found.moves) < MANY else MANY_EDGES
@@ -80,13 +80,13 @@ def _tiles(found: MapMoves, prior: Floats) -> Iterator[Floats]:
             yield prior[top:bottom, left:end]
 
 
-def _tile(found: MapMoves, rate: float, cost: Floats, weights: Floats) -> GraphPart:
+def _tile(found: MapMetric, rate: float, cost: Floats, weights: Floats) -> GraphComponent:
     y, x = np.divmod(np.arange(weights.size), weights.shape[1])
     steps = y[:, None] - y + found.rows - 1, x[:, None] - x + found.columns - 1
-    return GraphPart(cost[steps], weights.ravel(), False, _network(found, rate, weights.shape))
+    return GraphComponent(cost[steps], weights.ravel(), False, _network(found, rate, weights.shape))
 
 
-def _network(found: MapMoves, rate: float, size: tuple[int, ...]) -> Network:
+def _network(found: MapMetric, rate: float, size: tuple[int, ...]) -> Network:
     """The edges between cells of a tile."""
     y, x = np.divmod(np.arange(size[0] * size[1]), size[1])
     tails: list[Ints] = []
@@ -98,4 +98,4 @@ def _network(found: MapMoves, rate: float, size: tuple[int, ...]) -> Network:
     lengths = [
         np.full(len(some), rate * float(length)) for some, length in zip(tails, found.moves.values(), strict=True)
     ]
-    return both_ways(len(y), np.concatenate(tails), np.concatenate(heads), np.concatenate(lengths))
+    return undirected_network(len(y), np.concatenate(tails), np.concatenate(heads), np.concatenate(lengths))

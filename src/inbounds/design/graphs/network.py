@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, shortest_path
 
-from inbounds.design.problem import Edges, Floats, Ints
+from inbounds.design.problem import EdgeArrays, Floats, Ints
 
 Flags = NDArray[np.bool_]
 
@@ -54,7 +54,7 @@ class Network:
         return np.asarray(self.lengths - (potentials[:, self.tails] - potentials[:, self.heads]))
 
 
-def parts(edges: Edges, epsilon: float, size: int) -> Iterator[tuple[Ints, Network]]:
+def find_components(edges: EdgeArrays, epsilon: float, size: int) -> Iterator[tuple[Ints, Network]]:
     """The connected parts: which answers, and their network with answers numbered anew."""
     joined = csr_array((np.ones(len(edges.tails)), (edges.tails, edges.heads)), shape=(size, size))
     count, of = connected_components(joined, directed=False)
@@ -65,11 +65,13 @@ def parts(edges: Edges, epsilon: float, size: int) -> Iterator[tuple[Ints, Netwo
         here = of[edges.tails] == part
         yield (
             chosen,
-            both_ways(len(chosen), place[edges.tails[here]], place[edges.heads[here]], epsilon * edges.lengths[here]),
+            undirected_network(
+                len(chosen), place[edges.tails[here]], place[edges.heads[here]], epsilon * edges.lengths[here]
+            ),
         )
 
 
-def both_ways(size: int, tails: Ints, heads: Ints, lengths: Floats) -> Network:
+def undirected_network(size: int, tails: Ints, heads: Ints, lengths: Floats) -> Network:
     """The network of these edges, with one back for each."""
     back = np.setdiff1d(heads * size + tails, tails * size + heads)
     t = np.concatenate([tails, back // size])

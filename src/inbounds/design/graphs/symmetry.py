@@ -47,12 +47,12 @@ class Symmetry:
         """M, orbits × answers."""
         return np.asarray((self.of == np.arange(len(self.outputs))[:, None]) / self.sizes[:, None])
 
-    def folded(self, x: Floats) -> Floats:
+    def fold(self, x: Floats) -> Floats:
         """The means over the orbits, along the last axis."""
         return np.asarray(x if len(self.group) == 1 else x @ self.means.T)
 
-    def unfolded(self, v: Floats) -> Floats:
-        """The transpose of `folded`."""
+    def unfold(self, v: Floats) -> Floats:
+        """The transpose of `fold`."""
         return np.asarray((v / self.sizes)[self.of])
 
     def everywhere(self, y: Floats) -> Floats:
@@ -69,7 +69,7 @@ class Symmetry:
         return P
 
 
-def found(loss: Floats, prior: Floats, network: Network) -> Symmetry:
+def find_symmetry(loss: Floats, prior: Floats, network: Network) -> Symmetry:
     """The symmetries of a problem whose answers are a map in reading order; the identity alone for any other."""
     n = network.size
     every, group = np.arange(n), {tuple(range(n))}

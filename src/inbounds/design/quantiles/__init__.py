@@ -1,9 +1,16 @@
 """The designs of a quantile: permute-and-flip, the best law over the central records, and the choice between them."""
 
-from inbounds.design.quantiles.central import central_records
-from inbounds.design.quantiles.choice import QuantileChoice, choose
+from inbounds.design.quantiles.central import design_central
+from inbounds.design.quantiles.choose import QuantileDesign, design_quantile
 from inbounds.design.quantiles.counted import counted_scores
-from inbounds.design.quantiles.sided import sided_scores
-from inbounds.design.quantiles.table import permute_and_flip
+from inbounds.design.quantiles.permute_flip import design_permute_flip
+from inbounds.design.quantiles.search import design_sided
 
-__all__ = ["QuantileChoice", "central_records", "choose", "counted_scores", "permute_and_flip", "sided_scores"]
+__all__ = [
+    "QuantileDesign",
+    "counted_scores",
+    "design_central",
+    "design_permute_flip",
+    "design_quantile",
+    "design_sided",
+]

@@ -5,16 +5,16 @@ from itertools import takewhile
 
 import numpy as np
 
-from inbounds.errors import InboundsError, Infeasible, NotConverged
-from inbounds.loss import Prior, as_prior
+from inbounds.errors import ConvergenceError, InboundsError, InfeasibleDesign
+from inbounds.exact import Floats, Ints, Number, to_epsilon, to_int
+from inbounds.losses import Prior, to_prior
 from inbounds.mechanism.law import Matrix
 from inbounds.mechanism.origin import Origin
-from inbounds.mechanism.quantiles import Central, QuantileMechanism
+from inbounds.mechanism.quantiles import CentralRecords, QuantileMechanism
 from inbounds.mechanism.quantiles.laws import central_columns
-from inbounds.numbers import Floats, Ints, Number, as_epsilon, whole
-from inbounds.query import Quantile, check_quantile
+from inbounds.query import QuantileQuery, check_quantile
 from inbounds.trusted.bounds import TOTAL
-from inbounds.trusted.multisets import all_multisets, neighbouring
+from inbounds.trusted.multisets import all_multisets, neighbour_groups
 
 MOST_MULTISETS = 1500
 """Multisets up to which the central records are chosen by default: a linear program of some seconds."""
@@ -25,49 +25,51 @@ SLACKS = tuple(10.0**-digits for digits in (9, 8, 7, 6, 5, 4, 3))
 REFERENCE = "the non-oblivious optimum of 004 §6, on trimmed data"
 
 
-def central_records(
-    query: Quantile, epsilon: Number, *, length: int | None = None, prior: Prior = None
+def design_central(
+    query: QuantileQuery, epsilon: Number, *, length: int | None = None, prior: Prior = None
 ) -> QuantileMechanism:
     """The law of least expected absolute error that sees only the `length` records around the quantile, in order.
 
     min sum_s prior(s) sum_i P[i, s] |i - quantile(s)| over all private P[output, multiset]: a linear program over the
     multisets of `length` values. length: odd for a median, by default as many as make 1,500 multisets. prior: of the
-    values of independent records; without one their shares are unknown, as in `QuantileMechanism.expecting`.
+    values of independent records; without one their shares are unknown, as in `QuantileMechanism.channel`.
 
     >>> from inbounds import median
-    >>> central_records(median(0, 2, size=25), 1, length=3)
+    >>> design_central(median(0, 2, size=25), 1, length=3)
     <QuantileMechanism central_records(length=3) for <median of 25 records in 0..2 (3 values)>, epsilon=1>
     """
     check_quantile(query)
-    if not (query.public and query.records == 1):
+    if not (query.public_size and query.records == 1):
         raise ValueError("central records need a public size and one record a person; use permute_and_flip otherwise")
-    bound = as_epsilon(epsilon)
-    count = longest_window(query, MOST_MULTISETS) if length is None else whole(length, "length", 1)
+    bound = to_epsilon(epsilon)
+    count = max_window(query, MOST_MULTISETS) if length is None else to_int(length, "length", 1)
     if not count:
-        raise Infeasible("there are too many values for a law over records; use permute_and_flip, or a larger step")
+        raise InfeasibleDesign(
+            "there are too many values for a law over records; use permute_and_flip, or a larger step"
+        )
     if count > query.size:
         raise ValueError(f"length must be at most the size {query.size}, got {length}")
     first = min(max(1, query.rank - count // 2), query.size - count + 1)
     central_columns(query, count)
-    multisets, groups = all_multisets(count, query.width), neighbouring(count, query.width)
+    multisets, groups = all_multisets(count, query.width), neighbour_groups(count, query.width)
     truths = (np.cumsum(multisets, axis=1) <= query.rank - first).sum(axis=1)
     if prior is None:
         chances = unknown_chances(multisets, truths, first, query.size)
     else:
-        chances = window_chances(multisets, as_prior(prior, query.answer), first, query.size)
+        chances = window_chances(multisets, to_prior(prior, query.as_range_query), first, query.size)
     costs = np.abs(np.arange(query.width + 1)[:, None] - truths) * chances
-    proposal = _solved(costs, groups, math.exp(float(bound)))
+    proposal = _solve(costs, groups, math.exp(float(bound)))
     origin = Origin("central_records", {"length": str(count)}, REFERENCE)
     for slack in SLACKS:
-        weights = _rounded(proposal, groups, float(bound), slack)
+        weights = _round_to_weights(proposal, groups, float(bound), slack)
         try:
-            return QuantileMechanism(query, bound, Central(first, count, Matrix(weights)), origin)
+            return QuantileMechanism(query, bound, CentralRecords(first, count, Matrix(weights)), origin)
         except InboundsError:
             continue
-    raise NotConverged("no whole numbers near the solution keep every ratio; use fewer central records")
+    raise ConvergenceError("no whole numbers near the solution keep every ratio; use fewer central records")
 
 
-def longest_window(query: Quantile, most: int) -> int:
+def max_window(query: QuantileQuery, most: int) -> int:
     """The most central records, an odd number, that make no more multisets than that; 0 where one makes more."""
     odd = range(1, query.size + 1, 2)
     return max(takewhile(lambda k: math.comb(k + query.width, query.width) <= most, odd), default=0)
@@ -148,7 +150,7 @@ def _log_sum(terms: Floats) -> float:
 # --- the linear program and its whole numbers -------------------------------------------------------------
 
 
-def _solved(costs: Floats, groups: Ints, ratio: float) -> Floats:
+def _solve(costs: Floats, groups: Ints, ratio: float) -> Floats:
     """min costs·P with columns that sum to one and least[i, group] <= P[i, s] <= ratio · least[i, group]."""
     from scipy.optimize import linprog
     from scipy.sparse import coo_array
@@ -168,7 +170,7 @@ def _solved(costs: Floats, groups: Ints, ratio: float) -> Floats:
     cost = np.concatenate([costs.ravel(), np.zeros(floors)])
     found = linprog(cost, above.tocsr(), np.zeros(2 * len(own)), sums.tocsr(), np.ones(columns), method="highs-ipm")
     if found.x is None:
-        raise NotConverged("the linear program of the central records was not solved; use fewer of them")
+        raise ConvergenceError("the linear program of the central records was not solved; use fewer of them")
     return np.asarray(found.x[:cells].reshape(outputs, columns))
 
 
@@ -178,7 +180,7 @@ def _places(rows: Ints, first: tuple[Ints, Ints], second: tuple[Ints, Ints]) -> 
     return np.concatenate([rows, rows, shifted, shifted]), np.concatenate([*first, *second])
 
 
-def _rounded(proposal: Floats, groups: Ints, epsilon: float, slack: float) -> Ints:
+def _round_to_weights(proposal: Floats, groups: Ints, epsilon: float, slack: float) -> Ints:
     """Weights near the proposal: raised until neighbours are within a little less than epsilon, then rounded."""
     P = np.maximum(proposal, 2.0**-50)
     least = math.exp(-epsilon * (1 - slack))

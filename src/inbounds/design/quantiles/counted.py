@@ -8,12 +8,12 @@ chance decides: around an even share, or where the edges of a value are a few st
 
 import math
 
-from inbounds.design.quantiles.table import REFERENCE, SLACKS, rounded_up
-from inbounds.errors import InboundsError, Infeasible
+from inbounds.design.quantiles.permute_flip import REFERENCE, SLACKS, round_table_up
+from inbounds.errors import InboundsError, InfeasibleDesign
+from inbounds.exact import Number, to_epsilon
 from inbounds.mechanism.origin import Origin
 from inbounds.mechanism.quantiles import CountedTable, QuantileMechanism
-from inbounds.numbers import Number, as_epsilon
-from inbounds.query import Quantile, check_quantile
+from inbounds.query import QuantileQuery, check_quantile
 
 SMALL_EPSILON, MOST_VALUES = 0.5, 15
 """Up to which counting helps, and even shares are worth a thought: beyond, steeper tables of lengths are better, and
@@ -31,7 +31,7 @@ MOST_RARE = 8
 """One of so many records counts at least: one of ever more would tell nothing."""
 
 
-def counted_scores(query: Quantile, epsilon: Number) -> QuantileMechanism:
+def counted_scores(query: QuantileQuery, epsilon: Number) -> QuantileMechanism:
     """Permute-and-flip over path lengths and how many records are at a value.
 
     >>> from inbounds import median
@@ -39,22 +39,22 @@ def counted_scores(query: Quantile, epsilon: Number) -> QuantileMechanism:
     <QuantileMechanism counted_scores for <median of 300 records in 0..4 (5 values)>, epsilon=0.2>
     """
     check_quantile(query)
-    bound = as_epsilon(epsilon)
-    if not (query.public and query.records == 1):
+    bound = to_epsilon(epsilon)
+    if not (query.public_size and query.records == 1):
         raise ValueError("counted scores need a public size and one record a person; use permute_and_flip otherwise")
     low, most, every = counts_of(query, float(bound))
     for slack in SLACKS:
         level = float(bound) * (1 - slack) / 2
-        table = rounded_up(level, level, 2 * query.longest + most)
+        table = round_table_up(level, level, 2 * query.max_length + most)
         try:
             law = CountedTable(table, low, most, every)
             return QuantileMechanism(query, bound, law, Origin("counted_scores", {}, REFERENCE))
         except InboundsError:
             continue
-    raise Infeasible("no score table is private at this epsilon: whole numbers cannot tell the scores apart")
+    raise InfeasibleDesign("no score table is private at this epsilon: whole numbers cannot tell the scores apart")
 
 
-def counts_of(query: Quantile, epsilon: float) -> tuple[int, int, int]:
+def counts_of(query: QuantileQuery, epsilon: float) -> tuple[int, int, int]:
     """From how many records on they count, how many at most, and one of how many does.
 
     Near the middle of few values from 0.9 of an even share on, 2 to 4 records over epsilon; of many values from 4
@@ -72,20 +72,20 @@ def counts_of(query: Quantile, epsilon: float) -> tuple[int, int, int]:
     return low, most, min(MOST_RARE, max(1, round((max(LAST * deviation, 1.25 * share) - low) / most)))
 
 
-def counting_helps(query: Quantile, epsilon: float) -> bool:
+def counting_helps(query: QuantileQuery, epsilon: float) -> bool:
     """Whether the table that counts is chosen, by size, range, epsilon and rank alone.
 
     Near the middle of many values the rank must vary by more than 1 over epsilon. Few values must lie evenly, with some
     records beyond the quantile.
     """
-    if not (query.public and query.records == 1 and epsilon <= SMALL_EPSILON):
+    if not (query.public_size and query.records == 1 and epsilon <= SMALL_EPSILON):
         return False
     if _is_central(query) and len(query.values) > MOST_VALUES:
         return _deviation(query) * epsilon >= 1
     return min(query.rank, query.size - query.rank + 1) * epsilon >= 3 and _may_be_even(query, epsilon)
 
 
-def _may_be_even(query: Quantile, epsilon: float) -> bool:
+def _may_be_even(query: QuantileQuery, epsilon: float) -> bool:
     """Whether it matters if records lie evenly, few values with some each, the quantile of even shares well inside one:
     at an edge nothing tells the two values apart.
     """
@@ -94,10 +94,10 @@ def _may_be_even(query: Quantile, epsilon: float) -> bool:
     return values <= MOST_VALUES and SOME <= query.size / values * epsilon <= MANY and inside
 
 
-def _deviation(query: Quantile) -> float:
+def _deviation(query: QuantileQuery) -> float:
     """Of how many of the records of a fixed distribution are below its quantile of this rank: sqrt(n q (1 - q))."""
     return math.sqrt(query.rank * (query.size - query.rank + 1) / query.size)
 
 
-def _is_central(query: Quantile) -> bool:
+def _is_central(query: QuantileQuery) -> bool:
     return 4 * min(query.rank, query.size - query.rank + 1) > query.size

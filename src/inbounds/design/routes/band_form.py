@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from inbounds.design.problem import Floats, Ints, LossLimit
+from inbounds.design.problem import Floats, Ints, LinearLimit
 from inbounds.design.solver.bands import Factors, Windows, windows
 from inbounds.design.solver.pricing import Cone
 from inbounds.design.solver.stars import Arrows, Star, star
@@ -77,7 +77,7 @@ class BandForm:
             else np.zeros(self.rows - self.half)
         )
 
-    def of_rows(self, per_table: Sequence[float], per_whole: Sequence[float]) -> Floats:
+    def spread_to_rows(self, per_table: Sequence[float], per_whole: Sequence[float]) -> Floats:
         """One number for every table and whole as a number for each capped row, per unit of probability."""
         wholes = np.asarray(per_whole, float) / (2 if self.mirrored else 1)
         return np.concatenate([*(each * self.total for each in per_table), wholes])
@@ -87,7 +87,7 @@ class BandForm:
         split = len(self.tables) * self.half
         return y[:split].reshape(len(self.tables), self.half), y[split:]
 
-    def turned(self, y: Floats) -> Floats:
+    def apply_duals(self, y: Floats) -> Floats:
         """sum_b tables[b] * y[b]."""
         own, whole = self.parts(y)
         r: Floats = -np.repeat(self.unfold(own[0])[:, None], self.base.shape[1], axis=1)
@@ -103,7 +103,7 @@ class BandForm:
         return np.concatenate([*own, [np.vdot(table, x) for table in self.wholes]])
 
     def inverse(self, bands: Factors | Arrows) -> Floats:
-        """What `sums` finds where all bands are solved for `turned`: a matrix with a row for each dual."""
+        """What `sums` finds where all bands are solved for `apply_duals`: a matrix with a row for each dual."""
         blocks, h, split = bands.inverse_sums(self.tables), self.half, len(self.tables) * self.half
         K = np.empty((self.rows, self.rows))
         for a, row in enumerate(blocks):
@@ -116,7 +116,7 @@ class BandForm:
 
 
 def band_form(
-    loss: Floats, prior: Floats, worst: bool, cone: Cone, mirrored: bool, kept: Ints, limits: Sequence[LossLimit]
+    loss: Floats, prior: Floats, worst: bool, cone: Cone, mirrored: bool, kept: Ints, limits: Sequence[LinearLimit]
 ) -> tuple[BandForm, list[float]]:
     """The program with these outputs alone; and the units of the loss and of every limit, whose mean in it is one."""
     ratios = star(cone) if cone.everyone else windows(cone)
@@ -137,5 +137,7 @@ def band_form(
     base = np.zeros_like(table) if worst else weighted(prior, table)
     form = BandForm(ratios, base, (-np.ones_like(table), *own), tuple(wholes), np.empty(0), worst, mirrored)
     tops = [(limit.each, limit.inside * (1 - TIGHTER) / size) for limit, _, size in capped]
-    caps = form.of_rows([0.0] * worst + [top for each, top in tops if each], [top for each, top in tops if not each])
+    caps = form.spread_to_rows(
+        [0.0] * worst + [top for each, top in tops if each], [top for each, top in tops if not each]
+    )
     return replace(form, caps=caps), [unit, *(size for _, _, size in capped)]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from inbounds.design.bounds.duality import Duals, reduced_costs
-from inbounds.design.comparisons import Comparisons, names
+from inbounds.design.comparisons import CellInequalities, names
 from inbounds.design.problem import Floats, Ints, Problem
 
 
@@ -46,7 +46,7 @@ def chain(problem: Problem) -> Chain:
 
 
 @dataclass(frozen=True, eq=False)
-class Pass:
+class ForwardPass:
     """carried[i, j]: cost of cell j with everything outside it passed in; at the root, of the whole row
     relative to its root cell."""
 
@@ -60,7 +60,7 @@ class Pass:
         return at_root
 
 
-def inward(chain: Chain, cost: Floats) -> Pass:
+def forward_pass(chain: Chain, cost: Floats) -> ForwardPass:
     """Pass costs to the roots. O(outputs * answers), one vector step per answer."""
     n = cost.shape[1]
     g, root = np.ascontiguousarray(cost.T).copy(), chain.root
@@ -71,10 +71,10 @@ def inward(chain: Chain, cost: Floats) -> Pass:
     for j in range(n - 1, 0, -1):  # x[j] is between x[j-1] / up and down x[j-1]
         share = np.where(g[j] > 0, 1.0 / up[j - 1], down[j - 1])
         g[j - 1] += np.where(j > root, share * g[j], 0.0)
-    return Pass(g.T, chain)
+    return ForwardPass(g.T, chain)
 
 
-def rays(passed: Pass, rows: Ints) -> Floats:
+def chain_rays(passed: ForwardPass, rows: Ints) -> Floats:
     """The rows that attain the least cost, scaled to largest cell one."""
     g, c = passed.carried[rows], passed.chain
     up, down, root = c.up[rows], c.down[rows], c.root[rows]
@@ -89,7 +89,7 @@ def rays(passed: Pass, rows: Ints) -> Floats:
     return scaled
 
 
-def multipliers(passed: Pass) -> tuple[Comparisons, Floats]:
+def multipliers(passed: ForwardPass) -> tuple[CellInequalities, Floats]:
     """One comparison per edge, with the multiplier that cancels what its outer cell carries."""
     g, c = passed.carried, passed.chain
     m, n = g.shape
@@ -105,12 +105,12 @@ def multipliers(passed: Pass) -> tuple[Comparisons, Floats]:
     lesser = np.where(costs, rows + inner, rows + outer).ravel()
     factor = np.where(costs, limit_in, limit_out).ravel()
     values = np.where(costs, carried / limit_in, -carried).ravel()
-    return Comparisons(greater, lesser, factor), values
+    return CellInequalities(greater, lesser, factor), values
 
 
-def completed(
+def complete_duals(
     problem: Problem, links: Chain, duals: Duals, *, tied: Floats | float = 0.0, folded: bool
-) -> tuple[Duals, Pass]:
+) -> tuple[Duals, ForwardPass]:
     """Multipliers of everything but the chains, completed by the best ones along the chains.
 
     The passing is exact in the far tails, where a solver's own multipliers are lost in rounding. tied: multipliers
@@ -118,7 +118,7 @@ def completed(
     """
     R, _ = reduced_costs(problem, duals)
     R = R - duals.columns - tied
-    passed = inward(links, (R + R[::-1, ::-1]) / 2 if folded else R)
+    passed = forward_pass(links, (R + R[::-1, ::-1]) / 2 if folded else R)
     compared, values = multipliers(passed)
     whole = replace(duals, comparisons=duals.comparisons + compared, values=np.concatenate((duals.values, values)))
     return whole, passed

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_solve
 
 from inbounds.design.problem import Floats
-from inbounds.design.solver.definite import definite_root
+from inbounds.design.solver.linalg import definite_root
 
 #: relative gap from which points are handed out, and to stop at; most steps stay this far inside
 NEAR, GAP, INSIDE, STEPS = 1e-6, 3e-12, 0.995, 400
@@ -148,7 +148,7 @@ def _whole(form: Form, p: InteriorPoint, m: int) -> Floats:
     return P + P[::-1, ::-1] if form.mirrored else P
 
 
-def filled(a: Floats, cost: Floats, away: Floats, k: float) -> Floats:
+def fill_from_minima(a: Floats, cost: Floats, away: Floats, k: float) -> Floats:
     """The cheapest matrix with row minima a: each answer adds to its cheapest outputs, at most k a_i each.
 
     Ties go to the output nearest in position. Minima that are noise are dropped; the rest is scaled if need

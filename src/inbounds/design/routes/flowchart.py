@@ -19,44 +19,44 @@ import numpy as np
 from inbounds.design.closed.fair import fair_matrix
 from inbounds.design.problem import Problem, Proposal
 from inbounds.design.routes import geometric
-from inbounds.properties import canonical
+from inbounds.properties import canonical_property
 
 COLUMN = frozenset({"column_honest", "column_monotone"})
 
 
 @dataclass(frozen=True)
-class Choice:
+class FlowchartChoice:
     """Which mechanism is optimal: "GM", "EM", or "WM" with the constraints of its small program."""
 
     mechanism: str
     constraints: frozenset[str] = frozenset()
 
 
-def choose(n: int, alpha: float, properties: Iterable[str] = ()) -> Choice:
+def choose_closed_form(n: int, alpha: float, properties: Iterable[str] = ()) -> FlowchartChoice:
     """The optimal mechanism on answers 0..n under zero-one loss and a uniform prior. 003, Figure 5.
 
     WM's constraints include what costs nothing extra (symmetry, row monotonicity), so its matrix has every
     property that was asked for.
 
-    >>> choose(4, 0.9, ["fair", "row_honest"]).mechanism, choose(4, 0.9, ["symmetric"]).mechanism
-    ('EM', 'GM')
+    >>> [choose_closed_form(4, 0.9, names).mechanism for names in (["fair", "row_honest"], ["symmetric"])]
+    ['EM', 'GM']
     """
     if not 0 < alpha < 1:
         raise ValueError(f"alpha must be between 0 and 1, got {alpha!r}; it is exp(-epsilon)")
-    asked = frozenset(canonical(name) for name in properties)
+    asked = frozenset(canonical_property(name) for name in properties)
     if any(name.startswith("column_ratio") for name in asked):
         raise ValueError("column_ratio must not be asked of the flowchart, which knows 003's seven properties")
     if "fair" in asked:
-        return Choice("EM")
+        return FlowchartChoice("EM")
     if asked & COLUMN and n > 1:
         free = frozenset({"column_monotone", "row_monotone", "symmetric"})
-        return Choice("GM") if alpha <= 0.5 else Choice("WM", free)
+        return FlowchartChoice("GM") if alpha <= 0.5 else FlowchartChoice("WM", free)
     if "weakly_honest" in asked and n > 1 and n < 2 * alpha / (1 - alpha):
-        return Choice("WM", frozenset({"weakly_honest", "row_monotone", "symmetric"}))
-    return Choice("GM")
+        return FlowchartChoice("WM", frozenset({"weakly_honest", "row_monotone", "symmetric"}))
+    return FlowchartChoice("GM")
 
 
-def applies(problem: Problem) -> bool:
+def accepts(problem: Problem) -> bool:
     """Zero-one loss, uniform average, a count, and a choice that needs no program."""
     m, n = problem.shape
     return (
@@ -72,7 +72,7 @@ def applies(problem: Problem) -> bool:
 
 
 def solve(problem: Problem) -> Proposal:
-    """GM or EM, for a problem that `applies`.
+    """GM or EM, for a problem that `accepts`.
 
     GM's bound is that of the problem without properties. EM's is Lemma 4: a fair truth y is at most EM's own, so
     the loss 1 - y is at least EM's.
@@ -84,5 +84,5 @@ def solve(problem: Problem) -> Proposal:
     return Proposal(P, float(1.0 - P[0, 0] * (1.0 + 1e-15 * len(P))), "flowchart, explicit fair")
 
 
-def _choice(problem: Problem) -> Choice:
-    return choose(len(problem.prior) - 1, float(np.exp(-problem.epsilon)), problem.properties)
+def _choice(problem: Problem) -> FlowchartChoice:
+    return choose_closed_form(len(problem.prior) - 1, float(np.exp(-problem.epsilon)), problem.properties)

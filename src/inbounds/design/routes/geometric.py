@@ -27,35 +27,35 @@ does not rest on it: v is checked by `bound`.
 import numpy as np
 
 from inbounds.design.bounds import bound
-from inbounds.design.problem import Floats, Ints, Problem, Proposal, settled
+from inbounds.design.problem import Floats, Ints, Problem, Proposal, symmetrize
 from inbounds.design.solver import pricing
 
 #: costs this close (relative) are ties
 TIE = 1e-13
 
 
-def applies(problem: Problem) -> bool:
+def accepts(problem: Problem) -> bool:
     """Whether the theorem above holds: average aim, no properties, a chain of answers, a loss with ordered
     differences."""
     chain = all(b - a <= 2 for a, b, _ in problem.cliques)
-    return chain and not problem.worst and not problem.properties and ordered(problem.loss)
+    return chain and not problem.worst and not problem.properties and has_ordered_differences(problem.loss)
 
 
-def ordered(loss: Floats) -> bool:
+def has_ordered_differences(loss: Floats) -> bool:
     """Whether loss_ij - loss_i'j, i < i', changes sign at most once along j, from minus to plus.
 
     True for every non-decreasing function of the distance |output - answer|, also one per answer: the sign
     changes at the midpoint. Cost: O(outputs * answers) for convex losses and for functions of the distance in
     positions, otherwise O(outputs^2 * answers).
     """
-    return _monge(loss) or _of_distance(loss) or _pairwise_ordered(loss)
+    return _monge(loss) or _depends_on_distance(loss) or _pairwise_ordered(loss)
 
 
 def _monge(loss: Floats) -> bool:
     return bool(np.all(np.diff(np.diff(loss, axis=0), axis=1) <= 0))
 
 
-def _of_distance(loss: Floats) -> bool:
+def _depends_on_distance(loss: Floats) -> bool:
     m, n = loss.shape
     f = loss[0]
     away = np.abs(np.arange(m)[:, None] - np.arange(n))
@@ -71,26 +71,26 @@ def _pairwise_ordered(loss: Floats) -> bool:
 
 
 def solve(problem: Problem) -> Proposal:
-    """The optimal matrix of a problem that `applies`. Cost: O(outputs * answers); no solver.
+    """The optimal matrix of a problem that `accepts`. Cost: O(outputs * answers); no solver.
 
     Guarantee: a matrix of rays, private up to rounding; the bound is checked against the whole cone, so it is
     valid even where the theorem does not apply, only then not equal to the loss.
     """
     P, low = np.zeros(problem.shape), 0.0
-    for span in pricing.components(problem):
+    for span in pricing.split_components(problem):
         cone, cost = pricing.cone(problem, span), problem.prior[span] * problem.loss[:, span]
         away = (np.arange(len(cost))[:, None] - problem.home[span]).astype(float) ** 2
         floor = cost.min(axis=0)
-        C = peaked(cost - floor, cone.step)
-        y = _best(C, peaked(away, cone.step))
+        C = peak_costs(cost - floor, cone.step)
+        y = _best(C, peak_costs(away, cone.step))
         x = np.cumsum(np.append(0.0, cone.step))
-        np.add.at(P[:, span], y, weights(cone.step)[:, None] * np.exp(-np.abs(x[:, None] - x)))
-        low += bound.average(duals(cost - floor, C, y, cone.step), cost - floor, cone)
+        np.add.at(P[:, span], y, peak_weights(cone.step)[:, None] * np.exp(-np.abs(x[:, None] - x)))
+        low += bound.average(peak_duals(cost - floor, C, y, cone.step), cost - floor, cone)
         low += float(floor.sum() - 2.0**-50 * len(floor) * np.abs(floor).sum())
-    return Proposal(settled(problem, P), low - 2.0**-50 * abs(low), "geometric remap")
+    return Proposal(symmetrize(problem, P), low - 2.0**-50 * abs(low), "geometric remap")
 
 
-def peaked(c: Floats, step: Floats) -> Floats:
+def peak_costs(c: Floats, step: Floats) -> Floats:
     """C[i, s] = sum_j c[i, j] T[s, j], by one recursion from each end."""
     left, right = c.copy(), c.copy()
     alpha = np.exp(-step)
@@ -100,7 +100,7 @@ def peaked(c: Floats, step: Floats) -> Floats:
     return left + right - c
 
 
-def weights(step: Floats) -> Floats:
+def peak_weights(step: Floats) -> Floats:
     """w with sum_s w_s T[s, j] = 1 for every j: (1 - a b) / ((1 + a)(1 + b)) for the ratios a, b to both
     neighbours."""
     gaps = np.concatenate([[np.inf], step, [np.inf]])
@@ -109,7 +109,7 @@ def weights(step: Floats) -> Floats:
     return w
 
 
-def duals(c: Floats, C: Floats, y: Ints, step: Floats) -> Floats:
+def peak_duals(c: Floats, C: Floats, y: Ints, step: Floats) -> Floats:
     """v with T v = C_y: the cost of the report y_s at s itself, plus what neighbours gain by their own reports.
 
     The tridiagonal inverse of T, arranged so that nothing large cancels:

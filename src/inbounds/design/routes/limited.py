@@ -21,10 +21,10 @@ import numpy as np
 from scipy.sparse import csc_array
 
 from inbounds.design.bounds import bound
-from inbounds.design.problem import Floats, Ints, LossLimit, Problem, folded, settled, unfolded
-from inbounds.design.routes import interior
-from inbounds.design.routes.rays import ENOUGH, PRICING, SOUND, STAIRS_SHARE
-from inbounds.design.routes.stairs import stairs
+from inbounds.design.problem import Floats, Ints, LinearLimit, Problem, fold_mirror, symmetrize, unfold_mirror
+from inbounds.design.routes import windows_interior
+from inbounds.design.routes.column_generation import ENOUGH, PRICING, SOUND, STAIRS_SHARE
+from inbounds.design.routes.staircases import stairs
 from inbounds.design.solver import highs, pricing
 from inbounds.design.solver.pricing import Cone
 
@@ -38,7 +38,7 @@ FEW = 8
 
 
 @dataclass(frozen=True, eq=False)
-class LimitedSetting:
+class LimitedProgram:
     """What does not change: costs (least value zero, unit `scale`), limits, and the cone of all answers.
 
     fold: everything reads the same from both ends, so a ray and its mirror image are one column.
@@ -56,9 +56,9 @@ class LimitedSetting:
         return (n + 1) // 2 if self.fold else n
 
     @property
-    def groups(self) -> list[tuple[Floats, LossLimit | None]]:
+    def groups(self) -> list[tuple[Floats, LinearLimit | None]]:
         """Tables that have rows beside the sums: the loss itself for the worst answer, then the limits."""
-        worst: list[tuple[Floats, LossLimit | None]] = [(self.cost, None)] if self.problem.worst else []
+        worst: list[tuple[Floats, LinearLimit | None]] = [(self.cost, None)] if self.problem.worst else []
         return worst + [(limit.table, limit) for limit in self.problem.limits]
 
     def value(self, P: Floats) -> float:
@@ -66,11 +66,11 @@ class LimitedSetting:
         losses = (self.cost * P).sum(axis=0)
         return float(losses.max() if self.problem.worst else losses @ self.problem.prior)
 
-    def folded(self, x: Floats) -> Floats:
-        return folded(x, self.size) if self.fold else x
+    def fold_rays(self, x: Floats) -> Floats:
+        return fold_mirror(x, self.size) if self.fold else x
 
-    def unfolded(self, y: Floats) -> Floats:
-        return unfolded(y, self.problem.shape[1]) if self.fold else y
+    def unfold_duals(self, y: Floats) -> Floats:
+        return unfold_mirror(y, self.problem.shape[1]) if self.fold else y
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ class LimitDuals:
             (self.paid + other.paid) / 2,
         )
 
-    def costs(self, s: LimitedSetting) -> Floats:
+    def costs(self, s: LimitedProgram) -> Floats:
         """What the pricing sees: the loss and the limits' tables under their multipliers."""
         table = self.weights * s.cost
         for weights, limit in zip(self.limits, s.problem.limits, strict=True):
@@ -100,16 +100,16 @@ class LimitDuals:
         return table
 
 
-def applies(problem: Problem) -> bool:
+def accepts(problem: Problem) -> bool:
     """Limits, no properties, and windows that `pricing` is exact for, all connected."""
-    parts = list(pricing.components(problem))
-    return bool(problem.limits) and not problem.properties and pricing.regular(problem) and len(parts) == 1
+    parts = list(pricing.split_components(problem))
+    return bool(problem.limits) and not problem.properties and pricing.is_regular(problem) and len(parts) == 1
 
 
 class LimitedMaster:
     """The program over the rays found so far; columns 0.. are t (worst aim) and the excess, then rays."""
 
-    def __init__(self, s: LimitedSetting) -> None:
+    def __init__(self, s: LimitedProgram) -> None:
         self.setting, self.worst = s, s.problem.worst
         self.rays: Floats = np.empty((s.problem.shape[1], 0))
         self.outputs: Ints = np.empty(0, np.int64)
@@ -154,11 +154,11 @@ class LimitedMaster:
             return 0
         outputs, x = outputs[fresh], np.exp(log_x[:, fresh] - log_x[:, fresh].max(axis=0))
         x /= x.mean(axis=0)
-        blocks = [s.folded(x)]
+        blocks = [s.fold_rays(x)]
         for table, limit in s.groups:
             each = table[outputs].T * x
             blocks.append(
-                s.folded(each) if limit is None or limit.each else (limit.prior(s.problem.prior) @ each)[None, :]
+                s.fold_rays(each) if limit is None or limit.each else (limit.prior(s.problem.prior) @ each)[None, :]
             )
         cost = np.zeros(len(fresh)) if self.worst else s.problem.prior @ (s.cost[outputs].T * x)
         highs.add_columns(self.solver, cost, csc_array(np.vstack(blocks)))
@@ -174,12 +174,12 @@ class LimitedMaster:
         s, y = self.setting, highs.duals(self.solver)
         self.value = float(self.solver.getInfo().objective_function_value)
         self.mix = np.maximum(self.solver.getSolution().col_value, 0.0)
-        v, y = s.unfolded(y[: s.size]), y[s.size :]
+        v, y = s.unfold_duals(y[: s.size]), y[s.size :]
         weights, limits, paid = s.problem.prior, [], 0.0
         for _, limit in s.groups:
             count = s.size if limit is None or limit.each else 1
             own, y = np.maximum(-y[:count], 0.0), y[count:]
-            own_of_all = s.unfolded(own) if limit is None or limit.each else own
+            own_of_all = s.unfold_duals(own) if limit is None or limit.each else own
             if limit is None:
                 weights = own_of_all
             else:
@@ -199,7 +199,7 @@ class LimitedMaster:
 
 
 @dataclass(frozen=True, eq=False)
-class LimitedMix:
+class LimitedSolution:
     """The best matrix that keeps the limits, if any was found, and a proved bound on any that does; needed: by how much
     any mechanism exceeds one of them, in shares of its largest loss."""
 
@@ -208,7 +208,7 @@ class LimitedMix:
     needed: float
 
 
-def setting(problem: Problem) -> tuple[LimitedSetting, Floats]:
+def build_limited_program(problem: Problem) -> tuple[LimitedProgram, Floats]:
     """The fixed part, and the floor that was taken off the losses of each answer."""
     floor = np.full(problem.shape[1], problem.loss.min()) if problem.worst else problem.loss.min(axis=0)
     rest = problem.loss - floor
@@ -217,60 +217,62 @@ def setting(problem: Problem) -> tuple[LimitedSetting, Floats]:
     same = problem.worst or np.array_equal(problem.prior, problem.prior[::-1])
     tables = [rest, *(limit.table for limit in problem.limits)]
     same = same and (all(limit.each for limit in problem.limits) or np.array_equal(problem.prior, problem.prior[::-1]))
-    fold = cone.mirrored and same and all(np.array_equal(t, t[::-1, ::-1]) for t in tables)
-    even = replace(problem, limits=tuple(_of_size_one(limit) for limit in problem.limits))
-    return LimitedSetting(even, rest / scale, scale, cone, bool(fold)), floor
+    fold = cone.is_mirrored and same and all(np.array_equal(t, t[::-1, ::-1]) for t in tables)
+    even = replace(problem, limits=tuple(_scale_limit(limit) for limit in problem.limits))
+    return LimitedProgram(even, rest / scale, scale, cone, bool(fold)), floor
 
 
-def _of_size_one(limit: LossLimit) -> LossLimit:
+def _scale_limit(limit: LinearLimit) -> LinearLimit:
     """The same limit, its largest loss one: a power of two, so that nothing is rounded."""
     unit = math.ldexp(1.0, math.frexp(float(limit.table.max()) or 1.0)[1])
     return replace(limit, table=limit.table / unit, bound=limit.bound / unit)
 
 
-def solve(problem: Problem, max_seconds: float, doubted: Callable[[], None] = lambda: None) -> LimitedMix:
-    """The best private mechanism that keeps the limits, for a problem that `applies`.
+def solve(problem: Problem, max_seconds: float, doubted: Callable[[], None] = lambda: None) -> LimitedSolution:
+    """The best private mechanism that keeps the limits, for a problem that `accepts`.
 
     doubted: called when none was found soon, before the search goes on; it raises where it knows that there is none.
     """
     deadline = time.monotonic() + max_seconds
-    s, floor = setting(problem)
+    s, floor = build_limited_program(problem)
     found = _search(s, deadline, doubted)
     off = float(floor[0] if problem.worst else problem.prior @ floor)
     rounding = 2.0**-50 * len(floor) * float(np.abs(floor).max() + abs(off))
     return replace(found, bound=found.bound * s.scale + off - rounding)
 
 
-def _search(s: LimitedSetting, deadline: float, doubted: Callable[[], None]) -> LimitedMix:
+def _search(s: LimitedProgram, deadline: float, doubted: Callable[[], None]) -> LimitedSolution:
     """Rays as long as they take a small part of an interior point; that; and rays again if it fails."""
     master = LimitedMaster(s)
     _begin(s, master)
-    best = LimitedMix(None, -math.inf, 0.0)
-    hasty = interior.applies(s.cone) and len(s.problem.limits) <= FEW
+    best = LimitedSolution(None, -math.inf, 0.0)
+    hasty = windows_interior.applies(s.cone) and len(s.problem.limits) <= FEW
     for impatient in (hasty, False):
-        share = STAIRS_SHARE * interior.work(s.cone, s.size) if impatient else math.inf
-        best = _better(s, best, _generated(s, master, share, deadline))
-        if not impatient or _closed(s, best) or time.monotonic() > deadline:
+        share = STAIRS_SHARE * windows_interior.work(s.cone, s.size) if impatient else math.inf
+        best = _better(s, best, _generate_columns(s, master, share, deadline))
+        if not impatient or _is_closed(s, best) or time.monotonic() > deadline:
             break
         if best.matrix is None:
             doubted()
         best = _better(s, best, _interior(s, deadline))
-        if _closed(s, best) or time.monotonic() > deadline:
+        if _is_closed(s, best) or time.monotonic() > deadline:
             break
     return best
 
 
-def _better(s: LimitedSetting, one: LimitedMix, other: LimitedMix) -> LimitedMix:
+def _better(s: LimitedProgram, one: LimitedSolution, other: LimitedSolution) -> LimitedSolution:
     """The better matrix, bound and need of two."""
     found = [each.matrix for each in (one, other) if each.matrix is not None]
-    return LimitedMix(min(found, key=s.value, default=None), max(one.bound, other.bound), max(one.needed, other.needed))
+    return LimitedSolution(
+        min(found, key=s.value, default=None), max(one.bound, other.bound), max(one.needed, other.needed)
+    )
 
 
-def _closed(s: LimitedSetting, found: LimitedMix) -> bool:
+def _is_closed(s: LimitedProgram, found: LimitedSolution) -> bool:
     return found.matrix is not None and s.value(found.matrix) - found.bound <= ENOUGH * abs(found.bound)
 
 
-def _generated(s: LimitedSetting, master: LimitedMaster, share: float, deadline: float) -> LimitedMix:
+def _generate_columns(s: LimitedProgram, master: LimitedMaster, share: float, deadline: float) -> LimitedSolution:
     """Column generation at one price of excess after the other, until none is bought; with the first alone, and this
     much work, where an interior point will follow."""
     low, needed = -math.inf, 0.0
@@ -283,19 +285,23 @@ def _generated(s: LimitedSetting, master: LimitedMaster, share: float, deadline:
     P = master.matrix()
     sums = P.sum(axis=0)
     sound = master.excess <= BOUGHT and (sums > 0).all()
-    return LimitedMix(settled_if(s, P / sums) if sound else None, low, needed)
+    return LimitedSolution(symmetrize_if(s, P / sums) if sound else None, low, needed)
 
 
-def _interior(s: LimitedSetting, deadline: float) -> LimitedMix:
-    """Near-optimal by `interior`, and its bound; with all outputs, because few are known before the limits are met."""
-    problem, best = s.problem, LimitedMix(None, -math.inf, 0.0)
+def _interior(s: LimitedProgram, deadline: float) -> LimitedSolution:
+    """Near-optimal by `windows_interior`, and its bound; with all outputs, because few are known before the limits
+    are met.
+    """
+    problem, best = s.problem, LimitedSolution(None, -math.inf, 0.0)
     given = s.cost, problem.prior, problem.worst, s.cone, s.fold, np.arange(len(s.cost)), deadline, problem.limits
-    for found in interior.points(*given):
-        best = _better(s, best, LimitedMix(_kept(s, found.matrix), _bound(s, _duals_of(s, found)), 0.0))
+    for found in windows_interior.points(*given):
+        best = _better(
+            s, best, LimitedSolution(_project_columns(s, found.matrix), _bound(s, _extract_duals(s, found)), 0.0)
+        )
     return best
 
 
-def _duals_of(s: LimitedSetting, found: interior.BandSolution) -> LimitDuals:
+def _extract_duals(s: LimitedProgram, found: windows_interior.WindowSolution) -> LimitDuals:
     limits, paid = [], 0.0
     for limit, own in zip(s.problem.limits, found.multipliers, strict=True):
         own = np.maximum(own, 0.0)
@@ -304,20 +310,20 @@ def _duals_of(s: LimitedSetting, found: interior.BandSolution) -> LimitDuals:
     return LimitDuals(found.v, np.maximum(found.weights, 0.0), tuple(limits), paid)
 
 
-def _kept(s: LimitedSetting, P: Floats) -> Floats | None:
+def _project_columns(s: LimitedProgram, P: Floats) -> Floats | None:
     """P with columns that sum to one, if they nearly did and it keeps the limits."""
     sums = P.sum(axis=0)
     if not np.abs(sums - 1).max() < SOUND:
         return None
-    P = settled_if(s, P / sums)
+    P = symmetrize_if(s, P / sums)
     return P if all((x.values(P, s.problem.prior) <= x.inside).all() for x in s.problem.limits) else None
 
 
-def settled_if(s: LimitedSetting, P: Floats) -> Floats:
-    return settled(s.problem, P) if s.fold else P
+def symmetrize_if(s: LimitedProgram, P: Floats) -> Floats:
+    return symmetrize(s.problem, P) if s.fold else P
 
 
-def _begin(s: LimitedSetting, master: LimitedMaster) -> None:
+def _begin(s: LimitedProgram, master: LimitedMaster) -> None:
     """The constant row and the narrowest staircases, as the outputs that each table likes best."""
     n, tails = s.problem.shape[1], stairs(s.cone)
     peaks = np.arange(n)
@@ -328,7 +334,7 @@ def _begin(s: LimitedSetting, master: LimitedMaster) -> None:
         master.add(log_x, (s.problem.prior * table @ x).argmin(axis=0))
 
 
-def _generate(s: LimitedSetting, master: LimitedMaster, allowed: float, deadline: float) -> float:
+def _generate(s: LimitedProgram, master: LimitedMaster, allowed: float, deadline: float) -> float:
     """Column generation, priced halfway between the program's duals and the best so far; the bound that they prove.
     allowed: work after which it ends."""
     best, low = None, -math.inf
@@ -352,7 +358,7 @@ def _generate(s: LimitedSetting, master: LimitedMaster, allowed: float, deadline
 
 
 @dataclass(frozen=True, eq=False)
-class Improving:
+class PricedRays:
     """Rays that improve, as logs, with the outputs to report them as; duals lowered until none does, and the bound
     that those prove up to rounding."""
 
@@ -362,7 +368,7 @@ class Improving:
     bound: float
 
 
-def _improving(s: LimitedSetting, duals: LimitDuals, value: float) -> Improving:
+def _improving(s: LimitedProgram, duals: LimitDuals, value: float) -> PricedRays:
     """The most improving ray of every output where one improves."""
     table = duals.costs(s)
     r = (table[: (len(table) + 1) // 2] if s.fold else table).T - duals.v[:, None]
@@ -370,10 +376,10 @@ def _improving(s: LimitedSetting, duals: LimitDuals, value: float) -> Improving:
     lowered = replace(duals, v=duals.v - most / s.cone.size)
     total = float(duals.weights.sum()) if s.problem.worst else 1.0
     proved = (float(duals.v.sum()) - most - duals.paid) / total if total > 0 else -math.inf
-    return Improving(log_x, outputs, lowered, proved)
+    return PricedRays(log_x, outputs, lowered, proved)
 
 
-def _bound(s: LimitedSetting, duals: LimitDuals) -> float:
+def _bound(s: LimitedProgram, duals: LimitDuals) -> float:
     """What the duals prove, with every rounding counted."""
     proved = bound.average(duals.v, duals.costs(s) * (1 - 2.0**-50), s.cone) - duals.paid * (1 + 2.0**-50)
     if not s.problem.worst:

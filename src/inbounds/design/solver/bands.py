@@ -29,11 +29,11 @@ class Windows:
     width: int
     hubs: int = 0
 
-    def begun(self, x: Floats) -> Floats:
+    def initial_point(self, x: Floats) -> Floats:
         """Rows that are constant: all ratios have room."""
         return x
 
-    def factored(self, w: Floats, x: Floats, product: Floats) -> "Factors":
+    def factor(self, w: Floats, x: Floats, product: Floats) -> "Factors":
         """Factors of A' diag(w) A; x > 0 and product = A' diag(w) A x give the pivots without cancellation."""
         n, m, width = len(x), x.shape[1], self.width
         band = np.concatenate([(self.band @ w).reshape(n, width + 1, m), np.zeros((width, width + 1, m))])
@@ -99,7 +99,7 @@ class Factors:
         while stop > 0:
             start = max(stop - max(CHUNK, width), 0)
             rows, here = slice(start, stop), self._block(start, stop, after)
-            carried = self._carried(start, stop)
+            carried = self._carry(start, stop)
             left = np.concatenate([(carried * table[rows, None]).reshape(-1, width * m) for table in tables])
             own = np.stack([table[rows] for table in tables], axis=2)
             for b, table in enumerate(tables):
@@ -112,7 +112,7 @@ class Factors:
         upper = np.triu(np.ones((n, n), bool))
         return np.where(upper, S, S.transpose(1, 0, 3, 2))
 
-    def _carried(self, start: int, stop: int) -> Floats:
+    def _carry(self, start: int, stop: int) -> Floats:
         """What row j has of the rows `stop` and later, for columns from `stop` on: (rows, width, outputs)."""
         (_, width, m), count = self.lower.shape, stop - start
         carried = np.zeros((count + width, width, m))

@@ -12,9 +12,9 @@ import highspy
 import numpy as np
 from scipy.sparse import csc_array
 
-from inbounds.design.problem import Floats, Ints, folded, unfolded
+from inbounds.design.problem import Floats, Ints, fold_mirror, unfold_mirror
 from inbounds.design.solver import highs
-from inbounds.design.solver.kinks import Kinks
+from inbounds.design.solver.kink_basis import Kinks
 from inbounds.design.solver.simplex import Program, finish
 
 #: the solver's tolerances while rays are collected and when it matters; a large basis cannot be that exact
@@ -26,7 +26,7 @@ LOOSE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Mix:
+class MasterSolution:
     """Weights of the columns, duals v of the column sums, weights mu of the answers, and the value
     reached."""
 
@@ -36,7 +36,7 @@ class Mix:
     value: float
 
 
-class Master:
+class MasterProgram:
     """min cost of a mix of rays that sums to one at every answer; `worst`: min t, no answer loses more than t.
 
     prior: weights of the answers (ignored when `worst`); loss[i, j] >= 0. mirrored: everything reads the same from
@@ -88,13 +88,13 @@ class Master:
 
     def _sums(self, log_x: Floats) -> Floats:
         """What the equations have of rays."""
-        return self._fold(np.exp(log_x)) if self.kinks is None else self.kinks.of(log_x)
+        return self._fold(np.exp(log_x)) if self.kinks is None else self.kinks.combine(log_x)
 
     def _fold(self, x: Floats) -> Floats:
-        return folded(x, self.size) if self.mirrored else x
+        return fold_mirror(x, self.size) if self.mirrored else x
 
     def _unfold(self, y: Floats) -> Floats:
-        return unfolded(y, self.loss.shape[1]) if self.mirrored else y
+        return unfold_mirror(y, self.loss.shape[1]) if self.mirrored else y
 
     def _append(self, columns: Floats, combined: Floats, costs: Floats) -> None:
         self.columns, self.costs = np.hstack([self.columns, columns]), np.append(self.costs, costs)
@@ -120,7 +120,7 @@ class Master:
         self.solver.setOptionValue("primal_feasibility_tolerance", tolerance)
         self.solver.setOptionValue("dual_feasibility_tolerance", tolerance)
 
-    def solve(self, seconds: float, pivots: int | None = None) -> Mix | None:
+    def solve(self, seconds: float, pivots: int | None = None) -> MasterSolution | None:
         """The best mix, or None if the time ran out or the solver broke down.
 
         With `pivots` the solver's last basis is solved again in full precision, and so many pivots may follow.
@@ -144,7 +144,7 @@ class Master:
         n, first = self.size, int(self.worst)
         mu = self._unfold(np.maximum(-y[n:], 0.0)) if self.worst else self.prior
         value = self.scale * float(self.costs @ weights)
-        return Mix(weights[first:], self.scale * self._unfold(y[:n]), mu, value)
+        return MasterSolution(weights[first:], self.scale * self._unfold(y[:n]), mu, value)
 
     def _duals(self, y: Floats) -> Floats:
         """The duals of the sums and of the losses from those of the solver's rows."""

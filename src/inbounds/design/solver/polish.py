@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from inbounds.design.comparisons import Comparisons
+from inbounds.design.comparisons import CellInequalities
 from inbounds.design.problem import Floats
 
 MAX_SWEEPS = 10_000
 ROUNDING = 2.0**-50
 
 
-def raised(x: Floats, compared: Comparisons) -> Floats:
+def raise_to_ratios(x: Floats, compared: CellInequalities) -> Floats:
     """The least numbers not below x that satisfy every comparison, up to rounding. Few sweeps if x nearly does."""
     x = x.copy()
     for _ in range(MAX_SWEEPS):
@@ -21,7 +21,7 @@ def raised(x: Floats, compared: Comparisons) -> Floats:
     return x
 
 
-def normalized(P: Floats) -> Floats:
+def normalize_columns(P: Floats) -> Floats:
     """Columns that sum to one. The factors differ between columns by the size of the solver's error only."""
     unit: Floats = P / P.sum(axis=0)
     return unit

@@ -53,7 +53,7 @@ class Cone:
         return last
 
     @property
-    def mirrored(self) -> bool:
+    def is_mirrored(self) -> bool:
         same = np.array_equal(self.reach, self.size - 1 - self.ahead[::-1])
         return same and np.array_equal(self.step, self.step[::-1])
 
@@ -62,7 +62,7 @@ class Cone:
         return self.size > 1 and int(self.reach[-1]) == 0
 
 
-def components(problem: Problem) -> Iterator[slice]:
+def split_components(problem: Problem) -> Iterator[slice]:
     """The connected runs of answers: no privacy constraint ties one run to another."""
     start, end = 0, 0
     for low, high in _links(problem):
@@ -78,7 +78,7 @@ def _links(problem: Problem) -> list[tuple[int, int]]:
     return sorted(singles + [(a, b) for a, b, _ in problem.cliques])
 
 
-def regular(problem: Problem) -> bool:
+def is_regular(problem: Problem) -> bool:
     """Whether `Cone` can hold the neighbourhood: only links between successive answers, or one distance for
     all."""
     wide = any(b - a > 2 for a, b, _ in problem.cliques)
@@ -86,7 +86,7 @@ def regular(problem: Problem) -> bool:
 
 
 def cone(problem: Problem, part: slice) -> Cone:
-    """The cone of the answers in `part`, one of the `components` of a `regular` problem."""
+    """The cone of the answers in `part`, one of the `split_components` of a `is_regular` problem."""
     reach = np.arange(part.start, part.stop)
     step = np.full(part.stop - part.start, np.inf)
     for a, b, d in problem.cliques:
@@ -98,7 +98,7 @@ def cone(problem: Problem, part: slice) -> Cone:
     return Cone(reach - part.start, step[:-1])
 
 
-def least(r: Floats, cone: Cone, unit: float = 0.0) -> Floats:
+def min_over_cone(r: Floats, cone: Cone, unit: float = 0.0) -> Floats:
     """min over the cone of r[:, i].x for every i, x scaled to 1 at its first (`everyone`: least) entry.
 
     With `unit` at least `rounding(cone)` the result is a true lower bound: every addition is lowered by unit
@@ -118,8 +118,8 @@ def least(r: Floats, cone: Cone, unit: float = 0.0) -> Floats:
     return value
 
 
-def rays(r: Floats, cone: Cone) -> Floats:
-    """log x of a ray that reaches `least`, for every column of r; shape (n, outputs), first entry 0."""
+def best_rays(r: Floats, cone: Cone) -> Floats:
+    """log x of a ray that reaches `min_over_cone`, for every column of r; shape (n, outputs), first entry 0."""
     if cone.everyone:
         return np.where(r < 0, float(cone.step[0]), 0.0)
     V = _end(r, cone)
@@ -142,7 +142,7 @@ def most_improving(r: Floats, cone: Cone, worth: float, deadline: float = math.i
     least = np.full(r.shape[1], worth)
     log_x, good = np.zeros_like(r), np.zeros(r.shape[1], bool)
     for _ in range(SHARPER):
-        found = rays(r + least / cone.size, cone)
+        found = best_rays(r + least / cone.size, cone)
         x = np.exp(found - found.max(axis=0))
         gain = -(r * x).sum(axis=0) / x.mean(axis=0)
         better = gain > least * (1 + FINER)
@@ -155,7 +155,7 @@ def most_improving(r: Floats, cone: Cone, worth: float, deadline: float = math.i
 
 
 def rounding(cone: Cone) -> float:
-    """What one step of `least` may lose: ratio, product, sum and their sizes, each to the nearest float."""
+    """What one step of `min_over_cone` may lose: ratio, product, sum and their sizes, each to the nearest float."""
     return float(2.0**-53 * (16 + 4 * cone.step.max(initial=0.0)))
 
 

@@ -63,7 +63,7 @@ def finish(program: Program, index: Ints, limit: int) -> tuple[Floats, Floats] |
     for count in range(limit + 1):
         B, c = program.basis(index)
         try:
-            w, y = _solved(B, program.right), _solved(B.T, c)
+            w, y = _solve(B, program.right), _solve(B.T, c)
         except np.linalg.LinAlgError:
             return found
         if not _feasible(program, index, w):
@@ -71,27 +71,27 @@ def finish(program: Program, index: Ints, limit: int) -> tuple[Floats, Floats] |
         found = _weights(program, index, w), y
         if count == 0:
             spread = SHIFT * (1 + GOLDEN * np.arange(len(w)) % 1)
-            shifted = shifted + B @ np.where(_fixed(program, index), 0.0, spread)
-        pivot = _pivot(program, index, B, _solved(B, shifted), y) if limit else None
+            shifted = shifted + B @ np.where(_fix_slacks(program, index), 0.0, spread)
+        pivot = _pivot(program, index, B, _solve(B, shifted), y) if limit else None
         if pivot is None:
             return found
         index[pivot[0]] = pivot[1]
     return found
 
 
-def _solved(A: Floats, b: Floats) -> Floats:
+def _solve(A: Floats, b: Floats) -> Floats:
     x = np.linalg.solve(A, b)
     return np.asarray(x + np.linalg.solve(A, b - A @ x), np.float64)
 
 
-def _fixed(program: Program, index: Ints) -> Booleans:
+def _fix_slacks(program: Program, index: Ints) -> Booleans:
     """Slacks of equations: zero, whatever happens."""
     return (index < 0) & (-1 - index < program.equal)
 
 
 def _feasible(program: Program, index: Ints, w: Floats) -> bool:
     low = -NEGATIVE * max(1.0, float(np.abs(w).max()))
-    off = np.abs(w[_fixed(program, index)]).max(initial=0.0)
+    off = np.abs(w[_fix_slacks(program, index)]).max(initial=0.0)
     return bool(np.all(np.isfinite(w)) and w.min() >= low and off <= -low)
 
 
@@ -119,8 +119,8 @@ def _pivot(program: Program, index: Ints, B: Floats, w: Floats, y: Floats) -> tu
     few = few[share[few] > NOISE]
     if not len(few):
         return None
-    direction = _solved(B, A[:, few])
-    step, place = _longest(_fixed(program, index), w, direction)
+    direction = _solve(B, A[:, few])
+    step, place = _longest(_fix_slacks(program, index), w, direction)
     progress = np.where(np.isfinite(step), gain[few] * step, 0.0)
     best = int(progress.argmax()) if progress.max() > 0 else int(np.isfinite(step).argmax())
     if not np.isfinite(step[best]):

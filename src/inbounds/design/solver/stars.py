@@ -22,11 +22,11 @@ class Star:
     growth: float
     hubs: int = 1
 
-    def begun(self, x: Floats) -> Floats:
+    def initial_point(self, x: Floats) -> Floats:
         """Rows that are constant, with an a that leaves room on both sides."""
         return np.concatenate([x, 2 / (1 + self.growth) * x[:1]])
 
-    def factored(self, w: Floats, x: Floats, product: Floats) -> "Arrows":
+    def factor(self, w: Floats, x: Floats, product: Floats) -> "Arrows":
         """Factors of A' diag(w) A; x and product = A' diag(w) A x are not needed: nothing cancels."""
         above, below = np.split(w, 2)
         own = above + below

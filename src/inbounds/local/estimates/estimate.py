@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
 
-from inbounds.local.estimates.bounded import two_sided
+from inbounds.local.estimates.bounded_interval import two_sided
 
 
 @dataclass(frozen=True)

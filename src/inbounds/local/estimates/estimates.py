@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from inbounds.extras import pandas_frame
+from inbounds.exact import Floats, Number, to_fraction, to_int
 from inbounds.local.collector import Collector
-from inbounds.local.estimates.bounded import Deviation, bounded, two_sided
+from inbounds.local.estimates.bounded_interval import Deviation, bounded_interval, two_sided
 from inbounds.local.estimates.estimate import Estimate
-from inbounds.local.estimates.readings import reading, squared_readings
-from inbounds.local.estimates.resampling import Resampled, reports_counted, resampled
+from inbounds.local.estimates.resampling import BootstrapResult, bootstrap_estimate, reports_counted
+from inbounds.local.estimates.unbiased import squared_readings, unbiased_weights
 from inbounds.local.reconstruct import Reconstruction
-from inbounds.local.reconstruct.affine import AffineReading, affine
-from inbounds.local.reconstruct.channel import Geometric, ResponseChannel
-from inbounds.numbers import Floats, Number, exact, whole
-from inbounds.query import Query
+from inbounds.local.reconstruct.affine_estimator import AffineEstimator, affine
+from inbounds.local.reconstruct.channel import GeometricChannel, ResponseChannel
+from inbounds.optional import to_pandas_frame
+from inbounds.query import RangeQuery
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,7 +40,7 @@ class Estimates:
     """
 
     found: Reconstruction
-    query: Query
+    query: RangeQuery
     level: float = 0.9
     runs: int = 100
     seed: int = 0
@@ -49,8 +49,8 @@ class Estimates:
     def __post_init__(self) -> None:
         if not 0 < self.level < 1:
             raise ValueError(f"level must be between 0 and 1, got {self.level!r}; 0.9 is usual")
-        whole(self.runs, "runs", 2)
-        whole(self.seed, "seed", 0)
+        to_int(self.runs, "runs", 2)
+        to_int(self.seed, "seed", 0)
 
     @property
     def reports(self) -> int:
@@ -71,10 +71,10 @@ class Estimates:
     def mean(self) -> Estimate:
         """The mean of the answers; without bias where the law is geometric or randomized response."""
         values = self._numbers("a mean")
-        read = reading(self.found.problem.channel, values) if self._inverted else None
+        read = unbiased_weights(self.found.problem.channel, values) if self._is_invertible else None
         low, high = float(values[0]), float(values[-1])
         if read is None:
-            value, error = self._measured(lambda p: float(p @ values))
+            value, error = self._measure(lambda p: float(p @ values))
         else:
             value, error = self._sum(read)
         reach = two_sided(self.level) * error
@@ -83,17 +83,21 @@ class Estimates:
 
     def share(self, answers: Any = None, *, at_least: Number | None = None, at_most: Number | None = None) -> Estimate:
         """The share of one answer, of several together, or of numbers from `at_least` up to `at_most`."""
-        chosen, name = self._chosen(answers, at_least, at_most)
+        chosen, name = self._choose_answers(answers, at_least, at_most)
         if self._affine is not None and chosen.sum() == 1:
             return self.shares()[int(np.flatnonzero(chosen)[0])]
         weights = chosen.astype(np.float64)
-        read = reading(self.found.problem.channel, weights) if self._affine is not None or not self.smooth else None
+        read = (
+            unbiased_weights(self.found.problem.channel, weights)
+            if self._affine is not None or not self.smooth
+            else None
+        )
         if read is None:
-            value, error = self._measured(lambda p: float(p @ weights))
+            value, error = self._measure(lambda p: float(p @ weights))
             return self._within_one(name, value, error)
         value, error = self._sum(read)
         errors = np.array([error])
-        return self._bounded([name], np.array([value]), lambda m: errors, errors)[0]
+        return self._bounded_intervals([name], np.array([value]), lambda m: errors, errors)[0]
 
     def shares(self) -> list[Estimate]:
         """The share of every answer, in their order. Read one by one, they need not sum to one."""
@@ -102,7 +106,7 @@ class Estimates:
         if squares is not None:
             return self._single_shares(squares, names)
         if self._affine is None:
-            behind = self._resampled
+            behind = self._bootstrap
             errors = behind.draws.std(axis=0, ddof=1).tolist()
             each = zip(names, behind.distribution.tolist(), errors, strict=True)
             return [self._within_one(name, value, error) for name, value, error in each]
@@ -110,10 +114,10 @@ class Estimates:
 
     def quantile(self, at: Number) -> Estimate:
         """The value below which a part `at` of the people lies, between the answers by straight lines."""
-        part, values = float(exact(at, "at")), self._numbers("a quantile")
+        part, values = float(to_fraction(at, "at")), self._numbers("a quantile")
         if not 0 < part < 1:
             raise ValueError(f"at must be between 0 and 1, got {at!r}; 0.5 is the median")
-        value, error = self._measured(lambda p: _quantile(p, values, part))
+        value, error = self._measure(lambda p: _quantile(p, values, part))
         reach = two_sided(self.level) * error
         low, high = max(float(values[0]), value - reach), min(float(values[-1]), value + reach)
         name = "median" if part == 0.5 else f"{part:g} quantile"
@@ -138,45 +142,45 @@ class Estimates:
 
     def to_pandas(self) -> Any:
         """`rows` as a pandas DataFrame."""
-        return pandas_frame(self.rows())
+        return to_pandas_frame(self.rows())
 
     def plot(self) -> "Figure":
         """The shares with their intervals (extra `figures`)."""
         from inbounds.report.figures import intervals
 
-        return intervals({"": self.rows()}, ordered=self.query.ordered)
+        return intervals({"": self.rows()}, ordered=self.query.is_ordered)
 
     def summary(self) -> list[Estimate]:
         """What is usually asked: mean, quartiles and median of numbers; the shares of labels."""
-        if not self.query.ordered:
+        if not self.query.is_ordered:
             return self.shares()
         return [self.mean(), *(self.quantile(part) for part in (0.25, 0.5, 0.75))]
 
     def __str__(self) -> str:
         told = self.summary()
-        shown = told if self.query.ordered else sorted(told, key=lambda each: -each.value)[:MOST_SHOWN]
+        shown = told if self.query.is_ordered else sorted(told, key=lambda each: -each.value)[:MOST_SHOWN]
         rest = [f"  … and {len(told) - len(shown)} more"] if len(shown) < len(told) else []
         return "\n".join([f"{self.reports} reports", *(f"  {each}" for each in shown), *rest])
 
     # --- inside -------------------------------------------------------------------------------------------
 
     @cached_property
-    def _resampled(self) -> Resampled:
-        return resampled(self.found, self.runs, self.seed)
+    def _bootstrap(self) -> BootstrapResult:
+        return bootstrap_estimate(self.found, self.runs, self.seed)
 
-    def _measured(self, measure: Callable[[Floats], float]) -> tuple[float, float]:
+    def _measure(self, measure: Callable[[Floats], float]) -> tuple[float, float]:
         """A number of the distribution behind intervals, and its standard error."""
-        behind = self._resampled
+        behind = self._bootstrap
         return measure(behind.distribution), float(np.std([measure(p) for p in behind.draws], ddof=1))
 
     @cached_property
-    def _affine(self) -> AffineReading | None:
+    def _affine(self) -> AffineEstimator | None:
         return affine(self.found.problem.channel, self.found.problem.q)
 
     @property
-    def _inverted(self) -> bool:
+    def _is_invertible(self) -> bool:
         """Whether a mean read without bias is as sharp as one by the likelihood: the noise is that of the reports."""
-        return isinstance(self.found.problem.channel, Geometric | ResponseChannel)
+        return isinstance(self.found.problem.channel, GeometricChannel | ResponseChannel)
 
     def _sum(self, read: Floats) -> tuple[float, float]:
         """Σ q u and its standard error."""
@@ -192,15 +196,17 @@ class Estimates:
         problem = self.found.problem
         raw = problem.channel.invert(problem.q)
         errors = np.sqrt(np.maximum(squares - raw**2, 0.0) / (reports_counted(self.found) - 1))
-        return self._bounded(names, raw, lambda shares: errors, errors)
+        return self._bounded_intervals(names, raw, lambda shares: errors, errors)
 
-    def _read_shares(self, law: AffineReading, names: list[str]) -> list[Estimate]:
+    def _read_shares(self, law: AffineEstimator, names: list[str]) -> list[Estimate]:
         raw, n = law.shares, self.found.reports
-        return self._bounded(names, raw, lambda m: law.deviations(m, n), law.deviations(np.clip(raw, 0, 1), n))
+        return self._bounded_intervals(
+            names, raw, lambda m: law.deviations(m, n), law.deviations(np.clip(raw, 0, 1), n)
+        )
 
-    def _bounded(self, names: list[str], raw: Floats, deviation: Deviation, errors: Floats) -> list[Estimate]:
+    def _bounded_intervals(self, names: list[str], raw: Floats, deviation: Deviation, errors: Floats) -> list[Estimate]:
         """Readings with intervals that keep within 0..1."""
-        low, high = bounded(raw, deviation, self.level)
+        low, high = bounded_interval(raw, deviation, self.level)
         each = (part.tolist() for part in (np.clip(raw, 0, 1), low, high, errors, raw))
         fields = zip(names, *each, strict=True)
         return [Estimate(name, v, lo, hi, error, self.level, x) for name, v, lo, hi, error, x in fields]
@@ -210,16 +216,16 @@ class Estimates:
         return Estimate(name, value, max(0.0, value - reach), min(1.0, value + reach), error, self.level, value)
 
     def _numbers(self, what: str) -> Floats:
-        if not self.query.ordered:
+        if not self.query.is_ordered:
             raise ValueError(f"labels have no order, so there is not {what} of them; ask for shares")
         return self.query.answers.floats()
 
-    def _chosen(self, answers: Any, at_least: Number | None, at_most: Number | None) -> tuple[Any, str]:
+    def _choose_answers(self, answers: Any, at_least: Number | None, at_most: Number | None) -> tuple[Any, str]:
         """Flags of the answers meant, and what they are called together."""
         if answers is None:
             values = self._numbers("a range")
-            low = -np.inf if at_least is None else float(exact(at_least, "at_least"))
-            high = np.inf if at_most is None else float(exact(at_most, "at_most"))
+            low = -np.inf if at_least is None else float(to_fraction(at_least, "at_least"))
+            high = np.inf if at_most is None else float(to_fraction(at_most, "at_most"))
             if np.isinf([low, high]).all():
                 raise ValueError("share needs answers, at_least or at_most")
             name = f"share of {f'{low:g}' if low > -np.inf else ''}..{f'{high:g}' if high < np.inf else ''}"
@@ -228,7 +234,7 @@ class Estimates:
             raise ValueError("share takes answers, or at_least and at_most, and not both")
         wanted = [answers] if isinstance(answers, str) or not isinstance(answers, Iterable) else list(answers)
         chosen = np.zeros(len(self.query.answers), dtype=np.bool_)
-        chosen[self.query.index(np.array(wanted))] = True
+        chosen[self.query.encode(np.array(wanted))] = True
         return chosen, f"share of {', '.join(map(str, wanted[:3]))}{' …' if len(wanted) > 3 else ''}"
 
 
@@ -243,13 +249,13 @@ def _columns(share: Estimate) -> dict[str, Any]:
     return {"share": named.pop("estimate"), **{key: named[key] for key in ("lower", "upper", "standard_error")}}
 
 
-def query_of(found: Reconstruction) -> Query:
+def find_query(found: Reconstruction) -> RangeQuery:
     if found.problem.query is None:
         raise ValueError("estimates need a mechanism that names its answers; certify the matrix for a query first")
     return found.problem.query
 
 
-def reconstruction_of(what: Any, options: dict[str, Any]) -> Reconstruction:
+def find_reconstruction(what: Any, options: dict[str, Any]) -> Reconstruction:
     from inbounds.local.reconstruct import reconstruct
 
     if isinstance(what, Reconstruction):

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from inbounds.local.statement import privacy
+from inbounds.exact import Floats
+from inbounds.local.guarantee import local_guarantee
 from inbounds.mechanism import Mechanism, check_mechanism
 from inbounds.mechanism.unbiased import unbiased_reading
-from inbounds.numbers import Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ def mean_deviations(mechanism: Mechanism) -> MeanDeviations:
     read, values = unbiased_reading(mechanism).values, mechanism.query.answers.floats()
     matrix = mechanism.matrix
     ours = np.sqrt(np.maximum(read**2 @ matrix - (read @ matrix) ** 2, 0.0))
-    epsilon = privacy(mechanism).ldp
+    epsilon = local_guarantee(mechanism).ldp
     half = (values[-1] - values[0]) / 2
     x, c, s = (values - values[0]) / half - 1, 1 / math.tanh(epsilon / 2), math.exp(epsilon / 2)
     duchi = half * np.sqrt(c**2 - x**2)

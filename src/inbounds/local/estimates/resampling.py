@@ -15,34 +15,34 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from inbounds.exact import Floats
 from inbounds.local.reconstruct import Reconstruction
-from inbounds.local.reconstruct.batches import updated
-from inbounds.numbers import Floats
+from inbounds.local.reconstruct.batches import update_batch
 
 LONGER, MOST_STEPS = 8, 20_000
 """How many times as many updates are behind intervals, and how many at most."""
 
 
 @dataclass(frozen=True, eq=False)
-class Resampled:
+class BootstrapResult:
     """A distribution that intervals are about, and what became of it in simulated collections, runs × answers."""
 
     distribution: Floats
     draws: Floats
 
 
-def resampled(found: Reconstruction, runs: int, seed: int) -> Resampled:
+def bootstrap_estimate(found: Reconstruction, runs: int, seed: int) -> BootstrapResult:
     """The distribution behind intervals, estimated from the reports and from simulated collections."""
     size = reports_counted(found)
     problem, rng = found.problem, np.random.default_rng(seed)
-    steps = updates_behind(found)
+    steps = updates_used(found)
     counts = problem.q * problem.reports
-    p = found.distribution if steps is None else updated(problem.channel, counts[None], problem.start, steps)[0]
+    p = found.distribution if steps is None else update_batch(problem.channel, counts[None], problem.start, steps)[0]
     likely = problem.channel.forward(p)
     draws = rng.multinomial(size, likely / likely.sum(), size=runs).astype(np.float64)
     if steps is None:
-        return Resampled(p, np.stack([found.again(each) for each in draws]))
-    return Resampled(p, updated(problem.channel, draws, problem.start, steps))
+        return BootstrapResult(p, np.stack([found.again(each) for each in draws]))
+    return BootstrapResult(p, update_batch(problem.channel, draws, problem.start, steps))
 
 
 def reports_counted(found: Reconstruction) -> int:
@@ -53,7 +53,7 @@ def reports_counted(found: Reconstruction) -> int:
     return size
 
 
-def updates_behind(found: Reconstruction) -> int | None:
+def updates_used(found: Reconstruction) -> int | None:
     """How many plain updates are behind intervals; None where the estimate is not a number of them."""
     if found.method != "ibu" or found.converged:
         return None

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
-from inbounds.extras import pandas_frame
 from inbounds.local.collector import Collector
 from inbounds.local.estimates.estimate import Estimate
-from inbounds.local.estimates.estimates import Estimates, query_of, reconstruction_of
+from inbounds.local.estimates.estimates import Estimates, find_query, find_reconstruction
 from inbounds.local.reconstruct import Reconstruction
-from inbounds.local.strata import Strata
+from inbounds.local.strata import StratifiedCollector
+from inbounds.optional import to_pandas_frame
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,13 +43,13 @@ class StrataEstimates(Mapping[Any, Estimates]):
 
     def to_pandas(self, what: Callable[[Estimates], Estimate] | None = None) -> Any:
         """`rows` as a pandas DataFrame."""
-        return pandas_frame(self.rows(what))
+        return to_pandas_frame(self.rows(what))
 
     def plot(self) -> "Figure":
         """The shares of all strata with their intervals (extra `figures`)."""
         from inbounds.report.figures import intervals
 
-        ordered = next(iter(self.values())).query.ordered
+        ordered = next(iter(self.values())).query.is_ordered
         return intervals({str(stratum): part.rows() for stratum, part in self.items()}, ordered=ordered)
 
     def __str__(self) -> str:
@@ -71,10 +71,16 @@ def estimate(
 ) -> Estimates: ...
 @overload
 def estimate(
-    what: Strata, *, level: float = ..., runs: int = ..., seed: int = ..., smooth: bool = ..., **options: Any
+    what: StratifiedCollector,
+    *,
+    level: float = ...,
+    runs: int = ...,
+    seed: int = ...,
+    smooth: bool = ...,
+    **options: Any,
 ) -> StrataEstimates: ...
 def estimate(
-    what: Collector | Strata | Reconstruction,
+    what: Collector | StratifiedCollector | Reconstruction,
     *,
     level: float = 0.9,
     runs: int = 100,
@@ -84,7 +90,8 @@ def estimate(
 ) -> Estimates | StrataEstimates:
     """Means, shares and quantiles with intervals, from collected reports or a reconstruction of them.
 
-    what: a `Collector`, `Strata`, for which the estimates of each stratum come back, or what `ib.reconstruct` gave.
+    what: a `Collector`, `StratifiedCollector`, for which the estimates of each stratum come back, or what
+    `ib.reconstruct` gave.
     level: how likely each interval covers. runs, seed: of the resampling behind intervals that have no formula.
     smooth: take it as known that people's numbers are not heaped on a few of them; shares of numbers are far sharper
     then, and wrong if they are heaped. options: those of `ib.reconstruct`.
@@ -95,8 +102,8 @@ def estimate(
     >>> print(estimate(reports).share("yes"))
     share of yes: 0.3 (90 % interval 0.2839 to 0.3162)
     """
-    if isinstance(what, Strata):
+    if isinstance(what, StratifiedCollector):
         asked: dict[str, Any] = {"level": level, "runs": runs, "seed": seed, "smooth": smooth, **options}
         return StrataEstimates(what.by, {key: estimate(part, **asked) for key, part in what.items()})
-    found = reconstruction_of(what, options)
-    return Estimates(found, query_of(found), level, runs, seed, smooth)
+    found = find_reconstruction(what, options)
+    return Estimates(found, find_query(found), level, runs, seed, smooth)

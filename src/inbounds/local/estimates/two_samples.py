@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from inbounds.exact import Floats, Ints, to_int
 from inbounds.local.collector import Collector, same_law
-from inbounds.local.reconstruct.affine import affine
-from inbounds.local.reconstruct.channel import Channel
-from inbounds.local.reconstruct.shapes import channel_of
-from inbounds.numbers import Floats, Ints, whole
+from inbounds.local.reconstruct.affine_estimator import affine
+from inbounds.local.reconstruct.channel import LinearChannel
+from inbounds.local.reconstruct.structure import channel_for_law
 
 MOST_REPORTS = 10**9
 """Of both collections together, for which reports can be dealt out anew."""
@@ -69,13 +69,15 @@ def two_sample_test(one: Collector, other: Collector, *, runs: int | None = None
         raise ValueError(f"collectors must hold different reports; both hold {sorted(one.shards & other.shards)[0]!r}")
     if not (one.total > 0 and other.total > 0 and one.total + other.total < MOST_REPORTS):
         raise ValueError(f"collectors must hold reports, fewer than {MOST_REPORTS:.0e} together")
-    query, channel = one.mechanism.query, channel_of(one.mechanism)
-    places = query.outputs.values.floats() if query.ordered else None
-    deals = (FEW_RUNS if channel.shape[0] > MANY_OUTPUTS else RUNS) if runs is None else whole(runs, "runs", 1)
-    return _dealt(one.counts, other.counts, channel, places, deals, whole(seed, "seed", 0))
+    query, channel = one.mechanism.query, channel_for_law(one.mechanism)
+    places = query.outputs.values.floats() if query.is_ordered else None
+    deals = (FEW_RUNS if channel.shape[0] > MANY_OUTPUTS else RUNS) if runs is None else to_int(runs, "runs", 1)
+    return _dealt(one.counts, other.counts, channel, places, deals, to_int(seed, "seed", 0))
 
 
-def _dealt(one: Ints, other: Ints, channel: Channel, places: Floats | None, runs: int, seed: int) -> TwoSampleTest:
+def _dealt(
+    one: Ints, other: Ints, channel: LinearChannel, places: Floats | None, runs: int, seed: int
+) -> TwoSampleTest:
     both, size = one + other, int(one.sum())
     rest = int(both.sum()) - size
 

@@ -4,20 +4,20 @@ from collections.abc import Callable
 
 import numpy as np
 
+from inbounds.exact import Floats
 from inbounds.local.reconstruct import ibu
-from inbounds.local.reconstruct.channel import Channel, Dense, Geometric
-from inbounds.numbers import Floats
+from inbounds.local.reconstruct.channel import DenseChannel, GeometricChannel, LinearChannel
 
 Map = Callable[[Floats], Floats]
 
 
-def updated(channel: Channel, draws: Floats, start: Floats, steps: int) -> Floats:
+def update_batch(channel: LinearChannel, draws: Floats, start: Floats, steps: int) -> Floats:
     """The distributions after so many plain updates, for every row of counts; all rows at once where it can."""
     q = draws / draws.sum(axis=1, keepdims=True)
-    if isinstance(channel, Dense):
+    if isinstance(channel, DenseChannel):
         matrix = channel.matrix
         return _side_by_side(lambda p: matrix @ p, lambda x: matrix.T @ x, q.T, start, steps)
-    if isinstance(channel, Geometric):
+    if isinstance(channel, GeometricChannel):
         rows, columns = channel.rows[:, None], channel.columns[:, None]
         forward, backward = (_through(channel.kernel, *factors) for factors in ((rows, columns), (columns, rows)))
         return _side_by_side(forward, backward, q.T, start, steps)
@@ -37,7 +37,7 @@ def _side_by_side(forward: Map, backward: Map, q: Floats, start: Floats, steps: 
     return np.asarray((p / p.sum(axis=0)).T)
 
 
-def _alone(channel: Channel, q: Floats, start: Floats, steps: int) -> Floats:
+def _alone(channel: LinearChannel, q: Floats, start: Floats, steps: int) -> Floats:
     updates = ibu.iterate(channel, q, start)
     for _ in range(steps):
         next(updates)

@@ -12,8 +12,16 @@ from typing import Any, Protocol
 import numpy as np
 
 from inbounds.errors import TooLarge
-from inbounds.local.reconstruct.systems import Banded, Bands, Cholesky, LowRank, System, dot, tridiagonal
-from inbounds.numbers import Floats, Ints
+from inbounds.exact import Floats, Ints
+from inbounds.local.reconstruct.systems import (
+    BandedSystem,
+    Bands,
+    CholeskySystem,
+    LowRankSystem,
+    System,
+    dot,
+    tridiagonal,
+)
 
 SINGULAR = 1e-12
 """A matrix whose reciprocal condition number is below this has no usable inverse."""
@@ -46,7 +54,7 @@ class Slack:
         return cls(np.zeros(outputs), np.zeros(outputs))
 
 
-class Channel(Protocol):
+class LinearChannel(Protocol):
     """A matrix P[output, answer] that can be applied, and inverted where that is possible."""
 
     @property
@@ -76,7 +84,7 @@ class Channel(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Dense:
+class DenseChannel:
     """A matrix without a shape we know: O(outputs · answers) per step."""
 
     matrix: Floats
@@ -103,11 +111,11 @@ class Dense:
                 f"matrix must have as many outputs as answers to be inverted, got {outputs} × {answers}; "
                 "use method='ibu' or 'least-squares'"
             )
-        factor, pivots = self._factored
+        factor, pivots = self._lu_factors
         return np.asarray(lapack().dgetrs(factor, pivots, q)[0])
 
     @cached_property
-    def _factored(self) -> tuple[Floats, Ints]:
+    def _lu_factors(self) -> tuple[Floats, Ints]:
         """The LU factors; refused when LAPACK's estimate of the reciprocal condition number is too small."""
         factor, pivots, failed = lapack().dgetrf(self.matrix)
         if failed or not lapack().dgecon(factor, np.abs(self.matrix).sum(axis=0).max())[0] > SINGULAR:
@@ -115,11 +123,11 @@ class Dense:
         return factor, pivots
 
     def system(self, curvature: Floats, theta: Floats) -> System:
-        return Cholesky.of(self.matrix, curvature, theta)
+        return CholeskySystem.from_channel(self.matrix, curvature, theta)
 
 
 @dataclass(frozen=True, eq=False)
-class Geometric:
+class GeometricChannel:
     """P[i, j] = rows[i] · (product of decay between i and j) · columns[j], decay below one at every step.
 
     The truncated geometric mechanism on a regular grid, the exponential mechanism on any, and every product of such
@@ -162,7 +170,7 @@ class Geometric:
         return tridiagonal(self.bands, q / self.rows) / self.columns
 
     def system(self, curvature: Floats, theta: Floats) -> System:
-        return Banded.of(self.bands, self.rows, self.columns, curvature, theta)
+        return BandedSystem.from_channel(self.bands, self.rows, self.columns, curvature, theta)
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,14 +201,14 @@ class ResponseChannel:
         return np.asarray((q - self.base * total) / self.lift)
 
     def system(self, curvature: Floats, theta: Floats) -> System:
-        return LowRank.of(self.base, self.lift, curvature, theta)
+        return LowRankSystem.from_channel(self.base, self.lift, curvature, theta)
 
 
 @dataclass(frozen=True, eq=False)
-class Merged:
+class MergedChannel:
     """A channel whose outputs are then renamed, several to one: what a remap does to a noise table."""
 
-    inner: Geometric
+    inner: GeometricChannel
     renamed: Ints
     outputs: int
 
@@ -233,7 +241,7 @@ class Merged:
         if not self.solvable:
             raise TooLarge("a renaming that breaks the order has no fast Newton step; use acceleration='squarem'")
         inner, last = self.inner, np.append(np.diff(self.renamed) > 0, True)
-        return Banded.grouped(inner.bands, inner.rows, inner.columns, curvature[self.renamed], theta, last)
+        return BandedSystem.group(inner.bands, inner.rows, inner.columns, curvature[self.renamed], theta, last)
 
 
 def lapack() -> Any:

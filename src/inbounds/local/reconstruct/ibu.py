@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inbounds.local.reconstruct.channel import Channel
-from inbounds.local.reconstruct.newton import Found, Watch
+from inbounds.exact import Floats
+from inbounds.local.reconstruct.channel import LinearChannel
+from inbounds.local.reconstruct.likelihood_interior import InteriorSolution, Watch
 from inbounds.local.reconstruct.systems import dot
-from inbounds.numbers import Floats
 
 LEAST = 1e-150
 """Probabilities stop falling here: products of two are still normal numbers, and nothing depends on them."""
@@ -35,7 +35,7 @@ class Update:
     log_likelihood: float
 
     @classmethod
-    def at(cls, channel: Channel, q: Floats, p: Floats) -> "Update":
+    def at(cls, channel: LinearChannel, q: Floats, p: Floats) -> "Update":
         """Outputs that nobody reported (q = 0) take no part; y is positive wherever somebody did."""
         y = np.maximum(channel.forward(p), LEAST)
         return cls(p, channel.backward(q / y), dot(q, np.log(y)))
@@ -48,7 +48,7 @@ class Update:
         return np.maximum(self.p * self.r, LEAST)
 
 
-def iterate(channel: Channel, q: Floats, start: Floats) -> Iterator[Update]:
+def iterate(channel: LinearChannel, q: Floats, start: Floats) -> Iterator[Update]:
     """Plain updates for ever; each costs one P p and one P^T x."""
     here = Update.at(channel, q, start)
     while True:
@@ -56,7 +56,7 @@ def iterate(channel: Channel, q: Floats, start: Floats) -> Iterator[Update]:
         here = Update.at(channel, q, here.next())
 
 
-def squarem(channel: Channel, q: Floats, start: Floats) -> Iterator[Update]:
+def squarem(channel: LinearChannel, q: Floats, start: Floats) -> Iterator[Update]:
     """Squared extrapolation (Varadhan and Roland, 2008) on log p, for ever; every update computed is yielded.
 
     From p, p·r, p·r·r' the step length is -|u| / |v| with u the first and v the second difference, both measured by
@@ -69,7 +69,7 @@ def squarem(channel: Channel, q: Floats, start: Floats) -> Iterator[Update]:
         once = Update.at(channel, q, here.next())
         yield once
         length = min(limit, _length(here, once))
-        trial = Update.at(channel, q, _extrapolated(here, once, length))
+        trial = Update.at(channel, q, _extrapolate(here, once, length))
         if trial.log_likelihood >= once.log_likelihood:
             limit *= 4 if length == limit else 1
             here = trial
@@ -85,14 +85,14 @@ def _length(here: Update, once: Update) -> float:
     return max(1.0, float(np.sqrt(dot(here.p, u * u) / bend))) if bend > 0 else 1.0
 
 
-def _extrapolated(here: Update, once: Update, length: float) -> Floats:
+def _extrapolate(here: Update, once: Update, length: float) -> Floats:
     first = np.log(np.maximum(here.r, LEAST))
     second = np.log(np.maximum(once.r, LEAST)) - first
     moved = here.p * np.exp(np.clip(2 * length * first + length**2 * second, -FOLD, FOLD))
     return np.asarray(np.maximum(moved / moved.sum(), LEAST))
 
 
-def run(updates: Iterator[Update], tolerance: float, limit: int, watch: Watch) -> Found:
+def run_updates(updates: Iterator[Update], tolerance: float, limit: int, watch: Watch) -> InteriorSolution:
     """Take updates until the residual is at most `tolerance`, or `limit` have been taken; the best one seen."""
     update = best = next(updates)
     path = [update.log_likelihood]
@@ -102,4 +102,4 @@ def run(updates: Iterator[Update], tolerance: float, limit: int, watch: Watch) -
         if update.log_likelihood >= best.log_likelihood or update.residual <= tolerance:
             best = update
         watch(len(path) - 1, update.residual)
-    return Found(best.p / best.p.sum(), tuple(path), best.residual)
+    return InteriorSolution(best.p / best.p.sum(), tuple(path), best.residual)

@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inbounds.numbers import Floats, Ints
-from inbounds.trusted.designs import Affine, BlockDesign, Flags, Planes, Subsets
+from inbounds.exact import Floats, Ints
+from inbounds.trusted.block_designs import Affine, BlockDesign, Flags, Planes, Subsets
 
 
 @singledispatch
-def holding(design: BlockDesign, counts: Floats) -> Floats:
+def labels_held(design: BlockDesign, counts: Floats) -> Floats:
     """A c: for every label the sum of `counts` over the blocks that hold it."""
     raise TypeError(f"design must be Subsets, Affine or Planes, got {type(design).__name__}")
 
 
 @singledispatch
-def held(design: BlockDesign, shares: Floats) -> Floats:
+def blocks_holding(design: BlockDesign, shares: Floats) -> Floats:
     """A^T p: for every block the sum of `shares` over the labels that it holds."""
     raise TypeError(f"design must be Subsets, Affine or Planes, got {type(design).__name__}")
 
@@ -30,13 +30,13 @@ def held(design: BlockDesign, shares: Floats) -> Floats:
 # --- subsets ----------------------------------------------------------------------------------------------
 
 
-@holding.register
+@labels_held.register
 def _(design: Subsets, counts: Floats) -> Floats:
     blocks = np.arange(design.blocks)
     return np.array([counts[design.holds(blocks, np.array(j))].sum() for j in range(design.labels)])
 
 
-@held.register
+@blocks_holding.register
 def _(design: Subsets, shares: Floats) -> Floats:
     blocks = np.arange(design.blocks)
     return np.asarray(sum(share * design.holds(blocks, np.array(j)) for j, share in enumerate(shares.tolist())))
@@ -45,7 +45,7 @@ def _(design: Subsets, shares: Floats) -> Floats:
 # --- affine families: block (a, b) holds x where (a·x + b) mod m < size, so b is one of `size` in a row --------------
 
 
-@holding.register
+@labels_held.register
 def _(design: Affine, counts: Floats) -> Floats:
     """For each a the sum over the `size` places b from -a·x on. O(modulus²)."""
     m, table = design.modulus, counts.reshape(design.modulus - 1, design.modulus)
@@ -56,7 +56,7 @@ def _(design: Affine, counts: Floats) -> Floats:
     return found
 
 
-@held.register
+@blocks_holding.register
 def _(design: Affine, shares: Floats) -> Floats:
     """For each a the shares moved to -a·x, then summed over the `size` places up to b. O(modulus²)."""
     m, labels = design.modulus, np.arange(design.labels)
@@ -75,12 +75,12 @@ def _windows(table: Floats, size: int) -> Floats:
 # --- projective spaces ------------------------------------------------------------------------------------
 
 
-@holding.register
+@labels_held.register
 def _(design: Planes, counts: Floats) -> Floats:
     return _orthogonal(design.order, design.dimension, counts, design.labels)
 
 
-@held.register
+@blocks_holding.register
 def _(design: Planes, shares: Floats) -> Floats:
     """Points and planes change places: <a, x> = <x, a>."""
     padded = np.zeros(design.blocks)
@@ -105,7 +105,7 @@ def _orthogonal(q: int, dimension: int, values: Floats, points: int) -> Floats:
     found[:below] += lower
     if points > below:
         found[below] += values[: space.holding].sum()  # x' = 0 is orthogonal to all
-        found[below + 1 :] += lower.take(space.numbered(vectors[below + 1 :]))
+        found[below + 1 :] += lower.take(space.point_number(vectors[below + 1 :]))
     return found
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from inbounds.numbers import Floats
+from inbounds.exact import Floats
 
 
 def onto_simplex(x: Floats) -> Floats:

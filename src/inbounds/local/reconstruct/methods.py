@@ -7,20 +7,26 @@ from typing import Literal
 
 import numpy as np
 
-from inbounds.errors import NotConverged
+from inbounds.errors import ConvergenceError
+from inbounds.exact import Floats
 from inbounds.local.reconstruct import ibu
-from inbounds.local.reconstruct.affine import AffineReading, even
-from inbounds.local.reconstruct.channel import Dense, Geometric, Merged
-from inbounds.local.reconstruct.convolved import Convolved
+from inbounds.local.reconstruct.affine_estimator import AffineEstimator, even
+from inbounds.local.reconstruct.channel import DenseChannel, GeometricChannel, MergedChannel
+from inbounds.local.reconstruct.convolution_channel import ConvolutionChannel
+from inbounds.local.reconstruct.early_stopping import held_out_steps, whole_counts
+from inbounds.local.reconstruct.likelihood_interior import (
+    InteriorSolution,
+    LikelihoodObjective,
+    SquaredObjective,
+    Watch,
+    minimize,
+)
 from inbounds.local.reconstruct.linear import onto_simplex
-from inbounds.local.reconstruct.multiscale import multiscale
-from inbounds.local.reconstruct.newton import Found, Likelihood, Squares, Watch, minimize
+from inbounds.local.reconstruct.multiscale import estimate_multiscale
 from inbounds.local.reconstruct.problem import ReconstructionProblem
-from inbounds.local.reconstruct.record import Reconstruction
-from inbounds.local.reconstruct.sets import Sets
-from inbounds.local.reconstruct.shrinkage import shrunk
-from inbounds.local.reconstruct.stopping import held_out_steps, whole_counts
-from inbounds.numbers import Floats
+from inbounds.local.reconstruct.result import Reconstruction
+from inbounds.local.reconstruct.sets import SetReports
+from inbounds.local.reconstruct.shrinkage import shrink_shares
 
 Method = Literal["ibu", "held-out", "multiscale", "shrunk", "inverse", "least-squares"]
 Acceleration = Literal["newton", "squarem", "none"]
@@ -44,44 +50,50 @@ NEGLIGIBLE = (1e-7, 1e-9, 1e-11)
 keeps the certificate become zero."""
 
 
-def best_method(problem: ReconstructionProblem) -> Method:
+def choose_method(problem: ReconstructionProblem) -> Method:
     """What measures best for a channel (docs/benchmarks/local.md): updates stopped by held-out reports where the noise
     is geometric, or follows a distance of many answers; shares by empirical Bayes for reports about labels; the maximum
     of the likelihood elsewhere."""
     counted, channel = whole_counts(problem) is not None, problem.channel
-    if isinstance(channel, Sets):
+    if isinstance(channel, SetReports):
         return "multiscale" if counted else "inverse"
     many = channel.shape[1] >= MANY
     if counted and many and problem.about_labels and even(channel, problem.q) is not None:
         return "multiscale"
-    spread_out = many and problem.about_distances and isinstance(channel, Dense)
-    return "held-out" if spread_out or isinstance(channel, Geometric | Merged | Convolved) else "ibu"
+    spread_out = many and problem.about_distances and isinstance(channel, DenseChannel)
+    return (
+        "held-out"
+        if spread_out or isinstance(channel, GeometricChannel | MergedChannel | ConvolutionChannel)
+        else "ibu"
+    )
 
 
-def again(result: Reconstruction, counts: Floats) -> Floats:
+def rerun(result: Reconstruction, counts: Floats) -> Floats:
     """The same estimate from other counts of the same outputs, stopped after as many updates; for resampling."""
     old = result.problem
     stopped = result.method.startswith("ibu") and not result.converged
     start = old.start if stopped else (result.distribution + old.start) / 2
-    problem = ReconstructionProblem.counted(old.channel, counts, start / start.sum(), old.query)
+    problem = ReconstructionProblem.from_channel(old.channel, counts, start / start.sum(), old.query)
     if result.method == "inverse":
         return by_inversion(problem).distribution
     if result.method in SHRINKING:
         return by_shrinking(problem, result.method).distribution
     if result.method == "least-squares":
-        return by_least_squares(problem, RESAMPLED, nobody).distribution
+        return by_least_squares(problem, RESAMPLED, ignore_progress).distribution
     if stopped:
         updates = ibu.iterate if result.method == "ibu" else ibu.squarem
-        return ibu.run(updates(problem.channel, problem.q, problem.start), RESAMPLED, result.iterations, nobody).p
-    return maximum(problem, RESAMPLED)
+        return ibu.run_updates(
+            updates(problem.channel, problem.q, problem.start), RESAMPLED, result.iterations, ignore_progress
+        ).p
+    return maximize_likelihood(problem, RESAMPLED)
 
 
-def maximum(problem: ReconstructionProblem, tolerance: float) -> Floats:
+def maximize_likelihood(problem: ReconstructionProblem, tolerance: float) -> Floats:
     """The distribution of greatest likelihood, by the fastest steps that the channel allows."""
-    return by_likelihood(problem, None, tolerance, None, nobody).distribution
+    return by_likelihood(problem, None, tolerance, None, ignore_progress).distribution
 
 
-def nobody(step: int, residual: float) -> None:
+def ignore_progress(step: int, residual: float) -> None:
     """Nobody is watching."""
 
 
@@ -100,10 +112,12 @@ def by_likelihood(
         found = _by_newton(problem, tolerance, watch)
     else:
         updates = ibu.iterate if chosen == "none" else ibu.squarem
-        found = ibu.run(updates(problem.channel, problem.q, problem.start), tolerance, iterations or LIMIT, watch)
+        found = ibu.run_updates(
+            updates(problem.channel, problem.q, problem.start), tolerance, iterations or LIMIT, watch
+        )
     converged = found.residual <= tolerance
     if iterations is None and not converged:
-        raise NotConverged(
+        raise ConvergenceError(
             f"the residual must be at most {tolerance:.2g}, and after {len(found.path)} steps it is "
             f"{found.residual:.2g}; raise the tolerance, or give iterations to stop where you choose"
         )
@@ -111,27 +125,27 @@ def by_likelihood(
 
 
 def _record(
-    problem: ReconstructionProblem, found: Found, name: str, converged: bool, raw: Floats | None = None
+    problem: ReconstructionProblem, found: InteriorSolution, name: str, converged: bool, raw: Floats | None = None
 ) -> Reconstruction:
     residual, path = problem.residual(found.p), np.array(found.path)
-    return Reconstruction(found.p, name, problem.reports, len(path) - 1, residual, converged, path, problem, again, raw)
+    return Reconstruction(found.p, name, problem.reports, len(path) - 1, residual, converged, path, problem, rerun, raw)
 
 
-def _by_newton(problem: ReconstructionProblem, tolerance: float, watch: Watch) -> Found:
+def _by_newton(problem: ReconstructionProblem, tolerance: float, watch: Watch) -> InteriorSolution:
     """Some plain updates, Newton steps, and extrapolated updates should Newton's method stall."""
     channel, q = problem.channel, problem.q
-    warm = ibu.run(ibu.iterate(channel, q, problem.start), tolerance, WARM_UP, watch)
+    warm = ibu.run_updates(ibu.iterate(channel, q, problem.start), tolerance, WARM_UP, watch)
     if warm.residual <= tolerance:
         return warm
     aim = tolerance / 4  # leaves room for zeros and slack
-    found = minimize(channel, Likelihood(q), warm.p, aim, lambda k, residual: watch(WARM_UP + k, residual))
+    found = minimize(channel, LikelihoodObjective(q), warm.p, aim, lambda k, residual: watch(WARM_UP + k, residual))
     path = (*warm.path, *(-value for value in found.path[1:]))
     if found.residual <= tolerance:
-        return Found(_without_dust(problem, found.p, tolerance), path, found.residual)
+        return InteriorSolution(_without_dust(problem, found.p, tolerance), path, found.residual)
     start = np.maximum(found.p, NEGLIGIBLE[-1] / len(found.p))
     updates = ibu.squarem(channel, q, start / start.sum())
-    rest = ibu.run(updates, tolerance, LIMIT, lambda k, residual: watch(len(path) + k, residual))
-    return Found(rest.p, (*path, *rest.path), rest.residual)
+    rest = ibu.run_updates(updates, tolerance, LIMIT, lambda k, residual: watch(len(path) + k, residual))
+    return InteriorSolution(rest.p, (*path, *rest.path), rest.residual)
 
 
 def _without_dust(problem: ReconstructionProblem, p: Floats, tolerance: float) -> Floats:
@@ -147,26 +161,29 @@ def _without_dust(problem: ReconstructionProblem, p: Floats, tolerance: float) -
 
 def by_held_out(problem: ReconstructionProblem, tolerance: float, watch: Watch) -> Reconstruction:
     """Plain updates, as many as explain held-out reports best, or the maximum."""
-    steps = held_out_steps(problem, lambda half: maximum(half, RESAMPLED))
+    steps = held_out_steps(problem, lambda half: maximize_likelihood(half, RESAMPLED))
     if steps is None:
         return replace(by_likelihood(problem, None, tolerance, None, watch), choice=KEPT_MAXIMUM)
-    found = ibu.run(ibu.iterate(problem.channel, problem.q, problem.start), tolerance, steps, watch)
+    found = ibu.run_updates(ibu.iterate(problem.channel, problem.q, problem.start), tolerance, steps, watch)
     choice = f"stopped after {steps} updates, where half of the reports explain the other half best"
     return replace(_record(problem, found, "ibu", found.residual <= tolerance), choice=choice)
 
 
-SHRINKING: dict[str, tuple[Callable[[AffineReading, float], Floats], str]] = {
+SHRINKING: dict[str, tuple[Callable[[AffineEstimator, float], Floats], str]] = {
     "multiscale": (
-        multiscale,
+        estimate_multiscale,
         "each share is the mean of what its count leaves open, among shares distributed as those of all labels; "
         "sums of neighbouring ones follow the reports where these know them better",
     ),
-    "shrunk": (shrunk, "each share is the mean of what its count leaves open, among shares distributed as all are"),
+    "shrunk": (
+        shrink_shares,
+        "each share is the mean of what its count leaves open, among shares distributed as all are",
+    ),
 }
 
 
 def by_shrinking(problem: ReconstructionProblem, method: str) -> Reconstruction:
-    """Labels that reports cannot tell apart are drawn together; see `shrinkage` and `multiscale`."""
+    """Labels that reports cannot tell apart are drawn together; see `shrinkage` and `estimate_multiscale`."""
     law = even(problem.channel, problem.q)
     if law is None:
         raise ValueError(f"method must not be {method!r} here: it is for reports that name labels, or sets of labels")
@@ -181,9 +198,11 @@ def by_shrinking(problem: ReconstructionProblem, method: str) -> Reconstruction:
 
 def _estimate(problem: ReconstructionProblem, p: Floats, name: str, raw: Floats, choice: str) -> Reconstruction:
     """An estimate that is not a maximum of the likelihood; for sets it is not judged by it, which would take longer."""
-    if not isinstance(problem.channel, Sets):
-        return replace(_record(problem, Found(p, (problem.log_likelihood(p),), 0.0), name, True, raw), choice=choice)
-    return Reconstruction(p, name, problem.reports, 0, math.inf, True, np.zeros(0), problem, again, raw, choice)
+    if not isinstance(problem.channel, SetReports):
+        return replace(
+            _record(problem, InteriorSolution(p, (problem.log_likelihood(p),), 0.0), name, True, raw), choice=choice
+        )
+    return Reconstruction(p, name, problem.reports, 0, math.inf, True, np.zeros(0), problem, rerun, raw, choice)
 
 
 def by_inversion(problem: ReconstructionProblem) -> Reconstruction:
@@ -194,9 +213,9 @@ def by_inversion(problem: ReconstructionProblem) -> Reconstruction:
 def by_least_squares(problem: ReconstructionProblem, tolerance: float, watch: Watch) -> Reconstruction:
     if not problem.channel.solvable:
         raise ValueError("method must be 'ibu' for a noise table whose outputs are renamed out of order")
-    found = minimize(problem.channel, Squares(problem.q), problem.start, tolerance, watch)
+    found = minimize(problem.channel, SquaredObjective(problem.q), problem.start, tolerance, watch)
     if not found.residual <= tolerance:
-        raise NotConverged(
+        raise ConvergenceError(
             f"the residual must be at most {tolerance:.2g}, it is {found.residual:.2g}; raise the tolerance"
         )
     return _record(problem, found, "least-squares", True)

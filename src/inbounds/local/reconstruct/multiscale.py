@@ -14,8 +14,8 @@ reports' own, unbiased reading. Their difference d has the standard deviation s 
 s it varies by t·M among the blocks of a size, M the share of the block and t one of SPREADS; how often each t occurs is
 estimated from all blocks of that size (Stephens, False discovery rates: a new deal, 2017; for wavelets Xing, Carbonetto
 and Stephens, Flexible signal denoising via flexible empirical Bayes shrinkage, 2021), and the mean of what d leaves
-open is added. Where reports name sets of labels, few of them decide a sum over many (`AffineReading.unit`), so a large
-difference is less of a surprise than among normal numbers (`_square`). Where the first cut falls is arbitrary, so
+open is added. Where reports name sets of labels, few of them decide a sum over many (`AffineEstimator.unit`), so a
+large difference is less of a surprise than among normal numbers (`_square`). Where the first cut falls is arbitrary, so
 several are averaged (Coifman and Donoho, Translation-invariant de-noising, 1995). Labels whose order means nothing have
 no such differences, and keep their estimates.
 """
@@ -25,10 +25,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inbounds.local.reconstruct.affine import AffineReading
+from inbounds.exact import Floats, Ints
+from inbounds.local.reconstruct.affine_estimator import AffineEstimator
 from inbounds.local.reconstruct.linear import cut_and_scaled, onto_simplex
 from inbounds.local.reconstruct.shrinkage import mean_shares, mean_sums
-from inbounds.numbers import Floats, Ints
 
 FEW, SHARP = 90, 0.5
 """With FEW labels, and readings that vary by a mean share, the estimate starts half way between what is drawn together
@@ -79,16 +79,16 @@ STEPS, ENOUGH = 100, 1e-3
 """Updates of how often each spread occurs; none after one that changes nothing by more than ENOUGH."""
 
 
-def multiscale(law: AffineReading, reports: float) -> Floats:
+def estimate_multiscale(law: AffineEstimator, reports: float) -> Floats:
     """The estimated distribution. O(labels · log labels), and what `mean_shares` takes."""
-    law = law.centred()
+    law = law.center()
     raw, noise = law.shares, len(law.seen) * law.spread(reports)
     drawn = _drawn_in_blocks(law, reports)
     trust = _trust(len(raw), noise)
     start = trust * drawn.shares + (1 - trust) * (onto_simplex(raw) + cut_and_scaled(raw)) / 2
     left_open = trust * np.maximum(1 - drawn.followed, LEAST_OPEN) * law.deviations(raw, reports) ** 2
     least = drawn.alike**EVIDENCE / (1 + LEAST_FOLLOWED * noise)
-    corrected = [_Correction(law, reports, left_open, least).of(start, middle) for middle in MIDDLES]
+    corrected = [_Correction(law, reports, left_open, least).from_start(start, middle) for middle in MIDDLES]
     return onto_simplex(np.mean(corrected, axis=0))
 
 
@@ -98,7 +98,7 @@ def _trust(labels: int, noise: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class _Drawn:
+class _JointDraw:
     """Shares drawn together, how far they follow their readings, and how likely it is that all labels are alike."""
 
     shares: Floats
@@ -106,7 +106,7 @@ class _Drawn:
     alike: float
 
 
-def _drawn_in_blocks(law: AffineReading, reports: float) -> _Drawn:
+def _drawn_in_blocks(law: AffineEstimator, reports: float) -> _JointDraw:
     """Shares drawn together one by one and in blocks of every size, and towards one another if they may be alike."""
     single, raw = mean_shares(law, reports), law.shares
     shares, gains = [single.shares], [single.gain]
@@ -122,7 +122,7 @@ def _drawn_in_blocks(law: AffineReading, reports: float) -> _Drawn:
     before = _before(len(shares), len(raw))
     mixed = np.average(shares, axis=0, weights=before * np.exp(EVIDENCE * (np.array(gains) - max(gains))))
     alike = float(np.exp(-np.logaddexp(0, np.max(np.log(before) + gains) - np.log(ALIKE * len(raw)))))
-    return _Drawn(alike / len(raw) + (1 - alike) * mixed, (1 - alike) * single.followed, alike)
+    return _JointDraw(alike / len(raw) + (1 - alike) * mixed, (1 - alike) * single.followed, alike)
 
 
 def _before(sizes: int, labels: int) -> Floats:
@@ -135,7 +135,7 @@ def _before(sizes: int, labels: int) -> Floats:
 class _Correction:
     """Moves sums over blocks towards what reports say of them: by the mean of what is left open, or by `least`."""
 
-    law: AffineReading
+    law: AffineEstimator
     reports: float
     left_open: Floats
     least: float
@@ -144,7 +144,7 @@ class _Correction:
     def doubt(self) -> float:
         return float(DOUBT * np.sqrt(len(self.left_open)))
 
-    def of(self, start: Floats, middle_at: float) -> Floats:
+    def from_start(self, start: Floats, middle_at: float) -> Floats:
         """The start, with the sums over blocks moved towards the readings', the largest blocks first."""
         p, off, open_ = start, _sums(self.law.shares - start), _sums(self.left_open)
         for rank, (first, middle, last) in enumerate(_halvings(len(p), middle_at)):
@@ -153,7 +153,7 @@ class _Correction:
             d = (right * (off[middle] - off[first]) - left * (off[last] - off[middle])) / width
             variance = right**2 * (open_[middle] - open_[first]) + left**2 * (open_[last] - open_[middle])
             unit = self.law.unit(np.maximum(left, right), self.reports) * np.minimum(left, right) / width
-            part = _followed(d, variance / width**2, unit, held[last] - held[first], self.doubt)
+            part = _signal_share(d, variance / width**2, unit, held[last] - held[first], self.doubt)
             moved = d * (np.maximum(part, self.least) if rank == 0 else part)
             p = p + _steps(len(p), first, middle, last, moved / left, moved / right)
         return p
@@ -175,7 +175,7 @@ def _halvings(labels: int, middle_at: float) -> Iterator[tuple[Ints, Ints, Ints]
             waiting = []
 
 
-def _followed(d: Floats, variance: Floats, unit: Floats, share: Floats, doubt: float) -> Floats:
+def _signal_share(d: Floats, variance: Floats, unit: Floats, share: Floats, doubt: float) -> Floats:
     """The part of each difference, read as d, that is no chance, in the mean."""
     variance = np.maximum(variance, LEAST * unit**2)
     more = (SPREADS * np.maximum(share, 0)[:, None]) ** 2

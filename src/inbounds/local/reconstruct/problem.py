@@ -6,16 +6,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from inbounds.exact import Floats
 from inbounds.local.collector import Collector, same_law, tally
-from inbounds.local.reconstruct.channel import RELATIVE, Channel, Dense
-from inbounds.local.reconstruct.shapes import channel_of, shaped
+from inbounds.local.reconstruct.channel import RELATIVE, DenseChannel, LinearChannel
+from inbounds.local.reconstruct.structure import channel_for_law, detect_structure
 from inbounds.local.reconstruct.systems import dot
-from inbounds.local.reports import reports_of
+from inbounds.local.reports import output_count
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.audit import COLUMN_SLACK
 from inbounds.mechanism.labels import LabelMechanism
-from inbounds.numbers import Floats
-from inbounds.query import Query
+from inbounds.query import RangeQuery
 from inbounds.query.neighbours import Graph
 
 Given = Literal["counts", "reports"]
@@ -25,14 +25,16 @@ Given = Literal["counts", "reports"]
 class ReconstructionProblem:
     """Frequencies q of the outputs among so many reports, the channel, a start with full support."""
 
-    channel: Channel
+    channel: LinearChannel
     q: Floats
     reports: float
     start: Floats
-    query: Query | None
+    query: RangeQuery | None
 
     @classmethod
-    def of(cls, reports: Any, mechanism: Any, start: ArrayLike | None, given: Given | None) -> "ReconstructionProblem":
+    def from_counts(
+        cls, reports: Any, mechanism: Any, start: ArrayLike | None, given: Given | None
+    ) -> "ReconstructionProblem":
         collected = reports.mechanism if isinstance(reports, Collector) else None
         mechanism = collected if mechanism is None else mechanism
         if mechanism is None:
@@ -40,13 +42,15 @@ class ReconstructionProblem:
         known = isinstance(mechanism, Mechanism | LabelMechanism)
         if known and collected is not None and not same_law(collected, mechanism):
             raise ValueError("mechanism must be the collector's own; its reports follow another law")
-        channel = channel_of(mechanism) if known else shaped(_stochastic(mechanism))
+        channel = channel_for_law(mechanism) if known else detect_structure(_stochastic(mechanism))
         query = mechanism.query if known else None
-        counts = _counts(reports, channel.shape[0], reports_of(mechanism) if known else None, given)
-        return cls.counted(channel, counts, _full_support(start, channel.shape[1]), query)
+        counts = _counts(reports, channel.shape[0], output_count(mechanism) if known else None, given)
+        return cls.from_channel(channel, counts, _full_support(start, channel.shape[1]), query)
 
     @classmethod
-    def counted(cls, channel: Channel, counts: Floats, start: Floats, query: Query | None) -> "ReconstructionProblem":
+    def from_channel(
+        cls, channel: LinearChannel, counts: Floats, start: Floats, query: RangeQuery | None
+    ) -> "ReconstructionProblem":
         total = float(counts.sum())
         if not total > 0:
             raise ValueError("reports must be at least one; the collection is empty")
@@ -57,13 +61,15 @@ class ReconstructionProblem:
     @property
     def about_labels(self) -> bool:
         """Whether the answers are known to have no order."""
-        return self.query is not None and not self.query.ordered
+        return self.query is not None and not self.query.is_ordered
 
     @property
     def about_distances(self) -> bool:
         """Whether the answers are known to lie at distances from each other: numbers, places, vertices of a graph."""
         query = self.query
-        return query is not None and (query.ordered or query.places is not None or isinstance(query.neighbours, Graph))
+        return query is not None and (
+            query.is_ordered or query.places is not None or isinstance(query.neighbours, Graph)
+        )
 
     def residual(self, p: Floats) -> float:
         """An upper bound on max_j r_j - 1 for any matrix within the channel's slack. Costs one step.
@@ -72,7 +78,7 @@ class ReconstructionProblem:
         to the one and taken from the other.
         """
         seen, slack = self.q > 0, self.channel.slack
-        rounding = 0.0 if isinstance(self.channel, Dense) else RELATIVE
+        rounding = 0.0 if isinstance(self.channel, DenseChannel) else RELATIVE
         likely = (1 - rounding) * self.channel.forward(p) - slack.below
         if not (likely[seen] > 0).all():
             return float("inf")
@@ -98,7 +104,7 @@ def _stochastic(matrix: ArrayLike) -> Floats:
     return floats
 
 
-def _counts(reports: Any, outputs: int, query: Query | None, given: Given | None) -> Floats:
+def _counts(reports: Any, outputs: int, query: RangeQuery | None, given: Given | None) -> Floats:
     if given not in (None, "counts", "reports"):
         raise ValueError(f"given must be 'counts' or 'reports', got {given!r}")
     if isinstance(reports, Collector):
@@ -117,7 +123,7 @@ def _counts(reports: Any, outputs: int, query: Query | None, given: Given | None
     return _count_positions(values.ravel(), outputs)
 
 
-def _could_be_reports(values: NDArray[Any], query: Query) -> bool:
+def _could_be_reports(values: NDArray[Any], query: RangeQuery) -> bool:
     try:
         tally(values, query)
     except (TypeError, ValueError):

@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike
 from inbounds.local.reconstruct import methods
 from inbounds.local.reconstruct.methods import Acceleration, Method
 from inbounds.local.reconstruct.problem import Given, ReconstructionProblem
-from inbounds.local.reconstruct.record import Reconstruction
+from inbounds.local.reconstruct.result import Reconstruction
 from inbounds.mechanism import Mechanism
-from inbounds.query import Query
+from inbounds.query import RangeQuery
 
 
 def reconstruct(
@@ -35,7 +35,7 @@ def reconstruct(
     method "ibu": the maximum of the likelihood, the limit of the iterative Bayesian update (001 Definition 1 and
     Theorem 1). acceleration: "newton" (default where the matrix allows it), "squarem", or "none" for the plain
     iterates. Stops when the residual, a bound on what the log-likelihood per report can still gain, is at most
-    `tolerance`; raises `NotConverged` if it never is. With `iterations`, that many steps at most and no such error.
+    `tolerance`; raises `ConvergenceError` if it never is. With `iterations`, that many steps at most and no such error.
     method "held-out": plain updates, as many as explain held-out reports best, or the maximum where that does; the
     default for geometric noise, and for other noise among 16 or more numbers or places.
     method "multiscale": each share by empirical Bayes, sums of neighbouring ones as the reports know them; the default
@@ -48,18 +48,18 @@ def reconstruct(
     a Newton step O(domain), or O(answers³) otherwise.
 
     >>> import inbounds as ib
-    >>> m = ib.catalog.randomized_response(ib.category(["no", "yes"]), ib.alpha("1/3"))
+    >>> m = ib.catalog.randomized_response(ib.category(["no", "yes"]), ib.epsilon_from_alpha("1/3"))
     >>> reconstruct([600, 400], m).distribution.round(3).tolist()
     [0.7, 0.3]
     """
     if isinstance(reports, Mechanism):
         raise TypeError("reports must be reports, their counts or a Collector, got a Mechanism; it comes after them")
-    if isinstance(mechanism, Query):
+    if isinstance(mechanism, RangeQuery):
         raise TypeError("mechanism must be a mechanism such as ib.optimal(ib.count(20), 1), got a Query")
     told = method or ("ibu" if acceleration or iterations or start is not None else None)
     _check_options(told or "ibu", acceleration, tolerance, iterations)
-    problem = ReconstructionProblem.of(reports, mechanism, start, given)
-    chosen, watch = told or methods.best_method(problem), progress or methods.nobody
+    problem = ReconstructionProblem.from_counts(reports, mechanism, start, given)
+    chosen, watch = told or methods.choose_method(problem), progress or methods.ignore_progress
     match chosen:
         case "held-out":
             return methods.by_held_out(problem, tolerance, watch)
@@ -73,9 +73,9 @@ def reconstruct(
 
 
 def _check_options(method: Method, acceleration: Acceleration | None, tolerance: float, iterations: int | None) -> None:
-    _one_of(method, Method, "method")
+    _check_choice(method, Method, "method")
     if acceleration is not None:
-        _one_of(acceleration, Acceleration, "acceleration")
+        _check_choice(acceleration, Acceleration, "acceleration")
     if not 0 < tolerance < 1:
         raise ValueError(f"tolerance must be between 0 and 1, got {tolerance!r}; the default is 1e-9")
     if iterations is not None and not iterations >= 1:
@@ -86,6 +86,6 @@ def _check_options(method: Method, acceleration: Acceleration | None, tolerance:
         raise ValueError(f"acceleration must be left out with method {method!r}, which does not iterate updates")
 
 
-def _one_of(value: str, choices: Any, name: str) -> None:
+def _check_choice(value: str, choices: Any, name: str) -> None:
     if value not in choices.__args__:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices.__args__))}, got {value!r}")

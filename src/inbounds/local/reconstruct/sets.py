@@ -6,22 +6,22 @@ from functools import cached_property
 import numpy as np
 
 from inbounds.errors import TooLarge
+from inbounds.exact import Floats
 from inbounds.local.reconstruct.channel import Slack
-from inbounds.local.reconstruct.incidence import held, holding
+from inbounds.local.reconstruct.incidence import blocks_holding, labels_held
 from inbounds.local.reconstruct.systems import System
-from inbounds.mechanism.labels.law import Blocks
-from inbounds.numbers import Floats
-from inbounds.trusted.designs import Planes
+from inbounds.mechanism.labels.law import BlockResponse
+from inbounds.trusted.block_designs import Planes
 
 
 @dataclass(frozen=True, eq=False)
-class Sets:
+class SetReports:
     """P[i, j] = high where block i holds label j, else low; applied by the fast transforms of the design.
 
     The weights of blocks of one kind differ by one part in 2^38 at most, less than the rounding that is allowed for.
     """
 
-    law: Blocks
+    law: BlockResponse
     solvable = False
 
     @property
@@ -41,11 +41,11 @@ class Sets:
 
     def forward(self, p: Floats) -> Floats:
         low, lift = self._weights
-        return np.asarray(low * p.sum() + lift * held(self.law.design, p))
+        return np.asarray(low * p.sum() + lift * blocks_holding(self.law.design, p))
 
     def backward(self, x: Floats) -> Floats:
         low, lift = self._weights
-        return np.asarray(low * x.sum() + lift * holding(self.law.design, x))
+        return np.asarray(low * x.sum() + lift * labels_held(self.law.design, x))
 
     @property
     def hit(self) -> float:
@@ -67,13 +67,13 @@ class Sets:
             power *= design.order
         return power
 
-    def held_by(self, counts: Floats) -> Floats:
+    def count_holding(self, counts: Floats) -> Floats:
         """How many of the reports hold each label."""
-        return holding(self.law.design, counts)
+        return labels_held(self.law.design, counts)
 
     def invert(self, q: Floats) -> Floats:
         """The unbiased estimate (c - chance) / (hit - chance), c the share of reports whose set holds the label."""
-        return np.asarray((self.held_by(q) - self.chance * q.sum()) / (self.hit - self.chance))
+        return np.asarray((self.count_holding(q) - self.chance * q.sum()) / (self.hit - self.chance))
 
     def system(self, curvature: Floats, theta: Floats) -> System:
         raise TooLarge("reports of sets have no fast Newton step; use acceleration='squarem'")

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inbounds.local.reconstruct.affine import AffineReading
+from inbounds.exact import Floats, Ints
+from inbounds.local.reconstruct.affine_estimator import AffineEstimator
 from inbounds.local.reconstruct.linear import onto_simplex
-from inbounds.numbers import Floats, Ints
 
 FEWEST_STEPS, MOST_STEPS, ENOUGH = 15, 5000, 1e-4
 """Updates of the mixture: one for two labels, within these limits, since few labels would be taken too literally; none
@@ -54,13 +54,13 @@ class PosteriorMeans:
     gain: float
 
 
-def shrunk(law: AffineReading, reports: float) -> Floats:
+def shrink_shares(law: AffineEstimator, reports: float) -> Floats:
     """The estimated distribution over labels. Between the mean share and the unbiased estimate's projection."""
     trust = len(law.seen) / (len(law.seen) + FEW)
-    return np.asarray(trust * mean_shares(law.centred(), reports).shares + (1 - trust) * onto_simplex(law.shares))
+    return np.asarray(trust * mean_shares(law.center(), reports).shares + (1 - trust) * onto_simplex(law.shares))
 
 
-def mean_shares(law: AffineReading, reports: float) -> PosteriorMeans:
+def mean_shares(law: AffineEstimator, reports: float) -> PosteriorMeans:
     """The mean of each share given its own count, where counts do not tell it well.
 
     O(labels + distinct counts · points).
@@ -73,7 +73,7 @@ def mean_shares(law: AffineReading, reports: float) -> PosteriorMeans:
     points = _points(raw, spread)
     seen = np.clip(chance + lift * points, 1e-300, 1 - 1e-16)
     logs = counts[:, None] * np.log(seen) + (reports - counts)[:, None] * np.log1p(-seen)
-    return _drawn(raw, spread, points, (logs, places, times))
+    return _draw_shares(raw, spread, points, (logs, places, times))
 
 
 def mean_sums(sums: Floats, spread: float, unit: float) -> PosteriorMeans:
@@ -87,10 +87,10 @@ def mean_sums(sums: Floats, spread: float, unit: float) -> PosteriorMeans:
     seen, places, times = np.unique(np.rint(sums / step) * step, return_inverse=True, return_counts=True)
     points, numbers = _points(sums, reach), np.maximum(expected + seen / unit, 0.0)
     logs = numbers[:, None] * np.log1p(points / unit / expected) - points / unit
-    return _drawn(sums, reach, points, (logs, places, times))
+    return _draw_shares(sums, reach, points, (logs, places, times))
 
 
-def _drawn(raw: Floats, spread: float, points: Floats, readings: tuple[Floats, Ints, Ints]) -> PosteriorMeans:
+def _draw_shares(raw: Floats, spread: float, points: Floats, readings: tuple[Floats, Ints, Ints]) -> PosteriorMeans:
     """readings: the log-likelihood of each distinct one at every point, which one each label has, and how many do."""
     logs, places, times = readings
     likely = np.exp(logs - logs.max(axis=1, keepdims=True))

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from inbounds.numbers import Floats
+from inbounds.exact import Floats
 
 Bands = tuple[Floats, Floats]
 """A symmetric tridiagonal matrix: its diagonal and the one beside it."""
@@ -31,14 +31,14 @@ class System(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Cholesky:
+class CholeskySystem:
     """Any matrix: O(outputs · answers² + answers³) to factor."""
 
     factor: Any
     scale: Floats
 
     @classmethod
-    def of(cls, matrix: Floats, w: Floats, theta: Floats) -> "Cholesky":
+    def from_channel(cls, matrix: Floats, w: Floats, theta: Floats) -> "CholeskySystem":
         """Scaled to a unit diagonal first: theta spans many orders of magnitude near a solution."""
         from scipy.linalg import cho_factor
 
@@ -56,7 +56,7 @@ class Cholesky:
 
 
 @dataclass(frozen=True, eq=False)
-class LowRank:
+class LowRankSystem:
     """P = base 1^T + diag(lift): diagonal plus rank two, by Woodbury's identity. O(answers)."""
 
     diagonal: Floats
@@ -64,7 +64,7 @@ class LowRank:
     core: Floats
 
     @classmethod
-    def of(cls, base: Floats, lift: Floats, w: Floats, theta: Floats) -> "LowRank":
+    def from_channel(cls, base: Floats, lift: Floats, w: Floats, theta: Floats) -> "LowRankSystem":
         """P^T W P = diag(lift² w) + U C U^T with U = [1, lift·w·base] and C = [[base^T W base, 1], [1, 0]]."""
         diagonal = lift**2 * w + theta
         columns = np.stack([np.ones_like(base), lift * w * base], axis=1)
@@ -78,7 +78,7 @@ class LowRank:
 
 
 @dataclass(frozen=True, eq=False)
-class Banded:
+class BandedSystem:
     """P = rows K columns with K^-1 = T tridiagonal: one banded solve of twice the size. O(answers).
 
     Put z = K columns x. Then A x = b reads K w' z + theta' T z = b', where w' = rows² w, theta' = theta / columns²
@@ -99,15 +99,17 @@ class Banded:
     """How many unknowns each answer has in the banded system, z first and v second."""
 
     @classmethod
-    def of(cls, bands: Bands, rows: Floats, columns: Floats, w: Floats, theta: Floats) -> "Banded":
+    def from_channel(cls, bands: Bands, rows: Floats, columns: Floats, w: Floats, theta: Floats) -> "BandedSystem":
         scaled = theta / columns**2
         store = _tridiagonal_pairs(bands, 2, half=3)  # LAPACK: A[r, c] at store[2 · half + r - c, c]
         store[5, 1::2] = 1 / scaled
         store[7, 0::2] = -(rows**2) * w
-        return cls(bands, columns, scaled, *_factored(store, 3), 2)
+        return cls(bands, columns, scaled, *_factor(store, 3), 2)
 
     @classmethod
-    def grouped(cls, bands: Bands, rows: Floats, columns: Floats, w: Floats, theta: Floats, last: Flags) -> "Banded":
+    def group(
+        cls, bands: Bands, rows: Floats, columns: Floats, w: Floats, theta: Floats, last: Flags
+    ) -> "BandedSystem":
         """The same when runs of outputs are put together; `last` marks the end of each run, w is given per row.
 
         Then w' z becomes rows·d, where d is the same throughout a run: w times the sum of rows·z over it. Two more
@@ -122,7 +124,7 @@ class Banded:
         store[12, 2:-2:4] = np.where(last[:-1], 0.0, -1.0)
         store[9, 2::4] = np.where(last, -w, 0.0)  # d - w·c = 0 at the end of a run
         store[4, 7::4] = np.where(last[:-1], 0.0, -1.0)  # d - (d after) = 0 before it
-        return cls(bands, columns, scaled, *_factored(store, 4), 4)
+        return cls(bands, columns, scaled, *_factor(store, 4), 4)
 
     def solve(self, b: Floats) -> Floats:
         """x from z where the barrier is weak and from v where it is strong: whichever loses fewer digits."""
@@ -158,7 +160,7 @@ def _tridiagonal_pairs(bands: Bands, unknowns: int, half: int) -> Floats:
     return store
 
 
-def _factored(store: Floats, half: int) -> tuple[Any, Any]:
+def _factor(store: Floats, half: int) -> tuple[Any, Any]:
     from scipy.linalg.lapack import dgbtrf
 
     factor, pivots, failed = dgbtrf(store, half, half, overwrite_ab=True)

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from inbounds.errors import TooLarge
-from inbounds.local.reconstruct.channel import Channel
-from inbounds.numbers import Floats
+from inbounds.exact import Floats
+from inbounds.local.reconstruct.channel import LinearChannel
 
 if TYPE_CHECKING:
-    from inbounds.local.reconstruct.record import Reconstruction
+    from inbounds.local.reconstruct.result import Reconstruction
 
 SUPPORT = 1e-9
 """Answers with less probability are taken to be outside the support of a maximum-likelihood estimate."""
@@ -54,7 +54,7 @@ def standard_errors(result: "Reconstruction") -> Floats:
     return errors
 
 
-def _columns(channel: Channel, support: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Floats:
+def _columns(channel: LinearChannel, support: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Floats:
     """Columns of the matrix, each by applying the channel to one answer."""
     unit = np.zeros(channel.shape[1])
     found = np.empty((channel.shape[0], len(support)))

@@ -5,20 +5,20 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from inbounds.errors import NotADistribution
+from inbounds.errors import InvalidDistribution
+from inbounds.exact import round_up_to_float
 from inbounds.mechanism.law import RATIO_BOUND
-from inbounds.numbers import float_above
-from inbounds.query import Everyone, Query
-from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_below
+from inbounds.query import AllPairs, RangeQuery
+from inbounds.trusted.block_designs import Affine, Planes, Subsets
+from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_lower_bound
 from inbounds.trusted.certify import block_weights, check_blocks
-from inbounds.trusted.designs import Affine, Planes, Subsets
-from inbounds.trusted.sample import BlockSampler
+from inbounds.trusted.samplers import BlockSampler
 
 LabelDesign = Subsets | Affine | Planes
 
 
 @dataclass(frozen=True)
-class Blocks:
+class BlockResponse:
     """A set of the design that holds the truth with weight `inside` over 2**62, else one that does not; which of
     them does not depend on the truth."""
 
@@ -30,12 +30,12 @@ class Blocks:
             raise TypeError("a law over sets of labels is made of Subsets, Affine or Planes")
         object.__setattr__(self, "inside", int(operator.index(self.inside)))
 
-    def __reduce__(self) -> tuple[type["Blocks"], tuple[LabelDesign, int]]:
-        return Blocks, (self.design, self.inside)  # copies and pickles carry no sampler
+    def __reduce__(self) -> tuple[type["BlockResponse"], tuple[LabelDesign, int]]:
+        return BlockResponse, (self.design, self.inside)  # copies and pickles carry no sampler
 
-    def check(self, query: Query, epsilon: Fraction) -> None:
-        if not isinstance(query.neighbours, Everyone) or len(query.answers) != self.design.labels:
-            raise NotADistribution("sets of labels need a label for each answer, any two of which are neighbours")
+    def check(self, query: RangeQuery, epsilon: Fraction) -> None:
+        if not isinstance(query.neighbours, AllPairs) or len(query.answers) != self.design.labels:
+            raise InvalidDistribution("sets of labels need a label for each answer, any two of which are neighbours")
         check_blocks(self.design.blocks, self.design.holding, self.inside, epsilon)
 
     @property
@@ -51,8 +51,8 @@ class Blocks:
         As if every set of its kind were equally likely, which holds to one part in 2**38.
         """
         design = self.design
-        others = Fraction(design.holding - design.shared, design.blocks - design.holding)
-        return self.hit * Fraction(design.shared, design.holding) + (1 - self.hit) * others
+        others = Fraction(design.holding - design.pair_count, design.blocks - design.holding)
+        return self.hit * Fraction(design.pair_count, design.holding) + (1 - self.hit) * others
 
     def variance(self, share: Fraction) -> Fraction:
         """Of the estimated share of a label that has this share, times the number of reports.
@@ -72,9 +72,9 @@ class Blocks:
         least, most = block_weights(self.design.blocks, self.design.holding, self.inside)
         return Fraction(most, least)
 
-    def ratio_within(self, query: Query, steps: int) -> float:
+    def ratio_within(self, query: RangeQuery, steps: int) -> float:
         """The same for labels, which have no distance, however far apart their places are."""
-        return float_above(self.worst_ratio) if steps else 1.0
+        return round_up_to_float(self.worst_ratio) if steps else 1.0
 
     def proof_steps(self) -> list[str]:
         """What `check` established, for a reader."""
@@ -97,12 +97,12 @@ class Blocks:
         return BlockSampler(self.design, self.inside)
 
 
-def tight_blocks(design: LabelDesign, epsilon: Fraction) -> Blocks:
+def make_tight_blocks(design: LabelDesign, epsilon: Fraction) -> BlockResponse:
     """The greatest weight of the sets that hold the truth that epsilon allows.
 
     With u = ceil(2**62 / holding) and v = floor(2**62 / (blocks - holding)) it is the largest i with
     i · u · 2**128 <= p · (2**62 - i) · v.
     """
-    p = ratio_below(epsilon, Fraction(1))
+    p = ratio_lower_bound(epsilon, Fraction(1))
     u, v = -(-TOTAL // design.holding), TOTAL // (design.blocks - design.holding)
-    return Blocks(design, p * v * TOTAL // ((u << EXP_BITS) + p * v))
+    return BlockResponse(design, p * v * TOTAL // ((u << EXP_BITS) + p * v))

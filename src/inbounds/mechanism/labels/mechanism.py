@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from inbounds.mechanism.audit import log_above
+from inbounds.exact import Number, format_decimal, round_up_to_float, to_epsilon, to_fraction, to_int
+from inbounds.mechanism.audit import log_upper_bound
 from inbounds.mechanism.labels import passport
-from inbounds.mechanism.labels.law import Blocks
+from inbounds.mechanism.labels.law import BlockResponse
 from inbounds.mechanism.origin import Origin
-from inbounds.numbers import Number, as_epsilon, decimal, exact, float_above, whole
-from inbounds.query import Query
-from inbounds.trusted.sample import Draws, entropy, report, simulated
+from inbounds.query import RangeQuery
+from inbounds.trusted.samplers import Draws, draw_outputs, seeded_entropy, system_entropy
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -27,14 +27,14 @@ class LabelMechanism:
     integers when the object is made.
     """
 
-    query: Query
+    query: RangeQuery
     epsilon: Fraction
-    law: Blocks
+    law: BlockResponse
     origin: Origin
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", as_epsilon(self.epsilon))
-        if type(self.query) is not Query or type(self.law) is not Blocks:  # subclasses could lie
+        object.__setattr__(self, "epsilon", to_epsilon(self.epsilon))
+        if type(self.query) is not RangeQuery or type(self.law) is not BlockResponse:  # subclasses could lie
             raise TypeError("a label mechanism is made of a Query and a law of Blocks")
         self.law.check(self.query, self.epsilon)
 
@@ -49,7 +49,7 @@ class LabelMechanism:
 
     def __repr__(self) -> str:
         return (
-            f"<LabelMechanism {self.origin} for {self.query!r}, epsilon={decimal(self.epsilon)}, "
+            f"<LabelMechanism {self.origin} for {self.query!r}, epsilon={format_decimal(self.epsilon)}, "
             f"{self.outputs} × {len(self.query.answers)}>"
         )
 
@@ -58,41 +58,41 @@ class LabelMechanism:
         """How many reports are possible: 0..outputs-1."""
         return self.law.design.blocks
 
-    def effective_epsilon(self) -> float:
+    def tight_epsilon(self) -> float:
         """The tight privacy loss of this very mechanism, at most `epsilon`; rounded up to a float."""
-        return min(log_above(self.law.worst_ratio, Fraction(1)), float_above(self.epsilon))
+        return min(log_upper_bound(self.law.worst_ratio, Fraction(1)), round_up_to_float(self.epsilon))
 
-    def variance(self, share: Number = 0, reports: int = 1) -> float:
+    def share_variance(self, share: Number = 0, reports: int = 1) -> float:
         """Of the unbiased estimate of a label's share from so many reports; of a rare label by default."""
-        return float(self.law.variance(exact(share, "share")) / whole(reports, "reports", 1))
+        return float(self.law.variance(to_fraction(share, "share")) / to_int(reports, "reports", 1))
 
-    def labels_of(self, output: int) -> list[Any]:
+    def labels_in(self, output: int) -> list[Any]:
         """The labels in the set that a report names: the truth is likelier among them than elsewhere."""
-        number = whole(output, "output", 0)
+        number = to_int(output, "output", 0)
         if number >= self.outputs:
             raise ValueError(f"output must be a report below {self.outputs}, got {output!r}")
         everyone = np.arange(len(self.query.answers))
         held = self.law.design.holds(np.full(len(everyone), number), everyone)
-        return list(self.query.reported[held].tolist())
+        return list(self.query.output_values[held].tolist())
 
     def sample(self, answers: Any) -> Any:
         """Private reports for true labels, with operating-system entropy; a scalar gives a scalar."""
-        return self._report(answers, entropy)
+        return self._report(answers, system_entropy)
 
     def simulate(self, answers: Any, rng: np.random.Generator) -> Any:
         """As `sample`, from a seeded generator: for studies and tests, never for a release."""
-        return self._report(answers, simulated(rng))
+        return self._report(answers, seeded_entropy(rng))
 
     def _report(self, answers: Any, draws: Draws) -> Any:
-        positions = self.query.index(answers)
-        found = report(self.law.sampler, positions, draws)
+        positions = self.query.encode(answers)
+        found = draw_outputs(self.law.sampler, positions, draws)
         return found.tolist() if positions.ndim == 0 else found
 
     def save(self, path: "str | PathLike[str]") -> None:
         """Write the passport: everything needed to check and use the mechanism, with its digest."""
-        passport.save(self, path)
+        passport.save_label_passport(self, path)
 
     @cached_property
     def sha256(self) -> str:
         """The digest of the passport."""
-        return str(passport.passport(self)["sha256"])
+        return str(passport.to_label_passport(self)["sha256"])

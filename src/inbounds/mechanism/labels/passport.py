@@ -7,40 +7,40 @@ Reading (`reading`) believes nothing.
 import os
 from typing import TYPE_CHECKING
 
-from inbounds.files import Json, write
-from inbounds.mechanism.labels.law import Blocks
+from inbounds.files import Json, write_json_file
+from inbounds.mechanism.codec import query_to_json
+from inbounds.mechanism.labels.law import BlockResponse
 from inbounds.mechanism.passport import LABEL_PASSPORT
-from inbounds.mechanism.spelling import query_json
-from inbounds.trusted.designs import Affine, Planes, Subsets
+from inbounds.trusted.block_designs import Affine, Planes, Subsets
 
 if TYPE_CHECKING:
     from inbounds.mechanism.labels.mechanism import LabelMechanism
 
 
-def save(mechanism: "LabelMechanism", path: str | os.PathLike[str]) -> None:
+def save_label_passport(mechanism: "LabelMechanism", path: str | os.PathLike[str]) -> None:
     """Write the passport; the file appears whole or not at all."""
-    write(passport(mechanism), path)
+    write_json_file(to_label_passport(mechanism), path)
 
 
-def passport(mechanism: "LabelMechanism") -> Json:
+def to_label_passport(mechanism: "LabelMechanism") -> Json:
     """The mechanism as plain JSON values, with the digest of everything else in it."""
     origin = mechanism.origin
     content: Json = {
-        "query": query_json(mechanism.query),
+        "query": query_to_json(mechanism.query),
         "epsilon": str(mechanism.epsilon),
-        "law": blocks_json(mechanism.law),
+        "law": blocks_to_json(mechanism.law),
         "origin": {"name": origin.name, "parameters": dict(origin.parameters), "reference": origin.reference},
     }
-    return LABEL_PASSPORT.sealed(content)
+    return LABEL_PASSPORT.wrap(content)
 
 
-def label_summary(mechanism: "LabelMechanism") -> Json:
+def label_passport_summary(mechanism: "LabelMechanism") -> Json:
     """The passport without its labels: what people and machines read of it."""
-    found = passport(mechanism)
+    found = to_label_passport(mechanism)
     return {**found, "query": {**found["query"], "labels": None}}
 
 
-def blocks_json(law: Blocks) -> Json:
+def blocks_to_json(law: BlockResponse) -> Json:
     match law.design:
         case Subsets(_, size):
             return {"subsets": {"size": str(size), "inside": str(law.inside)}}

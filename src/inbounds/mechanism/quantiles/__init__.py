@@ -1,16 +1,23 @@
 """The mechanisms of quantiles: laws over a group's records that passed the checker."""
 
-from inbounds.mechanism.quantiles.expected import ExpectedReports
-from inbounds.mechanism.quantiles.laws import Central, CountedTable, Oblivious, QuantileLaw, ScoreTable, SidedTable
+from inbounds.mechanism.quantiles.channel import Channel
+from inbounds.mechanism.quantiles.laws import (
+    CentralRecords,
+    CountedTable,
+    ObliviousRecords,
+    PermuteAndFlip,
+    QuantileLaw,
+    SidedPermuteAndFlip,
+)
 from inbounds.mechanism.quantiles.mechanism import QuantileMechanism
 
 __all__ = [
-    "Central",
+    "CentralRecords",
+    "Channel",
     "CountedTable",
-    "ExpectedReports",
-    "Oblivious",
+    "ObliviousRecords",
+    "PermuteAndFlip",
     "QuantileLaw",
     "QuantileMechanism",
-    "ScoreTable",
-    "SidedTable",
+    "SidedPermuteAndFlip",
 ]

@@ -14,25 +14,25 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from inbounds.errors import NotADistribution, TooLarge
+from inbounds.errors import InvalidDistribution, TooLarge
+from inbounds.exact import Floats, Ints
 from inbounds.mechanism.law import RATIO_BOUND, Matrix
 from inbounds.mechanism.limits import MATRIX_LIMIT
-from inbounds.numbers import Floats, Ints
-from inbounds.query import Quantile
+from inbounds.query import QuantileQuery
 from inbounds.trusted.bounds import TOTAL
 from inbounds.trusted.certify import check_groups
 from inbounds.trusted.counted import check_counted, counted_levels
-from inbounds.trusted.multisets import how_many, neighbouring, positions, window
-from inbounds.trusted.sample import Draws, report
-from inbounds.trusted.scores import ScoreSampler, check_scores, levels, report_scores
-from inbounds.trusted.sides import Side, check_sides, sided_levels
+from inbounds.trusted.multisets import central_window, count_multisets, multiset_index, neighbour_groups
+from inbounds.trusted.permute_flip import ScoreSampler, check_scores, draw_permute_flip, score_levels
+from inbounds.trusted.samplers import Draws, draw_outputs
+from inbounds.trusted.sided_scores import Side, check_sides, sided_score_levels
 
 ROWS = 1 << 21
 """Numbers held at a time while probabilities are computed."""
 
 
 @dataclass(frozen=True)
-class ScoreTable:
+class PermuteAndFlip:
     """Permute-and-flip: output t raises its hand with probability table[level of t] / 2**62, one hand is reported.
 
     The level is 0 for the truth, else 1 + stride · (length - 1) and as much more as `deeper` says for the depth of the
@@ -49,21 +49,21 @@ class ScoreTable:
         object.__setattr__(self, "table", tuple(map(operator.index, self.table)))
         object.__setattr__(self, "deeper", tuple(map(operator.index, self.deeper)))
 
-    def check(self, query: Quantile, epsilon: Fraction) -> None:
+    def check(self, query: QuantileQuery, epsilon: Fraction) -> None:
         check_scores(self.table, self.stride, self.deeper, query.width, epsilon)
 
-    def report(self, query: Quantile, histograms: Ints, draws: Draws) -> Ints:
+    def report(self, query: QuantileQuery, histograms: Ints, draws: Draws) -> Ints:
         """The position that is reported for every group."""
-        return report_scores(self._sampler, self._levels(query, histograms), draws)
+        return draw_permute_flip(self._sampler, self._levels(query, histograms), draws)
 
-    def probabilities(self, query: Quantile, histograms: Ints) -> Floats:
+    def probabilities(self, query: QuantileQuery, histograms: Ints) -> Floats:
         """Pr[output] for every group, to float precision: groups × outputs."""
         return _probabilities(self.table, self._levels(query, histograms))
 
-    def _levels(self, query: Quantile, histograms: Ints) -> Ints:
-        return levels(query.lengths(histograms), self.stride, self.deeper, len(self.table))
+    def _levels(self, query: QuantileQuery, histograms: Ints) -> Ints:
+        return score_levels(query.path_lengths(histograms), self.stride, self.deeper, len(self.table))
 
-    def proof_steps(self, query: Quantile) -> list[str]:
+    def proof_steps(self, query: QuantileQuery) -> list[str]:
         """What `check` established, for a reader."""
         return [
             f"{len(self.table)} whole numbers fall from 2^62 to at least 1, the further the more records must change "
@@ -75,15 +75,15 @@ class ScoreTable:
 
     @cached_property
     def _sampler(self) -> ScoreSampler:
-        return ScoreSampler.of(self.table)
+        return ScoreSampler.from_table(self.table)
 
-    def __reduce__(self) -> tuple[type["ScoreTable"], tuple[Any, ...]]:
-        return ScoreTable, (self.table, self.stride, self.deeper)  # copies carry no sampler
+    def __reduce__(self) -> tuple[type["PermuteAndFlip"], tuple[Any, ...]]:
+        return PermuteAndFlip, (self.table, self.stride, self.deeper)  # copies carry no sampler
 
 
 @dataclass(frozen=True)
-class SidedTable:
-    """Permute-and-flip as in a `ScoreTable`, with a pace of its own below the answer and above it.
+class SidedPermuteAndFlip:
+    """Permute-and-flip as in a `PermuteAndFlip`, with a pace of its own below the answer and above it.
 
     below, above: (first, stride, spread, near), the level of an output one record away, the levels of every further
     record, how many values beside the answer are nearly as good as it, and their level (0 where it is left out);
@@ -104,23 +104,23 @@ class SidedTable:
             object.__setattr__(self, part, (*side, 0) if len(side) == 3 else side)
         object.__setattr__(self, "deeper", operator.index(self.deeper))
 
-    def check(self, query: Quantile, epsilon: Fraction) -> None:
-        if not (query.public and query.records == 1):
+    def check(self, query: QuantileQuery, epsilon: Fraction) -> None:
+        if not (query.public_size and query.records == 1):
             raise ValueError("a sided score table needs a public size and one record a person")
         check_sides(self.table, self.below, self.above, self.deeper, query.width, epsilon)
 
-    def report(self, query: Quantile, histograms: Ints, draws: Draws) -> Ints:
+    def report(self, query: QuantileQuery, histograms: Ints, draws: Draws) -> Ints:
         """The position that is reported for every group."""
-        return report_scores(self._sampler, self._levels(query, histograms), draws)
+        return draw_permute_flip(self._sampler, self._levels(query, histograms), draws)
 
-    def probabilities(self, query: Quantile, histograms: Ints) -> Floats:
+    def probabilities(self, query: QuantileQuery, histograms: Ints) -> Floats:
         """Pr[output] for every group, to float precision: groups × outputs."""
         return _probabilities(self.table, self._levels(query, histograms))
 
-    def _levels(self, query: Quantile, histograms: Ints) -> Ints:
-        return sided_levels(query.lengths(histograms), self.below, self.above, self.deeper, len(self.table))
+    def _levels(self, query: QuantileQuery, histograms: Ints) -> Ints:
+        return sided_score_levels(query.path_lengths(histograms), self.below, self.above, self.deeper, len(self.table))
 
-    def proof_steps(self, query: Quantile) -> list[str]:
+    def proof_steps(self, query: QuantileQuery) -> list[str]:
         """What `check` established, for a reader."""
         return [
             f"{len(self.table)} whole numbers fall from 2^62 to at least 1, the further the more records must change "
@@ -132,15 +132,15 @@ class SidedTable:
 
     @cached_property
     def _sampler(self) -> ScoreSampler:
-        return ScoreSampler.of(self.table)
+        return ScoreSampler.from_table(self.table)
 
-    def __reduce__(self) -> tuple[type["SidedTable"], tuple[Any, ...]]:
-        return SidedTable, (self.table, self.below, self.above, self.deeper)  # copies carry no sampler
+    def __reduce__(self) -> tuple[type["SidedPermuteAndFlip"], tuple[Any, ...]]:
+        return SidedPermuteAndFlip, (self.table, self.below, self.above, self.deeper)  # copies carry no sampler
 
 
 @dataclass(frozen=True)
 class CountedTable:
-    """Permute-and-flip as in a `ScoreTable`, over a score that also counts the records at a value.
+    """Permute-and-flip as in a `PermuteAndFlip`, over a score that also counts the records at a value.
 
     low, most: from how many on they count, and how many at most; every: one record of so many does. See
     `trusted.counted`.
@@ -158,23 +158,23 @@ class CountedTable:
         for part in ("low", "most", "every"):
             object.__setattr__(self, part, operator.index(getattr(self, part)))
 
-    def check(self, query: Quantile, epsilon: Fraction) -> None:
-        if not (query.public and query.records == 1):
+    def check(self, query: QuantileQuery, epsilon: Fraction) -> None:
+        if not (query.public_size and query.records == 1):
             raise ValueError("a counted score table needs a public size and one record a person")
         check_counted(self.table, self.low, self.most, query.width, epsilon, self.every)
 
-    def report(self, query: Quantile, histograms: Ints, draws: Draws) -> Ints:
+    def report(self, query: QuantileQuery, histograms: Ints, draws: Draws) -> Ints:
         """The position that is reported for every group."""
-        return report_scores(self._sampler, self._levels(query, histograms), draws)
+        return draw_permute_flip(self._sampler, self._levels(query, histograms), draws)
 
-    def probabilities(self, query: Quantile, histograms: Ints) -> Floats:
+    def probabilities(self, query: QuantileQuery, histograms: Ints) -> Floats:
         """Pr[output] for every group, to float precision: groups × outputs."""
         return _probabilities(self.table, self._levels(query, histograms))
 
-    def _levels(self, query: Quantile, histograms: Ints) -> Ints:
-        return counted_levels(query.filled(histograms), query.rank, self.low, self.most, self.every)
+    def _levels(self, query: QuantileQuery, histograms: Ints) -> Ints:
+        return counted_levels(query.pad(histograms), query.rank, self.low, self.most, self.every)
 
-    def proof_steps(self, query: Quantile) -> list[str]:
+    def proof_steps(self, query: QuantileQuery) -> list[str]:
         """What `check` established, for a reader."""
         return [
             f"{len(self.table)} whole numbers fall from 2^62 to at least 1, the further the more records must change "
@@ -190,14 +190,14 @@ class CountedTable:
 
     @cached_property
     def _sampler(self) -> ScoreSampler:
-        return ScoreSampler.of(self.table)
+        return ScoreSampler.from_table(self.table)
 
     def __reduce__(self) -> tuple[type["CountedTable"], tuple[Any, ...]]:
         return CountedTable, (self.table, self.low, self.most, self.every)  # copies carry no sampler
 
 
 @dataclass(frozen=True)
-class Oblivious:
+class ObliviousRecords:
     """A matrix over the true answer: the quantile is computed, and reported as one record could move it anywhere."""
 
     matrix: Matrix
@@ -207,21 +207,21 @@ class Oblivious:
     def __post_init__(self) -> None:
         _refuse_other_laws(self.matrix)
 
-    def check(self, query: Quantile, epsilon: Fraction) -> None:
-        self.matrix.check(query.answer, epsilon)
+    def check(self, query: QuantileQuery, epsilon: Fraction) -> None:
+        self.matrix.check(query.as_range_query, epsilon)
 
-    def report(self, query: Quantile, histograms: Ints, draws: Draws) -> Ints:
-        return report(self.matrix.sampler, query.truths(histograms), draws)
+    def report(self, query: QuantileQuery, histograms: Ints, draws: Draws) -> Ints:
+        return draw_outputs(self.matrix.sampler, query.true_positions(histograms), draws)
 
-    def probabilities(self, query: Quantile, histograms: Ints) -> Floats:
-        return self.matrix.probabilities(query.answer).T[query.truths(histograms)]
+    def probabilities(self, query: QuantileQuery, histograms: Ints) -> Floats:
+        return self.matrix.probabilities(query.as_range_query).T[query.true_positions(histograms)]
 
-    def proof_steps(self, query: Quantile) -> list[str]:
-        return self.matrix.proof_steps(query.answer)
+    def proof_steps(self, query: QuantileQuery) -> list[str]:
+        return self.matrix.proof_steps(query.as_range_query)
 
 
 @dataclass(frozen=True)
-class Central:
+class CentralRecords:
     """A matrix over the multisets of the records of rank first..first + length - 1: the best law for few values.
 
     Changing one record of the group changes at most one of these, so multisets that differ in one record are all the
@@ -239,24 +239,24 @@ class Central:
         if not type(self.first) is type(self.length) is int:
             raise TypeError("first and length must be whole numbers")
 
-    def check(self, query: Quantile, epsilon: Fraction) -> None:
-        if not (query.public and query.records == 1):
+    def check(self, query: QuantileQuery, epsilon: Fraction) -> None:
+        if not (query.public_size and query.records == 1):
             raise ValueError("central records need a public size and one record a person")
         if not 1 <= self.first <= self.first + self.length - 1 <= query.size:
             raise ValueError("central records must be among those of the group")
         columns = central_columns(query, self.length)
-        weights = self.matrix.matrix(query.answer)
+        weights = self.matrix.matrix(query.as_range_query)
         if weights.shape != (query.width + 1, columns):
-            raise NotADistribution(f"weights must have a row for each value and {columns} columns")
-        check_groups(weights, neighbouring(self.length, query.width), epsilon)
+            raise InvalidDistribution(f"weights must have a row for each value and {columns} columns")
+        check_groups(weights, neighbour_groups(self.length, query.width), epsilon)
 
-    def report(self, query: Quantile, histograms: Ints, draws: Draws) -> Ints:
-        return report(self.matrix.sampler, self._columns(query, histograms), draws)
+    def report(self, query: QuantileQuery, histograms: Ints, draws: Draws) -> Ints:
+        return draw_outputs(self.matrix.sampler, self._columns(query, histograms), draws)
 
-    def probabilities(self, query: Quantile, histograms: Ints) -> Floats:
+    def probabilities(self, query: QuantileQuery, histograms: Ints) -> Floats:
         return np.asarray(self.matrix.weights.T[self._columns(query, histograms)] / TOTAL)
 
-    def proof_steps(self, query: Quantile) -> list[str]:
+    def proof_steps(self, query: QuantileQuery) -> list[str]:
         return [
             f"the central {self.length} of the {query.size} records in order change in one at most when a record does",
             f"{self.matrix.weights.size} probabilities are whole multiples of 2^-62, each column sums to exactly 1",
@@ -265,11 +265,11 @@ class Central:
             RATIO_BOUND,
         ]
 
-    def _columns(self, query: Quantile, histograms: Ints) -> Ints:
-        return positions(window(query.filled(histograms), self.first, self.length), self.length)
+    def _columns(self, query: QuantileQuery, histograms: Ints) -> Ints:
+        return multiset_index(central_window(query.pad(histograms), self.first, self.length), self.length)
 
 
-QuantileLaw = ScoreTable | SidedTable | CountedTable | Oblivious | Central
+QuantileLaw = PermuteAndFlip | SidedPermuteAndFlip | CountedTable | ObliviousRecords | CentralRecords
 
 
 def _refuse_other_laws(matrix: Matrix) -> None:
@@ -278,9 +278,9 @@ def _refuse_other_laws(matrix: Matrix) -> None:
         raise TypeError(f"matrix must be a Matrix, got {type(matrix).__name__}")
 
 
-def central_columns(query: Quantile, length: int) -> int:
+def central_columns(query: QuantileQuery, length: int) -> int:
     """How many multisets the central records can be; `TooLarge` where the matrix would be."""
-    columns = how_many(length, query.width)
+    columns = count_multisets(length, query.width)
     if columns * (query.width + 1) > MATRIX_LIMIT:
         raise TooLarge(f"{columns} multisets are too many for a matrix; use fewer central records, or a larger step")
     return columns
@@ -291,16 +291,16 @@ def _probabilities(table: tuple[int, ...], levels: Ints) -> Floats:
     for block in _blocks(levels.shape):
         place = np.minimum(levels[block], len(weights) - 1)
         used = np.bincount(place.ravel()) > 0  # as np.unique finds them, without sorting
-        found[block] = _flipped(weights[: len(used)][used], (np.cumsum(used) - 1)[place])
+        found[block] = _flip_probabilities(weights[: len(used)][used], (np.cumsum(used) - 1)[place])
     return found
 
 
-def flipped(chances: Floats) -> Floats:
+def permute_flip_probabilities(chances: Floats) -> Floats:
     """Pr[i] = p_i ∫ ∏_{j != i} (1 - u p_j) du for every row of chances p."""
     found = np.empty_like(chances)
     for block in _blocks(chances.shape):
         p, place = np.unique(chances[block], return_inverse=True)
-        found[block] = _flipped(p, place.reshape(chances[block].shape))
+        found[block] = _flip_probabilities(p, place.reshape(chances[block].shape))
     return found
 
 
@@ -314,14 +314,14 @@ def _node_count(outputs: int) -> int:
     return min(outputs // 2 + 1, 40 + 5 * int(outputs**0.5))
 
 
-def _flipped(p: Floats, place: Ints) -> Floats:
+def _flip_probabilities(p: Floats, place: Ints) -> Floats:
     """The same of chances p[place], by Gauss-Legendre quadrature.
 
     The integrand has degree m - 1, so m // 2 + 1 nodes are exact; of a smooth decay far fewer are exact to float
     precision, of the order of the root of the degree. Outputs share few chances, so that logarithms are taken of the
     distinct ones alone, and added up as often as each occurs.
     """
-    nodes, weights = quadrature(_node_count(place.shape[1]))
+    nodes, weights = gauss_legendre(_node_count(place.shape[1]))
     factors = 1 - nodes[:, None] * p
     own = np.arange(len(place))[:, None] * len(p) + place
     times = np.bincount(own.ravel(), minlength=len(place) * len(p)).reshape(len(place), len(p))
@@ -336,7 +336,7 @@ def _nodes(count: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
     return tuple(((nodes + 1) / 2).tolist()), tuple((weights / 2).tolist())
 
 
-def quadrature(count: int) -> tuple[Floats, Floats]:
+def gauss_legendre(count: int) -> tuple[Floats, Floats]:
     """Nodes and weights of Gauss-Legendre on 0..1."""
     nodes, weights = _nodes(count)
     return np.array(nodes), np.array(weights)

@@ -7,21 +7,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from inbounds.loss import LossLike, Prior, as_prior
+from inbounds.exact import Floats, Ints, format_decimal, to_epsilon, to_int
+from inbounds.losses import LossLike, Prior, to_prior
 from inbounds.mechanism.bayes import CredibleSet
 from inbounds.mechanism.origin import Origin
 from inbounds.mechanism.quantiles import passport
-from inbounds.mechanism.quantiles.expected import ExpectedReports, expected, expected_unknown
-from inbounds.mechanism.quantiles.laws import Central, CountedTable, Oblivious, QuantileLaw, ScoreTable, SidedTable
-from inbounds.numbers import Floats, Ints, as_epsilon, decimal, whole
-from inbounds.query import Quantile
-from inbounds.trusted.sample import Draws, entropy, simulated
+from inbounds.mechanism.quantiles.channel import Channel, channel_of_prior, channel_of_unknown_records
+from inbounds.mechanism.quantiles.laws import (
+    CentralRecords,
+    CountedTable,
+    ObliviousRecords,
+    PermuteAndFlip,
+    QuantileLaw,
+    SidedPermuteAndFlip,
+)
+from inbounds.query import QuantileQuery
+from inbounds.trusted.samplers import Draws, seeded_entropy, system_entropy
 
 if TYPE_CHECKING:
     from os import PathLike
 
 
-LAWS = (ScoreTable, SidedTable, CountedTable, Oblivious, Central)
+LAWS = (PermuteAndFlip, SidedPermuteAndFlip, CountedTable, ObliviousRecords, CentralRecords)
 """All kinds of laws there are; no other class may say that it was checked."""
 
 
@@ -34,14 +41,14 @@ class QuantileMechanism:
     the object is made.
     """
 
-    query: Quantile
+    query: QuantileQuery
     epsilon: Fraction
     law: QuantileLaw
     origin: Origin
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", as_epsilon(self.epsilon))
-        if type(self.query) is not Quantile or type(self.law) not in LAWS:
+        object.__setattr__(self, "epsilon", to_epsilon(self.epsilon))
+        if type(self.query) is not QuantileQuery or type(self.law) not in LAWS:
             raise TypeError("a quantile's mechanism is made of a Quantile and a law for one")
         self.law.check(self.query, self.epsilon)
 
@@ -55,33 +62,33 @@ class QuantileMechanism:
         return hash((self.query, self.epsilon, self.law))
 
     def __repr__(self) -> str:
-        return f"<QuantileMechanism {self.origin} for {self.query!r}, epsilon={decimal(self.epsilon)}>"
+        return f"<QuantileMechanism {self.origin} for {self.query!r}, epsilon={format_decimal(self.epsilon)}>"
 
     # --- reports ------------------------------------------------------------------------------------------
 
     def sample(self, values: Any) -> Any:
         """The private quantile of one group's records, with operating-system entropy.
 
-        values: numbers, as a list, an array or a column; see `Quantile.histogram` for those out of range.
+        values: numbers, as a list, an array or a column; see `QuantileQuery.encode` for those out of range.
         """
-        return self.sample_histograms(self.query.histogram(values)[None, :]).tolist()[0]
+        return self.sample_groups(self.query.encode(values)[None, :]).tolist()[0]
 
-    def sample_histograms(self, histograms: Any) -> Any:
+    def sample_groups(self, histograms: Any) -> Any:
         """Private quantiles of many groups: groups × how many records have each value."""
-        return self._report(histograms, entropy)
+        return self._report(histograms, system_entropy)
 
-    def simulate_histograms(self, histograms: Any, rng: np.random.Generator) -> Any:
-        """As `sample_histograms`, from a seeded generator: for studies and tests, never for a release."""
-        return self._report(histograms, simulated(rng))
+    def simulate_groups(self, histograms: Any, rng: np.random.Generator) -> Any:
+        """As `sample_groups`, from a seeded generator: for studies and tests, never for a release."""
+        return self._report(histograms, seeded_entropy(rng))
 
     def _report(self, histograms: Any, draws: Draws) -> Any:
-        return self.query.answer.reported_at(self.law.report(self.query, self._checked(histograms), draws))
+        return self.query.as_range_query.decode(self.law.report(self.query, self._check_histograms(histograms), draws))
 
     def probabilities(self, histograms: Any) -> Floats:
         """Pr[output] for groups × counts, to float precision: a view to judge by, not to release with."""
-        return self.law.probabilities(self.query, self._checked(histograms))
+        return self.law.probabilities(self.query, self._check_histograms(histograms))
 
-    def _checked(self, histograms: Any) -> Ints:
+    def _check_histograms(self, histograms: Any) -> Ints:
         found = np.asarray(histograms)
         if found.dtype.kind not in "iu" or found.ndim != 2 or found.shape[1] != self.query.width + 1:
             raise ValueError(f"histograms must be whole numbers, groups × {self.query.width + 1} values")
@@ -92,42 +99,44 @@ class QuantileMechanism:
 
     # --- usefulness, of records of unknown shares or drawn independently from a prior ---------------------
 
-    def expecting(self, prior: Prior = None, size: int | None = None) -> ExpectedReports:
+    def channel(self, prior: Prior = None, size: int | None = None) -> Channel:
         """What to expect of reports of `size` records.
 
         prior: one weight for each value, of records that are drawn independently from it. By default nothing is known:
         every value is as likely to be the quantile, and given it every histogram as likely as every other. size: the
         declared one by default.
         """
-        records = self.query.size if size is None else whole(size, "size", 1)
-        return _expected(self, None if prior is None else tuple(as_prior(prior, self.query.answer).tolist()), records)
+        records = self.query.size if size is None else to_int(size, "size", 1)
+        return _channel_of_values(
+            self, None if prior is None else tuple(to_prior(prior, self.query.as_range_query).tolist()), records
+        )
 
     def expected_error(self, loss: LossLike = "absolute", prior: Prior = None, size: int | None = None) -> float:
-        """The expected loss of a report; see `expecting`."""
-        return self.expecting(prior, size).loss(loss)
+        """The expected loss of a report; see `channel`."""
+        return self.channel(prior, size).loss(loss)
 
     def best_guess(self, output: Any, loss: LossLike = "absolute", prior: Prior = None) -> Any:
         """The value that loses least after seeing the report."""
-        return self.expecting(prior).best_guess(output, loss)
+        return self.channel(prior).best_guess(output, loss)
 
     def credible_set(self, output: Any, level: float = 0.9, prior: Prior = None) -> CredibleSet:
         """The values that hold the true quantile with probability `level` after seeing the report."""
-        return self.expecting(prior).credible_set(output, level)
+        return self.channel(prior).credible_set(output, level)
 
     # --- files --------------------------------------------------------------------------------------------
 
     def save(self, path: "str | PathLike[str]") -> None:
         """Write the passport: everything needed to check and use the mechanism, with its digest."""
-        passport.save(self, path)
+        passport.save_quantile_passport(self, path)
 
     @cached_property
     def sha256(self) -> str:
         """The digest of the passport."""
-        return str(passport.passport(self)["sha256"])
+        return str(passport.to_quantile_passport(self)["sha256"])
 
 
 @lru_cache(maxsize=64)
-def _expected(mechanism: QuantileMechanism, values: tuple[float, ...] | None, size: int) -> ExpectedReports:
+def _channel_of_values(mechanism: QuantileMechanism, values: tuple[float, ...] | None, size: int) -> Channel:
     if values is None:
-        return expected_unknown(mechanism.query, mechanism.law, size)
-    return expected(mechanism.query, mechanism.law, np.array(values), size)
+        return channel_of_unknown_records(mechanism.query, mechanism.law, size)
+    return channel_of_prior(mechanism.query, mechanism.law, np.array(values), size)

@@ -3,15 +3,15 @@
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from inbounds.attack.limits import limit
-from inbounds.attack.repeated import learned
+from inbounds.attack.asymptotics import loss_limit
+from inbounds.attack.repeated import simulate_collusion
 from inbounds.catalog.registry import families
-from inbounds.design.optimal import optimal
+from inbounds.design.designer import optimal
 from inbounds.errors import InboundsError
+from inbounds.exact import format_decimal, to_epsilon
 from inbounds.mechanism import Mechanism
-from inbounds.numbers import as_epsilon, decimal
-from inbounds.studio.explore.question import OPTIMAL, ExploredQuestion
-from inbounds.tables.designs import Progress, no_progress
+from inbounds.statistics.designs import Progress, ignore_progress
+from inbounds.studio.explore.state import OPTIMAL, ExploreState
 
 MAX_SECONDS = 60.0
 """The longest that one design may take; the best found by then is shown with its gap."""
@@ -26,15 +26,15 @@ RUNS = 400
 """Simulated runs for each true answer where nothing exact is affordable."""
 
 
-def design(question: ExploredQuestion, progress: Progress = no_progress) -> Mechanism:
+def design(question: ExploreState, progress: Progress = ignore_progress) -> Mechanism:
     """The mechanism of a question: the best for its wishes, or a named one."""
     query = question.query()
     if question.mechanism != OPTIMAL:
-        return _named(question)
+        return _entry_name(question)
     return optimal(
         query,
         question.epsilon,
-        question.judged(),
+        question.loss_object(),
         question.weights(query),
         question.require,
         question.aim,  # type: ignore[arg-type]
@@ -43,18 +43,18 @@ def design(question: ExploredQuestion, progress: Progress = no_progress) -> Mech
     )
 
 
-def _named(question: ExploredQuestion) -> Mechanism:
+def _entry_name(question: ExploreState) -> Mechanism:
     known = families()
     if question.mechanism not in known:
         raise ValueError(f"mechanism must be optimal or one of {', '.join(known)}, got {question.mechanism!r}")
     return known[question.mechanism](question.query(), question.epsilon)
 
 
-def loss_of(question: ExploredQuestion, mechanism: Mechanism) -> float:
+def design_loss(question: ExploreState, mechanism: Mechanism) -> float:
     """What the question minimizes, of any mechanism for it."""
     if question.aim == "worst":
-        return mechanism.worst_loss(question.judged())
-    return mechanism.loss(question.judged(), question.weights(mechanism.query))
+        return mechanism.worst_loss(question.loss_object())
+    return mechanism.loss(question.loss_object(), question.weights(mechanism.query))
 
 
 @dataclass(frozen=True)
@@ -68,10 +68,10 @@ class PropertyPrice:
     reason: str = ""
 
 
-def prices(question: ExploredQuestion, progress: Progress = no_progress) -> list[PropertyPrice]:
+def property_costs(question: ExploreState, progress: Progress = ignore_progress) -> list[PropertyPrice]:
     """What each further property costs: the loss with it beside the loss without."""
     now = design(question)
-    before, holds = loss_of(question, now), now.properties()
+    before, holds = design_loss(question, now), now.properties()
     found: list[PropertyPrice] = []
     for name, held in holds.items():
         progress("designing", len(found), len(holds))
@@ -79,25 +79,25 @@ def prices(question: ExploredQuestion, progress: Progress = no_progress) -> list
     return found
 
 
-def _price(question: ExploredQuestion, name: str, before: float) -> PropertyPrice:
+def _price(question: ExploreState, name: str, before: float) -> PropertyPrice:
     wished = replace(question, mechanism=OPTIMAL, require=(*question.require, name))
     try:
-        loss = loss_of(question, design(wished))
+        loss = design_loss(question, design(wished))
     except InboundsError as error:
         return PropertyPrice(name, False, reason=str(error))
     return PropertyPrice(name, False, loss, loss / before if before > 0 else None)
 
 
-def against_epsilon(question: ExploredQuestion, progress: Progress = no_progress) -> list[tuple[str, float]]:
+def loss_curve(question: ExploreState, progress: Progress = ignore_progress) -> list[tuple[str, float]]:
     """The loss at smaller and larger epsilons."""
-    centre = as_epsilon(question.epsilon)
+    centre = to_epsilon(question.epsilon)
     found: list[tuple[str, float]] = []
     for share in AROUND:
-        epsilon = decimal(centre * share)
+        epsilon = format_decimal(centre * share)
         progress("designing", len(found), len(AROUND))
         try:
             own = replace(question, epsilon=epsilon)
-            found.append((epsilon, loss_of(own, design(own))))
+            found.append((epsilon, design_loss(own, design(own))))
         except InboundsError:
             continue  # beyond the range of epsilon, or infeasible there
     return found
@@ -114,10 +114,12 @@ class Attack:
     floor: float
 
 
-def attack(question: ExploredQuestion, progress: Progress = no_progress) -> Attack:
+def attack(question: ExploreState, progress: Progress = ignore_progress) -> Attack:
     """One who asks again and again, or so many who pool their answers."""
     made = design(question)
-    weights, loss = question.weights(made.query), question.judged()
-    rows = learned(made, REPEATS, loss, weights, by=["guess"], runs=RUNS)
-    found = [(row.answers, decimal(row.answers * made.epsilon), row.loss["guess"], row.error["guess"]) for row in rows]
-    return Attack(found, limit(made, loss, weights).floor["guess"])
+    weights, loss = question.weights(made.query), question.loss_object()
+    rows = simulate_collusion(made, REPEATS, loss, weights, by=["guess"], runs=RUNS)
+    found = [
+        (row.answers, format_decimal(row.answers * made.epsilon), row.loss["guess"], row.error["guess"]) for row in rows
+    ]
+    return Attack(found, loss_limit(made, loss, weights).floor["guess"])

@@ -9,12 +9,12 @@ from inbounds.catalog.registry import families
 from inbounds.errors import InboundsError
 from inbounds.mechanism import Mechanism
 from inbounds.properties import NAMES as PROPERTIES
-from inbounds.report.words import MEANING
-from inbounds.studio.explore import designs, spelling, view
-from inbounds.studio.explore.question import AIMS, KINDS, LOSSES, OPTIMAL, PRIORS, ExploredQuestion
+from inbounds.report.wording import MEANING
+from inbounds.studio.explore import designs, snippets, view
+from inbounds.studio.explore.state import AIMS, KINDS, LOSSES, OPTIMAL, PRIORS, ExploreState
 from inbounds.studio.pages import fragment, page
 from inbounds.studio.studio import Studio
-from inbounds.studio.work import Job, failure_of
+from inbounds.workers import Job, to_job_failure
 
 MOMENT, PAGE = 0.5, 3.0
 """Seconds that a part of a page, and a whole page, wait before they say that something is being computed."""
@@ -43,7 +43,7 @@ EPSILONS = (
 )
 """The stops of the slider; any other epsilon can be typed."""
 
-PARTS = {"curve": designs.against_epsilon, "price": designs.prices, "attack": designs.attack}
+PARTS = {"curve": designs.loss_curve, "price": designs.property_costs, "attack": designs.attack}
 """What is computed beside the mechanism itself."""
 
 
@@ -53,7 +53,7 @@ def router(studio: Studio) -> APIRouter:
 
     @routes.get("/explore")
     def explore(request: Request) -> Response:
-        question, others = _asked(request)
+        question, others = _parse_request(request)
         whole = "x-part" not in request.headers
         patience = LONGER if "show" in others else PAGE if whole else MOMENT
         shown = _result(studio, question, others, request.headers.get("x-tab", ""), patience)
@@ -67,7 +67,7 @@ def router(studio: Studio) -> APIRouter:
 
     @routes.get("/explore/reading")
     def reading(request: Request) -> Response:
-        question, others = _asked(request)
+        question, others = _parse_request(request)
         job = studio.work.ask(designs.design, question)
         if not job.ready(LONGER) or job.failure is not None:
             return Response(status_code=204)
@@ -75,7 +75,7 @@ def router(studio: Studio) -> APIRouter:
 
     @routes.get("/explore/{part}")
     def part(request: Request, part: str) -> Response:
-        question, others = _asked(request)
+        question, others = _parse_request(request)
         if part not in PARTS:
             return Response(status_code=404)
         return fragment("explore_part.html", part=_part(studio, part, question, others, MOMENT))
@@ -83,14 +83,14 @@ def router(studio: Studio) -> APIRouter:
     return routes
 
 
-def _asked(request: Request) -> tuple[ExploredQuestion, dict[str, str]]:
+def _parse_request(request: Request) -> tuple[ExploreState, dict[str, str]]:
     """The question in a URL, and what else stands there: a pinned question, the value that is read, what is shown."""
     pairs = request.query_params.multi_items()
     others = {name: value for name, value in pairs if name in ("a", "read", "show") and value}
-    return ExploredQuestion.of(pairs), others
+    return ExploreState.from_pairs(pairs), others
 
 
-def _form(question: ExploredQuestion, others: dict[str, str]) -> dict[str, Any]:
+def _form(question: ExploreState, others: dict[str, str]) -> dict[str, Any]:
     return {
         "q": question,
         "others": others,
@@ -111,7 +111,7 @@ def _facts() -> list[str]:
 
 
 def _result(
-    studio: Studio, question: ExploredQuestion, others: dict[str, str], tab: str, patience: float
+    studio: Studio, question: ExploreState, others: dict[str, str], tab: str, patience: float
 ) -> dict[str, Any]:
     """The mechanism as it is shown, beside the pinned one; or that it is being designed; or why there is none."""
     shown: dict[str, Any] = {"job": None, "failure": None, "result": None, "pinned": None, "pin": "", "copies": ()}
@@ -123,11 +123,15 @@ def _result(
         if job.failure is not None:
             return {**shown, "failure": job.failure}
         shown["result"] = view.result(question, job.result, others.get("read", ""), others)
-        shown["pinned"] = _pinned(studio, others)
+        shown["pinned"] = _find_pinned(studio, others)
     except (InboundsError, ValueError, TypeError) as error:
-        return {**shown, "result": None, "failure": failure_of(error)}
+        return {**shown, "result": None, "failure": to_job_failure(error)}
     pinning = {**others, "a": question.url}
-    copies = (("Python", spelling.python), ("Command", spelling.command), ("Plan (TOML)", spelling.toml))
+    copies = (
+        ("Python", snippets.python_snippet),
+        ("Command", snippets.command_snippet),
+        ("Plan (TOML)", snippets.plan_snippet),
+    )
     return {
         **shown,
         "pin": f"/explore?{question.url}&{urlencode(pinning)}",
@@ -136,18 +140,18 @@ def _result(
     }
 
 
-def _pinned(studio: Studio, others: dict[str, str]) -> dict[str, Any] | None:
+def _find_pinned(studio: Studio, others: dict[str, str]) -> dict[str, Any] | None:
     """What was pinned, to be looked at beside; None while it is not there."""
     if "a" not in others:
         return None
-    question = ExploredQuestion.of(parse_qsl(others["a"]))
+    question = ExploreState.from_pairs(parse_qsl(others["a"]))
     job: Job = studio.work.ask(designs.design, question)
     if not job.ready(LONGER) or not isinstance(job.result, Mechanism):
         return None
     return view.result(question, job.result, others.get("read", ""), {"read": others.get("read", "")})
 
 
-def _parts(studio: Studio, question: ExploredQuestion, others: dict[str, str]) -> list[dict[str, Any]]:
+def _parts(studio: Studio, question: ExploreState, others: dict[str, str]) -> list[dict[str, Any]]:
     """What is computed beside: places for it, and what was asked for by a link."""
     wanted = others.get("show", "")
     return [
@@ -156,14 +160,12 @@ def _parts(studio: Studio, question: ExploredQuestion, others: dict[str, str]) -
     ]
 
 
-def _place(name: str, question: ExploredQuestion, others: dict[str, str]) -> dict[str, Any]:
+def _place(name: str, question: ExploreState, others: dict[str, str]) -> dict[str, Any]:
     query = f"{question.url}&{urlencode({**others, 'show': name})}"
     return {"name": name, "url": f"/explore/{name}?{question.url}", "link": f"/explore?{query}", "state": "asked"}
 
 
-def _part(
-    studio: Studio, name: str, question: ExploredQuestion, others: dict[str, str], patience: float
-) -> dict[str, Any]:
+def _part(studio: Studio, name: str, question: ExploreState, others: dict[str, str], patience: float) -> dict[str, Any]:
     job, place = studio.work.ask(PARTS[name], question), _place(name, question, others)
     if not job.ready(patience):
         return {**place, "state": "working", "job": job}
@@ -172,8 +174,8 @@ def _part(
     return {**place, "state": "there", **_part_view(name, question, job.result, others)}
 
 
-def _part_view(name: str, question: ExploredQuestion, found: Any, others: dict[str, str]) -> dict[str, Any]:
-    loss = question.judged().name
+def _part_view(name: str, question: ExploreState, found: Any, others: dict[str, str]) -> dict[str, Any]:
+    loss = question.loss_object().name
     if name == "curve":
         return view.curve(found, loss)
     return view.attack_view(found, loss) if name == "attack" else {"rows": view.price_rows(question, found, others)}

@@ -6,69 +6,71 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from inbounds.loss import constant_loss
+from inbounds.exact import format_decimal
+from inbounds.losses import best_constant_loss
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.bayes import Reading, answer_values, percent, readings
-from inbounds.numbers import decimal
-from inbounds.report import svg, words
+from inbounds.mechanism.bayes import Interpretation, answer_values, format_percent, interpret_all
+from inbounds.report import svg, wording
 from inbounds.studio import pictures
-from inbounds.studio.explore.designs import Attack, PropertyPrice, loss_of
-from inbounds.studio.explore.question import ExploredQuestion
+from inbounds.studio.explore.designs import Attack, PropertyPrice, design_loss
+from inbounds.studio.explore.state import ExploreState
 
 LEVEL = 0.9
 """How sure a reader wants to be of the range of the truth."""
 
 
-def result(question: ExploredQuestion, made: Mechanism, read: str, others: dict[str, str]) -> dict[str, Any]:
+def result(question: ExploreState, made: Mechanism, read: str, others: dict[str, str]) -> dict[str, Any]:
     """A mechanism looked at. read: the published value that is read. others: what else stands in the page's URL."""
-    reports = [_value(value) for value in made.query.reported.tolist()]
+    reports = [_value(value) for value in made.query.output_values.tolist()]
     chosen = reports.index(read) if read in reports else len(reports) // 2
     links = [f"/explore?{question.url}&{urlencode({**others, 'read': name})}" for name in reports]
     return {
         "question": question,
-        "subject": words.subject(made.query),
-        "promise": words.promise(made),
-        "accuracy": words.accuracy(made),
+        "subject": wording.describe_query(made.query),
+        "promise": wording.format_guarantee(made),
+        "accuracy": wording.describe_accuracy(made),
         "cards": cards(question, made),
         "optimality": _optimality(question, made),
         "heatmap": pictures.heatmap(made.matrix, _names(made), reports, links, chosen),
         "reports": reports,
         "reading": reading(question, made, reports[chosen]),
         "errors": _errors(question, made),
-        "properties": [(name.replace("_", " "), words.MEANING[name], bool(held)) for name, held in _held(made)],
+        "properties": [
+            (name.replace("_", " "), wording.MEANING[name], bool(held)) for name, held in _describe_properties(made)
+        ],
         "origin": str(made.origin),
         "sha256": made.sha256,
     }
 
 
-def cards(question: ExploredQuestion, made: Mechanism) -> list[tuple[str, str, str]]:
+def cards(question: ExploreState, made: Mechanism) -> list[tuple[str, str, str]]:
     """The numbers that stand first: a name, the number, and what it says."""
-    loss, prior = question.judged(), question.weights(made.query)
+    loss, prior = question.loss_object(), question.weights(made.query)
     truth = made.truth_probability()
-    aimed, constant = loss_of(question, made), constant_loss(made.query, loss, prior)
+    aimed, constant = design_loss(question, made), best_constant_loss(made.query, loss, prior)
     unit = "error" if question.loss == "absolute" else f"{loss.name} loss"
     return [
         (f"{question.aim} {unit}", f"{aimed:.3g}", f"the best constant, given without looking: {constant:.3g}"),
         ("worst true answer", f"{made.worst_loss(loss):.3g}", "expected loss where it serves worst"),
         (
             "tells the truth",
-            percent(float(truth.mean())),
-            f"{percent(float(truth.min()))} to {percent(float(truth.max()))}, by true answer",
+            format_percent(float(truth.mean())),
+            f"{format_percent(float(truth.min()))} to {format_percent(float(truth.max()))}, by true answer",
         ),
         ("after the best guess", f"{made.bayes_loss(loss, prior):.3g}", "what a reader with this prior loses"),
-        ("epsilon", decimal(made.epsilon), f"tight: {made.effective_epsilon():.6g}"),
+        ("epsilon", format_decimal(made.epsilon), f"tight: {made.tight_epsilon():.6g}"),
     ]
 
 
-def reading(question: ExploredQuestion, made: Mechanism, published: str) -> dict[str, Any]:
+def reading(question: ExploreState, made: Mechanism, published: str) -> dict[str, Any]:
     """What one published value means to a reader: the range of the truth, and a bar for every answer."""
     names, prior = _names(made), question.weights(made.query)
-    rows = readings(made, LEVEL, prior, "absolute" if made.query.ordered else "zero-one")
+    rows = interpret_all(made, LEVEL, prior, "absolute" if made.query.is_ordered else "zero-one")
     row = next((row for row in rows if _value(row.output) == published), rows[len(rows) // 2])
     return {"published": _value(row.output), "sentence": str(row), "picture": _posterior(made, row, names, prior)}
 
 
-def _posterior(made: Mechanism, row: Reading, names: list[str], prior: Any) -> str:
+def _posterior(made: Mechanism, row: Interpretation, names: list[str], prior: Any) -> str:
     if not row.answers:
         return ""
     inside = set(row.answers)
@@ -76,17 +78,17 @@ def _posterior(made: Mechanism, row: Reading, names: list[str], prior: Any) -> s
     return svg.bars(made.posterior(row.output, prior), names, "true answer", "probability afterwards", marked)
 
 
-def _errors(question: ExploredQuestion, made: Mechanism) -> str:
-    loss = question.judged()
+def _errors(question: ExploreState, made: Mechanism) -> str:
+    loss = question.loss_object()
     losses = made.loss_per_answer(loss)
     return svg.bars(losses, _names(made), "true answer", f"expected {loss.name} loss")
 
 
-def _held(made: Mechanism) -> list[tuple[str, bool]]:
+def _describe_properties(made: Mechanism) -> list[tuple[str, bool]]:
     return [(name, bool(held)) for name, held in made.properties().items()]
 
 
-def _optimality(question: ExploredQuestion, made: Mechanism) -> str:
+def _optimality(question: ExploreState, made: Mechanism) -> str:
     """What is proved about all others: those that have the properties asked for, too."""
     best = made.optimality
     if best is None:
@@ -105,7 +107,7 @@ def curve(points: list[tuple[str, float]], loss: str) -> dict[str, Any]:
     return {"picture": svg.curve(values, losses, "epsilon", f"expected {loss} loss"), "rows": points}
 
 
-def price_rows(question: ExploredQuestion, prices: list[PropertyPrice], others: dict[str, str]) -> list[dict[str, Any]]:
+def price_rows(question: ExploreState, prices: list[PropertyPrice], others: dict[str, str]) -> list[dict[str, Any]]:
     """What each property costs, and where the design with it is looked at."""
     rows = []
     for own in prices:
@@ -114,7 +116,7 @@ def price_rows(question: ExploredQuestion, prices: list[PropertyPrice], others: 
         rows.append(
             {
                 "name": own.name.replace("_", " "),
-                "meaning": words.MEANING[own.name],
+                "meaning": wording.MEANING[own.name],
                 "loss": "" if own.loss is None else f"{own.loss:.4g}",
                 "cost": cost or own.reason,
                 "link": "" if own.held or own.loss is None else f"/explore?{wished.url}&{urlencode(others)}",

@@ -1,0 +1,125 @@
+"""The record of a release: which mechanisms answered how often, and what they promise together.
+
+A mechanism's passport speaks of one answer. Who publishes more keeps a record: the passports of all mechanisms
+used, the number of answers of each, and the composed guarantee. Reading believes nothing: every passport is
+certified again, the sum and the tight epsilon are computed again (extra `accounting`).
+"""
+
+import os
+from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, Decimal, localcontext
+from fractions import Fraction
+from typing import Any
+
+from inbounds.accounting.compose import Composition, to_delta
+from inbounds.errors import PassportError
+from inbounds.exact import Number, to_fraction
+from inbounds.files import FileFormat, Json, as_passport_error, read_json_file, write_json_file
+from inbounds.mechanism import load
+from inbounds.mechanism import passport as passports
+from inbounds.trusted.limits import MOST_TIMES
+
+COMPOSITION = FileFormat("release record", "inbounds release record")
+CLOSE = 1e-9
+"""Tight epsilons are floats; another machine may round them differently by this share."""
+
+
+@dataclass(frozen=True)
+class CompositionRecord:
+    """A composition and what is promised for it: `epsilon` at `delta`, and the sum `basic` at delta 0."""
+
+    composition: Composition
+    delta: Fraction
+    epsilon: float
+
+    @classmethod
+    def from_composition(cls, composition: Composition, delta: Number) -> "CompositionRecord":
+        return cls(composition, to_fraction(delta, "delta"), composition.epsilon(delta))
+
+    @property
+    def basic(self) -> Fraction:
+        return self.composition.basic
+
+    @property
+    def digests(self) -> tuple[str, ...]:
+        """sha256 of each mechanism's passport."""
+        return tuple(m.sha256 for m in self.composition.mechanisms)
+
+    def __str__(self) -> str:
+        kind = "to the same question" if self.composition.same_question else "about the same people"
+        count = self.composition.answers
+        subject = f"1 answer {kind} is" if count == 1 else f"{count} answers {kind} are together"
+        return (
+            f"{subject} {format_upper_bound(float(self.basic))}-private, and "
+            f"({format_upper_bound(self.epsilon)}, {float(self.delta)!r})-private"
+        )
+
+    def content(self) -> Json:
+        """The record as plain JSON values, with the digest of everything else in it."""
+        members = [
+            {"times": t, "sha256": digest, "passport": passports.to_passport(m)}
+            for m, t, digest in zip(self.composition.mechanisms, self.composition.times, self.digests, strict=True)
+        ]
+        found: Json = {
+            "members": members,
+            "same_question": self.composition.same_question,
+            "basic_epsilon": str(self.basic),
+            "delta": str(self.delta),
+            "epsilon_at_delta": repr(self.epsilon),
+            "statement": str(self),
+        }
+        return COMPOSITION.wrap(found)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the record; the file appears whole or not at all."""
+        write_json_file(self.content(), path)
+
+
+def format_upper_bound(epsilon: float) -> str:
+    """An epsilon with six significant digits, rounded up so that the sentence stays true.
+
+    >>> format_upper_bound(1.00000001), format_upper_bound(0.5), format_upper_bound(12.3456789)
+    ('1.00001', '0.5', '12.3457')
+    """
+    with localcontext() as context:
+        context.prec, context.rounding = 6, ROUND_CEILING
+        return f"{(+Decimal(repr(epsilon))).normalize():f}"
+
+
+def load_composition(path: str | os.PathLike[str]) -> CompositionRecord:
+    """Read a record, certify its mechanisms and compute the guarantee anew; any doubt is a `PassportError`."""
+    return composition_from_json(read_json_file(path, "release record"))
+
+
+def composition_from_json(content: Any) -> CompositionRecord:
+    """A record from its JSON values, with everything in it computed again."""
+    COMPOSITION.unwrap(content)
+    with as_passport_error("the record is malformed", "the guarantee cannot be computed"):
+        found = _record(content)
+        follows = _follows(content, found)
+    if not follows:
+        raise PassportError("the guarantee does not follow from the mechanisms")
+    return replace(found, epsilon=max(found.epsilon, found.composition.epsilon(found.delta)))
+
+
+def _record(content: Json) -> CompositionRecord:
+    members = tuple(load.mechanism_from_json(member["passport"]) for member in content["members"])
+    times = tuple(member["times"] for member in content["members"])
+    if not all(type(t) is int and t > 0 for t in times) or sum(times) > MOST_TIMES:
+        raise ValueError(f"a record must count whole numbers of answers, and at most {MOST_TIMES} of them")
+    if not isinstance(content["same_question"], bool):
+        raise TypeError("same_question must be true or false")
+    delta, claimed = to_fraction(content["delta"], "delta"), float(content["epsilon_at_delta"])
+    to_delta(delta)
+    return CompositionRecord(Composition(members, times, content["same_question"]), delta, claimed)
+
+
+def _follows(content: Json, found: CompositionRecord) -> bool:
+    """Everything written is what the mechanisms give; a larger epsilon than necessary is still true."""
+    tight = found.composition.epsilon(found.delta)
+    return (
+        [member["sha256"] for member in content["members"]] == list(found.digests)
+        and content["basic_epsilon"] == str(found.basic)
+        and content["statement"] == str(found)
+        and tight * (1 - CLOSE) <= found.epsilon <= float(found.basic)
+    )

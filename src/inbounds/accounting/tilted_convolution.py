@@ -1,0 +1,327 @@
+"""delta and epsilon of many answers by exponentially tilted convolution, never below the truth.
+
+With masses p on the losses j·h and a tilt t, w = p·exp(t·j·h - c) is near a distribution whose mean is where we look,
+and the K-fold convolution of p at loss l·h is W[l]·exp(K·c - t·l·h), W that of w. So at epsilon = m·h
+
+    delta = exp(K·c - t·m·h) · sum_i W[m + i] · exp(-t·i·h)·(1 - exp(-i·h)),
+
+and an error of W is an error of delta times exp(K·c - t·m·h), which is about delta itself, however small delta is.
+Between grid points delta is linear in e^epsilon. Every step only enlarges delta (docs/theory/tilted-convolution.md).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inbounds.accounting.cumulants import STEEPEST, Cumulants, log_peak, log_sum
+from inbounds.accounting.directed_rounding import (
+    ROUNDOFF,
+    TINY,
+    exp_above,
+    exp_below,
+    exponentials,
+    log_above,
+    log_below,
+)
+from inbounds.accounting.dominating_pairs import AnswerGroup
+from inbounds.accounting.transform import PRODUCT, Complexes, fourier, fourier_back, relative_error
+from inbounds.exact import Floats, round_up_to_float
+
+MOST_MASSES = 1 << 16
+"""Grid points of one part, in whole numbers of arbitrary size; losses far below zero take most of them."""
+
+LONGEST = 1 << 18
+"""Points of the longest transform."""
+
+FINEST, MOST_POINTS, LEAST_POINTS = 1 << 13, 1 << 15, 64
+"""Grid points for the largest loss where few answers leave room; more, where the smallest has not its least number."""
+
+UNLIKE = 256
+"""A loss so many times as large as others may cost less as a pure promise than as a grid too coarse for the others."""
+
+WIDTH = 16.0
+"""Standard deviations of the tilted sum that the window holds."""
+
+NEGLIGIBLE = 45.0
+"""exp(-45): what a weight below it would add is paid as the tail."""
+
+SMALL_SHARE = 1e-6
+"""Where error and tail are less than this share of delta another tilt is not sought."""
+
+TILTS_PER_OCTAVE = 2
+"""Neighbouring epsilons of a curve share a tilt; any tilt is valid, and one near the best is about as good."""
+
+LIFT = 1 + Fraction(1, 1 << 50)
+"""The last grid point lies this much above the largest loss, so that roundings do not bring it below."""
+
+
+class TiltedPlan:
+    """Answers declared beforehand, `parts[i].times` from each mechanism; one dominating pair stands for each."""
+
+    def __init__(self, parts: Sequence[AnswerGroup]) -> None:
+        self.parts = tuple(parts)
+        self.cumulants = Cumulants(self.parts)
+        self._masses: dict[tuple[Fraction, tuple[int, ...]], list[Floats]] = {}
+        self._last: dict[tuple[int, int], TiltedDistribution] = {}
+
+    @cached_property
+    def basic(self) -> Fraction:
+        """The sum of the largest losses: pure privacy."""
+        return sum((p.times * p.largest for p in self.parts), Fraction(0))
+
+    def distribution_at(self, tilt: float, longest: int = LONGEST) -> "TiltedDistribution":
+        step, points, size = grid(self.parts, self.cumulants.deviation(tilt), longest)
+        if (step, points) not in self._masses:
+            self._masses = {(step, points): [p.masses(step, n) for p, n in zip(self.parts, points, strict=True)]}
+        return TiltedDistribution(
+            self._masses[step, points], points, tuple(p.times for p in self.parts), step, size, Fraction(tilt)
+        )
+
+    def delta(self, epsilon: Fraction, longest: int = LONGEST) -> Fraction:
+        """A delta for which the plan is (epsilon, delta)-private; 0 from the sum of the largest losses on."""
+        if epsilon >= self.basic:
+            return Fraction(0)
+        octaves = round(math.log2(self.cumulants.tilt_for_epsilon(float(epsilon))) * TILTS_PER_OCTAVE)
+        if (octaves, longest) not in self._last:
+            self._last = {(octaves, longest): self.distribution_at(2.0 ** (octaves / TILTS_PER_OCTAVE), longest)}
+        found = min(self._last[octaves, longest].delta(epsilon), Fraction(1))
+        if self._rest is None or epsilon < self._rest[0]:
+            return found
+        pure, rest = self._rest
+        return min(found, rest.delta(epsilon - pure, longest))
+
+    @cached_property
+    def _rest(self) -> "tuple[Fraction, TiltedPlan] | None":
+        """Parts with losses far larger than others, as a sum; and the plan of the others."""
+        bound = max(p.top for p in self.parts) / UNLIKE
+        small = [p for p in self.parts if p.top < bound]
+        pure = sum((p.times * p.largest for p in self.parts if p.top >= bound), Fraction(0))
+        return (pure, TiltedPlan(small)) if small else None
+
+    def likely(self, delta: Fraction) -> float:
+        """About what `epsilon` will be: the least Rényi bound, in plain floats."""
+        log_delta = -float(log_above(1 / delta))
+        t = self.cumulants.tilt_for_delta(log_delta)
+        return (self.cumulants.value(t) + log_peak(t) - log_delta) / t
+
+    def epsilon(self, delta: Fraction, longest: int = LONGEST) -> Fraction:
+        """The least epsilon found for which the plan is (epsilon, delta)-private, never above `basic`."""
+        target = -float(log_above(1 / delta))
+        best, tilt = self.basic, self.cumulants.tilt_for_delta(target)
+        for _ in range(3):
+            tilted = self.distribution_at(tilt, longest)
+            found = tilted.epsilon(delta, best)
+            best = min(best, found)
+            if tilted.waste(found) < SMALL_SHARE:
+                break
+            tilt = self.cumulants.tilt_for_epsilon(float(best))
+        if self._rest is None:
+            return best
+        pure, rest = self._rest
+        return min(best, pure + rest.epsilon(delta, longest))
+
+
+def grid(parts: Sequence[AnswerGroup], deviation: float, longest: int) -> tuple[Fraction, tuple[int, ...], int]:
+    """A step that puts the largest losses as nearly as can be on grid points, the points of each part, the length."""
+    tops, times = np.array([float(p.top) for p in parts]), np.array([p.times for p in parts])
+    reach = np.array([float(p.top) + p.bottom for p in parts])
+    widest = min(WIDTH * deviation, float(times @ reach)) / tops.max()
+    wanted = min(max(FINEST, LEAST_POINTS * tops.max() / tops.min()), MOST_POINTS)
+    spread = max(1 + p.bottom / float(p.top) for p in parts)
+    finest = max(2, int(min(wanted, MOST_MASSES / spread, longest / max(widest, 1e-9) / 1.01)))
+    counts = np.arange(finest, finest - max(1, finest // 4), -1)[:, None]
+    points = np.maximum(np.ceil(tops * counts / tops.max() - 1e-9), 1)
+    overshoot = ((points * tops.max() / counts - tops) * times).sum(axis=1) / (tops.max() * times.sum())
+    best = tuple(int(n) for n in points[int(np.argmin(np.round(overshoot, 9)))])
+    step = Fraction(round_up_to_float(max(p.top * LIFT / n for p, n in zip(parts, best, strict=True))))
+    support = sum(p.times * (n + p.below(step)) for p, n in zip(parts, best, strict=True)) + 2
+    needed = max(WIDTH * deviation / float(step), 8 * max(best))
+    return step, best, min(1 << (int(min(support, needed)) - 1).bit_length(), LONGEST)
+
+
+@dataclass(frozen=True)
+class TiltedDistribution:
+    """The tilted, cyclic convolution for one tilt, with a bound of its error in the Euclidean norm."""
+
+    masses: Sequence[Floats]
+    points: tuple[int, ...]
+    times: tuple[int, ...]
+    step: Fraction
+    size: int
+    tilt: Fraction
+
+    @cached_property
+    def most(self) -> int:
+        """The largest loss, in steps."""
+        return sum(k * n for k, n in zip(self.times, self.points, strict=True))
+
+    @cached_property
+    def _scales(self) -> list[Fraction]:
+        """c for each part, any number: the logarithm of the sum of p·exp(t·j·h), roughly."""
+        t, h = float(self.tilt), float(self.step)
+        return [Fraction(log_sum(np.log(np.maximum(p, TINY)) + t * h * _range(p, n))) for p, n in self._laws]
+
+    @property
+    def _laws(self) -> list[tuple[Floats, int]]:
+        return list(zip(self.masses, self.points, strict=True))
+
+    @cached_property
+    def weights(self) -> list[Floats]:
+        """w >= p·exp(t·j·h - c), entry by entry."""
+        rate = self.tilt * self.step
+        found = []
+        for (p, n), c in zip(self._laws, self._scales, strict=True):
+            w = p * exponentials(rate, n + 1 - len(p), len(p), c) * (1 + 8 * ROUNDOFF)
+            found.append(np.where(p > 0, np.maximum(w, TINY), 0.0))
+        return found
+
+    @cached_property
+    def _log_total(self) -> Fraction:
+        """ln of a bound of the sum of W."""
+        return sum(
+            (k * _log_bound(w.sum(), len(w)) for w, k in zip(self.weights, self.times, strict=True)), Fraction(0)
+        )
+
+    @cached_property
+    def _convolution(self) -> tuple[Floats, float]:
+        """W, and a bound of its error in the Euclidean norm.
+
+        Aliasing adds up what lies a multiple of the length apart, so W is above what it stands for.
+        """
+        phi, size = relative_error(self.size), self.size
+        product, linear, log_radius = None, 0.0, 0.0
+        for w, n, k in zip(self.weights, self.points, self.times, strict=True):
+            folded = np.bincount(_range(w, n) % size, w, size) * (1 + 2 * ROUNDOFF * (1 + len(w) // size))
+            error = phi * math.sqrt(size) * _norm(folded) * (1 + size * ROUNDOFF)
+            radius = float(folded.sum()) * (1 + size * ROUNDOFF) + error
+            linear, log_radius = linear + k * error / radius, log_radius + k * (math.log(radius) + 8 * ROUNDOFF)
+            power = _power(fourier(folded), k)
+            product = power if product is None else product * power
+        assert product is not None
+        norm = _norm(product) * (1 + 2 * size * ROUNDOFF)
+        rounded = math.expm1(sum(self.times) * PRODUCT)
+        if not rounded < 0.5:
+            return np.zeros(size), math.inf  # so many answers that only the Rényi bound is left
+        error = linear * math.exp(log_radius) + (rounded / (1 - rounded) + phi) * norm
+        return np.maximum(fourier_back(product).real, 0.0), error * (1 + 1e-9) / math.sqrt(size) + TINY
+
+    @cached_property
+    def _visible_losses(self) -> Floats:
+        """v_i >= exp(-t·i·h)·(1 - exp(-i·h)) for the losses from epsilon to the end of the window."""
+        count = min(self.size // 2 if self.most >= self.size else self.size, self.most + 1)
+        count = min(count, int(NEGLIGIBLE / float(self.tilt * self.step)) + 2)
+        share = 1 - exponentials(-self.step, 0, count) * (1 - 8 * ROUNDOFF) + 2 * ROUNDOFF
+        share[0] = 0.0
+        return np.asarray(exponentials(-self.tilt * self.step, 0, count) * share * (1 + 16 * ROUNDOFF))
+
+    @cached_property
+    def _error(self) -> float:
+        seen = _norm(self._visible_losses) * (1 + self.size * ROUNDOFF)
+        return self._convolution[1] * seen * (1 + 1e-12)
+
+    @cached_property
+    def _chernoff(self) -> tuple[Fraction, Fraction]:
+        """s and ln of a bound of the sum of W·exp(s·l·h), for the mass beyond the window."""
+        losses = [float(self.step) * _range(w, n) for w, n in zip(self.weights, self.points, strict=True)]
+        laws = list(zip(self.weights, losses, self.times, strict=True))
+        variance = sum(k * (float(w @ x**2) - float(w @ x) ** 2) for w, x, k in laws)
+        away = float(self.step) * len(self._visible_losses)
+        s = Fraction(min(away / max(variance, 1e-300), STEEPEST / (2 * float(self.step) * max(self.points)))) / 2
+        total = Fraction(0)
+        for w, n, k in zip(self.weights, self.points, self.times, strict=True):
+            lifted = w * exponentials(s * self.step, n + 1 - len(w), len(w)) * (1 + 8 * ROUNDOFF)
+            total += k * _log_bound(float(lifted.sum()), len(w))
+        return s, total
+
+    def _beyond(self, end: int) -> float:
+        """A bound of the sum of W·exp(-t·l·h) over the losses l·h from `end` steps on, over exp(-t·start·h)."""
+        if end > self.most:
+            return 0.0
+        s, total = self._chernoff
+        log = min(total - s * end * self.step, self._log_total) - self.tilt * len(self._visible_losses) * self.step
+        return math.exp(float(log)) * (1 + 1e-9) if log > -691 else TINY
+
+    def _sum(self, start: int) -> tuple[float, float]:
+        """A bound of the sum of W[start + i]·v_i, and how much of it is error and tail."""
+        v = self._visible_losses[: max(self.most - start + 1, 1)]
+        first, last = start % self.size, start % self.size + len(v)
+        at = self._convolution[0][first:last]
+        if last > self.size:
+            at = np.concatenate([at, self._convolution[0][: last - self.size]])
+        extra = self._error + self._beyond(start + len(self._visible_losses))
+        return float((at * v).sum()) * (1 + 2 * self.size * ROUNDOFF) + extra + TINY, extra
+
+    @cached_property
+    def _log_scale(self) -> Fraction:
+        return sum((k * c for k, c in zip(self.times, self._scales, strict=True)), Fraction(0))
+
+    @cached_property
+    def _log_most(self) -> Fraction:
+        """The Rényi bound of this order: the sum of W times the largest exp(-t·x)·(1 - exp(-x))."""
+        return self._log_total - self.tilt * log_below(1 + 1 / self.tilt) - log_below(1 + self.tilt)
+
+    def log_delta(self, start: int) -> Fraction:
+        """ln of a delta at epsilon = start·h."""
+        found = self._sum(start)[0]
+        log = log_above(Fraction(found)) if math.isfinite(found) else self._log_most
+        return self._log_scale - self.tilt * start * self.step + min(log, self._log_most)
+
+    def waste(self, epsilon: Fraction) -> float:
+        """What share of delta at epsilon is error and tail."""
+        found, extra = self._sum(int(epsilon / self.step))
+        return extra / found
+
+    def delta(self, epsilon: Fraction) -> Fraction:
+        """A delta at epsilon, from those at the grid points beside it: delta is convex in e^epsilon."""
+        start = int(epsilon / self.step)
+        high, low = (exp_above(self.log_delta(m)) for m in (start, start + 1))
+        share = (exp_below(epsilon - start * self.step) - 1) / (exp_above(self.step) - 1)
+        return high - max(share, Fraction(0)) * (high - low) if low < high else high
+
+    def epsilon(self, delta: Fraction, most: Fraction) -> Fraction:
+        """An epsilon at delta, or `most` where that is less: bisection over grid points, then the line between two."""
+        target, low, high = log_below(delta), 0, min(math.ceil(most / self.step), self.most)
+        if self.log_delta(0) <= target:
+            return Fraction(0)
+        if self.log_delta(high) > target:
+            return most
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.log_delta(middle) <= target else (middle, high)
+        above, below = (exp_above(self.log_delta(m)) for m in (low, high))
+        share = (above - delta) / (above - below)
+        return min(most, low * self.step + log_above(1 + share * (exp_above(self.step) - 1)))
+
+
+def _range(law: Floats, last: int) -> NDArray[np.int64]:
+    """The grid points of a law that ends at `last`."""
+    return np.arange(last + 1 - len(law), last + 1)
+
+
+def _norm(values: NDArray[Any]) -> float:
+    """The Euclidean norm, within so many roundings as there are values."""
+    return math.sqrt(float((values.real**2 + values.imag**2).sum()))
+
+
+def _log_bound(total: float, terms: int) -> Fraction:
+    """At least the logarithm of a sum of so many floats that came out as `total`."""
+    return log_above(Fraction(total) * (1 + Fraction(terms + 2, 1 << 53)))
+
+
+def _power(values: Complexes, k: int) -> Complexes:
+    """values**k by squaring: k - 1 products deep in all, so wrong by at most (1 + PRODUCT)^(k - 1) - 1."""
+    result = None
+    while True:
+        if k & 1:
+            result = values if result is None else result * values
+        k >>= 1
+        if not k:
+            assert result is not None
+            return result
+        values = values * values

@@ -1,0 +1,113 @@
+"""Charges of questions chosen one after the other: zero-concentrated privacy in whole units, converted to a delta.
+
+Pure epsilons add up exactly and need nothing from here. Where a small delta is granted, every epsilon-private answer
+is charged rho = epsilon·tanh(epsilon/2), and as long as the charges stay at or below R all answers together are
+R-concentrated, however each question was chosen after the answers before it (docs/theory/zcdp-filter.md).
+R-concentrated answers are (epsilon, delta)-private with
+
+    epsilon = min over alpha > 1 of alpha·R + ln(1/(alpha·delta))/(alpha - 1) + ln(1 - 1/alpha)
+
+(Canonne, Kamath, Steinke 2020, Proposition 12). Charges are rounded up, the conversion is rounded up, the cap down.
+"""
+
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction
+
+from inbounds.accounting.directed_rounding import as_decimal, log_above, log_below
+from inbounds.exact import EXPONENT_CAP
+from inbounds.trusted.bounds import EXP_BITS, exp_lower_bound
+
+RHO_UNIT = Fraction(1, 10**15)
+"""What charges are whole multiples of."""
+
+EPSILON_UNIT = Fraction(1, 10**40)
+"""A converted epsilon is rounded up to a multiple of this."""
+
+
+LARGEST_DELTA = 1 - Fraction(1, 10**30)
+"""Forty digits tell larger ones from 1 no more."""
+
+
+def rho_upper_bound(epsilon: Fraction) -> int:
+    """The charge of one epsilon-private answer: epsilon·tanh(epsilon/2) in units of 10^-15, rounded up.
+
+    tanh(epsilon/2) = (e^epsilon - 1) / (e^epsilon + 1) rises with e^epsilon, for which a rational above it stands in.
+    The constant is the least: randomized response needs it, and dominates every epsilon-private mechanism.
+
+    >>> rho_upper_bound(Fraction(1, 10)) * RHO_UNIT
+    Fraction(1248959373947, 250000000000000)
+    """
+    if not epsilon >= 0:
+        raise ValueError(f"epsilon must not be negative, got {epsilon}")
+    rho = epsilon
+    if 0 < epsilon <= EXPONENT_CAP:
+        below = exp_lower_bound(epsilon)
+        above = Fraction(below + (below >> 119) + 1, 1 << EXP_BITS)  # exp_below is low by less than 2^-120 of itself
+        rho = epsilon * (above - 1) / (above + 1)
+    return _units_above(rho, RHO_UNIT)
+
+
+def epsilon_from_rho(units: int, delta: Fraction) -> Fraction:
+    """The epsilon that `units` of 10^-15 give at delta, never below the truth, and above by a share below 10^-30.
+
+    Any alpha gives a valid epsilon, so the best one is only sought to twenty digits.
+
+    >>> float(epsilon_from_rho(5 * 10**15, Fraction(1, 10**10)))
+    25.536334138513
+    """
+    _check_delta(delta)
+    if not units >= 0:
+        raise ValueError(f"units must not be negative, got {units}")
+    if not units:
+        return Fraction(0)
+    rho, b = units * RHO_UNIT, _best_order(units * RHO_UNIT, delta)
+    found = (1 + b) * rho + (log_above(1 / delta) - log_below(1 + b)) / b + log_above(b) - log_below(1 + b)
+    return _units_above(max(found, Fraction(0)), EPSILON_UNIT) * EPSILON_UNIT
+
+
+def max_rho(epsilon: Fraction, delta: Fraction) -> int:
+    """The largest whole number of units of 10^-15 that converts to at most (epsilon, delta).
+
+    >>> cap = max_rho(Fraction(1), Fraction(1, 10**6))
+    >>> [epsilon_from_rho(units, Fraction(1, 10**6)) <= 1 for units in (cap, cap + 1)]
+    [True, False]
+    """
+    if not epsilon >= 0:
+        raise ValueError(f"epsilon must not be negative, got {epsilon}")
+    low, high = 0, 1
+    while epsilon_from_rho(high, delta) <= epsilon:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if epsilon_from_rho(middle, delta) <= epsilon else (low, middle)
+    return low
+
+
+def _best_order(rho: Fraction, delta: Fraction) -> Fraction:
+    """alpha - 1 =: b where the derivative of the conversion, rho - (ln(1/delta) - ln(1 + b))/b^2, is zero.
+
+    Newton's method for rho·e^(2u) + ln(1 + e^u) = ln(1/delta), u = ln b: rising and convex in u, so from above it
+    comes down to the root.
+    """
+    with localcontext(Context(prec=40)):
+        r, d = as_decimal(rho), as_decimal(delta)
+        target = -d.ln()
+        u = min((target / r).ln() / 2, (1 / d - 1).ln())
+        step = Decimal(1)
+        while step > Decimal("1e-20"):
+            b = u.exp()
+            step = (r * b * b + (1 + b).ln() - target) / (2 * r * b * b + b / (1 + b))
+            u -= step
+        with localcontext(Context(prec=20)):
+            return Fraction(u.exp())
+
+
+def _units_above(value: Fraction, unit: Fraction) -> int:
+    return -(-value // unit)
+
+
+def _check_delta(delta: Fraction) -> None:
+    if not 0 < delta < 1:
+        raise ValueError(f"delta must be above 0 and below 1, got {delta}; for delta 0 add up the epsilons")
+    if delta > LARGEST_DELTA:
+        raise ValueError("delta must be at most 1 - 10^-30; anything is private at a delta of 1")

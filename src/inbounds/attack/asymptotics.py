@@ -1,0 +1,173 @@
+"""Where repeated answers lead: closed approximations, the loss that never goes away, and how fast the rest does.
+
+The paper's approximations (004 (16)-(18)) are for noise without bounds on a continuous answer. In a bounded
+range with finitely many answers the picture differs, and exactly so: whatever two answers have different columns
+can be told apart with an error that falls exponentially, at the rate of their Chernoff information, and
+answers with equal columns never.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from inbounds.attack.collusion import Estimator
+from inbounds.catalog.registry import REGISTRY, UnboundedNoise
+from inbounds.exact import Floats, Ints, Number, to_epsilon, to_fraction, to_int
+from inbounds.losses import ErrorLoss, Loss, LossLike, Prior, to_loss, to_prior
+from inbounds.mechanism import Mechanism, check_mechanism
+
+SAME = 1e-12
+"""Columns closer than this in total variation count as equal: it takes some 10^12 answers to tell them apart."""
+
+
+def approximate_loss(family: UnboundedNoise, epsilon: Number, answers: int, scale: Number = 1) -> float:
+    """Expected |error| of the median of k answers with unbounded noise, for large k: 004 (16)-(18).
+
+    The sample median is nearly normal with deviation 1/(2·f(0)·sqrt(k)), f the density of the noise, and
+    E|N(0, s)| = s·sqrt(2/pi). With a = exp(-epsilon):
+
+        laplace    sqrt(2/(pi k)) / epsilon               (16)
+        staircase  sqrt(2/(pi k)) · sqrt(a)/(1-a)         (17)
+        geometric  (1+a)/(1-a) / sqrt(2 pi k)             (18), treating the integers as a continuum
+
+    scale: the sensitivity for (16) and (17), the grid step for (18) with epsilon per step.
+    """
+    e, k = float(to_epsilon(epsilon)), to_int(answers, "answers", 1)
+    a, one_less = math.exp(-e), -math.expm1(-e)
+    match family:
+        case "laplace":
+            half_width = 1 / e
+        case "staircase":
+            half_width = math.sqrt(a) / one_less
+        case "geometric":
+            half_width = (1 + a) / one_less / 2
+        case _:
+            raise ValueError(f"family must be 'laplace', 'staircase' or 'geometric', got {family!r}")
+    return float(to_fraction(scale, "scale")) * math.sqrt(2 / (math.pi * k)) * half_width
+
+
+def approximation_for(mechanism: Mechanism, answers: int) -> float | None:
+    """The approximation that belongs to a mechanism's name, in units of its answers; None where there is none."""
+    check_mechanism(mechanism)
+    named = REGISTRY.get(mechanism.origin.name)
+    if named is None or named.noise is None:
+        return None
+    family = named.noise
+    query = mechanism.query
+    if family == "geometric":
+        return approximate_loss(family, mechanism.epsilon / query.steps, answers, query.answers.unit)
+    return approximate_loss(family, mechanism.epsilon, answers, query.sensitivity)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What is left of the loss after unlimited answers, and how fast that is approached.
+
+    floor: the loss of one who knows the column exactly, by estimator. groups: how many different columns there
+    are. rate: the least Chernoff information between different columns, in nats an answer; the excess over the
+    floor of the best guess falls like exp(-rate·k). infinity when there is one column only.
+    """
+
+    floor: dict[Estimator, float]
+    groups: int
+    rate: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values; no rate when there is one column only."""
+        rate = self.rate if math.isfinite(self.rate) else None
+        return {"floor": self.floor, "different_columns": self.groups, "rate": rate}
+
+
+def loss_limit(mechanism: Mechanism, loss: LossLike = "absolute", prior: Prior = None) -> Limit:
+    """The end of all asking: what a mechanism keeps back however often it answers.
+
+    Pre-rounded answers share columns, hence a floor (004 §5.2.3, remark 4). The median has a floor of its own where
+    the middle of a column is not its answer: the finite-range effect of strong privacy near the ends. Cost:
+    answers² · outputs.
+
+    >>> from inbounds import catalog, count
+    >>> found = loss_limit(catalog.truncated_geometric(count(4), 1))
+    >>> found.floor["guess"], round(found.rate, 3)
+    (0.0, 0.12)
+    """
+    check_mechanism(mechanism)
+    weights, chosen = to_prior(prior, mechanism.query), to_loss(loss)
+    group = _groups(mechanism.matrix)
+    floor = _floors(chosen.guesses(mechanism.query), group, weights)
+    if mechanism.query.is_ordered:
+        floor["median"] = _median_floor(mechanism, chosen, weights)
+        if isinstance(chosen, ErrorLoss):
+            floor["mean"] = _mean_floor(mechanism, chosen, group, weights)
+    first = np.unique(group, return_index=True)[1]
+    return Limit(floor, len(first), _rate(mechanism.matrix[:, first]))
+
+
+def _groups(matrix: Floats) -> Ints:
+    """For every answer the first answer with the same column."""
+    first = np.arange(matrix.shape[1])
+    for j in range(matrix.shape[1]):
+        apart = np.abs(matrix[:, :j] - matrix[:, [j]]).sum(axis=0) / 2
+        same = np.flatnonzero(apart <= SAME)
+        first[j] = first[same[0]] if len(same) else j
+    return first
+
+
+def _floors(losses: Floats, group: Ints, prior: Floats) -> "dict[Estimator, float]":
+    """Losses of one who knows the group only: its best member under the prior, and its middle member."""
+    best = middle = 0.0
+    for leader in np.unique(group):
+        members = np.flatnonzero(group == leader)
+        costs = losses[:, members] @ prior[members]
+        best += float(costs.min())
+        middle += float(costs[members[(len(members) - 1) // 2]])
+    return {"guess": best, "likelihood": middle}
+
+
+def _median_floor(mechanism: Mechanism, loss: Loss, prior: Floats) -> float:
+    middle = (np.cumsum(mechanism.matrix, axis=0) >= 0.5).argmax(axis=0)
+    return float(loss.table(mechanism.query)[middle, np.arange(len(prior))] @ prior)
+
+
+def _mean_floor(mechanism: Mechanism, loss: ErrorLoss, group: Ints, prior: Floats) -> float:
+    answers, floor = mechanism.query.answers.floats(), 0.0
+    for leader in np.unique(group):
+        members = np.flatnonzero((group == leader) & (prior > 0))
+        if len(members):
+            mean = answers[members] @ prior[members] / prior[members].sum()
+            floor += float(loss.of(np.abs(answers[members] - mean)) @ prior[members])
+    return floor
+
+
+def _rate(columns: Floats) -> float:
+    """Least Chernoff information -min_s ln sum_i p_i^s · q_i^(1-s) over pairs of columns; infinity for one column.
+
+    Chernoff's information lies between the Bhattacharyya distance B (s = 1/2) and 2·B, so that only pairs
+    within twice the least B are looked at.
+    """
+    size = columns.shape[1]
+    if size < 2:
+        return math.inf
+    roots = np.sqrt(columns)
+    overlap = roots.T @ roots
+    overlap[np.diag_indices(size)] = 0.0
+    distance = -np.log(np.minimum(overlap, 1.0), where=overlap > 0, out=np.full_like(overlap, math.inf))
+    np.fill_diagonal(distance, math.inf)
+    j, k = np.nonzero(np.triu(distance <= 2 * distance.min()))
+    return float(min(_chernoff(columns[:, a], columns[:, b]) for a, b in zip(j, k, strict=True)))
+
+
+def _chernoff(p: Floats, q: Floats) -> float:
+    """-min over 0 <= s <= 1 of ln sum p^s · q^(1-s), by golden section on a convex function."""
+    both = (p > 0) & (q > 0)
+    log_p, log_q = np.log(p[both]), np.log(q[both])
+
+    def information(s: float) -> float:
+        return -math.log(float(np.exp(s * log_p + (1 - s) * log_q).sum()))
+
+    low, high, golden = 0.0, 1.0, (math.sqrt(5) - 1) / 2
+    while high - low > 1e-7:
+        a, b = high - golden * (high - low), low + golden * (high - low)
+        low, high = (low, b) if information(a) > information(b) else (a, high)
+    return information((low + high) / 2)

@@ -1,0 +1,38 @@
+"""Geometric noise for ranges too wide for a matrix: kept as a small table, however many answers there are."""
+
+from fractions import Fraction
+
+import numpy as np
+
+from inbounds.catalog.geometric import GHOSH
+from inbounds.exact import Floats, Ints
+from inbounds.losses import to_prior
+from inbounds.mechanism import Mechanism, Origin
+from inbounds.mechanism.law import find_noise_reach, make_geometric_noise
+from inbounds.query import RangeQuery
+
+
+def geometric_table(query: RangeQuery, epsilon: Fraction) -> Mechanism:
+    """Geometric noise as a table, every noisy value reported as it is."""
+    return Mechanism(query, epsilon, make_geometric_noise(query, epsilon), Origin("truncated_geometric", {}, GHOSH))
+
+
+def median_geometric_table(query: RangeQuery, epsilon: Fraction, prior: Floats | None) -> Mechanism:
+    """Geometric noise as a table, every noisy value reported as the median of what it may have been.
+
+    With b = exp(-epsilon / reach), the noisy value s has likelihood b^|s - j| under answer j, at the ends too, so
+    the report that loses least on average is the median of prior[j]·b^|s - j|. Cost: O(answers²).
+    """
+    origin = Origin("truncated_geometric", {"reported as": "posterior median"}, GHOSH)
+    return Mechanism(query, epsilon, make_geometric_noise(query, epsilon, _medians(query, epsilon, prior)), origin)
+
+
+def _medians(query: RangeQuery, epsilon: Fraction, prior: Floats | None) -> Ints:
+    reach, distance = find_noise_reach(query)
+    steps = np.arange(len(query.answers))
+    rate, weights = float(epsilon * distance) / reach, to_prior(prior, query)
+    found = np.empty(len(steps), dtype=np.int64)
+    for s in steps:
+        upto = np.cumsum(weights * np.exp(-rate * np.abs(steps - s)))
+        found[s] = np.searchsorted(upto, upto[-1] / 2)
+    return found

@@ -1,0 +1,37 @@
+"""Named mechanisms that are found by optimization: the papers' Variant 1 and 2, and the weakly honest mechanism."""
+
+from inbounds.exact import Number
+from inbounds.losses import LossLike
+from inbounds.mechanism import Mechanism
+from inbounds.query import RangeQuery, check_query
+
+VARIANT_2 = ("row_monotone", "column_monotone", "symmetric", "fair")
+
+
+def variant_1(query: RangeQuery, epsilon: Number, loss: LossLike = "absolute") -> Mechanism:
+    """The least average loss over uniform answers, without further properties (000 §3.4)."""
+    check_query(query)
+    from inbounds.design.designer import optimal
+
+    return optimal(query, epsilon, loss)
+
+
+def variant_2(query: RangeQuery, epsilon: Number, loss: LossLike = "absolute") -> Mechanism:
+    """As `variant_1`, row and column monotone, symmetric and fair (000 §3.4)."""
+    check_query(query)
+    from inbounds.design.designer import optimal
+
+    return optimal(query, epsilon, loss, properties=VARIANT_2)
+
+
+def weakly_honest(query: RangeQuery, epsilon: Number, *, column_monotone: bool = True) -> Mechanism:
+    """The most truthful mechanism that beats guessing for every answer (WM, 003 §IV-D).
+
+    Weakly honest, row and column monotone, least zero-one loss. `column_monotone=False` is what 003's Figure 9
+    shows: only then does it meet the geometric mechanism at n = 2a/(1-a), a = exp(-epsilon).
+    """
+    check_query(query)
+    from inbounds.design.designer import optimal
+
+    columns = ("column_monotone",) if column_monotone else ()
+    return optimal(query, epsilon, "zero-one", properties=("weakly_honest", "row_monotone", *columns))

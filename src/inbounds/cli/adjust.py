@@ -1,0 +1,32 @@
+"""read --adjust: a table that adds up, computed again from its record."""
+
+import json
+from pathlib import Path
+
+import typer
+
+from inbounds.cli.app import out
+from inbounds.errors import PassportError
+from inbounds.files import RELEASE, detect_format
+
+
+def print_adjusted(file: Path, as_json: bool) -> None:
+    """Whether the table follows from its reports, and the totals; exit code 1 if it does not."""
+    from inbounds.releases.recompute import recompute_table
+    from inbounds.schema.report_types import HOW
+
+    if detect_format(file) != RELEASE:
+        raise ValueError("--adjust is for release records; this is no release record")
+    found = recompute_table(file)
+    if as_json:
+        typer.echo(json.dumps(found.to_json()))
+    if found.different:
+        raise PassportError(f"the table does not follow from the reports in its record: {', '.join(found.different)}")
+    if as_json:
+        return
+    out.print(f"{len(found.columns)} columns follow from the reports in the record, digit by digit", markup=False)
+    for name, by in found.by.items():
+        out.print(f"  • {name}: {HOW[by]}", markup=False)
+    out.print("\n[bold]Totals over all groups[/], read from the reports without bias")
+    for own in found.totals:
+        out.print(f"  • {own}", markup=False)

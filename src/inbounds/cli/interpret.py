@@ -1,0 +1,179 @@
+"""read and report: what a published value means, and a page for the analyst and the auditor."""
+
+import json
+import math
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from inbounds.cli.adjust import print_adjusted
+from inbounds.cli.app import MECHANISMS, AsJson, app, out
+from inbounds.cli.design import PriorFile, read_weights_or_none, with_spinner
+from inbounds.cli.inputs import (
+    GroupSize,
+    Passports,
+    StatisticName,
+    is_adjusted_record,
+    load_input_mechanism,
+    print_page,
+)
+from inbounds.cli.outputs import PAGE, Overwrite, check_target, out_option
+from inbounds.evaluate.compare import default_losses
+from inbounds.files import RELEASE, detect_format, write_text
+from inbounds.mechanism import Mechanism
+from inbounds.mechanism.bayes import Interpretation, interpret
+from inbounds.mechanism.limits import too_large
+from inbounds.report.templates import pick_evenly
+
+if TYPE_CHECKING:
+    from inbounds.mechanism.quantiles import QuantileMechanism
+
+LEVEL = 0.9
+FEW = 15
+"""Published values that are shown unasked; of more, an even selection."""
+
+FINEST = 400
+"""Decimals of a typed number that matter; floats end before."""
+
+Level = Annotated[float, typer.Option(help="Probability that the stated range holds the truth.")]
+Adjust = Annotated[
+    bool, typer.Option("--adjust", help="Of a release: compute the numbers that add up again from its reports.")
+]
+MechanismOrRecord = Annotated[Path, typer.Argument(help="A mechanism passport, or a release record.")]
+
+
+@app.command(rich_help_panel=MECHANISMS)
+def read(
+    file: MechanismOrRecord,
+    output: Annotated[str | None, typer.Argument(help="A published value; without it, all of them.")] = None,
+    statistic: StatisticName = None,
+    size: GroupSize = None,
+    mechanisms: Passports = None,
+    level: Level = LEVEL,
+    prior: PriorFile = None,
+    adjust: Adjust = False,
+    every: Annotated[bool, typer.Option("--all", help="Every published value, not an even selection.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a published value means for the true answer.
+
+    Example: [bold]inbounds read m.json 3[/]
+
+    Example: [bold]inbounds read released.csv.release.json 3 --statistic count --size 25[/]
+
+    Example: [bold]inbounds read released.csv.release.json --adjust[/]
+    """
+    if adjust:
+        print_adjusted(file, as_json)
+        return
+    statistic = _statistic(file, statistic)
+    mechanism = with_spinner("designing", lambda: load_input_mechanism(file, statistic, size, mechanisms))
+    if not isinstance(mechanism, Mechanism):
+        readings, unit = mechanism.channel(read_weights_or_none(prior)).readings(level), "value of a record"
+    else:
+        readings, unit = _interpret_mechanism(mechanism, output, level, read_weights_or_none(prior)), "true answer"
+    rows = [row for row in readings if row.chance > 0]
+    if output is not None:
+        published = _parse_output(output, [row.output for row in rows], mechanism)
+        rows = [row for row in rows if row.output == published]
+    if as_json:
+        typer.echo(json.dumps([vars(row) for row in rows]))
+        return
+    if is_adjusted_record(file, statistic):
+        out.print("[yellow]these cells were made to add up after the draw; this is about cells as they were drawn[/]")
+    before = "the given prior" if prior else f"every {unit} equally likely beforehand"
+    out.print(f"[dim]{before}; best guess; and what the range still holds if a tenth of that belief is wrong[/]")
+    listed = rows if every else [rows[k] for k in pick_evenly(len(rows), FEW)]
+    for row in listed:
+        out.print(f"{row}; best guess {row.best_guess}; at least {100 * row.at_least:.0f} %")
+    if len(listed) < len(rows):
+        out.print(f"[dim]{len(listed)} of {len(rows)} published values; --all shows them all[/]")
+
+
+@app.command(rich_help_panel=MECHANISMS)
+def report(
+    file: MechanismOrRecord,
+    to: Annotated[Path, out_option("The HTML file to write.")] = Path("report.html"),
+    overwrite: Overwrite = False,
+    level: Level = LEVEL,
+    prior: PriorFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a self-contained HTML report of a mechanism or of a released table, for the analyst and the auditor.
+
+    Example: [bold]inbounds report m.json --out report.html[/]
+
+    Example: [bold]inbounds report released.csv.release.json --out release.html[/]
+    """
+    check_target(to, PAGE, overwrite=overwrite, reads=[file, prior])
+    if detect_format(file) == RELEASE:
+        from inbounds.releases.verify import record_page
+
+        if prior is not None or level != LEVEL:
+            raise ValueError("--prior and --level are for mechanisms; a release has the intervals of its plan")
+        write_text(to, record_page(file))
+    else:
+        from inbounds.report.html import save_page
+        from inbounds.report.quantile_page import save_quantile_page
+
+        mechanism, weights = load_input_mechanism(file, None, None, None), read_weights_or_none(prior)
+        if isinstance(mechanism, Mechanism):
+            save_page(mechanism, to, weights, level)
+        else:
+            save_quantile_page(mechanism, to, weights, level)
+    print_page(to, as_json)
+
+
+def _interpret_mechanism(
+    mechanism: Mechanism, output: str | None, level: float, prior: Any
+) -> tuple[Interpretation, ...]:
+    """Of all published values, or on a map too large for a matrix of the one that was asked for."""
+    query, loss = mechanism.query, default_losses(mechanism.query)[0]
+    if output is not None and query.places is not None and too_large(query):
+        return (interpret(mechanism, output, level, prior, loss),)
+    return mechanism.interpretations(level, prior, loss)
+
+
+def _statistic(file: Path, given: str | None) -> str | None:
+    """The statistic whose name or column was typed: "answer: yes" is a cell of the histogram answer."""
+    if given is None or detect_format(file) != RELEASE:
+        return given
+    from inbounds.releases.verify import find_statistic
+    from inbounds.releases.verify import load_record as read_record
+
+    return find_statistic(read_record(file), given)
+
+
+def _parse_output(given: str, values: list[Any], mechanism: "Mechanism | QuantileMechanism") -> Any:
+    """The reported value that was typed, perhaps with fewer decimals, as tables show it."""
+    if isinstance(mechanism, Mechanism) and mechanism.query.labels is not None:
+        if given not in values:
+            raise ValueError("output must be one of the values the mechanism reports")
+        return given
+    typed = _number(given)
+    nearest = sorted(values, key=lambda value: abs(_exactly(value) - typed))
+    half = Decimal(1).scaleb(max(int(typed.as_tuple().exponent), -FINEST)) / 2
+    found = [value for value in nearest if abs(_exactly(value) - typed) <= half]
+    if len(found) == 1 or (found and _is_near(_exactly(found[0]), typed)):
+        return found[0]
+    near = " and ".join(str(value) for value in nearest[:2])
+    raise ValueError(f"output must be one of the values the mechanism reports, got {given}; the nearest are {near}")
+
+
+def _number(given: str) -> Decimal:
+    try:
+        if math.isfinite(float(given)):
+            return Decimal(given)
+    except (ValueError, ArithmeticError):
+        pass
+    raise ValueError(f"output must be a number, got {given!r}")
+
+
+def _exactly(value: Any) -> Decimal:
+    return Decimal(float(value))
+
+
+def _is_near(value: Decimal, typed: Decimal) -> bool:
+    return abs(value - typed) <= Decimal("1e-9") * max(Decimal(1), abs(value))

@@ -1,0 +1,172 @@
+"""An answer as an account is given it: the table, what to expect of it, what it cost, and what drew it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from inbounds.curator.accounts import Grant
+from inbounds.curator.dataset import Dataset
+from inbounds.curator.issued import IssuedAnswer
+from inbounds.curator.reuse import How, sum_cells
+from inbounds.exact import format_all_digits, format_decimal
+from inbounds.ledger import Population
+from inbounds.optional import to_pandas_frame, to_polars_frame
+from inbounds.releases.charge_session import StoredTable
+from inbounds.releases.levels import LEVEL
+from inbounds.report.notebook import cell_text, render_notebook, text_table
+from inbounds.schema.record_types import ReleaseRecord
+
+
+@dataclass(frozen=True)
+class AnswerCost:
+    """What an answer cost now: the people's budget and the account's cap; and what is left of both, in exact decimals.
+
+    unit: of the people's amounts, epsilon or rho. left: None where nothing is capped.
+    """
+
+    people: str
+    people_left: str | None
+    unit: str
+    account: str
+    account_left: str | None
+
+    @staticmethod
+    def from_charge(
+        spent: Fraction, mine: IssuedAnswer, grant: Grant, people: Population, *, charged: bool
+    ) -> "AnswerCost":
+        """spent: as the people's ledger has it, in their unit. charged: by this call, to the people."""
+        return AnswerCost(
+            format_all_digits(spent) if charged else "0",
+            None if people.remaining is None else format_all_digits(people.remaining),
+            people.unit,
+            format_all_digits(mine.epsilon) if mine.charged else "0",
+            None if grant.remaining is None else format_all_digits(grant.remaining),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What an account is given. table: columns of equal length. epsilon: of the answer, which its cap is charged.
+
+    mechanisms: what each number was drawn by, by the digest of its passport. how: see `repeats`.
+    """
+
+    id: str
+    dataset: str
+    edition: str
+    question: Mapping[str, Any]
+    epsilon: str
+    level: str | None
+    how: How
+    table: Mapping[str, list[Any]]
+    mechanisms: tuple[Mapping[str, Any], ...]
+    statement: str
+    values: tuple[str, ...]
+    time: str
+    cost: AnswerCost
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        said = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {
+            **said,
+            "table": dict(self.table),
+            "mechanisms": list(self.mechanisms),
+            "values": list(self.values),
+            "cost": self.cost.to_json(),
+        }
+
+    @property
+    def remaining(self) -> str | None:
+        """What is left of the people's budget after it; None where nothing is capped."""
+        return self.cost.people_left
+
+    def to_pandas(self) -> Any:
+        """The table as a pandas frame."""
+        return to_pandas_frame(dict(self.table))
+
+    def to_polars(self) -> Any:
+        """The table as a Polars frame."""
+        return to_polars_frame(dict(self.table))
+
+    def __str__(self) -> str:
+        """The table, and what it cost, for a terminal."""
+        return f"{text_table(list(self.table), zip(*self.table.values(), strict=True))}\n\n{self.price}"
+
+    def __repr__(self) -> str:
+        rows = len(next(iter(self.table.values()), ()))
+        return f"<GivenAnswer {self.id} about {self.dataset}: {rows} rows, epsilon {self.epsilon}; {self.price}>"
+
+    @property
+    def price(self) -> str:
+        """What it cost and what is left, in one sentence."""
+        cost = self.cost
+        left = "" if cost.people_left is None else f", {cost.people_left} left"
+        mine = "" if cost.account_left is None else f"; {cost.account_left} left of this account's cap"
+        return f"{cost.unit} {cost.people} of the people's budget{left}{mine} ({HOW[self.how]})"
+
+    def _repr_html_(self) -> str:
+        """The table and what it cost, for a notebook."""
+        rows = [[cell_text(value) for value in row] for row in zip(*self.table.values(), strict=True)]
+        title = f"{self.dataset}, epsilon {self.epsilon}"
+        return render_notebook(title, head=list(self.table), rows=rows, notes=[*self.values, self.price])
+
+
+HOW: Mapping[How, str] = {
+    "new": "drawn now",
+    "same": "answered before, and given out again",
+    "stronger": "an answer at a larger epsilon was there",
+    "sum": "added up from cells that were there",
+}
+"""Where an answer comes from, in words."""
+
+
+SUMMED = (
+    "a sum of stored cells, which cost nothing now: its error is at most the sum of theirs, and near the ends of their "
+    "ranges they are biased, which adds up; ask with anew for a draw of its own"
+)
+
+
+def view_for_account(mine: IssuedAnswer, kept: StoredTable, dataset: Dataset, cost: AnswerCost) -> Answer:
+    """A stored table as an account may see it: its own level and no other, and of a sum the sums alone."""
+    record, table = kept.record, kept.table.to_pydict()
+    if mine.level is not None:
+        table = _table_rows(table, mine.level)
+    if mine.recipe is not None:
+        table = sum_cells(mine.recipe, table)
+    epsilon = Fraction(record["epsilon"]["spent"] if mine.level is None else mine.level)
+    return Answer(
+        mine.id,
+        mine.dataset,
+        record["plan"].get("edition", ""),
+        mine.question,
+        format_decimal(epsilon),
+        next((name for name, own in dataset.levels.items() if str(own) == mine.level), mine.level),
+        "same" if mine.how == "new" and not kept.drawn else mine.how,
+        table,
+        tuple(_mechanisms(record, mine.level)),
+        record["statement"],
+        (*record.get("values", ()), *([SUMMED] if mine.recipe is not None else [])),
+        record["time"],
+        cost,
+    )
+
+
+def _table_rows(table: Mapping[str, list[Any]], level: str) -> dict[str, list[Any]]:
+    mine = [k for k, own in enumerate(table[LEVEL]) if own == level]
+    return {name: [column[k] for k in mine] for name, column in table.items() if name != LEVEL}
+
+
+TOLD: Sequence[str] = ("sha256", "epsilon", "size", "groups", "origin", "expected_error", "constant_error")
+"""What an account is told of a mechanism: which it is, what it promises, what to expect of it."""
+
+
+def _mechanisms(record: ReleaseRecord, level: str | None) -> list[dict[str, Any]]:
+    """What drew the numbers; in levels the chain, and what it promises at the account's own."""
+    if level is None:
+        return [{name: line[name] for name in TOLD if name in line} for line in record["mechanisms"]]  # type: ignore[literal-required]
+    return [{**line} for line in record.get("levels", ()) if line["level"] == level]

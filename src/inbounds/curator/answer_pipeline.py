@@ -1,0 +1,340 @@
+"""From a question to the answer that an account is given, in the order that keeps the promise.
+
+    found or new → slot → reserved (the account's cap), charged (the people's budget) and noted as being evaluated
+                        → drawn → stored → given, at a moment that was fixed when it was noted
+
+What is charged is durable before data is read, and what is given out was stored before. Data is read once under a
+charge, whatever becomes of it: see `evaluations`.
+"""
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from functools import partial
+
+from inbounds.curator import accounts, evaluations, issued, ledger_head, reuse
+from inbounds.curator.access import Access, account_level
+from inbounds.curator.accounts import Account, Grant
+from inbounds.curator.answer import Answer, AnswerCost, view_for_account
+from inbounds.curator.database import ThreadConnections
+from inbounds.curator.dataset import Dataset
+from inbounds.curator.design_pool import DesignPool
+from inbounds.curator.errors import CuratorUnavailable, EvaluationFailed, UnknownResource
+from inbounds.curator.issued import IssuedAnswer
+from inbounds.curator.open_sources import Sources
+from inbounds.curator.question import parse_question
+from inbounds.curator.reuse import PricedQuestion
+from inbounds.curator.timing import Deadline, Slots, Time
+from inbounds.errors import BudgetExceeded
+from inbounds.exact import Ints
+from inbounds.ledger.charges import Charge
+from inbounds.ledger.population import validate_name
+from inbounds.ledger.store import Run
+from inbounds.ledger.units import charge_units, format_units
+from inbounds.ledger.verify import LedgerHead
+from inbounds.releases.aggregate import OpenSource, TrueAnswers
+from inbounds.releases.charge_session import ChargeSession, StoredTable, decode_table
+from inbounds.releases.drawing import DrawMethod, IndependentDraw
+from inbounds.releases.levels import ChainedDraw
+from inbounds.releases.pipeline import CheckedDesign, draw_table
+from inbounds.releases.workload import TableContent
+from inbounds.schema.errors import AggregationError, SourceError
+from inbounds.statistics.designs import Progress, ignore_progress
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """What an account will be given, its grant after that, and the charge that it follows from.
+
+    leave: when the answer leaves, by the steady clock, if data is to be read for it.
+    """
+
+    given: IssuedAnswer
+    grant: Grant
+    charge: Charge
+    leave: float | None = None
+
+
+@dataclass(frozen=True)
+class DrawInputs:
+    """What a question is drawn by. digests: of the passports."""
+
+    booking: ChargeSession
+    ready: CheckedDesign
+    leveled: ChainedDraw | None
+    source: OpenSource
+    digests: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PunctualDrawing:
+    """A drawing that gives up what it drew after its deadline, so that it is not stored."""
+
+    inner: DrawMethod
+    deadline: Deadline
+
+    @property
+    def mechanisms(self) -> list[str]:
+        return self.inner.mechanisms
+
+    def draw(self, truths: TrueAnswers, progress: Progress = ignore_progress) -> list[Ints]:
+        rows = self.inner.draw(truths, progress)
+        if self.deadline.is_past():
+            raise CuratorUnavailable
+        return rows
+
+    def answers(self, rows: Sequence[Ints]) -> TableContent:
+        return self.inner.answers(rows)
+
+
+def _drawing(ready: CheckedDesign, leveled: ChainedDraw | None) -> DrawMethod:
+    return IndependentDraw(ready.designed) if leveled is None else leveled
+
+
+class AnswerPending(Exception):
+    """The answer is being drawn, and leaves at this moment, in milliseconds since 1970."""
+
+    def __init__(self, until: int) -> None:
+        self.until = until
+
+
+@dataclass(frozen=True)
+class AnswerPipeline:
+    """What answers questions. most_rows: that an account may hold, of answers and keys together.
+
+    A stored answer is given at once, without a fixed moment. How long that takes depends on what accounts were given,
+    on the size of the stored table and on the draw in it. It depends on nothing else of the data: no source is opened,
+    and an answer counts as stored only after the moment at which it left. Previews read designs, metadata settings.
+    """
+
+    connections: ThreadConnections
+    sources: Sources
+    designer: DesignPool
+    access: Access
+    most_rows: int
+    clock: Callable[[], str]
+    time: Time
+    slots: Slots
+
+    def now(self) -> int:
+        """Milliseconds since 1970, as evaluations have them."""
+        return int(self.time.wall() * 1000)
+
+    # --- before anything is charged -----------------------------------------------------------------------
+
+    def find_reusable(self, asked: PricedQuestion) -> reuse.ReusableAnswer:
+        """The stored answer that a question would be given now, or the question itself."""
+        with self.connections.store.reading() as run:
+            now = self.now()
+            found = reuse.find_reusable(run, self.connections.ledger, asked, now)
+            if found.how == "new":
+                evaluations.check_not_failed(run, evaluations.find_evaluation(run, asked.key), now)
+            return found
+
+    def prepare_design(self, asked: PricedQuestion, *, anyway: bool) -> CheckedDesign:
+        """Everything that a question is drawn by; a `PlanError` if it cannot be drawn, before anything is charged."""
+        ready = self.designer.design(asked.numbers, anyway=anyway)
+        self.designer.chain(asked.dataset, ready)
+        return ready
+
+    def prepare(self, asked: PricedQuestion) -> CheckedDesign | None:
+        """All that a new question is drawn by, which may take long to make; None for one that was answered."""
+        if self.find_reusable(asked).how != "new":
+            return None
+        if self.designer.needs_design(asked.numbers):
+            self._check_budget(asked)
+        return self.prepare_design(asked, anyway=asked.question.anyway)
+
+    def _check_budget(self, asked: PricedQuestion) -> None:
+        """Refuse early what the ledger would refuse; the ledger decides."""
+        who = self.connections.ledger.population(asked.dataset.people.name)
+        units = charge_units(who.rule, asked.plan.epsilons)
+        if who.budget_units is not None and who.spent_units + units > who.budget_units:
+            assert who.budget is not None
+            assert who.remaining is not None
+            raise BudgetExceeded(who.name, format_units(who.rule, units), who.remaining, who.budget, who.unit)
+
+    # --- the answer ---------------------------------------------------------------------------------------
+
+    def answer(self, account: Account, asked: PricedQuestion, key: str | None) -> Answer:
+        """The answer to a question, as this account may see it."""
+        while True:
+            try:
+                found = self._stored_answer(account, asked, key)
+                return found or self.slots.evaluate(partial(self._evaluate, account, asked, key))
+            except AnswerPending as other:
+                self.time.sleep(other.until / 1000 - self.time.wall())
+
+    def at_once(self, account: Account, asked: PricedQuestion, key: str | None) -> Answer | None:
+        """The stored answer to a question; None where one is to be drawn, or has not left yet."""
+        try:
+            return self._stored_answer(account, asked, key)
+        except AnswerPending:
+            return None
+
+    def _stored_answer(self, account: Account, asked: PricedQuestion, key: str | None) -> Answer | None:
+        """What can be given without a look at data."""
+        mine = self._reserve(account, asked, key, None)
+        return None if mine is None else self._issue(mine, self._stored_table(asked, mine.charge))
+
+    def _evaluate(self, account: Account, asked: PricedQuestion, key: str | None, deadline: Deadline) -> Answer:
+        """The answer to a new question, drawn now in a thread of its own."""
+        with ExitStack() as stack:
+            by = self._at_hand(asked, stack)
+            mine = self._reserve(account, asked, key, by)
+            assert mine is not None
+            if mine.leave is None:  # somebody else was faster
+                return self._issue(mine, self._stored_table(asked, mine.charge))
+            deadline.fix(mine.leave)
+            try:
+                answer = self._issue(mine, self._drawn_table(by, mine.charge, deadline))
+            except Exception:  # whatever it is, it may have seen data
+                if self._is_drawn(mine.charge.key):  # then it failed because of the draw, which anybody may see
+                    self._finish(mine.charge.key, deadline)
+                raise CuratorUnavailable from None
+            self._finish(mine.charge.key, deadline)
+            return answer
+
+    def _at_hand(self, asked: PricedQuestion, stack: ExitStack) -> DrawInputs:
+        """All that a new question is drawn by, before anything is charged."""
+        ready = self.prepare(asked)
+        if ready is None:
+            raise AnswerPending(self.now())
+        leveled = self.designer.chain(asked.dataset, ready)
+        try:
+            source = stack.enter_context(closing(self.sources.open(asked.dataset, asked.plan)))
+        except (SourceError, AggregationError):  # what is wrong with it is for the operator alone
+            raise CuratorUnavailable from None
+        return DrawInputs(self._booking(asked), ready, leveled, source, self.designer.publish(ready, leveled))
+
+    def _booking(self, asked: PricedQuestion) -> ChargeSession:
+        """Its entry in the ledger. Whether data may be read under a charge is up to `evaluations`."""
+        return ChargeSession.open(asked.plan, None, self.connections.ledger, asked.key, read_again=True)
+
+    def _reserve(
+        self, account: Account, asked: PricedQuestion, key: str | None, by: DrawInputs | None
+    ) -> Reservation | None:
+        """One transaction: the key, which answer is given, the account's cap and rows, the charge of the people, and
+        that data will be read. by: what a new question is drawn by; without it None where data is to be read.
+
+        What the ledger refuses is undone here. What it charged and a crash undid here is found there by its key when
+        it is asked again. Nothing was read then, because that is noted here before.
+        """
+        digest, level = issued.request_digest(asked), account_level(account, asked.dataset)
+        own_key = None if key is None else validate_name(key, "key")
+        with self.connections.store.writing() as run:
+            now, ledger = self.now(), self.connections.ledger
+            asker = accounts.load_account_row(run, account.name, asked.dataset.name, own_key)
+            source = issued.find_by_key(run, asker, own_key, digest) or reuse.find_reusable(run, ledger, asked, now)
+            stored = self._stored_charge(run, asked, source.key, now)
+            if stored is None and by is None:
+                return None
+            if isinstance(source, IssuedAnswer):
+                mine = source
+            else:
+                mine = issued.reserve_answer(run, account, asker, source, asked, level, self.clock())
+                issued.record_request(run, account, asker, mine, own_key, digest, max(self.most_rows, account.rows))
+            grant = asker.grant(mine.dataset, mine.units * mine.noted)
+            if stored is not None:
+                return Reservation(mine, grant, stored)
+            assert by is not None
+            charge = self._charge(run, by.booking)
+            issued.note_mechanisms(run, asked.key, by.digests)
+            return Reservation(mine, grant, charge, self._begin(run, asked))
+
+    def _stored_charge(self, run: Run, asked: PricedQuestion, key: str, now: int) -> Charge | None:
+        """The charge whose answer, or the draw for it, is stored; None where data is to be read under a new one.
+
+        Before the moment at which an answer leaves, `AnswerPending`: its absence would tell how long it takes.
+        """
+        evaluation = evaluations.find_evaluation(run, key)
+        if evaluation is not None and evaluation.until > now:
+            raise AnswerPending(evaluation.until)
+        evaluations.check_not_failed(run, evaluation, now)
+        charge = self.connections.ledger.find(key)
+        if charge is not None and (charge.answer is not None or charge.draw is not None):
+            return charge
+        evaluations.check_open(run, asked.dataset.name, now)
+        if evaluation is not None or key != asked.key:
+            raise EvaluationFailed
+        return None
+
+    def _charge(self, run: Run, booking: ChargeSession) -> Charge:
+        """Charge the people, and remember where their ledger stands then."""
+        charge = booking.charge()
+        assert charge is not None  # a curator has a ledger
+        ledger_head.note_head(run, LedgerHead(self.connections.ledger.id, charge.number, charge.sha256))
+        return charge
+
+    def _begin(self, run: Run, asked: PricedQuestion) -> float:
+        """Note that data will be read; when the answer leaves: for all by the wall clock, here by the steady one."""
+        wall, steady = self.time.wall(), self.time.steady()
+        until = math.ceil((wall + float(asked.dataset.answer_seconds)) * 1000)
+        evaluations.begin_evaluation(run, asked.key, asked.dataset.name, until)
+        return steady + until / 1000 - wall
+
+    def _finish(self, key: str, deadline: Deadline) -> None:
+        """Note that all is stored. If the answer had to leave meanwhile, it has failed after all."""
+        if deadline.is_past():
+            return
+        with self.connections.store.writing() as run:
+            evaluations.finish_evaluation(run, key)
+        if not deadline.finish():
+            with self.connections.store.writing() as run:
+                evaluations.finish_evaluation(run, key, finished=False)
+
+    def _is_drawn(self, key: str) -> bool:
+        charge = self.connections.ledger.find(key)
+        return charge is not None and (charge.draw is not None or charge.answer is not None)
+
+    def _drawn_table(self, by: DrawInputs, charge: Charge, deadline: Deadline) -> StoredTable:
+        """Read the data, draw under a charge, store the draw and then the table made of it."""
+        drawing = PunctualDrawing(_drawing(by.ready, by.leveled), deadline)
+        return draw_table(
+            by.booking, lambda: by.ready, drawing=lambda _: drawing, opening=lambda _: by.source, charge=charge
+        ).kept
+
+    def _stored_table(self, asked: PricedQuestion, charge: Charge) -> StoredTable:
+        """The table under a charge, or that of the draw under it; no data is read."""
+        if charge.answer is not None:
+            return StoredTable(*decode_table(charge.answer), drawn=False)
+        own = asked if charge.key == asked.key else self._question(asked.dataset, charge.key)
+        try:
+            ready = self.prepare_design(own, anyway=True)
+            drawing = _drawing(ready, self.designer.chain(own.dataset, ready))
+            return draw_table(self._booking(own), lambda: ready, drawing=lambda _: drawing, charge=charge).kept
+        except Exception:
+            raise CuratorUnavailable from None
+
+    def _question(self, dataset: Dataset, key: str) -> PricedQuestion:
+        """The question with this key, as it is declared now."""
+        with self.connections.store.reading() as run:
+            ((text,),) = run("SELECT question FROM questions WHERE key = ?", key)
+        found = PricedQuestion.from_question(dataset, parse_question(json.loads(text), dataset))
+        if found.key != key:
+            raise UnknownResource("the answer must be about the dataset as it is declared now; ask again")
+        return found
+
+    def _issue(self, mine: Reservation, kept: StoredTable) -> Answer:
+        paid = AnswerCost.from_charge(
+            mine.charge.amount, mine.given, mine.grant, mine.charge.people, charged=not mine.charge.repeated
+        )
+        return view_for_account(mine.given, kept, self.access.is_known(mine.given.dataset), paid)
+
+    def repeat(self, account: Account, name: str) -> Answer:
+        """An answer that an account was given before, by its id."""
+        with self.connections.store.reading() as run:
+            mine = issued.find_issued(run, name)
+            grants = accounts.list_grants(run, account.name)
+            if mine is None or mine.account != account.name:
+                raise UnknownResource(f"answer must be one that this account was given, got {name!r}")
+            self.access.dataset(account, mine.dataset)
+            evaluation, now = evaluations.find_evaluation(run, mine.key), self.now()
+            evaluations.check_not_failed(run, evaluation, now)
+        charge = self.connections.ledger.find(mine.key)
+        if charge is None or charge.answer is None or (evaluation is not None and evaluation.until > now):
+            raise UnknownResource("the answer is not there yet; ask the question again, which is charged only once")
+        grant = grants.get(mine.dataset, Grant(mine.dataset))
+        return self._issue(Reservation(mine, grant, charge), StoredTable(*decode_table(charge.answer), drawn=False))

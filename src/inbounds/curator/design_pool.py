@@ -1,0 +1,266 @@
+"""Mechanisms for questions, before anything is charged: kept ones at once, new ones in a process of their own.
+
+A design may take long and much memory, and what is asked for comes from strangers. So a process designs, with limits on
+both, and puts what it made on disk; this process reads that and certifies it anew, like any kept design.
+"""
+
+import multiprocessing
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from fractions import Fraction
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Protocol
+
+from inbounds.accounting import load_multilevel
+from inbounds.curator.dataset import Dataset
+from inbounds.curator.errors import CuratorBusy, DesignTooExpensive
+from inbounds.errors import InboundsError
+from inbounds.files import canonical_json, sha256_hex
+from inbounds.mechanism import Mechanism
+from inbounds.mechanism.load import load
+from inbounds.plan.plan import Plan
+from inbounds.releases.charge_session import release_identity
+from inbounds.releases.levels import ChainedDraw
+from inbounds.releases.pipeline import CheckedDesign
+from inbounds.releases.workload import DesignCache, ReleaseDesign, Workload
+from inbounds.schema.errors import PlanError
+
+MOST_KEPT = 2000
+"""Designs that are kept in memory; beyond, all are read from disk again."""
+
+MOST_FAILED = 10_000
+"""Designs that could not be made and are remembered; beyond, all are forgotten."""
+
+FAILED_SECONDS = 600.0
+"""How long a design that could not be made is not tried again."""
+
+PASSPORTS = "passports"
+"""The folder of those that drew an answer, by their own digests."""
+
+START_SECONDS = 60.0
+"""How long a process may take to start, which is no question's fault."""
+
+READY = "ready"
+"""What a process says first."""
+
+NOT_STARTED = (
+    "the process that designs must start, and did not; ask again, and in a script of your own open the curator below "
+    "`if __name__ == '__main__':`"
+)
+
+TOO_MUCH = "this question takes too long or too much memory to prepare; ask for coarser answers or fewer wishes"
+
+
+class HasPassport(Protocol):
+    """What can be written down with all that is needed to check it."""
+
+    def save(self, path: Path) -> None: ...
+
+
+@dataclass
+class DesignPool:
+    """Finds or makes what questions are drawn by. processes: of how many at once; none to design in this one.
+
+    clock: for tests.
+    """
+
+    folder: Path
+    seconds: float = 30.0
+    bytes: int = 2 << 30
+    processes: int = 1
+    clock: Callable[[], float] = time.monotonic
+    _memory: DesignCache = field(default_factory=DesignCache, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _failed: dict[str, tuple[float, PlanError | DesignTooExpensive]] = field(default_factory=dict, repr=False)
+    _idle: "list[_Worker]" = field(default_factory=list, repr=False)
+    _free: threading.Semaphore = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._free = threading.Semaphore(max(1, self.processes))
+
+    def design(self, asked: Workload, *, anyway: bool) -> CheckedDesign:
+        """Every mechanism of a plan, known to be worth its epsilon unless `anyway`; nothing is read but designs."""
+        if self.processes:
+            self._check_failed(asked.plan)
+            if not self._has_designs(asked):
+                self._made_elsewhere(asked.plan)
+        with self._lock:
+            if len(self._memory.made) + len(self._memory.expected) > MOST_KEPT:
+                self._memory = DesignCache()
+            memory = self._memory
+        return CheckedDesign.from_design(
+            ReleaseDesign.from_workload(asked, self.folder, memory=memory), self.folder, anyway=anyway
+        )
+
+    def needs_design(self, asked: Workload) -> bool:
+        """Whether something of a plan is to be designed yet: not what failed a while ago, which is refused at once."""
+        return not self._has_designs(asked) and self._failure(asked.plan) is None
+
+    def _failure(self, plan: Plan) -> PlanError | DesignTooExpensive | None:
+        """Why a plan's designs could not be made a while ago."""
+        if not self._failed:
+            return None
+        then, reason = self._failed.get(_digest(plan), (0.0, None))
+        return reason if reason is not None and self.clock() - then < FAILED_SECONDS else None
+
+    def _check_failed(self, plan: Plan) -> None:
+        """Also where its designs are kept: what took too long may have been to find what would help."""
+        reason = self._failure(plan)
+        if reason is not None:
+            raise type(reason)(str(reason))
+
+    def _note_failed(self, plan: Plan, reason: PlanError | DesignTooExpensive) -> None:
+        with self._lock:
+            if len(self._failed) >= MOST_FAILED:
+                self._failed.clear()
+            self._failed[_digest(plan)] = self.clock(), reason
+
+    def _has_designs(self, asked: Workload) -> bool:
+        """Whether all designs are in memory or on disk."""
+        requests = [request for row in (*asked.requests, *asked.layers) for request in row]
+        return all(
+            request in self._memory.made or (self.folder / f"{request.digest}.json").exists() for request in requests
+        )
+
+    def _made_elsewhere(self, plan: Plan) -> None:
+        with self._free:
+            with self._lock:
+                worker = self._idle.pop() if self._idle else _Worker(self.folder, self.bytes)
+            try:
+                said = worker.ask(plan, self.seconds)
+            except BaseException as reason:
+                worker.stop()
+                if isinstance(reason, DesignTooExpensive):
+                    self._note_failed(plan, reason)
+                raise
+            with self._lock:
+                self._idle.append(worker)
+        if said:
+            refusal = DesignTooExpensive(said) if said == TOO_MUCH else PlanError(said)
+            self._note_failed(plan, refusal)
+            raise refusal
+
+    def chain(self, dataset: Dataset, ready: CheckedDesign) -> ChainedDraw | None:
+        """The chains that a question about a dataset is drawn in, where that has levels."""
+        return ChainedDraw.from_design(ready.designed, list(dataset.levels.values())) if dataset.levels else None
+
+    def publish(self, ready: CheckedDesign, leveled: ChainedDraw | None) -> tuple[str, ...]:
+        """Keep the passports of what is about to draw, for the accounts that are given the answer; their digests."""
+        designed = ready.designed
+        made: dict[str, HasPassport] = {
+            design.sha256: design.mechanism for row in (*designed.designs, *designed.layers) for design in row
+        }
+        if leveled is not None:
+            made = {leveled.sha256(k): chain for k, chain in enumerate(leveled.chains)}
+        folder = self.folder / PASSPORTS
+        folder.mkdir(exist_ok=True)
+        for digest, mechanism in made.items():
+            if not (folder / f"{digest}.json").exists():
+                mechanism.save(folder / f"{digest}.json")
+        return tuple(made)
+
+    def find_passport(self, digest: str) -> str | None:
+        """The passport with this digest, if it drew an answer here."""
+        if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
+            return None
+        try:
+            return (self.folder / PASSPORTS / f"{digest}.json").read_text("utf-8")
+        except OSError:
+            return None
+
+    def mechanisms(self, digests: Sequence[str]) -> list[Mechanism]:
+        """Those of the published passports that are mechanisms of a query, certified anew."""
+        files = [self.folder / PASSPORTS / f"{digest}.json" for digest in digests]
+        found = []
+        for file in files:
+            with suppress(InboundsError, OSError):
+                found.append(load(file))
+        return found
+
+    def level(self, digest: str, epsilon: Fraction) -> Mechanism:
+        """One level of a published chain, as a mechanism by itself."""
+        chain = load_multilevel(self.folder / PASSPORTS / f"{digest}.json")
+        return chain.level(chain.epsilons.index(epsilon))
+
+    def close(self) -> None:
+        """End the processes."""
+        with self._lock:
+            while self._idle:
+                self._idle.pop().stop()
+
+
+class _Worker:
+    """A process that designs, one plan at a time."""
+
+    def __init__(self, folder: Path, most: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process: BaseProcess = context.Process(target=_design, args=(theirs, folder, most), daemon=True)
+        self._process.start()
+        theirs.close()
+        self._ready = False
+
+    def _wait_until_ready(self) -> None:
+        with suppress(EOFError, OSError):  # it ended
+            self._ready = self._ready or (self._pipe.poll(START_SECONDS) and self._pipe.recv() == READY)
+        if not self._ready:
+            raise CuratorBusy(NOT_STARTED)
+
+    def ask(self, plan: Plan, seconds: float) -> str:
+        """Nothing when the plan's designs are on disk, or why they cannot be made; `DesignTooExpensive` after the
+        time.
+        """
+        self._wait_until_ready()
+        try:
+            self._pipe.send(plan)
+            if not self._pipe.poll(seconds):
+                raise DesignTooExpensive(TOO_MUCH)
+            said: str = self._pipe.recv()
+        except (EOFError, OSError):
+            raise DesignTooExpensive(TOO_MUCH) from None
+        return said
+
+    def stop(self) -> None:
+        self._process.kill()
+        self._process.join()
+        self._pipe.close()
+
+
+def _design(pipe: Connection, folder: Path, most: int) -> None:
+    """The process: no more memory than allowed, and no words but our own."""
+    pipe.send(READY)
+    _limit_memory(most)
+    while True:
+        try:
+            plan = pipe.recv()
+        except EOFError:
+            return
+        pipe.send(_reason_against(plan, folder))
+
+
+def _reason_against(plan: Plan, folder: Path) -> str:
+    """Nothing when the plan's designs are on disk, or why they are not."""
+    try:
+        CheckedDesign.from_design(ReleaseDesign.from_workload(Workload.from_plan(plan), folder), folder, anyway=True)
+    except (InboundsError, ValueError) as reason:
+        return str(reason)
+    except MemoryError:
+        return TOO_MUCH
+    return ""
+
+
+def _digest(plan: Plan) -> str:
+    return sha256_hex(canonical_json(release_identity(plan)))
+
+
+def _limit_memory(most: int) -> None:
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))

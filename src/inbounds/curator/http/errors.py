@@ -1,0 +1,94 @@
+"""Errors as RFC 9457 problem details: a type that programs can tell apart, a title, and one sentence."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+
+from inbounds.curator.errors import (
+    CapExceeded,
+    CuratorBusy,
+    CuratorError,
+    CuratorUnavailable,
+    DatasetClosed,
+    DesignTooExpensive,
+    EvaluationFailed,
+    Forbidden,
+    KeyConflict,
+    RowLimitExceeded,
+    UnknownResource,
+    UnknownToken,
+)
+from inbounds.errors import BudgetExceeded
+
+MEDIA = "application/problem+json"
+
+PREFIX = "urn:inbounds:problem:"
+
+KINDS: dict[type[Exception], tuple[str, HTTPStatus]] = {
+    UnknownToken: ("not-known", HTTPStatus.UNAUTHORIZED),
+    Forbidden: ("not-allowed", HTTPStatus.FORBIDDEN),
+    UnknownResource: ("not-found", HTTPStatus.NOT_FOUND),
+    KeyConflict: ("key-taken", HTTPStatus.CONFLICT),
+    CapExceeded: ("over-cap", HTTPStatus.CONFLICT),
+    RowLimitExceeded: ("over-rows", HTTPStatus.CONFLICT),
+    BudgetExceeded: ("over-budget", HTTPStatus.CONFLICT),
+    CuratorBusy: ("busy", HTTPStatus.TOO_MANY_REQUESTS),
+    DesignTooExpensive: ("too-much", HTTPStatus.UNPROCESSABLE_ENTITY),
+    EvaluationFailed: ("not-answered", HTTPStatus.CONFLICT),
+    DatasetClosed: ("closed", HTTPStatus.SERVICE_UNAVAILABLE),
+    CuratorUnavailable: ("unavailable", HTTPStatus.SERVICE_UNAVAILABLE),
+    ValueError: ("not-a-question", HTTPStatus.UNPROCESSABLE_ENTITY),
+    CuratorError: ("refused", HTTPStatus.CONFLICT),
+}
+"""What each error is called, the most particular first."""
+
+
+@dataclass(frozen=True)
+class HttpProblem:
+    """One problem, as it is sent."""
+
+    kind: str
+    status: HTTPStatus
+    detail: str
+    members: Mapping[str, str] = field(default_factory=dict)
+
+    def body(self) -> bytes:
+        said = {
+            **self.members,
+            "type": PREFIX + self.kind,
+            "title": self.status.phrase,
+            "status": int(self.status),
+            "detail": self.detail,
+        }
+        return json.dumps(said).encode()
+
+    def headers(self) -> Mapping[str, str]:
+        """What belongs beside the body."""
+        more = {HTTPStatus.UNAUTHORIZED: {"www-authenticate": "Bearer"}, HTTPStatus.TOO_MANY_REQUESTS: RETRY}
+        return {"content-type": MEDIA, "cache-control": "no-store", **more.get(self.status, {})}
+
+
+RETRY = {"retry-after": "1"}
+
+UNAVAILABLE = HttpProblem("unavailable", HTTPStatus.SERVICE_UNAVAILABLE, str(CuratorUnavailable()))
+"""The one answer to everything that may go wrong after a charge, and to all that nobody foresaw."""
+
+
+def to_problem(error: Exception) -> HttpProblem:
+    """An error of our own in its own words; of any other nothing is said, because it might quote data."""
+    for kind, (name, status) in KINDS.items():
+        if isinstance(error, kind):
+            return HttpProblem(name, status, str(error), _members(error))
+    return UNAVAILABLE
+
+
+def _members(error: Exception) -> dict[str, str]:
+    """Who, what was asked and what is left, exact, so that a client can raise the same error."""
+    names = {
+        BudgetExceeded: ("people", "asked", "left", "budget", "unit"),
+        CapExceeded: ("account", "asked", "left", "stored"),
+        RowLimitExceeded: ("account", "asked", "most"),
+        DatasetClosed: ("dataset",),
+    }
+    return {name: str(getattr(error, name)) for name in names.get(type(error), ())}

@@ -1,0 +1,176 @@
+"""What was given to whom: one row for each account and answer, and one for each key that an account used."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from inbounds.curator.accounts import Account, AccountRow, add_rows, charge_cap, check_rows
+from inbounds.curator.errors import KeyConflict
+from inbounds.curator.reuse import How, PricedQuestion, ReusableAnswer, SumRecipe
+from inbounds.files import canonical_json, sha256_hex
+from inbounds.ledger.store import Run
+from inbounds.ledger.units import format_units
+
+EVERYTHING_GIVEN = "SELECT id, account, dataset, key, question, how, recipe, level, units, time, rows FROM given"
+
+
+@dataclass(frozen=True)
+class IssuedAnswer:
+    """An answer that an account is given: the question as asked, and the key of the stored one that it follows from.
+
+    level: the epsilon of the level that the account sees, where there are levels. rows: of its table. charged: its cap
+    was charged for it by this call; the same answer again costs nothing. noted: it was not given before.
+    """
+
+    id: str
+    account: str
+    dataset: str
+    key: str
+    question: Mapping[str, Any]
+    how: How
+    recipe: SumRecipe | None
+    level: str | None
+    units: int
+    time: str
+    rows: int
+    charged: bool = False
+    noted: bool = False
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What it costs the account's cap."""
+        return format_units("sum", self.units)
+
+
+def reserve_answer(
+    run: Run,
+    account: Account,
+    before: AccountRow,
+    found: ReusableAnswer,
+    asked: PricedQuestion,
+    level: Fraction | None,
+    now: str,
+) -> IssuedAnswer:
+    """Note that an account is given an answer, and charge its cap unless it has it already; `CapExceeded` if it cannot.
+
+    level: the epsilon of the account's own level, where the dataset has levels.
+    """
+    told = asked.question.to_json()
+    seen = None if level is None else str(level)
+    own = {"account": account.name, "key": found.key, "question": told, "level": seen}
+    name = sha256_hex(canonical_json(own))[:32]
+    before_under = run(f"{EVERYTHING_GIVEN} WHERE account = ? AND key = ?", account.name, found.key)
+    earlier_ones = [_issued_from_row(*row) for row in before_under]
+    there = next((one for one in earlier_ones if one.id == name), None)
+    if there is not None:
+        return there
+    dataset = asked.dataset
+    epsilon = found.asked.epsilon if level is None else level
+    larger = level is None and epsilon > asked.epsilon
+    charged = all(one.level != seen for one in earlier_ones)  # whatever question it was given for
+    units = charge_cap(run, account.name, before, dataset.name, epsilon, stored=larger) if charged else 0
+    _note_question(run, found.asked, now)
+    recipe = None if found.recipe is None else canonical_json(found.recipe)
+    who, rows = account.name, len(asked.plan.groups)
+    values = who, dataset.name, found.key, canonical_json(told), found.how, recipe, seen, units, now, rows
+    run("INSERT INTO given VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", name, *values)
+    facts = name, who, dataset.name, found.key, told, found.how, found.recipe, seen, units, now, rows
+    return IssuedAnswer(*facts, charged, noted=True)
+
+
+def _note_question(run: Run, asked: PricedQuestion, now: str) -> None:
+    own = asked.identity
+    told = canonical_json({**asked.question.to_json(), **_epsilon(asked)})
+    values = asked.dataset.name, own.base, own.family, str(asked.epsilon), told, now
+    run("INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", asked.key, *values)
+
+
+def _epsilon(asked: PricedQuestion) -> dict[str, str]:
+    return {} if asked.dataset.levels else {"epsilon": str(asked.epsilon)}
+
+
+def note_mechanisms(run: Run, key: str, digests: Iterable[str]) -> None:
+    """Note what draws the answer of a question, by the digests of its passports."""
+    for digest in digests:
+        run("INSERT INTO mechanisms VALUES (?, ?) ON CONFLICT DO NOTHING", key, digest)
+
+
+def is_drawn_by(run: Run, account: str, digest: str) -> bool:
+    """Whether an account was given an answer that the mechanism of this digest drew.
+
+    Looked up through the account's own answers, so that what others were given takes no time.
+    """
+    return bool(
+        run(
+            "SELECT 1 FROM given JOIN mechanisms ON mechanisms.key = given.key "
+            "WHERE account = ? AND sha256 = ? LIMIT 1",
+            *(account, digest),
+        )
+    )
+
+
+def cancel_reservation(run: Run, given: IssuedAnswer) -> None:
+    """Strike out that an answer was given, and the keys that it was asked under."""
+    own = given.account, given.id
+    ((keys,),) = run("SELECT count(*) FROM requests WHERE account = ? AND given = ?", *own)
+    run("DELETE FROM requests WHERE account = ? AND given = ?", *own)
+    run("DELETE FROM given WHERE id = ?", given.id)
+    add_rows(run, given.account, -keys - given.rows)
+
+
+def find_issued(run: Run, name: str) -> IssuedAnswer | None:
+    rows = run(f"{EVERYTHING_GIVEN} WHERE id = ?", name)
+    return _issued_from_row(*rows[0]) if rows else None
+
+
+def issued_to_account(run: Run, account: str) -> list[IssuedAnswer]:
+    """All that an account was given, the last first."""
+    return [
+        _issued_from_row(*row) for row in run(f"{EVERYTHING_GIVEN} WHERE account = ? ORDER BY time DESC, id", account)
+    ]
+
+
+def list_issued(run: Run) -> list[IssuedAnswer]:
+    """All that anybody was given."""
+    return [_issued_from_row(*row) for row in run(EVERYTHING_GIVEN)]
+
+
+def issued_for_dataset(run: Run, dataset: str) -> list[IssuedAnswer]:
+    """All that anybody was given of a dataset."""
+    return [_issued_from_row(*row) for row in run(f"{EVERYTHING_GIVEN} WHERE dataset = ? ORDER BY time, id", dataset)]
+
+
+def _issued_from_row(
+    name: str, account: str, dataset: str, key: str, question: str, how: How, recipe: str | None, *rest: Any
+) -> IssuedAnswer:
+    made = None if recipe is None else json.loads(recipe)
+    return IssuedAnswer(name, account, dataset, key, json.loads(question), how, made, *rest)
+
+
+def request_digest(asked: PricedQuestion) -> str:
+    """What a key stands for: the question, its epsilon and how it was asked."""
+    question = asked.question
+    return sha256_hex(canonical_json({"key": asked.key, "question": question.to_json(), "anew": question.anew}))
+
+
+def find_by_key(run: Run, before: AccountRow, key: str | None, digest: str) -> IssuedAnswer | None:
+    """What an account was given under a key; `KeyConflict` if that was for another question."""
+    if before.given is None:
+        return None
+    if before.digest != digest:
+        raise KeyConflict(f"key must be new for another question, got {key!r} of an earlier one; give another key")
+    return find_issued(run, before.given)
+
+
+def record_request(
+    run: Run, account: Account, before: AccountRow, mine: IssuedAnswer, key: str | None, digest: str, most: int
+) -> None:
+    """Note what a key of an account stands for, and the rows that it holds from now on, at most so many."""
+    rows = mine.rows * mine.noted + (key is not None)
+    check_rows(account.name, before.held + rows, most)
+    if key is not None:
+        run("INSERT INTO requests VALUES (?, ?, ?, ?)", account.name, key, digest, mine.id)
+    if rows:
+        add_rows(run, account.name, rows)

@@ -1,0 +1,94 @@
+"""The data of datasets, attached once: a file's canonical records stay in memory, and every question reads those."""
+
+import os
+import threading
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from inbounds.curator.dataset import Dataset
+from inbounds.plan.plan import Plan
+from inbounds.releases.aggregate import CanonicalRecords, OpenSource, canonical_records, materialise, open_plan_source
+from inbounds.schema.errors import AggregationError, SourceError
+from inbounds.sources import csv_files
+from inbounds.sources.open import silence_engine
+
+FILES = ("csv", "parquet")
+"""Kinds of sources that stay in memory. A database is read for each question, so that its owner can write to it."""
+
+
+@dataclass(frozen=True)
+class AttachedFile:
+    """The canonical records of all declared columns of a file."""
+
+    table: Any = field(repr=False)
+    records: CanonicalRecords = field(repr=False)
+
+    def close(self) -> None:
+        with silence_engine(), suppress(Exception):
+            self.table.get_backend().disconnect()
+
+
+class Sources:
+    """What is attached, for all threads. A file is read once, when its dataset is attached, and not again until the
+    curator starts anew: new data need a new edition.
+
+    at_once: how many questions are answered at the same time; the processors are shared among them, because an engine
+    that takes them all for each question spends more time on handing out work than on small tables.
+    """
+
+    def __init__(self, at_once: int = 1) -> None:
+        self._threads = max(1, (os.cpu_count() or 1) // at_once)
+        self._lock, self._attached = threading.Lock(), dict[str, AttachedFile]()
+
+    def open(self, dataset: Dataset, plan: Plan) -> OpenSource:
+        """The source of a plan about a dataset, its schema compared with the plan's."""
+        if not _stays(dataset):
+            return open_plan_source(plan)
+        with self._lock:
+            if dataset.name not in self._attached:
+                self._attached[dataset.name] = self._read(dataset)
+            attached = self._attached[dataset.name]
+        return open_plan_source(plan, attached.records.cursor(), attached.table)
+
+    def attach(self, dataset: Dataset) -> None:
+        """Read the dataset once, for its owner; a `SourceError` if it has more than `max_rows` records."""
+        if _stays(dataset):
+            self.open(dataset, dataset.check_plan()).close()
+            return
+        plan = dataset.check_plan()
+        with closing(open_plan_source(plan)) as opened, silence_engine():
+            try:
+                with canonical_records(plan, opened.table) as records:
+                    rows = records.count()
+            except Exception:  # the engine's words may quote a record
+                rows = None
+        _check_rows(dataset, rows)
+
+    def _read(self, dataset: Dataset) -> AttachedFile:
+        plan = dataset.check_plan()
+        if plan.source.textual:
+            csv_files.check_quotes(plan.source)
+        opened, records = open_plan_source(plan), None
+        with silence_engine(), suppress(Exception):  # the engine's words may quote a record
+            records = materialise(plan, opened.table, days=True).share(self._threads)
+        _check_rows(dataset, None if records is None else records.count())
+        assert records is not None
+        return AttachedFile(opened.table, records)
+
+    def close(self) -> None:
+        """Let go of everything that is attached."""
+        with self._lock:
+            while self._attached:
+                self._attached.popitem()[1].close()
+
+
+def _stays(dataset: Dataset) -> bool:
+    return dataset.source.kind in FILES and dataset.source.engine != "spark"
+
+
+def _check_rows(dataset: Dataset, rows: int | None) -> None:
+    if rows is None:
+        raise AggregationError("the engine stopped while reading the source; its reason may quote data and is withheld")
+    if rows > dataset.max_rows:
+        raise SourceError(f"must have at most {dataset.max_rows} records, and has more; raise max_rows", ("source",))

@@ -1,0 +1,88 @@
+"""What a question would be answered with: free, from public facts alone."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from inbounds.curator.reuse import How, PricedQuestion, ReusableAnswer
+from inbounds.exact import format_all_digits
+from inbounds.ledger import Population
+from inbounds.ledger.units import charge_units, format_units
+from inbounds.releases.pipeline import CheckedDesign
+from inbounds.releases.record import describe_composition, plan_statement
+from inbounds.releases.workload import ReleaseDesign
+
+
+@dataclass(frozen=True)
+class QuestionPreview:
+    """A question before it is asked.
+
+    how: whether it would be drawn, or is answered already. epsilon: what it would cost the account's cap. people: what
+    it would cost the people's budget, and what is left of that. errors: the expected error for every group size,
+    constants: what the best constant would err by. no_better: why it is not worth its epsilon, if it is not.
+    """
+
+    question: Mapping[str, Any]
+    how: How
+    epsilon: str
+    people: str
+    people_left: str | None
+    unit: str
+    errors: Mapping[str, float]
+    constants: Mapping[str, float]
+    no_better: tuple[str, ...]
+    account: tuple[str, ...]
+    statement: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        said = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {**said, "no_better": list(self.no_better), "account": list(self.account)}
+
+    def __str__(self) -> str:
+        """What it would cost and be worth, for a terminal."""
+        left = "" if self.people_left is None else f" of {self.people_left} left"
+        lines = [f"{self.unit} {self.people}{left}, epsilon {self.epsilon} of this account's cap ({HOW[self.how]})"]
+        for size, error in self.errors.items():
+            lines.append(
+                f"groups of {size}: expected error {error:.4g}, of the best constant {self.constants[size]:.4g}"
+            )
+        return "\n".join([*lines, *self.no_better, self.statement])
+
+
+HOW: Mapping[How, str] = {
+    "new": "to be drawn",
+    "same": "answered before",
+    "stronger": "answered before at a larger epsilon",
+    "sum": "added up from cells that were answered",
+}
+"""Where an answer would come from, in words."""
+
+
+def build_preview(
+    asked: PricedQuestion,
+    found: ReusableAnswer,
+    settled: CheckedDesign,
+    own: ReleaseDesign,
+    people: Population,
+    epsilon: str,
+) -> QuestionPreview:
+    """epsilon: of the answer that the account would be given. own: what draws it, at the account's own level."""
+    designed = settled.designed
+    sizes = [str(size) for size in designed.asked.sizes]
+    expected = own.expected[0]
+    return QuestionPreview(
+        asked.question.to_json(),
+        found.how,
+        epsilon,
+        format_all_digits(format_units(people.rule, charge_units(people.rule, asked.plan.epsilons)))
+        if found.how == "new"
+        else "0",
+        people.to_json()["left"],
+        people.unit,
+        dict(zip(sizes, (one.error for one in expected), strict=True)),
+        dict(zip(sizes, (one.constant for one in expected), strict=True)),
+        tuple(map(str, settled.idle)),
+        tuple(describe_composition(asked.plan, designed.asked.entries)),
+        plan_statement(asked.plan),
+    )

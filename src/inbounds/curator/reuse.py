@@ -1,0 +1,199 @@
+"""Whether a question was answered before, in itself or in the cells of another.
+
+What decides is which questions were charged and evaluated: never what the data holds, nor whether an answer was drawn
+yet. A question counts from its charge on, and a request that would be given its answer waits until that leaves. One
+whose evaluation failed no longer counts after that moment: accounts saw then that it failed, and that is counted
+(`evaluations`).
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal, TypedDict
+
+from inbounds.curator.dataset import Dataset
+from inbounds.curator.question import EVERYTHING, Question, QuestionIdentity, parse_question
+from inbounds.ledger import Ledger
+from inbounds.ledger.store import Run
+from inbounds.plan.plan import Plan
+from inbounds.releases.workload import Workload
+from inbounds.schema.columns import LabelColumn
+from inbounds.schema.condition.canonical import format_condition
+from inbounds.schema.condition.tree import And, ColumnRef, Compare, Condition, In
+from inbounds.schema.condition.tree import Literal as Value
+
+Kin = list[tuple[str, str, str]]
+"""Questions of one family that were charged: base, epsilon and the question itself, as texts."""
+
+How = Literal["new", "same", "stronger", "sum"]
+"""new: drawn for this. same: the stored answer. stronger: one of the same question at a larger epsilon. sum: of the
+cells of a stored answer."""
+
+
+@dataclass(frozen=True)
+class PricedQuestion:
+    """A question as it would be drawn: its plan, its epsilon (of all levels the largest), and which question it is."""
+
+    dataset: Dataset
+    question: Question
+    epsilon: Fraction
+    plan: Plan
+    identity: QuestionIdentity
+
+    @staticmethod
+    def from_question(dataset: Dataset, question: Question) -> "PricedQuestion":
+        epsilon = dataset.top if dataset.levels else question.epsilon
+        assert epsilon is not None
+        plan = question.to_plan(dataset, epsilon)
+        return PricedQuestion(dataset, question, epsilon, plan, QuestionIdentity.from_plan(dataset, plan))
+
+    @cached_property
+    def key(self) -> str:
+        return self.identity.key(self.epsilon)
+
+    @cached_property
+    def numbers(self) -> Workload:
+        """Which numbers it asks for, and what is to be designed for them."""
+        return Workload.from_plan(self.plan)
+
+
+class SumRecipe(TypedDict):
+    """How a sum is made of a stored table.
+
+    by: the columns of its groups. cells: for each of its cells the stored ones. errors: the two columns of errors.
+    """
+
+    by: list[str]
+    cells: dict[str, list[str]]
+    errors: tuple[str, str]
+
+
+@dataclass(frozen=True)
+class ReusableAnswer:
+    """The question whose answer is given: its key in the ledger, and how the asked one follows from it."""
+
+    asked: PricedQuestion
+    how: How
+    recipe: "SumRecipe | None" = None
+
+    @property
+    def key(self) -> str:
+        return self.asked.key
+
+
+def find_reusable(run: Run, ledger: Ledger, asked: PricedQuestion, now: int) -> ReusableAnswer:
+    """The answer that a question is given, or the question itself, to be drawn. now: milliseconds since 1970."""
+    kin = _kin(run, asked, now)
+    again = _again([text for base, text, _ in kin if base == asked.identity.base], ledger, asked)
+    if again is not None:
+        return again
+    if not asked.question.anew:
+        families = (
+            (
+                kin
+                if source is asked.question
+                else _kin(run, PricedQuestion.from_question(asked.dataset, source), now),
+                cells,
+            )
+            for source, cells in _sources(asked)
+        )
+        candidates = [sum_ for family, cells in families for sum_ in _sums(family, ledger, asked, cells)]
+        if candidates:
+            return min(candidates, key=lambda one: (len(one.asked.plan.groups), one.asked.epsilon, one.key))
+    return ReusableAnswer(asked, "new")
+
+
+def _kin(run: Run, asked: PricedQuestion, now: int) -> Kin:
+    """What was asked before that a question may be answered from: itself, whatever the epsilon, and of other groups."""
+    return run(
+        "SELECT base, epsilon, question FROM questions JOIN evaluations ON evaluations.key = questions.key "
+        "WHERE family = ? AND (finished = 1 OR until > ?)",
+        *(asked.identity.family, now),
+    )
+
+
+def _again(epsilons: list[str], ledger: Ledger, asked: PricedQuestion) -> ReusableAnswer | None:
+    """The same question at this epsilon, or at the least one above it; one asked for anew is at its own alone."""
+    stronger = sorted(epsilon for epsilon in map(Fraction, epsilons) if epsilon >= asked.epsilon)
+    if asked.question.anew:
+        stronger = [epsilon for epsilon in stronger if epsilon == asked.epsilon]
+    for epsilon in stronger:
+        there = replace(asked, epsilon=epsilon, plan=asked.question.to_plan(asked.dataset, epsilon))
+        if ledger.has(there.key):
+            return ReusableAnswer(there, "same" if epsilon == asked.epsilon else "stronger")
+    return None
+
+
+def _sums(kin: Kin, ledger: Ledger, asked: PricedQuestion, stored_cells: list[str]) -> Iterator[ReusableAnswer]:
+    """Stored answers about finer groups, or about more cells, that add up to what is asked."""
+    for _, _, text in kin:
+        try:
+            stored = parse_question(json.loads(text), asked.dataset)
+            there = PricedQuestion.from_question(asked.dataset, stored)
+        except ValueError:  # asked of groups that are declared no longer
+            continue
+        finer = set(stored.by) >= set(asked.question.by)
+        if finer and there.epsilon >= asked.epsilon and ledger.has(there.key):
+            yield ReusableAnswer(there, "sum", _recipe(asked, there, stored_cells))
+
+
+def _recipe(asked: PricedQuestion, there: PricedQuestion, stored: list[str]) -> SumRecipe:
+    """Cells of the same names, or all stored ones for the only cell."""
+    own, other = asked.question.statistic, there.question.statistic
+    cells = asked.plan.cells(own)
+    parts = {cells[0]: stored} if len(cells) == 1 else {cell: [cell] for cell in cells}
+    return {"by": list(asked.question.by), "cells": parts, "errors": (f"{own.name}_error", f"{other.name}_error")}
+
+
+def _sources(asked: PricedQuestion) -> Iterator[tuple[Question, list[str]]]:
+    """Questions of some groups whose cells add up to the asked one, and which cells those are."""
+    question, plan = asked.question, asked.plan
+    if question.statistic.own.over_groups and not question.statistic.consistent:
+        yield question, plan.cells(question.statistic)
+    if question.statistic.kind == "count":
+        yield from _histograms(asked)
+
+
+def _histograms(asked: PricedQuestion) -> Iterator[tuple[Question, list[str]]]:
+    """A count of records with some labels is a sum of cells of the histogram of the others of its conditions."""
+    where = asked.question.statistic.where
+    parts = where.parts if isinstance(where, And) else (where,)
+    for part in parts:
+        name, labels = _labels(part)
+        column = asked.dataset.columns.get(name)
+        if isinstance(column, LabelColumn) and set(labels) <= set(column.labels) - {column.other}:
+            rest = [format_condition(other) for other in parts if other is not None and other is not part]
+            also = " and ".join(f"({text})" for text in rest) or EVERYTHING
+            values = {**asked.question.to_json(), "histogram": name, "where": also}
+            del values["count"]
+            source = parse_question(values, asked.dataset)
+            columns = PricedQuestion.from_question(asked.dataset, source).plan.cells(source.statistic)
+            yield source, [columns[column.labels.index(label)] for label in labels]
+
+
+def _labels(part: Condition | None) -> tuple[str, tuple[str, ...]]:
+    """The column that a condition is about, and the texts that meet it."""
+    match part:
+        case Compare("=", ColumnRef(name), Value(str(text))):
+            return name, (text,)
+        case In(ColumnRef(name), values):
+            return name, tuple(str(value.value) for value in values)
+    return "", ()
+
+
+def sum_cells(recipe: SumRecipe, table: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+    """The table of the asked question from that of the stored one: sums over its groups and cells.
+
+    The error is at most the sum of the errors. An interval of a sum is not the sum of intervals, so there is none.
+    """
+    own_error, stored_error = recipe["errors"]
+    rows: dict[tuple[str, ...], dict[str, Any]] = {}
+    for k, error in enumerate(table[stored_error]):
+        row = rows.setdefault(tuple(table[name][k] for name in recipe["by"]), {})
+        for cell, several in recipe["cells"].items():
+            row[cell] = row.get(cell, 0) + sum(table[name][k] for name in several)
+        row[own_error] = row.get(own_error, 0.0) + error * max(map(len, recipe["cells"].values()))
+    columns: dict[str, list[Any]] = {name: [key[k] for key in rows] for k, name in enumerate(recipe["by"])}
+    return columns | {name: [row[name] for row in rows.values()] for name in (*recipe["cells"], own_error)}

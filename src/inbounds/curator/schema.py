@@ -1,0 +1,95 @@
+"""The tables of a curator: accounts, what they may ask, and which questions were asked; as steps, like a ledger's.
+
+What was spent on people is in the ledger. What is here bounds accounts, and finds the stored answer of a question.
+"""
+
+from inbounds.ledger.schema import SchemaVersion
+
+APPLICATION = 0x696E6263
+"""application_id of a curator's tables in SQLite: "inbc"."""
+
+SCHEMA = "inbounds_curator"
+"""All of them, in a PostgreSQL database."""
+
+
+def _tables(whole: str, strict: str) -> tuple[str, ...]:
+    """Accounts and questions as they are asked, and beside them:
+
+    accounts.held, given.rows: how many rows an account holds, of the tables that it was given and one for each of its
+    keys. seen: the ledger's id and the last head that was seen of it, in at most one row. mechanisms: which drew the
+    answer of a question, by the digests of their passports. evaluations: for which questions data was read, and when
+    their answers leave.
+    """
+    return (
+        f"""CREATE TABLE accounts (
+  name TEXT NOT NULL PRIMARY KEY,
+  role TEXT NOT NULL CHECK (role IN ('analyst', 'owner')),
+  token TEXT NOT NULL UNIQUE,
+  made TEXT NOT NULL,
+  revoked TEXT,
+  held {whole} NOT NULL DEFAULT 0 CHECK (held >= 0)
+){strict}""",
+        f"""CREATE TABLE grants (
+  account TEXT NOT NULL REFERENCES accounts (name),
+  dataset TEXT NOT NULL,
+  cap {whole} CHECK (cap > 0),
+  spent {whole} NOT NULL DEFAULT 0 CHECK (spent >= 0),
+  level TEXT,
+  PRIMARY KEY (account, dataset),
+  CHECK (spent <= cap)
+){strict}""",
+        f"""CREATE TABLE questions (
+  key TEXT NOT NULL PRIMARY KEY,
+  dataset TEXT NOT NULL,
+  base TEXT NOT NULL,
+  family TEXT NOT NULL,
+  epsilon TEXT NOT NULL,
+  question TEXT NOT NULL,
+  time TEXT NOT NULL
+){strict}""",
+        "CREATE INDEX questions_base ON questions (base)",
+        "CREATE INDEX questions_family ON questions (family)",
+        f"""CREATE TABLE given (
+  id TEXT NOT NULL PRIMARY KEY,
+  account TEXT NOT NULL REFERENCES accounts (name),
+  dataset TEXT NOT NULL,
+  key TEXT NOT NULL REFERENCES questions (key),
+  question TEXT NOT NULL,
+  how TEXT NOT NULL,
+  recipe TEXT,
+  level TEXT,
+  units {whole} NOT NULL CHECK (units >= 0),
+  time TEXT NOT NULL,
+  rows {whole} NOT NULL DEFAULT 1 CHECK (rows > 0)
+){strict}""",
+        "CREATE INDEX given_account ON given (account, key)",
+        f"""CREATE TABLE requests (
+  account TEXT NOT NULL REFERENCES accounts (name),
+  key TEXT NOT NULL,
+  digest TEXT NOT NULL,
+  given TEXT NOT NULL,
+  PRIMARY KEY (account, key)
+){strict}""",
+        f"""CREATE TABLE seen (
+  id TEXT NOT NULL PRIMARY KEY,
+  entries {whole} NOT NULL CHECK (entries > 0),
+  sha256 TEXT NOT NULL
+){strict}""",
+        f"""CREATE TABLE mechanisms (
+  key TEXT NOT NULL REFERENCES questions (key),
+  sha256 TEXT NOT NULL,
+  PRIMARY KEY (key, sha256)
+){strict}""",
+        f"""CREATE TABLE evaluations (
+  key TEXT NOT NULL PRIMARY KEY REFERENCES questions (key),
+  dataset TEXT NOT NULL,
+  until {whole} NOT NULL,
+  finished {whole} NOT NULL CHECK (finished IN (0, 1)),
+  reopened TEXT
+){strict}""",
+        "CREATE INDEX evaluations_dataset ON evaluations (dataset, finished)",
+    )
+
+
+SQLITE = (SchemaVersion((f"PRAGMA application_id = {APPLICATION}", *_tables("INTEGER", " STRICT"))),)
+POSTGRES = (SchemaVersion(_tables("BIGINT", "")),)

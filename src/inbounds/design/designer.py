@@ -1,0 +1,365 @@
+"""optimal(): the best mechanism for a query, loss, prior, properties and aim, by the cheapest proved route."""
+
+import math
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from typing import Literal
+
+import numpy as np
+
+from inbounds.design.graphs import graph_route as on_graphs
+from inbounds.design.graphs import maps
+from inbounds.design.loss_limits import (
+    enforce_limits,
+    limit_from_value,
+    limit_tables,
+    measure_breach,
+    solve_with_limits,
+    validate_limits,
+)
+from inbounds.design.problem import EdgeArrays, Problem, Proposal
+from inbounds.design.rounding import round_proposal
+from inbounds.design.routes import (
+    baseline,
+    column_generation,
+    flowchart,
+    geometric,
+    grid_noise,
+    linear_program,
+    outward_fill,
+)
+from inbounds.design.solver.threads import one_thread
+from inbounds.errors import TooLarge, suggest_name
+from inbounds.exact import Floats, Number, to_epsilon
+from inbounds.losses import (
+    ON_GRAPHS,
+    ErrorLoss,
+    FunctionLoss,
+    GraphLoss,
+    Loss,
+    LossLike,
+    Prior,
+    Restriction,
+    TableLoss,
+    to_loss,
+    to_prior,
+)
+from inbounds.mechanism import Mechanism, Optimality, Origin
+from inbounds.mechanism.law import Law, Matrix, find_noise_reach, make_geometric_noise
+from inbounds.mechanism.limits import MATRIX_LIMIT
+from inbounds.mechanism.origin import NO_GAP
+from inbounds.mechanism.response import make_tight_response
+from inbounds.properties import ColumnRatio, parse_properties
+from inbounds.query import AllPairs, Graph, RangeQuery, Reach, check_query
+from inbounds.trusted.limits import MOST_RECOMPUTED
+
+Aim = Literal["average", "worst"]
+
+ROUNDING = 1e-14
+"""Relative error of float sums that a comparison of losses must forgive, and a lower bound must give up."""
+
+FARTHEST = Fraction(600)
+"""Log of the largest ratio between two answers that is told from an infinite one; exp(-600) is below 1e-260."""
+
+POWERS = {"absolute": 1, "squared": 2}
+"""The losses that are a power of the error with a bound for long chains."""
+
+MOMENT = 0.5
+"""Seconds that an aim gets even when no time is left."""
+
+FINISHING = 2e-6
+"""Seconds that rounding and checking a cell takes at most, kept back from the search."""
+
+FREE_SHARE = 0.25
+"""Of the time there is, what the problem without its properties may take."""
+
+NEGLIGIBLE = 2.0**-42
+"""A property that a proposal misses by no more counts as had: a quarter of what the mechanism may miss it by."""
+
+MOST_REMAPPED = 1 << 24
+"""Answers of the widest range whose best reports are computed: some gigabytes and a minute or two."""
+
+LARGEST = 1e150
+"""Losses up to this size can be multiplied and summed."""
+
+
+def optimal(
+    query: RangeQuery,
+    epsilon: Number,
+    loss: LossLike = "absolute",
+    prior: Prior = None,
+    properties: Iterable[str | ColumnRatio] = (),
+    aim: Aim = "average",
+    *,
+    subject_to: Restriction | Iterable[Restriction] = (),
+    then: Iterable[LossLike] = (),
+    max_seconds: float = 60.0,
+) -> Mechanism:
+    """The private mechanism with the least expected loss, certified, with a proved bound on what is left to gain.
+
+    loss: "absolute", "squared", "zero-one", `ib.threshold_loss(d)`, `ib.power_loss(p)`, a table outputs × answers or a
+    function (reported, true); on a graph "distance" or "euclidean". prior: weights of the answers, uniform by default.
+    properties: names such as "fair" or "column_monotone". aim: "average" under the prior, or "worst" answer.
+    subject_to: limits on other losses, `ib.limit_loss(ib.threshold_loss(2), 0.05)` for every answer or with
+    aim="average", and `ib.keep_fixed_point(prior)`;
+    `InfeasibleDesign` says how much more a limit must allow. then: losses to minimize next, in turn, among all
+    mechanisms that are best so far.
+
+    Routes, cheapest first: for counts the geometric mechanism with the best remap, 003's flowchart for zero-one
+    loss, and the outward fill for fair sets (no solver); cone rays for any neighbourhood without properties;
+    linear programs, row by row or whole, for any set of properties; on graphs closed sets by minimum cuts, and their
+    own pricing on trees. `mechanism.origin` names the route,
+    `mechanism.optimality` the value, the bound and the gap. A solve that reaches `max_seconds` returns the best
+    mechanism found, with its gap.
+
+    >>> from inbounds.query import count
+    >>> round(optimal(count(4), 0.5).optimality.value, 6)
+    0.94078
+    """
+    check_query(query)
+    bound, aims = to_epsilon(epsilon), [to_loss(each) for each in (loss, *then)]
+    asked = frozenset(parse_properties(properties, ordered=query.is_ordered))
+    limits = validate_limits(subject_to)
+    if aim not in ("average", "worst"):
+        raise ValueError(f"aim must be 'average' or 'worst', got {aim!r}{suggest_name(aim, ('average', 'worst'))}")
+    if not max_seconds > 0:
+        raise ValueError(f"max_seconds must be positive, got {max_seconds}")
+    if query.shape[0] * query.shape[1] > MATRIX_LIMIT:
+        return _large(query, bound, aims, DesignGoal(aims[0], prior, asked, aim, limits), max_seconds)
+    start = time.monotonic()
+    for k, judged in enumerate(aims):
+        wish = DesignGoal(judged, prior, asked, aim, limits, tuple(aims[:k]))
+        seconds = max(max_seconds - (time.monotonic() - start), MOMENT) / (len(aims) - k)
+        mechanism = _design_goal(query, bound, wish, seconds)
+        assert mechanism.optimality is not None
+        limits = (*limits, limit_from_value(judged, mechanism.optimality.value, aim))
+    return mechanism
+
+
+@dataclass(frozen=True, eq=False)
+class DesignGoal:
+    """What a design is judged by: a loss, prior, properties, aim and limits; the last `len(before)` limits are aims
+    that were reached before."""
+
+    loss: Loss
+    prior: Prior
+    properties: frozenset[str]
+    aim: Aim
+    limits: tuple[Restriction, ...]
+    before: tuple[Loss, ...] = ()
+
+    @property
+    def objective(self) -> str:
+        """In words; those of a plain wish say how to compute its value."""
+        under = "" if self.prior is None or self.aim == "worst" else " under the given prior"
+        kept = self.limits[: len(self.limits) - len(self.before)]
+        within = f" subject to {'; '.join(map(str, kept))}" if kept else ""
+        after = f" after the least {', '.join(loss.name for loss in self.before)} loss" if self.before else ""
+        return f"{self.aim} {self.loss.name} loss{under}{within}{after}"
+
+    @property
+    def is_unconstrained(self) -> bool:
+        """Nothing but a loss, on average over all answers alike or for the worst of them."""
+        return not (self.properties or self.limits or (self.prior is not None and self.aim == "average"))
+
+    def origin(self, route: str) -> Origin:
+        parameters = {"loss": self.loss.name, "aim": self.aim}
+        if self.properties:
+            parameters["properties"] = " ".join(sorted(self.properties))
+        kept = self.limits[: len(self.limits) - len(self.before)]
+        if kept:
+            parameters["subject to"] = "; ".join(map(str, kept))
+        if self.before:
+            parameters["after"] = ", ".join(loss.name for loss in self.before)
+        return Origin("optimal", {**parameters, "route": route})
+
+    def optimality(self, law: Law, query: RangeQuery, bound: float) -> Optimality:
+        losses = law.losses(query, self.loss)
+        value = float(losses.max() if self.aim == "worst" else losses @ to_prior(self.prior, query))
+        given = self.prior is not None and self.aim == "average" and len(query.answers) <= MOST_RECOMPUTED
+        unnamed = isinstance(self.loss, FunctionLoss | TableLoss) and self.loss.name not in ON_GRAPHS
+        small = query.shape[0] * query.shape[1] <= MATRIX_LIMIT
+        return Optimality(
+            self.objective,
+            value,
+            min(bound - ROUNDING * abs(bound), value),
+            np.array(self.loss.table(query)) if unnamed and small else None,
+            to_prior(self.prior, query) if given else None,
+        )
+
+
+def _design_goal(query: RangeQuery, epsilon: Fraction, wish: DesignGoal, max_seconds: float) -> Mechanism:
+    """The best mechanism for one wish."""
+    if isinstance(wish.loss, GraphLoss):  # shortest paths are found once
+        wish = replace(wish, loss=TableLoss(wish.loss.table(query), wish.loss.name))
+    problem = build_problem(query, epsilon, wish.loss, wish.prior, wish.properties, wish.aim)
+    problem = replace(
+        problem, limits=tuple(t for limit in wish.limits for t in limit_tables(limit, query, _average_mirror))
+    )
+    seconds = max(max_seconds - FINISHING * problem.loss.size, max_seconds / 2)
+    law_of = partial(_law, problem=problem, query=query, epsilon=epsilon)
+    with np.errstate(all="ignore"), one_thread():  # large ratios overflow where they lose anyway
+        if wish.limits:
+            proposal = solve_with_limits(problem, wish.limits, seconds, run_routes)
+            breach = partial(measure_breach, query=query, prior=wish.prior)
+            law = enforce_limits(proposal.matrix, problem, wish.limits, law_of, breach, run_routes, seconds)
+        else:
+            proposal = run_routes(problem, seconds)
+            law = law_of(proposal.matrix)
+    low = proposal.bound - _evening(problem, wish.loss.table(query), to_prior(wish.prior, query))
+    return Mechanism(query, epsilon, law, wish.origin(proposal.route), wish.optimality(law, query, low))
+
+
+def _law(matrix: Floats, problem: Problem, query: RangeQuery, epsilon: Fraction) -> Law:
+    return Matrix(round_proposal(matrix, problem, query, epsilon))
+
+
+def build_problem(
+    query: RangeQuery, epsilon: Fraction, loss: Loss, prior: Prior, properties: frozenset[str], aim: Aim
+) -> Problem:
+    """The query's constraints and the loss as plain arrays."""
+    on_graph = isinstance(query.neighbours, Graph)
+    cliques = () if on_graph else query.cliques()
+    return Problem(
+        epsilon=float(epsilon),
+        cliques=tuple((c.start, c.stop, float(min(c.distance, FARTHEST / epsilon))) for c in cliques),
+        edges=_build_edges(query, epsilon) if on_graph else None,
+        loss=_average_mirror(_moderate(loss.table(query))),
+        prior=_average_mirror(to_prior(prior, query)),
+        home=query.home_cell,
+        below=query.below,
+        above=query.above,
+        worst=aim == "worst",
+        properties=properties,
+    )
+
+
+def _build_edges(query: RangeQuery, epsilon: Fraction) -> EdgeArrays:
+    tails, heads, lengths = zip(*query.edges, strict=True)
+    return EdgeArrays(np.array(tails), np.array(heads), np.array([float(min(d, FARTHEST / epsilon)) for d in lengths]))
+
+
+def _moderate(table: Floats) -> Floats:
+    if not np.abs(table).max() <= LARGEST:
+        raise ValueError(f"every loss must be at most {LARGEST:g} in size; use a larger unit")
+    return np.ascontiguousarray(table)
+
+
+def _average_mirror(table: Floats) -> Floats:
+    """The table itself, or its average with its mirror image where only rounding tells the two apart.
+
+    Means a third of a step apart are floats; a symmetric request must stay symmetric to the last bit.
+    """
+    mirror = np.flip(table)
+    return (table + mirror) / 2 if np.allclose(table, mirror, rtol=0, atol=ROUNDING * table.max()) else table
+
+
+def _evening(problem: Problem, loss: Floats, prior: Floats) -> float:
+    """The most by which evening loss and prior can have raised the least loss."""
+    moved = float(np.abs(problem.loss - loss).max())
+    spread = float(np.abs(problem.loss).max(axis=0) @ np.abs(problem.prior - prior))
+    return moved if problem.worst else moved + spread
+
+
+def run_routes(problem: Problem, max_seconds: float) -> Proposal:
+    """The cheapest route that is proved for the problem."""
+    if not problem.properties:
+        return _free(problem, max_seconds)
+    if problem.edges is not None:
+        return linear_program.solve(problem, max_seconds)
+    if flowchart.accepts(problem):
+        return flowchart.solve(problem)
+    if outward_fill.accepts(problem):
+        found = outward_fill.solve(problem)
+        if outward_fill.is_optimal(problem, found):
+            return found
+    start, relaxed = time.monotonic(), replace(problem, properties=frozenset())
+    low = -math.inf
+    if column_generation.accepts(relaxed):
+        free = _free(relaxed, max_seconds * FREE_SHARE)
+        low = free.bound
+        closed = problem.value(free.matrix) - low <= NO_GAP * abs(low)
+        if closed and baseline.has_properties(problem, free.matrix, NEGLIGIBLE):
+            return free  # the best of all has what is asked for: it is the best of those that do
+    found = linear_program.solve(problem, max_seconds - (time.monotonic() - start))
+    return baseline.improve_with_baseline(problem, replace(found, bound=max(found.bound, low)))
+
+
+def _free(problem: Problem, max_seconds: float) -> Proposal:
+    """Without properties; where windows have different distances, by the program."""
+    if problem.edges is not None:
+        return on_graphs.solve(problem, max_seconds)
+    if geometric.accepts(problem):
+        return geometric.solve(problem)
+    route = column_generation if column_generation.accepts(problem) else linear_program
+    return baseline.improve_with_baseline(problem, route.solve(problem, max_seconds))
+
+
+def _large(query: RangeQuery, epsilon: Fraction, aims: list[Loss], wish: DesignGoal, max_seconds: float) -> Mechanism:
+    """Grids and maps beyond the size of a matrix."""
+    loss, labels = wish.loss, isinstance(query.neighbours, AllPairs) and query.one_output_per_answer
+    if labels and wish.is_unconstrained and loss.name == "zero-one" and len(aims) == 1:
+        return _most_truthful(query, epsilon, wish)
+    more = wish.properties or wish.limits or len(aims) > 1 or wish.aim != "average"
+    if isinstance(query.neighbours, Graph) and not more:
+        return _large_map(query, epsilon, wish, max_seconds)
+    known = is_regular_grid(query) and (loss.name in POWERS or find_noise_reach(query)[0] == 1)
+    if more or not known or not isinstance(loss, ErrorLoss):
+        raise TooLarge(
+            "a design of this size is only known for counts, totals, means, ordinal answers and maps, with one output "
+            "per answer, an average loss of the error (absolute or squared for totals and means), and neither "
+            "properties nor limits; use coarser answers or outputs"
+        )
+    return design_noise(query, epsilon, loss, wish.prior)
+
+
+def _large_map(query: RangeQuery, epsilon: Fraction, wish: DesignGoal, max_seconds: float) -> Mechanism:
+    prior = to_prior(wish.prior, query)
+    with np.errstate(all="ignore"), one_thread():
+        law, low = maps.remapped_noise(query, epsilon, wish.loss, prior, max_seconds)
+    return Mechanism(query, epsilon, law, wish.origin("metric noise, remapped"), wish.optimality(law, query, low))
+
+
+def _most_truthful(query: RangeQuery, epsilon: Fraction, wish: DesignGoal) -> Mechanism:
+    """Randomized response: no mechanism reports the truth more often where any two answers are neighbours.
+
+    Row j sums to at least P[j, j] · (1 + (m - 1) / e^epsilon), and the m rows together to m, so the mean of P[j, j] is
+    at most e^epsilon / (e^epsilon + m - 1); the worst answer has no more.
+    """
+    size, law = len(query.answers), make_tight_response(len(query.answers), epsilon)
+    bound = (size - 1) / (size - 1 + math.exp(float(epsilon)))
+    return Mechanism(query, epsilon, law, wish.origin("randomized response"), wish.optimality(law, query, bound))
+
+
+def is_regular_grid(query: RangeQuery) -> bool:
+    """Answers without gaps within a reach of each other, and each has its own output."""
+    even = query.is_ordered and query.answers.is_regular and query.one_output_per_answer
+    return even and not isinstance(query.neighbours, AllPairs)
+
+
+def is_count(query: RangeQuery) -> bool:
+    """Answers one step apart are neighbours, and each has its own output."""
+    return query.neighbours == Reach(1) and is_regular_grid(query)
+
+
+def design_noise(query: RangeQuery, epsilon: Fraction, loss: ErrorLoss, prior: Prior = None) -> Mechanism:
+    """A grid as noise and remap, for an average loss of the error: O(answers) numbers, no matrix.
+
+    Geometric noise with the best report of each value is optimal for counts and metric privacy (Ghosh, Roughgarden and
+    Sundararajan 2009); for totals and means the gap says what may remain.
+    """
+    if len(query.answers) > MOST_REMAPPED:
+        raise TooLarge(
+            f"a range must have at most {MOST_REMAPPED} answers to be designed for, got {len(query.answers)}; "
+            "use coarser answers, or truncated_geometric, which is as good but for the ends of the range"
+        )
+    reach, distance = find_noise_reach(query)
+    losses = np.asarray(loss.of(np.arange(len(query.answers)) * float(query.answers.unit)), float)
+    rate = float(epsilon * distance)
+    found = grid_noise.guesses(reach, rate, losses, POWERS.get(loss.name), to_prior(prior, query))
+    law = make_geometric_noise(query, epsilon, found.remap)
+    wish = DesignGoal(loss, prior, frozenset(), "average", ())
+    return Mechanism(query, epsilon, law, wish.origin("geometric remap"), wish.optimality(law, query, found.bound))

@@ -1,0 +1,96 @@
+"""Which way to the optimum on a graph: part by part, each by the cheapest way that closes its gap."""
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+from inbounds.design.graphs import graph_interior, graph_remap, sparsify, symmetry
+from inbounds.design.graphs.graph_columns import GraphComponent, generate
+from inbounds.design.graphs.network import find_components
+from inbounds.design.problem import Floats, Ints, Problem, Proposal
+
+#: relative gap at which no other way is tried
+CLOSED = 1e-6
+#: epsilon · diameter below which an interior point comes first, from so many answers on; edges per answer (each way is
+#: one) from which it does; answers from which a tree does
+FLAT, SMALL, CROWDED, LARGE_TREE = 14.0, 25, 16, 60
+#: the same epsilon · diameter for maps with so many symmetries, which only an interior point makes use of
+FLAT_TURNED, TURNED = 45.0, 4
+
+#: answers beyond which the metric's own mechanism is taken and remapped; outputs times edges beyond which the longest
+#: edges are left out
+LARGE, MOST_PAIRS = 1000, 1 << 24
+
+
+def solve(problem: Problem, max_seconds: float) -> Proposal:
+    """The optimal private matrix for any edges, loss table, prior and aim, with a bound that rounding cannot break.
+
+    Returns after about `max_seconds` at the latest, then with the best found and a valid but weaker bound.
+    """
+    deadline = time.monotonic() + max_seconds
+    matrix, bounds, routes = np.zeros(problem.shape), [], set()
+    for chosen, part, floor in _parts(problem):
+        P, low, route = solve_part(part, deadline)
+        matrix[:, chosen] = P
+        bounds.append(low + floor)
+        routes.add(route)
+    low = max(bounds) if problem.worst else sum(bounds) - 2.0**-50 * sum(map(abs, bounds))
+    return Proposal(matrix, low, " and ".join(sorted(routes)))
+
+
+def _parts(problem: Problem) -> Iterator[tuple[Ints, GraphComponent, float]]:
+    """The connected parts, with the constant that was taken off their losses to make the least one zero."""
+    assert problem.edges is not None
+    for chosen, network in find_components(problem.edges, problem.epsilon, problem.shape[1]):
+        loss, prior = problem.loss[:, chosen], problem.prior[chosen]
+        floor = np.full(len(chosen), loss.min()) if problem.worst else loss.min(axis=0)
+        terms = floor[:1] if problem.worst else prior * floor
+        off = float(terms.sum() - 2.0**-50 * len(terms) * np.abs(terms).sum())
+        yield chosen, GraphComponent(loss - floor, prior, problem.worst, network), off
+
+
+def solve_part(part: GraphComponent, deadline: float) -> tuple[Floats, float, str]:
+    """By the way that suits the part; by another as well if that leaves a gap and time is left."""
+    if part.network.size == 1 or not (part.loss * part.weights).any():
+        return part.constant, 0.0, "one report"
+    if part.network.size > LARGE and not part.worst:
+        return (*graph_remap.solve(part, deadline, solve_part), "metric geometric remap")
+    best, low, name = part.constant, 0.0, "one report"
+    for way in _ways(part):
+        P, proved = WAYS[way](part, deadline)
+        low = max(low, proved)
+        if part.value(P) < part.value(best):
+            best, name = P, way
+        if part.value(best) - low <= CLOSED * part.value(best) or time.monotonic() > deadline:
+            break
+    return best, low, name
+
+
+WAYS = {
+    "closures": generate,
+    "tree rows": generate,
+    "interior point": graph_interior.solve,
+    "interior point without long edges": sparsify.solve,
+}
+
+
+def _ways(part: GraphComponent) -> list[str]:
+    """Closed sets where rows fall steeply; an interior point where they are nearly flat, where answers have many edges,
+    and on large trees; without the longest of very many edges."""
+    network = part.network
+    rows = "tree rows" if network.is_tree else "closures"
+    if part.worst or len(part.loss) != network.size:
+        return [rows]
+    if len(part.loss) * len(network.tails) > MOST_PAIRS:
+        return ["interior point without long edges"]
+    turned = len(symmetry.find_symmetry(part.loss, part.prior, network).group) >= TURNED
+    crowded = len(network.tails) > CROWDED * network.size
+    slow = (
+        network.diameter < (FLAT_TURNED if turned else FLAT)
+        or crowded
+        or (network.is_tree and network.size >= LARGE_TREE)
+    )
+    if slow and network.size >= SMALL:
+        return ["interior point", rows]
+    return [rows, "interior point"]

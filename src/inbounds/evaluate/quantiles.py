@@ -1,0 +1,169 @@
+"""compare_quantiles: mechanisms for one quantile side by side, on records of unknown shares or of a prior."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from inbounds.errors import check_kind, suggest_name
+from inbounds.evaluate.compare import TIE, format_measure
+from inbounds.evaluate.export import csv_table, latex_table
+from inbounds.exact import format_decimal
+from inbounds.losses import Loss, LossLike, Prior, to_loss
+from inbounds.mechanism import bayes
+from inbounds.mechanism.quantiles import Channel, QuantileMechanism
+from inbounds.mechanism.quantiles.channel import UNLIKELY
+from inbounds.query import QuantileQuery
+
+USUAL = ("absolute", "squared", "zero-one")
+"""The losses that quantiles are judged by unless others are named."""
+
+
+@dataclass(frozen=True)
+class QuantileRow:
+    """One mechanism of a comparison, what is expected of its reports, and its measures."""
+
+    name: str
+    mechanism: QuantileMechanism
+    expected: Channel
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class QuantileComparison:
+    """Mechanisms for the same quantile, measured alike on records of unknown shares, or of a prior.
+
+    columns: for each loss its average, "worst …" (the true quantile served worst, of those that occur) and "bayes …"
+    (after the best guess for every report); "truth", how often the truth is reported. constant: what the best constant
+    loses, by loss.
+    """
+
+    query: QuantileQuery
+    rows: tuple[QuantileRow, ...]
+    columns: tuple[str, ...]
+    losses: tuple[str, ...]
+    constant: Mapping[str, float]
+
+    def sort_by(self, by: str | None = None) -> "QuantileComparison":
+        """The rows in the order of a column, the best first."""
+        column = self._check_column(by or self.losses[0])
+        return replace(self, rows=tuple(sorted(self.rows, key=lambda row: _cost(row, column))))
+
+    def best(self, column: str | None = None) -> tuple[str, ...]:
+        """The names of the mechanisms that are best in a column, ties included."""
+        chosen = self._check_column(column or self.losses[0])
+        return tuple(row.name for row in self.rows if self.marks(row, chosen))
+
+    def marks(self, row: QuantileRow, column: str) -> bool:
+        """Whether the row is among the best in the column."""
+        least = min(_cost(other, column) for other in self.rows)
+        return _cost(row, column) <= least + TIE * abs(least)
+
+    def records(self) -> list[dict[str, Any]]:
+        """One plain dictionary per row."""
+        return [
+            {
+                "mechanism": row.name,
+                "law": row.mechanism.law.name,
+                "epsilon": float(row.mechanism.epsilon),
+                **row.values,
+            }
+            for row in self.rows
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values: the rows, the best of each column, and what the best constant loses."""
+        best = {column: list(self.best(column)) for column in self.columns}
+        return {"mechanisms": self.records(), "best": best, "constant": dict(self.constant)}
+
+    def to_csv(self) -> str:
+        """CSV with a line of column names; floats keep every digit."""
+        return csv_table(self.records())
+
+    def to_latex(self) -> str:
+        """The table that is printed, as a LaTeX tabular; the best of each column marked with a star."""
+        return latex_table(list(self.head), [[cell.strip() for cell in line] for line in self.cells()])
+
+    @property
+    def format(self) -> tuple[str, ...]:
+        """The columns that fit a terminal: the averages; the worst case and the Bayes loss of the first loss."""
+        first = self.losses[0]
+        return (*self.losses, f"worst {first}", f"bayes {first}", "truth")
+
+    @property
+    def head(self) -> tuple[str, ...]:
+        """Names of the columns of `cells`."""
+        return ("mechanism", *self.format, "law", "epsilon")
+
+    def cells(self) -> list[list[str]]:
+        """The table as text, the best of each column marked with a star."""
+        return [
+            [
+                row.name,
+                *(format_measure(row.values[c]) + ("*" if self.marks(row, c) else " ") for c in self.format),
+                *(row.mechanism.law.name, format_decimal(row.mechanism.epsilon)),
+            ]
+            for row in self.rows
+        ]
+
+    def __repr__(self) -> str:
+        best = ", ".join(self.best())
+        return f"<QuantileComparison of {len(self.rows)} for {self.query!r}; least {self.losses[0]} loss: {best}>"
+
+    def _check_column(self, column: str) -> str:
+        if column not in self.columns:
+            known = ", ".join(self.columns)
+            raise ValueError(f"column must be one of {known}, got {column!r}{suggest_name(column, self.columns)}")
+        return column
+
+
+def compare_quantiles(
+    mechanisms: Mapping[str, QuantileMechanism], *, losses: Sequence[LossLike] | None = None, prior: Prior = None
+) -> QuantileComparison:
+    """Mechanisms for one quantile side by side, by name.
+
+    prior: of the values of independent records; without one their shares are unknown, as in
+    `QuantileMechanism.channel`.
+
+    >>> from inbounds import median, design_permute_flip
+    >>> query = median(1, 5, size=25)
+    >>> compare_quantiles({"half": design_permute_flip(query, "0.5"), "one": design_permute_flip(query, 1)}).best()
+    ('one',)
+    """
+    check_kind(mechanisms, Mapping, "mechanisms", "a dictionary from names to mechanisms of quantiles")
+    query = _one_quantile(mechanisms)
+    chosen = [to_loss(loss) for loss in losses or USUAL]
+    rows = [_row(name, mechanism, chosen, prior) for name, mechanism in mechanisms.items()]
+    constant = {loss.name: rows[0].expected.constant_loss(loss) for loss in chosen}
+    names = tuple(loss.name for loss in chosen)
+    return QuantileComparison(query, tuple(rows), tuple(rows[0].values), names, constant)
+
+
+def _row(name: str, mechanism: QuantileMechanism, losses: list[Loss], prior: Prior) -> QuantileRow:
+    expected = mechanism.channel(prior)
+    values = {}
+    for loss in losses:
+        per_answer = (expected.matrix * loss.table(expected.query)).sum(axis=0)
+        values[loss.name] = float(per_answer @ expected.prior)
+        values[f"worst {loss.name}"] = float(per_answer[expected.prior > UNLIKELY].max())
+        values[f"bayes {loss.name}"] = bayes.bayes_loss(expected, loss, expected.prior)
+    values["truth"] = float(np.diag(expected.matrix) @ expected.prior)
+    return QuantileRow(name, mechanism, expected, values)
+
+
+def _one_quantile(mechanisms: Mapping[str, QuantileMechanism]) -> QuantileQuery:
+    for name, mechanism in mechanisms.items():
+        if not isinstance(mechanism, QuantileMechanism):
+            raise TypeError(f"mechanisms must be for one quantile, got {type(mechanism).__name__} for {name!r}")
+    queries = {mechanism.query: name for name, mechanism in mechanisms.items()}
+    if len(queries) != 1:
+        raise ValueError(
+            f"mechanisms must answer the same quantile to be compared, got {', '.join(map(repr, queries))}"
+        )
+    return next(iter(queries))
+
+
+def _cost(row: QuantileRow, column: str) -> float:
+    """Less is better, but for how often the truth is reported."""
+    return -row.values[column] if column == "truth" else row.values[column]

@@ -1,0 +1,167 @@
+"""Exact numbers: what callers write, as the rational it means; and back as text. Type aliases."""
+
+import math
+import re
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import Any, SupportsFloat
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Wholes = NDArray[Any]
+"""Python integers of any size in an object array."""
+
+Number = int | float | str | Fraction | Decimal | SupportsFloat
+"""An exact number: a float means the decimal it prints as, a string a decimal or a fraction."""
+
+EXPONENT_CAP = Fraction(64)
+"""exp(64) > 2**92: beyond it any two positive weights below 2**62 are within the ratio."""
+
+EPSILON_RANGE = (Fraction(1, 10**9), EXPONENT_CAP)
+
+_NUMBER = re.compile(r"[+-]?(\d{1,40}(\.\d{0,400})?|\.\d{1,400})([eE][+-]?\d{1,3})?|[+-]?\d{1,400}/\d{1,400}")
+
+_WITH_COMMA = re.compile(r"[+-]?\d{1,40},\d{1,40}")
+
+
+def to_fraction(value: Number, name: str) -> Fraction:
+    """The exact rational meant by `value`; floats mean the decimal they print as (0.1 is 1/10)."""
+    if isinstance(value, Fraction):  # a subclass could calculate differently later
+        return value if type(value) is Fraction else Fraction(int(value.numerator), int(value.denominator))
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | str | Decimal | SupportsFloat):
+        raise TypeError(f"{name} must be a number, got {type(value).__name__}")
+    number = format_exact(str(value))
+    if number is None:
+        plain = str(value).strip()
+        point = "; write a decimal point, not a comma" if _WITH_COMMA.fullmatch(plain) else ""
+        raise ValueError(f"{name} must be a finite number such as 0.5 or '1/2', got {plain[:40]!r}{point}")
+    return number
+
+
+def format_exact(text: str) -> Fraction | None:
+    """The number that a text spells, a decimal or a fraction; None when it spells none."""
+    plain = text.strip()
+    if not _NUMBER.fullmatch(plain):
+        return None
+    _, slash, denominator = plain.partition("/")
+    return None if slash and int(denominator) == 0 else Fraction(plain)
+
+
+DIGITS = 6
+"""Digits after the point of an exact decimal; what needs more is written as a fraction."""
+
+
+def format_decimal(number: Fraction) -> str:
+    """An exact number as its decimal where at most six digits follow the point, else as the fraction.
+
+    >>> format_decimal(Fraction(4, 5)), format_decimal(Fraction(2)), format_decimal(Fraction(1, 3))
+    ('0.8', '2', '1/3')
+    """
+    if 10**DIGITS % number.denominator:
+        return str(number)
+    text = f"{Decimal(int(number * 10**DIGITS)).scaleb(-DIGITS):f}"
+    return text.rstrip("0").rstrip(".")
+
+
+def format_all_digits(number: Fraction) -> str:
+    """An exact decimal with all its digits, however many; what has none is written as the fraction.
+
+    >>> format_all_digits(Fraction(1, 10**15)), format_all_digits(Fraction(2)), format_all_digits(Fraction(1, 3))
+    ('0.000000000000001', '2', '1/3')
+    """
+    places, rest = 0, number.denominator
+    while (common := math.gcd(rest, 10)) > 1:
+        rest, places = rest // common, places + 1
+    if rest != 1:
+        return str(number)
+    digits = f"{abs(number.numerator) * 10**places // number.denominator:0{places + 1}}"
+    whole_part, after = digits[: len(digits) - places], digits[len(digits) - places :].rstrip("0")
+    return ("-" if number < 0 else "") + whole_part + (f".{after}" if after else "")
+
+
+def freeze(values: NDArray[Any]) -> NDArray[Any]:
+    """A copy that nobody can make writable again: it lives in immutable bytes."""
+    return FrozenArray.from_array(values).array
+
+
+@dataclass(frozen=True)
+class FrozenArray:
+    """The content of an array as immutable bytes.
+
+    `array` is a new view each time: dtype, shape and strides of an array can be assigned to, even where its
+    memory cannot be written.
+    """
+
+    content: bytes
+    dtype: str
+    shape: tuple[int, ...]
+
+    @classmethod
+    def from_array(cls, values: NDArray[Any]) -> "FrozenArray":
+        array = np.ascontiguousarray(values)
+        return cls(array.tobytes(), array.dtype.str, np.shape(values))
+
+    @property
+    def array(self) -> NDArray[Any]:
+        return np.frombuffer(self.content, dtype=self.dtype).reshape(self.shape)
+
+
+def round_up_to_float(value: Fraction) -> float:
+    """The least float at or above an exact number; `inf` beyond the largest."""
+    try:
+        near = float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.nextafter(math.inf, 0.0)
+    return near if Fraction(near) >= value else math.nextafter(near, math.inf)
+
+
+def format_rounded_up(value: Fraction) -> float:
+    """The least float that is at or above an exact number both as the binary and as the decimal it prints as.
+
+    Results are printed and given back, and a float that is given means the decimal it prints as.
+    """
+    near = round_up_to_float(value)
+    while math.isfinite(near) and Fraction(repr(near)) < value:
+        near = math.nextafter(near, math.inf)
+    return near
+
+
+def to_int(value: Number, name: str, at_least: int) -> int:
+    """`value` as an int, or a `ValueError` when it is not a whole number of at least `at_least`."""
+    number = value if type(value) is int else to_fraction(value, name)
+    if number.denominator != 1 or number < at_least:
+        raise ValueError(f"{name} must be a whole number of at least {at_least}, got {value!r}")
+    return int(number)
+
+
+def to_epsilon(value: Number) -> Fraction:
+    """The privacy parameter as an exact number in 10^-9..64.
+
+    Below, 62-bit weights cannot tell the answers apart; above, they promise nothing.
+    """
+    epsilon = to_fraction(value, "epsilon")
+    if not epsilon > 0:
+        raise ValueError(f"epsilon must be positive, got {str(value)[:40]}")
+    low, high = EPSILON_RANGE
+    if not low <= epsilon <= high:
+        raise ValueError(f"epsilon must be between 1e-9 and {high}, got {str(value)[:40]}")
+    return epsilon
+
+
+def epsilon_from_alpha(value: Number) -> Fraction:
+    """The epsilon of the papers' alpha = exp(-epsilon), rounded down by less than 10^-40.
+
+    >>> float(epsilon_from_alpha("10/11"))
+    0.09531017980432487
+    """
+    a = to_fraction(value, "alpha")
+    if not 0 < a < 1:
+        raise ValueError(f"alpha must be between 0 and 1, got {str(value)[:40]}")
+    with localcontext() as context:
+        context.prec = 60
+        log = (Decimal(a.denominator) / Decimal(a.numerator)).ln()
+    return to_epsilon(Fraction(math.floor(Fraction(log) * 10**45) - 1, 10**45))

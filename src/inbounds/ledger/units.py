@@ -1,0 +1,71 @@
+"""What a charge costs, as whole numbers: nano-epsilons where epsilons add up, 10^-15 rho where zCDP does; rounded up.
+
+Two rules add up what questions cost that people choose as they go, each knowing all earlier answers:
+
+    sum     epsilon_1 + epsilon_2 + …  <= epsilon
+    zcdp    rho_1 + rho_2 + …          <= R(epsilon, delta),    rho_i = epsilon_i · tanh(epsilon_i / 2)
+
+R is the largest rho that converts to the declared epsilon and delta. Both hold for fully adaptive questions (Rogers,
+Roth, Ullman and Vadhan, 2016, for sums; Feldman and Zrnic, 2021, for zCDP filters). Privacy-loss distributions do
+not: what they allow for each fixed list of questions can be exceeded by somebody who chooses as they go.
+"""
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+from typing import Literal, get_args
+
+Rule = Literal["sum", "zcdp"]
+RULES: tuple[Rule, ...] = get_args(Rule)
+
+NANO = Fraction(1, 10**9)
+"""The unit of the rule `sum`: one nano-epsilon, the least epsilon that a mechanism can have."""
+
+MOST = 2**63 - 1
+"""The largest number of units that both databases hold."""
+
+UNITS = {"sum": "epsilon", "zcdp": "rho"}
+"""What amounts under a rule are amounts of."""
+
+
+def rule_unit(rule: Rule) -> Fraction:
+    """The unit that all amounts under a rule are whole multiples of."""
+    if rule == "sum":
+        return NANO
+    from inbounds.accounting.zcdp_filter import RHO_UNIT
+
+    return RHO_UNIT
+
+
+@lru_cache(maxsize=4096)
+def format_units(rule: Rule, units: int) -> Fraction:
+    """What so many units are, in epsilon or rho."""
+    return units * rule_unit(rule)
+
+
+@lru_cache(maxsize=4096)
+def charge_units(rule: Rule, parts: tuple[Fraction, ...]) -> int:
+    """The units that parts cost together, rounded up; each part is a pure epsilon mechanism, drawn by itself.
+
+    >>> charge_units("sum", (Fraction(1, 3), Fraction(1, 6)))
+    500000000
+    """
+    if rule == "sum":
+        return math.ceil(sum(parts, Fraction(0)) / NANO)
+    from inbounds.accounting.zcdp_filter import rho_upper_bound
+
+    return sum(rho_upper_bound(part) for part in parts)
+
+
+def budget_units(rule: Rule, epsilon: Fraction, delta: Fraction | None) -> int:
+    """The units that a declared budget allows, rounded down."""
+    if rule == "sum":
+        units = math.floor(epsilon / NANO)
+    else:
+        from inbounds.accounting.zcdp_filter import max_rho
+
+        assert delta is not None
+        units = max_rho(epsilon, delta)
+    if not 0 < units <= MOST:
+        raise ValueError(f"epsilon must be a budget of 1 to {MOST} units of {rule_unit(rule)}, got {units} units")
+    return units

@@ -1,0 +1,293 @@
+"""Checking a ledger: walk the chain, add everything up again, compare with what the ledger says.
+
+Nothing is believed: not the totals, not the digests, not the order. What cannot be seen from a ledger alone is that
+its end was cut off, as in an old copy that was restored; a head kept elsewhere shows that.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from os import PathLike
+from typing import Any
+
+from inbounds.errors import LedgerError, PassportError
+from inbounds.files import read_json_file, sha256_hex
+from inbounds.ledger.entries import KINDS, START, Entry
+from inbounds.ledger.population import Population
+from inbounds.ledger.units import RULES, Rule, budget_units, charge_units
+
+FORMAT, VERSION = "inbounds ledger head", 1
+
+
+@dataclass(frozen=True)
+class LedgerHead:
+    """Where a ledger ended: its id, how many entries, the digest of the last."""
+
+    ledger: str
+    entries: int
+    sha256: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {"format": FORMAT, "version": VERSION, **self.__dict__}
+
+    @staticmethod
+    def load(path: str | PathLike[str]) -> "LedgerHead":
+        """A head from the file that `inbounds ledger head --out` wrote."""
+        found = read_json_file(path, "ledger's head")
+        try:
+            if (found["format"], found["version"]) != (FORMAT, VERSION):
+                raise PassportError(f"{path} is not a ledger's head of version {VERSION}")
+            return LedgerHead(str(found["ledger"]), int(found["entries"]), str(found["sha256"]))
+        except (KeyError, TypeError, ValueError):
+            raise PassportError(f"{path} is not a ledger's head") from None
+
+
+@dataclass(frozen=True)
+class StoredContent:
+    """What a ledger keeps beside its entries: entry and digest of each answer, in order; charge and digest of draws.
+
+    An export has none of it, only the digests that its entries name.
+    """
+
+    answers: Iterable[tuple[int, str]]
+    draws: Mapping[int, str]
+
+
+@dataclass(frozen=True)
+class LedgerReport:
+    """What was found true of a ledger. waiting: draws whose answers were not computed yet."""
+
+    head: LedgerHead
+    people: tuple[Population, ...]
+    charges: int
+    answers: int
+    compared: LedgerHead | None = None
+    whole: bool = True
+    """Whether the bytes of the answers were there to be checked; an export has only their digests."""
+    waiting: int = 0
+
+    def sentences(self) -> list[str]:
+        chain = f"{self.head.entries} entries form one chain, which ends in {self.head.sha256}"
+        spent = f"{self.charges} charges add up to what is said to be spent, within every budget"
+        kept = (
+            f"{self.answers} stored answers have {'the digests stated' if self.whole else 'digests'}, each its charge"
+        )
+        if self.compared is None:
+            cut = "no head was compared: only one kept elsewhere can show that the end was not cut off"
+        else:
+            cut = (
+                f"it holds the entry {self.compared.entries} of the head given: nothing up to there was changed or lost"
+            )
+        several = "draws wait for their answers" if self.waiting > 1 else "draw waits for its answer"
+        waiting = [f"{self.waiting} {several}: the same question again computes it"] if self.waiting else []
+        return [chain, spent, kept, *waiting, cut]
+
+
+@dataclass
+class _Account:
+    """What the entries say, added up as they come."""
+
+    place: str
+    id: str = ""
+    last: str = START
+    count: int = 0
+    people: dict[str, Population] = field(default_factory=dict)
+    spent: dict[str, int] = field(default_factory=dict)
+    charged: dict[str, str] = field(default_factory=dict)
+    answered: dict[str, tuple[int, str]] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=dict)
+    drawn: dict[int, str] = field(default_factory=dict)
+
+    def wrong(self, entry: Entry, what: str) -> LedgerError:
+        return LedgerError(f"{self.place} was changed: entry {entry.number} {what}")
+
+    def take(self, entry: Entry) -> None:
+        """One entry: its place in the chain, its digest, its meaning."""
+        if entry.number != self.count + 1:
+            raise self.wrong(entry, f"follows entry {self.count}")
+        if entry.previous != self.last:
+            raise self.wrong(entry, "does not name the digest of the one before it")
+        if entry.sha256 != sha256_hex(entry.content):
+            raise self.wrong(entry, "does not have the digest stated")
+        if entry.kind not in KINDS or (entry.kind == "ledger") != (entry.number == 1):
+            raise self.wrong(entry, f"cannot be of the kind {entry.kind!r} here")
+        try:
+            getattr(self, f"_{entry.kind}")(entry)
+        except (KeyError, TypeError, ValueError, ZeroDivisionError, AssertionError):
+            raise self.wrong(entry, "does not say what an entry of its kind must say") from None
+        self.count, self.last = entry.number, entry.sha256
+
+    def _ledger(self, entry: Entry) -> None:
+        if not entry.key:
+            raise ValueError
+        self.id = entry.key
+
+    def _people(self, entry: Entry) -> None:
+        said = entry.parsed_facts
+        rule, epsilon, delta = said["rule"], _exact(said["epsilon"]), _exact(said["delta"])
+        if entry.people is None or entry.people in self.people or rule not in RULES:
+            raise self.wrong(entry, "makes people who are there already, or under no known rule")
+        made = Population(entry.people, rule, epsilon, delta, entry.units, 0)
+        self.people[made.name], self.spent[made.name] = self._check_allowance(entry, made), 0
+
+    def _budget(self, entry: Entry) -> None:
+        before = self.people[_text(entry.people)]
+        after = before._replace(epsilon=Fraction(entry.parsed_facts["epsilon"]), budget_units=entry.units)
+        if before.budget_units is None or entry.units is None or entry.units <= before.budget_units:
+            raise self.wrong(entry, "does not raise a budget")
+        self.people[before.name] = self._check_allowance(entry, after)
+
+    def _check_allowance(self, entry: Entry, people: Population) -> Population:
+        """The units of a budget are those of its epsilon and delta under its rule."""
+        allowed = None if people.epsilon is None else budget_units(people.rule, people.epsilon, people.delta)
+        if people.budget_units != allowed:
+            raise self.wrong(entry, "gives a budget of other units than its epsilon allows")
+        return people
+
+    def _charge(self, entry: Entry) -> None:
+        before, key = self.people[_text(entry.people)], _text(entry.key)
+        if key in self.charged:
+            raise self.wrong(entry, "charges under the key of an earlier one")
+        if entry.units != _cost(before.rule, tuple(entry.parsed_facts["parts"])):
+            raise self.wrong(entry, "charges other units than its parts cost")
+        self.spent[before.name] += entry.units
+        if before.budget_units is not None and self.spent[before.name] > before.budget_units:
+            raise self.wrong(entry, "spends more than the budget")
+        self.charged[key], self.numbers[key] = before.name, entry.number
+
+    def _answer(self, entry: Entry) -> None:
+        key = _text(entry.key)
+        if key in self.answered or self.charged.get(key) != entry.people:
+            raise self.wrong(entry, "answers without a charge, or a second time")
+        self.answered[key] = entry.number, _text(entry.digest)
+        if "draw" in entry.parsed_facts:
+            self.drawn[self.numbers[key]] = str(entry.parsed_facts["draw"])
+
+    def waiting(self, draws: Mapping[int, str]) -> int:
+        """Draws without an answer; a `LedgerError` unless all others are those that the answers name."""
+        open_charges = {number for key, number in self.numbers.items() if key not in self.answered}
+        if {number: digest for number, digest in draws.items() if number not in open_charges} != self.drawn:
+            raise LedgerError(f"{self.place} was changed: the stored draws are not those its entries name")
+        return len(draws) - len(self.drawn)
+
+    def totals(self) -> list[Population]:
+        """Everybody with what the charges add up to, in the order of their names."""
+        everybody = [who.with_spent(self.spent[name]) for name, who in self.people.items()]
+        return sorted(everybody, key=_name)
+
+
+def verify_entries(
+    place: str,
+    entries: Iterable[Entry],
+    people: Sequence[Population],
+    kept: StoredContent | None,
+    head: LedgerHead | None = None,
+) -> LedgerReport:
+    """Entries added up anew and compared with the totals, what is kept beside them and a head.
+
+    kept: None where only digests were taken along, as in an exported ledger.
+    """
+    account, mark = _Account(place), START
+    for entry in entries:
+        account.take(entry)
+        if head is not None and entry.number == head.entries:
+            mark = entry.sha256
+    if not account.count:
+        raise LedgerError(f"{place} has no entries; a ledger has at least its first")
+    if account.totals() != sorted(people, key=_name):
+        raise LedgerError(f"{place} was changed: what is said to be spent is not what its entries add up to")
+    if kept is not None and list(kept.answers) != list(account.answered.values()):
+        raise LedgerError(f"{place} was changed: the stored answers are not those its entries name")
+    found = LedgerHead(account.id, account.count, account.last)
+    if head is not None:
+        compare_heads(place, found, head, mark)
+    counts = len(account.charged), len(account.answered)
+    waiting = 0 if kept is None else account.waiting(kept.draws)
+    return LedgerReport(found, tuple(account.totals()), *counts, head, kept is not None, waiting)
+
+
+def compare_heads(place: str, found: LedgerHead, head: LedgerHead, mark: str) -> None:
+    """Whether a ledger that ends in `found` goes on from a head; mark: the digest of its entry of the head's number."""
+    if head.ledger != found.ledger:
+        raise LedgerError(f"{place} is another ledger than the head given")
+    if head.entries > found.entries:
+        raise LedgerError(
+            f"{place} is older than the head given: it has {found.entries} entries, the head {head.entries}; it was "
+            "restored or cut off, and does not know all that was spent"
+        )
+    if mark != head.sha256:
+        raise LedgerError(f"{place} was changed: its entry {head.entries} is not that of the head given")
+
+
+def parse_export(content: Mapping[str, Any], place: str) -> tuple[Iterator[Entry], list[Population]]:
+    """Entries and people of an exported ledger, none of them believed."""
+    try:
+        entries = [Entry.from_row(values) for values in content["entries"]]
+        people = [_plain_people(values, content["format"]) for values in content["people"]]
+    except (KeyError, TypeError, ValueError, ZeroDivisionError):
+        raise LedgerError(f"{place} is not a whole exported ledger") from None
+    return iter(entries), people
+
+
+def _plain_people(values: Mapping[str, Any], kind: str) -> Population:
+    facts = {name: _exact(values[name]) for name in ("epsilon", "delta")}
+    units = {name: None if values[name] is None else int(values[name]) for name in ("budget_units", "spent_units")}
+    return Population(name=str(values["name"]), rule=values["rule"], **facts, **units)  # type: ignore[arg-type]
+
+
+@lru_cache(maxsize=4096)
+def _cost(rule: Rule, parts: tuple[str, ...]) -> int:
+    """As `charge_units`, of the texts in an entry; most charges of a ledger cost one of a few prices. None gives
+    back.
+    """
+    each = tuple(map(Fraction, parts))
+    if not all(part > 0 for part in each):
+        raise ValueError("the parts of a charge must be positive")
+    return charge_units(rule, each)
+
+
+def _exact(text: str | None) -> Fraction | None:
+    return None if text is None else Fraction(text)
+
+
+def _text(value: str | None) -> str:
+    if value is None:
+        raise ValueError
+    return value
+
+
+def _name(people: Population) -> str:
+    return people.name
+
+
+def export_entries(head: LedgerHead, entries: Iterable[Entry], people: Sequence[Population]) -> dict[str, Any]:
+    """A ledger as plain JSON values, without the bytes of its answers, for a checker elsewhere."""
+    totals = [
+        {**who.to_json(), "budget_units": _number(who.budget_units), "spent_units": str(who.spent_units)}
+        for who in people
+    ]
+    return {
+        "format": "inbounds ledger",
+        "version": 1,
+        "head": head.to_json(),
+        "people": totals,
+        "entries": [entry.to_json() for entry in entries],
+    }
+
+
+def _number(units: int | None) -> str | None:
+    return None if units is None else str(units)
+
+
+def load_export(path: str | PathLike[str], head: LedgerHead | None = None) -> LedgerReport:
+    """Check an exported ledger as `Ledger.verify` checks the ledger itself."""
+    content = read_json_file(path, "exported ledger")
+    if not isinstance(content, dict) or (content.get("format"), content.get("version")) != ("inbounds ledger", 1):
+        raise LedgerError(f"{path} is not an exported ledger of version 1")
+    entries, people = parse_export(content, str(path))
+    found = verify_entries(str(path), entries, people, None, head)
+    if json.dumps(found.head.to_json(), sort_keys=True) != json.dumps(content.get("head"), sort_keys=True):
+        raise LedgerError(f"{path} was changed: its head is not that of its entries")
+    return found

@@ -1,0 +1,81 @@
+"""Shares that are read one by one: under randomized response, and where reports name sets of labels."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from inbounds.exact import Floats
+from inbounds.local.reconstruct.channel import LinearChannel, ResponseChannel
+from inbounds.local.reconstruct.sets import SetReports
+
+EVEN = 1e-9
+"""Relative difference of weights that are one but for rounding."""
+
+CLUMP = 0.75
+"""Part of a block of neighbouring labels that one report may support at once. Sets are points with structure: lines of
+them hold neighbours, so a report that holds two holds many. Over the sets of a design, the fourth moment of how many
+they hold of a block is that of a Poisson number times 0.2 to 0.6 of the block."""
+
+
+@dataclass(frozen=True, eq=False)
+class AffineEstimator:
+    """Shares read one by one: answer j's is (seen_j - base_j) / lift_j, seen_j the share of reports that support j.
+
+    together: how many neighbouring answers one report may support.
+    """
+
+    seen: Floats
+    base: Floats
+    lift: Floats
+    together: int = 1
+
+    @property
+    def shares(self) -> Floats:
+        return np.asarray((self.seen - self.base) / self.lift)
+
+    def center(self) -> "AffineEstimator":
+        """The same, moved alike for all labels until the shares sum to one, as they must.
+
+        Sets over more labels than there are leave their sum open, which says nothing of one label rather than another.
+        """
+        missing = (1 - self.shares.sum()) / len(self.seen)
+        return AffineEstimator(self.seen + self.lift * missing, self.base, self.lift, self.together)
+
+    def deviations(self, shares: Floats, reports: float) -> Floats:
+        """Standard deviations of the readings if these were the shares: supporting reports are binomial."""
+        seen = np.clip(self.base + self.lift * shares, 0.0, 1.0)
+        return np.asarray(np.sqrt(seen * (1 - seen) / reports) / self.lift)
+
+    def spread(self, reports: float) -> float:
+        """The standard deviation of a rare answer's reading."""
+        return float(self.deviations(np.zeros(1), reports)[0])
+
+    def unit(self, width: Floats | float, reports: float) -> Floats:
+        """By how much one report may move the reading of a sum over `width` neighbouring answers.
+
+        Readings of different answers are hardly correlated, so sums have the variance that they would have if answers
+        were reported one by one; but they come in larger steps, and are further from normal.
+        """
+        held = np.maximum(CLUMP * np.minimum(width, self.together), 1.0)
+        return np.asarray(held / (reports * self.lift.mean()))
+
+
+def affine(channel: LinearChannel, q: Floats) -> AffineEstimator | None:
+    """The shares as affine functions of what was seen; None where the law does not allow it.
+
+    A report supports the answer that it names, or those in its set.
+    """
+    if isinstance(channel, ResponseChannel) and (channel.lift > 0).all():
+        return AffineEstimator(q, channel.base, channel.lift)
+    if isinstance(channel, SetReports):
+        seen = channel.count_holding(q)
+        chance, lift = np.full_like(seen, channel.chance), np.full_like(seen, channel.hit - channel.chance)
+        return AffineEstimator(seen, chance, lift, channel.together)
+    return None
+
+
+def even(channel: LinearChannel, q: Floats) -> AffineEstimator | None:
+    """The same where every label is reported alike, as under all laws for labels."""
+    law = affine(channel, q)
+    alike = law is not None and all(np.ptp(part) <= EVEN * part.max() for part in (law.base, law.lift))
+    return law if alike else None

@@ -1,0 +1,94 @@
+"""When to stop the updates: where half of the reports explain the other half best.
+
+The maximum of the likelihood turns spiky where reports cannot tell neighbouring answers apart, though no fewer steps
+would do for values that are heaped by nature. Reports say which: each is put into one of two halves by a fair coin
+(thinning, so both halves follow the law), the updates run on one, and the likelihood of the other is looked at.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from inbounds.exact import Floats, Ints
+from inbounds.local.reconstruct import ibu
+from inbounds.local.reconstruct.channel import DenseChannel, LinearChannel
+from inbounds.local.reconstruct.problem import ReconstructionProblem
+
+HALVES = 4
+"""Times that the reports are halved; the mean of the likelihoods decides."""
+
+WORK = 1 << 26
+"""Answers times updates that are spent on a half at most."""
+
+ENTRIES = 16
+"""Entries of a plain matrix that cost as much as an answer of the other channels."""
+
+PATIENCE = 4.0
+"""An update count that no longer gains by the time it is so many times the best is not raised further."""
+
+FEWEST = 100
+"""Reports below which nothing is held out."""
+
+MOST_STEPS = 10_000
+"""Updates tried; where more would be better still, so is the maximum."""
+
+WHOLE = 1e-9
+"""Share by which a count may miss a whole number: it was divided by the number of reports, and multiplied again."""
+
+
+def held_out_steps(problem: ReconstructionProblem, maximum: Callable[[ReconstructionProblem], Floats]) -> int | None:
+    """How many plain updates to take; None where the maximum of the likelihood explains held-out reports best.
+
+    Draws with a fixed seed, so that the same reports always give the same estimate.
+    """
+    counts = whole_counts(problem)
+    if counts is None or counts.sum() < FEWEST:
+        return None
+    rng, steps = np.random.default_rng(0), _steps_tried(_update_cost(problem.channel))
+    stopped, at_maximum = np.zeros(len(steps)), 0.0
+    for _ in range(HALVES):
+        half = rng.binomial(counts, 0.5)
+        seen, other = (_halves_for(problem, part) for part in (half, counts - half))
+        stopped += _held_out(seen, other, steps)
+        at_maximum += other.log_likelihood(maximum(seen))
+    best = int(stopped.argmax())
+    return None if at_maximum >= stopped[best] else steps[best]
+
+
+def whole_counts(problem: ReconstructionProblem) -> Ints | None:
+    """The counts of the reports; None where frequencies were given, which do not say how many reports there are."""
+    counts = problem.q * problem.reports
+    near = np.rint(counts)
+    return near.astype(np.int64) if (np.abs(counts - near) <= WHOLE * np.maximum(near, 1)).all() else None
+
+
+def _update_cost(channel: LinearChannel) -> int:
+    """What an update costs, in answers."""
+    outputs, answers = channel.shape
+    return max(answers, outputs * answers // ENTRIES) if isinstance(channel, DenseChannel) else answers
+
+
+def _steps_tried(work: int) -> list[int]:
+    """1, 2, 3, … then a third more each time, as far as the work allows."""
+    tried = [1]
+    while tried[-1] * work * 4 // 3 < WORK and tried[-1] < MOST_STEPS:
+        tried.append(max(tried[-1] + 1, tried[-1] * 4 // 3))
+    return tried
+
+
+def _halves_for(problem: ReconstructionProblem, counts: Ints) -> ReconstructionProblem:
+    return ReconstructionProblem.from_channel(problem.channel, counts.astype(np.float64), problem.start, problem.query)
+
+
+def _held_out(seen: ReconstructionProblem, other: ReconstructionProblem, steps: list[int]) -> Floats:
+    """The likelihood of the other half after each number of updates; minus infinity once it has long fallen."""
+    found = np.full(len(steps), -np.inf)
+    best, updates, taken = 0, ibu.iterate(seen.channel, seen.q, seen.start), -1
+    for k, count in enumerate(steps):
+        while taken < count:
+            update, taken = next(updates), taken + 1
+        found[k] = other.log_likelihood(update.p / update.p.sum())
+        best = k if found[k] >= found[best] else best
+        if count > PATIENCE * steps[best] + 10:
+            break
+    return found

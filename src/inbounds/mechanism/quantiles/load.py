@@ -1,0 +1,123 @@
+"""Reading the passport of a quantile's mechanism without belief: the law is certified anew."""
+
+import os
+from typing import Any
+
+from inbounds.errors import InboundsError, PassportError
+from inbounds.files import Json, read_json_file
+from inbounds.mechanism.codec import (
+    ORIGIN_FIELDS,
+    law_from_json,
+    parse_fraction,
+    parse_integers,
+    parse_line,
+    refuse_unknown_fields,
+    scale_from_json,
+)
+from inbounds.mechanism.law import Matrix
+from inbounds.mechanism.origin import Origin
+from inbounds.mechanism.passport import QUANTILE_PASSPORT
+from inbounds.mechanism.quantiles.laws import (
+    CentralRecords,
+    CountedTable,
+    ObliviousRecords,
+    PermuteAndFlip,
+    QuantileLaw,
+    SidedPermuteAndFlip,
+)
+from inbounds.mechanism.quantiles.mechanism import QuantileMechanism
+from inbounds.query import QuantileQuery
+from inbounds.trusted.sided_scores import Side
+
+PASSPORT_FIELDS = {
+    **dict.fromkeys(("format", "version", "epsilon", "sha256")),
+    "quantile": {
+        "values": dict.fromkeys(("start", "unit", "size")),
+        **dict.fromkeys(("at", "size", "public", "missing", "records")),
+    },
+    "law": {
+        "scores": dict.fromkeys(("table", "stride", "deeper")),
+        "sides": dict.fromkeys(("table", "below", "above", "deeper")),
+        "counted": dict.fromkeys(("table", "low", "most", "every")),
+        "matrix": None,
+        "central": dict.fromkeys(("first", "length", "matrix")),
+    },
+    "origin": ORIGIN_FIELDS,
+}
+"""Every field of a quantile's passport."""
+
+
+def load_quantile(path: str | os.PathLike[str]) -> QuantileMechanism:
+    """Read and re-certify a quantile's passport; any doubt is a `PassportError` that says what is wrong."""
+    return quantile_mechanism_from_json(read_json_file(path, "quantile passport"))
+
+
+def quantile_mechanism_from_json(content: Any) -> QuantileMechanism:
+    """A quantile's mechanism from its passport's JSON values, certified anew."""
+    QUANTILE_PASSPORT.unwrap(content)
+    refuse_unknown_fields(content, PASSPORT_FIELDS)
+    try:
+        origin = content["origin"]
+        parameters = {parse_line(key): parse_line(value) for key, value in origin["parameters"].items()}
+        return QuantileMechanism(
+            quantile_query_from_json(content["quantile"]),
+            parse_fraction(content["epsilon"]),
+            quantile_law_from_json(content["law"]),
+            Origin(parse_line(origin["name"]), parameters, parse_line(origin["reference"])),
+        )
+    except InboundsError as reason:
+        raise PassportError(f"the weights are not private: {reason}") from reason
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as reason:
+        raise PassportError(f"the passport is malformed: {reason}") from reason
+
+
+def quantile_query_from_json(part: Json) -> QuantileQuery:
+    """The quantile of such values."""
+    if type(part["public"]) is not bool:
+        raise TypeError("public must be true or false")
+    values = scale_from_json(part["values"])
+    (size,), (missing,), (records,) = (parse_integers(part[key]) for key in ("size", "missing", "records"))
+    return QuantileQuery(values, parse_fraction(part["at"]), size, part["public"], missing, records)
+
+
+def quantile_law_from_json(part: Json) -> QuantileLaw:
+    if len(part) != 1:
+        raise ValueError("the law of a quantile must be scores, sides, counted, a matrix, or central records")
+    if "scores" in part:
+        scores = part["scores"]
+        (stride,), deeper = parse_integers(scores["stride"]), scores["deeper"]
+        if type(deeper) is not str:
+            raise TypeError("deeper must be text")
+        return PermuteAndFlip(
+            tuple(parse_integers(scores["table"])), stride, tuple(parse_integers(deeper) if deeper else ())
+        )
+    if "sides" in part:
+        sides = part["sides"]
+        below, above = (_side(sides[key]) for key in ("below", "above"))
+        (more,) = parse_integers(sides["deeper"])
+        return SidedPermuteAndFlip(tuple(parse_integers(sides["table"])), below, above, more)
+    if "counted" in part:
+        counted = part["counted"]
+        (low,), (most,) = (parse_integers(counted[key]) for key in ("low", "most"))
+        (every,) = parse_integers(counted["every"]) if "every" in counted else (1,)
+        return CountedTable(tuple(parse_integers(counted["table"])), low, most, every)
+    if "central" not in part:
+        return ObliviousRecords(_matrix(part))
+    central = part["central"]
+    (first,), (length,) = (parse_integers(central[key]) for key in ("first", "length"))
+    return CentralRecords(first, length, _matrix({"matrix": central["matrix"]}))
+
+
+def _side(part: Any) -> Side:
+    numbers = parse_integers(part)
+    if len(numbers) not in (3, 4):
+        raise ValueError("a side of a sided score table must be three or four whole numbers")
+    first, stride, spread, near = (*numbers, 0)[:4]
+    return first, stride, spread, near
+
+
+def _matrix(part: Json) -> Matrix:
+    found = law_from_json(part)
+    if not isinstance(found, Matrix):
+        raise ValueError("the law of a quantile must be scores, sides, counted, a matrix, or central records")
+    return found

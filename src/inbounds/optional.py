@@ -1,0 +1,27 @@
+"""Libraries that only some need, imported when they are first used."""
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+
+def import_optional(name: str, extra: str) -> Any:
+    """The module `name`, or an `ImportError` that says which extra brings it, or why it does not load."""
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as missing:
+        raise ImportError(
+            f"{name.partition('.')[0]} is needed here: pip install 'inbounds[{extra}]'", name=name
+        ) from missing
+    except ImportError as broken:
+        raise ImportError(f"{name} is installed but does not load here: {broken}", name=name) from broken
+
+
+def to_pandas_frame(content: Sequence[Mapping[str, Any]] | Mapping[str, Any]) -> Any:
+    """Rows, or columns by name, as a pandas DataFrame."""
+    return import_optional("pandas", "frames").DataFrame(content)
+
+
+def to_polars_frame(content: Sequence[Mapping[str, Any]] | Mapping[str, Any]) -> Any:
+    """Rows, or columns by name, as a Polars DataFrame; all rows say which type a column has."""
+    return import_optional("polars", "frames").DataFrame(content, infer_schema_length=None)

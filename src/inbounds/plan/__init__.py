@@ -1,0 +1,1 @@
+"""Plans: what to release from which table."""

@@ -1,0 +1,224 @@
+"""A first plan from a schema: names and types are filled in, public facts are left to people who know them."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from inbounds.plan.write import quote, quote_key
+from inbounds.schema.errors import SourceError
+from inbounds.sources.open import Source, open_table, silence_engine
+
+HEAD = """\
+# A release plan for {name}, drafted from its columns. Everything in this file is public: take no bound, key or
+# label from the data itself. Lines that begin with # are choices; remove the # to make one.
+{first}#
+#   inbounds release {plan} --dry-run     what would be released, and how well
+#   inbounds release {plan}               release it
+
+[source]
+{source}
+
+[groups]
+by = [{by}]
+keys = []            # every group to answer: a list, or a public file such as "groups.txt" or "groups.csv";
+                     # of several columns all combinations: keys = {{ sex = ["f", "m"], year = ["1", "2"] }}
+size = 25            # records in each group, if public; if not, write instead: maximum = 25
+# not_stated = "not stated"         # one of the keys: the group of records without a value
+# period = {{ visited = "month" }}    # dates or times of a column of by as day, month, quarter or year
+
+[people]
+# id = {person}        # whose a record is, if one person may have several; then write maximum above, not size
+# max_records = 1    # records of one person that count in one group
+# max_groups = 1     # groups in which one person counts
+
+[privacy]
+epsilon = 1          # shared by all statistics: equally, or as each says with share = 0.5 or epsilon = 0.5
+
+# Statistics, one block each: count = "a condition", histogram = "a column with labels",
+# mean, sum, min, max or median = "a column with low and high". count = "true" counts all records.
+# Conditions: =, !=, <, <=, >, >=, in (…), between … and …, is null, and, or, not.
+[[statistics]]
+{statistic}
+
+[output]
+path = "{output}"
+# interval = 0.9     # adds the ends of a credible interval to every answer
+
+# [design]
+# properties = ["fair", "column_monotone"]
+# prior = {{ binomial = 0.3 }}
+"""
+
+FIRST_LINE = """\
+# Columns have the names in the first line of the file. If that is a record and no header line, delete this plan.
+"""
+
+NUMBER = """
+[columns.{name}]
+type = "number"
+# low = {low}            # with both bounds it can be averaged, summed …; values outside are moved to the nearer bound
+# high = {high}
+# step = 1           # rounded to low, low + step, … high
+# missing = {missing}        # what a record without a value counts as: best the middle of the range; low if not said
+"""
+
+TEXT = """
+[columns.{name}]
+type = "text"
+# labels = ["…", "…", "no answer"]   # with labels it can be a histogram
+# other = "no answer"   # the label of any other value and of none, best one of its own; without it: in no cell
+"""
+
+BOOLEAN = """
+[columns.{name}]
+type = "boolean"
+"""
+
+COMMA = """
+# decimal = ","      # are its numbers written 4,5? without this line 4,5 is no number and counts as missing"""
+
+UNREAD = """
+# {name} holds times, or something else that no statistic reads; a column of dates or numbers made of it can be declared
+"""
+
+ANYTHING = """
+# {name}: a CSV file does not say what its columns hold; keep one of the two blocks
+[columns.{name}]
+type = "text"           # or "boolean": true and false, yes and no, 1 and 0
+# labels = ["…", "…", "no answer"]   # with labels it can be a histogram
+# other = "no answer"   # the label of any other value and of none, best one of its own; without it: in no cell
+""" + NUMBER.replace("\n[", "\n# [").replace("\ntype", "\n# type")
+
+ANSWERS = {"yes", "no", "true", "false", "na", "n/a", "nan", "null", "none", "ja", "nein"}
+"""Texts that stand in records, never in header lines."""
+
+_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
+
+
+def draft_plan(source: Source, plan: Path) -> str:
+    """The text of a commented plan for a source; `plan` is the file it is meant for."""
+    types = read_schema(source)
+    by, person = guess_group_column(types), guess_id_column(types)
+    rest = {name: kind for name, kind in types.items() if name not in (by, person)}
+    head = HEAD.format(
+        name=Path(source.path).name or source.name,
+        plan=plan.name,
+        source=_source(source, plan.parent),
+        by=quote(by) if by else "",
+        statistic=_example(rest),
+        output=f"{plan.stem}.released.csv",
+        first=FIRST_LINE if source.kind == "csv" else "",
+        person=quote(person or "person"),
+    )
+    blocks = {"number": NUMBER, "text": TEXT, "boolean": BOOLEAN, "anything": ANYTHING, "unread": UNREAD}
+    return head + "".join(
+        blocks[kind].format(name=quote_key(name), **guess_bounds(name)) for name, kind in rest.items()
+    )
+
+
+# --- what a name suggests: guesses for people to confirm, from names alone ---------------------------------
+
+GROUPING = (
+    "school", "class", "region", "district", "county", "state", "country", "city", "town", "department", "ward",
+    "hospital", "clinic", "site", "unit", "team", "branch", "group", "area", "zone", "sex", "gender", "year", "month",
+)  # fmt: skip
+"""Words of columns that name groups, the likelier first."""
+
+IDENTITY = ("id", "uuid", "person", "pupil", "patient", "user", "client", "customer", "respondent", "employee")
+"""Words of columns that say whose a record is."""
+
+NAMING = ("name", "email", "mail", "phone", "address", "comment", "note", "notes", "text", "remark", "remarks")
+"""Words of columns that name or describe one person: no group to publish."""
+
+USUAL = {
+    "age": (0, 100), "likert": (1, 5), "score": (0, 100), "percent": (0, 100), "grade": (1, 6), "household": (1, 10),
+    "children": (0, 10), "hours": (0, 60), "income": (0, 200000), "wage": (0, 100), "salary": (0, 200000),
+    "height": (50, 220), "weight": (0, 200), "temperature": (30, 45),
+}  # fmt: skip
+"""Bounds to begin with, from what such numbers usually are, never from the data."""
+
+
+def _split_words(name: str) -> set[str]:
+    """studentId, student_id and Student ID are the words student and id."""
+    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
+    return set(re.findall(r"[^\W_]+", apart.lower()))
+
+
+def guess_group_column(types: dict[str, str]) -> str:
+    """The column that most likely names groups: by its name, else the first text that names no person."""
+    usable = [name for name, kind in types.items() if kind in ("text", "anything")]
+    usable = [name for name in usable if not _split_words(name) & {*IDENTITY, *NAMING}]
+    ranked = [(GROUPING.index(word), name) for name in usable for word in _split_words(name) & {*GROUPING}]
+    return min(ranked)[1] if ranked else next(iter(usable), "")
+
+
+def guess_id_column(types: dict[str, str]) -> str:
+    """The column that most likely says whose a record is; nothing if no name says so."""
+    named = [name for name, kind in types.items() if kind != "boolean" and _split_words(name) & {*IDENTITY}]
+    return next((name for name in named if _split_words(name) & {"id", "uuid"}), next(iter(named), ""))
+
+
+def guess_bounds(name: str) -> dict[str, int]:
+    """Bounds to begin with, and the middle for records without a value, from the column's name alone."""
+    low, high = next((bounds for word, bounds in USUAL.items() if word in _split_words(name)), (0, 10))
+    return {"low": low, "high": high, "missing": (low + high) // 2}
+
+
+def read_schema(source: Source) -> dict[str, str]:
+    """Column names and whether each is a number, text, boolean or unread; a CSV file does not say, so: anything."""
+    table = open_table(source)
+    with silence_engine():
+        if source.kind != "csv":
+            return {name: _type(kind) for name, kind in table.schema().items()}
+        names = list(table.schema())
+    _check_header(names)
+    return dict.fromkeys(names, "anything")
+
+
+def _check_header(names: list[str]) -> None:
+    """No draft from a file without a header line: it would publish the record that stands there instead."""
+    if any(map(_looks_like_value, names)):
+        raise SourceError(
+            "must begin with a header line of column names, but something in its first line looks like a value (a "
+            "number, a date, an answer such as yes); does the file begin with a header line? if it does, use words "
+            "for names, or write the plan by hand",
+            ("source", "path"),
+        )
+
+
+def _looks_like_value(name: str) -> bool:
+    plain = name.strip().casefold()
+    wordless = not any(letter.isalpha() for letter in plain)
+    return plain in ANSWERS or "@" in plain or wordless or bool(_DATE.search(plain))
+
+
+def _type(kind: Any) -> str:
+    if kind.is_boolean():
+        return "boolean"
+    if kind.is_numeric():
+        return "number"
+    return "text" if kind.is_string() or kind.is_date() else "unread"
+
+
+def _example(columns: dict[str, str]) -> str:
+    """A statistic to begin with, over the first column that is neither the key nor names a person."""
+    for name, kind in columns.items():
+        if kind == "unread" or _split_words(name) & {*NAMING}:
+            continue
+        spoken = name if name.isidentifier() else f'"{name}"'
+        test = {"number": f"{spoken} > 0", "boolean": spoken}.get(kind, f"{spoken} = '…'")
+        return f'count = {quote(test)}\nname = "count"'
+    return 'count = "true"\nname = "count"'
+
+
+def _source(source: Source, folder: Path) -> str:
+    if source.url:
+        return f"url = {quote(source.name)}\ntable = {quote(source.table)}"
+    path = Path(source.path).resolve()
+    near = path.relative_to(folder.resolve()) if path.is_relative_to(folder.resolve()) else path
+    table = f"\ntable = {quote(source.table)}" if source.table else ""
+    delimiter = f"\ndelimiter = {quote(source.delimiter)}" if source.delimiter else ""
+    decimal = f"\ndecimal = {quote(source.decimal)}" if source.decimal else ""
+    if source.delimiter == ";" and not source.decimal:
+        decimal = COMMA
+    return f"path = {quote(str(near))}{table}{delimiter}{decimal}"

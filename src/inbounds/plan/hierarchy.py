@@ -1,0 +1,116 @@
+"""A hierarchy of groups in a plan: which columns nest, how much each level matters, and its share of epsilon."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from inbounds.adjust.tree import Tree
+from inbounds.exact import Ints, to_fraction
+from inbounds.schema.columns import to_positive_at
+from inbounds.schema.errors import PlanError, error_path
+from inbounds.schema.record_types import HierarchyRecord
+from inbounds.sources.groups import Groups
+
+DESIGNED = "designed"
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """Levels from the top down, all of them columns of the groups; every level is counted, and the levels add up.
+
+    weights: how much the mean error of each level matters. shares: of epsilon, one for each level; none means designed
+    from the plan.
+    """
+
+    levels: tuple[str, ...]
+    weights: tuple[Fraction, ...]
+    shares: tuple[Fraction, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.levels) < 2 or len(set(self.levels)) < len(self.levels):
+            raise PlanError("must name at least two different columns, from the top down", ("levels",))
+        if len(self.weights) != len(self.levels) or min(self.weights) < 0 or max(self.weights) == 0:
+            raise PlanError("must be 0 or more for each level, and not all 0", ("weights",))
+        if self.shares and (len(self.shares) != len(self.levels) or sum(self.shares) != 1):
+            raise PlanError(f"must be one for each level, and sum to 1, got {_sum(self.shares)}", ("shares",))
+
+    def summary(self, nodes: Sequence[int]) -> HierarchyRecord:
+        """Plain values for the record; nodes: of each level."""
+        found: HierarchyRecord = {
+            "levels": list(self.levels),
+            "weights": [str(weight) for weight in self.weights],
+            "nodes": list(nodes),
+        }
+        if self.shares:
+            found["shares"] = [str(share) for share in self.shares]
+        return found
+
+
+def _sum(shares: Sequence[Fraction]) -> str:
+    return str(sum(shares, Fraction(0)))
+
+
+def parse_hierarchy(values: Mapping[str, Any]) -> Hierarchy:
+    """A hierarchy as a plan writes it: levels, weights and shares by level."""
+    levels = values.get("levels")
+    if not isinstance(levels, list) or not all(isinstance(level, str) for level in levels):
+        raise PlanError("must be a list of columns, from the top down", ("levels",))
+    shares = values.get("shares", DESIGNED)
+    with error_path("weights"):
+        weights = _by_level(values.get("weights", {}), levels, Fraction(1))
+    if shares == DESIGNED:
+        return Hierarchy(tuple(levels), weights)
+    with error_path("shares"):
+        return Hierarchy(tuple(levels), weights, tuple(to_positive_at(s, "shares") for s in _by_level(shares, levels)))
+
+
+def _by_level(given: Any, levels: Sequence[str], default: Fraction | None = None) -> tuple[Fraction, ...]:
+    """Numbers as a table by level, or as a list in the order of the levels."""
+    if isinstance(given, list):
+        given = dict(zip(levels, given, strict=False)) if len(given) == len(levels) else None
+    if not isinstance(given, Mapping):
+        raise PlanError(f"must give a number for each of: {', '.join(levels)}")
+    for name in given:
+        if name not in levels:
+            raise PlanError(f"must name levels only, got {name!r}; the levels are {', '.join(levels)}")
+    if default is None and set(given) != set(levels):
+        raise PlanError(f"must give a number for each of: {', '.join(levels)}")
+    return tuple(to_fraction(given[name], name) if name in given else Fraction(default or 0) for name in levels)
+
+
+@dataclass(frozen=True, eq=False)
+class NestedGroups:
+    """Groups as the leaves of a tree.
+
+    order: the groups in the tree's order, siblings together. tree: sizes are people. keys: of the nodes of each level,
+    leaves first, as values of the levels from the top down.
+    """
+
+    order: Ints = field(repr=False)
+    tree: Tree = field(repr=False)
+    keys: tuple[tuple[tuple[str, ...], ...], ...] = field(repr=False)
+
+
+def build_group_tree(groups: Groups, levels: Sequence[str]) -> NestedGroups:
+    """The tree of the groups: a node of a level is what agrees in it and in all levels above."""
+    if set(levels) != set(groups.by):
+        raise PlanError(f"must be the columns that name a group, {', '.join(groups.by)}", ("hierarchy", "levels"))
+    place = [groups.by.index(level) for level in levels]
+    keys = [tuple(key[k] for k in place) for key in groups.keys]
+    first: dict[tuple[str, ...], int] = {}
+    for key in keys:
+        for depth in range(1, len(levels) + 1):
+            first.setdefault(key[:depth], len(first))
+    order = sorted(range(len(keys)), key=lambda g: [first[keys[g][:depth]] for depth in range(1, len(levels) + 1)])
+    nodes: list[tuple[tuple[str, ...], ...]] = [tuple(keys[g] for g in order)]
+    parents = []
+    for depth in range(len(levels) - 1, 0, -1):
+        above = tuple(dict.fromkeys(key[:depth] for key in nodes[-1]))
+        number = {key: k for k, key in enumerate(above)}
+        parents.append(np.array([number[key[:depth]] for key in nodes[-1]], dtype=np.int64))
+        nodes.append(above)
+    at_leaves = np.array(order, dtype=np.int64)
+    return NestedGroups(at_leaves, Tree.over(groups.sizes[at_leaves], *parents), tuple(nodes))

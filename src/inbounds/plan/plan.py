@@ -1,0 +1,392 @@
+"""The plan: everything about a release that is decided before the data is looked at.
+
+All of it is public. Values are exact, frozen, and checked when made; a plan that exists can be carried out.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from inbounds.exact import to_epsilon
+from inbounds.files import canonical_json, sha256_hex
+from inbounds.plan.hierarchy import Hierarchy, NestedGroups, build_group_tree
+from inbounds.schema.columns import ContributionBound, Declared, PrivacyUnit, to_fraction_at, to_positive_at
+from inbounds.schema.condition.tree import Condition
+from inbounds.schema.errors import LineIndex, PlanError, error_path
+from inbounds.schema.record_types import PlanRecord
+from inbounds.sources.groups import Groups, check_keys_not_data
+from inbounds.sources.open import Source
+from inbounds.statistics import CONDITIONS, KINDS, StatisticContext, StatisticKind
+from inbounds.statistics.designs import ADDING, DesignOptions
+from inbounds.statistics.quantile import QUANTILE, percent_name
+from inbounds.trusted.path_lengths import MOST_PARTS
+
+CHANGE = "change one record"
+ADD_OR_REMOVE = "add or remove one record"
+PERSON = "add or remove one person"
+
+LEVEL = "level"
+"""The output column that says which level a row is about, where groups have a hierarchy."""
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """One number (or one histogram) per group.
+
+    kind and of: what is computed, and the condition or column it is computed of. name: its column in the output.
+    epsilon or share: its part of the whole, absolute or as a fraction; without either, the statistics that say
+    nothing share what is left equally. consistent: make the cells of a histogram sum to the public group size; a
+    record short of the size is then in the cell `other` of its column. margins: the columns of a crosstab whose labels
+    are counted by themselves as well. at: which quantile, of a `quantile`.
+    """
+
+    kind: str
+    of: str
+    name: str = ""
+    epsilon: Fraction | None = None
+    share: Fraction | None = None
+    consistent: bool = False
+    wishes: DesignOptions | None = None
+    margins: tuple[str, ...] = ()
+    at: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise PlanError(f"must be one of {', '.join(KINDS)}, got {self.kind!r}", ("kind",))
+        for name in ("epsilon", "share"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, to_positive_at(getattr(self, name), name))
+        if self.epsilon is not None and self.share is not None:
+            raise PlanError("and epsilon must not both be given", ("share",))
+        if self.consistent and not self.own.adds_up:
+            raise PlanError("is meant for histograms", ("consistent",))
+        if len(set(self.margins)) < len(self.margins) or not set(self.margins) <= set(self.own.margins(self.of)):
+            known = " and ".join(self.own.margins(self.of)) or "nothing: it is meant for crosstabs"
+            raise PlanError(f"must name different columns of {known}", ("margins",))
+        self._check_at()
+        if not self.name:
+            usual = self.own.name(self.of) if self.at is None else percent_name(self.of, self.at)
+            object.__setattr__(self, "name", usual)
+
+    def _check_at(self) -> None:
+        if (self.at is None) == (self.kind == QUANTILE.word):
+            raise PlanError("must be given for a quantile, and for nothing else", ("at",))
+        if self.at is not None:
+            object.__setattr__(self, "at", to_fraction_at(self.at, "at"))
+            if not (0 <= self.at <= 1 and self.at.denominator <= MOST_PARTS):
+                raise PlanError(
+                    f"must be between 0 and 1, with at most six digits after the point, got {self.at}", ("at",)
+                )
+
+    @property
+    def own(self) -> StatisticKind[Any]:
+        """What all statistics of its kind share."""
+        return KINDS[self.kind]
+
+    @cached_property
+    def where(self) -> Condition | None:
+        """The condition of a count; nothing for a statistic of a column."""
+        return self.own.domain.condition(self.of)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A source, public facts, statistics, and the epsilon they share.
+
+    Formal guarantee of its release: for two tables that are neighbours in the sense of `neighbours`, the
+    probability of any released table differs by a factor of at most exp(spent), spent <= epsilon.
+    reads: the file that the plan itself came from, and the source that a frame took the place of.
+    people, edition: whom the data is about and which edition of it this is, for the ledger. where: the condition that a
+    record must meet to count at all; how many do is not public, so groups have a maximum then.
+    """
+
+    source: Source
+    groups: Groups
+    columns: Mapping[str, Declared]
+    statistics: tuple[Statistic, ...]
+    epsilon: Fraction
+    neighbours: str = ""
+    wishes: DesignOptions = field(default_factory=DesignOptions)
+    interval: Fraction | None = None
+    output: str = ""
+    lines: LineIndex | None = field(default=None, repr=False, compare=False)
+    reads: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    people: PrivacyUnit = field(default_factory=PrivacyUnit)
+    edition: str = ""
+    hierarchy: Hierarchy | None = None
+    where: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.neighbours:
+            object.__setattr__(self, "neighbours", self._usual_neighbours)
+        with self.with_line_numbers():
+            with error_path("privacy", "epsilon"):
+                object.__setattr__(self, "epsilon", to_epsilon(self.epsilon))
+            check_keys_not_data(self.groups.register, self.source, self.reads)
+            self._check_relation()
+            self._check_where()
+            self._check_hierarchy()
+            self._check_statistics()
+            self.epsilons  # noqa: B018 - refuses an epsilon shared to more than its total
+            if self.interval is not None and not 0 < self.interval < 1:
+                raise PlanError(f"must be between 0 and 1, got {self.interval}", ("output", "interval"))
+
+    @property
+    def _usual_neighbours(self) -> str:
+        if self.people.id:
+            return PERSON
+        return CHANGE if self.groups.public else ADD_OR_REMOVE
+
+    @property
+    def contribution(self) -> ContributionBound:
+        """How much of one person counts."""
+        return ContributionBound(self.people.max_records, min(self.people.max_groups, len(self.groups)))
+
+    def _check_relation(self) -> None:
+        if self.people.id:
+            self._check_persons()
+            return
+        if self.neighbours not in (CHANGE, ADD_OR_REMOVE):
+            raise PlanError(
+                f"must be {CHANGE!r} or {ADD_OR_REMOVE!r}, got {self.neighbours!r}", ("privacy", "neighbours")
+            )
+        if self.groups.public and self.neighbours == ADD_OR_REMOVE:
+            raise PlanError(
+                f"must be {CHANGE!r} when group sizes are public: they do not change; "
+                "declare groups.maximum instead of groups.size",
+                ("privacy", "neighbours"),
+            )
+
+    def _check_persons(self) -> None:
+        """With an id a person comes or goes with all records, so sizes cannot stay what they are."""
+        if self.groups.public:
+            raise PlanError(
+                "must not be given beside people.id: a person who is added or removed changes the sizes of groups; "
+                "declare maximum, the largest possible size, instead",
+                ("groups", "size"),
+            )
+        if self.neighbours != PERSON:
+            raise PlanError(
+                f"must be {PERSON!r} beside people.id, got {self.neighbours!r}; leave it out (a person replaced by "
+                "another is covered at twice the epsilon)",
+                ("privacy", "neighbours"),
+            )
+
+    def _check_where(self) -> None:
+        with error_path("where"):
+            if self.condition is not None and self.groups.public:
+                raise PlanError(
+                    "must not be given beside groups.size: how many records of a group meet it is not public; declare "
+                    "maximum, the largest possible size, instead"
+                )
+            if self.condition is not None:
+                CONDITIONS.declared(self.where, self.columns)
+
+    @cached_property
+    def condition(self) -> Condition | None:
+        """What a record must meet to count at all."""
+        return CONDITIONS.condition(self.where) if self.where else None
+
+    def _check_hierarchy(self) -> None:
+        if self.hierarchy is None:
+            return
+        self.group_tree  # noqa: B018 - refuses levels that are not those of the groups
+        if LEVEL in self.groups.by:
+            raise PlanError(f"must not name a column {LEVEL!r}, which says what a row is about", ("groups", "by"))
+        if not any(self.is_layered(statistic) for statistic in self.statistics):
+            adding = ", ".join(kind.word for kind in KINDS.values() if kind.over_groups)
+            raise PlanError(f"must have a statistic that adds up over groups: {adding}", ("hierarchy",))
+
+    def _check_statistics(self) -> None:
+        if not self.statistics:
+            raise PlanError("must hold at least one statistic", ("statistics",))
+        names = {*self.groups.by, self.size_column, *([LEVEL] if self.hierarchy else [])}
+        for k, statistic in enumerate(self.statistics):
+            with error_path("statistics", k):
+                with error_path(statistic.kind):
+                    statistic.own.check(self.context(statistic), self.groups)
+                self.design_options(statistic)
+                if statistic.wishes is not None and self.is_layered(statistic):
+                    raise PlanError("must not wish for a mechanism: what adds up is always drawn with geometric noise")
+                cells = [*self.cells(statistic), *self.margin_cells(statistic)]
+                more = [f"{name}_{end}" for name in cells for end in ("low", "high") if self.has_interval(statistic)]
+                own = {*cells, *self.drawn_columns(statistic), *more, f"{statistic.name}_error"}
+                if own & names:
+                    raise PlanError(f"must make different output columns, got {min(own & names)!r} again", ("name",))
+                names |= own
+
+    def context(self, statistic: Statistic) -> StatisticContext[Any]:
+        """A statistic with what the plan declares about what it is computed of."""
+        before, found = self._subjects.get(statistic.name, (None, None))
+        if found is None or before is not statistic:
+            declared, of = statistic.own.domain.declared(statistic.of, self.columns), statistic.of
+            found = StatisticContext(
+                statistic.name, of, declared, self.groups.public, statistic.consistent, statistic.at
+            )
+            self._subjects[statistic.name] = statistic, found
+        return found
+
+    @cached_property
+    def _subjects(self) -> dict[str, tuple[Statistic, StatisticContext[Any]]]:
+        """Those that were asked for, by the statistic's name."""
+        return {}
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The files a release reads: its source, the plan, the public keys. Nothing is ever written over them."""
+        return tuple(path for path in (self.source.path, self.groups.file, *self.reads) if path)
+
+    @cached_property
+    def size_column(self) -> str:
+        """The output column of the declared sizes; none where all groups have the same, or a key has that name."""
+        name = "group_size" if self.groups.public else "group_maximum"
+        differ = self.hierarchy is not None or bool((self.groups.sizes != self.groups.sizes[0]).any())
+        return name if differ and name not in self.groups.by else ""
+
+    def cells(self, statistic: Statistic) -> list[str]:
+        """The output columns of a statistic's answers: its name, or its name and label for every cell."""
+        return statistic.own.cells(self.context(statistic))
+
+    def margin_cells(self, statistic: Statistic) -> list[str]:
+        """The output columns of the margins of a crosstab."""
+        return [name for margin in statistic.margins for name in statistic.own.margin(self.context(statistic), margin)]
+
+    def is_layered(self, statistic: Statistic) -> bool:
+        """Whether its numbers and their sums are drawn and made to agree: over groups, or over cells."""
+        return statistic.own.over_cells or (self.hierarchy is not None and statistic.own.over_groups)
+
+    @cached_property
+    def group_tree(self) -> NestedGroups:
+        """The groups as leaves of their hierarchy."""
+        assert self.hierarchy is not None
+        return build_group_tree(self.groups, self.hierarchy.levels)
+
+    def drawn_columns(self, statistic: Statistic) -> list[str]:
+        """The output columns of the numbers that are drawn: its answers, or what they are computed from."""
+        derived = statistic.own.derived(self.context(statistic))
+        return self.cells(statistic) if derived is None else [f"{statistic.name}_{part}" for part in derived.parts]
+
+    def has_interval(self, statistic: Statistic) -> bool:
+        """Whether the ends of credible intervals stand beside its answers."""
+        return self.interval is not None and statistic.own.has_order
+
+    @property
+    def conditions(self) -> list[Condition]:
+        """The conditions of its statistics, and its own."""
+        own = [statistic.where for statistic in self.statistics if statistic.where is not None]
+        return own if self.condition is None else [*own, self.condition]
+
+    def with_line_numbers(self) -> Any:
+        """A context in which errors name the line of the plan's file."""
+        return _LineLocator(self.lines)
+
+    @cached_property
+    def epsilons(self) -> tuple[Fraction, ...]:
+        """What each statistic spends; together at most `epsilon`."""
+        own = [_statistic_epsilon(statistic, self.epsilon) for statistic in self.statistics]
+        left = self.epsilon - sum((part for part in own if part is not None), Fraction(0))
+        silent = own.count(None)
+        if left < 0 or (silent and left == 0):
+            last = max(k for k, part in enumerate(own) if part is not None)
+            word = "share" if self.statistics[last].share is not None else "epsilon"
+            raise PlanError(
+                f"must leave the statistics together at most the total of {self.epsilon}"
+                + ("" if left < 0 else " and something for those without a part of their own")
+                + (f", got {self.epsilon - left}" if left < 0 else ""),
+                ("statistics", last, word),
+            )
+        return tuple(left / silent if part is None else part for part in own)
+
+    @property
+    def total_epsilon(self) -> Fraction:
+        return sum(self.epsilons, Fraction(0))
+
+    def design_options(self, statistic: Statistic) -> DesignOptions:
+        """How its mechanisms are chosen; what adds up is always drawn with geometric noise, see `layers`."""
+        if self.is_layered(statistic):
+            return ADDING
+        return statistic.own.wishes(statistic.wishes or self.wishes)
+
+    def with_output(self, output: str) -> "Plan":
+        return replace(self, output=output)
+
+    @cached_property
+    def digest(self) -> str:
+        """sha256 of the canonical JSON of everything in the plan; passwords of the source are left out."""
+        return sha256_hex(canonical_json(self.summary()))
+
+    @cached_property
+    def place(self) -> dict[str, Any]:
+        """Which data is declared, as it was when the plan was first asked for it: see `Source.place`."""
+        return self.source.place()
+
+    def summary(self) -> PlanRecord:
+        """The plan as plain values; the keys by their number and digest."""
+        return self._summary.copy()
+
+    @cached_property
+    def _summary(self) -> PlanRecord:
+        found: PlanRecord = {
+            "source": self.source.summary(),
+            "by": list(self.groups.by),
+            "groups": len(self.groups),
+            "keys_sha256": self.groups.keys_sha256,
+            "sizes": "public" if self.groups.public else "maximum",
+            "columns": {name: column.summary() for name, column in self.columns.items()},
+            "statistics": [_to_json(statistic) for statistic in self.statistics],
+            "epsilon": str(self.epsilon),
+            "neighbours": self.neighbours,
+            "wishes": _to_json(self.wishes),
+            "interval": None if self.interval is None else str(self.interval),
+        }
+        if self.people.name:
+            found["people"] = self.people.name
+        if self.edition:
+            found["edition"] = self.edition
+        if self.people.id:
+            found["person"] = self.people.summary()
+        if self.groups.not_stated:
+            found["not_stated"] = self.groups.not_stated
+        if self.groups.period:
+            found["period"] = dict(self.groups.period)
+        if self.where:
+            found["where"] = self.where
+        if self.hierarchy is not None:
+            found["hierarchy"] = self.hierarchy.summary([len(sizes) for sizes in self.group_tree.tree.sizes[::-1]])
+        return found
+
+
+@dataclass(frozen=True)
+class _LineLocator:
+    """Errors that leave this context name the line of the file; a plan made in Python has no lines."""
+
+    lines: LineIndex | None
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, PlanError) and self.lines is not None and not error.place:
+            raise error.with_place(self.lines.place(error.path)) from None
+
+
+def _statistic_epsilon(statistic: Statistic, epsilon: Fraction) -> Fraction | None:
+    if statistic.share is not None:
+        return statistic.share * epsilon
+    return statistic.epsilon
+
+
+def _to_json(value: Any) -> Any:
+    """Plain JSON values of a frozen value, without what was not said."""
+    said = {name: getattr(value, name) for name in value.__dataclass_fields__}
+    return {name: _text(part) for name, part in said.items() if isinstance(part, Fraction) or part}
+
+
+def _text(value: Any) -> Any:
+    if isinstance(value, DesignOptions):
+        return _to_json(value)
+    if isinstance(value, tuple):
+        return [_text(part) for part in value]
+    return str(value) if isinstance(value, Fraction) else value

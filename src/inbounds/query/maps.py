@@ -1,0 +1,87 @@
+"""Maps whose edges are the same everywhere: from each cell the same moves, and distances that only the step decides."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from inbounds.exact import Floats, Ints
+from inbounds.query.neighbours import Graph
+from inbounds.query.places import find_map_axes
+from inbounds.query.query import RangeQuery
+from inbounds.trusted.plane_noise import Move, map_moves
+
+
+@dataclass(frozen=True, eq=False)
+class MapMetric:
+    """rows × columns cells in reading order, and the moves along edges with their lengths.
+
+    everywhere: each move is an edge from every cell from which it stays on the map.
+    """
+
+    rows: int
+    columns: int
+    moves: Mapping[Move, Fraction]
+    everywhere: bool
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return self.rows, self.columns
+
+    def norm(self, a: Ints, b: Ints) -> Floats:
+        """The length of the shortest way from cell to cell by moves in turn, (a, b) steps away.
+
+        A step lies between two moves that are next to each other by angle, and those span all steps between them
+        (their determinant is one): it takes whole numbers of both. No other moves are shorter where the lengths are
+        convex, as those of straight lines are. O(steps · log moves).
+        """
+        (down, right), lengths = self._turning
+        k = np.searchsorted(np.arctan2(down, right), np.arctan2(a, b) + ALIKE, side="right") - 1
+        after = (k + 1) % len(down)
+        first, second = b * down[after] - a * right[after], a * right[k] - b * down[k]
+        return np.asarray(first * lengths[k] + second * lengths[after])
+
+    @cached_property
+    def _turning(self) -> tuple[Ints, Floats]:
+        """Moves by angle, and their lengths. Refused unless any two in turn have a determinant of one, and no move is
+        longer than the way by the two beside it: before + after is a multiple of it, being whole in both pairs."""
+        lengths = self._both_ways
+        ranked = sorted(lengths, key=lambda move: math.atan2(*move))
+        around = [*ranked, *ranked[:2]]
+        if not all(move[1] * after[0] - move[0] * after[1] == 1 for move, after in pairwise(around[:-1])):
+            raise ValueError("noise on a map needs moves such as those of ib.grid, which can be combined to any other")
+        for before, move, after in zip(around, around[1:], around[2:], strict=False):
+            down, right = before[0] + after[0], before[1] + after[1]
+            times = down // move[0] if move[0] else right // move[1]
+            if times * lengths[move] > lengths[before] + lengths[after]:
+                raise ValueError("noise on a map needs edges that are no longer than the way by those beside them")
+        return np.array(ranked).T, np.array([float(lengths[move]) for move in ranked])
+
+    @property
+    def _both_ways(self) -> dict[Move, Fraction]:
+        """The moves; a map of one row, or of one column, is seen as part of one that has more."""
+        least, found = min(self.moves.values()), dict(self.moves)
+        for size, ways in ((self.rows, ((1, 0), (-1, 0))), (self.columns, ((0, 1), (0, -1)))):
+            found |= dict.fromkeys(ways, least) if size == 1 else {}
+        return found
+
+
+ALIKE = 1e-12
+"""Angles of two steps in one direction differ by less, those of different directions by more."""
+
+
+def find_map_metric(query: RangeQuery) -> MapMetric | None:
+    """The map that a query's answers are, with its moves; None for answers that are no map."""
+    axes = find_map_axes(query.coordinates)
+    if axes is None or not isinstance(query.neighbours, Graph):
+        return None
+    rows, columns = len(axes[0]), len(axes[1])
+    moves = map_moves(query.edges, columns)
+    fitting = sum(max(0, rows - abs(a)) * max(0, columns - abs(b)) for a, b in moves)
+    steps = ((head // columns - tail // columns, head % columns - tail % columns) for tail, head, _ in query.edges)
+    alike = all(moves[step] == edge.length for step, edge in zip(steps, query.edges, strict=True))
+    return MapMetric(rows, columns, moves, alike and fitting == len(query.edges))

@@ -1,0 +1,102 @@
+"""The output cells around answers, and the bounds of a range."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, overload
+
+from inbounds.exact import Number, to_fraction, to_int
+from inbounds.trusted.scale import Scale
+
+
+@dataclass(frozen=True)
+class OutputCells(Sequence[tuple[Fraction, Fraction, Fraction]]):
+    """Output cells (lower, upper, value): disjoint, in order; `value` is what is reported for the cell."""
+
+    lowers: Scale
+    uppers: Scale
+    values: Scale
+
+    @classmethod
+    def one_per_answer(cls, answers: Scale) -> "OutputCells":
+        """One cell per answer, half a unit to each side."""
+        half = answers.unit / 2
+        return cls(
+            Scale(answers.start - half, answers.unit, answers.ticks),
+            Scale(answers.start + half, answers.unit, answers.ticks),
+            answers,
+        )
+
+    @classmethod
+    def from_edges(cls, cells: Sequence[Sequence[Number]]) -> "OutputCells":
+        """From (lower, upper) or (lower, upper, value); the value defaults to the middle."""
+        rows = []
+        for cell in cells:
+            if len(cell) not in (2, 3):
+                raise ValueError("a cell must be (lower, upper) or (lower, upper, value)")
+            low, high, *rest = (to_fraction(edge, "cell edge") for edge in cell)
+            value = rest[0] if rest else (low + high) / 2
+            if not low < high or not low <= value <= high:
+                raise ValueError(f"a cell must satisfy lower < upper and hold its value, got {(low, high, value)}")
+            rows.append((low, high, value))
+        if not rows:
+            raise ValueError("outputs must be at least one cell")
+        if any(here[1] > after[0] for here, after in pairwise(rows)):
+            raise ValueError("cells must be disjoint and in increasing order")
+        lowers, uppers, values = zip(*rows, strict=True)
+        return cls(Scale.from_numbers(lowers), Scale.from_numbers(uppers), Scale.from_numbers(values))
+
+    @classmethod
+    def validated(cls, lowers: Scale, uppers: Scale, values: Scale) -> "OutputCells":
+        """The cells with these edges and values, refused as by `from_edges`."""
+        if not len(lowers) == len(uppers) == len(values):
+            raise ValueError("cells must have as many edges as values")
+        low, high, value = to_common_integers(lowers, uppers, values)
+        if not all(a < c and a <= b <= c for a, b, c in zip(low, value, high, strict=True)):
+            raise ValueError("a cell must satisfy lower < upper and hold its value")
+        if any(end > start for end, start in zip(high, low[1:], strict=False)):
+            raise ValueError("cells must be disjoint and in increasing order")
+        return cls(lowers, uppers, values)
+
+    @overload
+    def __getitem__(self, index: int) -> tuple[Fraction, Fraction, Fraction]: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[tuple[Fraction, Fraction, Fraction]]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return list(zip(self.lowers[index], self.uppers[index], self.values[index], strict=True))
+        return self.lowers[index], self.uppers[index], self.values[index]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        return f"{len(self)} cells over {self.lowers[0]}..{self.uppers[-1]}"
+
+
+def to_common_integers(*scales: Scale) -> list[list[int]]:
+    """The values of several scales as whole multiples of one unit: comparing them is exact, and quick."""
+    common = math.lcm(*(part.denominator for scale in scales for part in (scale.start, scale.unit)))
+    ends = [(int(scale.start * common), int(scale.unit * common), scale.ticks) for scale in scales]
+    return [[start + unit * tick for tick in ticks] for start, unit, ticks in ends]
+
+
+def cells(lower: Number, upper: Number, count: int) -> OutputCells:
+    """`count` equal output cells over lower..upper, each reported as its middle: wider or coarser outputs.
+
+    >>> cells(0, 10, 2)[1]
+    (Fraction(5, 1), Fraction(10, 1), Fraction(15, 2))
+    """
+    low, high = parse_bounds(lower, upper)
+    steps = range(to_int(count, "count", 1))
+    width = (high - low) / len(steps)
+    return OutputCells(*(Scale(low + shift, width, steps) for shift in (Fraction(0), width, width / 2)))
+
+
+def parse_bounds(low: Number, high: Number) -> tuple[Fraction, Fraction]:
+    lower, upper = to_fraction(low, "low"), to_fraction(high, "high")
+    if not lower < upper:
+        raise ValueError(f"low must be less than high, got {low} and {high}")
+    return lower, upper

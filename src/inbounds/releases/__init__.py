@@ -1,0 +1,1 @@
+"""Release a table: charge, draw, store, write, verify."""

@@ -1,0 +1,214 @@
+"""The schema against the plan: names and types of columns, known before any record is read."""
+
+import difflib
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from inbounds.plan.plan import Plan
+from inbounds.schema.columns import Declared, NumberColumn, column_labels
+from inbounds.schema.condition import tree as language
+from inbounds.schema.errors import Path, SourceError
+from inbounds.schema.text import FLOATS, find_close, is_date, match_spelling
+
+KEYS = ("groups", "keys")
+
+
+def check_schema(plan: Plan, schema: dict[str, Any]) -> None:
+    """A `SourceError` unless the source has every key and every used column, in a type that fits."""
+    for name in plan.groups.by:
+        _check_present(plan, name, schema, ("groups", "by"))
+    if plan.people.id:
+        _check_present(plan, plan.people.id, schema, ("people", "id"))
+    _check_keys(plan, schema)
+    right = set().union(*map(language.constants_compared, plan.conditions))
+    for name in used_columns(plan):
+        hint = language.hint_text_type(name) if name in right else ""
+        _check_present(plan, name, schema, ("columns", name), hint)
+        _check_type(plan, name, schema[name])
+        _check_step(plan.columns[name], schema[name], name)
+    _check_texts(plan, schema)
+
+
+def used_columns(plan: Plan) -> list[str]:
+    """The declared columns that some statistic reads, and those of the plan's own condition."""
+    names: dict[str, None] = dict.fromkeys(language.columns_used(plan.condition) if plan.condition is not None else ())
+    for statistic in plan.statistics:
+        names.update(dict.fromkeys(statistic.own.domain.reads(statistic.of)))
+    return list(names)
+
+
+def read_columns(plan: Plan) -> list[str]:
+    """Every column that is read: keys, those of statistics, and whose a record is."""
+    return list(dict.fromkeys((*plan.groups.by, *used_columns(plan), *([plan.people.id] if plan.people.id else ()))))
+
+
+def compared_texts(plan: Plan, name: str) -> list[str]:
+    """Every text that a column is compared with: its labels, and those of conditions."""
+    said = [text for where in plan.conditions for column, text in language.texts_compared(where) if column == name]
+    return [*column_labels(plan.columns[name]), *said]
+
+
+# --- names ------------------------------------------------------------------------------------------------
+
+
+def _check_present(plan: Plan, name: str, schema: dict[str, Any], path: Path, hint: str = "") -> None:
+    if name in schema:
+        return
+    if plan.source.has_schema:
+        other = f"; {hint}" if hint else ""
+        raise SourceError(f"names the column {name!r}, but the source has: {', '.join(schema)}{other}", path)
+    close = _similar(plan, name, schema)
+    if plan.source.kind == "frame":
+        hint = hint or "frame.columns lists those that it has"
+    way = f"did you mean {close[0]!r}?" if close else hint or "does the file begin with a header line?"
+    raise SourceError(f"names the column {name!r}, which the source does not have; {way}", path)
+
+
+def _similar(plan: Plan, name: str, schema: dict[str, Any]) -> list[str]:
+    """Names like this one, of a source whose names may be its first record.
+
+    A file without a header line must not have that record printed. So names are never listed, one that is only
+    similar is told when others that the plan names are there, and it is then the header line.
+    """
+    if not set(read_columns(plan)) & set(schema):
+        return find_close(name, schema)
+    return find_close(name, schema) or difflib.get_close_matches(name, schema, 1, 0.75)
+
+
+# --- keys, labels and texts of conditions -----------------------------------------------------------------
+
+
+def _check_keys(plan: Plan, schema: dict[str, Any]) -> None:
+    """Keys fit their columns, and no record can match two of them in any engine."""
+    forms = []
+    for k, name in enumerate(plan.groups.by):
+        kind, period = schema[name], name in plan.groups.period
+        if not _is_key(kind):
+            said = f"must be text, whole numbers, booleans or dates, but {name!r} is {kind}"
+            raise SourceError(said + _key_way_out(name, kind), ("groups", "by"))
+        if period and not (kind.is_string() or kind.is_date() or kind.is_timestamp()):
+            said = f"must be about dates, times or texts, but {name!r} is {kind}"
+            raise SourceError(said, ("groups", "period", name))
+        same = (plan.groups.not_stated,)
+        fits = [
+            key[k] if period or key[k] in same else _check_spelling(key[k], name, kind, KEYS)
+            for key in plan.groups.keys
+        ]
+        forms.append(fits)
+    if forms and len(set(zip(*forms, strict=True))) < len(plan.groups):
+        raise SourceError("must be different values of their columns", KEYS)
+
+
+def key_types(plan: Plan, schema: dict[str, Any]) -> dict[str, str]:
+    """How the values of every key column are told apart, in a word: 01 and 1 are one number and two texts."""
+    return {name: _key_type(schema[name]) for name in plan.groups.by}
+
+
+def _key_type(kind: Any) -> str:
+    if kind.is_string():
+        return "text"
+    if kind.is_boolean():
+        return "boolean"
+    return "number" if kind.is_integer() else "date" if kind.is_date() else "time"
+
+
+def _is_key(kind: Any) -> bool:
+    zoned = kind.is_timestamp() and kind.timezone is not None
+    return bool(_is_textual(kind) or (kind.is_timestamp() and not zoned))
+
+
+def _is_textual(kind: Any) -> bool:
+    return bool(kind.is_string() or kind.is_integer() or kind.is_boolean() or kind.is_date())
+
+
+def _key_way_out(name: str, kind: Any) -> str:
+    if kind.is_floating():
+        return f"; {FLOATS}"
+    return f"; in pandas, frame[{name!r}].dt.date is a column of dates" if kind.is_timestamp() else ""
+
+
+def _check_texts(plan: Plan, schema: dict[str, Any]) -> None:
+    """Labels and texts of conditions are such as their columns can hold."""
+    for k, statistic in enumerate(plan.statistics):
+        if statistic.own.domain.compares_labels:
+            for name in statistic.own.domain.reads(statistic.of):
+                _check_labels(column_labels(plan.columns[name]), name, schema[name])
+        if statistic.where is not None:
+            _check_condition(plan, statistic.where, schema, ("statistics", k, statistic.kind))
+    if plan.condition is not None:
+        _check_condition(plan, plan.condition, schema, ("where",))
+
+
+def _check_condition(plan: Plan, where: language.Condition, schema: dict[str, Any], path: Path) -> None:
+    for name, text in language.texts_compared(where):
+        _check_spelling(text, name, schema[name], path, f"compare {name} with")
+    for name in language.is_ordering(where):
+        _check_dates(plan, name, schema[name], path)
+
+
+def _check_labels(labels: tuple[str, ...], name: str, kind: Any) -> None:
+    """No record of the column can have two of its labels."""
+    path = ("columns", name, "labels")
+    forms = [_check_spelling(label, name, kind, path) for label in labels]
+    if len(set(forms)) < len(forms):
+        raise SourceError(f"must be different values of a column of {kind}", path)
+
+
+def _check_dates(plan: Plan, name: str, kind: Any, path: Path) -> None:
+    """A column of text that is ordered is one of dates throughout."""
+    strange = [text for text in compared_texts(plan, name) if not is_date(text)]
+    if kind.is_string() and strange:
+        said = f"orders {name} by date, so all it is compared with must be dates such as 2024-01-31, got {strange[0]!r}"
+        raise SourceError(said, path)
+
+
+def _check_spelling(text: str, name: str, kind: Any, path: Path, verb: str = "be") -> str:
+    try:
+        return match_spelling(text, kind)
+    except ValueError as error:
+        rule, _, got = str(error).rpartition(", got ")
+        said = f"must {verb} {rule}, as the column {name!r} is {kind}, got {got}"
+    raise SourceError(said, path)
+
+
+# --- types ------------------------------------------------------------------------------------------------
+
+
+def _check_type(plan: Plan, name: str, kind: Any) -> None:
+    declared, read = plan.columns[name].type, kind.is_string()
+    fits = {
+        "number": (kind.is_numeric() and not kind.is_boolean()) or read,
+        "text": _is_textual(kind),
+        "boolean": kind.is_boolean() or read,
+    }
+    if not fits[declared]:
+        said = f"is declared as {declared}, but the source holds {kind}"
+        way = _type_way_out(declared, name, kind)
+        raise SourceError(said + way, ("columns", name))
+
+
+def _check_step(column: Declared, kind: Any, name: str) -> None:
+    """Records become steps by floats: below their spacing at the bounds, steps would be of the floats' making."""
+    if not isinstance(column, NumberColumn):
+        return
+    bound = float(max(abs(column.low), abs(column.high)))
+    single = kind.is_floating() and kind.nbytes < 8
+    spacing = Fraction(float(np.spacing(np.float32(bound))) if single else math.ulp(bound))
+    if column.step < spacing:
+        said = f"must be at least {float(spacing):.3g}, the spacing of {kind if single else 'float64'} numbers near "
+        raise SourceError(f"{said}{bound:.6g}, got {float(column.step):.3g}", ("columns", name, "step"))
+
+
+def _type_way_out(declared: str, name: str, kind: Any) -> str:
+    if kind.is_string():
+        return "; cast it in a view, or in Python before it is given"
+    if kind.is_boolean():
+        return f'; declare type = "boolean": count = "{name}" counts those that are true'
+    if declared == "text" and kind.is_floating():
+        return f"; {FLOATS}"
+    if kind.is_timestamp():
+        return _key_way_out(name, kind)
+    return f"; compare it with numbers, such as {name} = 1" if kind.is_numeric() else ""

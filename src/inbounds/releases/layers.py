@@ -1,0 +1,142 @@
+"""What is drawn beside a statistic's own numbers so that its table adds up: sums over groups, or over cells.
+
+A layer is a level of the hierarchy, or a margin of a crosstab. A record is in one node of each layer, as it is in one
+number of the statistic itself, so the shares of the layers add up to what the statistic spends.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from inbounds.adjust.shares import optimize_shares
+from inbounds.exact import Ints
+from inbounds.plan.plan import Plan, Statistic
+from inbounds.query import RangeQuery, Reach
+from inbounds.schema.report_types import CELLS, COLUMNS, ROWS
+from inbounds.statistics import StatisticContext
+from inbounds.statistics.crosstab import LabelPair, sum_names
+from inbounds.statistics.designs import ADDING, DesignRequest
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """Sums that are drawn beside a statistic's own numbers.
+
+    name: the level or margin. share: of what the statistic spends. size: the largest node, in people. ranges: the
+    largest position of each node. columns: names of its rows of sums. sums: positions of a statistic's own numbers, one
+    row for each cell, to rows of positions of the layer's nodes.
+    """
+
+    name: str
+    share: Fraction
+    size: int
+    ranges: Ints = field(repr=False)
+    columns: tuple[str, ...]
+    sums: Callable[[Sequence[Ints]], list[Ints]] = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class LayeredStatistic:
+    """A statistic that adds up: the name and share of its own numbers, its layers, and how much each matters."""
+
+    name: str
+    share: Fraction
+    layers: tuple[Layer, ...]
+    weights: tuple[Fraction, ...]
+
+    @property
+    def shares(self) -> list[tuple[str, Fraction]]:
+        return [(self.name, self.share), *((layer.name, layer.share) for layer in self.layers)]
+
+
+def plan_layers(plan: Plan, statistic: Statistic, drawn_at: Fraction) -> LayeredStatistic:
+    """The layers of a statistic that adds up, from the plan alone. drawn_at: its epsilon before it is shared."""
+    subject = plan.context(statistic)
+    query = layer_query(statistic, subject, int(plan.groups.sizes.max()))
+    if isinstance(subject.declared, LabelPair):
+        return _margins(plan, statistic, subject, float(drawn_at))
+    return _levels(plan, statistic, subject, float(drawn_at) / _reach(query))
+
+
+def layer_query(statistic: Statistic, subject: StatisticContext[Any], size: int) -> RangeQuery:
+    """The query of a number that adds up, about so many people."""
+    query = statistic.own.query(subject, size)
+    assert isinstance(query, RangeQuery)
+    return query
+
+
+def _reach(query: RangeQuery) -> int:
+    return query.neighbours.steps if isinstance(query.neighbours, Reach) else 1
+
+
+def node_ranges(statistic: Statistic, subject: StatisticContext[Any], sizes: Ints) -> Ints:
+    """The largest position of groups of these sizes."""
+    distinct, place = np.unique(sizes, return_inverse=True)
+    largest = [len(layer_query(statistic, subject, int(size)).answers) - 1 for size in distinct]
+    return np.array(largest, dtype=np.int64)[place]
+
+
+def _levels(plan: Plan, statistic: Statistic, subject: StatisticContext[Any], per_unit: float) -> LayeredStatistic:
+    """The levels of the hierarchy above the groups."""
+    assert plan.hierarchy is not None
+    nest, hierarchy = plan.group_tree, plan.hierarchy
+    leaves = node_ranges(statistic, subject, nest.tree.sizes[0])
+    counts = [len(sizes) for sizes in nest.tree.sizes]
+    shares = hierarchy.shares[::-1] or optimize_shares(
+        [per_unit] * len(counts),
+        hierarchy.weights[::-1],
+        [below / above for below, above in pairwise(counts)],
+        float(leaves.mean()),
+    )
+    ranges, names = nest.tree.sums(leaves), hierarchy.levels[::-1]
+    columns = tuple(plan.cells(statistic))
+
+    def sums_at(level: int) -> Callable[[Sequence[Ints]], list[Ints]]:
+        return lambda rows: [nest.tree.sums(row[nest.order])[level] for row in rows]
+
+    layers = [
+        Layer(names[level], shares[level], int(nest.tree.sizes[level].max()), ranges[level], columns, sums_at(level))
+        for level in range(1, len(counts))
+    ]
+    return LayeredStatistic(names[0], shares[0], tuple(layers), hierarchy.weights[::-1])
+
+
+def _margins(
+    plan: Plan, statistic: Statistic, subject: StatisticContext[LabelPair], per_unit: float
+) -> LayeredStatistic:
+    """The margins of a crosstab; both are sums of the cells."""
+    shape, sizes = subject.declared.shape, plan.groups.sizes
+    axes = [subject.declared.names.index(margin) for margin in statistic.margins]
+    children = [float(np.prod(shape)) / shape[axis] for axis in axes]
+    levels = 1 + len(axes)
+    shares = optimize_shares(
+        [per_unit] * levels, [Fraction(1)] * levels, children, float(sizes.mean()), below=[0] * len(axes)
+    )
+
+    def sums_over(axis: int) -> Callable[[Sequence[Ints]], list[Ints]]:
+        def sums(rows: Sequence[Ints]) -> list[Ints]:
+            cells = np.array(rows).reshape(*shape, len(sizes))
+            return list(np.minimum(cells.sum(axis=1 - axis), sizes))
+
+        return sums
+
+    layers = [
+        Layer((ROWS, COLUMNS)[axis], share, int(sizes.max()), sizes, tuple(sum_names(subject, margin)), sums_over(axis))
+        for margin, axis, share in zip(statistic.margins, axes, shares[1:], strict=True)
+    ]
+    return LayeredStatistic(CELLS, shares[0], tuple(layers), (Fraction(1),) * levels)
+
+
+def layer_design_request(
+    statistic: Statistic, subject: StatisticContext[Any], layer: Layer, drawn_at: Fraction
+) -> DesignRequest:
+    """One mechanism for all nodes of a layer, of the largest range.
+
+    Reports beyond a smaller node's range are cut to it afterwards: cutting twice is cutting once, so that they are
+    truncated geometric reports in its own range.
+    """
+    return DesignRequest(layer_query(statistic, subject, layer.size), drawn_at * layer.share, ADDING)

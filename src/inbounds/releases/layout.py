@@ -1,0 +1,120 @@
+"""The rows and columns of a table that adds up: every level of the hierarchy from the top down, the groups last."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inbounds.exact import Ints
+from inbounds.plan.plan import LEVEL, Plan, Statistic
+from inbounds.query import Reach
+from inbounds.releases.budget import BudgetLine
+from inbounds.releases.layers import layer_query
+from inbounds.schema.report_types import KNOWN, MOST, USUAL_INTERVAL, AddingForm, LayerForm, ReportsForm, below
+from inbounds.statistics.crosstab import LabelPair
+
+
+@dataclass(frozen=True)
+class OutputColumn:
+    """One released column: a name and one value per row."""
+
+    name: str
+    values: NDArray[Any] = field(repr=False)
+
+
+def level_columns(plan: Plan) -> list[OutputColumn]:
+    """What names the rows of a hierarchy, and how large each node is; all of it public.
+
+    Keys of lower levels are missing in rows of higher ones.
+    """
+    columns = [OutputColumn(name, np.array(values, dtype=object)) for name, values in _levels_and_keys(plan)]
+    sizes = np.concatenate([*plan.group_tree.tree.sizes[:0:-1], plan.groups.sizes])
+    return [*columns, OutputColumn(plan.size_column, sizes)]
+
+
+def _levels_and_keys(plan: Plan) -> list[tuple[str, list[Any]]]:
+    assert plan.hierarchy is not None
+    levels, nest = plan.hierarchy.levels, plan.group_tree
+    above = [key for nodes in nest.keys[:0:-1] for key in nodes]
+    own = [tuple(key[plan.groups.by.index(level)] for level in levels) for key in plan.groups.keys]
+    rows = [*above, *own]
+    columns: list[tuple[str, list[Any]]] = [(LEVEL, [levels[len(key) - 1] for key in rows])]
+    for name in plan.groups.by:
+        k = levels.index(name)
+        columns.append((name, [key[k] if k < len(key) else None for key in rows]))
+    return columns
+
+
+def rows_above(plan: Plan) -> int:
+    """How many rows stand before those of the groups."""
+    return 0 if plan.hierarchy is None else sum(len(sizes) for sizes in plan.group_tree.tree.sizes[1:])
+
+
+def extend_to_levels(plan: Plan, column: OutputColumn) -> OutputColumn:
+    """A column that is known for the groups alone, in a table with rows for every level."""
+    return OutputColumn(column.name, below(rows_above(plan), column.values))
+
+
+def build_reports_record(
+    plan: Plan, entries: Sequence[BudgetLine], layered: Mapping[int, list[list[Ints]]]
+) -> ReportsForm:
+    """What a record keeps of the statistics that add up: rows of reports for each of their layers."""
+    parents: list[list[int]] = []
+    if plan.hierarchy is not None:
+        nest = plan.group_tree
+        parents = [nest.tree.parents[0][np.argsort(nest.order)].tolist()]
+        parents += [parent.tolist() for parent in nest.tree.parents[1:]]
+    return {
+        "sizes": plan.groups.sizes.tolist(),
+        "parents": parents,
+        "interval": str(USUAL_INTERVAL if plan.interval is None else plan.interval),
+        "published": plan.interval is not None,
+        "statistics": [_adding(plan, entries[k], rows) for k, rows in layered.items()],
+    }
+
+
+def _adding(plan: Plan, entry: BudgetLine, rows: list[list[Ints]]) -> AddingForm:
+    assert entry.layered is not None
+    subject = plan.context(entry.statistic)
+    query = layer_query(entry.statistic, subject, 1)
+    reach = query.neighbours.steps if isinstance(query.neighbours, Reach) else 1
+    crossed = subject.declared if isinstance(subject.declared, LabelPair) else None
+    own, shares, weights = entry.layered, entry.layered.shares, entry.layered.weights
+    columns = [plan.cells(entry.statistic), *(list(layer.columns) for layer in own.layers)]
+    layers: list[LayerForm] = [
+        {
+            "name": name,
+            "columns": names,
+            "rate": str(entry.drawn_at * share / reach),
+            "weight": str(weight),
+            "reports": [row.tolist() for row in reports],
+        }
+        for (name, share), names, weight, reports in zip(shares, columns, weights, rows, strict=True)
+    ]
+    return {
+        "statistic": entry.statistic.name,
+        "shape": [] if crossed is None else list(crossed.shape),
+        "sums": _sums(plan, entry.statistic, crossed),
+        "start": str(query.answers.start),
+        "step": str(query.answers.unit),
+        "positions": len(query.answers) - 1,
+        "layers": layers,
+    }
+
+
+def _sums(plan: Plan, statistic: Statistic, crossed: LabelPair | None) -> str:
+    """How a statistic's cells sum: to public sizes where every record is in one, to no more where that was asked."""
+    if crossed is not None:
+        return KNOWN if plan.groups.public and crossed.full else MOST
+    return "" if not statistic.consistent else KNOWN if plan.groups.public else MOST
+
+
+def layer_error(plan: Plan, entry: BudgetLine, share: Fraction) -> float:
+    """The mean absolute error of a sum as drawn, far from the ends, to six digits: 2α/(1 - α²) steps."""
+    query = layer_query(entry.statistic, plan.context(entry.statistic), 1)
+    reach = query.neighbours.steps if isinstance(query.neighbours, Reach) else 1
+    falls = float(np.exp(-float(entry.drawn_at * share / reach)))
+    return float(f"{2 * falls / (1 - falls**2) * float(query.answers.unit):.6g}")

@@ -1,0 +1,322 @@
+"""The release record: what an auditor needs to know about a released table, and no true value."""
+
+import math
+import platform
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from fractions import Fraction
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from inbounds import __version__
+from inbounds.files import RELEASE
+from inbounds.mechanism.codec import format_integers, query_to_json
+from inbounds.mechanism.quantiles import QuantileMechanism
+from inbounds.mechanism.quantiles.passport import quantile_query_to_json
+from inbounds.plan.plan import CHANGE, PERSON, Plan
+from inbounds.query import RangeQuery
+from inbounds.releases.budget import BudgetLine
+from inbounds.releases.check_source import compared_texts, used_columns
+from inbounds.releases.layout import layer_error
+from inbounds.releases.usefulness import UselessStatistic
+from inbounds.releases.workload import ReleaseDesign, TableContent, output_query
+from inbounds.schema.condition import tree
+from inbounds.schema.record_types import BudgetRecord, GroupsForm, MechanismRecord, PersonForm, ReleaseRecord
+from inbounds.schema.report_types import HOW
+from inbounds.schema.text import format_number, is_date
+from inbounds.sources.csv_files import WELL_FORMED
+from inbounds.statistics import DOMAINS, ExpectedError
+from inbounds.statistics.designs import DesignedMechanism
+
+FORMAT, VERSION = RELEASE, 3
+
+TOLD = ("ibis-framework", "duckdb", "psycopg", "pyspark", "pyarrow", "numpy", "scipy", "highspy")
+
+
+def build_record(
+    designed: ReleaseDesign,
+    idle: Sequence[UselessStatistic] = (),
+    answered: TableContent | None = None,
+    key_types: Mapping[str, str] | None = None,
+) -> ReleaseRecord:
+    """Everything but the table's own digest, which `write` adds. Built from plan, mechanisms and draw alone.
+
+    idle: the statistics that are no better than a constant. answered: the table and the draws that it follows from;
+    a dry run has none. A draw is the output of a certified mechanism, never its noise. key_types: of the columns that
+    name a group, as the schema has them.
+    """
+    asked, plan = designed.asked, designed.asked.plan
+    found: ReleaseRecord = {
+        "format": FORMAT,
+        "version": VERSION,
+        "id": secrets.token_hex(16),
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "plan_sha256": plan.digest,
+        "plan": plan.summary(),
+        "statement": plan_statement(plan),
+        "values": describe_value_handling(plan),
+        "epsilon": {"total": str(plan.epsilon), "spent": str(plan.total_epsilon)},
+        "account": [_account(entry) for entry in asked.entries],
+        "composition": describe_composition(plan, asked.entries),
+        "mechanisms": mechanism_records(designed),
+        "no_better_than_a_constant": [str(one) for one in idle],
+        "versions": package_versions(),
+        "groups": _groups(plan, key_types or {}),
+    }
+    if answered is None:
+        return found
+    found["draws"] = {name: format_integers(outputs.tolist()) for name, outputs in answered.draws.items()}
+    if answered.reports is not None:
+        adding = answered.reports["statistics"]
+        found["reports"] = answered.reports
+        found["values"] += [f"{own['statistic']}: made to add up by {HOW[own['by']]}" for own in adding]
+    if answered.levels is not None:
+        found["levels"] = answered.levels
+    return found
+
+
+def _groups(plan: Plan, types: Mapping[str, str]) -> GroupsForm:
+    groups = plan.groups
+    keys = {name: [key[k] for key in groups.keys] for k, name in enumerate(groups.by)}
+    return {"keys": keys, "types": dict(types), "sizes": format_integers(groups.sizes.tolist())}
+
+
+def _account(entry: BudgetLine) -> BudgetRecord:
+    found: BudgetRecord = {
+        "statistic": entry.statistic.name,
+        "spent": str(entry.spent),
+        "drawn_at": str(entry.drawn_at),
+        "reason": entry.reason,
+    }
+    if entry.layered is not None:
+        found["layers"] = {name: str(entry.drawn_at * share) for name, share in entry.layered.shares}
+    return found
+
+
+def mechanism_records(designed: ReleaseDesign) -> list[MechanismRecord]:
+    """One line per statistic and mechanism: its digest, construction, epsilon, range, and the sizes it answered."""
+    merged: dict[tuple[str, str, str], MechanismRecord] = {}
+    asked = designed.asked
+    for k, (statistic, designs, row) in enumerate(
+        zip(asked.plan.statistics, designed.designs, designed.expected, strict=True)
+    ):
+        draws, layered = asked.plan.drawn_columns(statistic), asked.entries[k].layered
+        for size, members, design, expected in zip(asked.sizes, asked.members, designs, row, strict=True):
+            line = _line(statistic.name, size, len(members), design, expected)
+            if draws != asked.plan.cells(statistic):
+                line["parts"] = draws
+            if layered is not None:
+                line["layer"] = layered.name
+            own = statistic.name, line.get("layer", ""), design.sha256
+            merged[own] = line if own not in merged else _join_sizes(merged[own], line)
+        for line in _layer_lines(designed, k):
+            merged[statistic.name, line["layer"], line["sha256"]] = line
+    return list(merged.values())
+
+
+def _layer_lines(designed: ReleaseDesign, k: int) -> Iterator[MechanismRecord]:
+    """The mechanisms of the sums that are drawn beside a statistic's own numbers."""
+    plan, entry = designed.asked.plan, designed.asked.entries[k]
+    layers = () if entry.layered is None else entry.layered.layers
+    for layer, design in zip(layers, designed.layers[k], strict=True):
+        error = layer_error(plan, entry, layer.share)
+        line = _line(entry.statistic.name, layer.size, len(layer.ranges), design, ExpectedError(error, error))
+        line["layer"] = layer.name
+        del line["constant_error"]
+        yield line
+
+
+def _line(
+    statistic: str, size: int, groups: int, design: DesignedMechanism, expected: ExpectedError
+) -> MechanismRecord:
+    made = design.mechanism
+    line: MechanismRecord = {
+        "statistic": statistic,
+        "size": size,
+        "groups": groups,
+        "sha256": design.sha256,
+        "epsilon": str(made.epsilon),
+        "answers": _answers(output_query(made)),
+        "neighbours": str(made.query.neighbours),
+        "origin": str(made.origin),
+        "expected_error": expected.error,
+        "constant_error": expected.constant,
+    }
+    if isinstance(made, QuantileMechanism):
+        return {**line, "law": made.law.name, "quantile": quantile_query_to_json(made.query)}
+    return {**line, "query": query_to_json(made.query)}
+
+
+def _join_sizes(first: MechanismRecord, line: MechanismRecord) -> MechanismRecord:
+    """Sizes that share a mechanism (min, max, median do not depend on the size) on one line: first..last."""
+    sizes = f"{str(first['size']).partition('..')[0]}..{line['size']}"
+    return {**first, "size": sizes, "groups": first["groups"] + line["groups"]}
+
+
+def _answers(query: RangeQuery) -> str:
+    if query.labels is not None:
+        return ", ".join(query.labels)
+    return f"{query.answers[0]}..{query.answers[-1]}, {len(query.answers)} values"
+
+
+@lru_cache(maxsize=1)
+def package_versions() -> dict[str, str]:
+    """What the release was made with; read once, because that takes longer than a draw."""
+    found = {"inbounds": __version__, "python": platform.python_version()}
+    for name in TOLD:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+# --- what a release promises, in plain sentences -----------------------------------------------------------
+
+
+def plan_statement(plan: Plan) -> str:
+    """The guarantee for a reader without formulas: who is protected, from what, by how much."""
+    person = plan.people.summary() if plan.people.id else None
+    return format_plan_guarantee(
+        plan.groups.public, plan.neighbours, plan.total_epsilon, describe_record_unit(plan.source.kind, person)
+    )
+
+
+def format_plan_guarantee(public: bool, neighbours: str, spent: Fraction, record: str) -> str:
+    """The guarantee from what it depends on: public sizes, the relation, the epsilon spent, what a record is."""
+    factor = math.exp(float(spent))
+    whatever = "Whatever these records hold" if neighbours == PERSON else "Whatever that record holds"
+    return (
+        f"{record} {_relation(public, neighbours, spent)} {whatever}, any table this release can give "
+        f"is at most {factor:.4g} times likelier than it would be otherwise (epsilon {format_number(spent)})."
+    )
+
+
+def describe_record_unit(kind: str, person: PersonForm | None = None) -> str:
+    """What one record is, in a source of this kind, and what one person is."""
+    said = "One record, a row that the source's reader delivers, is one person."
+    if person is not None:
+        name, groups = person["id"], person["max_groups"]
+        said = (
+            f"One person is all records, rows that the source's reader delivers, with the same {name}, byte by byte; "
+            f"at most {person['max_records']} of them count in each of at most {groups} group{'s' * (groups > 1)}, "
+            f"chosen by that person's own records alone, and records without {name} count for nobody."
+        )
+    return f"{said} The CSV file must be well formed ({WELL_FORMED}); if not, it is refused." if kind == "csv" else said
+
+
+def _relation(public: bool, neighbours: str, spent: Fraction) -> str:
+    """The neighbouring relation, and what it does not cover at this price."""
+    if public:
+        return (
+            "Which group a person belongs to and how large each group is are public; "
+            "everything else about one person may be changed, or the record left out. "
+            "(A person who moves from one group to another is covered at twice the epsilon, "
+            f"{format_number(2 * spent)}.)"
+        )
+    if neighbours == PERSON:
+        return (
+            "Group sizes are not public beyond a declared maximum; one person may be added or removed, with all "
+            "records. (A person replaced by another, or whose records change, is covered at twice the epsilon, "
+            f"{format_number(2 * spent)}.)"
+        )
+    if neighbours == CHANGE:
+        return (
+            "Group sizes are not public beyond a declared maximum; one person's record "
+            "may be replaced by any other, also in another group."
+        )
+    return (
+        "Group sizes are not public beyond a declared maximum; one person's record may "
+        f"be added or removed. (Replacing it by another is covered at twice the epsilon, {format_number(2 * spent)}.)"
+    )
+
+
+def describe_value_handling(plan: Plan) -> list[str]:
+    """For every column that is answered: what becomes of values outside its bounds or labels, and of none at all."""
+    together: dict[Any, list[Any]] = {}
+    for statistic in plan.statistics:
+        kind = statistic.own
+        shared = DOMAINS.index(kind.domain), kind.words, statistic.of
+        together.setdefault(shared, []).append((kind, plan.context(statistic)))
+    in_order = sorted(together.items(), key=lambda item: item[0][0])
+    lines = [line for (_, words, _), members in in_order for line in words(members, plan.source)]
+    only = [f"records: only those count that meet {plan.where}"] if plan.where else []
+    return only + _describe_keys(plan) + lines + _adding_up(plan) + _describe_dates(plan) + _describe_encoding(plan)
+
+
+def _adding_up(plan: Plan) -> list[str]:
+    """What becomes of numbers that add up after they were drawn."""
+    names = [statistic.name for statistic in plan.statistics if plan.is_layered(statistic)]
+    if not names:
+        return []
+    lines = [
+        f"{', '.join(names)}: drawn together with sums, all of which the record keeps, then made to add up in whole "
+        "numbers within their ranges; the error is what is expected of each number after that"
+    ]
+    within = [own.name for own in plan.statistics if plan.hierarchy is not None and own.own.over_cells]
+    if within:
+        lines.append(
+            f"{', '.join(within)}: adds up within every group, not over levels, and is missing above the groups; to "
+            "have both, make one of its columns the lowest level and count the other by a histogram"
+        )
+    return lines
+
+
+def _describe_keys(plan: Plan) -> list[str]:
+    """How records find their group, where that was said."""
+    periods = plan.groups.period.items()
+    none = "" if plan.groups.not_stated else "; one that has none, or text not written like 2024-01-31, is in no group"
+    found = [f"{name}: a record's group is the {period} of its date or time{none}" for name, period in periods]
+    if plan.groups.not_stated:
+        none = "no date" if plan.groups.period else "no value"
+        found.append(f"groups: a record with {none}, or an empty one, has the key {plan.groups.not_stated}")
+    return found
+
+
+def _describe_dates(plan: Plan) -> list[str]:
+    """Columns of text that are compared with dates, where a time of day is data and cannot be refused."""
+    names = dict.fromkeys(name for where in plan.conditions for name, _ in tree.texts_compared(where))
+    dated = [name for name in names if all(map(is_date, compared_texts(plan, name)))] if plan.source.textual else []
+    return [f"{name}: what is not a date alone, such as 2024-01-31 10:30, is missing; cut off times" for name in dated]
+
+
+def _describe_encoding(plan: Plan) -> list[str]:
+    """Whether a file is UTF-8 is data, so nobody is told that it is not: what then happens is said beforehand."""
+    if not plan.source.textual:
+        return []
+    keys = [part for key in plan.groups.keys for part in key]
+    labels = [text for name in used_columns(plan) for text in compared_texts(plan, name)]
+    strange = next((text for text in (*keys, *labels) if not text.isascii()), None)
+    said = f"the file must be UTF-8: otherwise {strange} and other texts with letters beyond ASCII never match"
+    return [] if strange is None else [said]
+
+
+def _describe_spending(entry: BudgetLine) -> str:
+    """What a statistic spends, and how a statistic that adds up shares it."""
+    said = (
+        f"{entry.statistic.name}: epsilon {format_number(entry.spent)}; each number is drawn at "
+        f""
+        f"{format_number(entry.drawn_at)}"
+    )
+    if entry.layered is None:
+        return f"{said} ({entry.reason})"
+    shares = [f"{format_number(entry.drawn_at * share)} for {name}" for name, share in entry.layered.shares]
+    return f"{said} ({entry.reason}), shared, as a record is in one number of each: {', '.join(shares)}"
+
+
+def describe_composition(plan: Plan, entries: list[BudgetLine] | tuple[BudgetLine, ...]) -> list[str]:
+    """The account, line by line: what is spent where, and why the sum is the whole."""
+    lines = [_describe_spending(entry) for entry in entries]
+    groups = f"{len(plan.groups)} groups" if len(plan.groups) > 1 else "one group"
+    most = plan.contribution.groups
+    apart = "no record is in two of them, so they cost no more than one (parallel composition)"
+    if most > 1:
+        apart = f"one person counts in at most {most} of them, so they cost no more than {most} (parallel composition)"
+    lines.append(
+        f"{groups}: {apart}; statistics of the same group add up: {format_number(plan.total_epsilon)} of "
+        f""
+        f"{format_number(plan.epsilon)} spent"
+    )
+    return lines

@@ -1,0 +1,107 @@
+"""The page that checks a file in the reader's own browser, by a checker in JavaScript that shares no code with Python.
+
+One self-contained HTML file: the checker, and, where there is one, the document and Python's verdict. It asks nothing
+of the network, which its Content-Security-Policy enforces; scripts and styles are named there by their digests.
+"""
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from contextlib import closing
+from functools import cache
+from importlib.resources import files
+from os import PathLike
+from typing import Any
+
+from inbounds.files import SQLITE_MAGIC, Json
+from inbounds.files.open_files import iter_chunks
+from inbounds.report.templates import render_template
+
+PARTS = (
+    *("exact", "json", "query", "laws", "quantiles", "claims", "passport"),
+    *("ledger", "release", "queries", "account", "cells", "record", "judge"),
+)
+"""The files of the checker, each of which uses only those before it."""
+
+MOST_EMBEDDED = 1 << 26
+"""Bytes of a document that a page holds: as many as its checker judges."""
+
+
+def page(
+    document: bytes | None = None,
+    verdict: Json | None = None,
+    *,
+    name: str = "",
+    server: str = "",
+    home: str = "",
+    others: Sequence[bytes] = (),
+) -> str:
+    """The page as HTML text.
+
+    document: the file to check, as it is; without it the page waits for one. verdict: what Python found of it, as
+    `Verdict.to_json` says it. name: what to call the file. others: with a release record its table and passports.
+    server: an address of the same origin that takes a file's bytes by POST and answers with such a verdict, or with
+    valid null where it has none; other files follow in the same body, and the header X-Sizes says how many bytes each
+    part has. home: where a link back leads.
+    """
+    values: dict[str, Any] = {
+        "title": f"Check of {name}" if name else "Check a file",
+        "policy": policy(asks=bool(server)),
+        "style": stylesheet(),
+        "script": script(),
+        "document": None if document is None else base64.b64encode(document).decode("ascii"),
+        "others": [base64.b64encode(other).decode("ascii") for other in others],
+        "said": verdict,
+        "name": name,
+        "server": server,
+        "home": home,
+    }
+    return render_template("check.html.j2", values)
+
+
+def read_document(path: str | PathLike[str]) -> bytes:
+    """The bytes of a file for `page`; a `ValueError` where a page cannot hold or judge it."""
+    document = bytearray()
+    with closing(iter_chunks(path)) as parts:
+        for part in parts:
+            document += part
+            if len(document) > MOST_EMBEDDED:
+                raise ValueError(f"a page holds files of at most {MOST_EMBEDDED} bytes, got a longer one: {path}")
+    if document.startswith(SQLITE_MAGIC):
+        raise ValueError(
+            f"a page holds JSON files, got a database: {path}; inbounds ledger export writes one of a ledger"
+        )
+    return bytes(document)
+
+
+def policy(*, asks: bool = False) -> str:
+    """The Content-Security-Policy of the page. asks: it may ask its own server for a second verdict."""
+    sources = [
+        "default-src 'none'",
+        f"script-src '{_named_by_digest(script())}'",
+        f"style-src '{_named_by_digest(stylesheet())}'",
+        "img-src data:",
+        "base-uri 'none'",
+        "form-action 'none'",
+    ]
+    return "; ".join([*sources, "connect-src 'self'"] if asks else sources)
+
+
+@cache
+def script() -> str:
+    """The checker and the page's own script, as one."""
+    texts = [_static(f"check/{part}.js") for part in PARTS]
+    return "\n".join(["(() => {", '"use strict";', *texts, _static("check.js"), "})();"])
+
+
+@cache
+def stylesheet() -> str:
+    return _static("check.css")
+
+
+def _static(name: str) -> str:
+    return (files("inbounds.report") / "static" / name).read_text("utf-8")
+
+
+def _named_by_digest(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"

@@ -1,0 +1,1 @@
+"""Declared columns, conditions and the types of a release record."""

@@ -1,0 +1,226 @@
+"""What is declared of the data: columns (a number with bounds, one of several labels, or a plain value for conditions),
+and whom it is about."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from inbounds import exact
+from inbounds.ledger.population import validate_name
+from inbounds.schema.condition import tree
+from inbounds.schema.errors import PlanError, error_path
+from inbounds.schema.record_types import ColumnForm, PersonForm
+from inbounds.schema.text import find_close, fold_text, to_list, to_text
+
+LARGEST = 1 << 53
+"""Bounds and group sizes lie below this, where floats are still exact."""
+
+WIDEST = 1 << 31
+"""Steps of a column's range: sums of up to 2**32 records then fit 64 bits in every engine."""
+
+
+@dataclass(frozen=True)
+class NumberColumn:
+    """A number in low..high.
+
+    Values outside are moved to the nearer bound, and rounded to low, low + step, …, high. missing: what a record
+    without a usable value counts as.
+    """
+
+    low: Fraction
+    high: Fraction
+    step: Fraction
+    missing: Fraction
+
+    type: ClassVar[tree.Type] = "number"
+
+    def __post_init__(self) -> None:
+        low, high, step, missing = self.low, self.high, self.step, self.missing
+        if not low < high:
+            raise PlanError(f"must be greater than low ({low}), got {high}", ("high",))
+        if max(abs(low), abs(high)) >= LARGEST:
+            raise PlanError("must lie below 2^53 in size, as low must", ("high",))
+        if not step > 0 or (high - low) % step:
+            raise PlanError(f"must be positive and divide high - low ({high - low}), got {step}", ("step",))
+        if (high - low) / step > WIDEST:
+            raise PlanError(f"must make at most {WIDEST} steps between low and high", ("step",))
+        if not low <= missing <= high or (missing - low) % step:
+            raise PlanError(f"must be one of the values {low}, {low + step}, … {high}, got {missing}", ("missing",))
+
+    @property
+    def width(self) -> int:
+        """high - low in steps."""
+        return int((self.high - self.low) / self.step)
+
+    @property
+    def default(self) -> int:
+        """The position, in steps from low, that a record without a value counts as."""
+        return int((self.missing - self.low) / self.step)
+
+    def summary(self) -> ColumnForm:
+        return {
+            "type": self.type,
+            "low": str(self.low),
+            "high": str(self.high),
+            "step": str(self.step),
+            "missing": str(self.missing),
+        }
+
+
+@dataclass(frozen=True)
+class LabelColumn:
+    """One of several labels. other: the label that every other value, and no value, counts as.
+
+    Without it such records are in no category.
+    """
+
+    labels: tuple[str, ...]
+    other: str | None = None
+
+    type: ClassVar[tree.Type] = "text"
+
+    def __post_init__(self) -> None:
+        if len(self.labels) < 2 or len(set(map(fold_text, self.labels))) < len(self.labels):
+            raise PlanError("must be at least two different texts", ("labels",))
+        if self.other is not None and self.other not in self.labels:
+            raise PlanError(f"must be one of the labels, got {self.other!r}", ("other",))
+
+    @property
+    def rest(self) -> int:
+        """The position of `other`; -1 for no category at all."""
+        return -1 if self.other is None else self.labels.index(self.other)
+
+    def summary(self) -> ColumnForm:
+        found: ColumnForm = {"type": self.type, "labels": list(self.labels)}
+        return found if self.other is None else {**found, "other": self.other}
+
+
+@dataclass(frozen=True)
+class PlainColumn:
+    """A number, text or boolean that only occurs in conditions."""
+
+    type: tree.Type
+
+    def __post_init__(self) -> None:
+        if self.type not in ("number", "text", "boolean"):
+            raise PlanError(f"must be number, text or boolean, got {self.type!r}", ("type",))
+
+    def summary(self) -> ColumnForm:
+        return {"type": self.type}
+
+
+Declared = NumberColumn | LabelColumn | PlainColumn
+
+
+def number_column(
+    low: exact.Number, high: exact.Number, *, step: exact.Number = 1, missing: exact.Number | None = None
+) -> NumberColumn:
+    """A number in low..high in steps of `step`; a record without a value counts as low unless said otherwise."""
+    values = {"low": low, "high": high, "step": step, "missing": low if missing is None else missing}
+    return NumberColumn(**{name: to_fraction_at(value, name) for name, value in values.items()})
+
+
+def label_column(labels: Sequence[Any], *, other: Any = None) -> LabelColumn:
+    """One of several labels: texts, or whole numbers, booleans and dates as their text."""
+    given = to_list(labels)
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise PlanError("must be a list of texts", ("labels",))
+    with error_path("labels"):
+        texts = tuple(to_text(label) for label in given)
+    with error_path("other"):
+        rest = None if other is None else to_text(other)
+    return LabelColumn(texts, rest)
+
+
+class Column:
+    """A declared column by any of its forms: `Column.number(0, 10)`, `Column.category(labels)`, `Column("text")`."""
+
+    number = staticmethod(number_column)
+    category = staticmethod(label_column)
+
+    def __new__(  # type: ignore[misc]
+        cls,
+        type: tree.Type,  # noqa: A002 - its name in plans
+        low: Any = None,
+        high: Any = None,
+        step: Any = 1,
+        missing: Any = None,
+        labels: Sequence[Any] = (),
+        other: Any = None,
+    ) -> Declared:
+        """The column that these facts declare: with bounds a number, with labels a category."""
+        if low is not None:
+            return number_column(low, high, step=step, missing=missing)
+        return label_column(labels, other=other) if labels else PlainColumn(type)
+
+
+def column_labels(column: Declared) -> tuple[str, ...]:
+    """The labels of a category; none for any other column."""
+    return column.labels if isinstance(column, LabelColumn) else ()
+
+
+def check_labels(texts: Iterable[tuple[str, str]], columns: Mapping[str, Declared]) -> None:
+    """A condition names labels of its column; where `other` is declared, the column may hold more than its labels.
+
+    Then only what is a label but for capitals and spaces is refused: that is a slip, not another value.
+    """
+    for name, text in texts:
+        column = columns[name]
+        if not isinstance(column, LabelColumn) or fold_text(text) in map(fold_text, column.labels):
+            continue
+        close = find_close(text, column.labels)
+        if close or column.other is None:
+            way = f"did you mean {close[0]!r}?" if close else f"its labels are {', '.join(column.labels)}"
+            raise ValueError(f"must compare {name} with one of its labels, got {text!r}; {way}")
+
+
+def to_fraction_at(value: exact.Number, name: str) -> Fraction:
+    with error_path(name):
+        return exact.to_fraction(value, name)
+
+
+def to_positive_at(value: exact.Number, name: str) -> Fraction:
+    number = to_fraction_at(value, name)
+    if not number > 0:
+        raise PlanError(f"must be positive, got {value}", (name,))
+    return number
+
+
+@dataclass(frozen=True)
+class ContributionBound:
+    """How many records of one person count: in one group, and in how many groups."""
+
+    records: int = 1
+    groups: int = 1
+
+
+@dataclass(frozen=True)
+class PrivacyUnit:
+    """Whom a plan is about: their name in the ledger, and the ledger, a file or a postgresql:// URL.
+
+    id: the column that says whose a record is; without it, one record is one person. max_records, max_groups: how many
+    records of one person count in one group, and in how many groups; more are left out.
+    """
+
+    name: str = ""
+    ledger: str = field(default="", repr=False)
+    id: str = ""
+    max_records: int = 1
+    max_groups: int = 1
+
+    def __post_init__(self) -> None:
+        if self.name:
+            with error_path("name"):
+                validate_name(self.name, "name")
+        for name in ("max_records", "max_groups"):
+            with error_path(name):
+                object.__setattr__(self, name, exact.to_int(getattr(self, name), name, 1))
+            if getattr(self, name) >= LARGEST:
+                raise PlanError("must lie below 2^53", (name,))
+            if not self.id and getattr(self, name) != 1:
+                raise PlanError("needs id, the column that says whose a record is", (name,))
+
+    def summary(self) -> PersonForm:
+        """What a record says about persons."""
+        return {"id": self.id, "max_records": self.max_records, "max_groups": self.max_groups}

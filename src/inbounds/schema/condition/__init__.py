@@ -1,0 +1,1 @@
+"""Conditions on records: parse, check, canonical form."""

@@ -1,0 +1,157 @@
+"""Public texts: a key, a label or a text of a condition, written as its column writes it.
+
+A text that no record of its column can hold would be answered with 0 for every group and look like a result. The
+schema is public, so such a text is refused, or brought into the one form that the column has.
+"""
+
+import re
+from collections.abc import Iterable
+from datetime import date, datetime, time
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+TRUTHS = ("true", "false")
+"""The two words that match in any case: programs disagree about how to write them."""
+
+LONGEST_TEXT = 10_000
+"""Characters of a public text, and of an id; a longer text of a record equals none of them."""
+
+FLOATS = 'pandas makes whole numbers with gaps floats; convert them with .astype("Int64")'
+
+_ABSENT = ("NoneType", "NAType", "NaTType")
+_WHOLE, _FLOAT = re.compile(r"-?[0-9]+(\.0)?"), re.compile(r"-?[0-9]+\.0")
+_DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[ T]00:00(?::00(?:\.0+)?)?)?")
+
+
+def to_text(value: Any) -> str:
+    """A public value as text: a boolean as true or false, a date or a midnight as 2024-01-31.
+
+    >>> to_text(True), to_text(3), to_text(datetime(2024, 1, 31))
+    ('true', '3', '2024-01-31')
+    """
+    if type(value) is str:
+        return value
+    kind = type(value).__name__
+    if kind in _ABSENT or isinstance(value, bytes):
+        raise ValueError(f"must be texts, whole numbers, booleans or dates, got {value!r}")
+    if isinstance(value, float | Decimal):
+        raise ValueError(f"must be texts, whole numbers, booleans or dates, got {value}; {FLOATS}")
+    if kind in ("bool", "bool_"):
+        return str(value).lower()
+    return day(value) or str(value)
+
+
+def day(value: Any) -> str:
+    """The date of a midnight, as 2024-01-31; nothing for any other value."""
+    midnight = isinstance(value, datetime) and value.tzinfo is None and value.time() == time()
+    return value.date().isoformat() if midnight else ""
+
+
+def to_list(values: Any) -> Any:
+    """Numpy arrays and columns of frames as plain lists; anything else as it is."""
+    if getattr(getattr(values, "dtype", None), "kind", "") == "M" and not hasattr(values, "encode"):
+        values = values.astype("datetime64[us]")  # finer ones become plain numbers in a list
+    made = getattr(values, "tolist", None) or getattr(values, "to_list", None)
+    return made() if made else values
+
+
+def fold_text(text: str) -> str:
+    """True and TRUE as true, 3.0 as 3; every other text as it is.
+
+    >>> fold_text("TRUE"), fold_text("3.0"), fold_text("v3.0")
+    ('true', '3', 'v3.0')
+    """
+    if len(text) <= len("false") and text.lower() in TRUTHS:
+        return text.lower()
+    return text.removesuffix(".0") if text.endswith(".0") and looks_like_float(text) else text
+
+
+def is_boolean_text(text: str) -> bool:
+    return len(text) <= len("false") and text.lower() in TRUTHS
+
+
+def match_spelling(text: str, kind: Any) -> str:
+    """The text as a column of this Ibis type writes it, or a `ValueError` that says what the column holds."""
+    if len(text) > LONGEST_TEXT:
+        raise ValueError(f"at most {LONGEST_TEXT} characters long, got {len(text)}")
+    if kind.is_string():
+        return fold_text(text)
+    if kind.is_boolean():
+        return _check_spelling(fold_text(text.strip()), is_boolean_text(text.strip()), "true or false", text)
+    if kind.is_integer():
+        fits = is_whole(text.strip())
+        return _check_spelling(str(int(text)) if fits else "", fits, "whole numbers", text)
+    if kind.is_date() or kind.is_timestamp():
+        form = _day(text.strip())
+        return _check_spelling(form, bool(form), "dates such as 2024-01-31", text)
+    return fold_text(text)
+
+
+def _check_spelling(form: str, fits: bool, rule: str, text: str) -> str:
+    if not fits:
+        raise ValueError(f"{rule}, got {text!r}")
+    return form
+
+
+def is_whole(text: str) -> bool:
+    return len(text) < 20 and text.isascii() and text.removeprefix("-").isdecimal() and abs(int(text)) < 1 << 63
+
+
+def writes_integer(text: str) -> bool:
+    """3, or 3.0: how pandas writes a whole number whose column has gaps. The two match each other."""
+    return _WHOLE.fullmatch(text) is not None
+
+
+def looks_like_float(text: str) -> bool:
+    return _FLOAT.fullmatch(text) is not None
+
+
+def _day(text: str) -> str:
+    found = _DAY.fullmatch(text)
+    try:
+        return date.fromisoformat(found[1]).isoformat() if found else ""
+    except ValueError:
+        return ""
+
+
+def is_date(text: str) -> bool:
+    """2024-01-31 and nothing else: such texts have the order of their dates."""
+    return len(text) == 10 and _day(text) == text
+
+
+PERIODS = {"day": "2024-01-31", "month": "2024-01", "quarter": "2024-Q1", "year": "2024"}
+"""How dates and times name a group, each with an example."""
+
+_PERIOD = {"month": re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])"), "quarter": re.compile(r"[0-9]{4}-Q[1-4]")}
+
+
+def is_period(text: str, period: str) -> bool:
+    """Whether a text names a day, month, quarter or year.
+
+    >>> is_period("2024-Q1", "quarter"), is_period("2024-13", "month")
+    (True, False)
+    """
+    if period == "day":
+        return is_date(text)
+    form = _PERIOD.get(period, re.compile(r"[0-9]{4}"))
+    return form.fullmatch(text) is not None
+
+
+def find_close(name: str, names: Iterable[str]) -> list[str]:
+    """The names that differ from this one in capitals, spaces and underscores alone."""
+    return [other for other in names if strip_text(other) == strip_text(name)]
+
+
+def strip_text(name: str) -> str:
+    return "".join(name.casefold().replace("_", " ").split())
+
+
+def format_number(value: Fraction) -> str:
+    """An exact number as people write it: a decimal where it ends soon, else a fraction.
+
+    >>> format_number(Fraction(1, 4)), format_number(Fraction(1, 3))
+    ('0.25', '1/3')
+    """
+    short = f"{float(value):.6g}"
+    return short if Fraction(short) == value else str(value)

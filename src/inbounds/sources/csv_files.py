@@ -1,0 +1,176 @@
+"""CSV files: what their first bytes and their first line say, and the table with every field as text."""
+
+import csv
+import mmap
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from inbounds.files.open_files import read_start
+from inbounds.schema.errors import SourceError
+
+if TYPE_CHECKING:
+    from inbounds.sources.open import Source
+
+WHERE = ("source", "path")
+
+DELIMITERS = {";": '";"', "\t": '"\\t"', "|": '"|"'}
+"""What else than a comma separates fields, and how a plan writes it."""
+
+FORMATS = {
+    b"PK\x03\x04": "an Excel or zip file",
+    b"\xd0\xcf\x11\xe0": "an Excel file",
+    b"\x1f\x8b": "a gzip file",
+    b"PAR1": "a Parquet file",
+    b"\xff\xfe": "text in UTF-16",
+    b"\xfe\xff": "text in UTF-16",
+}
+"""What the first bytes of a file say that it is; they belong to the format and hold no value."""
+
+UNNAMED = "unnamed_column_"
+
+WELL_FORMED = (
+    "fields with a quotation mark, the delimiter or a line break stand in quotation marks, those within are doubled, "
+    "and no carriage return stands alone among line feeds"
+)
+
+ILL_FORMED = (
+    f"must be a well-formed CSV file ({WELL_FORMED}), so that no record runs into the next; nothing was released; "
+    "write the file again with a CSV writer"
+)
+"""Said of the file, never of a place in it."""
+
+
+def read_header(source: "Source") -> list[str]:
+    """The names in the first line of a CSV file; that of an unnamed column, such as a pandas index, is empty."""
+    _check_format(source.path)
+    with open(source.path, newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
+        names = next(csv.reader(file, delimiter=source.separator), [])
+    _check_letters(names)
+    named = [name for name in names if name.strip()]
+    if not named or len(set(named)) < len(named):
+        empty = "" if named else ", and its first line has none"
+        raise SourceError(f"must begin with a line of different column names{empty}", WHERE)
+    if len({name.casefold() for name in named}) < len(named):
+        raise SourceError("has columns whose names differ in capitals alone, the same to an engine; rename one", WHERE)
+    if len(names) == 1:
+        _check_delimiter(names[0])
+    return [name if name.strip() else "" for name in names]
+
+
+def _check_format(path: str) -> None:
+    first = read_start(path, 4)
+    for mark, what in FORMATS.items():
+        if first.startswith(mark):
+            raise SourceError(f"names {what}, whatever its ending says; save it as CSV in UTF-8: {path}", WHERE)
+
+
+def _check_letters(names: list[str]) -> None:
+    """The header line is part of the schema; whether the records are UTF-8 as well is data and is not asked."""
+    if any("\udc80" <= letter <= "\udcff" for name in names for letter in name):
+        raise SourceError("begins with a line that is not in UTF-8; save the file as CSV UTF-8", WHERE)
+
+
+def _check_delimiter(name: str) -> None:
+    for mark, written in DELIMITERS.items():
+        if mark in name:
+            way = "name the file .tsv" if mark == "\t" else f"give --delimiter {written}"
+            raise SourceError(
+                f"has one column only; is the delimiter {written}? write delimiter = {written} under [source] of the "
+                f"plan, or {way} in one line",
+                WHERE,
+            )
+
+
+def read_csv_table(source: "Source", engine: Any) -> Any:
+    """The file as a table: all fields as text, records with too few fields left out, unnamed columns ignored."""
+    found = read_header(source)
+    names = [name or _unused_name(k, found) for k, name in enumerate(found)]
+    table = (_spark if source.engine == "spark" else _duckdb)(source, engine, names)
+    return table.select(*(name for name in found if name))
+
+
+def _unused_name(k: int, names: list[str]) -> str:
+    name = f"{UNNAMED}{k}"
+    while name in names:
+        name += "_"
+    return name
+
+
+def _duckdb(source: "Source", engine: Any, names: list[str]) -> Any:
+    """Read from the first byte to the last: parts read side by side begin with a guess whether they are in quotes."""
+    return engine.read_csv(
+        literal_options(source.path),
+        parallel=False,
+        hive_partitioning=False,
+        auto_detect=False,
+        header=True,
+        columns=dict.fromkeys(names, "VARCHAR"),
+        delim=source.separator,
+        quote='"',
+        escape='"',
+        strict_mode=False,
+        ignore_errors=True,
+    )
+
+
+def read_all_as_text(table: Any, names: Sequence[str]) -> Any:
+    """The table, of which no column may be read without the others.
+
+    DuckDB leaves out a record with bytes that are no UTF-8 when it reads their column, and would leave it out of some
+    statistics and not of others. That lengths are not negative is nothing it knows.
+    """
+    lengths = [table[name].length().fill_null(0) for name in names]
+    return table.filter(_add_up(lengths) >= 0) if lengths else table
+
+
+def _add_up(columns: Sequence[Any]) -> Any:
+    """The sum of columns, as a balanced tree: DuckDB refuses expressions that are nested 1,000 deep."""
+    half = len(columns) // 2
+    return _add_up(columns[:half]) + _add_up(columns[half:]) if half else columns[0]
+
+
+def check_quotes(source: "Source") -> None:
+    """A `SourceError` unless the file is one that a writer of records makes, whatever they hold (RFC 4180).
+
+    There, a field with a quotation mark, the delimiter or a line break stands in quotation marks, those within are
+    doubled, and no carriage return stands alone among line feeds. Then the reader finds the records that were written,
+    so that one changed record is one changed row. In any other file, one mark may take all that follows into its field,
+    and one field be two records. The words say nothing about where.
+    """
+    with open(source.path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        if not any(re.fullmatch(_grammar(source.separator, bare), content) for bare in BARE):
+            raise SourceError(f"{ILL_FORMED}: {source.path}", WHERE)
+
+
+BARE = (rb'[^"\r]*+(?:\r\n[^"\r]*+)*+', rb'[^"\n]*+')
+"""What stands outside of quotation marks in a file whose lines end with LF or CR LF, or all with CR.
+
+Among line feeds, a carriage return alone is a line break to some readers and a letter to some writers.
+"""
+
+
+def _grammar(separator: str, bare: bytes) -> bytes:
+    """A whole file: quoted fields, each between delimiters or line breaks, and what is bare around them."""
+    mark = re.escape(separator.encode())
+    begins = rb"(?:\A|(?<=\A\xef\xbb\xbf)|(?<=[\r\n])|(?<=" + mark + rb"))"
+    ends = rb"(?=\Z|[\r\n]|" + mark + rb")"
+    return rb"(?:" + bare + begins + rb'"[^"]*+(?:""[^"]*+)*+"' + ends + rb")*+" + bare
+
+
+def literal_options(path: str) -> str:
+    """The path of one file, as a pattern that matches nothing else."""
+    return re.sub(r"([\[*?])", r"[\1]", path)
+
+
+def _spark(source: "Source", engine: Any, names: list[str]) -> Any:
+    schema = ", ".join(f"`{name.replace('`', '``')}` STRING" for name in names)
+    return engine.read_csv(
+        source.path,
+        header=True,
+        sep=source.separator,
+        schema=schema,
+        mode="DROPMALFORMED",
+        escape='"',
+        multiLine=True,  # else a line break within quotes would make two records of one
+    )

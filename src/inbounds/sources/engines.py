@@ -1,0 +1,176 @@
+"""The three engines that evaluate records: DuckDB, PostgreSQL and Spark, each with the little SQL that is its own.
+
+Data of every other kind (frames, Parquet files, SQLite tables) is read into Arrow and evaluated in DuckDB. An engine
+materialises a query before anything is computed from it, so that the work does not depend on what a condition selects.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+import numpy as np
+
+from inbounds.exact import Ints
+
+MOST = 1 << 62
+"""Sums are cut off here: far above any declared answer, and within 64 bits."""
+
+
+class Engine(ABC):
+    """One connection to an engine. All names are of our own making; nobody's text becomes SQL."""
+
+    real: str
+    text: str
+
+    @abstractmethod
+    def keep(self, name: str, sql: str) -> None:
+        """Materialise a query as a temporary table that only this connection sees."""
+
+    @abstractmethod
+    def load(self, name: str, columns: Mapping[str, Sequence[int] | Sequence[str]]) -> None:
+        """Make a temporary table of whole numbers and texts of digits."""
+
+    @abstractmethod
+    def fetch(self, sql: str) -> list[Ints]:
+        """Run a query whose columns are all BIGINT and never missing; one array for each."""
+
+    @abstractmethod
+    def drop(self, name: str) -> None:
+        """Remove a temporary table."""
+
+    @abstractmethod
+    def sha256(self, text: str) -> str:
+        """The SHA-256 of a text of digits and letters, in lower hexadecimal digits."""
+
+    def sum(self, number: str) -> str:
+        """The sum of a BIGINT, which is wider than 64 bits in every engine, cut off at `MOST`."""
+        return f"CAST(LEAST(SUM({number}), {MOST}) AS BIGINT)"
+
+
+class DuckDB(Engine):
+    """A connection of DuckDB: `duckdb.DuckDBPyConnection`."""
+
+    real, text = "DOUBLE", "VARCHAR"
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+
+    def keep(self, name: str, sql: str) -> None:
+        self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {sql}")
+
+    def load(self, name: str, columns: Mapping[str, Sequence[int] | Sequence[str]]) -> None:
+        import pyarrow
+
+        self.connection.register(f"{name}_loaded", pyarrow.table(dict(columns)))
+        self.keep(name, f"SELECT * FROM {name}_loaded")
+        self.connection.unregister(f"{name}_loaded")
+
+    def fetch(self, sql: str) -> list[Ints]:
+        found = self.connection.execute(sql).fetchnumpy()
+        return [np.asarray(column, dtype=np.int64) for column in found.values()]
+
+    def drop(self, name: str) -> None:
+        self.connection.execute(f"DROP TABLE IF EXISTS temp.{name}")
+
+    def sha256(self, text: str) -> str:
+        return f"SHA256({text})"
+
+
+class PostgreSQL(Engine):
+    """A connection of psycopg."""
+
+    real, text = "DOUBLE PRECISION", "TEXT"
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+
+    def keep(self, name: str, sql: str) -> None:
+        self._run(f"CREATE TEMP TABLE {name} AS {sql}")
+
+    def load(self, name: str, columns: Mapping[str, Sequence[int] | Sequence[str]]) -> None:
+        kinds = {
+            column: self.text if values and isinstance(values[0], str) else "BIGINT"
+            for column, values in columns.items()
+        }
+        self._run(f"CREATE TEMP TABLE {name} ({', '.join(f'{column} {kind}' for column, kind in kinds.items())})")
+        rows = zip(*columns.values(), strict=True)
+        with (
+            self.connection.transaction(),
+            self.connection.cursor() as cursor,
+            cursor.copy(f"COPY {name} FROM STDIN") as copy,
+        ):
+            for row in rows:
+                copy.write_row(row)
+
+    def fetch(self, sql: str) -> list[Ints]:
+        with self.connection.transaction(), self.connection.cursor() as cursor:
+            cursor.execute(sql)
+            rows, width = cursor.fetchall(), len(cursor.description)
+        return list(np.array(rows, dtype=np.int64).reshape(-1, width).T)
+
+    def drop(self, name: str) -> None:
+        with suppress(Exception):
+            self._run(f"DROP TABLE IF EXISTS pg_temp.{name}")
+
+    def sha256(self, text: str) -> str:
+        return f"ENCODE(SHA256(CONVERT_TO({text}, 'UTF8')), 'hex')"
+
+    def _run(self, sql: str) -> None:
+        with self.connection.transaction(), self.connection.cursor() as cursor:
+            cursor.execute(sql)
+
+
+class Spark(Engine):
+    """A session of Spark, whose tables are cached frames under names of temporary views."""
+
+    real, text = "DOUBLE", "STRING"
+
+    def __init__(self, session: Any) -> None:
+        self.session = session
+        self._kept: dict[str, Any] = {}
+
+    def keep(self, name: str, sql: str) -> None:
+        self._keep(name, self.session.sql(sql).cache())
+
+    def load(self, name: str, columns: Mapping[str, Sequence[int] | Sequence[str]]) -> None:
+        kinds = {
+            column: "string" if values and isinstance(values[0], str) else "bigint"
+            for column, values in columns.items()
+        }
+        rows, types = (
+            list(zip(*columns.values(), strict=True)),
+            ", ".join(f"{name} {kind}" for name, kind in kinds.items()),
+        )
+        self._keep(name, self.session.createDataFrame(rows, types))
+
+    def fetch(self, sql: str) -> list[Ints]:
+        found = self.session.sql(sql)
+        rows = [tuple(row) for row in found.collect()]
+        return list(np.array(rows, dtype=np.int64).reshape(-1, len(found.columns)).T)
+
+    def drop(self, name: str) -> None:
+        if name in self._kept:
+            self.session.catalog.dropTempView(name)
+            self._kept.pop(name).unpersist()
+
+    def sha256(self, text: str) -> str:
+        return f"SHA2({text}, 256)"
+
+    def sum(self, number: str) -> str:
+        return super().sum(f"CAST({number} AS DECIMAL(19, 0))")
+
+    def _keep(self, name: str, frame: Any) -> None:
+        frame.createOrReplaceTempView(name)
+        self._kept[name] = frame
+
+
+NAMES: Final = ("duckdb", "postgres", "pyspark")
+"""The engines by their names in Ibis."""
+
+
+def detect_engine(backend: Any) -> Engine:
+    """The engine behind an Ibis backend."""
+    if backend.name == "duckdb":
+        return DuckDB(backend.con)
+    return PostgreSQL(backend.con) if backend.name == "postgres" else Spark(backend._session)

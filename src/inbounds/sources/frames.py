@@ -1,0 +1,263 @@
+"""Frames in Python as Arrow tables: only the columns a plan uses, and none that is guessed from its values.
+
+A frame's types are known before any of its values is looked at: `arrow_types` is the table without its records.
+
+A column of Python objects, or of categories, becomes text value by value: what one record holds decides nothing
+about the column, nor whether the table can be read.
+"""
+
+from collections.abc import Sequence
+from numbers import Integral
+from os import PathLike
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+
+from inbounds.schema.errors import SourceError
+from inbounds.schema.text import day
+
+WHERE = ("source",)
+
+ABSENT = ("NoneType", "NAType", "NaTType")
+
+CONVERSIONS = {
+    "period": ".astype(str)",
+    "interval": ".astype(str)",
+    "complex": ".abs()",
+    "timedelta": ".dt.total_seconds()",
+    "Sparse": ".sparse.to_dense()",
+}
+"""pandas types that no engine has, by how their names begin, and what makes another of them."""
+
+
+def arrow_types(frame: Any, wanted: Sequence[str]) -> Any:
+    """As `arrow_table`, without a record: no value of the frame decides anything about it."""
+    if _is_pandas(frame):
+        return _from_pandas(frame.iloc[:0], wanted)
+    if type(frame).__name__ == "Series" or not hasattr(frame, "__arrow_c_stream__"):
+        raise SourceError(f"must be a pandas, Polars or Arrow frame or an Ibis table, got {_detect_kind(frame)}", WHERE)
+    return _from_arrow(_with_arrow_types(_drop_unread(frame, wanted)), wanted)
+
+
+def arrow_table(frame: Any, wanted: Sequence[str], person: str = "") -> Any:
+    """A pandas, Polars or Arrow frame as a PyArrow table of the wanted columns that it has.
+
+    person: the column of ids, if any. There a text that is no UTF-8 is missing: with question marks in it, two
+    persons could become one.
+    """
+    import pyarrow
+
+    if _is_pandas(frame):
+        return _from_pandas(frame, wanted, person)
+    return _from_arrow(pyarrow.table(_drop_unread(frame, wanted)), wanted, person)
+
+
+def _is_pandas(frame: Any) -> bool:
+    return type(frame).__module__.partition(".")[0] == "pandas" and hasattr(frame, "columns")
+
+
+def _detect_kind(frame: Any) -> str:
+    """The kind of thing that was given, and what makes a frame of it."""
+    kind = f"{type(frame).__module__.partition('.')[0]} {type(frame).__name__}".removeprefix("builtins ")
+    made = "pandas.DataFrame(…)"
+    ways = {"Series": ".to_frame()", "LazyFrame": ".collect()", "dict": made, "list": made}
+    way = ways.get(type(frame).__name__)
+    if isinstance(frame, str | PathLike):
+        return f'{kind}; a file is named in the plan: "source": {{"path": …}}'
+    return f"{kind}; {way} makes one" if way else kind
+
+
+def _check_once(names: Sequence[str], wanted: Sequence[str]) -> None:
+    held = [name for name in wanted if name in names]
+    for name in held:
+        if names.count(name) > 1:
+            raise SourceError(f"has more than one column {name!r}; rename all but one", WHERE)
+        same = [other for other in held if other != name and other.casefold() == name.casefold()]
+        if same:
+            raise SourceError(f"has columns {name!r} and {same[0]!r}, the same to an engine; rename one", WHERE)
+
+
+def _select_wanted(names: Sequence[str], wanted: Sequence[str]) -> Sequence[str]:
+    """The wanted columns alone: to an engine, another that differs in capitals might be the same.
+
+    When one is missing nothing will be read, and all names help to find the misspelt one. When none is wanted, any
+    one keeps the number of records.
+    """
+    if not set(wanted) <= set(names):
+        return names
+    return [name for name in names if name in wanted] or names[:1]
+
+
+# --- pandas -----------------------------------------------------------------------------------------------
+
+
+def _from_pandas(frame: Any, wanted: Sequence[str], person: str = "") -> Any:
+    import pyarrow
+
+    if {name for name in frame.index.names if name is not None} & set(wanted):
+        frame = frame.reset_index()
+    names = [str(name) for name in frame.columns]
+    _check_once(names, wanted)
+    idle = pyarrow.nulls(len(frame))  # nobody reads it
+    columns = {n: frame.iloc[:, names.index(n)] for n in _select_wanted(names, wanted)}
+    return pyarrow.table({n: _array(n, column, n == person) if n in wanted else idle for n, column in columns.items()})
+
+
+def _array(name: str, column: Any, is_person: bool) -> Any:
+    """One column as Arrow; its own type decides how."""
+    import pyarrow
+
+    kind = column.dtype
+    for start, way in CONVERSIONS.items():
+        if str(kind).startswith(start):
+            raise SourceError(f"has the column {name!r} of type {kind}, which no engine reads; give it {way}", WHERE)
+    if str(kind) == "category":
+        return _texts(column.cat.categories, is_person).take(pyarrow.array(column.cat.codes, mask=column.cat.codes < 0))
+    if kind.kind == "O" and not _in_arrow(kind):
+        return _texts(column, is_person)
+    made = pyarrow.array(column, from_pandas=True)
+    return _to_plain_column(
+        made if isinstance(made, pyarrow.ChunkedArray) else pyarrow.chunked_array([made]), is_person
+    )
+
+
+def _in_arrow(kind: Any) -> bool:
+    return hasattr(kind, "pyarrow_dtype") or getattr(kind, "storage", "") == "pyarrow"
+
+
+def _texts(values: Any, is_person: bool) -> Any:
+    """Each value as its text; what is missing, or has no text, is missing."""
+    import pyarrow
+
+    return pyarrow.array([_bytes(value, is_person) for value in values], pyarrow.string())
+
+
+def _bytes(value: Any, is_person: bool) -> bytes | None:
+    """Letters that UTF-8 does not have become question marks; a value that cannot even say its text has none.
+
+    A gap makes whole numbers floats, so those are written as the whole numbers they were, whatever stands beside them.
+    A person is named by a text, a whole number or a UUID that UTF-8 can write, else by nothing.
+    """
+    try:
+        if _is_absent(value):
+            return None
+        if isinstance(value, float | np.floating) and value.is_integer():
+            value = int(value)
+        if is_person:
+            return str.encode(str(value), "utf-8") if _names_somebody(value) else None
+        return str.encode(day(value) or str(value), "utf-8", "replace")
+    except Exception:  # whatever it is, one record must not decide whether a frame is read
+        return None
+
+
+def _names_somebody(value: Any) -> bool:
+    """Two different values of these types never have the same text, except a number and its own digits."""
+    return isinstance(value, str | int | Integral | UUID) and not isinstance(value, bool)
+
+
+def _is_absent(value: Any) -> bool:
+    """None, pandas.NA and NaT by their names, every NaN by being unequal to itself."""
+    unequal = value != value
+    return type(value).__name__ in ABSENT or (type(unequal).__name__ in ("bool", "bool_") and bool(unequal))
+
+
+# --- everything else that speaks Arrow --------------------------------------------------------------------
+
+
+def _from_arrow(table: Any, wanted: Sequence[str], person: str = "") -> Any:
+    import pyarrow
+
+    names, idle = table.column_names, pyarrow.nulls(table.num_rows)
+    _check_once(names, wanted)
+    handed = {n: names.index(n) for n in _select_wanted(names, wanted)}
+    return pyarrow.table(
+        {n: _to_plain_column(table.column(k), n == person) if n in wanted else idle for n, k in handed.items()}
+    )
+
+
+def _drop_unread(frame: Any, wanted: Sequence[str]) -> Any:
+    """A Polars frame with nothing in the columns that nobody reads: Arrow may not know their types."""
+    if not _is_polars(frame):
+        return frame
+    import polars
+
+    idle = [polars.lit(None).alias(name) for name in frame.columns if name not in wanted]
+    return frame.with_columns(idle)
+
+
+def _is_polars(frame: Any) -> bool:
+    return type(frame).__module__.partition(".")[0] == "polars" and type(frame).__name__ == "DataFrame"
+
+
+def _with_arrow_types(frame: Any) -> Any:
+    """An Arrow table of the frame's types alone."""
+    try:
+        return _schema(frame).empty_table()
+    except Exception:  # its words may quote a value
+        failed = f"must be a frame whose columns all have a type that Arrow knows, got {_detect_kind(frame)}"
+        odd = [name for name in frame.columns if not _has_arrow_types(frame.select(name))] if _is_polars(frame) else []
+    if odd:
+        failed = f"has the column {odd[0]!r} of type {frame.schema[odd[0]]}, which Arrow does not know; .cast it"
+    raise SourceError(failed, WHERE)
+
+
+def _has_arrow_types(frame: Any) -> bool:
+    try:
+        _schema(frame)
+    except Exception:
+        return False
+    return True
+
+
+def _schema(frame: Any) -> Any:
+    """The Arrow schema that a frame declares; of one that declares none, that of no records, or of a stream unread."""
+    import pyarrow
+
+    for declares in (getattr(frame, "schema", None), frame):
+        if hasattr(declares, "__arrow_c_schema__"):
+            return pyarrow.schema(declares)
+    if hasattr(frame, "limit"):
+        return pyarrow.table(frame.limit(0)).schema
+    return pyarrow.RecordBatchReader.from_stream(frame).schema
+
+
+def _to_plain_column(column: Any, is_person: bool) -> Any:
+    """Categories as their values, a column of nothing as text, numbers of types that engines lack as floats."""
+    import pyarrow
+
+    held = column.type
+    if isinstance(held, pyarrow.BaseExtensionType) and "string" in str(held.storage_type):
+        column = pyarrow.chunked_array([chunk.storage for chunk in column.chunks], held.storage_type)
+        held = column.type
+    if pyarrow.types.is_dictionary(held):
+        kind = pyarrow.large_string() if "string" in str(held.value_type) else held.value_type
+        parts = [_replace_invalid_bytes(c.dictionary, is_person).cast(kind).take(c.indices) for c in column.chunks]
+        return pyarrow.chunked_array(parts, kind)
+    if pyarrow.types.is_null(held):
+        return column.cast(pyarrow.string())
+    if pyarrow.types.is_decimal256(held):
+        return column.cast(pyarrow.float64())
+    if pyarrow.types.is_float16(held):
+        return column.cast(pyarrow.float32())
+    return _replace_invalid_bytes(column, is_person)
+
+
+def _replace_invalid_bytes(column: Any, is_person: bool) -> Any:
+    """Bytes of a text that are no UTF-8 become question marks; other engines would stop at them.
+
+    Of a person's id the whole text is missing.
+    """
+    import pyarrow
+
+    if "string" not in str(column.type):
+        return column
+    try:
+        column.validate(full=True)
+    except pyarrow.ArrowInvalid:
+        held = column.cast(pyarrow.large_binary()).to_pylist()
+        texts = [None if value is None else value.decode("utf-8", "replace") for value in held]
+        if is_person:
+            texts = [t if t is None or t.encode() == value else None for t, value in zip(texts, held, strict=True)]
+        return pyarrow.array(texts, pyarrow.large_string())
+    return column

@@ -1,0 +1,321 @@
+"""The declared groups: public keys from a list, a product of lists, a frame or a public file, and their sizes.
+
+They come from elsewhere than the data: see `check_keys_not_data`.
+"""
+
+import filecmp
+import itertools
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from inbounds.exact import Ints, to_int
+from inbounds.exact import format_exact as spelled
+from inbounds.files import is_same_file, sha256_hex
+from inbounds.schema.columns import LARGEST
+from inbounds.schema.errors import PlanError, error_path
+from inbounds.schema.text import PERIODS, is_period, to_list, to_text
+from inbounds.sources import key_files
+from inbounds.sources.key_files import KeyFile
+from inbounds.sources.open import SERVERS, Source, is_ibis_table
+from inbounds.trusted.limits import MOST_GROUPS_PER_VALUE
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The declared groups, in the order in which they are answered.
+
+    by: the columns whose values name a group; none means that the whole table is one group. keys: one row per
+    group. sizes: how many records each group has (public) or can have at most. public: which of the two. register: the
+    file or frame that the keys were read from, if any. not_stated: the text that no value, or an empty one, counts as;
+    without it such records are in no group. period: for columns of dates or times, the day, month, quarter or year that
+    names a group.
+    """
+
+    by: tuple[str, ...]
+    keys: tuple[tuple[str, ...], ...] = field(repr=False)
+    sizes: Ints = field(repr=False)
+    public: bool
+    register: Any = field(default=None, repr=False, compare=False)
+    not_stated: str = ""
+    period: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._check_period()
+        if self.not_stated and not any(self.not_stated in key for key in self.keys):
+            raise PlanError(f"must be one of the keys, got {self.not_stated!r}; add it to keys", ("not_stated",))
+        if len(set(self.by)) < len(self.by):
+            raise PlanError("must name different columns", ("by",))
+        if any(len(key) != len(self.by) for key in self.keys):
+            raise PlanError(f"must give one value for each of: {', '.join(self.by)}", ("keys",))
+        if len(set(self.keys)) < len(self.keys):
+            raise PlanError("must be different, but one is listed twice", ("keys",))  # it may be data, so not which
+        sizes = np.asarray(self.sizes, dtype=np.int64)
+        if sizes.shape != (len(self.keys),) or not len(sizes) or sizes.min() < 1:
+            name = "size" if self.public else "maximum"
+            raise PlanError(f"must be a whole number of at least 1 for each of {len(self.keys)} groups", (name,))
+        object.__setattr__(self, "sizes", np.frombuffer(sizes.tobytes(), dtype=np.int64))
+
+    @cached_property
+    def keys_sha256(self) -> str:
+        """The digest of keys and sizes in their order, as records have it."""
+        return sha256_hex(json.dumps([self.keys, self.sizes.tolist()]))
+
+    def _check_period(self) -> None:
+        for name, period in self.period.items():
+            if name not in self.by:
+                raise PlanError(f"must be about columns of by, got {name!r}", ("period",))
+            if period not in PERIODS:
+                raise PlanError(f"must be one of {', '.join(PERIODS)}, got {period!r}", ("period", name))
+            for key in self.keys:
+                text = key[self.by.index(name)]
+                if text != self.not_stated and not is_period(text, period):
+                    raise PlanError(f"must be a {period} such as {PERIODS[period]}, got {text!r}", ("keys",))
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @property
+    def file(self) -> str:
+        """The file of the register, or nothing."""
+        return self.register if isinstance(self.register, str) else ""
+
+
+def parse_groups(
+    by: Sequence[str] | str = (),
+    keys: Any = None,
+    size: Any = None,
+    maximum: Any = None,
+    *,
+    not_stated: str = "",
+    period: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+) -> Groups:
+    """The declared groups.
+
+    by: column names. keys: a list of keys (of lists, for several columns), a mapping from every column to a list
+    of its values (all combinations, the last column fastest), a frame, or the path of a public file: .csv or
+    .parquet with the columns `by`, or .txt with one key per line; a list may be a pandas column or a Numpy array.
+    size or maximum: a number, a list, a mapping from every key to its number, or a column of the file or frame.
+    not_stated: the key of records without a value. period: {column: "day", "month", "quarter" or "year"}.
+    """
+    names = (by,) if isinstance(by, str) else tuple(by)
+    if not all(isinstance(name, str) for name in names):
+        raise PlanError("must be names of columns", ("by",))
+    if (size is None) == (maximum is None):
+        raise PlanError("must give either size (public group sizes) or maximum, and not both")
+    with error_path("keys"):
+        table = _table(names, keys, folder or Path())
+    if not table.keys:
+        raise PlanError("must hold at least one group", ("keys",))
+    name, given = ("size", size) if size is not None else ("maximum", maximum)
+    with error_path(name):
+        numbers = parse_sizes(given, table, name)
+    source = resolve_key_source(keys, folder)
+    if not isinstance(not_stated, str):
+        raise PlanError("must be text in quotes", ("not_stated",))
+    if not isinstance(period or {}, Mapping):
+        raise PlanError('must say for columns how they name a group, such as { visited = "month" }', ("period",))
+    return Groups(names, table.keys, numbers, size is not None, source, not_stated, dict(period or {}))
+
+
+def resolve_key_source(keys: Any, folder: Path | None = None) -> Any:
+    """The file or frame that keys are read from; None for a list."""
+    if isinstance(keys, str | Path):
+        return str((folder or Path()) / keys)
+    return keys if hasattr(keys, "__arrow_c_stream__") else None
+
+
+def _table(by: tuple[str, ...], keys: Any, folder: Path) -> KeyFile:
+    if not by:
+        if keys is not None:
+            raise ValueError("must not be given without by")
+        return KeyFile(((),), {})
+    table = _parse_given(by, keys, folder)
+    for row in table.keys:
+        if any(not part.strip() for part in row):
+            raise ValueError(
+                "must not be empty: a record without a key is in no group; give them one with not_stated, "
+                'such as not_stated = "not stated", and list that among the keys'
+            )
+    return table
+
+
+def _parse_given(by: tuple[str, ...], keys: Any, folder: Path) -> KeyFile:
+    if isinstance(keys, str | Path):
+        return key_files.from_file(by, folder / keys)
+    if isinstance(keys, Mapping):
+        if set(keys) != set(by):
+            raise ValueError(f"must list the values of each of: {', '.join(by)}")
+        values = [[to_text(value) for value in _values(keys[name])] for name in by]
+        groups, most = math.prod(map(len, values)), MOST_GROUPS_PER_VALUE * sum(map(len, values))
+        if groups > most:
+            raise ValueError(f"must combine to at most {most} groups, got {groups}; list the keys in a file instead")
+        return KeyFile(tuple(itertools.product(*values)), {})
+    rows = to_list(keys)
+    if not isinstance(rows, Sequence) and hasattr(keys, "__arrow_c_stream__"):
+        return key_files.from_arrow(by, keys)
+    if not isinstance(rows, Sequence):
+        raise ValueError("must be a list of group keys, or the path of a public file that holds them")
+    return KeyFile(tuple(parse_key(key, len(by)) for key in rows), {})
+
+
+def _values(given: Any) -> Sequence[Any]:
+    values = to_list(given)
+    if isinstance(values, str | bytes) or not isinstance(values, Sequence):
+        raise ValueError("must list the values of every column")
+    return values
+
+
+def parse_key(key: Any, width: int) -> tuple[str, ...]:
+    """The key of one group, for one or several columns."""
+    parts = key if isinstance(key, Sequence) and not isinstance(key, str | bytes) else [key]
+    if len(parts) != width:
+        raise ValueError(f"must give {width} values for each group, got {len(parts)}")
+    return tuple(to_text(part) for part in parts)
+
+
+# --- sizes: one number for all groups, one for each in order, one for each by its key, or a column ---------
+
+
+def parse_sizes(given: Any, table: KeyFile, name: str) -> Ints:
+    """How many records each group of the table has, in its order."""
+    if hasattr(given, "columns"):
+        raise ValueError("must be a column of the register: give the frame as keys, and here the name of its column")
+    if isinstance(given, str) and given not in table.columns and spelled(given) is not None:
+        raise ValueError(f"must be a whole number of at least 1, the people of a group, got {given}")
+    if isinstance(given, str) and given not in table.columns:
+        raise ValueError(
+            f"must be a number, a list, or a column of the keys' file, got {given!r}{_table_columns(table)}"
+        )
+    if isinstance(given, str):
+        numbers = table.columns[given]
+    elif isinstance(given, Mapping) or hasattr(given, "to_dict"):
+        numbers = _by_key(given if isinstance(given, Mapping) else given.to_dict(), table)
+    else:
+        numbers = to_list(given)
+    if not isinstance(numbers, Sequence):
+        return np.full(len(table.keys), _people(numbers, (), name), dtype=np.int64)
+    if len(numbers) != len(table.keys):
+        raise ValueError(f"must be one number, or one for each of {len(table.keys)} groups, got {len(numbers)}")
+    return np.array([_people(n, key, name) for n, key in zip(numbers, table.keys, strict=True)], dtype=np.int64)
+
+
+def _table_columns(table: KeyFile) -> str:
+    return f"; it has: {', '.join(table.columns)}" if table.columns else "; a list of keys has no columns"
+
+
+def _by_key(given: Mapping[Any, Any], table: KeyFile) -> list[Any]:
+    numbers = {_to_key(key): number for key, number in given.items()}
+    for key in table.keys:
+        if key not in numbers:
+            raise ValueError(
+                f"must give a number for every key, but has none for {_format_key(key)}; sizes in the order of "
+                f""
+                f"the keys "
+                "are a list: .tolist()"
+            )
+    for key in numbers.keys() - set(table.keys):
+        raise ValueError(f"must give numbers for keys only, but {_format_key(key)} is none")
+    return [numbers[key] for key in table.keys]
+
+
+def _to_key(key: Any) -> tuple[str, ...]:
+    return tuple(map(to_text, key)) if isinstance(key, tuple) else (to_text(key),)
+
+
+def _format_key(key: tuple[str, ...]) -> str:
+    return repr(" / ".join(key))
+
+
+def _people(value: Any, key: tuple[str, ...], name: str) -> int:
+    """A whole number of people; an error names the key it belongs to."""
+    try:
+        number = to_int(value, name, 1)
+    except (ValueError, TypeError):
+        of = f" for {_format_key(key)}" if key else ""
+        raise ValueError(f"must be a whole number of at least 1, the people of a group, got {value!r}{of}") from None
+    if number >= LARGEST:
+        raise ValueError("must lie below 2^53")
+    return number
+
+
+# --- apart from the data: a register that is the data would publish who is in it ---------------------------
+#
+# What can be seen without understanding the contents is refused: the same file by any name, a copy of it, the same
+# frame or an equal one, and, of a database, whatever is computed from the same table.
+
+OWN_DATA = (
+    "must be a public list of groups, got the data itself, which would publish who is there; list the groups that are "
+    "known without it"
+)
+
+
+FILE_OF = {
+    "duckdb": "select path from duckdb_databases() where not internal",
+    "sqlite": "select file from pragma_database_list where name = 'main'",
+}
+"""What asks a database for its file."""
+
+
+def check_keys_not_data(keys: Any, source: Source, reads: Iterable[str] = ()) -> None:
+    """A `PlanError` if the register is the data. reads: further files that the plan names."""
+    files = [path for path in (source.path, *reads) if path]
+    if isinstance(keys, str | Path):
+        own = any(_same_content(keys, path) for path in files)
+    elif is_ibis_table(keys):
+        own = bool(_tables(keys) & _list_tables(source))
+    else:
+        own = source.frame is not None and _same_frame(keys, source.frame)
+    if own:
+        raise PlanError(OWN_DATA, ("groups", "keys"))
+
+
+def _same_content(one: str | Path, other: str) -> bool:
+    if is_same_file(one, other):
+        return True
+    with suppress(OSError):
+        return filecmp.cmp(one, other, shallow=False)
+    return False
+
+
+def _same_frame(keys: Any, frame: Any) -> bool:
+    """The same object, or an equal table: pandas, Polars and Arrow all say so themselves."""
+    return keys is frame or (type(keys) is type(frame) and hasattr(keys, "equals") and bool(keys.equals(frame)))
+
+
+def _list_tables(source: Source) -> set[Any]:
+    if is_ibis_table(source.frame):
+        return _tables(source.frame)
+    if source.kind in SERVERS:
+        parts = urlsplit(source.url)
+        return {(parts.hostname or "", parts.port or 5432, parts.path.strip("/"), source.table.rpartition(".")[2])}
+    return {(os.path.realpath(source.path) if source.path else "", source.table)}
+
+
+def _tables(table: Any) -> set[Any]:
+    """The tables that an Ibis table is computed from, by database and name; those in memory by themselves."""
+    import ibis.expr.operations as ops
+
+    found = table.op().find(ops.PhysicalTable)
+    return {(*_place(op.source), op.name) if isinstance(op, ops.DatabaseTable) else op for op in found}
+
+
+def _place(backend: Any) -> tuple[Any, ...]:
+    """Where a database is: its file, or its server; the session's own tables are nowhere else."""
+    if backend.name == "postgres":
+        info = backend.con.info
+        return info.host, info.port, info.dbname
+    if backend.name in FILE_OF:
+        file = [path for (path,) in backend.con.execute(FILE_OF[backend.name]).fetchall() if path]
+        return (os.path.realpath(file[0]) if file else id(backend.con),)
+    return ("",) if backend.name == "pyspark" else (id(backend),)

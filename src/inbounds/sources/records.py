@@ -1,0 +1,443 @@
+"""Records as canonical values: the one place where what a source holds is converted.
+
+Conditions, groups and sums see the columns that are made here and nothing else:
+
+    number     value: a whole number, a decimal or a float, or missing;     steps: its place in low..high
+    boolean    value: 1, 0 or missing
+    text       value: the digits of its bytes, or missing;    label: its place, or -1;    day: 20240131, or missing
+    key        its place among the declared keys of its column, or -1
+    person     the digits of the id's bytes, or missing
+
+Formal guarantee: every conversion is *total*. It gives a value or a missing one for whatever a cell holds, on every
+engine and in whichever order the engine evaluates. The means are these: a function that may fail gets an argument that
+was brought into its range before (`CASE` inside the call, never around it), casts that may fail are `TRY_CAST`, and
+texts are cut off at `LONGEST_TEXT` characters. Nothing is guessed from the data: which conversion a column gets follows
+from its declared type and the type that the source states. docs/totality.md has the argument for each engine.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+
+from inbounds.exact import format_all_digits
+from inbounds.schema.columns import Declared, LabelColumn, NumberColumn
+from inbounds.schema.text import LONGEST_TEXT, TRUTHS, match_spelling
+from inbounds.sources.open import Source
+
+LARGEST_NUMBER = 1e300
+"""Floats beyond, infinities and NaN count as missing."""
+
+TRUE_WORDS, FALSE_WORDS = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")
+"""How text says a declared boolean, in any case."""
+
+NUMBER = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$"
+"""How text says a number. Engines by themselves also take 1_0, 1d or Infinity for one, each its own."""
+
+LONGEST_NUMBER = 400
+"""Letters of a text that says a number."""
+
+WHOLE = r"^-?[0-9]+[.]0$"
+"""How pandas writes a whole number whose column has gaps."""
+
+DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+"""The one form of text that is ordered by date."""
+
+DATED = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
+"""How text with a date begins."""
+
+DAY = len("2024-01-31")
+
+FIRST_DAY, LAST_DAY = date(1, 1, 1), date(9999, 12, 31)
+"""Dates that have a text; others, which some engines know, are missing."""
+
+PERSON = "person"
+
+
+# --- which columns there are ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class NumberForm:
+    """The type of a column of numbers: which values it can have, so that constants can be made such values.
+
+    whole: 64 bits. decimal: `digits` digits, `scale` of them after the point. numeric: decimals of any length, in
+    PostgreSQL. real: 64-bit floats. single: 32-bit floats, kept in 64 bits.
+    """
+
+    kind: Literal["whole", "decimal", "numeric", "real", "single"]
+    digits: int = 19
+    scale: int = 0
+
+    @property
+    def sql(self) -> str:
+        """The type's name, the same in all engines; empty for floats, whose names differ."""
+        names = {"whole": "BIGINT", "decimal": f"DECIMAL({self.digits}, {self.scale})", "numeric": "NUMERIC"}
+        return names.get(self.kind, "")
+
+    def bound(self, sign: str, value: Fraction) -> bool | tuple[str, str]:
+        """The comparison with an exact constant as one with a value of this type, or its outcome for every value.
+
+        Exact for whole numbers and decimals. A float is compared with the float nearest to the constant: x = 0.1 is
+        true of the float that prints as 0.1.
+
+        >>> NumberForm("whole").bound("<", Fraction(37, 2)), NumberForm("whole").bound("=", Fraction(37, 2))
+        (('<', '19'), False)
+        """
+        if self.kind == "numeric":
+            return sign, format_all_digits(value)
+        if self.kind in ("real", "single"):
+            return self._nearest(sign, value)
+        scaled = value * 10**self.scale
+        if sign in ("=", "!=") and scaled.denominator != 1:
+            return sign == "!="
+        place = math.ceil(scaled) if sign in ("<", ">=") else math.floor(scaled)
+        lowest, highest = (
+            (-(1 << 63), (1 << 63) - 1) if self.kind == "whole" else (1 - 10**self.digits, 10**self.digits - 1)
+        )
+        if not lowest <= place <= highest:
+            return _beyond(sign, above=place > highest)
+        return sign, format_all_digits(Fraction(place, 10**self.scale))
+
+    def _nearest(self, sign: str, value: Fraction) -> bool | tuple[str, str]:
+        if abs(value) > LARGEST_NUMBER:
+            return _beyond(sign, above=value > 0)
+        with np.errstate(over="ignore"):
+            near = float(np.float32(float(value))) if self.kind == "single" else float(value)
+        return (sign, repr(near)) if math.isfinite(near) else _beyond(sign, above=value > 0)
+
+    def common(self, other: "NumberForm") -> str:
+        """The SQL type in which both are exact; empty where floats must do."""
+        if {self.kind, other.kind} & {"real", "single"}:
+            return ""
+        if "numeric" in (self.kind, other.kind):
+            return "NUMERIC"
+        scale, ahead = max(self.scale, other.scale), max(self.digits - self.scale, other.digits - other.scale)
+        return f"DECIMAL({ahead + scale}, {scale})" if ahead + scale <= 38 else ""
+
+
+def _beyond(sign: str, *, above: bool) -> bool:
+    """The outcome of a comparison with a constant that lies beyond all values of the type."""
+    return sign == "!=" or sign in (("<", "<=") if above else (">", ">="))
+
+
+@dataclass(frozen=True)
+class TextForm:
+    """A column of text. type: the Ibis type of the source's column, which public texts are fitted to."""
+
+    type: Any
+
+    def fit(self, text: str) -> str:
+        return match_spelling(text, self.type)
+
+
+Form = NumberForm | TextForm | None
+"""How a column is compared; None for a boolean."""
+
+
+@dataclass(frozen=True)
+class RecordLayout:
+    """The names of the canonical columns, and what they hold.
+
+    keys: the declared texts of each key column, in digits. key_types: the Ibis types of those columns.
+    """
+
+    forms: Mapping[str, Form]
+    keys: Mapping[str, tuple[str, ...]] = field(repr=False)
+    key_types: Mapping[str, Any] = field(repr=False)
+
+    def value(self, name: str) -> str:
+        return f"c{list(self.forms).index(name)}"
+
+    def steps(self, name: str) -> str:
+        return f"s{list(self.forms).index(name)}"
+
+    def label(self, name: str) -> str:
+        return f"l{list(self.forms).index(name)}"
+
+    def day(self, name: str) -> str:
+        return f"d{list(self.forms).index(name)}"
+
+    def key(self, name: str) -> str:
+        return f"k{list(self.keys).index(name)}"
+
+
+def choose_form(declared: Declared, kind: Any, engine: str) -> Form:
+    """How a column of this Ibis type is compared, on the engine of this name in Ibis."""
+    if declared.type == "text":
+        return TextForm(kind)
+    if declared.type == "boolean":
+        return None
+    if kind.is_unsigned_integer() and kind.nbytes == 8:
+        return NumberForm("decimal", 20)
+    if kind.is_integer():
+        return NumberForm("whole")
+    if kind.is_decimal():
+        return NumberForm("numeric") if engine == "postgres" else NumberForm("decimal", kind.precision, kind.scale)
+    return NumberForm("single" if kind.is_floating() and kind.nbytes < 8 else "real")
+
+
+# --- columns as Ibis expressions ----------------------------------------------------------------------------
+
+
+# In two steps, each a statement of its own: an expression that is used several times would be written out each time.
+
+
+def first_columns(column: Any, declared: Declared, source: Source, *, days: bool) -> dict[str, Any]:
+    """First step: a declared column in its canonical type, by the first letters of names. days: also by its date."""
+    column = strip_collation(column)
+    if declared.type == "number":
+        return {"c": read_number(column, source)}
+    if declared.type == "boolean":
+        return {"c": _one_or_zero(_boolean(column) if column.type().is_string() else column)}
+    return {"c": column_to_digits(folded_text(column))} | ({"d": day_number(column)} if days else {})
+
+
+def second_columns(value: Any, declared: Declared, kind: Any, engine: str) -> dict[str, Any]:
+    """Second step: the columns that are computed from the value of the first.
+
+    kind: the type of the source's column. engine: its name in Ibis.
+    """
+    if declared.type == "number":
+        value = bound_number(value, engine)
+        return {"c": value} | ({"s": step_expression(value, declared)} if isinstance(declared, NumberColumn) else {})
+    return {"l": label_number(value, declared, kind)} if isinstance(declared, LabelColumn) else {}
+
+
+def _one_or_zero(truth: Any) -> Any:
+    import ibis
+
+    return ibis.cases((truth, ibis.literal(1, "int64")), (~truth, ibis.literal(0, "int64")))
+
+
+# --- numbers ------------------------------------------------------------------------------------------------
+
+
+def read_number(column: Any, source: Source) -> Any:
+    """A column of numbers in its canonical type; see `choose_form`."""
+    kind, engine = column.type(), column.get_backend().name
+    if kind.is_string():
+        return _parse_number(column, source.decimal)
+    if kind.is_unsigned_integer() and kind.nbytes == 8:
+        return column.cast("decimal(20, 0)")
+    if kind.is_integer():
+        return column.cast("int64")
+    if kind.is_decimal() and engine == "duckdb" and (kind.precision, kind.scale) == (38, 0):  # or HUGEINT, of 39 digits
+        return column.cast("string").try_cast("decimal(38, 0)")
+    return column if kind.is_decimal() else column.cast("float64")
+
+
+def bound_number(column: Any, engine: str) -> Any:
+    """Numbers of a canonical type without those that are too large or too small for a float, and without NaN."""
+    if column.type().is_floating():
+        return _finite(column)
+    return _within_floats(column) if column.type().is_decimal() and engine == "postgres" else column
+
+
+def _finite(column: Any) -> Any:
+    """Floats without NaN and infinities.
+
+    NaN is asked for by name first: an engine that believes what a file says about its values, which leaves NaN out, may
+    find that every number lies within the bounds and not look.
+    """
+    column = (column.isnan() | column.isinf()).ifelse(None, column)
+    return column.between(-LARGEST_NUMBER, LARGEST_NUMBER).ifelse(column, None)
+
+
+def _within_floats(column: Any) -> Any:
+    """PostgreSQL's numbers of any length without those that no float can hold: 0 for the smallest, else missing.
+
+    NaN and the infinities lie beyond the bounds in PostgreSQL's order of numbers.
+    """
+    import ibis
+
+    size = column.abs()
+    return ibis.cases((size.between(1 / LARGEST_NUMBER, LARGEST_NUMBER), column), (size < 1 / LARGEST_NUMBER, 0))
+
+
+def _parse_number(column: Any, decimal: str) -> Any:
+    """Text as a float. With a decimal comma, a point is no part of a number: 1.234 might be thousands."""
+    text = cut_text(column)
+    if decimal == ",":
+        text = text.contains(".").ifelse(None, text.replace(",", "."))
+    text = text.strip()
+    text = ((text.length() <= LONGEST_NUMBER) & text.re_search(NUMBER)).ifelse(text, None)
+    if column.get_backend().name == "postgres":  # its floats refuse what is too large or too small for them
+        return _within_floats(text.cast("decimal")).cast("float64")
+    return text.try_cast("float64")
+
+
+def step_expression(values: Any, declared: NumberColumn) -> Any:
+    """The nearest step of the range, a whole number of 0..width; a missing value counts as the default.
+
+        clamp(floor((clamp(v, low, high) - low + step/2) / step), 0, width)
+
+    Clamped before the division, so that no engine overflows, and after the floor, because the floats nearest to the
+    bounds may lie beside them. Half a step is added before the division: PostgreSQL stops where a quotient
+    underflows.
+    """
+    import ibis
+
+    low, high, step = float(declared.low), float(declared.high), float(declared.step)
+    inside = _clamp(values.cast("float64"), low, high)
+    nearest = _clamp(((inside - low + step / 2) / step).floor(), 0.0, float(declared.width))
+    return ibis.cases((values.notnull(), nearest.cast("int64")), else_=ibis.literal(declared.default, "int64"))
+
+
+def _clamp(values: Any, low: float, high: float) -> Any:
+    import ibis
+
+    return ibis.least(ibis.greatest(values, ibis.literal(low, "float64")), ibis.literal(high, "float64"))
+
+
+# --- texts --------------------------------------------------------------------------------------------------
+
+
+def strip_collation(column: Any) -> Any:
+    """A column of texts without its collation: by some of them PostgreSQL refuses to search."""
+    if not column.type().is_string() or column.get_backend().name != "postgres":
+        return column
+    return _call("convert_from", _convert_from)(_call("convert_to", _convert_to)(column, "UTF8"), "UTF8")
+
+
+def cut_text(texts: Any) -> Any:
+    """Texts cut off one letter beyond the longest public text, so that a long one equals none."""
+    return texts.substr(0, LONGEST_TEXT + 1)
+
+
+def folded_text(column: Any) -> Any:
+    """A column as text in the form of `texts.fitted`: one form only, so that a record has one label or key."""
+    import ibis
+
+    kind = column.type()
+    if kind.is_boolean():
+        return ibis.cases((column, "true"), (~column, "false"))
+    if kind.is_date() or kind.is_timestamp():
+        return _day_text(column)
+    if not kind.is_string():
+        return column.cast("string")
+    text = cut_text(column)
+    ends = text.endswith(".0")  # engines disagree whether $ matches before a line break
+    text = (ends & text.re_search(WHOLE)).ifelse(text.replace(".0", ""), text)
+    return text.lower().isin(TRUTHS).ifelse(text.lower(), text)
+
+
+def _day_text(times: Any) -> Any:
+    """Dates, and times at midnight, as 2024-01-31; any other time is no date, so it is missing."""
+    if times.type().is_date():
+        return _clamp_time(times).strftime("%Y-%m-%d")
+    near = _clamp_time(times)
+    return (near.truncate("D") == near).ifelse(near.strftime("%Y-%m-%d"), None)
+
+
+def _clamp_time(times: Any) -> Any:
+    """Dates and times of the years 1 to 9999, in microseconds; no public date is beyond."""
+    kind = times.type()
+    if kind.is_date():
+        return times.between(FIRST_DAY, LAST_DAY).ifelse(times, None)
+    if times.get_backend().name == "duckdb":
+        times = times.try_cast("timestamp(6)")
+    return times.between(datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59)).ifelse(times, None)
+
+
+def day_number(column: Any) -> Any:
+    """The day of a date or of a text that is one, as the whole number 20240131; else missing."""
+    text = _day_text(column) if not column.type().is_string() else cut_text(column)
+    digits = ((text.length() == DAY) & text.re_search(DATE)).ifelse(text, None).replace("-", "")
+    return digits.cast("int64") if column.get_backend().name == "postgres" else digits.try_cast("int64")
+
+
+def label_number(digits: Any, declared: LabelColumn, kind: Any) -> Any:
+    """The place of the label; every other value is `other`, or -1 for no label at all."""
+    import ibis
+
+    labels = (text_to_digits(match_spelling(label, kind)) for label in declared.labels)
+    branches = [(digits == label, ibis.literal(k, "int64")) for k, label in enumerate(labels)]
+    return ibis.cases(*branches, else_=ibis.literal(declared.rest, "int64"))
+
+
+def key_text(column: Any, period: str = "", not_stated: str = "") -> Any:
+    """A column of keys as digits. period: dates and times by their day, month, quarter or year.
+
+    not_stated: the text of no value, or of an empty one.
+    """
+    column = strip_collation(column)
+    found = period_text(column, period) if period else folded_text(column)
+    if not_stated:
+        found = (found.isnull() | (found == "")).ifelse(not_stated, found)
+    return column_to_digits(found)
+
+
+def period_text(column: Any, period: str) -> Any:
+    """The day, month, quarter or year of a date, a time, or a text that begins with a date; else missing."""
+    import ibis
+
+    if column.type().is_string():
+        text = cut_text(column)
+        ends = (text.length() == DAY) | text.substr(DAY, 1).isin((" ", "T"))
+        days = (ends & text.re_search(DATED)).ifelse(text.substr(0, DAY), None)
+    else:
+        days = _clamp_time(column).strftime("%Y-%m-%d")
+    if period != "quarter":
+        return days.substr(0, {"day": DAY, "month": 7, "year": 4}[period])
+    year, month = days.substr(0, 4), days.substr(5, 2)
+    quarters = [(month.isin([f"{m:02}" for m in range(q, q + 3)]), year + f"-Q{q // 3 + 1}") for q in (1, 4, 7, 10)]
+    return ibis.cases(*quarters)
+
+
+def person_text(column: Any) -> Any:
+    """An id as the digits of its bytes; missing where it is empty, or too long to be one."""
+    texts = strip_collation(column) if column.type().is_string() else column.cast("string")
+    named = texts.notnull() & (texts != "") & (texts.length() <= LONGEST_TEXT)
+    return column_to_digits(named.ifelse(texts, None))
+
+
+def _boolean(column: Any) -> Any:
+    word = cut_text(column).strip().lower()
+    return word.isin(TRUE_WORDS).ifelse(True, word.isin(FALSE_WORDS).ifelse(False, None))
+
+
+# --- texts as the hexadecimal digits of their bytes -------------------------------------------------------
+#
+# An engine may compare texts by a collation. That can take North-West and NorthWest for the same, or letters that
+# nobody sees for none; then one record would be in two groups. No list of such texts is ever complete, but every
+# collation tells digits apart. Nor does anybody's text become SQL.
+
+
+def text_to_digits(text: str) -> str:
+    """A public text in digits.
+
+    >>> text_to_digits("a-é")
+    '612DC3A9'
+    """
+    return text.encode().hex().upper()
+
+
+def column_to_digits(texts: Any) -> Any:
+    """A column of texts in digits; what is missing stays so."""
+    if texts.get_backend().name == "postgres":
+        return _call("encode", _encode)(_call("convert_to", _convert_to)(texts, "UTF8"), "hex").upper()
+    return _call("hex", _hex)(texts)
+
+
+def _call(name: str, typed: Any) -> Any:
+    """A function that the engine has."""
+    import ibis
+
+    return ibis.udf.scalar.builtin(typed, name=name)
+
+
+def _hex(text: str) -> str: ...  # type: ignore[empty-body]
+
+
+def _convert_to(text: str, encoding: str) -> bytes: ...  # type: ignore[empty-body]
+
+
+def _convert_from(held: bytes, encoding: str) -> str: ...  # type: ignore[empty-body]
+
+
+def _encode(held: bytes, form: str) -> str: ...  # type: ignore[empty-body]

@@ -1,0 +1,159 @@
+"""Tables of SQLite, read cell by cell into Arrow.
+
+A cell of SQLite has a type of its own, whatever its column declares, and a text may hold any bytes. So cells are
+converted here, one by one, by the declared type: a cell that is not of that type is missing. No conversion can fail,
+and the type of a column is known before any cell is read. A column without a declared type holds whatever each record
+brings; a plan that needs one is refused, whatever the table holds.
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+from inbounds.schema.errors import SourceError
+from inbounds.schema.text import LONGEST_TEXT
+
+WHERE = ("source", "table")
+
+WAY_OUT = "copy the records into a table that declares its type (CREATE TABLE); a view declares none"
+
+BATCH = 1 << 16
+"""Records that are read at once."""
+
+LONGEST_CELL = 4 * (LONGEST_TEXT + 1)
+"""Bytes of a text that are read: more than the longest public text has."""
+
+
+def declared_types(path: str, table: str, wanted: Sequence[str]) -> dict[str, Any]:
+    """The columns of a table whose type is declared, each as an Ibis type; a `TableNotFound` if there is none."""
+    from ibis.backends.sql.datatypes import SQLiteType
+    from ibis.common.exceptions import TableNotFound
+
+    with closing(connect(path)) as connection:
+        found = connection.execute("select name, type from pragma_table_info(?, 'main')", (table,)).fetchall()
+    if not found:
+        raise TableNotFound(table)
+    types = {name.decode(): kind.decode() for name, kind in found}
+    for name in wanted:
+        if types.get(name) == "":
+            raise SourceError(f"holds the column {name!r} without a declared type; {WAY_OUT}", WHERE)
+    kinds = {name: SQLiteType.from_string(kind) for name, kind in types.items() if kind}
+    if not kinds:
+        raise SourceError(f"holds no column of a declared type; {WAY_OUT}", WHERE)
+    return kinds
+
+
+def connect(path: str) -> sqlite3.Connection:
+    """A connection that only reads, and hands out texts as their bytes."""
+    connection = sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True)
+    connection.text_factory = bytes
+    return connection
+
+
+def arrow_schema(kinds: Mapping[str, Any]) -> Any:
+    """The Arrow types that cells of these Ibis types are read as."""
+    import pyarrow
+
+    return pyarrow.schema([(name, _rule(kind)[0]) for name, kind in kinds.items()])
+
+
+def arrow_table(path: str, table: str, kinds: Mapping[str, Any], person: str = "") -> Any:
+    """All records of these columns. person: the column of ids, where a text that is no UTF-8 is missing."""
+    import pyarrow
+
+    rules = [_person if name == person and kind.is_string() else _rule(kind)[1] for name, kind in kinds.items()]
+    schema = arrow_schema(kinds)
+    with closing(connect(path)) as connection:
+        batches = [
+            pyarrow.record_batch(
+                [
+                    pyarrow.array([rule(cell) for cell in cells], field.type)
+                    for rule, cells, field in zip(rules, zip(*rows, strict=True), schema, strict=True)
+                ],
+                schema=schema,
+            )
+            for rows in _rows(connection, table, list(kinds))
+        ]
+    return pyarrow.Table.from_batches(batches, schema)
+
+
+def _rows(connection: sqlite3.Connection, table: str, names: Sequence[str]) -> Iterator[list[Any]]:
+    """Records in batches, texts as their first bytes; a blob is of no declared type, so it is missing."""
+    text = "coalesce(substr(cast({0} as blob), 1, {1}), x'')"
+    cell = f"case typeof({{0}}) when 'text' then {text} when 'blob' then null else {{0}} end"
+    cells = ", ".join(cell.format(_quote(name), LONGEST_CELL) for name in names)
+    cursor = connection.execute(f"select {cells} from main.{_quote(table)}")  # noqa: S608
+    while rows := cursor.fetchmany(BATCH):
+        yield rows
+
+
+def _quote(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+# --- cells by the declared type of their column -------------------------------------------------------------
+
+
+def _rule(kind: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """The Arrow type of a column, and how a cell becomes a value of it, or None."""
+    import pyarrow
+
+    if kind.is_boolean():
+        return pyarrow.bool_(), _truth
+    if kind.is_integer():
+        return pyarrow.int64(), _whole
+    if kind.is_numeric():
+        return pyarrow.float64(), _real
+    if kind.is_date():
+        return pyarrow.date32(), _date
+    if kind.is_timestamp():
+        return pyarrow.timestamp("us"), _time
+    return pyarrow.string(), _text
+
+
+def _truth(cell: Any) -> bool | None:
+    return bool(cell) if isinstance(cell, int) else None
+
+
+def _whole(cell: Any) -> int | None:
+    if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1 << 63:
+        return int(cell)
+    return cell if isinstance(cell, int) else None
+
+
+def _real(cell: Any) -> float | None:
+    return float(cell) if isinstance(cell, int | float) else None
+
+
+def _date(cell: Any) -> date | None:
+    """2024-01-31, or a midnight of that day."""
+    found = _time(cell)
+    return found.date() if found is not None and found == datetime(found.year, found.month, found.day) else None
+
+
+def _time(cell: Any) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(cell.decode("ascii"))
+    except (AttributeError, ValueError):
+        return None
+    return found if found.tzinfo is None else None
+
+
+def _text(cell: Any) -> str | None:
+    """A text, bytes that are no UTF-8 as question marks; a number as its digits."""
+    if isinstance(cell, bytes):
+        return cell.decode("utf-8", "replace")
+    return None if cell is None else str(cell)
+
+
+def _person(cell: Any) -> str | None:
+    """A text that is UTF-8, or a whole number: with question marks in it, two persons could become one."""
+    if isinstance(cell, int):
+        return str(cell)
+    try:
+        return cell.decode("utf-8") if isinstance(cell, bytes) else None
+    except UnicodeDecodeError:
+        return None

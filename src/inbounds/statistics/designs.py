@@ -1,0 +1,298 @@
+"""Mechanisms as a plan wishes for them: one per distinct request, designed once, kept on disk under its digest.
+
+What comes from the disk is re-certified, and used only if its query and epsilon are the ones asked for; anything
+else in its place is designed anew.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from inbounds import priors
+from inbounds.catalog.noise_tables import geometric_table, median_geometric_table
+from inbounds.catalog.registry import REGISTRY
+from inbounds.errors import InboundsError
+from inbounds.exact import Floats
+from inbounds.files import read_json_file
+from inbounds.losses import ErrorLoss, parse_limit, parse_loss
+from inbounds.mechanism import Mechanism
+from inbounds.mechanism.law import Matrix
+from inbounds.mechanism.load import certify_json
+from inbounds.mechanism.quantiles import ObliviousRecords, QuantileMechanism
+from inbounds.mechanism.quantiles.load import quantile_mechanism_from_json
+from inbounds.mechanism.quantiles.passport import quantile_query_to_json
+from inbounds.properties import canonical_property
+from inbounds.query import Metric, QuantileQuery, RangeQuery, Reach
+from inbounds.schema.errors import PlanError, error_path
+
+DESIGNED_UP_TO = 400
+"""Answers up to which a mechanism is optimized as a matrix; beyond, geometric noise is kept as a small table."""
+
+LARGEST_MATRIX = 2000
+"""Answers beyond which nothing is kept as a matrix: its passport would pass 80 megabytes."""
+
+LARGEST_REMAP = 20_000
+"""Answers up to which a wide range gets the best report for every noisy value."""
+
+LARGEST_RANGE = 1 << 26
+"""Answers of the widest range: what each of them loses is computed, in some gigabytes."""
+
+MOST_REACH = 5000
+"""Steps that one record may move a wide range, for each unit of epsilon: the table of the noise grows with them."""
+
+PATIENCE = 30.0
+"""Seconds after which a design is used as it is, with its proved gap."""
+
+EDITION = 3
+"""Part of every request's digest: raised when the same request would be designed differently."""
+
+
+PRIORS = {"uniform": 0, "normal": 2, "beta": 2, "binomial": 1}
+"""The named priors a plan may wish for, and how many numbers each takes."""
+
+
+@dataclass(frozen=True)
+class DesignOptions:
+    """How mechanisms are chosen: as in `ib.optimal`, or a mechanism of the catalog by name."""
+
+    loss: str = "absolute"
+    properties: tuple[str, ...] = ()
+    prior: tuple[Any, ...] | None = None
+    aim: str = "average"
+    mechanism: str = "optimal"
+    at_most: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        with error_path("loss"):
+            parse_loss(self.loss)
+        with error_path("at_most"):
+            if any(parse_limit(text) for text in self.at_most) and self.mechanism != "optimal":
+                raise ValueError("limits are for designs; leave mechanism out")
+        with error_path("properties"):
+            object.__setattr__(self, "properties", tuple(canonical_property(p, ordered=True) for p in self.properties))
+        if self.aim not in ("average", "worst"):
+            raise PlanError(f"must be average or worst, got {self.aim!r}", ("aim",))
+        if self.prior is not None and (self.prior[0] not in PRIORS or len(self.prior) != 1 + PRIORS[self.prior[0]]):
+            forms = "uniform, {binomial = p}, {normal = [mean, deviation]} or {beta = [a, b]}"
+            raise PlanError(f"must be {forms}", ("prior",))
+
+
+USUAL = DesignOptions()
+"""What is designed for whoever wishes nothing."""
+
+NOISE = "geometric noise"
+"""Not for plans to wish for: truncated geometric noise as a table, whatever the range."""
+
+ADDING = DesignOptions(mechanism=NOISE)
+"""What adds up: its reports can be read without bias, and their likelihood is simple."""
+
+
+@dataclass(frozen=True)
+class DesignRequest:
+    """What determines a mechanism."""
+
+    query: RangeQuery | QuantileQuery
+    epsilon: Fraction
+    wishes: DesignOptions
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Once: of exact numbers it takes long, and a request is looked up several times."""
+        return hash((self.query, self.epsilon, self.wishes))
+
+    @property
+    def digest(self) -> str:
+        """sha256 of the request as canonical JSON."""
+        query, wishes = self.query, self.wishes
+        content = {
+            "edition": EDITION,
+            **(_quantile_facts(query) if isinstance(query, QuantileQuery) else _query_facts(query)),
+            "epsilon": str(self.epsilon),
+            "wishes": [wishes.loss, list(wishes.properties), _prior_texts(wishes.prior), wishes.aim, wishes.mechanism],
+        }
+        if wishes.at_most:
+            content["at_most"] = list(wishes.at_most)
+        if isinstance(query, RangeQuery) and query.labels is not None:
+            content["labels"] = list(query.labels)
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+def _query_facts(query: RangeQuery) -> dict[str, Any]:
+    scale = query.answers
+    return {"answers": [query.kind, str(scale.start), str(scale.unit), len(scale), str(query.neighbours)]}
+
+
+def _quantile_facts(query: QuantileQuery) -> dict[str, Any]:
+    return {"quantile": quantile_query_to_json(query)}
+
+
+AnyMechanism = Mechanism | QuantileMechanism
+"""Of a query with one answer, or of a quantile of records."""
+
+
+@dataclass(frozen=True)
+class DesignedMechanism:
+    """A mechanism and the digest of its passport."""
+
+    mechanism: AnyMechanism
+    sha256: str
+
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how much of it is done, and how much there is."""
+
+
+def ignore_progress(doing: str, done: int, total: int) -> None:
+    """Nobody is watching."""
+
+
+def default_cache_folder() -> Path:
+    """Where designs are kept: $XDG_CACHE_HOME/inbounds, by default ~/.cache/inbounds."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "inbounds"
+
+
+def load_or_design(request: DesignRequest, folder: Path) -> DesignedMechanism:
+    """The design of a request, from the folder if it is there, else made now and put there."""
+    if isinstance(request.query, RangeQuery):
+        _check_width(request.query, LARGEST_RANGE)
+    path = folder / f"{request.digest}.json"
+    if path.exists():
+        try:
+            content = read_json_file(path, "passport")
+            own = isinstance(request.query, QuantileQuery)
+            mechanism = quantile_mechanism_from_json(content) if own else certify_json(content)
+            if mechanism.query == request.query and mechanism.epsilon == request.epsilon:
+                return DesignedMechanism(mechanism, str(content["sha256"]))
+        except (InboundsError, OSError):
+            pass  # not the mechanism that was kept: design it anew
+    mechanism = design_request(request.query, request.epsilon, request.wishes)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)  # whatever is there is not the mechanism
+        mechanism.save(path)
+    except OSError:
+        pass  # a cache that cannot be written is only slower
+    return DesignedMechanism(mechanism, mechanism.sha256)
+
+
+def design_request(query: RangeQuery | QuantileQuery, epsilon: Fraction, wishes: DesignOptions) -> AnyMechanism:
+    """The mechanism that the wishes ask for."""
+    return (
+        design_quantile_request(query, epsilon, wishes)
+        if isinstance(query, QuantileQuery)
+        else design_range_request(query, epsilon, wishes)
+    )
+
+
+def design_quantile_request(query: QuantileQuery, epsilon: Fraction, wishes: DesignOptions) -> QuantileMechanism:
+    """Path scores, or the oblivious optimum, by the expected error; any other wish is one about the answer alone."""
+    if replace(wishes, prior=None) == USUAL:
+        from inbounds.design.quantiles import design_quantile
+
+        return design_quantile(query, epsilon, resolve_prior(wishes, query.as_range_query)).mechanism
+    found = design_range_request(query.as_range_query, epsilon, wishes)
+    return QuantileMechanism(query, epsilon, ObliviousRecords(Matrix(found.weights)), found.origin)
+
+
+def design_range_request(query: RangeQuery, epsilon: Fraction, wishes: DesignOptions) -> Mechanism:
+    """Optimal where that can be found, else geometric noise in the range."""
+    if isinstance(query.neighbours, Metric):
+        return design_per_step(query, epsilon, wishes)
+    if wishes.mechanism == NOISE:
+        _check_fineness(query.steps, epsilon)
+        return geometric_table(query, epsilon)
+    if wishes.mechanism != "optimal":
+        return find_catalog_entry(wishes.mechanism)(query, epsilon)
+    from inbounds.design.designer import MOST_REMAPPED, design_noise, is_count
+
+    loss, prior = parse_loss(wishes.loss), resolve_prior(wishes, query)
+    plain = not (wishes.properties or wishes.at_most)
+    if is_count(query) and isinstance(loss, ErrorLoss) and wishes.aim == "average" and plain:
+        _check_width(query, MOST_REMAPPED)
+        return design_noise(query, epsilon, loss, prior)
+    return design_matrix_request(query, epsilon, wishes)
+
+
+def _check_width(query: RangeQuery, most: int) -> None:
+    answers = len(query.answers)
+    if answers > most:
+        way = "declare smaller groups, or give the column a larger step"
+        raise ValueError(f"has {answers} possible answers, over {most}; {way}")
+
+
+def design_matrix_request(query: RangeQuery, epsilon: Fraction, wishes: DesignOptions) -> Mechanism:
+    """Optimal where the answers are few, else geometric noise with the best report; counts as matrices too."""
+    plain = not (wishes.properties or wishes.at_most)
+    if len(query.answers) > DESIGNED_UP_TO and isinstance(query.neighbours, Reach) and plain:
+        return design_noise_table(query, epsilon, wishes)
+    if len(query.answers) > LARGEST_MATRIX:
+        answers = len(query.answers)
+        raise ValueError(f"has {answers} possible answers, over {LARGEST_MATRIX}; give the column a larger step")
+    from inbounds.design.designer import optimal
+
+    aim: Any = wishes.aim
+    prior = resolve_prior(wishes, query)
+    limits = [parse_limit(text) for text in wishes.at_most]
+    return optimal(
+        query, epsilon, parse_loss(wishes.loss), prior, wishes.properties, aim, subject_to=limits, max_seconds=PATIENCE
+    )
+
+
+def design_noise_table(query: RangeQuery, epsilon: Fraction, wishes: DesignOptions) -> Mechanism:
+    """Geometric noise as a table, with the best report for every noisy value where the wishes have one.
+
+    Only for absolute loss, and up to LARGEST_REMAP answers: the remap matters near the ends.
+    """
+    _check_fineness(query.steps, epsilon)
+    if wishes.loss == "absolute" and wishes.aim == "average" and len(query.answers) <= LARGEST_REMAP:
+        return median_geometric_table(query, epsilon, resolve_prior(wishes, query))
+    return geometric_table(query, epsilon)
+
+
+def design_per_step(query: RangeQuery, epsilon: Fraction, wishes: DesignOptions) -> Mechanism:
+    """Geometric noise that costs the same for every step, for numbers that share the cost of one record."""
+    assert isinstance(query.neighbours, Metric)
+    if wishes.properties or wishes.at_most or wishes.mechanism not in ("optimal", "truncated_geometric"):
+        raise ValueError(
+            "is computed from sums that are drawn with geometric noise and no other, got properties, limits or a "
+            "mechanism; leave them out for this statistic"
+        )
+    _check_fineness(query.neighbours.unit / query.answers.unit, epsilon)
+    return geometric_table(query, epsilon)
+
+
+def _check_fineness(steps: Fraction | int, epsilon: Fraction) -> None:
+    """The table of the noise grows with the steps that one record moves, and as epsilon falls."""
+    if not steps <= MOST_REACH * epsilon:
+        least = -(-steps // (MOST_REACH * epsilon))
+        raise ValueError(f"is too fine for this epsilon; give the column a step at least {least} times larger")
+
+
+def find_catalog_entry(name: str) -> Callable[..., Mechanism]:
+    """A mechanism of the catalog that needs nothing but a query and epsilon."""
+    known = {row.name: row.make for row in REGISTRY.values() if row.in_plans}
+    if name not in known:
+        raise ValueError(f"must be optimal or one of {', '.join(known)}, got {name!r}")
+    return known[name]
+
+
+def resolve_prior(wishes: DesignOptions, query: RangeQuery) -> Floats | None:
+    """The weights that a named prior gives to the answers of a query."""
+    if wishes.prior is None:
+        return None
+    name, *numbers = wishes.prior
+    found: Floats = getattr(priors, name)(query, *numbers)
+    return found
+
+
+def _prior_texts(prior: tuple[Any, ...] | None) -> list[str] | None:
+    return None if prior is None else [str(part) for part in prior]

@@ -1,0 +1,67 @@
+"""The most frequent label of a column; the earlier label among equally frequent ones.
+
+One record may move it from any label to any other, so every label is a neighbour of every other:
+
+    k labels       one answer per label      moves anywhere
+
+Drawn at epsilon, the true label is reported with probability e^epsilon / (e^epsilon + k - 1), whether its lead is one
+record or a thousand: no mechanism that sees the label alone does better. A histogram of the same column sees the lead,
+so where that is clear its largest cell is right more often. A group in which no record has a label is answered as
+`other`, without that as the first label.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from inbounds.exact import Ints
+from inbounds.query import category
+from inbounds.schema.columns import LabelColumn
+from inbounds.schema.errors import PlanError
+from inbounds.sources.open import Source
+from inbounds.statistics.base import GroupAggregates, StatisticContext, StatisticKind
+from inbounds.statistics.designs import DesignOptions
+from inbounds.statistics.histogram import LABELS, label_cells, records_by_label
+
+
+def _positions(subject: StatisticContext[LabelColumn], found: GroupAggregates) -> list[Ints]:
+    """The first of the fullest cells."""
+    cells = label_cells(subject, found)
+    fullest = np.argmax(cells, axis=0).astype(np.int64)
+    return [np.where(cells.max(axis=0) > 0, fullest, max(subject.declared.rest, 0))]
+
+
+def _wishes(wishes: DesignOptions) -> DesignOptions:
+    """Labels have no distance: a report is right or wrong."""
+    if wishes.loss not in ("absolute", "zero-one"):
+        raise PlanError('must be zero-one for a mode: labels have no distance; give it loss = "zero-one"', ("loss",))
+    if wishes.prior not in (None, ("uniform",)):
+        raise PlanError('must be uniform for a mode: labels are no numbers; give it prior = "uniform"', ("prior",))
+    return replace(wishes, loss="zero-one")
+
+
+def _words(
+    members: Sequence[tuple[StatisticKind[LabelColumn], StatisticContext[LabelColumn]]], source: Source
+) -> list[str]:
+    _, subject = members[0]
+    column, names = subject.declared, ", ".join(own.name for _, own in members)
+    rest = "has none" if column.other is None else f"counts as {column.other} (other)"
+    return [
+        f"{subject.of}: for {names}, a record with any other value than a label, or none, {rest}, and a group without "
+        f"any label is {column.labels[max(column.rest, 0)]}; the error is the probability of a wrong label, the same "
+        "however clear the lead is: with a clear one, the largest cell of a histogram is right more often"
+    ]
+
+
+MODE = StatisticKind(
+    word="mode",
+    domain=LABELS,
+    query=lambda subject, size: category(subject.declared.labels),
+    measures=records_by_label,
+    positions=_positions,
+    words=_words,
+    wishes=_wishes,
+    error="zero-one",
+    has_order=False,
+)

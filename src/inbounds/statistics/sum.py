@@ -1,0 +1,85 @@
+"""The sum of a column of numbers.
+
+With public sizes a table is n records per group, an absent one counting as `missing`:
+
+    n·d + sum of (v - d), clamped to 0..n·w       n·w + 1 answers      one changed record moves it by w
+
+With a maximum, clamped to the range of at most n values: one record moves it by max(|low|, |high|).
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from inbounds.exact import Ints
+from inbounds.query import RangeQuery, Reach, Scale
+from inbounds.schema.columns import NumberColumn
+from inbounds.statistics._numbers import (
+    NUMBERS,
+    check_answers,
+    clamp,
+    describe_number_handling,
+    make_range_query,
+    pad_sum,
+    sum_measure,
+    to_python_ints,
+)
+from inbounds.statistics.base import GroupAggregates, StatisticContext, StatisticKind
+
+
+@dataclass(frozen=True)
+class SumGrid:
+    """A column's bounds and step as whole multiples of `unit`."""
+
+    unit: Fraction
+    low: int
+    high: int
+    step: int
+
+
+def open_grid(column: NumberColumn) -> SumGrid:
+    """The coarsest grid through zero that holds every value of the column."""
+    common = math.lcm(column.low.denominator, column.step.denominator)
+    unit = Fraction(math.gcd(int(column.low * common), int(column.step * common)), common)
+    return SumGrid(unit, int(column.low / unit), int(column.high / unit), int(column.step / unit))
+
+
+def _query(subject: StatisticContext[NumberColumn], size: int) -> RangeQuery:
+    column = subject.declared
+    if not subject.public:
+        return _open_sum(column, size)
+    return make_range_query(
+        "total", Scale(size * column.low, column.step, range(size * column.width + 1)), Reach(column.width)
+    )
+
+
+def _open_sum(column: NumberColumn, size: int) -> RangeQuery:
+    """Sums of at most `size` values: from min(0, n·low) to max(0, n·high) on the grid that holds low and step."""
+    grid = open_grid(column)
+    first, last = min(0, size * grid.low), max(0, size * grid.high)
+    scale = Scale(first * grid.unit, grid.unit, range(last - first + 1))
+    return make_range_query("total", scale, Reach(max(abs(grid.low), abs(grid.high))))
+
+
+def _positions(subject: StatisticContext[NumberColumn], found: GroupAggregates) -> list[Ints]:
+    own, sizes, rows = to_python_ints(found.measure, found.sizes, found.rows)
+    if subject.public:
+        return [pad_sum(subject.declared, own, sizes, rows)]
+    grid = open_grid(subject.declared)
+    first, last = np.minimum(0, sizes * grid.low), np.maximum(0, sizes * grid.high)
+    return [clamp(rows * grid.low + own * grid.step - first, 0, last - first)]
+
+
+SUM = StatisticKind(
+    word="sum",
+    domain=NUMBERS,
+    query=_query,
+    measures=sum_measure,
+    positions=_positions,
+    words=describe_number_handling,
+    check=check_answers,
+    short=True,
+    over_groups=True,
+)

@@ -1,0 +1,169 @@
+"""The routes of Ask: questions to a curator, previewed for nothing, charged when they are asked, and what was given."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
+
+from fastapi import APIRouter, Request, Response
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import RedirectResponse
+
+from inbounds.errors import InboundsError
+from inbounds.statistics import KINDS
+from inbounds.studio.pages import fragment, page
+from inbounds.studio.studio import Studio
+from inbounds.workers import to_job_failure
+
+if TYPE_CHECKING:
+    from inbounds.curator.accounts import Account
+    from inbounds.curator.answer import Answer
+    from inbounds.curator.curator import Curator
+
+NONE = "the studio must be started with a curator to ask one: inbounds studio --curator curator.toml --account NAME"
+ASKED = "confirm that the question may be charged: tick the box above the button"
+
+HOW = {
+    "new": "a new draw",
+    "same": "the stored answer to the same question",
+    "stronger": "a stored answer that is more exact",
+    "sum": "a sum of stored cells",
+}
+"""Where an answer comes from."""
+
+
+def router(studio: Studio) -> APIRouter:
+    """The routes of a studio; without a curator a page says how to bring one."""
+    routes = APIRouter()
+
+    @routes.get("/ask")
+    def first(dataset: str = "") -> Response:
+        if studio.curator is None:
+            return page("ask_none.html", "/ask", way=NONE)
+        return page("ask.html", "/ask", **_room(studio, dataset), **_empty())
+
+    @routes.post("/ask/preview")
+    async def preview(request: Request) -> Response:
+        return fragment("ask_preview.html", **await run_in_threadpool(_preview, studio, await _pairs(request)))
+
+    @routes.post("/ask")
+    async def ask(request: Request) -> Response:
+        return await run_in_threadpool(_ask, studio, await _pairs(request))
+
+    @routes.get("/ask/answer")
+    def answer(id: str) -> Response:  # noqa: A002
+        curator, account = _who(studio)
+        return page("ask_answer.html", "/ask", **_answer_view(curator.answer(account, id)))
+
+    @routes.get("/ask/exposure")
+    def exposure(dataset: str) -> Response:
+        curator, account = _who(studio)
+        return page("ask_exposure.html", "/ask", **_exposure_view(curator.exposure(account, dataset).to_json()))
+
+    return routes
+
+
+async def _pairs(request: Request) -> list[tuple[str, str]]:
+    return parse_qsl((await request.body()).decode("utf-8", "replace"), keep_blank_values=True)
+
+
+def _who(studio: Studio) -> "tuple[Curator, Account]":
+    """The curator, and the account that this studio asks for, as it stands now."""
+    if studio.curator is None:
+        raise ValueError(NONE)
+    return studio.curator, studio.curator.find_account(studio.account)
+
+
+def _room(studio: Studio, chosen: str, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The datasets that may be asked, the form for one of them, and what was given before."""
+    curator, account = _who(studio)
+    datasets = [one.name for one in curator.datasets(account)]
+    name = chosen or next(iter(datasets), "")
+    facts = curator.dataset(account, name).describe() if name else None
+    before = [one for one in curator.answers(account) if one.dataset == name]
+    return {
+        "account": account.to_json(),
+        "datasets": datasets,
+        "facts": facts,
+        "people": str(curator.people(curator.dataset(account, name))) if name else "",
+        "kinds": list(KINDS),
+        "given": given
+        or {"kind": "count", "of": "true", "by": [], "epsilon": "0.5", "where": "", "second": "", "at": ""},
+        "before": [(one.id, one.time, _format_question(one.question)) for one in before],
+    }
+
+
+def _empty() -> dict[str, Any]:
+    return {"found": None, "failure": None, "how": HOW}
+
+
+def question_of(pairs: list[tuple[str, str]]) -> dict[str, Any]:
+    """The plain values of a question, as the curator and its service take them."""
+    given = {name: value.strip() for name, value in pairs}
+    kind, of = given.get("kind", ""), given.get("of", "")
+    subject: Any = of
+    if kind == "crosstab":
+        subject = [of, given.get("second", "")]
+    if kind == "quantile":
+        subject = {"of": of, "at": given.get("at", "")}
+    asked: dict[str, Any] = {kind: subject, "by": [value for name, value in pairs if name == "by"]}
+    asked |= {name: given[name] for name in ("where", "epsilon") if given.get(name)}
+    return asked | ({"anyway": True} if given.get("anyway") else {})
+
+
+def _preview(studio: Studio, pairs: list[tuple[str, str]]) -> dict[str, Any]:
+    try:
+        curator, account = _who(studio)
+        found = curator.preview(account, dict(pairs).get("dataset", ""), question_of(pairs))
+    except (InboundsError, ValueError, TypeError) as error:
+        return {**_empty(), "failure": to_job_failure(error)}
+    rows = [[size, f"{error:.3g}", f"{found.constants[size]:.3g}"] for size, error in found.errors.items()]
+    return {**_empty(), "found": found.to_json(), "rows": rows}
+
+
+def _ask(studio: Studio, pairs: list[tuple[str, str]]) -> Response:
+    """Ask, once it is confirmed; without the script, look first."""
+    given = dict(pairs)
+    curator, account = _who(studio)
+    if given.get("action") == "look":
+        kept = {**given, "by": [value for name, value in pairs if name == "by"]}
+        room = _room(studio, given.get("dataset", ""), kept)
+        return page("ask.html", "/ask", **room, **_preview(studio, pairs))
+    if given.get("confirm") != "yes":
+        raise ValueError(ASKED)
+    answer = curator.ask(account, given.get("dataset", ""), question_of(pairs))
+    return RedirectResponse(f"/ask/answer?id={answer.id}", 303)
+
+
+def _answer_view(answer: "Answer") -> dict[str, Any]:
+    """An answer as a table, with what it cost."""
+    columns = list(answer.table.values())
+    rows = [[_text(value) for value in row] for row in zip(*columns, strict=True)]
+    said = {**answer.to_json(), "spoken": _format_question(answer.question)}
+    return {"answer": said, "head": list(answer.table), "rows": rows}
+
+
+def _exposure_view(found: dict[str, Any]) -> dict[str, Any]:
+    """What any accounts hold together, and what they know of each question."""
+    coalitions = [
+        [str(own["accounts"]), own["epsilon"], "" if own["exact"] else "at most"] for own in found["coalitions"]
+    ]
+    questions = [
+        [_format_question(own["question"]), own["epsilon"], str(own["accounts"]), _text(own["now"].get("guess")),
+         _text(own["drawn_for_each"].get("guess"))]
+        for own in found["questions"]
+    ]  # fmt: skip
+    accounts = list(found["accounts"].items())
+    shown = {"accounts": accounts, "coalitions": coalitions, "questions": questions}
+    return {"people": found["people"], "observations": found["observations"], **shown}
+
+
+def _format_question(question: Mapping[str, Any]) -> str:
+    """A question in a line."""
+    kind = next((kind for kind in KINDS if kind in question), "question")
+    by = f" by {', '.join(question['by'])}" if question.get("by") else ""
+    where = f" where {question['where']}" if question.get("where") else ""
+    return f"{kind} of {question.get(kind, '')}{where}{by}"
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,115 @@
+"""The routes of Check: the server's verdict on a file, beside the one that the visitor's own browser finds."""
+
+import os
+import re
+from collections.abc import Sequence
+from itertools import accumulate
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import JSONResponse
+
+from inbounds.errors import PassportError
+from inbounds.files import RELEASE, Json, detect_format, read_json_file
+from inbounds.report import check_page
+from inbounds.studio.pages import page
+from inbounds.studio.studio import Studio
+from inbounds.verdict import PASSPORTS, find_table, verify
+
+MOST_FILES = 256
+"""Files that are judged at once: a document, and those that came along."""
+
+PLAIN_NAME = re.compile(r"(?!\.)[^/\\\0]{1,200}")
+"""A file's name that leads nowhere else."""
+
+
+def router(studio: Studio) -> APIRouter:
+    """The routes of a studio."""
+    routes, place = APIRouter(), studio.workspace
+
+    @routes.get("/check")
+    def choose() -> Response:
+        return page("check.html", "/check", documents=place.documents)
+
+    @routes.get("/check/file")
+    def file(file: str = "") -> Response:
+        if not file:
+            return _check_page(None, None, "")
+        path = place.existing(file)
+        found = verify(path)
+        if file in place.ledgers:  # a database, which only the server reads
+            return page(
+                "check_ledger.html", "/check", file=file, valid=found.is_valid, said=found.reason or found.proved
+            )
+        others = [check_page.read_document(table) for table in find_table(path)]
+        return _check_page(check_page.read_document(path), found.to_json(), file, others)
+
+    @routes.post("/check/verdict")
+    async def verdict(request: Request) -> Response:
+        document, *others = parts_of_body(await request.body(), request.headers.get("x-sizes", ""))
+        return JSONResponse(await run_in_threadpool(_judge_document, document, others))
+
+    return routes
+
+
+def _check_page(document: bytes | None, verdict: Json | None, name: str, others: Sequence[bytes] = ()) -> Response:
+    """The page with the browser's own checker, under its own policy."""
+    text = check_page.page(document, verdict, name=name, server="/check/verdict", home="/check", others=others)
+    policy = f"{check_page.policy(asks=True)}; frame-ancestors 'none'"
+    return Response(text, media_type="text/html; charset=utf-8", headers={"content-security-policy": policy})
+
+
+def parts_of_body(body: bytes, sizes: str) -> list[bytes]:
+    """The files in a body: one after another, each as long as the header says; without it the body is one file."""
+    lengths = [int(size) for size in sizes.split() if size.isdecimal()] or [len(body)]
+    if sum(lengths) != len(body) or len(lengths) > MOST_FILES:
+        raise ValueError(f"x-sizes must be at most {MOST_FILES} lengths that add up to the body's, got {sizes!r}")
+    ends = list(accumulate(lengths))
+    return [body[end - length : end] for end, length in zip(ends, lengths, strict=True)]
+
+
+def _judge_document(document: bytes, others: list[bytes]) -> Json:
+    """The verdict on a document that was dropped into the page; it is kept for no longer than that."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "document.json"
+        file.write_bytes(document)
+        name, passports, tables = _table_named(file), [], []
+        for k, content in enumerate(others if name else []):
+            other = Path(folder) / f"passport-{k + 1}.json"
+            other.write_bytes(content)
+            if detect_format(other) in PASSPORTS:
+                passports.append(other)
+            else:
+                tables.append(content)
+        found = _verdict(file, passports)
+        if not tables and found["valid"] is False and found["reason"] == f"the table {name} is not beside its record":
+            return {"valid": None, "reason": f"a record is checked with its table: drop {name} together with it"}
+        for table in tables:  # the table is the one that the record knows
+            (Path(folder) / name).write_bytes(table)
+            found = _verdict(file, passports)
+            if found["valid"]:
+                break
+        return found
+
+
+def _verdict(file: Path, passports: list[Path]) -> Json:
+    """What is found of a file, which is not named by its place on this machine."""
+    found = verify(file, passports=passports).to_json()
+    here = f"{file.parent}{os.sep}"
+    said = "reason" if not found["valid"] else "checked" if "checked" in found else ""
+    own = {} if not said else {said: str(found[said]).replace(str(file), "the file").replace(here, "")}
+    return {**found, **own}
+
+
+def _table_named(file: Path) -> str:
+    """The table beside a release record, where that is a plain name; whether the record holds is not asked."""
+    try:
+        content: Any = read_json_file(file, "release record")
+        name = content["table"]["file"] if content["format"] == RELEASE else ""
+    except (PassportError, ValueError, LookupError, TypeError):
+        return ""
+    plain = isinstance(name, str) and PLAIN_NAME.fullmatch(name) is not None
+    return name if plain and name != file.name else ""

@@ -1,0 +1,144 @@
+"""What a plan would do, told from the plan and the schema alone: for the live panel, and for the dry run."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from inbounds.exact import format_decimal
+from inbounds.files.bounded import parse_toml
+from inbounds.plan.draft import read_schema
+from inbounds.plan.load import parse_plan
+from inbounds.plan.plan import Plan
+from inbounds.releases.calibrate import calibrate_plan_epsilon, expected_error
+from inbounds.releases.charge_session import ChargeSession
+from inbounds.releases.pipeline import ReleasePreview, preview_release
+from inbounds.report.templates import pick_evenly
+from inbounds.schema.errors import PlanError
+from inbounds.schema.text import format_number
+from inbounds.sources.open import Source, table_names
+from inbounds.statistics import ExpectedError
+from inbounds.statistics.designs import Progress, default_cache_folder, ignore_progress
+from inbounds.studio.workspace import OutsideFolder, Workspace
+
+SHOWN = 12
+"""Group sizes on the page; of more, an even selection."""
+
+
+@dataclass(frozen=True)
+class ErrorLine:
+    """What to expect in groups of one size: the error beside that of the best constant, and whether it is no better."""
+
+    size: int
+    error: str
+    constant: str
+    no_better: bool
+
+
+@dataclass(frozen=True)
+class StatisticErrors:
+    """A statistic: a line for each group size. idle: in words, where it is no better than a constant."""
+
+    name: str
+    lines: tuple[ErrorLine, ...]
+    idle: str
+
+
+@dataclass(frozen=True)
+class DryRun:
+    """A dry run in plain values. standing: where the people stand in their ledger. digest: of the plan."""
+
+    statement: str
+    account: tuple[str, ...]
+    groups: int
+    public: bool
+    sizes: int
+    rows: tuple[StatisticErrors, ...]
+    values: tuple[str, ...]
+    spent: str
+    standing: str
+    says_nothing: bool
+    digest: str
+    target: str
+
+
+def load_draft(text: str, folder: Path, name: str) -> Plan:
+    """The plan in a text, as the command line reads it; no file is opened outside the studio's folder."""
+    try:
+        content = parse_toml(text)
+    except ValueError as error:
+        raise PlanError(f"is not TOML: {error}", place=name) from None
+    check_inside(content, Workspace(folder))
+    return replace(parse_plan(content, folder=folder), reads=(str(folder / name),))
+
+
+def check_inside(content: Mapping[str, Any], place: Workspace) -> None:
+    """Refuse a plan that names a file elsewhere: who may use this page need not be who may read that."""
+    for part, field in (("source", "path"), ("groups", "keys"), ("output", "path"), ("people", "ledger")):
+        named = content.get(part)
+        path = named.get(field) if isinstance(named, Mapping) else None
+        if isinstance(path, str) and "://" not in path and not place.inside(path):
+            raise OutsideFolder(
+                f"a plan in the studio must stay in its folder, got {part}.{field} elsewhere; start the studio in the "
+                "folder above both, or release with the command line"
+            )
+
+
+def output_target(plan: Plan, folder: Path, name: str) -> Path:
+    """Where the table goes: as the plan says, or as the command line does."""
+    return Path(plan.output) if plan.output else folder / f"{Path(name).stem}.released.csv"
+
+
+def dry_run(text: str, folder: str, name: str, progress: Progress = ignore_progress) -> DryRun:
+    """A dry run."""
+    plan = load_draft(text, Path(folder), name)
+    found = preview_release(plan, progress=progress)
+    target = output_target(plan, Path(folder), name)
+    return DryRun(
+        statement=found.statement,
+        account=found.account,
+        groups=len(plan.groups),
+        public=plan.groups.public,
+        sizes=len(found.sizes),
+        rows=tuple(_row(found, own.name) for own in plan.statistics),
+        values=tuple(found.record.get("values", ())),
+        spent=format_number(plan.total_epsilon),
+        standing=ChargeSession.open(plan, target, None, None).describe_state(),
+        says_nothing=found.says_nothing,
+        digest=plan.digest,
+        target=target.name,
+    )
+
+
+def _row(found: ReleasePreview, name: str) -> StatisticErrors:
+    idle = next((str(one) for one in found.no_better if one.statistic == name), "")
+    lines = []
+    for k in pick_evenly(len(found.sizes), SHOWN):
+        error, constant = found.errors[name][k], found.constants[name][k]
+        line = ErrorLine(found.sizes[k], f"{error:.3g}", f"{constant:.3g}", ExpectedError(error, constant).no_better)
+        lines.append(line)
+    return StatisticErrors(name, tuple(lines), idle)
+
+
+def calibrate_dry_run(
+    text: str, folder: str, name: str, wish: tuple[str, str, str], progress: Progress = ignore_progress
+) -> tuple[str, str]:
+    """The epsilon for a wanted accuracy, and the error that comes of it. wish: statistic, group size, error."""
+    plan, (statistic, size, error) = load_draft(text, Path(folder), name), wish
+    found: Fraction = calibrate_plan_epsilon(plan, statistic, int(size), error, default_cache_folder())
+    reached = expected_error(replace(plan, epsilon=found), statistic, int(size), default_cache_folder())
+    return format_decimal(found), f"{reached:.4g}"
+
+
+def columns(folder: str, source: tuple[tuple[str, str], ...], progress: Progress = ignore_progress) -> dict[str, str]:
+    """The columns of a source by name, with what kind of values each declares; no value is read."""
+    given = dict(source)
+    if given.get("path"):
+        given["path"] = str(Path(folder) / given["path"])
+    return read_schema(Source(**given))
+
+
+def tables(folder: str, path: str, url: str, progress: Progress = ignore_progress) -> list[str]:
+    """The names of the tables of a database; none for a file that is a table itself."""
+    return table_names(str(Path(folder) / path) if path else "", url)

@@ -1,0 +1,221 @@
+"""The routes of Plan: choose a source, choose what is public and what is asked, look, save."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, quote, urlsplit
+
+from fastapi import APIRouter, Request, Response
+from starlette.responses import RedirectResponse
+
+from inbounds.files import write_text
+from inbounds.files.bounded import parse_toml, read_text
+from inbounds.plan.draft import guess_bounds, guess_group_column, guess_id_column
+from inbounds.schema.errors import PlanError
+from inbounds.schema.text import PERIODS
+from inbounds.statistics import KINDS
+from inbounds.studio.pages import fragment, page
+from inbounds.studio.plan import dry_run, values
+from inbounds.studio.plan.draft import KEYS_FROM, USES, ColumnChoice, Draft, StatisticChoice, from_form
+from inbounds.studio.studio import Studio
+from inbounds.workers import Job, JobFailure, to_job_failure
+
+MOMENT = 0.6
+LONGER = 60.0
+"""Seconds that a page waits for a dry run: a moment with the script, longer without it."""
+
+MEANINGS = {
+    "count": "how many records meet a condition", "histogram": "how many records have each label",
+    "crosstab": "a table of two columns of labels", "sum": "the sum of a column", "mean": "the mean of a column",
+    "min": "the least value", "max": "the largest value", "median": "the middle value",
+    "quantile": "the value below which a share lies", "mode": "the most frequent label",
+}  # fmt: skip
+
+
+def router(studio: Studio) -> APIRouter:
+    """The routes of a studio."""
+    routes, place = APIRouter(), studio.workspace
+
+    @routes.get("/plan")
+    def choose() -> Response:
+        return page("plan_choose.html", "/plan", data=place.data, plans=place.plans)
+
+    @routes.get("/plan/edit")
+    def edit(source: str = "", plan: str = "", url: str = "", table: str = "") -> Response:
+        if plan:
+            return _show_draft(studio, _existing(studio, plan))
+        if source:
+            place.existing(source)
+        _check_url(url)
+        names = _now(studio.work.ask(dry_run.tables, str(place.folder), source, url, again=object()))
+        if names and not table:
+            return page("plan_table.html", "/plan", source=source, url=url, tables=names)
+        return _show_draft(studio, _begin_draft(studio, source, url, table))
+
+    @routes.post("/plan/edit")
+    async def changed(request: Request) -> Response:
+        pairs = await _pairs(request)
+        return await _in_thread(_change_draft, studio, pairs)
+
+    @routes.post("/plan/expected")
+    async def look(request: Request) -> Response:
+        pairs = await _pairs(request)
+        return await _in_thread(_looked_at, studio, pairs, request.headers.get("x-tab", ""))
+
+    return routes
+
+
+async def _pairs(request: Request) -> list[tuple[str, str]]:
+    """The fields of a form, as browsers send them."""
+    body = (await request.body()).decode("utf-8", "replace")
+    return parse_qsl(body, keep_blank_values=True, max_num_fields=20_000)
+
+
+async def _in_thread(function: Any, *arguments: Any) -> Response:
+    from starlette.concurrency import run_in_threadpool
+
+    found: Response = await run_in_threadpool(function, *arguments)
+    return found
+
+
+# --- beginning --------------------------------------------------------------------------------------------
+
+
+def _existing(studio: Studio, name: str) -> Draft:
+    """The choices of a plan in the folder."""
+    given = parse_toml(read_text(studio.workspace.existing(name)))
+    source = given.get("source", {})
+    if not isinstance(source, Mapping) or not all(isinstance(value, str) for value in source.values()):
+        raise PlanError("must be a table of texts", ("source",), name)
+    dry_run.check_inside(given, studio.workspace)
+    return values.from_content(given, _schema(studio, dict(source)), name)
+
+
+def _begin_draft(studio: Studio, source: str, url: str, table: str) -> Draft:
+    """First choices for a source, guessed from the names of its columns, never from its values."""
+    given = {"path": source, "url": url, "table": table}
+    found = _schema(studio, {name: value for name, value in given.items() if value})
+    by, person = guess_group_column(found), guess_id_column(found)
+    columns = tuple(_guess(name, kind, by) for name, kind in found.items())
+    stem = Path(source).stem if source else table
+    taken, name, more = set(studio.workspace.plans), f"{stem}.toml", 1
+    while name in taken:
+        more += 1
+        name = f"{stem}-{more}.toml"
+    return Draft(
+        columns, (StatisticChoice("count", "true", name="count"),), source=source, url=url, table=table,
+        plan=name, output=f"{Path(name).stem}.released.csv", people=stem, sizes="maximum" if person else "size",
+    )  # fmt: skip
+
+
+def _guess(name: str, kind: str, by: str) -> ColumnChoice:
+    usual = {key: str(value) for key, value in guess_bounds(name).items()}
+    return ColumnChoice(name, kind, "group" if name == by else "", **usual)
+
+
+def _schema(studio: Studio, source: dict[str, str]) -> dict[str, str]:
+    known = {name: source[name] for name in sorted(source) if name in ("path", "url", "table", "delimiter", "decimal")}
+    job = studio.work.ask(dry_run.columns, str(studio.workspace.folder), tuple(known.items()), again=object())
+    found: dict[str, str] = _now(job)
+    return found
+
+
+def _now(job: Job) -> Any:
+    """The result of something short, or its refusal."""
+    if not job.ready(LONGER):
+        raise ValueError("the source must say what its columns are within a minute; is it reachable?")
+    if job.failure is not None:
+        raise ValueError(job.failure.sentence)
+    return job.result
+
+
+def _check_url(url: str) -> None:
+    if url and urlsplit(url).password:
+        raise ValueError("url must hold no password: a plan is public; put it into PGPASSWORD or ~/.pgpass")
+
+
+# --- changing ---------------------------------------------------------------------------------------------
+
+
+def _draft(studio: Studio, pairs: list[tuple[str, str]]) -> Draft:
+    """The choices that were sent; the columns are the schema's, by their order in it."""
+    given = dict(pairs)
+    if given.get("source"):
+        studio.workspace.existing(given["source"])
+    _check_url(given.get("url", ""))
+    names = [value for name, value in pairs if name == "schema"]
+    kinds = [value for name, value in pairs if name == "schema_kind"]
+    return from_form(pairs, dict(zip(names, kinds, strict=True)))
+
+
+def _change_draft(studio: Studio, pairs: list[tuple[str, str]]) -> Response:
+    """What a button asked for: one more statistic, one less, an epsilon, to look, or to save."""
+    draft = _draft(studio, pairs)
+    action, _, rest = dict(pairs).get("action", "").partition(" ")
+    if action == "add":
+        return _show_draft(studio, draft.with_statistic())
+    if action == "drop":
+        return _show_draft(studio, draft.without_statistic(int(rest)))
+    if action == "use":
+        return _show_draft(studio, replace(draft, epsilon=rest))
+    if action == "save":
+        return _save_plan(studio, draft)
+    return _show_draft(studio, draft, _look(studio, draft, dict(pairs), LONGER))
+
+
+def _looked_at(studio: Studio, pairs: list[tuple[str, str]], tab: str) -> Response:
+    try:
+        draft = _draft(studio, pairs)
+        looked = _look(studio, draft, dict(pairs), MOMENT, tab)
+    except (ValueError, TypeError, OSError) as error:
+        looked = _nothing(to_job_failure(error))
+    return fragment("plan_expected.html", **looked)
+
+
+def _look(studio: Studio, draft: Draft, given: dict[str, str], patience: float, tab: str = "") -> dict[str, Any]:
+    """The dry run of the choices, and the epsilon for the accuracy that was wished for."""
+    try:
+        text = values.text(draft)
+    except (ValueError, TypeError) as error:
+        return _nothing(to_job_failure(error))
+    folder, name = str(studio.workspace.folder), draft.plan or "plan.toml"
+    job = studio.ask_for(tab, studio.work.ask(dry_run.dry_run, text, folder, name, again=_stamp(studio)))
+    shown = {**_nothing(None), "text": text, "wish": given}
+    if not job.ready(patience):
+        return {**shown, "job": job}
+    shown |= {"failure": job.failure, "expected": job.result}
+    wish = tuple(given.get(field, "") for field in ("wish_statistic", "wish_size", "wish_error"))
+    if all(wish) and job.failure is None:
+        found = studio.work.ask(dry_run.calibrate_dry_run, text, folder, name, wish, again=_stamp(studio))
+        shown["enough"] = found if found.ready(LONGER) else None
+    return shown
+
+
+def _stamp(studio: Studio) -> tuple[Any, ...]:
+    """What else a dry run depends on: the files of the folder as they are now."""
+    return tuple(sorted((f.name, f.stat().st_mtime_ns) for f in studio.workspace.folder.iterdir() if f.is_file()))
+
+
+def _nothing(failure: JobFailure | None) -> dict[str, Any]:
+    return {"job": None, "failure": failure, "expected": None, "text": "", "enough": None, "wish": {}}
+
+
+def _save_plan(studio: Studio, draft: Draft) -> Response:
+    """The plan in its file, which must be one that can be carried out."""
+    looked = _look(studio, draft, {}, LONGER)
+    if looked["expected"] is None:
+        return _show_draft(studio, draft, looked)
+    if not draft.plan.endswith(".toml"):
+        raise ValueError(f"plan must end in .toml, got {draft.plan!r}")
+    write_text(studio.workspace.path(draft.plan), looked["text"])
+    return RedirectResponse(f"/release?plan={quote(draft.plan)}", 303)
+
+
+def _show_draft(studio: Studio, draft: Draft, looked: dict[str, Any] | None = None) -> Response:
+    place = studio.workspace
+    return page(
+        "plan_edit.html", "/plan", d=draft, uses=USES, keys_from=KEYS_FROM, kinds={k: MEANINGS[k] for k in KINDS},
+        periods=["", *PERIODS], files=[f for f in place.keys if f != draft.source], ledgers=place.ledgers,
+        exists=draft.plan in place.plans, looked=looked, **(looked or _nothing(None)),
+    )  # fmt: skip

@@ -1,0 +1,246 @@
+"""Choices to the plain values of a plan, and back."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+from inbounds.files.bounded import parse_toml
+from inbounds.plan.write import dump_toml
+from inbounds.schema.errors import PlanError, error_path
+from inbounds.studio.plan.draft import TYPES, ColumnChoice, Draft, StatisticChoice
+
+Values = dict[str, Any]
+
+_PLAIN = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?")
+
+
+def content(draft: Draft) -> Values:
+    """The plain values of a plan, as its file holds them."""
+    made: Values = {
+        "edition": draft.edition,
+        "source": _source(draft),
+        "groups": _groups(draft),
+        "hierarchy": {"levels": draft.by} if draft.nested else {},
+        "people": _people(draft),
+        "columns": {own.name: found for own in draft.columns if (found := _column(own))},
+        "privacy": {"epsilon": _number(draft.epsilon)},
+        "statistics": [_statistic(own) for own in draft.statistics],
+        "output": _refuse_repeated(path=draft.output, interval=_number(draft.interval)),
+    }
+    with error_path("more"):
+        more = _read(draft.more)
+    return _join_lines({name: value for name, value in made.items() if value}, more)
+
+
+def text(draft: Draft) -> str:
+    """The plan's file: what is looked at here is what the command line runs."""
+    return dump_toml(content(draft))
+
+
+def _join_lines(made: Values, more: Values) -> Values:
+    """Further lines beside the form's; what the form has said already is refused."""
+    for name, value in more.items():
+        own = made.get(name)
+        if isinstance(own, dict) and isinstance(value, dict) and not own.keys() & value.keys():
+            made[name] = {**own, **value}
+        elif own is None:
+            made[name] = value
+        else:
+            raise PlanError(f"must not say again what the form says: {name}", ("more",))
+    return made
+
+
+def _read(lines: str) -> Values:
+    try:
+        return parse_toml(lines)
+    except ValueError as error:
+        raise PlanError(f"must be lines of TOML: {error}") from None
+
+
+def _refuse_repeated(**values: Any) -> Values:
+    return {name: value for name, value in values.items() if value not in ("", None)}
+
+
+def _source(draft: Draft) -> Values:
+    place = {"url": draft.url} if draft.url else {"path": draft.source}
+    return _refuse_repeated(**place, table=draft.table, delimiter=draft.delimiter, decimal=draft.decimal)
+
+
+def _groups(draft: Draft) -> Values:
+    keys = _keys(draft) if draft.by else None
+    sizes = {draft.sizes if draft.sizes in ("size", "maximum") else "size": _number(draft.size)}
+    period = {own.name: own.period for own in draft.columns if own.use == "group" and own.period}
+    return _refuse_repeated(by=draft.by or None, keys=keys, **sizes, not_stated=draft.not_stated, period=period or None)
+
+
+def _keys(draft: Draft) -> Any:
+    if draft.keys_from == "file":
+        return draft.file
+    if draft.keys_from == "listed" and len(draft.by) > 1:
+        return [[part.strip() for part in line.split("|")] for line in _lines(draft.listed)]
+    lists = {name: _lines(draft.column(name).keys) for name in draft.by}
+    return lists[draft.by[0]] if len(lists) == 1 else lists
+
+
+def _people(draft: Draft) -> Values:
+    person = next((own.name for own in draft.columns if own.use == "person"), "")
+    most = {"max_records": _number(draft.max_records), "max_groups": _number(draft.max_groups)} if person else {}
+    return _refuse_repeated(name=draft.people, ledger=draft.ledger, id=person, **most)
+
+
+def _column(own: ColumnChoice) -> Values | None:
+    if own.use == "number":
+        numbers = {name: _number(getattr(own, name)) for name in ("low", "high", "step", "missing")}
+        return _refuse_repeated(**numbers) or {"type": "number"}
+    if own.use == "labels":
+        return _refuse_repeated(
+            labels=[label.strip() for label in own.labels.split(",") if label.strip()], other=own.other
+        )
+    return {"type": TYPES[own.use]} if own.use in TYPES else None
+
+
+def _statistic(own: StatisticChoice) -> Values:
+    of: Any = own.of
+    if own.kind == "crosstab":
+        of = [own.of, own.second]
+    if own.kind == "quantile":
+        shares = [_number(part.strip()) for part in own.at.split(",") if part.strip()]
+        of = {"of": own.of, "at": shares if len(shares) != 1 else shares[0]}
+    made = {own.kind: of, **_refuse_repeated(name=own.name, share=_number(own.share))}
+    if own.consistent and own.kind == "histogram":
+        made["consistent"] = True
+    with error_path("statistics"):
+        return _join_lines(made, _read(own.more))
+
+
+def _number(written: str) -> Any:
+    """A number as TOML has them where the text is one, else the text: an exact 1/3, or a column's name."""
+    if not _PLAIN.fullmatch(written):
+        return written
+    return Decimal(written) if "." in written else int(written)
+
+
+def _lines(given: str) -> list[str]:
+    return [line.strip() for line in given.split("\n") if line.strip()]
+
+
+# --- from a plan's file -----------------------------------------------------------------------------------
+
+
+def from_content(given: Mapping[str, Any], schema: Mapping[str, str], plan: str) -> Draft:
+    """The choices of a plan that exists; what the form has no field for becomes further lines."""
+    try:
+        return _from_content(given, schema, plan)
+    except (AttributeError, LookupError, TypeError, ValueError):
+        raise PlanError("has a form that cannot be shown here; correct it in an editor", place=plan) from None
+
+
+def _from_content(given: Mapping[str, Any], schema: Mapping[str, str], plan: str) -> Draft:
+    left: Values = {name: dict(part) if isinstance(part, Mapping) else part for name, part in given.items()}
+    take = _Taker(left)
+    groups, by = _groups_from(take), _names_in(given.get("groups", {}).get("by", []))
+    declared, period = left.pop("columns", {}), take("groups", "period", {})
+    columns = [_column_from(name, kind, declared.get(name)) for name, kind in schema.items()]
+    person = take("people", "id", "")
+    nested = left.get("hierarchy", {}) == {"levels": by} and bool(left.pop("hierarchy", None))
+    columns = [
+        replace(own, use="group" if own.name in by else "person" if own.name == person else own.use,
+                keys=groups["lists"].get(own.name, ""), period=period.get(own.name, "") if by else "")
+        for own in columns
+    ]  # fmt: skip
+    single = {name: _format_value(take(part, key, "")) for name, (part, key) in PLACES.items()}
+    statistics = tuple(_statistic_from(own) for own in left.pop("statistics", []))
+    draft = Draft(
+        tuple(columns), statistics, **single, **groups["single"],
+        nested="yes" if nested else "", levels=", ".join(by) if nested else "",
+        edition=_format_value(left.pop("edition", "")), plan=plan,
+    )  # fmt: skip
+    return replace(draft, more=dump_toml({name: part for name, part in left.items() if part}))
+
+
+PLACES = {
+    "source": ("source", "path"), "url": ("source", "url"), "table": ("source", "table"),
+    "delimiter": ("source", "delimiter"), "decimal": ("source", "decimal"),
+    "not_stated": ("groups", "not_stated"), "max_records": ("people", "max_records"),
+    "max_groups": ("people", "max_groups"), "people": ("people", "name"), "ledger": ("people", "ledger"),
+    "epsilon": ("privacy", "epsilon"), "interval": ("output", "interval"), "output": ("output", "path"),
+}  # fmt: skip
+"""Fields of the form that stand in one place of a plan."""
+
+
+class _Taker:
+    """Takes what the form has a field for; what is left are further lines."""
+
+    def __init__(self, left: Values) -> None:
+        self.left = left
+
+    def __call__(self, part: str, key: str, usual: Any) -> Any:
+        return self.left.get(part, {}).pop(key, usual)
+
+
+def _groups_from(take: _Taker) -> dict[str, Any]:
+    by, keys = _names_in(take("groups", "by", [])), take("groups", "keys", None)
+    given = take.left.get("groups", {})
+    sizes = "maximum" if "maximum" in given else "size"
+    plain = not isinstance(given.get(sizes), list | Mapping)  # one for each group stays a further line
+    single = {
+        "sizes": sizes,
+        "keys_from": "combined",
+        "size": _format_value(take("groups", sizes, "")) if plain else "",
+    }
+    lists: dict[str, str] = {}
+    if isinstance(keys, str):
+        single |= {"keys_from": "file", "file": keys}
+    elif isinstance(keys, Mapping):
+        lists = {name: "\n".join(map(_format_value, values)) for name, values in keys.items()}
+    elif isinstance(keys, Sequence) and len(by) == 1:
+        lists = {by[0]: "\n".join(map(_format_value, keys))}
+    elif isinstance(keys, Sequence):
+        single |= {"keys_from": "listed", "listed": "\n".join(" | ".join(map(_format_value, row)) for row in keys)}
+    return {"lists": lists, "single": single}
+
+
+def _column_from(name: str, kind: str, given: Mapping[str, Any] | None) -> ColumnChoice:
+    own = ColumnChoice(name, kind)
+    if given is None:
+        return own
+    if "labels" in given:
+        labels = ", ".join(map(_format_value, given["labels"]))
+        return replace(own, use="labels", labels=labels, other=_format_value(given.get("other", "")))
+    if "low" in given or "high" in given:
+        numbers = {n: _format_value(given[n]) for n in ("low", "high", "step", "missing") if n in given}
+        return replace(own, use="number", **numbers)
+    use = next((use for use, kind in TYPES.items() if kind == given.get("type")), "text")
+    return replace(own, use=use)
+
+
+KINDS_OF_COLUMN = ("count", "histogram", "sum", "mean", "min", "max", "median", "mode")
+
+
+def _statistic_from(given: Mapping[str, Any]) -> StatisticChoice:
+    left = dict(given)
+    own = StatisticChoice(
+        name=_format_value(left.pop("name", "")), share=_format_value(left.pop("share", "")),
+        consistent="yes" if left.pop("consistent", False) else "",
+    )  # fmt: skip
+    for kind in KINDS_OF_COLUMN:
+        if kind in left:
+            own = replace(own, kind=kind, of=_format_value(left.pop(kind)))
+    if "crosstab" in left:
+        first, second = left.pop("crosstab")
+        own = replace(own, kind="crosstab", of=first, second=second)
+    if "quantile" in left:
+        asked = left.pop("quantile")
+        shares = asked["at"] if isinstance(asked["at"], list) else [asked["at"]]
+        own = replace(own, kind="quantile", of=asked["of"], at=", ".join(map(_format_value, shares)))
+    return replace(own, more=dump_toml(left))
+
+
+def _names_in(by: Any) -> list[str]:
+    return [by] if isinstance(by, str) else list(by)
+
+
+def _format_value(value: Any) -> str:
+    return "" if value is None else str(value)

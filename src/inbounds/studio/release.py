@@ -1,0 +1,199 @@
+"""The routes of Release: a dry run, one guarded release, and the table that came of it.
+
+A release here is the call that the command line makes: settled, charged, read, drawn, kept, written. What is shown
+afterwards is the table that the ledger keeps. No true value is ever in this process's answers.
+"""
+
+import io
+import json
+import warnings
+import zipfile
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from urllib.parse import parse_qs, quote
+
+from fastapi import APIRouter, Request, Response
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import RedirectResponse
+
+from inbounds.files.bounded import read_text
+from inbounds.plan.plan import Plan
+from inbounds.releases.charge_session import ChargeSession, StoredTable
+from inbounds.releases.passports import write_passports
+from inbounds.releases.pipeline import find_mechanism, release
+from inbounds.releases.report import page as report_page
+from inbounds.releases.write import encode_table_file, record_path
+from inbounds.statistics.designs import Progress, ignore_progress
+from inbounds.studio import release_state
+from inbounds.studio.auth import PAPER
+from inbounds.studio.pages import fragment, page
+from inbounds.studio.plan.dry_run import dry_run, load_draft, output_target
+from inbounds.studio.studio import Studio
+from inbounds.workers import Job
+
+MOMENT, LONGER = 0.8, 60.0
+"""Seconds that a page waits for a dry run: with the script, and without it."""
+
+CHANGED = "the plan has changed since this page was opened; look at it again before you release"
+ASKED = "confirm that the epsilon may be spent: tick the box above the button"
+
+
+def router(studio: Studio) -> APIRouter:
+    """The routes of a studio."""
+    routes = APIRouter()
+
+    @routes.get("/release")
+    def show(request: Request, plan: str = "") -> Response:
+        if not plan:
+            return page("release_choose.html", "/release", plans=_plans(studio), data=studio.workspace.data)
+        shown = _state(studio, plan, MOMENT if "x-part" in request.headers else LONGER)
+        if "x-part" in request.headers:
+            return fragment("release_state.html", **shown)
+        return page("release.html", "/release", **shown)
+
+    @routes.post("/release")
+    async def run(request: Request) -> Response:
+        given = parse_qs((await request.body()).decode("utf-8", "replace"))
+        return await run_in_threadpool(_start_release, studio, {name: values[0] for name, values in given.items()})
+
+    @routes.get("/release/{what}")
+    def download(what: str, plan: str) -> Response:
+        own = _find_dry_run(studio, plan)
+        return _FILES[what](plan, *own) if what in _FILES else Response(status_code=404)
+
+    return routes
+
+
+def _plans(studio: Studio) -> list[tuple[str, bool]]:
+    """The plans of the folder, and whether a table of theirs is there."""
+    return [(name, _target_exists(studio, name)) for name in studio.workspace.plans]
+
+
+def _target_exists(studio: Studio, name: str) -> bool:
+    try:
+        _, target = _read(studio, name)
+    except (ValueError, OSError):  # a draft, which is completed on the page Plan
+        return False
+    return record_path(target).exists()
+
+
+def _read(studio: Studio, name: str) -> tuple[Plan, Path]:
+    """A plan of the folder, and where its table goes."""
+    plan = load_draft(read_text(studio.workspace.existing(name)), studio.workspace.folder, name)
+    return plan, output_target(plan, studio.workspace.folder, name)
+
+
+def _state(studio: Studio, name: str, patience: float) -> dict[str, Any]:
+    """Where a plan stands: being released, released, or looked at."""
+    plan, target = _read(studio, name)
+    shown: dict[str, Any] = {"plan": name, "job": None, "failure": None, "expected": None, "kept": None}
+    running = studio.releases.get(name)
+    if running is not None and not running.ready(patience):
+        return {**shown, "job": running, "doing": "Releasing"}
+    if running is not None and running.failure is not None:
+        shown["failure"] = studio.releases.pop(name).failure
+    kept = ChargeSession.open(plan, target, None, None).find_stored()
+    if kept is not None:
+        return {**shown, "kept": release_state.view(plan, kept.table, kept.record, target.name)}
+    looked = _look(studio, name)
+    if not looked.ready(patience):
+        return {**shown, "job": looked, "doing": "Designing"}
+    shown["failure"] = shown["failure"] or looked.failure
+    return {**shown, "expected": looked.result}
+
+
+def _look(studio: Studio, name: str) -> Job:
+    """The dry run of a plan's file as it is now."""
+    file = studio.workspace.existing(name)
+    return studio.work.ask(dry_run, read_text(file), str(studio.workspace.folder), name, again=object())
+
+
+def _start_release(studio: Studio, given: dict[str, str]) -> Response:
+    """Begin the release that was confirmed; the page then shows how it goes on."""
+    name = given.get("plan", "")
+    plan, target = _read(studio, name)
+    if given.get("confirm") != "yes":
+        raise ValueError(ASKED)
+    if given.get("digest") != plan.digest:
+        raise ValueError(CHANGED)
+    running = studio.releases.get(name)
+    if running is None or running.finished.is_set():
+        arguments = (str(studio.workspace.path(name)), str(target), plan.digest, given.get("anyway") == "yes")
+        studio.releases[name] = studio.work.last(draw, *arguments)
+    return RedirectResponse(f"/release?plan={quote(name)}", 303)
+
+
+def draw(path: str, target: str, digest: str, anyway: bool, progress: Progress = ignore_progress) -> None:
+    """The release itself, in a process of its own; an older table of the same name is not replaced."""
+    file = Path(path)
+    plan = load_draft(read_text(file), file.parent, file.name)
+    if plan.digest != digest:
+        raise ValueError(CHANGED)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that a table was stored before is what the page shows
+        release(plan, output=target, anyway=anyway, progress=progress)
+
+
+# --- what can be taken away -------------------------------------------------------------------------------
+
+
+def _find_dry_run(studio: Studio, name: str) -> tuple[StoredTable, Path]:
+    plan, target = _read(studio, name)
+    kept = ChargeSession.open(plan, target, None, None).find_stored()
+    if kept is None:
+        raise LookupError("this plan has not been released")
+    return kept, target
+
+
+def _file(content: bytes, name: str, kind: str = "application/octet-stream") -> Response:
+    return Response(
+        content, media_type=kind, headers={"content-disposition": f"attachment; filename*=UTF-8''{quote(name)}"}
+    )
+
+
+def _table(plan: str, kept: StoredTable, target: Path) -> Response:
+    """The table as it was released, encoded as its file is."""
+    return _file(encode_table_file(kept.table, target.suffix), target.name)
+
+
+def _record(plan: str, kept: StoredTable, target: Path) -> Response:
+    """The record beside the table; before the table is written, as the ledger keeps it."""
+    beside = record_path(target)
+    text = read_text(beside) if beside.exists() else json.dumps(kept.record, indent=2)
+    return _file(text.encode(), beside.name, "application/json")
+
+
+def _report(plan: str, kept: StoredTable, target: Path) -> Response:
+    """The report as a page: it holds its style and no script."""
+    text = report_page(kept.record, kept.table)
+    return Response(text, media_type="text/html; charset=utf-8", headers={"content-security-policy": PAPER})
+
+
+def _report_file(plan: str, kept: StoredTable, target: Path) -> Response:
+    return _file(report_page(kept.record, kept.table).encode(), f"{target.stem}.report.html", "text/html")
+
+
+def _passports(plan: str, kept: StoredTable, target: Path) -> Response:
+    """The passports that readers need, in one archive: the mechanisms that the record names by digest."""
+    made = {
+        (f"{line['statistic']}{': ' + line['layer'] if 'layer' in line else ''}", _size(line["size"])): find_mechanism(
+            kept.record, line["statistic"], _size(line["size"]), layer=line.get("layer")
+        )
+        for line in kept.record["mechanisms"]
+    }
+    packed = io.BytesIO()
+    with TemporaryDirectory() as folder, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in write_passports(made, folder):
+            archive.write(file, file.name)
+    return _file(packed.getvalue(), f"{target.stem}.passports.zip", "application/zip")
+
+
+def _size(size: int | str) -> int:
+    """The first size of a line that several share: first..last."""
+    return int(str(size).partition("..")[0])
+
+
+_FILES = {
+    "table": _table, "record": _record, "report": _report, "report.html": _report_file, "passports.zip": _passports,
+}  # fmt: skip

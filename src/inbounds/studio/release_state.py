@@ -1,0 +1,46 @@
+"""A released table as the page shows it: reports, intervals and sums, all of them private already."""
+
+from typing import Any
+
+from inbounds.plan.plan import Plan
+from inbounds.releases.charge_session import format_population_state
+from inbounds.releases.pictures import dot_plots
+from inbounds.releases.totals import estimate_totals
+from inbounds.schema.record_types import ReleaseRecord
+from inbounds.schema.text import format_number
+
+SHOWN_ROWS = 200
+"""Rows of the table on the page; the file holds all of them."""
+
+
+def view(plan: Plan, table: Any, record: ReleaseRecord, file: str) -> dict[str, Any]:
+    """The table, a picture for each answer, the totals, and what was promised."""
+    names = table.column_names
+    columns = [table[name].slice(0, SHOWN_ROWS).to_pylist() for name in names]
+    return {
+        "file": file,
+        "when": record["time"].replace("T", " ").replace("+00:00", " UTC"),
+        "statement": record["statement"],
+        "spent": format_number(plan.total_epsilon),
+        "standing": format_population_state(record),
+        "head": names,
+        "rows": [[_text(value) for value in row] for row in zip(*columns, strict=True)],
+        "count": table.num_rows,
+        "pictures": dot_plots(record, table),
+        **(_totals(record, table) if table.num_rows > 1 else {}),
+        "mechanisms": len(record["mechanisms"]),
+    }
+
+
+def _totals(record: ReleaseRecord, table: Any) -> dict[str, list[Any]]:
+    """Sums over all groups, read without bias, and the columns whose cells must not be added."""
+    found = estimate_totals(record, table)
+    sums = [(own.column, own.sum) for own in found if own.sum is not None]
+    return {
+        "totals": [[column, _text(own.estimate), _text(own.standard_error)] for column, own in sums],
+        "not_added": [own.column for own in found if own.sum is None],
+    }
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,390 @@
+"""The door: the only way from a true answer to its position among the possible ones.
+
+Everything is compared exactly: a float as the binary number it is, whole numbers as whole numbers. Positions keep
+the shape of what is given and are -1 for what is no answer. No message here repeats a value.
+"""
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inbounds.exact import Ints, freeze, round_up_to_float
+from inbounds.trusted.inputs import exact_value, find_float_type, infinity_sign, read_array, read_numbers
+from inbounds.trusted.scale import Scale
+
+Table = tuple[NDArray[Any], float, float]
+"""Edges that numbers of one type are compared with, and the least and the largest number that counts."""
+
+ON_GRID = Fraction(1, 10**6)
+"""A numeric answer may miss its grid point by this share of a step: 1/3 arrives as 0.3333333333333333."""
+
+FINE_ENOUGH = 64
+"""Floats may stand for grid points that are at least so many of their spacings apart."""
+
+
+WRITTEN_OUT, WRITTEN_OUT_FOR = 1 << 12, 16
+"""Even cells whose edges are written out at once, however few the answers; and how many for each answer."""
+
+
+@dataclass(frozen=True)
+class LabelEncoder:
+    """Answers without order: a text is its own label, nothing else is an answer."""
+
+    labels: tuple[str, ...]
+
+    @cached_property
+    def _place(self) -> dict[str, int]:
+        return {label: j for j, label in enumerate(self.labels)}
+
+    def positions(self, answers: Any, *, clip: bool = False) -> Ints:
+        given = read_array(answers)
+        flat = [self._place.get(label, -1) if isinstance(label, str) else -1 for label in given.ravel().tolist()]
+        return np.array(flat, dtype=np.int64).reshape(given.shape)
+
+
+@dataclass(frozen=True)
+class PlaceEncoder:
+    """Answers with coordinates: the label of a place, or its numbers along the last axis; nothing in between.
+
+    Coordinates are below 2**52 in size and differ as floats, so that a float, or an int taken for one, is at most one
+    place: an int that no float holds is beyond them all.
+    """
+
+    labels: tuple[str, ...]
+    places: tuple[tuple[Fraction, ...], ...]
+
+    @cached_property
+    def _sorted_places(self) -> list[tuple[tuple[Fraction, ...], int]]:
+        """Not a dictionary: many Fractions can have one hash."""
+        return sorted((place, j) for j, place in enumerate(self.places))
+
+    def _place(self, found: tuple[Fraction, ...]) -> int:
+        k = bisect_left(self._sorted_places, (found, -1))
+        return self._sorted_places[k][1] if k < len(self._sorted_places) and self._sorted_places[k][0] == found else -1
+
+    @cached_property
+    def _near(self) -> dict[tuple[float, ...], int]:
+        return {tuple(map(float, place)): j for j, place in enumerate(self.places)}
+
+    def positions(self, answers: Any, *, clip: bool = False) -> Ints:
+        given = read_array(answers)
+        if is_text_array(given):
+            return LabelEncoder(self.labels).positions(answers)
+        axes = len(self.places[0])
+        values = read_numbers(given)
+        if values.ndim == 0 or values.shape[-1] != axes:
+            raise ValueError(f"true answers must be labels, or {axes} coordinates each along the last axis")
+        rows = values.reshape(-1, axes)
+        if values.dtype.kind == "O":
+            flat = [self._encode_objects(row) for row in rows.tolist()]
+        else:
+            flat = [self._near.get(tuple(row), -1) for row in rows.astype(np.float64).tolist()]
+        return np.array(flat, dtype=np.int64).reshape(values.shape[:-1])
+
+    def _encode_objects(self, row: list[Any]) -> int:
+        """By exact numbers; a row with a float among them is also compared as floats."""
+        found = tuple(value for value in map(exact_value, row) if value is not None)
+        if len(found) < len(row):
+            return -1
+        place = self._place(found)
+        if place < 0 and any(isinstance(value, float) for value in row):
+            return self._near.get(tuple(map(_float, found)), -1)
+        return place
+
+
+def _float(value: Fraction) -> float:
+    """The nearest float; one beyond all places for what is larger than every float."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def is_text_array(given: NDArray[Any]) -> bool:
+    """Whether an array holds texts alone: labels rather than coordinates."""
+    return given.dtype.kind == "U" or (
+        given.dtype.kind == "O" and given.size > 0 and all(isinstance(value, str) for value in given.ravel().tolist())
+    )
+
+
+@dataclass(frozen=True)
+class GridEncoder:
+    """Answers on a grid: the nearest point, where one is near enough to be meant."""
+
+    scale: Scale
+
+    def positions(self, answers: Any, *, clip: bool = False) -> Ints:
+        """clip: what lies beyond the range counts as its nearer end."""
+        raw = read_array(answers)
+        floats, given = find_float_type(raw), read_numbers(raw).ravel()
+        if floats is not None:
+            self._refuse_coarse(floats)
+        if given.dtype.kind in "iu" and self._whole_steps == 1:
+            found = self._encode_ints(given, clip)
+        elif given.dtype.kind == "f":
+            found = self._encode_floats(given, floats or np.float64, clip)
+        else:
+            slack = self._slack(floats) if floats is not None else ON_GRID
+            found = _one_by_one(given, lambda value: self._encode_exact(value, slack, clip))
+        return found.reshape(raw.shape)
+
+    @cached_property
+    def _common(self) -> int:
+        """The least number that makes every grid point whole."""
+        return math.lcm(self.scale.start.denominator, self.scale.unit.denominator)
+
+    @cached_property
+    def _whole_steps(self) -> int:
+        return int(self.scale.unit * self._common)
+
+    @cached_property
+    def _wholes(self) -> tuple[int, int, int, bool]:
+        """The first and the last whole number in the range, start · common, and whether int64 holds all ticks."""
+        first, last = math.ceil(self.scale[0]), math.floor(self.scale[-1])
+        fits = self._common * int(self._size + 1) < 1 << 62 and last >= first
+        return first, last, int(self.scale.start * self._common), fits
+
+    @cached_property
+    def _size(self) -> Fraction:
+        return max(abs(self.scale[0]), abs(self.scale[-1]))
+
+    def _spacing(self, floats: type[np.floating[Any]]) -> float:
+        return _spacing(self._size, floats)
+
+    def _refuse_coarse(self, floats: type[np.floating[Any]]) -> None:
+        if not FINE_ENOUGH * self._spacing(floats) <= self.scale.unit:
+            raise ValueError(
+                f"these answers are closer together than {np.dtype(floats).name} can tell; "
+                "give whole numbers, Fractions or Decimals, or shift the range towards zero"
+            )
+
+    def _slack(self, floats: type[np.floating[Any]]) -> Fraction:
+        """How far from its grid point a float may be, in steps: its rounding, and what one division adds."""
+        return ON_GRID + min(Fraction(16 * self._spacing(floats)) / self.scale.unit, Fraction(1, 4))
+
+    def _encode_ints(self, given: NDArray[Any], clip: bool) -> Ints:
+        """tick = value · common - start · common, in int64 where that cannot overflow."""
+        first, last, start, fits = self._wholes
+        below, above = given < first, given > last
+        outside = below | above
+        whole = np.where(outside, 0, given).astype(np.int64 if fits else object)
+        ticks = np.where(outside, -1, whole * self._common - start).astype(np.int64)
+        return self._among(ticks, below, above, clip)
+
+    def _encode_floats(self, given: NDArray[Any], floats: type[np.floating[Any]], clip: bool) -> Ints:
+        """Errors of a subtraction and a division stay below a tenth of a step, since FINE_ENOUGH holds."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            steps = (given - float(self.scale.start)) / float(self.scale.unit)
+            nearest = np.rint(steps)
+            hit = (np.abs(steps - nearest) <= float(self._slack(floats))) & (np.abs(nearest) < 2**53)
+            below, above = steps < 0, steps > self.scale.ticks[-1]
+        ticks = np.where(hit, np.where(np.isfinite(nearest), nearest, -1), -1).astype(np.int64)
+        return self._among(ticks, below, above, clip)
+
+    def _among(self, ticks: Ints, below: NDArray[np.bool_], above: NDArray[np.bool_], clip: bool) -> Ints:
+        found = _among(self.scale, ticks)
+        if clip:
+            found = np.where(below, 0, np.where(above, len(self.scale) - 1, found))
+        return found
+
+    def _encode_exact(self, value: Any, slack: Fraction, clip: bool) -> int:
+        number = exact_value(value)
+        end = len(self.scale) - 1
+        if number is None:
+            sign = infinity_sign(value)
+            return (0, end)[sign > 0] if clip and sign else -1
+        steps = (number - self.scale.start) / self.scale.unit
+        tick = round(steps)
+        if clip and not self.scale[0] <= number <= self.scale[-1]:
+            return (0, end)[number > self.scale[-1]]
+        near = abs(steps - tick) <= slack
+        return int(_among(self.scale, np.array(tick if near and 0 <= tick < 1 << 62 else -1, dtype=np.int64)))
+
+
+@dataclass(frozen=True)
+class RoundingEncoder:
+    """Real answers, rounded down into cells a hair wider than the scale's own steps.
+
+    Cell k holds low + k·cell <= x < low + (k+1)·cell, so answers at most r·cell apart land at most r cells apart:
+    floor(y/cell) <= floor(x/cell + r) = floor(x/cell) + r. `allowance` is what the caller's own arithmetic may add to
+    the distance of two answers; so much beyond the range, or inside a hole at `cuts` (which no neighbours straddle),
+    is moved back. After a cut the cells begin anew.
+    """
+
+    scale: Scale
+    cell: Fraction
+    allowance: Fraction
+    cuts: tuple[int, ...] = ()
+
+    @cached_property
+    def low(self) -> Fraction:
+        return self.scale[0] - self.scale.unit / 2
+
+    @cached_property
+    def high(self) -> Fraction:
+        return self.scale[-1] + self.scale.unit / 2
+
+    def positions(self, answers: Any, *, clip: bool = False) -> Ints:
+        """clip: what lies beyond the range counts as its nearer end."""
+        raw = read_array(answers)
+        floats, given = find_float_type(raw), read_numbers(raw)
+        if floats is not None:
+            self._refuse_coarse(floats)
+        if given.dtype.kind == "O" or self._few(given.size):
+            return _one_by_one(given, lambda value: self._encode_exact(value, clip))
+        if given.dtype.kind == "f":
+            edges, bottom, top = self._floats
+        else:
+            edges, bottom, top = self._is_signed if given.dtype.kind == "i" else self._is_unsigned
+        found = self.steps.positions[np.searchsorted(edges, given, side="right") - 1]
+        below, above = given < bottom, given > top
+        if clip:
+            found = np.where(below, 0, np.where(above, len(self.scale) - 1, found))
+        else:
+            found = np.where(below | above, -1, found)
+        return np.where(np.isnan(given), -1, found) if given.dtype.kind == "f" else found
+
+    def _refuse_coarse(self, floats: type[np.floating[Any]]) -> None:
+        """Decided by the query and the type alone; an allowance of 0 says that answers are exact as they are."""
+        size = max(abs(self.low), abs(self.high))
+        if self.allowance and not _spacing(size, floats) <= self.allowance:
+            raise ValueError(
+                f"{np.dtype(floats).name} may round these answers by more than the query's allowance for arithmetic; "
+                "give a finer type of float, whole numbers, Fractions or Decimals"
+            )
+
+    @cached_property
+    def steps(self) -> "StepTable":
+        """The edges of all cells, written out."""
+        return StepTable.from_scale(self)
+
+    @property
+    def _even(self) -> bool:
+        """Whether every edge is low + k·cell, so that the cell of an answer is known without writing them out."""
+        return self.scale.is_regular and not self.cuts
+
+    def _few(self, answers: int) -> bool:
+        """Whether so many answers are placed sooner one by one than all edges are written out."""
+        return self._even and len(self.scale) > max(WRITTEN_OUT, answers * WRITTEN_OUT_FOR)
+
+    @cached_property
+    def common(self) -> int:
+        """A denominator of every edge."""
+        lengths = self.low, self.cell, self.scale.unit, self.allowance
+        return math.lcm(*(length.denominator for length in lengths))
+
+    @cached_property
+    def _bottom(self) -> Fraction:
+        return self.low - self.allowance
+
+    @cached_property
+    def _top(self) -> Fraction:
+        return self.high + self.allowance
+
+    @cached_property
+    def _floats(self) -> Table:
+        """Edges and ends rounded to floats inward: `value >= edge` stays exact for every float."""
+        edges = np.array([round_up_to_float(Fraction(edge, self.common)) for edge in self.steps.edges])
+        return freeze(edges), round_up_to_float(self._bottom), -round_up_to_float(-self._top)
+
+    @cached_property
+    def _is_signed(self) -> Table:
+        return self._wholes(np.int64)
+
+    @cached_property
+    def _is_unsigned(self) -> Table:
+        return self._wholes(np.uint64)
+
+    def _wholes(self, kind: type[np.integer[Any]]) -> Table:
+        """The same for whole numbers: the edges a type can reach; those below all of them count as the least."""
+        info = np.iinfo(kind)
+        ceilings = (-(-edge // self.common) for edge in self.steps.edges)
+        edges = np.array([max(edge, int(info.min)) for edge in ceilings if edge <= int(info.max)], dtype=kind)
+        return freeze(edges), math.ceil(self._bottom), math.floor(self._top)
+
+    def _encode_exact(self, value: Any, clip: bool) -> int:
+        number, end = exact_value(value), len(self.scale) - 1
+        if number is None:
+            sign = infinity_sign(value)
+            return (0, end)[sign > 0] if clip and sign else -1
+        if not self._bottom <= number <= self._top:
+            return (0, end)[number > self.high] if clip else -1
+        if self._even:
+            return min(max(math.floor((number - self.low) / self.cell), 0), end)
+        scaled = number.numerator * self.common // number.denominator
+        return int(self.steps.positions[bisect_right(self.steps.edges, scaled) - 1])
+
+
+@dataclass(frozen=True, eq=False)
+class StepTable:
+    """Position as a step function of the answer: positions[i] from edges[i] / common on; the first reaches down."""
+
+    edges: tuple[int, ...]
+    positions: Ints
+
+    @classmethod
+    def from_scale(cls, door: RoundingEncoder) -> "StepTable":
+        """Cells in a row share their edges. After a cut they start anew at the nominal edge."""
+        lengths = door.low, door.cell, door.scale.unit, door.allowance
+        start, width, nominal, spare = (int(length * door.common) for length in lengths)
+        edges, positions, cuts = [start - spare], [0], set(door.cuts)
+        first = 0
+        for j, (tick, after) in enumerate(pairwise(door.scale.ticks)):
+            end = begin = start + first * nominal + (after - first) * width
+            if j in cuts:
+                begin = start + after * nominal - spare
+                end = min(max(end - (after - tick - 1) * width, start + (tick + 1) * nominal + spare), begin)
+                first = after
+            elif after > tick + 1:
+                end -= (after - tick - 1) * width
+            if end < begin:
+                edges.append(end)
+                positions.append(-1)
+            edges.append(begin)
+            positions.append(j + 1)
+        return cls(*_rising(edges, positions))
+
+
+def _rising(edges: list[int], positions: list[int]) -> tuple[tuple[int, ...], Ints]:
+    """Without the steps that a later one covers: where cells have drifted past the end of their run."""
+    kept: list[tuple[int, int]] = []
+    for edge, position in zip(edges, positions, strict=True):
+        while kept and kept[-1][0] >= edge:
+            kept.pop()
+        kept.append((edge, position))
+    return tuple(edge for edge, _ in kept), freeze(np.array([place for _, place in kept], dtype=np.int64))
+
+
+def _spacing(size: Fraction, floats: type[np.floating[Any]]) -> float:
+    """The gap between floats of a type at the size of the answers; infinite beyond them."""
+    if size > float(np.finfo(floats).max):
+        return math.inf
+    return float(np.spacing(floats(float(size))))
+
+
+def _among(scale: Scale, ticks: Ints) -> Ints:
+    """Positions of whole ticks among the answers, -1 for a tick that is none."""
+    known = scale.ticks
+    if isinstance(known, range) and known.step == 1:
+        return np.where((ticks >= 0) & (ticks < len(known)), ticks, -1)
+    table = np.asarray(known, dtype=np.int64)
+    place = np.searchsorted(table, ticks).clip(max=len(table) - 1)
+    return np.where(table[place] == ticks, place, -1)
+
+
+def _one_by_one(given: NDArray[Any], place: Callable[[Any], int]) -> Ints:
+    values = given.ravel().tolist()
+    if all(type(value) is str for value in values):
+        place = cache(place)  # a column of text repeats itself, and reading a number takes longer than looking it up
+    return np.array([place(value) for value in values], dtype=np.int64).reshape(given.shape)
+
+
+Door = LabelEncoder | PlaceEncoder | GridEncoder | RoundingEncoder

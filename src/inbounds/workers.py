@@ -1,0 +1,226 @@
+"""Long work in other processes: asked once, watched, and stopped when nobody wants it any more.
+
+A page waits a moment for what it asked; what is not there by then is shown when it is, and can be cancelled. Stopping
+ends the process, so a design that takes minutes stops at once. What is asked is a function of plain values: the same
+request gives the job that is there already.
+"""
+
+import multiprocessing
+import os
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from typing import Any
+
+from inbounds.errors import InboundsError
+
+KEPT = 96
+"""Finished jobs that are remembered."""
+
+STARTED_WITH = ("inbounds.studio.explore.designs", "inbounds.studio.plan.dry_run")
+"""What the processes have loaded before they are asked."""
+
+UNKNOWN = "this did not work, for a reason whose words might quote the data; the command line shows it with --debug"
+STOPPED = "stopped"
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class JobFailure:
+    """Why a job has no result: a sentence, the place in a plan if it is about one, and whether it was refused."""
+
+    sentence: str
+    path: tuple[str | int, ...] = ()
+    stopped: bool = False
+
+
+@dataclass
+class Job:
+    """Something that was asked. result or failure is there once `finished` is set."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    lasting: bool = False
+    id: str = field(default_factory=lambda: secrets.token_urlsafe(9))
+    began: float = field(default_factory=time.monotonic)
+    progress: tuple[str, int, int] | None = None
+    result: Any = None
+    failure: JobFailure | None = None
+    finished: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def seconds(self) -> int:
+        """How long it has been going on."""
+        return int(time.monotonic() - self.began)
+
+    def ready(self, seconds: float) -> bool:
+        """Whether it is there, after waiting so long at most."""
+        return self.finished.wait(seconds)
+
+    def end(self, result: Any = None, failure: JobFailure | None = None) -> None:
+        self.result, self.failure = result, failure
+        self.finished.set()
+
+
+class JobQueue:
+    """A few processes, and the jobs that they do. most: processes at a time."""
+
+    def __init__(self, most: int | None = None) -> None:
+        self.most = most or max(2, min(4, os.cpu_count() or 2))
+        self._context = _context()
+        self._lock = threading.Condition()
+        self._idle: list[_JobProcess] = []
+        self._busy: dict[str, _JobProcess] = {}
+        self._jobs: OrderedDict[Hashable, Job] = OrderedDict()
+
+    def warm(self) -> None:
+        """Start a process now, so that the first question need not wait for it."""
+        threading.Thread(target=lambda: self._rest(_JobProcess(self._context)), daemon=True).start()
+
+    def ask(self, function: Callable[..., Any], *arguments: Hashable, again: Hashable = None) -> Job:
+        """The job of a function of plain values. again: tells apart what is asked anew."""
+        key = (function, arguments, again)
+        with self._lock:
+            if key in self._jobs:
+                self._jobs.move_to_end(key)
+                return self._jobs[key]
+            job = self._jobs[key] = Job(function, arguments)
+            self._forget()
+        threading.Thread(target=self._do, args=(key, job), daemon=True).start()
+        return job
+
+    def last(self, function: Callable[..., Any], *arguments: Any) -> Job:
+        """A job that is done to its end and cannot be stopped, such as a release once it is charged."""
+        job = Job(function, arguments, lasting=True)
+        with self._lock:
+            self._jobs[job.id] = job
+        threading.Thread(target=self._do, args=(job.id, job), daemon=True).start()
+        return job
+
+    def job(self, name: str) -> Job:
+        """A job by its id."""
+        with self._lock:
+            found = next((job for job in self._jobs.values() if job.id == name), None)
+        if found is None:
+            raise LookupError("this was finished long ago, or never asked")
+        return found
+
+    def stop(self, job: Job) -> None:
+        """End a job and its process; a lasting one goes on."""
+        with self._lock:
+            if job.lasting or job.finished.is_set():
+                return
+            for key in [key for key, own in self._jobs.items() if own is job]:
+                del self._jobs[key]
+            worker = self._busy.get(job.id)
+            job.end(failure=JobFailure(STOPPED, stopped=True))
+            if worker is not None:
+                worker.kill()
+            self._lock.notify_all()
+
+    def close(self) -> None:
+        """End all processes."""
+        with self._lock:
+            for worker in (*self._idle, *self._busy.values()):
+                worker.kill()
+            self._idle.clear()
+
+    def _do(self, key: Hashable, job: Job) -> None:
+        worker = self._take_process(job)
+        if worker is None:
+            return
+        try:
+            answer = worker.answer(job)
+        except (EOFError, OSError):  # the process has ended, by `stop` or by itself
+            answer = ("failed", JobFailure(UNKNOWN))
+        with self._lock:
+            del self._busy[job.id]
+        if not job.finished.is_set():
+            job.end(**{"result" if answer[0] == "done" else "failure": answer[1]})
+        self._rest(worker if worker.alive else _JobProcess(self._context))
+
+    def _take_process(self, job: Job) -> "_JobProcess | None":
+        """A process for the job, once one is free; none if it was stopped before."""
+        with self._lock:
+            self._lock.wait_for(lambda: job.finished.is_set() or len(self._busy) < self.most)
+            if job.finished.is_set():
+                return None
+            worker = self._idle.pop() if self._idle else _JobProcess(self._context)
+            self._busy[job.id] = worker
+            return worker
+
+    def _rest(self, worker: "_JobProcess") -> None:
+        with self._lock:
+            self._idle.append(worker)
+            self._lock.notify_all()
+
+    def _forget(self) -> None:
+        for key in [key for key, job in self._jobs.items() if job.finished.is_set()][: len(self._jobs) - KEPT]:
+            del self._jobs[key]
+
+
+class _JobProcess:
+    """A process that does one job after the other."""
+
+    def __init__(self, context: Any) -> None:
+        self.ours, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    @property
+    def alive(self) -> bool:
+        return bool(self._process.is_alive())
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.join()
+
+    def answer(self, job: Job) -> tuple[str, Any]:
+        self.ours.send((job.function, job.arguments))
+        while True:
+            word, content = self.ours.recv()
+            if word != "progress":
+                return word, content
+            job.progress = content
+
+
+def _serve(connection: Connection) -> None:
+    """What a process does: answer until nobody asks."""
+    while True:
+        try:
+            function, arguments = connection.recv()
+        except (EOFError, KeyboardInterrupt):
+            return
+        connection.send(_run_job(function, arguments, lambda *now: connection.send(("progress", now))))
+
+
+def _run_job(function: Callable[..., Any], arguments: tuple[Any, ...], progress: Progress) -> tuple[str, Any]:
+    try:
+        return "done", function(*arguments, progress=progress)
+    except (InboundsError, ValueError, TypeError, OSError, ImportError) as error:
+        return "failed", to_job_failure(error)
+    except Exception:  # its words might quote a record
+        return "failed", JobFailure(UNKNOWN)
+
+
+def to_job_failure(error: Exception) -> JobFailure:
+    """An error that the package explains, as a page shows it."""
+    if isinstance(error, OSError) and error.strerror:
+        named = f": {os.path.basename(str(error.filename))}" if error.filename else ""
+        return JobFailure(f"{error.strerror}{named}")
+    return JobFailure(str(error), getattr(error, "path", ()))
+
+
+def _context() -> Any:
+    """Processes that begin with what they need; where the system cannot copy one, each loads it by itself."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(list(STARTED_WITH))
+    return context
