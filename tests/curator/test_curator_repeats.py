@@ -8,6 +8,7 @@ import pytest
 from curator.pupils import account
 from curator.test_curator import LIKES, spent
 from inbounds.curator import CapExceeded
+from inbounds.curator.question import LONGEST_CONDITION
 from inbounds.files.atomic import temporary_file
 
 
@@ -46,3 +47,28 @@ def test_a_file_that_took_its_name_leaves_its_old_one_to_nobody(tmp_path):
         thread.join()
     assert [file for file in tmp_path.iterdir() if file != target], "the second writer's file is gone"
     second.__exit__(None, None, None)
+
+
+def long_condition(first: int) -> str:
+    """Almost as long as a condition may be, and longer when it is spelled out."""
+    ages = [f"age = {k}e9" for k in range(first, first + 400)]
+    return " or ".join(ages)[:LONGEST_CONDITION].rpartition(" or ")[0]
+
+
+def test_a_sum_is_found_of_a_stored_answer_whose_condition_is_longer_than_anybody_may_write(curator, ana):
+    asked = {"count": long_condition(1000), "where": long_condition(2000), "epsilon": "0.5", "anyway": True}
+    first = curator.ask(ana, "pupils", {**asked, "by": ["school"]})
+    bob = account(curator, "bob")
+    whole = curator.ask(bob, "pupils", asked)
+    assert (first.how, whole.how, spent(curator)) == ("new", "sum", Fraction(1, 2))
+    assert whole.table["count"] == [sum(first.table["count"])]
+
+
+def test_a_count_of_a_label_is_found_in_a_stored_histogram_however_long_the_other_conditions_are(curator, ana):
+    where = long_condition(1000)
+    curator.ask(ana, "pupils", {"histogram": "likes", "where": where, "epsilon": "0.5", "anyway": True})
+    count = {"count": "likes = 'yes'", "where": where, "epsilon": "0.5", "anyway": True}
+    assert curator.ask(ana, "pupils", count).how == "sum"
+    both = {"count": f"likes = 'yes' and ({long_condition(1000)[:3000].rpartition(' or ')[0]})", "where": where}
+    assert curator.ask(ana, "pupils", {**both, "epsilon": "0.5", "anyway": True}).how == "new"
+    assert curator.ask(ana, "pupils", {**both, "epsilon": "0.5", "anyway": True}).how == "same"

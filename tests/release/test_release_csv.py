@@ -238,6 +238,32 @@ def test_a_file_whose_quotation_marks_do_not_match_is_refused_in_words_that_say_
     assert str(caught.value) == f"source.path {csv_files.ILL_FORMED}: {path}"
 
 
+@pytest.mark.parametrize("wide", [b'"x\n', b'"\n', b'"x,""', b"x"], ids=repr)
+@pytest.mark.parametrize("blocks", [1.5, 2.5, 4])
+def test_a_file_with_a_record_so_long_that_a_reader_may_lose_the_next_is_refused(tmp_path, wide, blocks, monkeypatch):
+    monkeypatch.setattr(csv_files, "BLOCK", 1 << 16)
+    mark, unit, path = wide[:1] if wide[:1] == b'"' else b"", wide.lstrip(b'"'), tmp_path / "t.csv"
+    long = mark + unit * round(blocks * csv_files.BLOCK / len(unit)) + mark
+    ordinary = b'a,"1\n,""",\nb,2,"\n"\n' * 5000
+    path.write_bytes(b"g,n,t\na,5,x\n" + ordinary + b"a,1," + long + b"\nb,3,x\n" + ordinary)
+    if blocks < 2:  # whether it contains a whole block depends on where it begins
+        path.write_bytes(b"g,n,t\na,5," + long[: csv_files.BLOCK // 2] * (mark == b"") + b"\n" + ordinary)
+        assert truths(path)
+        return
+    with pytest.raises(SourceError) as caught:
+        truths(path)
+    assert str(caught.value) == f"source.path {csv_files.TOO_LONG}: {path}"
+
+
+@pytest.mark.slow
+def test_a_record_that_fills_a_buffer_of_the_reader_is_refused_as_it_would_take_others_with_it(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b'g,n,t\na,5,x\na,1,"' + b"z\n" * 33_000_000 + b'"\nb,3,x\n')
+    with pytest.raises(SourceError) as caught:
+        truths(path)
+    assert caught.value.path == ("source", "path")
+
+
 def test_an_unmatched_quotation_mark_stops_a_release_and_leaves_nothing(command, tmp_path):
     (tmp_path / "t.csv").write_bytes(b'g,n\na,1\na,"2\nb,3\nb,4\n')
     (tmp_path / "keys.txt").write_text("a\nb\n")

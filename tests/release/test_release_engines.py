@@ -423,3 +423,104 @@ def test_whole_numbers_and_dates_in_texts_are_read_alike_on_spark(spark, tmp_pat
     pyarrow.parquet.write_table(pa.table(FORMS), tmp_path / "t.parquet")
     path = str(tmp_path / "t.parquet")
     assert form_answers(path=path, engine="spark") == form_answers(path=path) == FORMS_ANSWERS
+
+
+def wide(statistics, columns, **source):
+    return {
+        "source": source,
+        "groups": {"maximum": 9},
+        "columns": {name: {"type": kind} for name, kind in columns.items()},
+        "statistics": [{"count": one, "name": f"s{k}"} for k, one in enumerate(statistics)],
+        "privacy": {"epsilon": 1},
+    }
+
+
+MIXED = [["text"], ["numeric"], ["bigint"], ["text", "bigint"], ["text", "numeric"], ["bigint", "text", "numeric"]]
+
+
+@pytest.mark.parametrize("kinds", MIXED, ids=", ".join)
+def test_a_row_that_postgresql_is_given_fits_at_its_widest_and_one_column_more_is_refused_when_all_is_missing(
+    postgres, kinds
+):
+    """Digits that hardly compress, of every length that PostgreSQL keeps in the row, and of some that it does not."""
+    import psycopg
+
+    taken = {"text": 32, "numeric": 32, "bigint": 8}
+    size = [24 + -(-n // 64) * 8 + sum(taken[kinds[k % len(kinds)]] for k in range(n)) for n in range(1500)]
+    most = sum(bytes_ <= 8160 for bytes_ in size)
+    rng = np.random.default_rng(5)
+    digits = "".join(map(str, rng.integers(1, 10, 5000)))
+    lengths = [None, *range(1, 60), 125, 126, 127, 128, 400, 2000]
+
+    def row(columns: int, length: int | None) -> str:
+        own = [(kinds[k % len(kinds)], digits[k : k + (length or 0)]) for k in range(columns)]
+        cells = ["NULL" if length is None else f"'{text[:18] if kind == 'bigint' else text}'" for kind, text in own]
+        return ", ".join(
+            f"CAST({cell} AS {kind}) AS c{k}" for k, (cell, (kind, _)) in enumerate(zip(cells, own, strict=True))
+        )
+
+    with psycopg.connect(postgres, autocommit=True) as server:
+        engine = engines.PostgreSQL(server)
+        for length in lengths:
+            engine.keep("kept", f"SELECT {row(most - 1, length)}")
+            engine.drop("kept")
+        with pytest.raises(ValueError, match="block"):
+            engine.keep("kept", f"SELECT {row(most, None)}")
+        engine.drop("kept")
+
+
+# What a row takes at most, as `PostgreSQL.keep` counts it: 8160 with so many columns, more with one more.
+FITTING = {"text": ("text", 253, "text"), "numeric": ("numeric", 253, "number"), "bigint": ("bigint", 1000, "number")}
+FILLINGS = {
+    "text": ["", "a", "12345678", "12345678901", "123456789012", "é" * 40, "x" * 3000],
+    "numeric": ["0", "1e-290", "123456789012345678901234567890123456", "1e299", "NaN", f"{'7' * 280}.{'3' * 900}"],
+    "bigint": ["0", str(2**63 - 1)],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", FITTING)
+def test_rows_of_postgresql_are_refused_before_the_charge_or_fit_whatever_they_hold(postgres, kind):
+    import psycopg
+
+    name, most, declared = FITTING[kind]
+    columns = {f"c{k}": declared for k in range(most + 1)}
+    where = [" or ".join(f"c{k} is null" for k in range(n)) for n in (most, most + 1)]
+    with psycopg.connect(postgres, autocommit=True) as server:
+        server.execute("drop table if exists wide")
+        server.execute(f"create table wide ({', '.join(f'c{k} {name}' for k in range(most + 1))})")
+        fitting, beyond = (to_plan(wide([one], columns, url=postgres, table="wide")) for one in where)
+        for filling in [None, *FILLINGS[kind], FILLINGS[kind]]:
+            cycle = filling if isinstance(filling, list) else [filling]
+            server.execute("truncate wide")
+            row = [cycle[k % len(cycle)] for k in range(most + 1)]
+            written = ", ".join("null" if one is None else f"'{one}'" for one in row)
+            try:
+                server.execute(f"insert into wide values ({written})")
+            except psycopg.errors.ProgramLimitExceeded:  # then no table has such a row
+                assert (kind, "777" in str(filling)) == ("numeric", True)
+            with closing(open_plan_source(fitting)) as opened:
+                opened.aggregate()
+            with pytest.raises(SourceError) as caught:
+                open_plan_source(beyond)
+            assert caught.value.path == ("statistics",)
+
+
+@pytest.mark.slow
+def test_statistics_that_postgresql_cannot_keep_in_a_row_are_refused_whatever_the_table_holds(postgres):
+    import psycopg
+
+    with psycopg.connect(postgres, autocommit=True) as server:
+        server.execute("drop table if exists narrow")
+        server.execute("create table narrow (c int)")
+        for _ in range(2):
+            several = {
+                n: wide([f"c = {k}" for k in range(n)], {"c": "number"}, url=postgres, table="narrow")
+                for n in (1000, 1001)
+            }
+            with closing(open_plan_source(to_plan(several[1000]))) as opened:
+                opened.aggregate()
+            with pytest.raises(SourceError) as caught:
+                open_plan_source(to_plan(several[1001]))
+            assert caught.value.path == ("statistics",)
+            server.execute("insert into narrow values (1), (null)")

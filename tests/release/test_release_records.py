@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from inbounds.releases.pipeline import SourceError, open_plan_source, to_plan
 from inbounds.schema.text import LONGEST_TEXT
+from inbounds.sources.frames import arrow_table
 from inbounds.sources.records import NumberForm
+from inbounds.sources.sqlite_cells import LONGEST_CELL
 
 SIGNS = {
     "=": lambda a, b: a == b,
@@ -216,3 +218,63 @@ def test_an_object_that_lies_about_its_text_stops_nothing():
 
     frame = pandas.DataFrame({"c": pandas.Series(["a", Odd("b")], dtype=object)})
     assert truths(frame, count="c = 'a'", columns={"c": {"type": "text"}}) == [1]
+
+
+def unchecked_decimals(values, kind):
+    """A column of decimals as they are stored, whatever precision their type declares."""
+    held = b"".join(value.to_bytes(kind.byte_width, "little", signed=True) for value in values)
+    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(held)])
+
+
+DECIMALS = [
+    *(pa.decimal32(9, 4), pa.decimal32(3, 0), pa.decimal64(18, 0), pa.decimal64(12, 10)),
+    *(pa.decimal128(9, 4), pa.decimal128(18, 18), pa.decimal128(38, 0), pa.decimal128(38, 38), pa.decimal128(5, -3)),
+    *(pa.decimal256(40, 2), pa.decimal256(76, 0), pa.decimal256(50, -3)),
+]
+
+
+@pytest.mark.parametrize("kind", DECIMALS, ids=str)
+def test_a_decimal_beyond_its_declared_precision_is_missing_and_stops_nothing(tmp_path, kind):
+    most, ends = 10**kind.precision - 1, (2 ** (kind.bit_width - 1) - 1, -(2 ** (kind.bit_width - 1)))
+    for beyond in (most + 1, -most - 1, *ends):
+        held = unchecked_decimals([1, most, -most, beyond], kind)
+        frame = pa.table({"x": held, "y": pa.array([1] * 4, pa.decimal128(12, 10))})
+        columns = {"x": {"type": "number"}, "y": {"type": "number"}}
+        for count, expected in (("x is null", 1), ("x < 0", 1), ("x < y or x >= y", 3)):
+            assert truths(frame, count=count, columns=columns) == [expected]
+    if kind in (pa.decimal128(9, 4), pa.decimal128(38, 0)):
+        frame = pa.table({"x": unchecked_decimals([1, most, -most, most + 1], kind), "y": frame["y"]})
+        pa.parquet.write_table(frame, tmp_path / "t.parquet")
+        source = {"path": str(tmp_path / "t.parquet")}
+        assert truths(source=source, count="x < y or x >= y", columns=columns) == [3]
+
+
+@pytest.mark.parametrize("letter", ["a", "é", "𝄞"])
+@pytest.mark.parametrize("kind", [None, object, "category", pa.string(), pa.large_string(), pa.string_view()], ids=str)
+def test_texts_are_cut_before_they_reach_an_engine_that_limits_them(kind, letter):
+    """So that neither a text of 4 GB nor texts of 2 GB in all stop anything."""
+    import pandas
+
+    texts = ["b", letter * LONGEST_TEXT, letter * (LONGEST_TEXT + 1), "z" + letter * (5 * LONGEST_TEXT)]
+    frame = pandas.DataFrame({"c": pandas.Series(texts, dtype=kind)}) if kind in (None, object, "category") else None
+    frame = pa.table({"c": pa.array(texts, kind)}) if frame is None else frame
+    made = arrow_table(frame, ["c"], "c")["c"]
+    assert made.type != pa.string() or kind == pa.string()
+    assert all(text is None or len(text.encode()) <= LONGEST_CELL for text in made.to_pylist())
+    assert truths(frame, count=f"c = '{letter * LONGEST_TEXT}'", columns={"c": {"type": "text"}}) == [1]
+    assert truths(frame, people={"name": "us", "id": "c"}) == [2]
+
+
+@pytest.mark.parametrize("encoding", ["UTF-16le", "UTF-16be", "UTF-8"])
+def test_a_database_of_sqlite_in_another_encoding_is_refused_before_anything_is_read(tmp_path, encoding):
+    with closing(sqlite3.connect(tmp_path / "t.sqlite")) as file, file:
+        file.execute(f"pragma encoding = '{encoding}'")
+        file.execute("create table t (c text)")
+        file.execute("insert into t values ('a')")
+    source, columns = {"path": str(tmp_path / "t.sqlite"), "table": "t"}, {"c": {"type": "text"}}
+    if encoding == "UTF-8":
+        assert truths(source=source, count="c = 'a'", columns=columns) == [1]
+        return
+    with pytest.raises(SourceError) as caught:
+        truths(source=source, count="c = 'a'", columns=columns)
+    assert caught.value.path == ("source", "path")

@@ -312,7 +312,7 @@ class AnswerPipeline:
         """The question with this key, as it is declared now."""
         with self.connections.store.reading() as run:
             ((text,),) = run("SELECT question FROM questions WHERE key = ?", key)
-        found = PricedQuestion.from_question(dataset, parse_question(json.loads(text), dataset))
+        found = PricedQuestion.from_question(dataset, parse_question(json.loads(text), dataset, stored=True))
         if found.key != key:
             raise UnknownResource("the answer must be about the dataset as it is declared now; ask again")
         return found

@@ -25,7 +25,7 @@ from inbounds.statistics.designs import USUAL, DesignOptions
 FIELDS = (*KINDS, "where", "by", "epsilon", "consistent", "margins", *WISHES, "anew", "anyway")
 
 LONGEST_CONDITION = 4000
-"""Characters of a condition."""
+"""Characters of a condition that is asked. A stored one may be longer: two are joined, and numbers spelled out."""
 
 EVERYTHING = "true"
 """The condition that every record meets."""
@@ -109,8 +109,11 @@ class QuestionIdentity:
         return sha256_hex(canonical_json({"question": self.base, "epsilon": str(epsilon)}))
 
 
-def parse_question(values: Mapping[str, Any], dataset: Dataset) -> Question:
-    """A question from plain values, in canonical form; a `PlanError` says what is wrong with it."""
+def parse_question(values: Mapping[str, Any], dataset: Dataset, *, stored: bool = False) -> Question:
+    """A question from plain values, in canonical form; a `PlanError` says what is wrong with it.
+
+    stored: the values are those of a question that was accepted before (`Question.to_json`), so no length is limited.
+    """
     check_known_fields("question", values, FIELDS)
     asked = {name: values[name] for name in values if name in (*KINDS, "consistent", "margins", *WISHES)}
     _check_sizes(values)
@@ -121,7 +124,8 @@ def parse_question(values: Mapping[str, Any], dataset: Dataset) -> Question:
         raise PlanError("must be one share; ask for several quantiles one by one", ("quantile", "at"))
     wishes = _in_order(found[0].wishes or USUAL)
     _check_column(found[0], dataset)
-    statistic, where = _canonical(replace(found[0], wishes=None, name=""), values.get("where", ""), dataset)
+    longest = None if stored else LONGEST_CONDITION
+    statistic, where = _canonical(replace(found[0], wishes=None, name=""), values.get("where", ""), dataset, longest)
     return Question(
         statistic,
         _by(values.get("by", []), dataset),
@@ -143,20 +147,20 @@ def _as_asked() -> Iterator[None]:
         raise type(error)(error.message, own) from error.__cause__
 
 
-def _canonical(statistic: Statistic, where: Any, dataset: Dataset) -> tuple[Statistic, str]:
+def _canonical(statistic: Statistic, where: Any, dataset: Dataset, longest: int | None) -> tuple[Statistic, str]:
     """The statistic and the condition beside it; what a count counts is one condition with that."""
-    also = _condition(where, "where", dataset) if where else EVERYTHING
+    also = _condition(where, "where", dataset, longest) if where else EVERYTHING
     if statistic.own.domain is not CONDITIONS:
         margins = tuple(sorted(statistic.margins))
         return replace(statistic, margins=margins, name=""), "" if also == EVERYTHING else also
-    own = _condition(statistic.of, statistic.kind, dataset)
+    own = _condition(statistic.of, statistic.kind, dataset, longest)
     both = own if also == EVERYTHING else canonical_text(f"({own}) and ({also})")
     return replace(statistic, of=both, name=""), ""
 
 
-def _condition(text: Any, name: str, dataset: Dataset) -> str:
+def _condition(text: Any, name: str, dataset: Dataset, longest: int | None) -> str:
     with error_path(name):
-        if not isinstance(text, str) or len(text) > LONGEST_CONDITION:
+        if not isinstance(text, str) or (longest is not None and len(text) > longest):
             raise PlanError(f"must be a condition of at most {LONGEST_CONDITION} characters")
         CONDITIONS.declared(text, dataset.columns)
         return canonical_text(text)

@@ -130,7 +130,7 @@ def _sums(kin: Kin, ledger: Ledger, asked: PricedQuestion, stored_cells: list[st
     """Stored answers about finer groups, or about more cells, that add up to what is asked."""
     for _, _, text in kin:
         try:
-            stored = parse_question(json.loads(text), asked.dataset)
+            stored = parse_question(json.loads(text), asked.dataset, stored=True)
             there = PricedQuestion.from_question(asked.dataset, stored)
         except ValueError:  # asked of groups that are declared no longer
             continue
@@ -168,7 +168,7 @@ def _histograms(asked: PricedQuestion) -> Iterator[tuple[Question, list[str]]]:
             also = " and ".join(f"({text})" for text in rest) or EVERYTHING
             values = {**asked.question.to_json(), "histogram": name, "where": also}
             del values["count"]
-            source = parse_question(values, asked.dataset)
+            source = parse_question(values, asked.dataset, stored=True)
             columns = PricedQuestion.from_question(asked.dataset, source).plan.cells(source.statistic)
             yield source, [columns[column.labels.index(label)] for label in labels]
 

@@ -159,7 +159,7 @@ def open_plan_source(plan: Plan, records: CanonicalRecords | None = None, table:
 def _rehearse(opened: OpenSource) -> None:
     """Evaluate the plan on no records, before anything is charged: a `SourceError` where the engine cannot.
 
-    Engines limit how many columns a statement has and how deep it is nested, each in its own way.
+    Engines limit how many columns a statement has, how deep it is nested and how long a row is, each in its own way.
     """
     with silence_engine():
         try:
@@ -171,7 +171,10 @@ def _rehearse(opened: OpenSource) -> None:
         except Exception:  # an engine's words may quote what it saw
             records = None
     if records is None:
-        said = "are too many, or have conditions too long, for the engine to evaluate at once; divide the plan"
+        said = (
+            "are too many, use too many columns, or have conditions too long, for the engine to evaluate at once; "
+            "divide the plan, or declare fewer columns"
+        )
         raise SourceError(said, ("statistics",))
 
 

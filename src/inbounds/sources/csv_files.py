@@ -40,6 +40,11 @@ ILL_FORMED = (
 )
 """Said of the file, never of a place in it."""
 
+TOO_LONG = (
+    "must be a CSV file whose records have less than 8 MB each; nothing was released; write the file again without "
+    "the column of long texts"
+)
+
 
 def read_header(source: "Source") -> list[str]:
     """The names in the first line of a CSV file; that of an unnamed column, such as a pandas index, is empty."""
@@ -137,10 +142,35 @@ def check_quotes(source: "Source") -> None:
     doubled, and no carriage return stands alone among line feeds. Then the reader finds the records that were written,
     so that one changed record is one changed row. In any other file, one mark may take all that follows into its field,
     and one field be two records. The words say nothing about where.
+
+    Nor may a record be so long that no record ends in one of the blocks of `BLOCK` bytes: DuckDB loses what follows a
+    record that fills a whole buffer of its own (32 MB).
     """
     with open(source.path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         if not any(re.fullmatch(_grammar(source.separator, bare), content) for bare in BARE):
             raise SourceError(f"{ILL_FORMED}: {source.path}", WHERE)
+        if _has_long_record(content):
+            raise SourceError(f"{TOO_LONG}: {source.path}", WHERE)
+
+
+BLOCK = 1 << 23
+"""A record of twice as many bytes contains a whole block; one of fewer may."""
+
+
+def _has_long_record(content: mmap.mmap) -> bool:
+    """Whether no record of a well-formed file ends in some whole block of it."""
+    quoted = 0
+    for start in range(0, len(content) - BLOCK + 1, BLOCK):
+        block = content[start : start + BLOCK]
+        if not (_ends_record(block[:4096], quoted) or _ends_record(block, quoted)):
+            return True
+        quoted ^= block.count(b'"') & 1
+    return False
+
+
+def _ends_record(block: bytes, quoted: int) -> bool:
+    """Whether a line break stands outside of quotation marks. quoted: 1 if the block begins within them, else 0."""
+    return any(b"\n" in part or b"\r" in part for part in block.split(b'"')[quoted::2])
 
 
 BARE = (rb'[^"\r]*+(?:\r\n[^"\r]*+)*+', rb'[^"\n]*+')

@@ -78,15 +78,41 @@ class DuckDB(Engine):
 
 
 class PostgreSQL(Engine):
-    """A connection of psycopg."""
+    """A connection of psycopg.
+
+    A row must fit into a block, and what does not fit depends on data. So `keep` counts what a row takes at most,
+    whatever it holds, and refuses a table whose rows might not fit. A rehearsal on no records finds that out.
+
+        header and bits of what is missing    24 + columns / 8, rounded up to 8
+        a number or truth value               its size, rounded up to 8
+        a text or NUMERIC                     32: above 24 bytes it may be stored elsewhere, and at most 7 are padding
+    """
 
     real, text = "DOUBLE PRECISION", "TEXT"
+
+    block_overhead = 32
+    """Bytes of a block that are of no row, at least; of the usual 8192 this leaves 8160."""
+
+    longest_inline = 32
 
     def __init__(self, connection: Any) -> None:
         self.connection = connection
 
     def keep(self, name: str, sql: str) -> None:
         self._run(f"CREATE TEMP TABLE {name} AS {sql}")
+        columns, content, block = self._row_sizes(name)
+        if 24 + (columns + 63) // 64 * 8 + content > block - self.block_overhead:
+            raise ValueError("a row may be longer than a block")
+
+    def _row_sizes(self, name: str) -> tuple[int, int, int]:
+        """How many columns a table has, how many bytes they take at most, and the bytes of a block."""
+        own = f"CASE WHEN attlen > 0 THEN (attlen + 7) / 8 * 8 ELSE {self.longest_inline} END"
+        found = self.fetch(
+            f"SELECT COUNT(*), SUM({own}), CAST(CURRENT_SETTING('block_size') AS BIGINT) FROM pg_attribute "
+            f"WHERE attrelid = CAST('pg_temp.{name}' AS REGCLASS) AND attnum > 0"
+        )
+        columns, content, block = (int(one[0]) for one in found)
+        return columns, content, block
 
     def load(self, name: str, columns: Mapping[str, Sequence[int] | Sequence[str]]) -> None:
         kinds = {

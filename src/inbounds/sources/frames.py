@@ -7,6 +7,7 @@ about the column, nor whether the table can be read.
 """
 
 from collections.abc import Sequence
+from decimal import Decimal
 from numbers import Integral
 from os import PathLike
 from typing import Any
@@ -15,7 +16,8 @@ from uuid import UUID
 import numpy as np
 
 from inbounds.schema.errors import SourceError
-from inbounds.schema.text import day
+from inbounds.schema.text import LONGEST_TEXT, day
+from inbounds.sources.sqlite_cells import LONGEST_CELL
 
 WHERE = ("source",)
 
@@ -130,7 +132,7 @@ def _texts(values: Any, is_person: bool) -> Any:
     """Each value as its text; what is missing, or has no text, is missing."""
     import pyarrow
 
-    return pyarrow.array([_bytes(value, is_person) for value in values], pyarrow.string())
+    return pyarrow.array([_bytes(value, is_person) for value in values], pyarrow.large_string())
 
 
 def _bytes(value: Any, is_person: bool) -> bytes | None:
@@ -145,10 +147,15 @@ def _bytes(value: Any, is_person: bool) -> bytes | None:
         if isinstance(value, float | np.floating) and value.is_integer():
             value = int(value)
         if is_person:
-            return str.encode(str(value), "utf-8") if _names_somebody(value) else None
-        return str.encode(day(value) or str(value), "utf-8", "replace")
+            return str.encode(_cut(str(value)), "utf-8") if _names_somebody(value) else None
+        return str.encode(_cut(day(value) or str(value)), "utf-8", "replace")
     except Exception:  # whatever it is, one record must not decide whether a frame is read
         return None
+
+
+def _cut(text: str) -> str:
+    """A text cut off one letter beyond the longest public text; `records` does the same, but engines limit texts."""
+    return str.__getitem__(text, slice(LONGEST_TEXT + 1))
 
 
 def _names_somebody(value: Any) -> bool:
@@ -233,14 +240,52 @@ def _to_plain_column(column: Any, is_person: bool) -> Any:
     if pyarrow.types.is_dictionary(held):
         kind = pyarrow.large_string() if "string" in str(held.value_type) else held.value_type
         parts = [_replace_invalid_bytes(c.dictionary, is_person).cast(kind).take(c.indices) for c in column.chunks]
-        return pyarrow.chunked_array(parts, kind)
+        return _to_plain_column(pyarrow.chunked_array(parts, kind), is_person)
     if pyarrow.types.is_null(held):
         return column.cast(pyarrow.string())
-    if pyarrow.types.is_decimal256(held):
-        return column.cast(pyarrow.float64())
+    if pyarrow.types.is_decimal(held):
+        column = _drop_beyond_precision(column)
+        engines_lack_it = pyarrow.types.is_decimal256(held) or not 0 <= held.scale <= held.precision
+        return column.cast(pyarrow.float64()) if engines_lack_it else column
     if pyarrow.types.is_float16(held):
         return column.cast(pyarrow.float32())
     return _replace_invalid_bytes(column, is_person)
+
+
+def _cut_column(column: Any) -> Any:
+    """Texts cut off beyond the longest public text where there is such a text: DuckDB reads none of 4 GB.
+
+    What is cut off may be a part of a letter; it is beyond the letters that anybody looks at.
+    """
+    import pyarrow
+    import pyarrow.compute
+
+    held = column.cast(pyarrow.large_binary())
+    if (pyarrow.compute.max(pyarrow.compute.binary_length(held)).as_py() or 0) <= LONGEST_CELL:
+        return column
+    return pyarrow.compute.binary_slice(held, 0, LONGEST_CELL).cast(pyarrow.large_string(), safe=False)
+
+
+def _drop_beyond_precision(column: Any) -> Any:
+    """Decimals with more digits than their type declares become missing: Arrow holds them, engines stop at them.
+
+    They are compared as the whole numbers that they are stored as, because Arrow checks some types and lacks others.
+    """
+    import pyarrow
+    import pyarrow.compute
+
+    kind, most = column.type, 10**column.type.precision - 1
+    stored: Any = {32: pyarrow.int32(), 64: pyarrow.int64(), 128: pyarrow.decimal128(38), 256: pyarrow.decimal256(76)}
+    whole = stored[kind.bit_width]
+    lowest, highest = (pyarrow.scalar(Decimal(end) if kind.bit_width > 64 else end, whole) for end in (-most, most))
+    nothing, parts = pyarrow.scalar(None, whole), []
+    for chunk in column.chunks:
+        held = chunk.view(whole)
+        fits = pyarrow.compute.and_(
+            pyarrow.compute.greater_equal(held, lowest), pyarrow.compute.less_equal(held, highest)
+        )
+        parts.append(pyarrow.compute.if_else(fits, held, nothing).view(kind))
+    return pyarrow.chunked_array(parts, kind)
 
 
 def _replace_invalid_bytes(column: Any, is_person: bool) -> Any:
@@ -252,6 +297,7 @@ def _replace_invalid_bytes(column: Any, is_person: bool) -> Any:
 
     if "string" not in str(column.type):
         return column
+    column = _cut_column(column)
     try:
         column.validate(full=True)
     except pyarrow.ArrowInvalid:

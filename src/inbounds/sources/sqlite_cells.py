@@ -33,6 +33,7 @@ def declared_types(path: str, table: str, wanted: Sequence[str]) -> dict[str, An
     from ibis.common.exceptions import TableNotFound
 
     with closing(connect(path)) as connection:
+        _check_encoding(connection)
         found = connection.execute("select name, type from pragma_table_info(?, 'main')", (table,)).fetchall()
     if not found:
         raise TableNotFound(table)
@@ -44,6 +45,14 @@ def declared_types(path: str, table: str, wanted: Sequence[str]) -> dict[str, An
     if not kinds:
         raise SourceError(f"holds no column of a declared type; {WAY_OUT}", WHERE)
     return kinds
+
+
+def _check_encoding(connection: sqlite3.Connection) -> None:
+    """A `SourceError` unless texts are stored in UTF-8: cells are read as their bytes."""
+    encoding = connection.execute("pragma encoding").fetchone()[0].decode()
+    if encoding != "UTF-8":
+        said = f"must be a database in UTF-8, got {encoding}; copy it: sqlite3 old.db .dump | sqlite3 new.db"
+        raise SourceError(said, ("source", "path"))
 
 
 def connect(path: str) -> sqlite3.Connection:
@@ -111,7 +120,7 @@ def _rule(kind: Any) -> tuple[Any, Callable[[Any], Any]]:
         return pyarrow.date32(), _date
     if kind.is_timestamp():
         return pyarrow.timestamp("us"), _time
-    return pyarrow.string(), _text
+    return pyarrow.large_string(), _text
 
 
 def _truth(cell: Any) -> bool | None:
