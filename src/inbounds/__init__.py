@@ -2,7 +2,7 @@
 
     query → (epsilon) → design → certify → mechanism → sample / release → read
 
-One convention everywhere: P[output, answer] = Pr[output | answer]; columns sum to one.
+P[output, answer] = Pr[output | answer] everywhere: rows are outputs, columns are answers, columns sum to one.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -122,7 +122,7 @@ _MODULES_ON_USE = {
 
 
 def __getattr__(name: str) -> Any:
-    """Load the heavier parts when they are first used."""
+    """Import the heavier parts on first use."""
     from importlib import import_module
 
     if name in _MODULES_ON_USE:

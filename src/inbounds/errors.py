@@ -1,16 +1,16 @@
-"""What can go wrong, as types.
+"""The exception classes of the package, and helpers for their messages.
 
     InboundsError
     ├── PrivacyViolation      a matrix breaks the promised ratio (carries output, answers, ratio, allowed)
-    ├── TooSteep              a score table breaks the promised ratio (carries ratio, allowed)
-    ├── NotADistribution      weights are negative or a column does not sum to the total
-    ├── TooLarge              a dense matrix was asked of something that must stay compact
-    ├── Infeasible            no mechanism meets the request
-    ├── NotConverged          an iteration stopped before its certificate held
-    ├── OverBudget            a charge is more than is left for the people (carries people, asked, left)
-    ├── LedgerError           a ledger that was changed, may lose what it promises to keep, or could not be written
-    └── PassportError         a mechanism file that cannot be trusted
-        └── UnknownVersion    … because it was written by a later version
+    ├── ScoreRatioViolation   a score table breaks the promised ratio (carries ratio, allowed)
+    ├── InvalidDistribution   weights are negative or a column does not sum to the total
+    ├── TooLarge              a dense matrix was requested of a mechanism that is stored in compact form
+    ├── InfeasibleDesign      no mechanism meets the request
+    ├── ConvergenceError      an iteration stopped before its certificate held
+    ├── BudgetExceeded        a charge exceeds the remaining budget (carries people, asked, left)
+    ├── LedgerError           a ledger was modified, is not stored durably, or could not be written
+    └── PassportError         a mechanism file cannot be trusted
+        └── UnknownVersion    … because a later version wrote it
 
 Misuse of an argument is a plain `ValueError` or `TypeError`.
 No message ever contains a true answer.
@@ -24,12 +24,12 @@ from inbounds.exact import format_all_digits
 
 
 def escape_unprintable(text: str) -> str:
-    """The text with whatever is not printable, such as line breaks and terminal controls, written as its escape."""
+    """Replace characters that are not printable, such as line breaks and terminal controls, by their escapes."""
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def suggest_name(name: object, known: Iterable[str]) -> str:
-    """Return a question to end a message with where a known name is close to an unknown one, else an empty text.
+    """Return "; did you mean …?" for a message if a known name is close to `name`, else an empty text.
 
     >>> suggest_name("fiar", ["fair", "symmetric"]), suggest_name("blue", ["fair", "symmetric"])
     ("; did you mean 'fair'?", '')
@@ -39,16 +39,16 @@ def suggest_name(name: object, known: Iterable[str]) -> str:
 
 
 def check_kind(value: object, kind: type | tuple[type, ...], name: str, words: str) -> None:
-    """Raise a `TypeError` unless an argument is of a kind. The value, which may be data, is not repeated.
+    """Raise `TypeError` unless `value` is an instance of `kind`. The message does not repeat the value: it may be data.
 
-    name: of the argument. words: what it must be.
+    name: the argument's name. words: what the argument must be, for the message.
     """
     if not isinstance(value, kind):
         raise TypeError(f"{name} must be {words}, got {type(value).__name__}")
 
 
 class InboundsError(Exception):
-    """Base of the errors that state a fact about a mechanism rather than a misuse of the interface."""
+    """Base class of errors that state a fact about a mechanism, a file or a ledger, not a misuse of the interface."""
 
 
 class PrivacyViolation(InboundsError):
@@ -67,7 +67,7 @@ class PrivacyViolation(InboundsError):
 
 
 class ScoreRatioViolation(InboundsError):
-    """A score table whose outputs are more likely in one group than a neighbouring one allows."""
+    """A score table under which an output is more likely in one group than a neighbouring group allows."""
 
     def __init__(self, ratio: float, allowed: float) -> None:
         self.ratio, self.allowed = ratio, allowed
@@ -85,7 +85,7 @@ class InvalidDistribution(InboundsError):
 
 
 class TooLarge(InboundsError, ValueError):
-    """A dense matrix was asked of a mechanism that is kept compact."""
+    """A dense matrix was requested of a mechanism that is stored in compact form."""
 
 
 class InfeasibleDesign(InboundsError):
@@ -93,13 +93,13 @@ class InfeasibleDesign(InboundsError):
 
 
 class ConvergenceError(InboundsError):
-    """An iteration ended before its certificate held."""
+    """An iteration stopped before its certificate held."""
 
 
 class BudgetExceeded(InboundsError):
-    """A charge that would spend more on people than their budget; nothing was charged.
+    """A charge that would exceed the budget of the people in the data; nothing was charged.
 
-    people: their name. asked, left, budget: exact, in the unit of their rule (`unit`: epsilon, or rho of zCDP).
+    people: the name of their budget. asked, left, budget: exact, in `unit` (epsilon, or rho for zCDP).
     """
 
     def __init__(self, people: str, asked: Fraction, left: Fraction, budget: Fraction, unit: str = "epsilon") -> None:
@@ -115,15 +115,15 @@ class BudgetExceeded(InboundsError):
 
 
 class LedgerError(InboundsError):
-    """A ledger that was changed, may lose what it promises to keep, or could not be written."""
+    """A ledger that was modified, is not stored durably, or could not be written."""
 
 
 class PassportError(InboundsError):
-    """A mechanism file that cannot be trusted; what is quoted from it cannot move a terminal's cursor."""
+    """A mechanism file that cannot be trusted. Quotations from the file are escaped for the terminal."""
 
     def __init__(self, message: str) -> None:
         super().__init__(escape_unprintable(message))
 
 
 class UnknownVersion(PassportError):
-    """A mechanism file written in a format this version does not know."""
+    """A mechanism file in a format that this version cannot read."""

@@ -1,4 +1,7 @@
-"""Exact numbers: what callers write, as the rational it means; and back as text. Type aliases."""
+"""Exact numbers: conversion from what callers write to fractions, conversion back to text, and array types.
+
+Every room uses this module. Privacy-relevant numbers are Fractions; a rounded result names its direction.
+"""
 
 import math
 import re
@@ -13,13 +16,13 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Wholes = NDArray[Any]
-"""Python integers of any size in an object array."""
+"""An object array of Python integers of any size."""
 
 Number = int | float | str | Fraction | Decimal | SupportsFloat
-"""An exact number: a float means the decimal it prints as, a string a decimal or a fraction."""
+"""What callers may pass as an exact number. A float means the decimal it prints as, a string a decimal or fraction."""
 
 EXPONENT_CAP = Fraction(64)
-"""exp(64) > 2**92: beyond it any two positive weights below 2**62 are within the ratio."""
+"""The largest exponent used. exp(64) > 2**92, so any two positive weights up to 2**62 are within this ratio."""
 
 EPSILON_RANGE = (Fraction(1, 10**9), EXPONENT_CAP)
 
@@ -29,7 +32,11 @@ _WITH_COMMA = re.compile(r"[+-]?\d{1,40},\d{1,40}")
 
 
 def to_fraction(value: Number, name: str) -> Fraction:
-    """The exact rational meant by `value`; floats mean the decimal they print as (0.1 is 1/10)."""
+    """Return the exact rational that `value` means. A float means the decimal it prints as (0.1 is 1/10).
+
+    name: the argument's name, for messages. Raises `TypeError` for what is not a number, `ValueError` for a number
+    that is not finite or a text that is not a number.
+    """
     if isinstance(value, Fraction):  # a subclass could calculate differently later
         return value if type(value) is Fraction else Fraction(int(value.numerator), int(value.denominator))
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | str | Decimal | SupportsFloat):
@@ -43,7 +50,7 @@ def to_fraction(value: Number, name: str) -> Fraction:
 
 
 def format_exact(text: str) -> Fraction | None:
-    """The number that a text spells, a decimal or a fraction; None when it spells none."""
+    """Parse a text that is a decimal or a fraction; return None for any other text."""
     plain = text.strip()
     if not _NUMBER.fullmatch(plain):
         return None
@@ -52,11 +59,11 @@ def format_exact(text: str) -> Fraction | None:
 
 
 DIGITS = 6
-"""Digits after the point of an exact decimal; what needs more is written as a fraction."""
+"""The most digits after the point in `format_decimal`; a number that needs more is written as a fraction."""
 
 
 def format_decimal(number: Fraction) -> str:
-    """An exact number as its decimal where at most six digits follow the point, else as the fraction.
+    """Write an exact number as a decimal if at most six digits follow the point, else as a fraction.
 
     >>> format_decimal(Fraction(4, 5)), format_decimal(Fraction(2)), format_decimal(Fraction(1, 3))
     ('0.8', '2', '1/3')
@@ -68,23 +75,23 @@ def format_decimal(number: Fraction) -> str:
 
 
 def format_all_digits(number: Fraction) -> str:
-    """An exact decimal with all its digits, however many; what has none is written as the fraction.
+    """Write an exact number as a decimal with all its digits, or as a fraction if the decimal does not end.
 
     >>> format_all_digits(Fraction(1, 10**15)), format_all_digits(Fraction(2)), format_all_digits(Fraction(1, 3))
     ('0.000000000000001', '2', '1/3')
     """
-    places, rest = 0, number.denominator
-    while (common := math.gcd(rest, 10)) > 1:
-        rest, places = rest // common, places + 1
-    if rest != 1:
+    places, cofactor = 0, number.denominator
+    while (common := math.gcd(cofactor, 10)) > 1:
+        cofactor, places = cofactor // common, places + 1
+    if cofactor != 1:
         return str(number)
     digits = f"{abs(number.numerator) * 10**places // number.denominator:0{places + 1}}"
-    whole_part, after = digits[: len(digits) - places], digits[len(digits) - places :].rstrip("0")
-    return ("-" if number < 0 else "") + whole_part + (f".{after}" if after else "")
+    whole_part, decimals = digits[: len(digits) - places], digits[len(digits) - places :].rstrip("0")
+    return ("-" if number < 0 else "") + whole_part + (f".{decimals}" if decimals else "")
 
 
 def freeze(values: NDArray[Any]) -> NDArray[Any]:
-    """A copy that nobody can make writable again: it lives in immutable bytes."""
+    """Return a read-only copy. It is stored in immutable bytes, so it cannot be made writable again."""
     return FrozenArray.from_array(values).array
 
 
@@ -92,8 +99,8 @@ def freeze(values: NDArray[Any]) -> NDArray[Any]:
 class FrozenArray:
     """The content of an array as immutable bytes.
 
-    `array` is a new view each time: dtype, shape and strides of an array can be assigned to, even where its
-    memory cannot be written.
+    `array` is a new view each time, because dtype, shape and strides of an array can be assigned to even if its memory
+    is read-only.
     """
 
     content: bytes
@@ -111,27 +118,27 @@ class FrozenArray:
 
 
 def round_up_to_float(value: Fraction) -> float:
-    """The least float at or above an exact number; `inf` beyond the largest."""
+    """Return the least float at or above an exact number; `inf` if it is above the largest float."""
     try:
-        near = float(value)
+        nearest = float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.nextafter(math.inf, 0.0)
-    return near if Fraction(near) >= value else math.nextafter(near, math.inf)
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
 def format_rounded_up(value: Fraction) -> float:
-    """The least float that is at or above an exact number both as the binary and as the decimal it prints as.
+    """Return the least float that is at or above `value` both in binary and as the decimal it prints as.
 
-    Results are printed and given back, and a float that is given means the decimal it prints as.
+    People copy printed results back in, and an input float means the decimal it prints as.
     """
-    near = round_up_to_float(value)
-    while math.isfinite(near) and Fraction(repr(near)) < value:
-        near = math.nextafter(near, math.inf)
-    return near
+    candidate = round_up_to_float(value)
+    while math.isfinite(candidate) and Fraction(repr(candidate)) < value:
+        candidate = math.nextafter(candidate, math.inf)
+    return candidate
 
 
 def to_int(value: Number, name: str, at_least: int) -> int:
-    """`value` as an int, or a `ValueError` when it is not a whole number of at least `at_least`."""
+    """Return `value` as an int; raise `ValueError` unless it is a whole number of at least `at_least`."""
     number = value if type(value) is int else to_fraction(value, name)
     if number.denominator != 1 or number < at_least:
         raise ValueError(f"{name} must be a whole number of at least {at_least}, got {value!r}")
@@ -139,9 +146,9 @@ def to_int(value: Number, name: str, at_least: int) -> int:
 
 
 def to_epsilon(value: Number) -> Fraction:
-    """The privacy parameter as an exact number in 10^-9..64.
+    """Return the privacy parameter as an exact number; raise `ValueError` unless it is in 10^-9..64.
 
-    Below, 62-bit weights cannot tell the answers apart; above, they promise nothing.
+    Below that, 62-bit weights cannot tell the answers apart; above it, the promise is empty.
     """
     epsilon = to_fraction(value, "epsilon")
     if not epsilon > 0:
@@ -153,7 +160,7 @@ def to_epsilon(value: Number) -> Fraction:
 
 
 def epsilon_from_alpha(value: Number) -> Fraction:
-    """The epsilon of the papers' alpha = exp(-epsilon), rounded down by less than 10^-40.
+    """Return epsilon for the papers' alpha = exp(-epsilon), rounded down by less than 10^-40.
 
     >>> float(epsilon_from_alpha("10/11"))
     0.09531017980432487

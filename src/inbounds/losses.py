@@ -1,4 +1,7 @@
-"""Losses and priors: what a wrong report costs, and how likely each true answer is."""
+"""Losses and priors: what a wrong report costs, and how likely each true answer is.
+
+Designers minimize a loss under a prior; evaluation measures it. Privacy does not depend on either.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,9 +21,9 @@ Errors = Callable[[NDArray[Any]], NDArray[Any]]
 
 @dataclass(frozen=True)
 class ErrorLoss:
-    """A loss that depends on the distance |reported - true| alone; `of` maps distances to losses.
+    """A loss that depends on the distance |reported - true| only; `of` maps distances to losses.
 
-    needs_order: meaningless for labels, which have no distance.
+    needs_order: the loss has no meaning for labels, which have no distance.
     """
 
     name: str
@@ -28,25 +31,25 @@ class ErrorLoss:
     needs_order: bool = True
 
     def table(self, query: RangeQuery) -> Floats:
-        """loss[i, j] of reporting output i when the true answer is j."""
-        return self._between(query, query.outputs.values, own=query.home_cell)
+        """Return loss[i, j], the loss of reporting output i when the true answer is j."""
+        return self._between(query, query.outputs.values, home=query.home_cell)
 
     def guesses(self, query: RangeQuery) -> Floats:
-        """loss[g, j] of guessing answer g when the true answer is j."""
-        return self._between(query, query.answers, own=np.arange(len(query.answers)))
+        """Return loss[g, j], the loss of guessing answer g when the true answer is j."""
+        return self._between(query, query.answers, home=np.arange(len(query.answers)))
 
-    def _between(self, query: RangeQuery, reported: Scale, own: NDArray[Any]) -> Floats:
+    def _between(self, query: RangeQuery, reports: Scale, home: NDArray[Any]) -> Floats:
         if self.needs_order and not query.is_ordered:
-            known = "'distance'" if isinstance(query.neighbours, Graph) else "'zero-one'"
-            raise ValueError(f"loss {self.name!r} needs numeric answers; use {known} for labels")
-        distance = np.abs(reported.floats()[:, None] - query.answers.floats()[None, :])
-        distance[own, np.arange(len(own))] *= 0.0 if self.name == "zero-one" else 1.0
+            alternative = "'distance'" if isinstance(query.neighbours, Graph) else "'zero-one'"
+            raise ValueError(f"loss {self.name!r} needs numeric answers; use {alternative} for labels")
+        distance = np.abs(reports.floats()[:, None] - query.answers.floats()[None, :])
+        distance[home, np.arange(len(home))] *= 0.0 if self.name == "zero-one" else 1.0
         return np.asarray(self.of(distance), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class TableLoss:
-    """A loss given cell by cell, loss[output, answer]."""
+    """A loss given as a table, loss[output, answer]."""
 
     values: Floats
     name: str = "table"
@@ -64,26 +67,26 @@ class TableLoss:
 
 @dataclass(frozen=True)
 class FunctionLoss:
-    """A loss function(reported value, true value) of numbers, or of labels."""
+    """A loss given as function(reported value, true value), of numbers or labels."""
 
     function: Callable[[Any, Any], float]
     name: str = "function"
 
     def table(self, query: RangeQuery) -> Floats:
-        reported = query.output_values.tolist() if query.places is None else _answer_values(query)
-        return self._rows(reported, query)
+        reports = query.output_values.tolist() if query.places is None else _answer_values(query)
+        return self._rows(reports, query)
 
     def guesses(self, query: RangeQuery) -> Floats:
         return self._rows(_answer_values(query), query)
 
-    def _rows(self, reported: list[Any], query: RangeQuery) -> Floats:
-        rows = [[float(self.function(r, a)) for a in _answer_values(query)] for r in reported]
+    def _rows(self, reports: list[Any], query: RangeQuery) -> Floats:
+        rows = [[float(self.function(r, a)) for a in _answer_values(query)] for r in reports]
         return _finite(np.array(rows, dtype=np.float64))
 
 
 @dataclass(frozen=True)
 class GraphLoss:
-    """A loss between two answers on a graph; `of` maps the query to a table of reported and true answers."""
+    """A loss between two answers on a graph; `of` maps the query to a table loss[reported, true]."""
 
     name: str
     of: Callable[[RangeQuery], Floats]
@@ -105,25 +108,25 @@ NAMED = {loss.name: loss for loss in (absolute, squared, zero_one)}
 
 
 def _distances(query: RangeQuery) -> Floats:
-    """The length of the shortest path from the true answer to the reported one."""
+    """Return the length of the shortest path from each true answer to each reported one."""
     if not isinstance(query.neighbours, Graph):
         raise ValueError(
             "loss 'distance' needs answers on a graph; use 'absolute' for numbers and 'zero-one' for labels"
         )
-    found = query.neighbours.distances(len(query.answers)).T
-    if not np.isfinite(found).all():
+    lengths = query.neighbours.distances(len(query.answers)).T
+    if not np.isfinite(lengths).all():
         raise ValueError("loss 'distance' needs a path between any two answers; give a table, or use 'zero-one'")
-    return np.asarray(found)
+    return np.asarray(lengths)
 
 
 def _straight(query: RangeQuery) -> Floats:
-    """The straight-line distance of the two places."""
-    at = query.coordinates
-    if at is None:
+    """Return the straight-line distance of any two places."""
+    points = query.coordinates
+    if points is None:
         raise ValueError(
             "loss 'euclidean' needs answers with coordinates; use 'distance', the length of a shortest path"
         )
-    return np.asarray(np.sqrt(((at[:, None, :] - at[None, :, :]) ** 2).sum(axis=2)))
+    return np.asarray(np.sqrt(((points[:, None, :] - points[None, :, :]) ** 2).sum(axis=2)))
 
 
 distance = GraphLoss("distance", _distances)
@@ -133,7 +136,7 @@ ON_GRAPHS = {loss.name: loss for loss in (distance, euclidean)}
 
 
 def threshold_loss(distance: Number) -> ErrorLoss:
-    """One when the report misses by more than `distance`, else zero (003's L0,d)."""
+    """Return the loss that is 1 when the report misses by more than `distance`, else 0 (003's L0,d)."""
     d = to_fraction(distance, "distance")
     if not d >= 0:
         raise ValueError(f"distance must not be negative, got {distance}")
@@ -142,7 +145,7 @@ def threshold_loss(distance: Number) -> ErrorLoss:
 
 
 def power_loss(p: Number) -> ErrorLoss:
-    """|error|**p; p = 1 is absolute, p = 2 squared."""
+    """Return the loss |error|**p; p = 1 is absolute, p = 2 squared."""
     exponent = to_fraction(p, "p")
     if not exponent > 0:
         raise ValueError(f"p must be positive, got {p}")
@@ -155,7 +158,7 @@ LOSS_NAMES = (*NAMED, "off-by-more-than-D", "power-P")
 
 
 def parse_loss(name: str) -> Loss:
-    """A loss by its name: absolute, squared, zero-one, off-by-more-than-2, power-1.5; spaces are as good as hyphens.
+    """Find a loss by name: absolute, squared, zero-one, off-by-more-than-2, power-1.5. Spaces may replace hyphens.
 
     >>> parse_loss("off-by-more-than-1/2").name, parse_loss("off by more than 1/2").name
     ('off by more than 1/2', 'off by more than 1/2')
@@ -169,16 +172,16 @@ def parse_loss(name: str) -> Loss:
     if name in ON_GRAPHS:
         return ON_GRAPHS[name]
     if name not in NAMED:
-        known = f"{', '.join(map(repr, NAMED))}, ib.threshold_loss(d), ib.power_loss(p)"
+        choices = f"{', '.join(map(repr, NAMED))}, ib.threshold_loss(d), ib.power_loss(p)"
         raise ValueError(
-            f"loss must be one of {known}, in words 'off-by-more-than-D' and 'power-P', a table or a function, "
+            f"loss must be one of {choices}, in words 'off-by-more-than-D' and 'power-P', a table or a function, "
             f"on a graph {' or '.join(map(repr, ON_GRAPHS))}, got {name!r}{suggest_name(name, LOSS_NAMES)}"
         )
     return NAMED[name]
 
 
 def to_loss(loss: LossLike) -> Loss:
-    """A loss from its name, a function (reported, true) -> float, or a table outputs × answers."""
+    """Return a loss from its name, a function (reported, true) -> float, or a table outputs × answers."""
     if isinstance(loss, ErrorLoss | TableLoss | FunctionLoss | GraphLoss):
         return loss
     if isinstance(loss, str):
@@ -193,7 +196,7 @@ def to_loss(loss: LossLike) -> Loss:
 
 @dataclass(frozen=True)
 class LossLimit:
-    """A wish beside the aim: an expected loss of at most `bound`, for every true answer ("worst") or on average."""
+    """A design constraint: the expected loss is at most `bound` for every true answer ("worst") or on average."""
 
     loss: Loss
     bound: Fraction
@@ -212,7 +215,7 @@ class LossLimit:
 
 @dataclass(frozen=True, eq=False)
 class FixedPointConstraint:
-    """A wish beside the aim: answers that are distributed like `prior` have reports that are."""
+    """A design constraint: if the answers are distributed like `weights`, so are the reports."""
 
     weights: Floats
 
@@ -221,11 +224,12 @@ class FixedPointConstraint:
 
 
 def keep_fixed_point(prior: "Prior") -> FixedPointConstraint:
-    """A wish for `ib.optimal(…, subject_to=[…])`: a distribution of the answers is that of the reports too.
+    """Return a constraint for `ib.optimal(…, subject_to=[…])`: if the answers are distributed like `prior`, so are the
+    reports.
 
-    sum_j P[i, j] prior[j] = prior[i] for every output i, up to 10^-9: who knows the answers' distribution sees nothing
-    unusual in that of the reports. Needs one output per answer. Always possible: reporting a draw from the
-    distribution, whatever the answer is, has it. (Kohli and Laskowski 2026.)
+    sum_j P[i, j] prior[j] = prior[i] for every output i, up to 10^-9. Someone who knows the distribution of the answers
+    sees nothing unusual in that of the reports. Needs one output per answer. It can always be met: a report drawn from
+    the prior, whatever the answer is, meets it. (Kohli and Laskowski 2026.)
     """
     weights = np.asarray(prior, dtype=np.float64)
     if weights.ndim != 1 or not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
@@ -237,7 +241,7 @@ Restriction = LossLimit | FixedPointConstraint
 
 
 def limit_loss(loss: LossLike, bound: Number, aim: Literal["worst", "average"] = "worst") -> LossLimit:
-    """A wish for `ib.optimal(…, subject_to=[…])`: this loss is at most `bound`, whatever the true answer is.
+    """Return a constraint for `ib.optimal(…, subject_to=[…])`: this loss is at most `bound` for every true answer.
 
     aim="average": on average under the prior instead.
 
@@ -248,7 +252,7 @@ def limit_loss(loss: LossLike, bound: Number, aim: Literal["worst", "average"] =
 
 
 def parse_limit(text: str) -> LossLimit:
-    """A wish in words, for plans and the command line: "off-by-more-than-2=0.05", "average squared=4".
+    """Parse a loss limit of a plan or the command line: "off-by-more-than-2=0.05", "average squared=4".
 
     >>> print(parse_limit("average squared=4"))
     squared at most 4 on average
@@ -265,7 +269,7 @@ Prior = Sequence[float] | NDArray[Any] | None
 
 
 def to_prior(prior: Prior, query: RangeQuery) -> Floats:
-    """Probabilities of the answers; None is uniform, any non-negative weights are scaled to sum to one."""
+    """Return the probabilities of the answers. None means uniform; non-negative weights are scaled to sum to one."""
     size = len(query.answers)
     check_list_size(size)
     if prior is None:
@@ -280,22 +284,22 @@ def to_prior(prior: Prior, query: RangeQuery) -> Floats:
 
 
 def best_constant_loss(query: RangeQuery, loss: LossLike, prior: Prior = None) -> float:
-    """What the best answer that is given without looking loses on average: nothing that looks should do worse.
+    """Return the expected loss of the best fixed answer: a mechanism that reads the data should not do worse.
 
-    For absolute loss that answer is the median of the prior; cost O(answers), else O(answers²).
+    For absolute loss that answer is the median of the prior, at cost O(answers); otherwise the cost is O(answers²).
 
     >>> from inbounds.query import count
     >>> best_constant_loss(count(3), "absolute")
     1.0
     """
-    weights, judged = to_prior(prior, query), to_loss(loss)
-    if judged is absolute and query.is_ordered:
+    weights, loss_object = to_prior(prior, query), to_loss(loss)
+    if loss_object is absolute and query.is_ordered:
         answers = query.answers.floats()
         median = answers[min(int(np.searchsorted(np.cumsum(weights), 0.5)), len(answers) - 1)]
         return float(weights @ np.abs(answers - median))
-    if judged is zero_one:
+    if loss_object is zero_one:
         return float(1 - weights.max())
-    return float((judged.guesses(query) @ weights).min())
+    return float((loss_object.guesses(query) @ weights).min())
 
 
 def _finite(table: Floats) -> Floats:
@@ -305,7 +309,7 @@ def _finite(table: Floats) -> Floats:
 
 
 def _answer_values(query: RangeQuery) -> list[Any]:
-    """The true answers as people write them: numbers, labels, or tuples of coordinates."""
+    """Return the true answers as people write them: numbers, labels, or tuples of coordinates."""
     if query.coordinates is not None:
         return [*map(tuple, query.coordinates.tolist())]
     return list(query.labels) if query.labels is not None else query.answers.floats().tolist()

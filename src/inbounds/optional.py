@@ -1,4 +1,4 @@
-"""Libraries that only some need, imported when they are first used."""
+"""Import optional libraries when they are first used, and name the extra that installs them."""
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def import_optional(name: str, extra: str) -> Any:
-    """The module `name`, or an `ImportError` that says which extra brings it, or why it does not load."""
+    """Import the module `name`; the `ImportError` names the extra that installs it, or says why it does not load."""
     try:
         return import_module(name)
     except ModuleNotFoundError as missing:
@@ -18,10 +18,10 @@ def import_optional(name: str, extra: str) -> Any:
 
 
 def to_pandas_frame(content: Sequence[Mapping[str, Any]] | Mapping[str, Any]) -> Any:
-    """Rows, or columns by name, as a pandas DataFrame."""
+    """Convert rows, or columns by name, to a pandas DataFrame."""
     return import_optional("pandas", "frames").DataFrame(content)
 
 
 def to_polars_frame(content: Sequence[Mapping[str, Any]] | Mapping[str, Any]) -> Any:
-    """Rows, or columns by name, as a Polars DataFrame; all rows say which type a column has."""
+    """Convert rows, or columns by name, to a Polars DataFrame; column types are inferred from all rows."""
     return import_optional("polars", "frames").DataFrame(content, infer_schema_length=None)

@@ -1,6 +1,7 @@
-"""Named shapes of prior knowledge: weights over a query's answers, to be given wherever a `prior` is asked for.
+"""Priors: named distributions over a query's answers, for every `prior` argument.
 
-A prior guides utility only; privacy holds whatever the truth. Use public knowledge, never the data being released.
+A prior affects accuracy only; privacy holds whatever the true answer is. Use public knowledge, never the data being
+released.
 """
 
 import math
@@ -14,13 +15,13 @@ from inbounds.query import RangeQuery, check_query
 
 
 def uniform(query: RangeQuery) -> Floats:
-    """Every answer equally likely."""
+    """Return the prior under which every answer is equally likely."""
     check_query(query)
     return np.full(len(query.answers), 1 / len(query.answers))
 
 
 def normal(query: RangeQuery, mean: Number, deviation: Number) -> Floats:
-    """A normal density cut to the range: weight exp(-(a - mean)² / (2·deviation²)) at answer a."""
+    """Return a normal density cut to the range: weight exp(-(a - mean)² / (2·deviation²)) at answer a."""
     check_query(query)
     sigma = float(to_fraction(deviation, "deviation"))
     if not sigma > 0:
@@ -29,7 +30,7 @@ def normal(query: RangeQuery, mean: Number, deviation: Number) -> Floats:
 
 
 def beta(query: RangeQuery, a: Number, b: Number) -> Floats:
-    """A beta density over the range, x^(a-1)·(1-x)^(b-1) at the middle of each answer's share of 0..1.
+    """Return a beta density over the range: x^(a-1)·(1-x)^(b-1) at the middle of each answer's share of 0..1.
 
     The maximum of n uniform values is beta(n, 1), the minimum beta(1, n), the median of 2k+1 values beta(k+1, k+1).
     """
@@ -43,7 +44,7 @@ def beta(query: RangeQuery, a: Number, b: Number) -> Floats:
 
 
 def binomial(query: RangeQuery, p: Number) -> Floats:
-    """Independent people who each say yes with probability p: the prior of a count."""
+    """Return the prior of a count of independent people who each count with probability p."""
     check_query(query)
     chance = float(to_fraction(p, "p"))
     if not 0 < chance < 1:
@@ -55,7 +56,7 @@ def binomial(query: RangeQuery, p: Number) -> Floats:
 
 
 def empirical(query: RangeQuery, values: Sequence[Any], pseudocount: Number = 0) -> Floats:
-    """How often each answer occurred in earlier, public values, plus `pseudocount` for every answer."""
+    """Return how often each answer occurred in earlier public values, plus `pseudocount` for every answer."""
     check_query(query)
     extra = float(to_fraction(pseudocount, "pseudocount"))
     if not extra >= 0:

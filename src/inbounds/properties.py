@@ -1,8 +1,8 @@
-"""The structural properties a mechanism may be asked to have: what each one demands, said once.
+"""The structural properties that a mechanism can be required to have, each defined once.
 
 Every property is a list of comparisons between cells of the matrix, `ratio * P[greater] >= P[lesser]`
-(an equality is the comparison both ways), or a floor, `P[cell] >= 1 / outputs`. The designer turns the
-list into constraints, the checker below counts units on the integers; neither knows the formulas.
+(an equality is the comparison both ways), or a floor, `P[cell] >= 1 / outputs`. The designer turns this list into
+constraints; the checker below measures violations on the integer weights.
 
 With one output per answer (003, section IV-A), i an output, j and k answers:
 
@@ -59,20 +59,20 @@ class MatrixLayout:
 
     @property
     def mirrors(self) -> bool:
-        """Whether turning the matrix by half a turn maps cells, homes and row peaks onto themselves."""
+        """Whether a half turn of the matrix maps cells, homes and row peaks onto themselves."""
         last, end = self.outputs - 1, self.answers
         return np.array_equal(self.home[::-1], last - self.home) and np.array_equal(self.below[::-1], end - self.above)
 
 
 def square_layout(size: int) -> MatrixLayout:
-    """One output per answer."""
+    """Return the layout with one output per answer."""
     i = np.arange(size, dtype=np.int64)
     return MatrixLayout(size, i, i + 1, i)
 
 
 @dataclass(frozen=True, eq=False)
 class PropertyConstraint:
-    """What a property asks: ratio * P.flat[greater] >= P.flat[lesser], and P.flat[floored] >= 1 / outputs."""
+    """The constraint of a property: ratio * P.flat[greater] >= P.flat[lesser], and P.flat[floored] >= 1 / outputs."""
 
     greater: Ints
     lesser: Ints
@@ -82,7 +82,7 @@ class PropertyConstraint:
 
 @dataclass(frozen=True)
 class ColumnRatio:
-    """Neighbouring outputs are within a ratio of each other, in every column (suggested in 003, section VI).
+    """The property that neighbouring outputs are within a ratio of each other in every column (003, section VI).
 
     >>> str(ColumnRatio(Fraction(3, 2)))
     'column_ratio(3/2)'
@@ -99,11 +99,11 @@ class ColumnRatio:
 
 
 def column_ratio(ratio: Fraction | int | str | float) -> ColumnRatio:
-    """The column-ratio property; a float means the decimal it prints as."""
+    """Return the column-ratio property; a float means the decimal it prints as."""
     return ColumnRatio(Fraction(str(ratio)) if isinstance(ratio, float) else Fraction(ratio))
 
 
-# --- what each property demands -------------------------------------------------------------------------
+# --- the constraint of each property --------------------------------------------------------------------
 
 
 def _cells(layout: MatrixLayout) -> Ints:
@@ -113,7 +113,7 @@ def _cells(layout: MatrixLayout) -> Ints:
 def _row_honest(layout: MatrixLayout) -> PropertyConstraint:
     lesser = _cells(layout)[layout.home]  # row j holds the cells of output home[j]
     greater = np.broadcast_to(layout.homes[:, None], lesser.shape)
-    return _proper(greater, lesser)
+    return _compare_cells(greater, lesser)
 
 
 def _row_monotone(layout: MatrixLayout) -> PropertyConstraint:
@@ -127,7 +127,7 @@ def _row_monotone(layout: MatrixLayout) -> PropertyConstraint:
 
 def _column_honest(layout: MatrixLayout) -> PropertyConstraint:
     lesser = _cells(layout)
-    return _proper(np.broadcast_to(layout.homes, lesser.shape), lesser)
+    return _compare_cells(np.broadcast_to(layout.homes, lesser.shape), lesser)
 
 
 def _column_monotone(layout: MatrixLayout) -> PropertyConstraint:
@@ -155,12 +155,12 @@ def _symmetric(layout: MatrixLayout) -> PropertyConstraint:
             "leave it out or choose outputs that mirror"
         )
     cell = _cells(layout)
-    return _proper(cell, cell[::-1, ::-1])
+    return _compare_cells(cell, cell[::-1, ::-1])
 
 
-def _proper(greater: Ints, lesser: Ints) -> PropertyConstraint:
-    apart = greater != lesser
-    return PropertyConstraint(greater[apart], lesser[apart])
+def _compare_cells(greater: Ints, lesser: Ints) -> PropertyConstraint:
+    distinct = greater != lesser
+    return PropertyConstraint(greater[distinct], lesser[distinct])
 
 
 def _column_ratio(layout: MatrixLayout, ratio: Fraction) -> PropertyConstraint:
@@ -169,7 +169,7 @@ def _column_ratio(layout: MatrixLayout, ratio: Fraction) -> PropertyConstraint:
     return PropertyConstraint(np.concatenate((upper, lower)), np.concatenate((lower, upper)), ratio)
 
 
-_DEMANDS: dict[str, Callable[[MatrixLayout], PropertyConstraint]] = {
+_CONSTRAINTS: dict[str, Callable[[MatrixLayout], PropertyConstraint]] = {
     "row_honest": _row_honest,
     "row_monotone": _row_monotone,
     "column_honest": _column_honest,
@@ -179,17 +179,17 @@ _DEMANDS: dict[str, Callable[[MatrixLayout], PropertyConstraint]] = {
     "symmetric": _symmetric,
 }
 
-NAMES = tuple(_DEMANDS)
+NAMES = tuple(_CONSTRAINTS)
 _NEEDS_ORDER = frozenset({"row_monotone", "column_monotone", "symmetric", "column_ratio"})
 
 
 def list_meaningful(*, ordered: bool) -> tuple[str, ...]:
-    """The property names that mean something; categories have no order, so no "further away" and no mirror."""
+    """List the property names that have a meaning: labels without order have no "further away" and no mirror image."""
     return tuple(name for name in NAMES if ordered or name not in _NEEDS_ORDER)
 
 
 def canonical_property(name: str | ColumnRatio, *, ordered: bool = True) -> str:
-    """The one spelling of a property; refuses unknown names, and those that need an order where there is none.
+    """Return the canonical spelling of a property; refuse unknown names, and names that need an order if there is none.
 
     >>> canonical_property("row-monotone"), canonical_property("column_ratio(1.5)")
     ('row_monotone', 'column_ratio(3/2)')
@@ -198,9 +198,9 @@ def canonical_property(name: str | ColumnRatio, *, ordered: bool = True) -> str:
     ratio = _RATIO.fullmatch(text)
     if ratio:
         text = str(column_ratio(ratio[1]))
-    elif text not in _DEMANDS:
-        known = ", ".join(NAMES)
-        raise ValueError(f"property must be one of {known}, column_ratio(r), got {name!r}{suggest_name(text, NAMES)}")
+    elif text not in _CONSTRAINTS:
+        choices = ", ".join(NAMES)
+        raise ValueError(f"property must be one of {choices}, column_ratio(r), got {name!r}{suggest_name(text, NAMES)}")
     if not ordered and text.split("(")[0] in _NEEDS_ORDER:
         raise ValueError(
             f"property must be one of {', '.join(list_meaningful(ordered=False))} "
@@ -210,17 +210,17 @@ def canonical_property(name: str | ColumnRatio, *, ordered: bool = True) -> str:
 
 
 def parse_properties(properties: Iterable[str | ColumnRatio], *, ordered: bool = True) -> tuple[str, ...]:
-    """The canonical names of a list of properties; a bare name is no list."""
+    """Return the canonical names of a list of properties; a single name that is not in a list is refused."""
     if isinstance(properties, str | ColumnRatio):
         raise TypeError(f"properties must be a list of names, got {properties!r}; write [{str(properties)!r}]")
     return tuple(canonical_property(name, ordered=ordered) for name in properties)
 
 
 def compile_property(name: str | ColumnRatio, layout: MatrixLayout) -> PropertyConstraint:
-    """What the property `name` asks of a matrix with this layout."""
+    """Return the constraint of the property `name` for a matrix with this layout."""
     text = canonical_property(name)
     ratio = _RATIO.fullmatch(text)
-    return _column_ratio(layout, Fraction(ratio[1])) if ratio else _DEMANDS[text](layout)
+    return _column_ratio(layout, Fraction(ratio[1])) if ratio else _CONSTRAINTS[text](layout)
 
 
 # --- the checker ----------------------------------------------------------------------------------------
@@ -229,18 +229,18 @@ def compile_property(name: str | ColumnRatio, layout: MatrixLayout) -> PropertyC
 def measure_violation(
     name: str | ColumnRatio, weights: Ints, layout: MatrixLayout, total: int, *, outputs: int | None = None
 ) -> int:
-    """Largest violation of a property, in units of 1/total; 0 means that it holds exactly.
+    """Return the largest violation of a property in units of 1/total; 0 means that it holds exactly.
 
-    weights: integers over `total` (at most 2^62), outputs x answers. A comparison counts
-    lesser - ratio * greater, a floor total / outputs - cell, both rounded up. O(outputs * answers).
-    outputs: of the mechanism, where the weights are only those of its outputs that matter.
+    weights: integers over `total` (at most 2^62), outputs x answers. The violation of a comparison is
+    lesser - ratio * greater, that of a floor total / outputs - cell, both rounded up. Cost: O(outputs * answers).
+    outputs: the mechanism's number of outputs, if `weights` holds only some of them.
     """
-    asked, flat = compile_property(name, layout), weights.ravel()
+    constraint, flat = compile_property(name, layout), weights.ravel()
     worst = 0
-    if asked.greater.size:
-        worst = max(worst, _shortfall(flat[asked.greater], flat[asked.lesser], asked.ratio))
-    if asked.floored.size:
-        worst = max(worst, -(-total // (outputs or layout.outputs)) - int(flat[asked.floored].min()))
+    if constraint.greater.size:
+        worst = max(worst, _shortfall(flat[constraint.greater], flat[constraint.lesser], constraint.ratio))
+    if constraint.floored.size:
+        worst = max(worst, -(-total // (outputs or layout.outputs)) - int(flat[constraint.floored].min()))
     return worst
 
 
@@ -259,14 +259,14 @@ def measure_properties(
     *,
     outputs: int | None = None,
 ) -> dict[str, int]:
-    """How far each property is from holding, in units of 1/total (0 = exactly).
+    """Return how far each property is from holding, in units of 1/total (0 means exactly).
 
     Without `names`: all seven, `symmetric` only where the layout has a mirror. outputs: as in `measure_violation`.
 
     >>> measure_properties(np.array([[3, 1], [1, 3]]), square_layout(2), 4)["row_monotone"]
     0
     """
-    chosen = [n for n in NAMES if n != "symmetric" or layout.mirrors] if names is None else list(names)
+    selection = [n for n in NAMES if n != "symmetric" or layout.mirrors] if names is None else list(names)
     return {
-        canonical_property(name): measure_violation(name, weights, layout, total, outputs=outputs) for name in chosen
+        canonical_property(name): measure_violation(name, weights, layout, total, outputs=outputs) for name in selection
     }

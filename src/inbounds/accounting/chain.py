@@ -22,7 +22,7 @@ def load_chain(path: str | os.PathLike[str]) -> MechanismChain:
 
 
 def chain_from_json(found: Any) -> MechanismChain:
-    """A multi-level release from its JSON values, certified anew."""
+    """Return a multi-level release from its JSON values, certified anew."""
     MULTILEVEL.unwrap(found)
     with as_passport_error("the release is malformed", "the chain is not private"):
         epsilons = tuple(to_epsilon(text) for text in found["epsilons"])

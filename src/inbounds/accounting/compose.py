@@ -60,7 +60,7 @@ class Composition:
         return sum((t * m.epsilon for t, m in zip(self.times, self.mechanisms, strict=True)), Fraction(0))
 
     def delta(self, epsilon: Number) -> float:
-        """A delta for which all answers together are (epsilon, delta)-private; 0 from the basic epsilon on."""
+        """Return a delta for which all answers together are (epsilon, delta)-private; 0 from the basic epsilon on."""
         e = to_fraction(epsilon, "epsilon")
         if not e >= 0:
             raise ValueError(f"epsilon must not be negative, got {epsilon}")
@@ -71,7 +71,7 @@ class Composition:
         return format_rounded_up(max(plan.delta(e) for plan in self._plans))
 
     def epsilon(self, delta: Number) -> float:
-        """The least epsilon found for which the answers are (epsilon, delta)-private; never above `basic`."""
+        """Return the least epsilon found for which the answers are (epsilon, delta)-private; never above `basic`."""
         target = to_delta(delta)
         if target not in self._result:
             self._result[target] = format_rounded_up(self.least(target))
@@ -141,7 +141,7 @@ def compose(
 def max_answers(
     mechanism: Mechanism, epsilon: Number, delta: Number | None = None, *, same_question: bool = False
 ) -> int:
-    """How many answers of `mechanism` keep within (epsilon, delta); without delta by basic composition alone.
+    """Return how many answers of `mechanism` keep within (epsilon, delta); without delta by basic composition alone.
 
     Doubling, then bisection; at most a million. 0 means that not even one answer fits.
 
@@ -167,7 +167,7 @@ def max_answers(
 
 
 def _last(fits: Callable[[int], bool], low: int, high: int) -> int:
-    """The last number that fits, at least `low`: ever longer steps from `high` on, then bisection."""
+    """Return the last number that fits, at least `low`: ever longer steps from `high` on, then bisection."""
     step = max(high - low, 1)
     while high <= PLENTY and fits(high):
         step *= 2

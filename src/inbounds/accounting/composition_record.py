@@ -55,7 +55,7 @@ class CompositionRecord:
         )
 
     def content(self) -> Json:
-        """The record as plain JSON values, with the digest of everything else in it."""
+        """Return the record as plain JSON values, with the digest of everything else in it."""
         members = [
             {"times": t, "sha256": digest, "passport": passports.to_passport(m)}
             for m, t, digest in zip(self.composition.mechanisms, self.composition.times, self.digests, strict=True)
@@ -76,7 +76,7 @@ class CompositionRecord:
 
 
 def format_upper_bound(epsilon: float) -> str:
-    """An epsilon with six significant digits, rounded up so that the sentence stays true.
+    """Return an epsilon with six significant digits, rounded up so that the sentence stays true.
 
     >>> format_upper_bound(1.00000001), format_upper_bound(0.5), format_upper_bound(12.3456789)
     ('1.00001', '0.5', '12.3457')
@@ -92,7 +92,7 @@ def load_composition(path: str | os.PathLike[str]) -> CompositionRecord:
 
 
 def composition_from_json(content: Any) -> CompositionRecord:
-    """A record from its JSON values, with everything in it computed again."""
+    """Return a record from its JSON values, with everything in it computed again."""
     COMPOSITION.unwrap(content)
     with as_passport_error("the record is malformed", "the guarantee cannot be computed"):
         found = _record(content)

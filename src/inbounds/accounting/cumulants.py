@@ -38,11 +38,11 @@ class Cumulants:
         return math.sqrt(variance)
 
     def tilt_for_delta(self, log_delta: float) -> float:
-        """Where the Rényi bound of epsilon is least."""
+        """Return where the Rényi bound of epsilon is least."""
         return self._least(lambda t: (self.value(t) + log_peak(t) - log_delta) / t)
 
     def tilt_for_epsilon(self, epsilon: float) -> float:
-        """Where the Rényi bound of delta is least."""
+        """Return where the Rényi bound of delta is least."""
         return self._least(lambda t: self.value(t) + log_peak(t) - t * epsilon)
 
     def _least(self, cost: Callable[[float], float]) -> float:

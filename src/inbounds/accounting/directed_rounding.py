@@ -22,23 +22,23 @@ DIGITS = 60
 
 
 def log_above(value: Fraction) -> Fraction:
-    """A rational at or above ln(value), by less than 10^-55 of the logarithms of numerator and denominator."""
+    """Return a rational at or above ln(value), by less than 10^-55 of the logarithms of numerator and denominator."""
     return _log(value.numerator)[1] - _log(value.denominator)[0]
 
 
 def log_below(value: Fraction) -> Fraction:
-    """A rational at or below ln(value)."""
+    """Return a rational at or below ln(value)."""
     return -log_above(1 / value)
 
 
 def exp_above(value: Fraction) -> Fraction:
-    """A rational at or above exp(value), by less than 10^-50 of it for |value| below 10^6."""
+    """Return a rational at or above exp(value), by less than 10^-50 of it for |value| below 10^6."""
     with localcontext(_context(DIGITS)):
         return Fraction(as_decimal(value + abs(value) / 10**58).exp()) * (1 + Fraction(1, 10**57))
 
 
 def exp_below(value: Fraction) -> Fraction:
-    """A rational at or below exp(value)."""
+    """Return a rational at or below exp(value)."""
     return 1 / exp_above(-value)
 
 
@@ -70,7 +70,7 @@ def _block(rate: Fraction, count: int) -> int:
 
 
 def as_decimal(value: Fraction) -> Decimal:
-    """The quotient, to the precision of the context."""
+    """Return the quotient, to the precision of the context."""
     return Decimal(value.numerator) / Decimal(value.denominator)
 
 

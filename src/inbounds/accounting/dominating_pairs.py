@@ -70,13 +70,13 @@ class Curve:
         return np.array([p / q for _, p, q in self._order])
 
     def rough(self, x: Floats, total: int) -> Floats:
-        """The curve as a share of the total, in floats."""
+        """Return the curve as a share of the total, in floats."""
         p, q = (sums.astype(np.float64) / total for sums in self._sums)
         beyond = np.searchsorted(-self._ratios, -x, side="left")
         return np.asarray(p[beyond] - x * q[beyond])
 
     def exactly(self, wholes: Wholes, x: Floats, bits: int) -> Wholes:
-        """The curve times 2**bits at X = wholes / 2**bits; x are the same numbers as floats."""
+        """Return the curve times 2**bits at X = wholes / 2**bits; x are the same numbers as floats."""
         near = 1 - 8 * ROUNDOFF, 1 + 8 * ROUNDOFF
         beyond, most = (np.searchsorted(-self._ratios * factor, -x, side="left") for factor in near)
         for i in np.flatnonzero(beyond != most):
@@ -117,7 +117,7 @@ class AnswerGroup:
         return max(1, math.ceil(self.bottom / step))
 
     def rough_masses(self, step: float, points: int) -> Floats:
-        """The masses of `masses` to a few digits, for choosing only."""
+        """Return the masses of `masses` to a few digits, for choosing only."""
         x = np.exp(step * np.arange(-self.below(Fraction(step)), points + 1))
         top = np.maximum.reduce([curve.rough(x, self.total) for curve in self.curves])
         beyond = -np.diff(top) / np.diff(x)
@@ -141,7 +141,7 @@ class AnswerGroup:
         return np.where(found > 0, np.maximum(found * (1 + 4 * ROUNDOFF), LEAST_MASS), 0.0)
 
     def _highest(self, wholes: Wholes, x: Floats, bits: int) -> Wholes:
-        """The maximum of the curves; exact where floats cannot tell which is the highest."""
+        """Return the maximum of the curves; exact where floats cannot tell which is the highest."""
         rough = [curve.rough(x, self.total) for curve in self.curves]
         near = np.maximum.reduce(rough) - 16 * ROUNDOFF * (1 + x)
         top = np.zeros(len(x), dtype=object)
@@ -153,7 +153,7 @@ class AnswerGroup:
 
 
 def response_pair(epsilon: Fraction, times: int) -> AnswerGroup:
-    """The pair that dominates every epsilon-private one, e^eps : 1 against 1 : e^eps, with e^eps rounded up.
+    """Return the pair that dominates every epsilon-private one, e^eps : 1 against 1 : e^eps, with e^eps rounded up.
 
     Every epsilon-private pair is a post-processing of it (Kairouz, Oh, Viswanath 2015), so it stands in where a
     mechanism's own columns are too large to look at.
@@ -164,12 +164,12 @@ def response_pair(epsilon: Fraction, times: int) -> AnswerGroup:
 
 
 def group_answers(curves: Iterable[Curve]) -> tuple[Curve, ...]:
-    """The curves without repetitions."""
+    """Return the curves without repetitions."""
     return tuple(dict.fromkeys(curves))
 
 
 def dominating_pair(curves: Sequence[Curve]) -> Curve | None:
-    """The one of a few small curves that lies above all others everywhere, if there is one.
+    """Return the one of a few small curves that lies above all others everywhere, if there is one.
 
     Curves are straight between their ratios, so they are compared there, in whole numbers.
     """

@@ -40,7 +40,7 @@ class Enumeration:
     answers: int
 
     def delta(self, epsilon: Number) -> Fraction:
-        """The least delta, max over the choices of sum max(0, p - e^epsilon · q), too large by less than 10**-50.
+        """Return the least delta, max over the choices of sum max(0, p - e^epsilon · q), too large by less than 10**-50.
 
         e^epsilon is replaced by a rational number just below it.
         """
@@ -50,11 +50,11 @@ class Enumeration:
         return max(self._beyond(losses, exp_below(e)) for losses in self.choices)
 
     def epsilon(self, delta: Number) -> float:
-        """The least epsilon at delta, as the next float above it."""
+        """Return the least epsilon at delta, as the next float above it."""
         return format_rounded_up(self.epsilon_above(to_fraction(delta, "delta")))
 
     def epsilon_above(self, delta: Fraction) -> Fraction:
-        """The least epsilon at delta, too large by less than 10**-50: e^epsilon = (p - delta) / q beyond it."""
+        """Return the least epsilon at delta, too large by less than 10**-50: e^epsilon = (p - delta) / q beyond it."""
         if not 0 <= delta < 1:
             raise ValueError(f"delta must be at least 0 and below 1, got {delta}")
         return log_above(max(self._least(losses, delta) for losses in self.choices))
@@ -76,7 +76,7 @@ class Enumeration:
 
 
 def enumerate_losses(composition: "Composition") -> Enumeration:
-    """The exact counterpart of a composition of few answers; `TooLarge` beyond a million combined outcomes.
+    """Return the exact counterpart of a composition of few answers; `TooLarge` beyond a million combined outcomes.
 
     For the same question every pair of neighbours is taken through all answers; otherwise every way to give
     each answer a pair of its own (questions fixed in advance). Equal ratios are merged, so k answers of one
@@ -103,7 +103,7 @@ def enumerate_losses(composition: "Composition") -> Enumeration:
 
 
 def can_enumerate(composition: "Composition") -> Enumeration | None:
-    """The exact value of a composition where it takes little time, and holds for questions chosen as one goes.
+    """Return the exact value of a composition where it takes little time, and holds for questions chosen as one goes.
 
     For any questions that is so when one pair of columns of each mechanism dominates all others, or for one answer.
     """
@@ -120,7 +120,7 @@ def can_enumerate(composition: "Composition") -> Enumeration | None:
 
 
 def _ways(composition: "Composition", weights: list[Ints]) -> list[tuple[Curve, ...]]:
-    """Every choice of columns that may be the worst; none where that is not known."""
+    """Return every choice of columns that may be the worst; none where that is not known."""
     if composition.same_question:
         return choices(weights, composition.mechanisms[0].query)
     each = [

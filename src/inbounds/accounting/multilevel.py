@@ -100,7 +100,7 @@ class MechanismChain:
         return tuple(chain)
 
     def level(self, position: int) -> Mechanism:
-        """One level by itself as a certified mechanism: for losses, properties, passports and comparisons.
+        """Return one level by itself as a certified mechanism: for losses, properties, passports and comparisons.
 
         The first is what is drawn from; the others are that law rounded to multiples of 2**-62 and repaired,
         within 2**-50 of it in total variation.
@@ -112,7 +112,7 @@ class MechanismChain:
         return certify_formula(matrix, self.first.query, self.epsilons[position], origin)
 
     def joint(self, members: Sequence[int]) -> Wholes:
-        """The exact joint law of a coalition: axes are the members' reports, then the answer.
+        """Return the exact joint law of a coalition: axes are the members' reports, then the answer.
 
         Whole numbers, all columns with the same sum. Size outputs^members · answers: for small cases.
         """
@@ -171,7 +171,7 @@ class MechanismChain:
         write_json_file(self.content(), path)
 
     def content(self) -> Json:
-        """The release as plain JSON values, with the digest of everything else in it."""
+        """Return the release as plain JSON values, with the digest of everything else in it."""
         found: Json = {
             "first": to_passport(self.first),
             "epsilons": [str(epsilon) for epsilon in self.epsilons],
@@ -235,12 +235,12 @@ def degradation_matrix(size: int, finer: float, coarser: float) -> Floats:
 
 
 def check_private(law: Wholes, query: RangeQuery, epsilon: Fraction) -> None:
-    """The checker's inequality between the query's neighbours, with integers of any size."""
+    """Return the checker's inequality between the query's neighbours, with integers of any size."""
     check_product(law, query.cliques(), epsilon)
 
 
 def _whole(proposal: Floats, law: Wholes, query: RangeQuery, epsilon: Fraction) -> tuple[Ints, Wholes]:
-    """A remap in whole numbers near the proposal whose product with `law` is private at epsilon, and that product.
+    """Return a remap in whole numbers near the proposal whose product with `law` is private at epsilon, and that product.
 
     Rounding disturbs each row of the product by a few units; a reserve of units given to every entry adds the same
     amount to every answer, which only evens out ratios. The reserve doubles until the checker agrees.

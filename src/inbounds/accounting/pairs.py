@@ -25,7 +25,7 @@ ROUNDING = 1e-9
 
 
 def neighbours(query: RangeQuery) -> list[Pair]:
-    """All ordered pairs of neighbouring answers; under metric privacy and on graphs those at most one unit apart."""
+    """Return all ordered pairs of neighbouring answers; under metric privacy and on graphs those at most one unit apart."""
     if isinstance(query.neighbours, Graph):
         near = query.neighbours.distances(len(query.answers)) <= 1 + ROUNDING
         return [(j, k) for j, k in np.argwhere(near).tolist() if j != k]
@@ -42,7 +42,7 @@ def neighbours(query: RangeQuery) -> list[Pair]:
 
 
 def any_question(mechanism: Mechanism, times: int) -> AnswerGroup:
-    """What a mechanism may reveal whatever its pair of neighbours."""
+    """Return what a mechanism may reveal whatever its pair of neighbours."""
     weights = columns(mechanism)
     if weights is None:
         return response_pair(mechanism.epsilon, times)
@@ -51,7 +51,7 @@ def any_question(mechanism: Mechanism, times: int) -> AnswerGroup:
 
 
 def same_question(mechanisms: Sequence[Mechanism], times: Sequence[int]) -> list[tuple[AnswerGroup, ...]]:
-    """What all mechanisms may reveal about one true value: a plan for each group of like choices of neighbours."""
+    """Return what all mechanisms may reveal about one true value: a plan for each group of like choices of neighbours."""
     weights = [columns(m) for m in mechanisms]
     if any(w is None for w in weights):
         return [tuple(any_question(m, t) for m, t in zip(mechanisms, times, strict=True))]
@@ -66,12 +66,12 @@ def same_question(mechanisms: Sequence[Mechanism], times: Sequence[int]) -> list
 
 
 def choices(weights: Sequence[Ints], query: RangeQuery) -> list[tuple[Curve, ...]]:
-    """The curves of all mechanisms for every pair of neighbours, without repetitions."""
+    """Return the curves of all mechanisms for every pair of neighbours, without repetitions."""
     return list(dict.fromkeys(tuple(curve(w, pair) for w in weights) for pair in neighbours(query)))
 
 
 def columns(mechanism: Mechanism) -> Ints | None:
-    """The weights, or None when the mechanism has no matrix of a size to look at."""
+    """Return the weights, or None when the mechanism has no matrix of a size to look at."""
     outputs, answers = mechanism.query.shape
     if outputs * answers > MATRIX_LIMIT or outputs * len(neighbours(mechanism.query)) > ENTRIES:
         return None
@@ -82,7 +82,7 @@ def columns(mechanism: Mechanism) -> Ints | None:
 
 
 def curve(weights: Ints, pair: Pair) -> Curve:
-    """The curve of two columns."""
+    """Return the curve of two columns."""
     upper, lower = (weights[:, at] for at in pair)
     seen = upper > 0
     order = np.lexsort((lower[seen], upper[seen]))

@@ -84,7 +84,7 @@ class TiltedPlan:
         )
 
     def delta(self, epsilon: Fraction, longest: int = LONGEST) -> Fraction:
-        """A delta for which the plan is (epsilon, delta)-private; 0 from the sum of the largest losses on."""
+        """Return a delta for which the plan is (epsilon, delta)-private; 0 from the sum of the largest losses on."""
         if epsilon >= self.basic:
             return Fraction(0)
         octaves = round(math.log2(self.cumulants.tilt_for_epsilon(float(epsilon))) * TILTS_PER_OCTAVE)
@@ -111,7 +111,7 @@ class TiltedPlan:
         return (self.cumulants.value(t) + log_peak(t) - log_delta) / t
 
     def epsilon(self, delta: Fraction, longest: int = LONGEST) -> Fraction:
-        """The least epsilon found for which the plan is (epsilon, delta)-private, never above `basic`."""
+        """Return the least epsilon found for which the plan is (epsilon, delta)-private, never above `basic`."""
         target = -float(log_above(1 / delta))
         best, tilt = self.basic, self.cumulants.tilt_for_delta(target)
         for _ in range(3):
@@ -128,7 +128,7 @@ class TiltedPlan:
 
 
 def grid(parts: Sequence[AnswerGroup], deviation: float, longest: int) -> tuple[Fraction, tuple[int, ...], int]:
-    """A step that puts the largest losses as nearly as can be on grid points, the points of each part, the length."""
+    """Return a step that puts the largest losses as nearly as can be on grid points, the points of each part, the length."""
     tops, times = np.array([float(p.top) for p in parts]), np.array([p.times for p in parts])
     reach = np.array([float(p.top) + p.bottom for p in parts])
     widest = min(WIDTH * deviation, float(times @ reach)) / tops.max()
@@ -240,7 +240,7 @@ class TiltedDistribution:
         return s, total
 
     def _beyond(self, end: int) -> float:
-        """A bound of the sum of W·exp(-t·l·h) over the losses l·h from `end` steps on, over exp(-t·start·h)."""
+        """Return a bound of the sum of W·exp(-t·l·h) over the losses l·h from `end` steps on, over exp(-t·start·h)."""
         if end > self.most:
             return 0.0
         s, total = self._chernoff
@@ -248,7 +248,7 @@ class TiltedDistribution:
         return math.exp(float(log)) * (1 + 1e-9) if log > -691 else TINY
 
     def _sum(self, start: int) -> tuple[float, float]:
-        """A bound of the sum of W[start + i]·v_i, and how much of it is error and tail."""
+        """Return a bound of the sum of W[start + i]·v_i, and how much of it is error and tail."""
         v = self._visible_losses[: max(self.most - start + 1, 1)]
         first, last = start % self.size, start % self.size + len(v)
         at = self._convolution[0][first:last]
@@ -273,19 +273,19 @@ class TiltedDistribution:
         return self._log_scale - self.tilt * start * self.step + min(log, self._log_most)
 
     def waste(self, epsilon: Fraction) -> float:
-        """What share of delta at epsilon is error and tail."""
+        """Return what share of delta at epsilon is error and tail."""
         found, extra = self._sum(int(epsilon / self.step))
         return extra / found
 
     def delta(self, epsilon: Fraction) -> Fraction:
-        """A delta at epsilon, from those at the grid points beside it: delta is convex in e^epsilon."""
+        """Return a delta at epsilon, from those at the grid points beside it: delta is convex in e^epsilon."""
         start = int(epsilon / self.step)
         high, low = (exp_above(self.log_delta(m)) for m in (start, start + 1))
         share = (exp_below(epsilon - start * self.step) - 1) / (exp_above(self.step) - 1)
         return high - max(share, Fraction(0)) * (high - low) if low < high else high
 
     def epsilon(self, delta: Fraction, most: Fraction) -> Fraction:
-        """An epsilon at delta, or `most` where that is less: bisection over grid points, then the line between two."""
+        """Return an epsilon at delta, or `most` where that is less: bisection over grid points, then the line between two."""
         target, low, high = log_below(delta), 0, min(math.ceil(most / self.step), self.most)
         if self.log_delta(0) <= target:
             return Fraction(0)
@@ -300,12 +300,12 @@ class TiltedDistribution:
 
 
 def _range(law: Floats, last: int) -> NDArray[np.int64]:
-    """The grid points of a law that ends at `last`."""
+    """Return the grid points of a law that ends at `last`."""
     return np.arange(last + 1 - len(law), last + 1)
 
 
 def _norm(values: NDArray[Any]) -> float:
-    """The Euclidean norm, within so many roundings as there are values."""
+    """Return the Euclidean norm, within so many roundings as there are values."""
     return math.sqrt(float((values.real**2 + values.imag**2).sum()))
 
 

@@ -32,13 +32,13 @@ def fourier(values: NDArray[Any]) -> Complexes:
 
 
 def fourier_back(values: Complexes) -> Complexes:
-    """The inverse: the conjugate of the transform of the conjugate, over N, which is a power of two."""
+    """Return the inverse: the conjugate of the transform of the conjugate, over N, which is a power of two."""
     return fourier(values.conj()).conj() / len(values)
 
 
 @lru_cache(maxsize=8)
 def relative_error(size: int) -> float:
-    """What `fourier` and `fourier_back` are wrong by at most, as a share of the Euclidean norm of the result.
+    """Return what `fourier` and `fourier_back` are wrong by at most, as a share of the Euclidean norm of the result.
 
     A stage maps (a, b) to a + w·b, a - w·b: in the norm a factor sqrt(2), exactly. Computed, b carries the
     errors of root and product, and the sum one rounding.
@@ -58,7 +58,7 @@ def roots_of_unity(size: int) -> Complexes:
 
 
 def _root_error(size: int) -> float:
-    """A bound of |w_k - exp(-2 pi i k / N)|, measured by w_k^2 = w_2k and w_0 = 1.
+    """Return a bound of |w_k - exp(-2 pi i k / N)|, measured by w_k^2 = w_2k and w_0 = 1.
 
     A root in the right quadrant is at least sqrt(2) from the wrong square root, so its error is at most
     (residual + error of w_2k) / sqrt(2), hence everywhere at most 2.42 residuals; being that small it is at most

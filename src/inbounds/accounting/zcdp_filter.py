@@ -29,7 +29,7 @@ LARGEST_DELTA = 1 - Fraction(1, 10**30)
 
 
 def rho_upper_bound(epsilon: Fraction) -> int:
-    """The charge of one epsilon-private answer: epsilon·tanh(epsilon/2) in units of 10^-15, rounded up.
+    """Return the charge of one epsilon-private answer: epsilon·tanh(epsilon/2) in units of 10^-15, rounded up.
 
     tanh(epsilon/2) = (e^epsilon - 1) / (e^epsilon + 1) rises with e^epsilon, for which a rational above it stands in.
     The constant is the least: randomized response needs it, and dominates every epsilon-private mechanism.
@@ -48,7 +48,7 @@ def rho_upper_bound(epsilon: Fraction) -> int:
 
 
 def epsilon_from_rho(units: int, delta: Fraction) -> Fraction:
-    """The epsilon that `units` of 10^-15 give at delta, never below the truth, and above by a share below 10^-30.
+    """Return the epsilon that `units` of 10^-15 give at delta, never below the truth, and above by a share below 10^-30.
 
     Any alpha gives a valid epsilon, so the best one is only sought to twenty digits.
 
@@ -66,7 +66,7 @@ def epsilon_from_rho(units: int, delta: Fraction) -> Fraction:
 
 
 def max_rho(epsilon: Fraction, delta: Fraction) -> int:
-    """The largest whole number of units of 10^-15 that converts to at most (epsilon, delta).
+    """Return the largest whole number of units of 10^-15 that converts to at most (epsilon, delta).
 
     >>> cap = max_rho(Fraction(1), Fraction(1, 10**6))
     >>> [epsilon_from_rho(units, Fraction(1, 10**6)) <= 1 for units in (cap, cap + 1)]

@@ -49,7 +49,7 @@ def approximate_loss(family: UnboundedNoise, epsilon: Number, answers: int, scal
 
 
 def approximation_for(mechanism: Mechanism, answers: int) -> float | None:
-    """The approximation that belongs to a mechanism's name, in units of its answers; None where there is none."""
+    """Return the approximation that belongs to a mechanism's name, in units of its answers; None where there is none."""
     check_mechanism(mechanism)
     named = REGISTRY.get(mechanism.origin.name)
     if named is None or named.noise is None:
@@ -81,7 +81,7 @@ class Limit:
 
 
 def loss_limit(mechanism: Mechanism, loss: LossLike = "absolute", prior: Prior = None) -> Limit:
-    """The end of all asking: what a mechanism keeps back however often it answers.
+    """Return the end of all asking: what a mechanism keeps back however often it answers.
 
     Pre-rounded answers share columns, hence a floor (004 §5.2.3, remark 4). The median has a floor of its own where
     the middle of a column is not its answer: the finite-range effect of strong privacy near the ends. Cost:

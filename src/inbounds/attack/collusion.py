@@ -51,7 +51,7 @@ def estimate(
     prior: Prior = None,
     loss: LossLike = "absolute",
 ) -> Any:
-    """The best answer to k reports by one of the four ways; "mean" and "guess" use `prior`, "guess" also `loss`."""
+    """Return the best answer to k reports by one of the four ways; "mean" and "guess" use `prior`, "guess" also `loss`."""
     check_mechanism(mechanism)
     reader = ReportReader.from_mechanism(mechanism, by, to_loss(loss), prior)
     value = reader.values(_tally(mechanism, reports)[None, :])[0]
@@ -65,7 +65,7 @@ def log_matrix(mechanism: Mechanism) -> Floats:
 
 
 def posteriors(logs: Floats, prior: Floats) -> Floats:
-    """Rows of log-likelihoods to rows of posterior probabilities."""
+    """Return rows of log-likelihoods to rows of posterior probabilities."""
     with np.errstate(divide="ignore"):
         joint = logs + np.log(prior)
     best = joint.max(axis=1, keepdims=True)
@@ -93,7 +93,7 @@ class ReportReader:
         return cls(mechanism, by, loss, to_prior(prior, mechanism.query))
 
     def values(self, tallies: Ints) -> Any:
-        """The estimates themselves, one for each row of tallies."""
+        """Return the estimates themselves, one for each row of tallies."""
         query = self.mechanism.query
         if self.by == "median":
             return query.output_values[_medians(tallies)]
@@ -124,7 +124,7 @@ class ReportReader:
 
 
 def _medians(tallies: Ints) -> Ints:
-    """Output positions of the lower medians."""
+    """Return output positions of the lower medians."""
     k = tallies.sum(axis=1, keepdims=True)
     return np.asarray((2 * np.cumsum(tallies, axis=1) >= k).argmax(axis=1))
 

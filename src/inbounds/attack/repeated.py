@@ -42,7 +42,7 @@ class CollusionResult:
         return {"answers": self.answers, "loss": self.loss, "standard_error": self.error}
 
     def exact(self, by: Estimator) -> bool:
-        """Whether the value was computed rather than simulated."""
+        """Return whether the value was computed rather than simulated."""
         return self.error[by] == 0.0
 
 
@@ -118,7 +118,7 @@ def _exact_median(reader: ReportReader, k: int, prior: Floats) -> float:
 
 
 def _all_tallies(outputs: int, k: int, block: int = 4096) -> Iterator[Ints]:
-    """Every way k reports can fall on the outputs, in blocks of rows."""
+    """Yield every way k reports can fall on the outputs, in blocks of rows."""
     rows: list[Ints] = []
     for reports in combinations_with_replacement(range(outputs), k):
         rows.append(np.bincount(reports, minlength=outputs))

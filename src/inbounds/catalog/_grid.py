@@ -37,7 +37,7 @@ def decay(query: RangeQuery, epsilon: Fraction) -> float:
 
 
 def boundaries(query: RangeQuery) -> list[Fraction]:
-    """Where the nearest output changes: shared cell edges, the middle of a hole."""
+    """Return where the nearest output changes: shared cell edges, the middle of a hole."""
     lowers, uppers = query.outputs.lowers, query.outputs.uppers
     return [(uppers[i] + lowers[i + 1]) / 2 for i in range(len(query.outputs) - 1)]
 

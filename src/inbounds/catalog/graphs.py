@@ -92,7 +92,7 @@ def _edges(query: RangeQuery, epsilon: float) -> tuple[Ints, Ints, Floats]:
 
 
 def _map(query: RangeQuery) -> tuple[int, int, float]:
-    """Rows, columns and step of a full map of square cells, in reading order; anything else is refused."""
+    """Return rows, columns and step of a full map of square cells, in reading order; anything else is refused."""
     axes = find_map_axes(query.coordinates)
     steps = np.zeros(0) if axes is None else np.concatenate([np.diff(axis) for axis in axes])
     if axes is None or not len(steps) or not np.allclose(steps, steps[0], rtol=1e-9):

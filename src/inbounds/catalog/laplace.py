@@ -71,7 +71,7 @@ def normalized_laplace(
 
 
 def smallest_scale(private: Callable[[float], bool], natural: float) -> float:
-    """The least scale for which `private` holds, by bisection between natural/1024 and 4·natural.
+    """Return the least scale for which `private` holds, by bisection between natural/1024 and 4·natural.
 
     The privacy loss falls as the scale grows; 2·sensitivity/epsilon always suffices (002 Lemma 10).
     """
@@ -83,7 +83,7 @@ def smallest_scale(private: Callable[[float], bool], natural: float) -> float:
 
 
 def _spans(query: RangeQuery, unbounded: str | None) -> Floats:
-    """The feasible intervals: cells merged where they touch, rows (lower, upper)."""
+    """Return the feasible intervals: cells merged where they touch, rows (lower, upper)."""
     merged: list[list[float]] = []
     for low, high, _ in query.outputs:
         if merged and merged[-1][1] == float(low):
@@ -143,7 +143,7 @@ def _normalize(query: RangeQuery, scale: float, unbounded: str | None) -> Floats
 
 
 def refuted_half_line(query: RangeQuery, epsilon: Number) -> Floats:
-    """The matrix of 002 Theorem 1, which is not private: every answer has a scale of its own.
+    """Return the matrix of 002 Theorem 1, which is not private: every answer has a scale of its own.
 
     On the half-line above the first answer, (32) gives the scale at the constraint and (33) the scale at
     distance i·sensitivity from it. Two Laplace tails of different scales have an unbounded ratio, so

@@ -9,7 +9,7 @@ VARIANT_2 = ("row_monotone", "column_monotone", "symmetric", "fair")
 
 
 def variant_1(query: RangeQuery, epsilon: Number, loss: LossLike = "absolute") -> Mechanism:
-    """The least average loss over uniform answers, without further properties (000 §3.4)."""
+    """Return the least average loss over uniform answers, without further properties (000 §3.4)."""
     check_query(query)
     from inbounds.design.designer import optimal
 
@@ -25,7 +25,7 @@ def variant_2(query: RangeQuery, epsilon: Number, loss: LossLike = "absolute") -
 
 
 def weakly_honest(query: RangeQuery, epsilon: Number, *, column_monotone: bool = True) -> Mechanism:
-    """The most truthful mechanism that beats guessing for every answer (WM, 003 §IV-D).
+    """Return the most truthful mechanism that beats guessing for every answer (WM, 003 §IV-D).
 
     Weakly honest, row and column monotone, least zero-one loss. `column_monotone=False` is what 003's Figure 9
     shows: only then does it meet the geometric mechanism at n = 2a/(1-a), a = exp(-epsilon).

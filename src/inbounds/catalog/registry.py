@@ -68,12 +68,12 @@ REGISTRY = {row.name: row for row in _ROWS}
 
 
 def families() -> dict[str, Callable[..., Mechanism]]:
-    """Every named mechanism that needs nothing but a query and epsilon; those for graphs are asked for by name."""
+    """Return every named mechanism that needs nothing but a query and epsilon; those for graphs are asked for by name."""
     return {name: row.make for name, row in REGISTRY.items() if not (row.needs or row.on_graphs)}
 
 
 def build_entry(name: str, family: Family, query: RangeQuery, epsilon: Number) -> Mechanism:
-    """The mechanism that a family, perhaps the caller's own, makes."""
+    """Return the mechanism that a family, perhaps the caller's own, makes."""
     made = family(query, epsilon)
     if not isinstance(made, Mechanism):
         raise TypeError(
@@ -90,7 +90,7 @@ def find_families(what: Mapping[str, Family | str] | Iterable[str]) -> dict[str,
 
 
 def find_family(name: str) -> Family:
-    """A family of the catalog."""
+    """Return a family of the catalog."""
     known = families()
     if name not in known:
         raise ValueError(f"family must be one of {', '.join(known)}, got {name!r}{suggest_name(name, known)}")

@@ -1,4 +1,4 @@
-"""Embedded real data, for the demonstration, the studies and the tests.
+"""Embedded real data for the demonstration, the studies and the tests.
 
 adult: age, sex and income of the 32,561 training records of the UCI "Adult" data set,
 B. Becker and R. Kohavi, 1996, https://doi.org/10.24432/C5XW20, licensed CC BY 4.0; three of its columns,
@@ -25,7 +25,7 @@ class Adult:
 
 
 def adult() -> Adult:
-    """The embedded extract of the Adult data.
+    """Load the embedded extract of the Adult data.
 
     >>> len(adult())
     32561

@@ -88,7 +88,7 @@ class Comparison:
     left_out: Mapping[str, str] = field(default_factory=dict)
 
     def sort_by(self, by: str | None = None) -> "Comparison":
-        """The rows in the order of a column, the best first."""
+        """Return the rows in the order of a column, the best first."""
         column = self._checked_column(by or self.losses[0])
 
         def rank(row: Row) -> float:
@@ -98,12 +98,12 @@ class Comparison:
         return replace(self, rows=tuple(sorted(self.rows, key=rank)))
 
     def best(self, column: str | None = None) -> tuple[str, ...]:
-        """The names of the mechanisms that are best in a column, ties included."""
+        """Return the names of the mechanisms that are best in a column, ties included."""
         chosen = self._checked_column(column or self.losses[0])
         return tuple(row.name for row in self.rows if self.marks(row, chosen))
 
     def marks(self, row: Row, column: str) -> bool:
-        """Whether the row is among the best in the column."""
+        """Return whether the row is among the best in the column."""
         value = row.values[column]
         if column == "effective epsilon":
             return False  # a tighter promise is no merit by itself: uniform has 0
@@ -111,7 +111,7 @@ class Comparison:
         return value is not None and _sign(column) * value <= min(values) + TIE * abs(min(values))
 
     def records(self) -> list[dict[str, Any]]:
-        """One plain dictionary per row."""
+        """Return one plain dictionary per row."""
         return [
             {
                 "mechanism": row.name,
@@ -128,11 +128,11 @@ class Comparison:
         return {"mechanisms": self.records(), "best": best, "left_out": dict(self.left_out)}
 
     def to_pandas(self) -> Any:
-        """A pandas DataFrame, one row per mechanism."""
+        """Return a pandas DataFrame, one row per mechanism."""
         return to_pandas_frame(self.records())
 
     def to_polars(self) -> Any:
-        """A Polars DataFrame, one row per mechanism."""
+        """Return a Polars DataFrame, one row per mechanism."""
         return to_polars_frame(self.records())
 
     def to_csv(self) -> str:
@@ -140,12 +140,12 @@ class Comparison:
         return csv_table(self.records())
 
     def to_latex(self) -> str:
-        """The table that is printed, as a LaTeX tabular; the best of each column marked with a star."""
+        """Return the table that is printed, as a LaTeX tabular; the best of each column marked with a star."""
         head = ["mechanism", *self.format, "properties"]
         return latex_table(head, [[cell.strip() for cell in line] for line in self.cells()])
 
     def cells(self, columns: Sequence[str] | None = None) -> list[list[str]]:
-        """The table as text, the best of each column marked with a star."""
+        """Return the table as text, the best of each column marked with a star."""
         return [
             [
                 row.name,
@@ -247,7 +247,7 @@ def _with_optimum(
     loss: Loss,
     prior: Prior,
 ) -> tuple[dict[str, Mechanism], dict[str, str]]:
-    """What fits, with the optimum before all others; the reason where it cannot be designed."""
+    """Return what fits, with the optimum before all others; the reason where it cannot be designed."""
     from inbounds.design.designer import optimal
 
     to_prior(prior, query)  # a wrong prior is no reason to leave the optimum out
@@ -277,7 +277,7 @@ def _caller_mechanisms(
 def applicable_entries(
     query: RangeQuery, epsilon: Number, loss: Loss | None = None
 ) -> tuple[dict[str, Mechanism], dict[str, str]]:
-    """All mechanisms of the catalog that fit a query, and for the others the reason why they do not.
+    """Return all mechanisms of the catalog that fit a query, and for the others the reason why they do not.
 
     loss: what those that are found by optimization minimize, where they let one choose.
     """
@@ -365,7 +365,7 @@ def resolve_short_names(mechanisms: Iterable[Mechanism]) -> dict[str, Mechanism]
 
 
 def default_losses(query: RangeQuery) -> tuple[str, ...]:
-    """The losses that a query is judged by unless others are named."""
+    """Return the losses that a query is judged by unless others are named."""
     if isinstance(query.neighbours, Graph) and query.neighbours.is_connected(len(query.answers)):
         return ("distance", "zero-one")
     return ("absolute", "squared", "zero-one") if query.is_ordered else ("zero-one",)

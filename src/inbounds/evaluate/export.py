@@ -27,7 +27,7 @@ _SPECIAL = {
 
 
 def csv_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """A line of column names, those of the first row, and a line for each row."""
+    """Return a line of column names, those of the first row, and a line for each row."""
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
@@ -36,7 +36,7 @@ def csv_table(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def latex_table(head: Sequence[str], rows: Iterable[Sequence[str]], text_columns: int = 1) -> str:
-    """A tabular of texts; the first columns to the left, the others to the right."""
+    """Return a tabular of texts; the first columns to the left, the others to the right."""
     lines = [" & ".join(map(escape_latex, row)) + r" \\" for row in rows]
     places = "l" * text_columns + "r" * (len(head) - text_columns)
     top = " & ".join(map(escape_latex, head)) + r" \\"
@@ -46,5 +46,5 @@ def latex_table(head: Sequence[str], rows: Iterable[Sequence[str]], text_columns
 
 
 def escape_latex(text: str) -> str:
-    """The text as LaTeX prints it."""
+    """Return the text as LaTeX prints it."""
     return "".join(_SPECIAL.get(sign, sign) for sign in text)

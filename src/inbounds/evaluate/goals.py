@@ -49,11 +49,11 @@ class AccuracyGoal:
             raise ValueError(f"aim must be 'average' or 'worst', got {self.aim!r}")
 
     def value(self, mechanism: Mechanism) -> float:
-        """What the mechanism gives where the promise says `at_most`."""
+        """Return what the mechanism gives where the promise says `at_most`."""
         return mechanism.loss(self.loss, self.prior) if self.aim == "average" else mechanism.worst_loss(self.loss)
 
     def is_met_by(self, mechanism: Mechanism) -> bool:
-        """Whether the mechanism keeps the promise: exactly, or with a margin where only floats exist."""
+        """Return whether the mechanism keeps the promise: exactly, or with a margin where only floats exist."""
         value, bound = self.value(mechanism), float(self.at_most)
         if abs(value - bound) > CLEAR * max(bound, 1e-300):
             return value < bound
@@ -77,18 +77,18 @@ class AccuracyGoal:
 
 
 def average(loss: LossLike, at_most: Number, prior: Prior = None) -> AccuracyGoal:
-    """The loss, averaged over the answers, is at most a bound: average("absolute", 1)."""
+    """Return the loss, averaged over the answers, is at most a bound: average("absolute", 1)."""
     weights = None if prior is None else tuple(np.asarray(prior, dtype=np.float64).tolist())
     return AccuracyGoal(to_loss(loss), to_fraction(at_most, "at_most"), "average", weights)
 
 
 def worst(loss: LossLike, at_most: Number) -> AccuracyGoal:
-    """The loss is at most a bound whatever the true answer: worst("absolute", 2)."""
+    """Return the loss is at most a bound whatever the true answer: worst("absolute", 2)."""
     return AccuracyGoal(to_loss(loss), to_fraction(at_most, "at_most"), "worst")
 
 
 def within(distance: Number, probability: Number) -> AccuracyGoal:
-    """The report misses by at most `distance` with at least `probability`, whatever the true answer."""
+    """Return the report misses by at most `distance` with at least `probability`, whatever the true answer."""
     chance = to_fraction(probability, "probability")
     if not 0 < chance <= 1:
         raise ValueError(f"probability must be above 0 and at most 1, got {probability}")
@@ -135,7 +135,7 @@ def calibrate_epsilon(
     *,
     subject_to: Sequence[Restriction] = (),
 ) -> GoalResult:
-    """The smallest epsilon at which a family of mechanisms keeps a promise, with the mechanism that keeps it.
+    """Return the smallest epsilon at which a family of mechanisms keeps a promise, with the mechanism that keeps it.
 
     family: "optimal" (the best that any mechanism can do), the name of a function of the catalog, or any function
     (query, epsilon) to Mechanism. Guarantee: the mechanism returned is certified for the epsilon returned and keeps
@@ -215,13 +215,13 @@ _SPAN = 9 * _LEAST
 
 
 def _grid(index: int) -> Fraction:
-    """The five-digit decimals in order: index 0 is 1, one decade is 90,000 indices."""
+    """Return the five-digit decimals in order: index 0 is 1, one decade is 90,000 indices."""
     decade, rest = divmod(index, _SPAN)
     return Fraction(_LEAST + rest) * _ten_to(decade - DIGITS + 1)
 
 
 def _grid_index(epsilon: Fraction) -> int:
-    """The index of the least five-digit decimal at or above epsilon."""
+    """Return the index of the least five-digit decimal at or above epsilon."""
     decade = math.floor(math.log10(epsilon))
     while _ten_to(decade) > epsilon:
         decade -= 1
@@ -244,7 +244,7 @@ _FIRST, _LAST = (_grid_index(end) for end in EPSILON_RANGE)
 def best_goal_at(
     query: RangeQuery, epsilon: Number, promise: AccuracyGoal, family: str | Family = "optimal"
 ) -> GoalResult:
-    """The tightest promise of the same kind that the family keeps at an epsilon; the given bound is replaced.
+    """Return the tightest promise of the same kind that the family keeps at an epsilon; the given bound is replaced.
 
     The bound is the exact loss of the certified mechanism, rounded up to six digits.
 
@@ -263,7 +263,7 @@ def best_goal_at(
 def narrowest_interval_at(
     query: RangeQuery, epsilon: Number, probability: Number, family: str | Family = "optimal"
 ) -> GoalResult:
-    """The smallest distance d for which "within ±d with `probability`, for every true answer" is kept at epsilon.
+    """Return the smallest distance d for which "within ±d with `probability`, for every true answer" is kept at epsilon.
 
     By bisection over the distances that occur between reports and answers.
     """
@@ -289,7 +289,7 @@ def narrowest_interval_at(
 def best_of_each_kind(
     query: RangeQuery, epsilon: Number, family: str | Family = "optimal", probability: Number = "0.9"
 ) -> list[GoalResult]:
-    """What can be promised at an epsilon: mean and worst-case error, the truth, a few distances, the narrowest.
+    """Return what can be promised at an epsilon: mean and worst-case error, the truth, a few distances, the narrowest.
 
     Each is the best of its kind; with "optimal" each has a mechanism of its own.
     """
@@ -308,7 +308,7 @@ def best_of_each_kind(
 
 
 def _rounded_up(value: Fraction) -> Fraction:
-    """The least six-digit decimal at or above a value."""
+    """Return the least six-digit decimal at or above a value."""
     if value == 0:
         return value
     scale = _ten_to(5 - math.floor(math.log10(value)))
@@ -334,5 +334,5 @@ def _family(family: str | Family, promise: AccuracyGoal, limits: Sequence[Restri
 
 
 def _text(value: Fraction) -> str:
-    """A decimal where there is a short one."""
+    """Return a decimal where there is a short one."""
     return f"{float(value):.10g}"

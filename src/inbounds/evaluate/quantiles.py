@@ -46,22 +46,22 @@ class QuantileComparison:
     constant: Mapping[str, float]
 
     def sort_by(self, by: str | None = None) -> "QuantileComparison":
-        """The rows in the order of a column, the best first."""
+        """Return the rows in the order of a column, the best first."""
         column = self._check_column(by or self.losses[0])
         return replace(self, rows=tuple(sorted(self.rows, key=lambda row: _cost(row, column))))
 
     def best(self, column: str | None = None) -> tuple[str, ...]:
-        """The names of the mechanisms that are best in a column, ties included."""
+        """Return the names of the mechanisms that are best in a column, ties included."""
         chosen = self._check_column(column or self.losses[0])
         return tuple(row.name for row in self.rows if self.marks(row, chosen))
 
     def marks(self, row: QuantileRow, column: str) -> bool:
-        """Whether the row is among the best in the column."""
+        """Return whether the row is among the best in the column."""
         least = min(_cost(other, column) for other in self.rows)
         return _cost(row, column) <= least + TIE * abs(least)
 
     def records(self) -> list[dict[str, Any]]:
-        """One plain dictionary per row."""
+        """Return one plain dictionary per row."""
         return [
             {
                 "mechanism": row.name,
@@ -82,7 +82,7 @@ class QuantileComparison:
         return csv_table(self.records())
 
     def to_latex(self) -> str:
-        """The table that is printed, as a LaTeX tabular; the best of each column marked with a star."""
+        """Return the table that is printed, as a LaTeX tabular; the best of each column marked with a star."""
         return latex_table(list(self.head), [[cell.strip() for cell in line] for line in self.cells()])
 
     @property
@@ -97,7 +97,7 @@ class QuantileComparison:
         return ("mechanism", *self.format, "law", "epsilon")
 
     def cells(self) -> list[list[str]]:
-        """The table as text, the best of each column marked with a star."""
+        """Return the table as text, the best of each column marked with a star."""
         return [
             [
                 row.name,

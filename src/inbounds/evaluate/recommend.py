@@ -32,13 +32,13 @@ class Recommendation:
         return f"<Recommendation: {self.reason}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the reason over the mechanism."""
+        """Return what a notebook shows: the reason over the mechanism."""
         from inbounds.report.html import recommendation_card
 
         return recommendation_card(self.reason, self.mechanism)
 
     def plot(self) -> "Figure":
-        """The heatmap of what is recommended (extra `figures`)."""
+        """Return the heatmap of what is recommended (extra `figures`)."""
         return self.mechanism.plot()
 
     def to_json(self) -> dict[str, str]:
@@ -56,7 +56,7 @@ def recommend(
     aim: Literal["average", "worst"] = "average",
     subject_to: Iterable[LossLimit] = (),
 ) -> Recommendation:
-    """The mechanism with the least loss among those that have what is needed, and why, in two sentences.
+    """Return the mechanism with the least loss among those that have what is needed, and why, in two sentences.
 
     needs: property names such as "fair" or "column_monotone". subject_to: limits as in `ib.optimal`. Among equals the
     one with a closed form is taken: it is easier to explain.
@@ -118,7 +118,7 @@ def _value(row: Row, column: str) -> float:
 
 
 def _more(high: float, low: float) -> str:
-    """How much a loss is above another one, as a share or, above nothing, as itself."""
+    """Return how much a loss is above another one, as a share or, above nothing, as itself."""
     if not low > 0:
         return f"{high:.3g}"
     share = (high / low - 1) * 100

@@ -23,7 +23,7 @@ def _query(kind: str, answers: Scale, neighbours: Neighbours, outputs: Outputs, 
 
 
 def _cells(answers: Scale, outputs: Outputs) -> OutputCells:
-    """The output cells that an `outputs=` argument asks for."""
+    """Return the output cells that an `outputs=` argument asks for."""
     around = OutputCells.one_per_answer(answers)
     if outputs is None or isinstance(outputs, OutputCells):
         return outputs or around
@@ -33,7 +33,7 @@ def _cells(answers: Scale, outputs: Outputs) -> OutputCells:
 
 
 def count(maximum: int, *, outputs: Outputs = None) -> RangeQuery:
-    """How many of `maximum` people …: answers 0..maximum, one person moves it by one.
+    """Return how many of `maximum` people …: answers 0..maximum, one person moves it by one.
 
     outputs: None for one output per answer, a number of equal cells, `ib.cells(...)`, or a list of
     (lower, upper) or (lower, upper, value) cells that cover the answers.
@@ -71,7 +71,7 @@ def extreme(low: int, high: int, *, outputs: Outputs = None) -> RangeQuery:
 
 
 def ordinal(low: int, high: int, *, unit: Number = 1, outputs: Outputs = None) -> RangeQuery:
-    """One person's whole number in low..high under metric privacy: epsilon for every `unit` of distance."""
+    """Return one person's whole number in low..high under metric privacy: epsilon for every `unit` of distance."""
     lower, width = _whole_range(low, high)
     answers = Scale(Fraction(lower), Fraction(1), range(width + 1))
     return _query("ordinal", answers, Metric(to_fraction(unit, "unit")), outputs)
@@ -129,7 +129,7 @@ def _with_shared_cells(ticks: Sequence[int], reach: int, wider: Fraction) -> Seq
 
 
 def category(labels: Sequence[str] | int) -> RangeQuery:
-    """One of several labels without order or distance; all are neighbours.
+    """Return one of several labels without order or distance; all are neighbours.
 
     A number of labels stands for as many that are known by their numbers, from 0: codes of any kind.
 
@@ -151,12 +151,12 @@ def category(labels: Sequence[str] | int) -> RangeQuery:
 
 
 def with_outputs(query: RangeQuery, outputs: Outputs) -> RangeQuery:
-    """The same question reported in other cells."""
+    """Return the same question reported in other cells."""
     return replace(query, outputs=_cells(query.answers, outputs))
 
 
 def with_neighbours(query: RangeQuery, neighbours: Neighbours) -> RangeQuery:
-    """The same question under another promise: e.g. a count whose whole value is one person's secret."""
+    """Return the same question under another promise: e.g. a count whose whole value is one person's secret."""
     allowance = query.allowance if isinstance(neighbours, Reach) else Fraction(0)
     changed = replace(query, neighbours=neighbours, allowance=allowance)
     if allowance and changed.cuts != query.cuts:
@@ -165,7 +165,7 @@ def with_neighbours(query: RangeQuery, neighbours: Neighbours) -> RangeQuery:
 
 
 def _outside_holes(low: Fraction, width: Fraction, parts: int, holes: Sequence[tuple[Number, Number]]) -> Sequence[int]:
-    """The cells that no hole holds."""
+    """Return the cells that no hole holds."""
     inside: set[int] = set()
     for hole in holes:
         start, stop = (min(max((edge - low) / width, Fraction(0)), Fraction(parts)) for edge in parse_bounds(*hole))

@@ -66,7 +66,7 @@ def grid(
     metric: Literal["euclidean", "manhattan"] = "euclidean",
     stretch: Number | None = None,
 ) -> RangeQuery:
-    """A map of rows × columns square cells, `step` apart: epsilon for every 1 of distance (001's d-privacy).
+    """Return a map of rows × columns square cells, `step` apart: epsilon for every 1 of distance (001's d-privacy).
 
     Answers are the places (row·step, column·step). metric: "manhattan" joins each cell with the next ones, four edges
     each; "euclidean" keeps the straight-line distance of any two cells. Its lengths are irrational; those of the edges
@@ -102,7 +102,7 @@ def grid(
 
 
 def tree(parents: Mapping[str, Any]) -> RangeQuery:
-    """The nodes of a tree: {"child": "parent"}, or {"child": ("parent", length)}; an edge is 1 long unless said.
+    """Return the nodes of a tree: {"child": "parent"}, or {"child": ("parent", length)}; an edge is 1 long unless said.
 
     >>> tree({"Paris": "France", "Lyon": "France", "France": ("Europe", 2)})
     <tree: 4 labels; neighbours: 3 edges, epsilon for every 1 of length>
@@ -133,7 +133,7 @@ def pair_of_counts(first: int, second: int, *, exclusive: bool = False) -> Range
 
 
 def histogram_query(people: int, bins: int) -> RangeQuery:
-    """How many of `people` people are in each of `bins` bins, all at once: the counts sum to the number of people.
+    """Return how many of `people` people are in each of `bins` bins, all at once: the counts sum to the number of people.
 
     Replacing one person moves one of them from a bin to another: one edge, 1 long. (people + bins - 1 choose bins - 1)
     answers.
@@ -194,7 +194,7 @@ def _edge(edge: Sequence[Any], position: Mapping[str, int]) -> Edge:
 
 
 def _query_of_moves(kind: str, cells: Sequence[Step], moves: Mapping[Step, Fraction], unit: Fraction) -> RangeQuery:
-    """The query whose answers are cells times `unit`, with an edge both ways for every move between two of them."""
+    """Return the query whose answers are cells times `unit`, with an edge both ways for every move between two of them."""
     position = {cell: j for j, cell in enumerate(cells)}
     edges = []
     for move, length in moves.items():
@@ -242,14 +242,14 @@ def _visible_moves(rows: int, columns: int, reach: int) -> list[Step]:
 
 
 def _shrink(reach: int) -> int:
-    """A whole multiple of 2**-FINE below cos(t / 2), t the widest angle between two directions; floats err far less."""
+    """Return a whole multiple of 2**-FINE below cos(t / 2), t the widest angle between two directions; floats err far less."""
     slopes = sorted({Fraction(b, a) for a in range(1, reach + 1) for b in range(a + 1)})
     widest = max(math.atan(after) - math.atan(before) for before, after in pairwise(slopes))
     return math.floor(math.cos(widest / 2) * (1 << FINE)) - 1
 
 
 def _sums(total: int, parts: int) -> Iterator[Step]:
-    """All ways to write `total` as a sum of so many whole numbers."""
+    """Yield all ways to write `total` as a sum of so many whole numbers."""
     if parts == 1:
         yield (total,)
         return
@@ -259,7 +259,7 @@ def _sums(total: int, parts: int) -> Iterator[Step]:
 
 
 def _below(root: str, parents: Mapping[str, str]) -> set[str]:
-    """The nodes from which parents lead to the root."""
+    """Return the nodes from which parents lead to the root."""
     children: dict[str, list[str]] = {}
     for child, parent in parents.items():
         children.setdefault(parent, []).append(child)

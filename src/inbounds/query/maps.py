@@ -33,7 +33,7 @@ class MapMetric:
         return self.rows, self.columns
 
     def norm(self, a: Ints, b: Ints) -> Floats:
-        """The length of the shortest way from cell to cell by moves in turn, (a, b) steps away.
+        """Return the length of the shortest way from cell to cell by moves in turn, (a, b) steps away.
 
         A step lies between two moves that are next to each other by angle, and those span all steps between them
         (their determinant is one): it takes whole numbers of both. No other moves are shorter where the lengths are
@@ -75,7 +75,7 @@ ALIKE = 1e-12
 
 
 def find_map_metric(query: RangeQuery) -> MapMetric | None:
-    """The map that a query's answers are, with its moves; None for answers that are no map."""
+    """Return the map that a query's answers are, with its moves; None for answers that are no map."""
     axes = find_map_axes(query.coordinates)
     if axes is None or not isinstance(query.neighbours, Graph):
         return None

@@ -35,7 +35,7 @@ class Reach:
                 yield Clique(start, end, Fraction(1))
 
     def cuts(self, answers: Scale) -> tuple[int, ...]:
-        """Every j whose next answer is too far away to be its neighbour: the promise does not reach across."""
+        """Return every j whose next answer is too far away to be its neighbour: the promise does not reach across."""
         if answers.is_regular:
             return ()
         ticks = answers.ticks
@@ -128,7 +128,7 @@ class Graph:
         return ()
 
     def sensitivity(self, answers: Scale) -> Fraction:
-        """A length of 1 is what epsilon pays for."""
+        """Return a length of 1 is what epsilon pays for."""
         return Fraction(1)
 
     @property
@@ -152,7 +152,7 @@ class Graph:
         return np.asarray(shortest_path(joined, method="D", directed=directed))
 
     def is_connected(self, answers: int) -> bool:
-        """Whether there is a path from every answer to every other."""
+        """Return whether there is a path from every answer to every other."""
         return bool(np.isfinite(self.distances(answers)).all())
 
     def __str__(self) -> str:

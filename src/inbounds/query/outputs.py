@@ -21,7 +21,7 @@ class OutputCells(Sequence[tuple[Fraction, Fraction, Fraction]]):
 
     @classmethod
     def one_per_answer(cls, answers: Scale) -> "OutputCells":
-        """One cell per answer, half a unit to each side."""
+        """Return one cell per answer, half a unit to each side."""
         half = answers.unit / 2
         return cls(
             Scale(answers.start - half, answers.unit, answers.ticks),
@@ -50,7 +50,7 @@ class OutputCells(Sequence[tuple[Fraction, Fraction, Fraction]]):
 
     @classmethod
     def validated(cls, lowers: Scale, uppers: Scale, values: Scale) -> "OutputCells":
-        """The cells with these edges and values, refused as by `from_edges`."""
+        """Return the cells with these edges and values, refused as by `from_edges`."""
         if not len(lowers) == len(uppers) == len(values):
             raise ValueError("cells must have as many edges as values")
         low, high, value = to_common_integers(lowers, uppers, values)
@@ -77,7 +77,7 @@ class OutputCells(Sequence[tuple[Fraction, Fraction, Fraction]]):
 
 
 def to_common_integers(*scales: Scale) -> list[list[int]]:
-    """The values of several scales as whole multiples of one unit: comparing them is exact, and quick."""
+    """Return the values of several scales as whole multiples of one unit: comparing them is exact, and quick."""
     common = math.lcm(*(part.denominator for scale in scales for part in (scale.start, scale.unit)))
     ends = [(int(scale.start * common), int(scale.unit * common), scale.ticks) for scale in scales]
     return [[start + unit * tick for tick in ticks] for start, unit, ticks in ends]

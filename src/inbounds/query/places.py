@@ -14,7 +14,7 @@ PlaceTuples = tuple[tuple[Fraction, ...], ...]
 
 
 def format_place(place: tuple[Fraction, ...]) -> str:
-    """The coordinates with commas: what the place is called wherever a text is needed.
+    """Return the coordinates with commas: what the place is called wherever a text is needed.
 
     >>> format_place((Fraction(3), Fraction(1, 2)))
     '3,1/2'
@@ -39,7 +39,7 @@ def check_places(places: PlaceTuples, labels: tuple[str, ...]) -> None:
 
 
 def take_places(places: PlaceTuples, positions: Ints) -> Any:
-    """The places at these positions: one as a tuple, several as an array with the coordinates along the last axis.
+    """Return the places at these positions: one as a tuple, several as an array with the coordinates along the last axis.
 
     Whole numbers where all coordinates are whole, floats otherwise.
     """
@@ -49,7 +49,7 @@ def take_places(places: PlaceTuples, positions: Ints) -> Any:
 
 
 def find_map_axes(at: Floats | None) -> tuple[Floats, Floats] | None:
-    """The coordinates of the rows and columns of a full map in reading order; None for answers that are none."""
+    """Return the coordinates of the rows and columns of a full map in reading order; None for answers that are none."""
     if at is None or at.shape[1] != 2:
         return None
     rows, columns = np.unique(at[:, 0]), np.unique(at[:, 1])

@@ -106,7 +106,7 @@ class QuantileQuery:
         return RoundingEncoder(self.values, self.values.unit, Fraction(0))
 
     def encode(self, values: Any) -> Ints:
-        """How many of a group's records have each value.
+        """Return how many of a group's records have each value.
 
         Every record is placed by itself, and none is refused: numbers are moved to the nearest value, and what is no
         number (None, nan, a gap of a column or a masked array, a text) counts as missing. Only a type that holds no
@@ -124,11 +124,11 @@ class QuantileQuery:
         return group_by_person(found, self.records)
 
     def pad(self, histograms: Ints) -> Ints:
-        """The histograms with the records short of a public size in them."""
+        """Return the histograms with the records short of a public size in them."""
         return pad_histograms(histograms, self.size, self.missing) if self.public_size else histograms
 
     def true_positions(self, histograms: Ints) -> Ints:
-        """The true quantile of every group, as its position."""
+        """Return the true quantile of every group, as its position."""
         return np.asarray(self.path_lengths(histograms).argmin(axis=1))
 
     def __repr__(self) -> str:
@@ -159,7 +159,7 @@ def quantile(
     missing: Number | None = None,
     records: int = 1,
 ) -> QuantileQuery:
-    """The value in low, low + step, …, high that a share `at` of a group's records do not exceed.
+    """Return the value in low, low + step, …, high that a share `at` of a group's records do not exceed.
 
     size: how many records the group has, where that is public; neighbours are groups in which one record was changed.
     maximum: otherwise about how many it has at most; neighbours are groups with one record added or removed. missing:
@@ -194,7 +194,7 @@ def quantile(
 
 
 def median(low: Number, high: Number, **facts: Any) -> QuantileQuery:
-    """The lower median: `quantile` at 1/2, with the same facts.
+    """Return the lower median: `quantile` at 1/2, with the same facts.
 
     >>> median(1, 5, size=25)
     <median of 25 records in 1..5 (5 values)>

@@ -163,7 +163,7 @@ class RangeQuery:
         return False
 
     def cliques(self) -> Iterator[Clique]:
-        """All neighbour constraints, as runs of answers that are neighbours of each other."""
+        """Yield all neighbour constraints, as runs of answers that are neighbours of each other."""
         return self.neighbours.cliques(self.answers)
 
     @property
@@ -249,7 +249,7 @@ class RangeQuery:
         return None if self.places is None else freeze(np.array([[*map(float, place)] for place in self.places]))
 
     def decode(self, outputs: Ints) -> NDArray[Any]:
-        """What is published for these outputs: as `output_values`, however many there are."""
+        """Return what is published for these outputs: as `output_values`, however many there are."""
         if self.labels is not None:
             return np.array(self.labels, dtype=object)[outputs]
         return self.outputs.values.numbers_at(outputs)
@@ -270,7 +270,7 @@ class RangeQuery:
         return self.answers.unit * (1 + self.allowance / self._real_reach if self.allowance else 1)
 
     def steps_within(self, distance: Fraction) -> int:
-        """How many grid steps apart two true answers may land that are `distance` apart.
+        """Return how many grid steps apart two true answers may land that are `distance` apart.
 
         On a grid as many as fit; where real answers are rounded, one more than fit unless they fit exactly.
         """
@@ -281,7 +281,7 @@ class RangeQuery:
         return math.floor((distance + self._moved_at_cuts) / self.answers.unit) + 1
 
     def distance_within(self, steps: int) -> Fraction:
-        """How far apart two true answers may be that always land at most so many grid steps apart."""
+        """Return how far apart two true answers may be that always land at most so many grid steps apart."""
         if not self.rounds:
             return steps * self.answers.unit
         if not self.cuts:
@@ -307,7 +307,7 @@ class RangeQuery:
         return GridEncoder(self.answers)
 
     def encode(self, answers: Any, *, clip: bool = False) -> Ints:
-        """Positions of true answers, in their shape. The error for a bad one does not repeat it.
+        """Return positions of true answers, in their shape. The error for a bad one does not repeat it.
 
         clip: numbers beyond the range count as its nearer end. Moving numbers into a range brings no two of them
         further apart, so the promise is the same.

@@ -87,7 +87,7 @@ def _scale_axis(axis: "Axes", rows: Sequence[CollusionResult]) -> None:
 
 
 def _with_grid(figure: "Figure") -> "Figure":
-    """A plain figure with a faint grid behind the curves."""
+    """Return a plain figure with a faint grid behind the curves."""
     for axis in figure.axes:
         axis.grid(True, color="0.92", lw=0.8)
         axis.set_axisbelow(True)

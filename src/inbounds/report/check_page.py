@@ -36,7 +36,7 @@ def page(
     home: str = "",
     others: Sequence[bytes] = (),
 ) -> str:
-    """The page as HTML text.
+    """Return the page as HTML text.
 
     document: the file to check, as it is; without it the page waits for one. verdict: what Python found of it, as
     `Verdict.to_json` says it. name: what to call the file. others: with a release record its table and passports.
@@ -60,7 +60,7 @@ def page(
 
 
 def read_document(path: str | PathLike[str]) -> bytes:
-    """The bytes of a file for `page`; a `ValueError` where a page cannot hold or judge it."""
+    """Return the bytes of a file for `page`; a `ValueError` where a page cannot hold or judge it."""
     document = bytearray()
     with closing(iter_chunks(path)) as parts:
         for part in parts:
@@ -75,7 +75,7 @@ def read_document(path: str | PathLike[str]) -> bytes:
 
 
 def policy(*, asks: bool = False) -> str:
-    """The Content-Security-Policy of the page. asks: it may ask its own server for a second verdict."""
+    """Return the Content-Security-Policy of the page. asks: it may ask its own server for a second verdict."""
     sources = [
         "default-src 'none'",
         f"script-src '{_named_by_digest(script())}'",
@@ -89,7 +89,7 @@ def policy(*, asks: bool = False) -> str:
 
 @cache
 def script() -> str:
-    """The checker and the page's own script, as one."""
+    """Return the checker and the page's own script, as one."""
     texts = [_static(f"check/{part}.js") for part in PARTS]
     return "\n".join(["(() => {", '"use strict";', *texts, _static("check.js"), "})();"])
 

@@ -30,7 +30,7 @@ def axis(left: float, top: float, width: float, high: float, peak: float) -> lis
 
 
 def round_peak(value: float) -> float:
-    """The next of 1, 1.2, 1.6, 2, 2.4, 3.2, 4, 6, 8 times a power of ten, so that quarters read well."""
+    """Return the next of 1, 1.2, 1.6, 2, 2.4, 3.2, 4, 6, 8 times a power of ten, so that quarters read well."""
     if not value > 0:
         return 1.0
     scale = 10 ** np.floor(np.log10(value))
@@ -38,7 +38,7 @@ def round_peak(value: float) -> float:
 
 
 def spread_labels(places: Floats, room: float = 40.0) -> list[int]:
-    """The first, the last, and those between with room for their names."""
+    """Return the first, the last, and those between with room for their names."""
     found, last = [0], len(places) - 1
     for k in range(1, last):
         if places[k] - places[found[-1]] >= room and places[last] - places[k] >= room:
@@ -51,7 +51,7 @@ def shorten(name: str, longest: int = LONGEST) -> str:
 
 
 def legend(names: Sequence[str], left: float, width: float, top: float) -> list[ET.Element]:
-    """The names of curves beside a piece of each, in two columns."""
+    """Return the names of curves beside a piece of each, in two columns."""
     parts = []
     for k, name in enumerate(names):
         x, y = left + (k % 2) * width / 2, top + (k // 2) * 15
@@ -102,7 +102,7 @@ def rotate_text(x: float, y: float, text: str) -> ET.Element:
 
 
 def picture(parts: Sequence[ET.Element], height: float, label: str, description: str = "") -> str:
-    """The whole as SVG text. label: what it is; description: what it shows, for who cannot see it."""
+    """Return the whole as SVG text. label: what it is; description: what it shows, for who cannot see it."""
     whole = element("svg", {"viewBox": f"0 0 {WIDE} {height:.0f}", "role": "img", "aria-label": label})
     whole.append(element("title", {}, label))
     if description:

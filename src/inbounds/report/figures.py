@@ -58,7 +58,7 @@ def heatmaps(mechanisms: Sequence[Mechanism], titles: Sequence[str] = ()) -> "Fi
 
 
 def text_colour(value: float, top: float) -> str:
-    """The colour of a number on its cell."""
+    """Return the colour of a number on its cell."""
     return "white" if value > 0.55 * top else "black"
 
 
@@ -116,7 +116,7 @@ def error_per_answer(
 
 
 def posterior(mechanism: Mechanism, output: Any, prior: Prior = None, level: float = 0.9) -> "Figure":
-    """What a published value says: the prior as a line, the posterior as bars, the credible set hatched.
+    """Return what a published value says: the prior as a line, the posterior as bars, the credible set hatched.
 
     On a map the posterior as cells.
     """
@@ -139,7 +139,7 @@ def posterior(mechanism: Mechanism, output: Any, prior: Prior = None, level: flo
 
 
 def map_figure(query: RangeQuery, values: Floats, title: str = "", label: str = "share") -> "Figure":
-    """A map in matplotlib (extra `figures`), darker where there is more, first row on top."""
+    """Return a map in matplotlib (extra `figures`), darker where there is more, first row on top."""
     table, axes = snap_to_map(query, values), find_map_axes(query.coordinates)
     assert axes is not None
     figure = blank_figure(5.2, 4.4)
@@ -152,13 +152,13 @@ def map_figure(query: RangeQuery, values: Floats, title: str = "", label: str = 
 
 
 def _with_borders(places: Floats) -> list[float]:
-    """The outer borders of cells around evenly spaced places."""
+    """Return the outer borders of cells around evenly spaced places."""
     half = (places[1] - places[0]) / 2 if len(places) > 1 else 0.5
     return [float(places[0] - half), float(places[-1] + half)]
 
 
 def shares(names: Sequence[str], values: Floats) -> "Figure":
-    """A distribution as bars."""
+    """Return a distribution as bars."""
     figure = blank_figure(6.4, 3.6)
     axis = figure.subplots()
     axis.bar(range(len(names)), values, color="#9DB8CF", edgecolor="#08306B", width=0.9)
@@ -242,7 +242,7 @@ def _dots(
 def _against(
     points: Iterable[tuple[float, RangeQuery, Number]], families: Families, loss: LossLike, prior: Any, label: str
 ) -> "Figure":
-    """A curve for each family; the optimum under the loss and prior is always among them."""
+    """Return a curve for each family; the optimum under the loss and prior is always among them."""
     at, made = list(points), find_families(families)
     x = np.array([place for place, _, _ in at])
 
@@ -287,13 +287,13 @@ def _curves(curves: Mapping[str, tuple[Floats, Floats]], across: str, up: str) -
 
 
 def blank_figure(width: float, height: float) -> "Figure":
-    """An empty figure of so many inches, which no global state knows of."""
+    """Return an empty figure of so many inches, which no global state knows of."""
     made: Figure = import_optional("matplotlib.figure", "figures").Figure(figsize=(width, height), layout="constrained")
     return made
 
 
 def style_axes(figure: "Figure") -> "Figure":
-    """The figure without frames."""
+    """Return the figure without frames."""
     for axis in figure.axes:
         axis.spines[["top", "right"]].set_visible(False)
     return figure

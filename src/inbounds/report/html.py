@@ -34,7 +34,7 @@ Lines = list[list[str]]
 
 
 def mechanism_page(what: Mechanism | Comparison, prior: Prior = None, level: float = 0.9) -> str:
-    """The report as HTML text. prior, level: for what a published value means."""
+    """Return the report as HTML text. prior, level: for what a published value means."""
     if isinstance(what, Comparison):
         return render_template("comparison.html", _comparison(what))
     return render_template("mechanism.html", _mechanism(what, prior, level))
@@ -48,7 +48,7 @@ def save_page(
 
 
 def mechanism_card(mechanism: Mechanism) -> str:
-    """What a notebook shows for a mechanism: the promise in words over the heatmap."""
+    """Return what a notebook shows for a mechanism: the promise in words over the heatmap."""
     outputs, answers = mechanism.query.shape
     values = {
         "origin": str(mechanism.origin),
@@ -61,12 +61,12 @@ def mechanism_card(mechanism: Mechanism) -> str:
 
 
 def recommendation_card(reason: str, mechanism: Mechanism) -> str:
-    """What a notebook shows for a recommendation: why, and the mechanism."""
+    """Return what a notebook shows for a recommendation: why, and the mechanism."""
     return notebook.render_notebook(reason) + mechanism_card(mechanism)
 
 
 def comparison_table(comparison: Comparison) -> str:
-    """All columns of a comparison, losses first; the best of each is bold and starred."""
+    """Return all columns of a comparison, losses first; the best of each is bold and starred."""
     return render_template("starred.html", _build_star_tables(comparison))
 
 
@@ -117,7 +117,7 @@ def _pictures(m: Mechanism, prior: Prior, level: float) -> dict[str, Any]:
 
 
 def _errors(m: Mechanism, names: list[str]) -> str | None:
-    """The expected error for every true answer: bars on a line, cells on a map."""
+    """Return the expected error for every true answer: bars on a line, cells on a map."""
     if m.query.is_ordered:
         return svg.bars(m.loss_per_answer(), names, "true answer", "expected absolute error")
     first = default_losses(m.query)[0]
@@ -125,7 +125,7 @@ def _errors(m: Mechanism, names: list[str]) -> str | None:
 
 
 def _reports_on_map(m: Mechanism, answer: int) -> str | None:
-    """How likely each place is reported for one true place."""
+    """Return how likely each place is reported for one true place."""
     likely = m.matrix[:, answer] if m.query.one_output_per_answer else np.zeros(0)
     return map_picture(m.query, likely, f"reports when {_names(m)[answer]} is true", [answer]) if len(likely) else None
 
@@ -153,7 +153,7 @@ def _after_remap(m: Mechanism, loss: str) -> str:
 
 
 def reading_cells(r: Interpretation) -> list[str]:
-    """One published value: how often, the range of the truth with its probability, the best guess, the doubtful."""
+    """Return one published value: how often, the range of the truth with its probability, the best guess, the doubtful."""
     first = [value_text(r.output), _often(r.chance)]
     if not r.answers:
         return [*first, *["–"] * 4]

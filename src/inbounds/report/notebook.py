@@ -25,7 +25,7 @@ def render_notebook(
 
 
 def cell_text(value: Any) -> str:
-    """A value for people: six digits of a number that is not whole, nothing for what is missing."""
+    """Return a value for people: six digits of a number that is not whole, nothing for what is missing."""
     return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 

@@ -29,7 +29,7 @@ class Interval(NamedTuple):
 def plot_intervals(
     rows: Sequence[Interval], across: str, title: str = "", *, look: str = "span", left: float = 96
 ) -> str:
-    """A dot for every row's value on a line (look span) or a band (look band) from low to high."""
+    """Return a dot for every row's value on a line (look span) or a band (look band) from low to high."""
     head, step, plot = 24.0 if title else 8.0, 15.0, drawing.WIDE - left - 14
     ticks = round_ticks(min(row.low for row in rows), max(row.high for row in rows))
     first, reach = ticks[0], ticks[-1] - ticks[0]

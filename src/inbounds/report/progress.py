@@ -8,7 +8,7 @@ from rich.console import Console
 
 @contextmanager
 def show_progress(title: str, console: Console | None = None) -> Iterator[Callable[[int, float], None]]:
-    """A callback (steps, residual) for `ib.reconstruct(..., progress=...)` that keeps one line up to date.
+    """Yield a callback (steps, residual) for `ib.reconstruct(..., progress=...)` that keeps one line up to date.
 
     with shown("reconstructing") as progress:
         ib.reconstruct(counts, mechanism, progress=progress)

@@ -28,7 +28,7 @@ INDEPENDENT = "records are drawn independently, by the given prior"
 def quantile_mechanism_page(
     what: QuantileMechanism | QuantileComparison, prior: Prior = None, level: float = 0.9
 ) -> str:
-    """The report as HTML text. prior: of the values of independent records. level: of the ranges of the truth."""
+    """Return the report as HTML text. prior: of the values of independent records. level: of the ranges of the truth."""
     if isinstance(what, QuantileComparison):
         return render_template("comparison.html", _comparison(what))
     return render_template("mechanism.html", _mechanism(what, prior, level))
@@ -133,7 +133,7 @@ def _comparison(c: QuantileComparison) -> dict[str, Any]:
 
 
 def legend(c: QuantileComparison) -> str:
-    """What the numbers suppose, and what the best constant loses, which needs no data."""
+    """Return what the numbers suppose, and what the best constant loses, which needs no data."""
     losses = ", ".join(f"{format_measure(loss)} ({name})" for name, loss in c.constant.items())
     return f"Expected when {UNKNOWN}; or when {INDEPENDENT}. The best constant loses {losses}."
 

@@ -8,7 +8,7 @@ from inbounds.query import QuantileQuery
 
 
 def format_quantile_guarantee(mechanism: QuantileMechanism) -> str:
-    """The guarantee, for a reader without formulas."""
+    """Return the guarantee, for a reader without formulas."""
     query, factor = mechanism.query, math.exp(float(mechanism.epsilon))
     whose = "one person's record is" if query.records == 1 else f"one person's up to {query.records} records are"
     instead = "with others in their place" if query.records > 1 else "with another in its place"
@@ -21,7 +21,7 @@ def format_quantile_guarantee(mechanism: QuantileMechanism) -> str:
 
 
 def describe_quantile_query(query: QuantileQuery) -> str:
-    """What is reported about."""
+    """Return what is reported about."""
     size = f"{'' if query.public_size else 'at most '}{query.size} records"
     return (
         f"{query.name} of {size}, with {len(query.values)} possible values from {query.values[0]} to {query.values[-1]}"
@@ -29,7 +29,7 @@ def describe_quantile_query(query: QuantileQuery) -> str:
 
 
 def describe_quantile_proof(mechanism: QuantileMechanism) -> list[str]:
-    """What the file of a quantile's mechanism proves, sentence by sentence."""
+    """Return what the file of a quantile's mechanism proves, sentence by sentence."""
     return [
         f"{describe_quantile_query(mechanism.query)}, by a law of the kind {mechanism.law.name}",
         format_quantile_guarantee(mechanism),

@@ -61,7 +61,7 @@ def composition_page(rounds: Sequence[Composition], deltas: Sequence[Number], ti
 def distribution_page(
     names: Sequence[str], shares: Floats, title: str, sentences: Sequence[str], query: RangeQuery | None = None
 ) -> str:
-    """The distribution behind private reports, as bars; on a map where the query's answers are its cells."""
+    """Return the distribution behind private reports, as bars; on a map where the query's answers are its cells."""
     listed = pick_evenly(len(names), MOST_LISTED)
     table = [[names[i], f"{100 * shares[i]:.2f} %"] for i in listed]
     places = None if query is None else map_picture(query, shares, "share of people")

@@ -80,7 +80,7 @@ def cells(values: Floats, rows: Sequence[str], columns: Sequence[str], title: st
 
 
 def bars(values: Floats, names: Sequence[str], across: str, up: str, marked: Sequence[int] = ()) -> str:
-    """One bar per name; the marked ones are dark, not only coloured."""
+    """Return one bar per name; the marked ones are dark, not only coloured."""
     left, top, plot, high = 44, 8, drawing.WIDE - 52, 150
     peak = drawing.round_peak(float(values.max()))
     w = plot / len(values)
@@ -120,7 +120,7 @@ def lines(curves: Mapping[str, Floats], names: Sequence[str], across: str, up: s
 
 
 def curve(x: Floats, y: Floats, across: str, up: str, title: str = "") -> str:
-    """One curve over numbers that rise, each at its place on the axis; y from zero."""
+    """Return one curve over numbers that rise, each at its place on the axis; y from zero."""
     left, head, plot, high = 44, 24 if title else 8, drawing.WIDE - 62, 110
     peak = drawing.round_peak(float(y.max()))
     places = left + plot * (x - x[0]) / (x[-1] - x[0])

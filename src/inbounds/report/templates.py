@@ -21,7 +21,7 @@ class Cell(NamedTuple):
 
 
 def render_template(template: str, values: dict[str, Any]) -> str:
-    """The text of a template in report/templates with the values in their places."""
+    """Return the text of a template in report/templates with the values in their places."""
     return _environment().get_template(template).render(values)
 
 
@@ -31,7 +31,7 @@ def property_codes(rows: Iterable[tuple[str, str]]) -> list[tuple[str, Cell]]:
 
 
 def pick_evenly(count: int, shown: int) -> list[int]:
-    """All of 0..count-1, or `shown` of them: the first, the last, and others evenly between."""
+    """Return all of 0..count-1, or `shown` of them: the first, the last, and others evenly between."""
     return sorted({round(k) for k in np.linspace(0, count - 1, min(count, shown)).tolist()})
 
 

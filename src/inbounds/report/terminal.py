@@ -58,7 +58,7 @@ def _row(row: Floats, top: float, width: int) -> list[tuple[str, str]]:
 
 
 def shade(probability: float, top: float) -> str:
-    """A cell without its number; a blank is a zero.
+    """Return a cell without its number; a blank is a zero.
 
     >>> [shade(p, 0.5) for p in (0.0, 0.01, 0.15, 0.5)]
     [' ', '·', '░', '█']
@@ -68,7 +68,7 @@ def shade(probability: float, top: float) -> str:
 
 
 def scale(top: float, *, numbers: bool) -> str:
-    """What the shades mean."""
+    """Return what the shades mean."""
     if numbers:
         return f"probability of the published value, darker up to {top:.3g}"
     steps = len(SHADES) - 1
@@ -91,7 +91,7 @@ def _value(value: object) -> str:
 
 
 def properties(mechanism: Mechanism) -> Table:
-    """Which of the seven properties hold, and how exactly."""
+    """Return which of the seven properties hold, and how exactly."""
     table = Table(box=None, padding=(0, 2), show_header=False)
     for name, held in mechanism.properties().items():
         mark = "[green]yes[/]" if held else "[red]no[/]"
@@ -100,7 +100,7 @@ def properties(mechanism: Mechanism) -> Table:
 
 
 def columns(title: str, names: list[str], rows: list[list[str]], right: int = 1) -> Table:
-    """A plain table; all columns from `right` on are aligned to the right."""
+    """Return a plain table; all columns from `right` on are aligned to the right."""
     table = Table(title=title, title_justify="left", header_style="bold")
     for position, name in enumerate(names):
         table.add_column(name, justify="right" if position >= right else "left", overflow="fold")
@@ -134,7 +134,7 @@ def quantile_comparison(found: "QuantileComparison") -> Table:
 
 
 def _fitting(found: Comparison, width: int) -> list[str]:
-    """The columns that fit, the first loss with its worst case and Bayes loss before all others."""
+    """Return the columns that fit, the first loss with its worst case and Bayes loss before all others."""
     names, codes = max(len(row.name) for row in found.rows), max(len(row.codes) for row in found.rows)
     room = max(3, (width - names - max(codes, 10) - 6) // NUMBER_WIDTH)
     first = found.losses[0]

@@ -24,7 +24,7 @@ __all__ = [
 
 
 def format_label_guarantee(mechanism: "LabelMechanism") -> str:
-    """The guarantee of a report that names a set of labels."""
+    """Return the guarantee of a report that names a set of labels."""
     factor = math.exp(float(mechanism.epsilon))
     return (
         f"Whatever a person's label is, any report is at most {factor:.4g} times likelier than it would be with "
@@ -33,7 +33,7 @@ def format_label_guarantee(mechanism: "LabelMechanism") -> str:
 
 
 def format_guarantee(mechanism: Mechanism) -> str:
-    """The guarantee, for a reader without formulas."""
+    """Return the guarantee, for a reader without formulas."""
     factor = math.exp(float(mechanism.epsilon))
     if isinstance(mechanism.query.neighbours, Metric):
         if mechanism.query.rounds:
@@ -65,7 +65,7 @@ def format_guarantee(mechanism: Mechanism) -> str:
 
 
 def _graph_promise(mechanism: Mechanism, graph: Graph) -> str:
-    """The guarantee along edges; of one-way edges it is said of one way alone."""
+    """Return the guarantee along edges; of one-way edges it is said of one way alone."""
     factor, epsilon = f"{math.exp(float(mechanism.epsilon)):.4g}", format_decimal(mechanism.epsilon)
     if graph.is_undirected:
         return (
@@ -98,7 +98,7 @@ def _rounded_promise(mechanism: Mechanism) -> str:
 
 
 def _arithmetic(query: RangeQuery) -> str:
-    """What a reader must know where real answers are rounded without an allowance."""
+    """Return what a reader must know where real answers are rounded without an allowance."""
     if not query.rounds or query.allowance or isinstance(query.neighbours, AllPairs):
         return ""
     return (
@@ -110,7 +110,7 @@ def _arithmetic(query: RangeQuery) -> str:
 
 
 def _cuts(query: RangeQuery) -> str:
-    """What a reader must know where the answers have gaps that no person can cross."""
+    """Return what a reader must know where the answers have gaps that no person can cross."""
     if not query.cuts:
         return ""
     if len(query.cuts) > 1:
@@ -122,7 +122,7 @@ def _cuts(query: RangeQuery) -> str:
 
 
 def describe_query(query: RangeQuery) -> str:
-    """What is reported about."""
+    """Return what is reported about."""
     if not query.is_ordered:
         return f"one of {len(query.answers)} {'labels' if query.places is None else 'places'}"
     first, last = query.answers[0], query.answers[-1]
@@ -130,7 +130,7 @@ def describe_query(query: RangeQuery) -> str:
 
 
 def describe_neighbours(query: RangeQuery) -> str:
-    """Which true answers count as neighbours."""
+    """Return which true answers count as neighbours."""
     if isinstance(query.neighbours, AllPairs):
         return "any two true answers are neighbours"
     if isinstance(query.neighbours, Graph):
@@ -143,7 +143,7 @@ def describe_neighbours(query: RangeQuery) -> str:
 
 
 def describe_proof(mechanism: Mechanism) -> list[str]:
-    """What the checker established, step by step."""
+    """Return what the checker established, step by step."""
     return mechanism.law.proof_steps(mechanism.query)
 
 
@@ -162,7 +162,7 @@ LEGEND = "RH row honest, RM row monotone, CH column honest, CM column monotone, 
 
 
 def describe_accuracy(mechanism: Mechanism) -> str:
-    """How wrong reports are, in sentences."""
+    """Return how wrong reports are, in sentences."""
     from inbounds.evaluate.goals import narrowest_interval_at
 
     truth = mechanism.truth_probability()

@@ -39,12 +39,12 @@ class Split:
         return 2 * math.asinh(self.a / 2) + self.beta
 
     def scale(self, at: Sensitivity) -> float:
-        """The scale of the noise at a database: S_beta / a."""
+        """Return the scale of the noise at a database: S_beta / a."""
         return at.smooth(self.beta) / self.a
 
 
 def split(epsilon: Number, beta: Number) -> Split:
-    """The split that spends `beta` on the change of scale and the rest on the shift: a = 2·sinh((epsilon-beta)/2).
+    """Return the split that spends `beta` on the change of scale and the rest on the shift: a = 2·sinh((epsilon-beta)/2).
 
     >>> round(split(1, "0.2").epsilon, 12)
     1.0
@@ -56,7 +56,7 @@ def split(epsilon: Number, beta: Number) -> Split:
 
 
 def papers_split(epsilon: Number) -> Split:
-    """The scale 8·S/epsilon of 000 §4.3.5: valid, and loose.
+    """Return the scale 8·S/epsilon of 000 §4.3.5: valid, and loose.
 
     The paper does not say for which beta; a = epsilon/8 costs 2·asinh(epsilon/16) < epsilon/8, and all the rest
     is given to beta, which is the choice that helps it most.
@@ -68,7 +68,7 @@ def papers_split(epsilon: Number) -> Split:
 def best_split(
     epsilon: Number, public: Sequence[Sensitivity], loss: LossLike = "absolute", *, candidates: int = 200
 ) -> Split:
-    """The split with the least average loss over example databases, on a grid of `candidates` values of beta.
+    """Return the split with the least average loss over example databases, on a grid of `candidates` values of beta.
 
     public: examples that are not the data to be protected: a split chosen by looking at the data leaks them.
     Small beta buys less noise per unit of sensitivity, large beta a smaller smooth sensitivity; which matters more

@@ -65,7 +65,7 @@ def preround(
     *,
     width: Number | None = None,
 ) -> PreRounding:
-    """The pre-rounding and remap with the least loss, on average over the priors or under the worst of them.
+    """Return the pre-rounding and remap with the least loss, on average over the priors or under the worst of them.
 
     priors: plausible weights of the answers, from public knowledge. width: the least width of inner cells, at
     least the sensitivity, which is the default. All pre-roundings are tried where they are at most 100,000: then
@@ -99,7 +99,7 @@ def compare_preround(
     *,
     width: Number | None = None,
 ) -> PreRoundingComparison:
-    """The best pre-rounding beside `ib.optimal` under the same priors: what the detour through cells costs."""
+    """Return the best pre-rounding beside `ib.optimal` under the same priors: what the detour through cells costs."""
     from inbounds.design.designer import optimal
 
     plausible = _plausible(priors, query)
@@ -131,7 +131,7 @@ def _design_rounded(search: Search, edges: Edges, values: Ints, priors: Floats, 
 
 
 def _least_worst(search: Search, priors: Floats) -> tuple[PreRounding, Floats]:
-    """The design whose largest loss over the priors is least among those found, and the hardest mixture of priors.
+    """Return the design whose largest loss over the priors is least among those found, and the hardest mixture of priors.
 
     A game: nature mixes the priors, the designer answers with the best pre-rounding for the mixture. The value of
     the game restricted to the designs found so far falls, the value of the answers rises; where they meet no new

@@ -47,7 +47,7 @@ class Search:
         return cls(query, to_epsilon(epsilon), to_loss(loss).table(query), after, _selection(after), False)
 
     def best(self, prior: Floats) -> Edges:
-        """The edges with the least expected loss under one prior, each noisy cell reported as it loses least."""
+        """Return the edges with the least expected loss under one prior, each noisy cell reported as it loses least."""
         below = self._below(prior)
         edges = self.candidates[int(self._costs(self.candidates, below).argmin())]
         return edges if self.complete else self._descend(edges, below)
@@ -56,7 +56,7 @@ class Search:
         return float(next(iter(self._costs([edges], self._below(prior)))))
 
     def values(self, edges: Edges, prior: Floats) -> Ints:
-        """The output reported for each noisy cell."""
+        """Return the output reported for each noisy cell."""
         return np.asarray(self._cell_costs(np.array([edges], dtype=np.int64), self._below(prior))[:, 0].argmin(axis=0))
 
     def matrix(self, edges: Edges, values: Ints) -> Floats:
@@ -138,7 +138,7 @@ def _after(query: RangeQuery, width: Number | None) -> Ints:
 
 
 def _partitions(after: Ints, places: Sequence[int]) -> Iterator[Edges]:
-    """Every choice of edges among `places`, from none to as many as fit."""
+    """Yield every choice of edges among `places`, from none to as many as fit."""
     stack: list[Edges] = [()]
     while stack:
         edges = stack.pop()
@@ -148,7 +148,7 @@ def _partitions(after: Ints, places: Sequence[int]) -> Iterator[Edges]:
 
 
 def _selection(after: Ints) -> tuple[Edges, ...]:
-    """Some thousand pre-roundings: all on the finest grid of edges that keeps them few, and even ones."""
+    """Return some thousand pre-roundings: all on the finest grid of edges that keeps them few, and even ones."""
     size, stride = len(after), 1
     while True:
         places = range(stride, size, stride)

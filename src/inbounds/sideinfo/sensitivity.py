@@ -86,7 +86,7 @@ class Sensitivity:
         return best
 
     def _at(self, positions: Ints) -> Ints:
-        """The sorted data at 1-based positions; low before them, high after."""
+        """Return the sorted data at 1-based positions; low before them, high after."""
         n = len(self.ordered)
         inside = self.ordered[np.clip(positions - 1, 0, n - 1)]
         return np.where(positions < 1, self.low, np.where(positions > n, self.high, inside))
@@ -133,7 +133,7 @@ def mean(data: Iterable[int], low: int, high: int) -> Sensitivity:
 
 
 def _sorted(data: Iterable[int], low: int, high: int) -> Ints:
-    """The data as sorted int64; the error for a bad value does not repeat it."""
+    """Return the data as sorted int64; the error for a bad value does not repeat it."""
     lower, upper = to_fraction(low, "low"), to_fraction(high, "high")
     if not (lower < upper and lower.denominator == upper.denominator == 1):
         raise ValueError(f"low and high must be whole numbers with low below high, got {low} and {high}")

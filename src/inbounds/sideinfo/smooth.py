@@ -104,7 +104,7 @@ class SmoothRelease:
         return float(self.law(at) @ table[:, int(at.answer) - self.low])
 
     def sample(self, at: Sensitivity) -> int:
-        """A private report for the statistic of a database, with operating-system entropy."""
+        """Return a private report for the statistic of a database, with operating-system entropy."""
         return self._report(at, system_entropy)
 
     def simulate(self, at: Sensitivity, rng: np.random.Generator) -> int:
@@ -121,7 +121,7 @@ class SmoothRelease:
 
 
 def smooth_release(low: int, high: int, epsilon: Number, beta: Number) -> SmoothRelease:
-    """A certified release of any order statistic (min, max, median, …) of whole numbers in low..high.
+    """Return a certified release of any order statistic (min, max, median, …) of whole numbers in low..high.
 
     beta: the share of epsilon that pays for changes of scale; `cauchy.best_split` finds a good one from public example
     data. Levels reach down to noise far below one step. Cost: (high - low)² · levels numbers, some seconds for a
@@ -148,13 +148,13 @@ def smooth_release(low: int, high: int, epsilon: Number, beta: Number) -> Smooth
 
 
 def _ratios(span: int, growth: Sequence[int], epsilon: Fraction) -> Windows:
-    """The windows as the repair knows them: a slice of answers, a slice of levels, and the ratio they keep."""
+    """Return the windows as the repair knows them: a slice of answers, a slice of levels, and the ratio they keep."""
     p = exp_lower_bound(epsilon)
     return [((slice(start, stop), slice(first, last + 1)), p) for start, stop, first, last in windows(span, growth)]
 
 
 def windows(span: int, growth: Sequence[int]) -> list[Window]:
-    """All neighbouring states, as blocks of answers and levels that are neighbours of each other.
+    """Return all neighbouring states, as blocks of answers and levels that are neighbours of each other.
 
     Answers at most floor(N / u[t]) apart, within level t and between the levels t - 1 and t.
     """

@@ -1,1 +1,1 @@
-"""All that must be right for the promise. The rest of the package only proposes."""
+"""The trusted base: checkers, samplers, input conversion. The privacy promise depends on this code only."""

@@ -1,10 +1,10 @@
-"""Families of label sets, the blocks, in which every label lies in the same number of sets; whole numbers only.
+"""Block designs: families of label sets (blocks) in which every label lies in the same number of sets. Integers only.
 
-A report of such a law names a set of labels, and says no more than that the truth lies in it likelier than not. For
-privacy two numbers matter (`certify.check_blocks`): of all `blocks`, each label lies in exactly `holding`. `places`
-proves them: for every label it maps the indices 0..holding-1 one to one to the blocks that hold the label, and
-0..blocks-holding-1 to those that do not. `shared`, in how many blocks any two labels lie together, matters to
-estimates alone.
+A mechanism with such a design reports a block. The report says only that the true label is more likely inside the
+block than outside. Two numbers matter for privacy (`certify.check_blocks`): the number of `blocks`, and in how many of
+them, `holding`, each label lies. The method `places` proves them: for every label it maps the indices 0..holding-1
+one to one to the blocks that hold the label, and 0..blocks-holding-1 one to one to the others. `pair_count`, in how
+many blocks any two labels lie together, matters to estimates only.
 """
 
 import math
@@ -25,7 +25,7 @@ Flags = NDArray[np.bool_]
 
 
 class BlockDesign(Protocol):
-    """A family of blocks over the labels 0..labels-1; blocks are numbered from 0."""
+    """The interface of a family of blocks over the labels 0..labels-1; blocks are numbered from 0."""
 
     @property
     def labels(self) -> int: ...
@@ -37,17 +37,17 @@ class BlockDesign(Protocol):
     def pair_count(self) -> int: ...
 
     def places(self, labels: Ints, inside: Flags, index: Ints) -> Ints:
-        """The block with this index among those that hold the label, or that do not hold it."""
+        """Return the block with this index among those that hold the label, or among those that do not."""
         ...
 
     def holds(self, blocks: Ints, labels: Ints) -> Flags:
-        """Whether a block holds a label."""
+        """Return whether a block holds a label."""
         ...
 
 
 @dataclass(frozen=True)
 class Subsets:
-    """All sets of `size` of the labels, in the order of their bits read as a number (subset selection)."""
+    """All sets of `size` labels, ordered by their bits read as a number (subset selection)."""
 
     labels: int
     size: int
@@ -74,16 +74,16 @@ class Subsets:
 
     @cached_property
     def _tables(self) -> tuple[Ints, Ints]:
-        """All blocks as bits; and the sets of the other labels that complete a label to a block, then that are one."""
+        """All blocks as bits; and the sets of size - 1, then of size, among the labels other than one label."""
         others = [_bits(self.labels - 1, self.size - 1), _bits(self.labels - 1, self.size)]
         return freeze(_bits(self.labels, self.size)), freeze(np.concatenate(others))
 
     def places(self, labels: Ints, inside: Flags, index: Ints) -> Ints:
-        """A set of the other labels, moved up to make room for the label's own bit."""
+        """Insert the label's bit into a set of the other labels."""
         blocks, others = self._tables
-        rest = others.take(np.where(inside, index, self.holding + index))
-        low = rest & ((1 << labels) - 1)
-        return np.searchsorted(blocks, ((rest - low) << 1) | (inside.astype(np.int64) << labels) | low)
+        remainder = others.take(np.where(inside, index, self.holding + index))
+        low = remainder & ((1 << labels) - 1)
+        return np.searchsorted(blocks, ((remainder - low) << 1) | (inside.astype(np.int64) << labels) | low)
 
     def holds(self, blocks: Ints, labels: Ints) -> Flags:
         return np.asarray(self._tables[0].take(blocks) >> labels & 1, dtype=np.bool_)
@@ -94,8 +94,8 @@ class Affine:
     """Block (a, b) holds the labels x with (a·x + b) mod `modulus` < `size`: a from 1, b from 0, to modulus - 1.
 
     For every a and every value c of a·x + b there is one b, so each label lies in size · (modulus - 1) of the
-    modulus · (modulus - 1) blocks. Maps x -> a·x + b take any two points of a prime field to any other two equally
-    often: any two labels share size · (size - 1) blocks, as if all subsets were drawn from.
+    modulus · (modulus - 1) blocks. The maps x -> a·x + b take any two points of a prime field to any other two equally
+    often, so any two labels share size · (size - 1) blocks, as they would if every subset were a block.
     """
 
     labels: int
@@ -139,10 +139,10 @@ class Affine:
 class Planes:
     """Points x and hyperplanes a of a projective space over a prime field: block a holds x where <a, x> = 0 mod q.
 
-    Points are vectors of `dimension` digits base `order` up to a factor, written with 1 as their highest digit that
-    is not 0; labels and blocks are the first of them by that number. With order 2 it is the Hadamard response without
-    the output that everyone has in common. Feldman, Nelson, Nguyen, Talwar, Private frequency estimation via
-    projective geometry, 2022.
+    Points are vectors of `dimension` digits base `order` up to a factor, written with 1 as their highest nonzero digit.
+    Points are numbered in the order of these digits; labels and blocks are the first of them. With order 2 this is the
+    Hadamard response without the output that all labels have in common. Feldman, Nelson, Nguyen, Talwar, Private
+    frequency estimation via projective geometry, 2022.
     """
 
     labels: int
@@ -179,7 +179,7 @@ class Planes:
 
     @cached_property
     def _places(self) -> Ints:
-        """The powers, one below the other."""
+        """The powers as a column."""
         return freeze(self._powers[:, None])
 
     @cached_property
@@ -189,20 +189,22 @@ class Planes:
 
     @cached_property
     def _inverses(self) -> Ints:
-        """The inverse of every digit, Fermat's x^(q-2); that of 0 is never used."""
+        """The inverse of every digit, x^(q-2) by Fermat; the entry for 0 is never used."""
         return freeze(np.array([pow(x, self.order - 2, self.order) for x in range(self.order)], dtype=np.int64))
 
     def vectors(self, points: Ints) -> tuple[Ints, Ints]:
-        """The place of a point's highest digit, and the number that its digits make."""
+        """Return the place of each point's highest digit, and the number that its digits make."""
         top = self._first.searchsorted(points, side="right") - 1
         return top, points - self._first.take(top) + self._powers.take(top)
 
     def digits(self, numbers: Ints) -> Ints:
-        """The digits of numbers, places × numbers."""
+        """Return the digits of numbers, as places × numbers."""
         return np.asarray(numbers // self._places % self.order)
 
     def point_number(self, numbers: Ints) -> Ints:
-        """The point of a vector that is not 0, given by the number of its digits: divided by its highest, counted."""
+        """Return the point of a nonzero vector, given as the number of its digits: divide by the highest digit, then
+        count.
+        """
         top = self._powers.searchsorted(numbers, side="right") - 1
         power = self._powers.take(top)
         factor = self._inverses.take(numbers // power)
@@ -210,10 +212,10 @@ class Planes:
         return np.asarray(scaled - power + self._first.take(top))
 
     def places(self, labels: Ints, inside: Flags, index: Ints) -> Ints:
-        """All digits of a but one are free, the one at x's highest place solves <a, x> = 0, or 1.
+        """Compute the block: all digits of a but one are free; the digit at x's highest place solves <a, x> = 0, or 1.
 
-        Inside, the free digits are a point of the space with a digit less: a is one up to a factor. Outside, a is
-        scaled to <a, x> = 1, so they are any number.
+        Inside, the free digits are a point of the space with one digit less, because a is defined up to a factor.
+        Outside, a is scaled to <a, x> = 1, so the free digits are any number.
         """
         if len(labels) == 1:
             return np.array([self._place(int(labels[0]), bool(inside[0]), int(index[0]))])
@@ -222,11 +224,11 @@ class Planes:
         power = self._powers.take(pivot)
         low = free % power
         spread = (free - low) * self.order + low  # a 0 at the pivot
-        known = (self.digits(spread) * self.digits(truth)).sum(axis=0)
-        return self.point_number(spread + (~inside - known) % self.order * power)
+        partial = (self.digits(spread) * self.digits(truth)).sum(axis=0)
+        return self.point_number(spread + (~inside - partial) % self.order * power)
 
     def _place(self, label: int, inside: bool, index: int) -> int:
-        """The same for one person's label, in plain ints, which are faster than arrays of one."""
+        """Compute the same for one label, in plain ints, which are faster than arrays of one element."""
         powers, first, inverses = self._tables
         pivot = bisect_right(first, label) - 1
         truth, free = label - first[pivot] + powers[pivot], index
@@ -235,8 +237,8 @@ class Planes:
             free = index - first[top] + powers[top]
         low = free % powers[pivot]
         spread = (free - low) * self.order + low
-        known = sum(a * x for a, x in zip(self._digits(spread), self._digits(truth), strict=True))
-        number = spread + (1 - inside - known) % self.order * powers[pivot]
+        partial = sum(a * x for a, x in zip(self._digits(spread), self._digits(truth), strict=True))
+        number = spread + (1 - inside - partial) % self.order * powers[pivot]
         top = bisect_right(powers, number) - 1
         factor = inverses[number // powers[top]]
         scaled = sum(a * factor % self.order * p for a, p in zip(self._digits(number), powers, strict=True))
@@ -250,30 +252,30 @@ class Planes:
         return self._powers.tolist(), self._first.tolist(), self._inverses.tolist()
 
     def holds(self, blocks: Ints, labels: Ints) -> Flags:
-        planes, points = (self.digits(self.vectors(each)[1]) for each in (blocks, labels))
+        planes, points = (self.digits(self.vectors(indices)[1]) for indices in (blocks, labels))
         return np.asarray((planes * points).sum(axis=0) % self.order == 0)
 
 
 @cache
 def _points(order: int, digits: int) -> int:
-    """1 + order + … + order**(digits - 1)."""
+    """Return 1 + order + … + order**(digits - 1), the number of points."""
     return sum(order**place for place in range(digits))
 
 
 def _bits(labels: int, size: int) -> Ints:
-    """All sets of `size` labels as bits, in rising order: those without the last label, then those with it."""
+    """Return all sets of `size` labels as bits, in rising order: those without the last label, then those with it."""
     if size == 0 or size > labels:
         return np.zeros(int(size == 0), dtype=np.int64)
     return np.concatenate([_bits(labels - 1, size), _bits(labels - 1, size - 1) | 1 << (labels - 1)])
 
 
 def is_prime(number: int) -> bool:
-    """By trial division: numbers here are at most some thousands."""
+    """Test by trial division; numbers here are at most some thousands."""
     return number > 1 and all(number % divisor for divisor in range(2, math.isqrt(number) + 1))
 
 
 def _to_plain_ints(design: "Subsets | Affine | Planes") -> None:
-    """Plain ints: those of other libraries overflow without a word, and the counts below must not."""
+    """Convert the fields to Python ints: integers of other libraries overflow silently."""
     for part in fields(design):
         object.__setattr__(design, part.name, int(operator.index(getattr(design, part.name))))
 

@@ -1,4 +1,4 @@
-"""Bounds that the checkers stand on: weights over 2**62, and a rational at or below exp."""
+"""Bounds that the checkers use: weights over 2**62, and a rational at or below exp."""
 
 from fractions import Fraction
 from functools import lru_cache
@@ -8,10 +8,10 @@ from inbounds.exact import EXPONENT_CAP
 
 TOTAL_BITS = 62
 TOTAL = 1 << TOTAL_BITS
-"""Every column of weights sums to this: the largest power of two whose sums fit an int64."""
+"""The sum of every column of weights: the largest power of two up to which sums fit an int64."""
 
 EXP_BITS = 128
-"""exp_below returns multiples of 2**-EXP_BITS."""
+"""`exp_lower_bound` returns multiples of 2**-EXP_BITS."""
 
 
 class Clique(NamedTuple):
@@ -23,7 +23,7 @@ class Clique(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """Pr[i | tail] <= exp(epsilon·length) · Pr[i | head] for every output i; the other way needs an edge of its own."""
+    """Pr[i | tail] <= exp(epsilon·length) · Pr[i | head] for every output i; the other direction needs another edge."""
 
     tail: int
     head: int
@@ -32,7 +32,7 @@ class Edge(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def exp_lower_bound(x: Fraction) -> int:
-    """An integer p with p / 2**EXP_BITS <= exp(x), for 0 <= x <= 64; relative error below 2**-120.
+    """Return an integer p with p / 2**EXP_BITS <= exp(x), for 0 <= x <= 64; the relative error is below 2**-120.
 
     exp(x) = exp(x / 2**r)**(2**r). The Taylor sum and every squaring are floored, all terms are positive,
     so each step is below the true value.
@@ -54,5 +54,5 @@ def exp_lower_bound(x: Fraction) -> int:
 
 
 def ratio_lower_bound(epsilon: Fraction, distance: Fraction) -> int:
-    """exp_below of epsilon·distance, capped where a larger ratio would allow nothing more."""
+    """Return `exp_lower_bound` of epsilon·distance, capped where a larger ratio would allow nothing more."""
     return exp_lower_bound(min(epsilon * distance, EXPONENT_CAP))

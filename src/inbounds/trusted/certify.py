@@ -1,14 +1,14 @@
-"""The checkers: integers only. With `bounds.exp_below` they are all that has to be trusted of a law.
+"""The checkers of the distributions that mechanisms sample from. They use integers only.
 
-They know nothing of how weights were made. A matrix W of weights stands for Pr[i | j] = W[i, j] / 2**62.
-It passes when every weight is non-negative, every column sums to exactly 2**62, and for any two neighbouring
-answers j, k and every output i,
+The privacy of a law depends on this module and `bounds.exp_lower_bound`, not on how the weights were computed. A
+matrix W of weights stands for Pr[i | j] = W[i, j] / 2**62. It passes if every weight is non-negative, every column
+sums to exactly 2**62, and for any two neighbouring answers j, k and every output i,
 
     W[i, j] · 2**128 <= p · W[i, k]      with  p / 2**128 <= exp(epsilon · distance),
 
-hence Pr[i | j] <= exp(epsilon · distance) · Pr[i | k]: differential privacy, with no tolerance anywhere. One checker
-for each kind of law: a matrix over runs of neighbours or the edges of a graph, a noise table, a matrix over states, a
-product of matrices, randomized response, blocks of labels; `is_within_ratio` for all.
+hence Pr[i | j] <= exp(epsilon · distance) · Pr[i | k]: differential privacy, with no tolerance anywhere. There is one
+checker for each kind of law: a matrix over runs of neighbours or the edges of a graph, a noise table, a matrix over
+states, a product of matrices, randomized response, blocks of labels. All of them use `is_within_ratio`.
 """
 
 import math
@@ -37,13 +37,13 @@ def check_matrix(weights: Ints, cliques: Iterable[Clique], epsilon: Fraction) ->
     if weights.dtype != np.int64 or weights.ndim != 2 or weights.size == 0:
         raise InvalidDistribution("weights must be a two-dimensional array of int64")
     check_distributions(weights)
-    for distance, alike in groupby(cliques, key=lambda clique: clique.distance):
+    for distance, group in groupby(cliques, key=lambda clique: clique.distance):
         p = ratio_lower_bound(epsilon, distance)
-        while some := [*islice(alike, CLIQUES_AT_A_TIME)]:
-            blocks = [weights[:, start:stop] for start, stop, _ in some]
-            highs, lows = (np.stack([best(block, axis=1) for block in blocks]) for best in (np.max, np.min))
+        while batch := [*islice(group, CLIQUES_AT_A_TIME)]:
+            blocks = [weights[:, start:stop] for start, stop, _ in batch]
+            highs, lows = (np.stack([extreme(block, axis=1) for block in blocks]) for extreme in (np.max, np.min))
             if not are_within_ratio(highs, lows, p):
-                for block, (start, stop, _) in zip(blocks, some, strict=True):
+                for block, (start, stop, _) in zip(blocks, batch, strict=True):
                     _check_rows(block, range(start, stop), p)
 
 
@@ -58,32 +58,32 @@ def check_edges(weights: Ints, edges: Sequence[Edge], epsilon: Fraction) -> None
     check_distributions(weights)
     outputs, answers = weights.shape
     at_a_time = max(1, PAIRS_AT_A_TIME // outputs)
-    for length, alike in edges_by_length(edges):
+    for length, pairs in edges_by_length(edges):
         p = ratio_lower_bound(epsilon, length)
-        for start in range(0, len(alike), at_a_time):
-            some = alike[start : start + at_a_time]
-            if not all(0 <= tail < answers and 0 <= head < answers for tail, head in some):
+        for start in range(0, len(pairs), at_a_time):
+            batch = pairs[start : start + at_a_time]
+            if not all(0 <= tail < answers and 0 <= head < answers for tail, head in batch):
                 raise InvalidDistribution(f"edges must join two of the {answers} answers")
-            tails, heads = np.array(some, dtype=np.int64).T
+            tails, heads = np.array(batch, dtype=np.int64).T
             if not are_within_ratio(weights[:, tails], weights[:, heads], p):
-                for tail, head in some:
+                for tail, head in batch:
                     _check_edge(weights[:, tail], weights[:, head], (tail, head), p)
 
 
 def edges_by_length(edges: Iterable[Edge]) -> list[tuple[Fraction, list[tuple[int, int]]]]:
-    """(tail, head) of the edges of every length, lengths in the order of their first edge.
+    """Return (tail, head) of the edges of every length, lengths in the order of their first edge.
 
-    Sorted and grouped, once for every length that is one object in memory: a dictionary of lengths from a hostile file,
-    all of one hash, would take quadratic time.
+    Lengths are sorted and grouped, once for every length that is one object in memory. A dictionary would take
+    quadratic time for a hostile file whose lengths all have one hash.
     """
-    held = [*edges]  # their lengths stay where they are
-    places: dict[int, list[int]] = {}
-    for place, edge in enumerate(held):
-        places.setdefault(id(edge.length), []).append(place)
-    ranked = sorted(places.values(), key=lambda some: held[some[0]].length)
-    alike = groupby(ranked, key=lambda some: held[some[0]].length)
-    groups = sorted(sorted(place for some in group for place in some) for _, group in alike)
-    return [(held[some[0]].length, [held[place][:2] for place in some]) for some in groups]
+    edge_list = [*edges]  # keeps the lengths alive, so that their ids stay unique
+    indices_by_id: dict[int, list[int]] = {}
+    for index, edge in enumerate(edge_list):
+        indices_by_id.setdefault(id(edge.length), []).append(index)
+    by_length = sorted(indices_by_id.values(), key=lambda indices: edge_list[indices[0]].length)
+    equal_lengths = groupby(by_length, key=lambda indices: edge_list[indices[0]].length)
+    groups = sorted(sorted(index for indices in group for index in indices) for _, group in equal_lengths)
+    return [(edge_list[indices[0]].length, [edge_list[index][:2] for index in indices]) for indices in groups]
 
 
 def _check_edge(highs: Ints, lows: Ints, pair: tuple[int, int], p: int) -> None:
@@ -93,7 +93,7 @@ def _check_edge(highs: Ints, lows: Ints, pair: tuple[int, int], p: int) -> None:
 
 
 def check_states(weights: Ints, windows: Iterable[Window], epsilon: Fraction) -> None:
-    """As `check_matrix` where the law depends on a level beside the answer: weights[output, level, answer]."""
+    """Check as `check_matrix`, for a law that depends on a level beside the answer: weights[output, level, answer]."""
     if weights.dtype != np.int64 or weights.ndim != 3 or weights.size == 0:
         raise InvalidDistribution("weights must be outputs × levels × answers in int64")
     check_distributions(weights.reshape(len(weights), -1))
@@ -104,7 +104,7 @@ def check_states(weights: Ints, windows: Iterable[Window], epsilon: Fraction) ->
 
 
 def check_product(law: Wholes, cliques: Iterable[Clique], epsilon: Fraction) -> None:
-    """As `check_matrix` for whole numbers of any size over one total: products of matrices, joint laws."""
+    """Check as `check_matrix`, for integers of any size over one common total: products of matrices, joint laws."""
     if (law < 0).any() or len(set(law.sum(axis=0))) != 1:
         raise InvalidDistribution("a law must be non-negative, with the same sum for every answer")
     for start, stop, distance in cliques:
@@ -112,7 +112,7 @@ def check_product(law: Wholes, cliques: Iterable[Clique], epsilon: Fraction) -> 
 
 
 def check_groups(weights: Ints, groups: Ints, epsilon: Fraction) -> None:
-    """As `check_matrix` for any neighbours: a row of `groups` names answers that are neighbours of each other."""
+    """Check as `check_matrix`, for any neighbours: each row of `groups` lists answers that are mutual neighbours."""
     if weights.dtype != np.int64 or weights.ndim != 2 or weights.size == 0:
         raise InvalidDistribution("weights must be a two-dimensional array of int64")
     check_distributions(weights)
@@ -122,7 +122,7 @@ def check_groups(weights: Ints, groups: Ints, epsilon: Fraction) -> None:
 
 
 def check_distributions(weights: Ints) -> None:
-    """Raise unless every column holds weights that are not negative and sum to exactly 2**62."""
+    """Raise unless every column holds non-negative weights that sum to exactly 2**62."""
     if (weights < 0).any():
         raise InvalidDistribution("weights must not be negative")
     for j, column_sum in enumerate(weights.sum(axis=0, dtype=object)):
@@ -131,7 +131,7 @@ def check_distributions(weights: Ints) -> None:
 
 
 def _check_rows(block: Ints | Wholes, answers: Sequence[int], p: int) -> None:
-    """Raise where a row of neighbours holds two weights further apart than p / 2**128; column c is answers[c]."""
+    """Raise if a row holds two weights whose ratio exceeds p / 2**128; column c belongs to answers[c]."""
     highs, lows = block.max(axis=1).tolist(), block.min(axis=1).tolist()
     for i, (high, low) in enumerate(zip(highs, lows, strict=True)):
         if not is_within_ratio(high, low, p):
@@ -140,30 +140,31 @@ def _check_rows(block: Ints | Wholes, answers: Sequence[int], p: int) -> None:
 
 
 def is_within_ratio(high: int, low: int, p: int) -> bool:
-    """high <= (p / 2**128) · low, in whole numbers of any size."""
+    """Test high <= (p / 2**128) · low, in integers of any size."""
     return high << EXP_BITS <= p * low
 
 
 def are_within_ratio(highs: Ints, lows: Ints, p: int) -> bool:
-    """`is_within_ratio` everywhere, for weights 0..2**62: floor(p · low / 2**128) by long multiplication, base 2**32.
+    """Test `is_within_ratio` for all pairs of weights 0..2**62.
 
-    A digit is at most B - 1 with B = 2**32, so digit · digit + digit + carry <= (B - 1)² + 2·(B - 1) = 2**64 - 1.
+    Computes floor(p · low / 2**128) by long multiplication, base B = 2**32. A digit is at most B - 1, so
+    digit · digit + digit + carry <= (B - 1)² + 2·(B - 1) = 2**64 - 1 fits a uint64.
     """
     ratio = [np.uint64(p >> place & 0xFFFFFFFF) for place in range(0, p.bit_length(), 32)]
     digits = np.zeros((max(len(ratio) + 2, 6), *lows.shape), dtype=np.uint64)
-    wide = lows.astype(np.uint64)
-    for i, part in enumerate((wide & DIGIT, wide >> BASE)):
-        carry = np.zeros_like(wide)
+    factors = lows.astype(np.uint64)
+    for i, part in enumerate((factors & DIGIT, factors >> BASE)):
+        carry = np.zeros_like(factors)
         for k, digit in enumerate(ratio, start=i):
             place = part * digit + digits[k] + carry
             digits[k], carry = place & DIGIT, place >> BASE
         digits[i + len(ratio)] = carry
-    most = digits[5] << BASE | digits[4]  # 2**128 = B**4
-    return bool(((highs.astype(np.uint64) <= most) | digits[6:].any(axis=0)).all())
+    limit = digits[5] << BASE | digits[4]  # 2**128 = B**4
+    return bool(((highs.astype(np.uint64) <= limit) | digits[6:].any(axis=0)).all())
 
 
 def multiply_exact(high: int, low: int) -> float:
-    """How many times `high` is `low`, for a message."""
+    """Return high / low as a float, for a message; infinity if there is no such float."""
     try:
         return high / low
     except (ZeroDivisionError, OverflowError):
@@ -192,40 +193,44 @@ def check_noise(core: Ints, floor: int, end: int, size: int, reach: int, distanc
 
 
 def check_response(size: int, other: int, epsilon: Fraction) -> None:
-    """Raise unless randomized response is private for any two of `size` answers: `other` is the weight of each answer
-    that is not the true one, which has the rest."""
+    """Raise unless randomized response is private for any two of `size` answers.
+
+    other: the weight of each answer that is not the true one; the true answer has the rest of 2**62.
+    """
     if not (size > 1 and other > 0 and TOTAL - size * other >= 0):
         raise InvalidDistribution(
             "the weight of the other answers must be positive, and not above that of the true one"
         )
-    own, p = TOTAL - (size - 1) * other, ratio_lower_bound(epsilon, Fraction(1))
-    if not is_within_ratio(own, other, p):
-        raise PrivacyViolation(0, (0, 1), multiply_exact(own, other), p / 2**EXP_BITS)
+    true_weight, p = TOTAL - (size - 1) * other, ratio_lower_bound(epsilon, Fraction(1))
+    if not is_within_ratio(true_weight, other, p):
+        raise PrivacyViolation(0, (0, 1), multiply_exact(true_weight, other), p / 2**EXP_BITS)
 
 
 def check_blocks(blocks: int, holding: int, inside: int, epsilon: Fraction) -> None:
-    """Raise unless a report that names one of `blocks` sets, `holding` of which hold the truth, is private.
+    """Raise unless a report that names one of `blocks` sets is private; `holding` of the sets hold the true label.
 
-    A first draw of 2**62 says with weight `inside` that the set holds the truth; a second draw modulo the number of
-    such sets says which one, so that every set has the quotient of 2**62 by that number, or one more. Over 2**124 the
-    weights of all sets under all labels lie between `least` and `most`: any two are within the ratio.
+    A first draw of 2**62 decides with weight `inside` that the reported set holds the true label. A second draw modulo
+    the number of such sets decides which one, so every set has the quotient of 2**62 by that number, or one more. Over
+    2**124 the weights of all sets under all labels lie between `least` and `greatest`: any two are within the ratio.
     """
     if not 0 < holding < blocks <= TOTAL or not 0 < inside < TOTAL:
         raise InvalidDistribution("sets that hold the truth, and others, must both be possible")
-    p, (least, most) = ratio_lower_bound(epsilon, Fraction(1)), block_weights(blocks, holding, inside)
-    if not is_within_ratio(most, least, p):
-        raise PrivacyViolation(0, (0, 1), multiply_exact(most, least), p / 2**EXP_BITS)
+    p, (least, greatest) = ratio_lower_bound(epsilon, Fraction(1)), block_weights(blocks, holding, inside)
+    if not is_within_ratio(greatest, least, p):
+        raise PrivacyViolation(0, (0, 1), multiply_exact(greatest, least), p / 2**EXP_BITS)
 
 
 def block_weights(blocks: int, holding: int, inside: int) -> tuple[int, int]:
-    """The least and the greatest weight over 2**124 that a set can have under any label."""
+    """Return the least and the greatest weight, over 2**124, that a set can have under any label."""
     sides = (inside, holding), (TOTAL - inside, blocks - holding)
     least = min(weight * (TOTAL // sets) for weight, sets in sides)
     return least, max(weight * -(-TOTAL // sets) for weight, sets in sides)
 
 
 def neighbour_weights(core: Ints, floor: int, end: int, size: int, reach: int) -> Iterator[tuple[int, Pairs]]:
-    """(width, (high, low), …): pairs of weights of one output under answers `width` apart, the worst among them."""
+    """Yield (width, pairs): pairs (high, low) of weights of one output under answers `width` apart, including the
+    worst.
+    """
     run = size - 1 - len(core) // 2
     table = np.pad(core, min(run, reach), constant_values=floor)
     width = min(reach, len(table) - 1)
@@ -233,8 +238,8 @@ def neighbour_weights(core: Ints, floor: int, end: int, size: int, reach: int) -
     yield width, zip(highs.tolist(), lows.tolist(), strict=True)
     half = len(core) // 2 + 1
     for tail in (core[:half].tolist(), core[::-1][:half].tolist()):
-        # The row of an end of the range: S[m + reach] <= ratio · S[m], S[m] = the m + 1 outermost weights.
-        # Sums that meet only the floor are worst at the far end, so S[0] and S[reach] speak for them.
+        # The row of an end of the range: S[m + reach] <= ratio · S[m], S[m] = the sum of the m + 1 outermost weights.
+        # Among sums that contain only floor weights and the end, the pair S[0], S[reach] has the largest ratio.
         skip = max(0, run - reach)
         sums = list(accumulate([end + skip * floor, *[floor] * (run - skip), *tail]))
         pairs = zip(sums[min(reach, len(sums) - 1) :], sums, strict=False)
@@ -242,17 +247,17 @@ def neighbour_weights(core: Ints, floor: int, end: int, size: int, reach: int) -
 
 
 def _check_pairs(pairs: Pairs, reach: int, p: int) -> None:
-    """Raise where two noise weights, or two tail sums, `reach` apart are further apart than p / 2**128."""
+    """Raise if two noise weights, or two tail sums, `reach` apart have a ratio above p / 2**128."""
     for d, (high, low) in enumerate(pairs):
         if not is_within_ratio(high, low, p):
             raise PrivacyViolation(d, (d, d + reach), multiply_exact(high, low), p / 2**EXP_BITS)
 
 
-def sliding_extremes(best: Callable[[Ints, Ints], Ints], table: Ints, reach: int) -> Ints:
-    """best (maximum or minimum) over every `reach + 1` consecutive entries, by doubling; exact."""
+def sliding_extremes(extreme: Callable[[Ints, Ints], Ints], table: Ints, reach: int) -> Ints:
+    """Return the extreme (maximum or minimum) of every `reach + 1` consecutive entries, by doubling; exact."""
     width = 1
     while width < reach + 1:
         step = min(width, reach + 1 - width)
-        table = best(table[: len(table) - step], table[step:])
+        table = extreme(table[: len(table) - step], table[step:])
         width += step
     return table

@@ -1,9 +1,8 @@
-"""What callers and engines hand over, as arrays of exact numbers.
+"""Conversion of what callers and table engines pass in to arrays of exact numbers.
 
-An array that comes out has dtype int64, uint64 or float64, or holds objects that `exact_value` reads one by one. A
-float
-is the binary number it is; whole numbers never pass through floats; how coarse the floats were is not forgotten. No
-message repeats a value, and no error has one that does behind it.
+The arrays have dtype int64, uint64 or float64, or hold objects that `exact_value` reads one by one. A float means its
+exact binary value. Whole numbers never pass through floats. The precision of the floats is remembered
+(`find_float_type`). No message repeats a value, and no error is chained to one that does. `positions` uses this module.
 """
 
 import math
@@ -26,10 +25,10 @@ ONE_COLUMN = "true answers must be one column, got a table; choose a column of i
 MISSING = "values must not be missing; fill them, or declare a value or label for them"
 
 FINEST = 10_000
-"""Digits behind the point that are read; finer decimals are rounded down, which keeps their order."""
+"""Digits after the point that are read; finer decimals are rounded down, which keeps their order."""
 
 LONGEST = 2 * FINEST
-"""Characters of a number in text."""
+"""The most characters of a number given as text."""
 
 _DECIMAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,9})?")
 
@@ -47,22 +46,22 @@ _ARROW_FLOATS: dict[str, type[np.floating[Any]]] = {"float": np.float32, "halffl
 
 
 def detect_kind(values: Any) -> str | None:
-    """Which table engine a column belongs to, None for plain Python and NumPy; no engine is imported to find out."""
+    """Return the table engine of a column, None for plain Python and NumPy. No engine is imported."""
     for base in type(values).__mro__:
-        found = _COLUMNS.get((base.__module__.partition(".")[0], base.__name__))
-        if found:
-            return found
+        engine = _COLUMNS.get((base.__module__.partition(".")[0], base.__name__))
+        if engine:
+            return engine
     return None
 
 
 def as_array(kind: str, column: Any) -> NDArray[Any]:
-    """The values of a column, which must not have missing ones: engines turn columns with gaps into floats."""
+    """Return the values of a column as a NumPy array; refuse missing values, since engines turn them into floats."""
     if _missing(kind, column):
         raise ValueError(MISSING)
-    found = _attempt(_as_numpy, column)
-    if found is None:
+    values = _attempt(_as_numpy, column)
+    if values is None:
         raise TypeError(NO_NUMBERS)
-    return np.asarray(found)
+    return np.asarray(values)
 
 
 def _as_numpy(column: Any) -> NDArray[Any]:
@@ -79,7 +78,7 @@ def _missing(kind: str, column: Any) -> int:
 
 
 def _attempt(read_it: Callable[[Any], Any], value: Any) -> Any:
-    """What a foreign object gives, None where it fails: its own error may repeat what it holds."""
+    """Apply `read_it` to a foreign object; return None if it fails, because its own error may repeat what it holds."""
     try:
         return read_it(value)
     except Exception:
@@ -87,10 +86,10 @@ def _attempt(read_it: Callable[[Any], Any], value: Any) -> Any:
 
 
 def read_array(answers: Any) -> NDArray[Any]:
-    """An array in the shape of what was given, its types as they were."""
+    """Return an array with the shape and types of the input."""
     if type(answers) is np.ndarray:
         return answers
-    if type(answers) is int and -(1 << 63) <= answers < 1 << 63:  # one person's value: no need to ask what holds it
+    if type(answers) is int and -(1 << 63) <= answers < 1 << 63:  # one person's value: a shortcut
         return np.array(answers)
     kind = detect_kind(answers)
     if kind is not None:
@@ -100,63 +99,64 @@ def read_array(answers: Any) -> NDArray[Any]:
     if isinstance(answers, np.ma.MaskedArray):
         raise ValueError(MISSING)
     if isinstance(answers, array | memoryview | np.ndarray | np.generic) or hasattr(answers, "__array__"):
-        found = _attempt(np.asarray, answers)
+        values = _attempt(np.asarray, answers)
     else:
-        found = _attempt(_objects, answers)
-    if found is None:
+        values = _attempt(_objects, answers)
+    if values is None:
         raise TypeError(NO_NUMBERS)
-    return np.asarray(found)
+    return np.asarray(values)
 
 
 def _objects(answers: Any) -> NDArray[Any]:
-    """As they are: in a list of ints and floats the ints must not become floats, nor short floats long ones."""
+    """Convert lists to an array of objects, so that ints among floats stay ints and short floats stay short."""
     return _narrow(np.array(_to_lists(answers), dtype=object))
 
 
-def _narrow(given: NDArray[Any]) -> NDArray[Any]:
-    """Objects as int64 where all are ints that fit, as float64 where all are floats, else as they are."""
-    types = set(map(type, given.ravel().tolist()))
+def _narrow(objects: NDArray[Any]) -> NDArray[Any]:
+    """Convert objects to int64 if all are ints that fit, to float64 if all are floats; otherwise leave them."""
+    types = set(map(type, objects.ravel().tolist()))
     if types == {int}:
-        fitting = _attempt(lambda values: values.astype(np.int64), given)
-        return given if fitting is None else fitting
-    return given.astype(np.float64) if types == {float} else given
+        fitting = _attempt(lambda values: values.astype(np.int64), objects)
+        return objects if fitting is None else fitting
+    return objects.astype(np.float64) if types == {float} else objects
 
 
 def read_records(values: Any) -> NDArray[Any]:
-    """Records of a group, one by one: a number as it is, None for whatever is none.
+    """Return the records of a group one by one: a number as it is, None for anything else.
 
-    Only what holds them is refused, by its type: a table, a single value, an array of no numbers.
+    Only the container is refused, by its type: a table, a single value, an array that holds no numbers. Whether a group
+    is answered never depends on one record.
     """
     kind = detect_kind(values)
     if kind is not None and getattr(getattr(values, "dtype", None), "kind", "") in ("i", "u", "f"):
         return np.asarray(values.to_numpy())
     if kind is not None:
-        listed = values.to_pylist() if kind == "arrow" else values.to_list()
+        items = values.to_pylist() if kind == "arrow" else values.to_list()
     elif isinstance(values, list | tuple):
-        listed = list(values)
+        items = list(values)
     elif isinstance(values, np.ma.MaskedArray):
-        listed = values.ravel().tolist()
+        items = values.ravel().tolist()
     else:
-        given = read_numbers(read_array(values))
-        if given.ndim == 0:
+        numbers = read_numbers(read_array(values))
+        if numbers.ndim == 0:
             raise TypeError("values must be a list, an array or a column of numbers")
-        if given.dtype.kind != "O":
-            return given
-        listed = given.ravel().tolist()
-    found = _narrow(np.fromiter(listed, dtype=object, count=len(listed)))
-    return found if found.dtype.kind != "O" else np.fromiter(map(_number_or_none, listed), object, len(listed))
+        if numbers.dtype.kind != "O":
+            return numbers
+        items = numbers.ravel().tolist()
+    narrowed = _narrow(np.fromiter(items, dtype=object, count=len(items)))
+    return narrowed if narrowed.dtype.kind != "O" else np.fromiter(map(_number_or_none, items), object, len(items))
 
 
 def _number_or_none(value: Any) -> Any:
     try:
         exact_value(value)
-    except Exception:  # whatever it is, one record must not decide whether a group is answered
+    except Exception:  # one record must not decide whether a group is answered
         return None
     return value
 
 
 def _to_lists(answers: Any) -> Any:
-    """Lists of lists; arrays and columns among them as lists of their own scalars."""
+    """Convert to nested lists; arrays and columns inside become lists of their scalars."""
     if isinstance(answers, list | tuple):
         return [_to_lists(value) for value in answers]
     if isinstance(answers, str | bytes | np.generic) or not (
@@ -167,32 +167,32 @@ def _to_lists(answers: Any) -> Any:
     return values[()] if values.ndim == 0 else [_to_lists(value) for value in values]
 
 
-def read_numbers(given: NDArray[Any]) -> NDArray[Any]:
-    """The same as int64, uint64, float64, or objects; `TypeError` for what holds no numbers."""
-    kind, size = given.dtype.kind, given.dtype.itemsize
+def read_numbers(values: NDArray[Any]) -> NDArray[Any]:
+    """Convert to int64, uint64, float64, or objects; raise `TypeError` for an array that holds no numbers."""
+    kind, size = values.dtype.kind, values.dtype.itemsize
     if kind == "i":
-        return given.astype(np.int64, copy=False)
+        return values.astype(np.int64, copy=False)
     if kind == "u":
-        return given.astype(np.uint64, copy=False)
+        return values.astype(np.uint64, copy=False)
     if kind == "f" and size <= 8:
-        return given.astype(np.float64, copy=False)
+        return values.astype(np.float64, copy=False)
     if kind in "OfU":
-        return given.astype(object)
+        return values.astype(object)
     raise TypeError(NO_NUMBERS)
 
 
-def find_float_type(given: NDArray[Any]) -> type[np.floating[Any]] | None:
-    """The coarsest type of float in an array, None where there are none."""
-    if given.dtype.kind == "f":
-        return np.float64 if given.dtype.itemsize >= 8 else given.dtype.type
-    if given.dtype.kind != "O":
+def find_float_type(values: NDArray[Any]) -> type[np.floating[Any]] | None:
+    """Return the coarsest type of float in an array, None if there are no floats."""
+    if values.dtype.kind == "f":
+        return np.float64 if values.dtype.itemsize >= 8 else values.dtype.type
+    if values.dtype.kind != "O":
         return None
-    floats = [kind for kind in map(_value_float_type, given.ravel().tolist()) if kind is not None]
+    floats = [kind for kind in map(_value_float_type, values.ravel().tolist()) if kind is not None]
     return max(set(floats), key=lambda kind: np.finfo(kind).eps, default=None)
 
 
 def _value_float_type(value: Any) -> type[np.floating[Any]] | None:
-    """The type of float that a number is, or passes through."""
+    """Return the float type that a number has, or that it is converted through; None if neither."""
     if isinstance(value, np.float16 | np.float32):
         return np.float16 if isinstance(value, np.float16) else np.float32
     if isinstance(value, float | np.floating):
@@ -205,9 +205,9 @@ def _value_float_type(value: Any) -> type[np.floating[Any]] | None:
 
 
 def exact_value(value: Any) -> Fraction | None:
-    """A number as the fraction it is, None for what is missing or infinite.
+    """Return a number as an exact fraction, None for a missing or infinite one.
 
-    What only knows how to become a float counts as that float.
+    A value that can only be converted to a float counts as that float.
     """
     if isinstance(value, bool | np.bool_ | bytes | complex | np.complexfloating):
         raise TypeError(NO_NUMBERS)
@@ -219,14 +219,14 @@ def exact_value(value: Any) -> Fraction | None:
         return _decimal(value)
     if hasattr(value, "as_py"):
         return exact_value(value.as_py())
-    found = _text(value) if isinstance(value, str) else _attempt(_ratio, value)
-    if found is None:
+    number = _text(value) if isinstance(value, str) else _attempt(_ratio, value)
+    if number is None:
         raise TypeError(NO_NUMBERS)  # outside any handler: an error's context would repeat the value
-    return found if isinstance(found, Fraction) else exact_value(found)
+    return number if isinstance(number, Fraction) else exact_value(number)
 
 
 def _ratio(value: Any) -> Fraction:
-    """The exact number, by the most exact way that its type knows."""
+    """Return the exact number, by the most exact conversion that its type offers."""
     if isinstance(value, Rational):
         return Fraction(int(value.numerator), int(value.denominator))
     if hasattr(value, "__index__"):
@@ -254,13 +254,13 @@ def _decimal(value: Decimal) -> Fraction | None:
 
 
 def infinity_sign(value: Any) -> int:
-    """1 or -1 for a number beyond every range, 0 otherwise: what clipping needs to know."""
+    """Return 1 or -1 for a number beyond every range, else 0; clipping needs the sign."""
     if isinstance(value, Decimal):
-        beyond = value.is_infinite() or (value.is_finite() and value and value.adjusted() > FINEST)
-        return (-1 if value.is_signed() else 1) if beyond else 0
+        is_infinite = value.is_infinite() or (value.is_finite() and value and value.adjusted() > FINEST)
+        return (-1 if value.is_signed() else 1) if is_infinite else 0
     if isinstance(value, str):
-        found = _text(value)
-        return infinity_sign(found) if isinstance(found, Decimal) else 0
+        number = _text(value)
+        return infinity_sign(number) if isinstance(number, Decimal) else 0
     if isinstance(value, float | np.floating) and math.isinf(value):
         return 1 if value > 0 else -1
     return infinity_sign(value.as_py()) if hasattr(value, "as_py") else 0

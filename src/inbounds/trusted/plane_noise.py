@@ -1,8 +1,8 @@
-"""The checker of noise on a map: one table of whole weights for all cells, compared along every kind of edge.
+"""The checker of noise on a map: one table of integer weights for all cells, compared along every kind of edge.
 
 A map has rows × columns cells in reading order. The report of cell j is j + noise, moved to the nearest cell of the
-map; table[a + rows - 1, b + columns - 1] is the weight of the noise (a, b). Beside that, every cell has the weight
-`anywhere`, and the first one what is left of 2**62, whatever the answer is.
+map; table[a + rows - 1, b + columns - 1] is the weight of the noise (a, b). In addition, whatever the answer is, every
+cell has the weight `anywhere`, and the first cell what remains of 2**62.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,20 +21,20 @@ Move = tuple[int, int]
 
 
 def map_moves(edges: Iterable[Edge], columns: int) -> dict[Move, Fraction]:
-    """The different moves along edges, each with the least length that an edge of it has."""
-    found: dict[Move, Fraction] = {}
+    """Return the different moves along edges, each with the length of its shortest edge."""
+    lengths: dict[Move, Fraction] = {}
     for tail, head, length in edges:
         move = head // columns - tail // columns, head % columns - tail % columns
-        known = found.get(move)
-        if known is None or (length is not known and length < known):
-            found[move] = length
-            if len(found) > MOST_MOVES:
+        shortest = lengths.get(move)
+        if shortest is None or (length is not shortest and length < shortest):
+            lengths[move] = length
+            if len(lengths) > MOST_MOVES:
                 raise TooLarge(f"noise on a map must serve at most {MOST_MOVES} kinds of edges; use a larger stretch")
-    return found
+    return lengths
 
 
 def check_plane(table: Ints, anywhere: int, moves: dict[Move, Fraction], epsilon: Fraction) -> None:
-    """Raise unless noise on a map is a distribution, and private across every edge that is one of the moves.
+    """Raise unless noise on a map is a distribution and private across every edge that is one of the moves.
 
     Under the answers j and j + move, an output i of one family has the weights K[i - j] and K[i - j - move] for a
     table K of `tail_families`, and the same constant beside them. All such pairs are compared, wherever K has both.
@@ -53,15 +53,15 @@ def check_plane(table: Ints, anywhere: int, moves: dict[Move, Fraction], epsilon
 
 
 def remaining_weight(table: Ints, anywhere: int) -> int:
-    """What noise and `anywhere` leave of 2**62: the first cell's, whatever the answer is."""
+    """Return what noise and `anywhere` leave of 2**62: the first cell gets it, whatever the answer is."""
     cells = (table.shape[0] // 2 + 1) * (table.shape[1] // 2 + 1)
     return int(TOTAL - int(table.sum(dtype=object)) - cells * anywhere)
 
 
 def tail_families(table: Ints) -> Iterator[Ints]:
-    """The weights of outputs inside the map, on each of its sides, and in its corners, by output minus answer.
+    """Yield the weights of outputs inside the map, on each of its sides, and in its corners, by output minus answer.
 
-    Noise that would leave the map stays on its side, so an output there has the sum of all noise at or beyond it.
+    Noise that would leave the map is clamped to the side, so an output there has the sum of all noise at or beyond it.
     """
     for across in _sides(table):
         for K in _sides(across.T):
@@ -69,17 +69,19 @@ def tail_families(table: Ints) -> Iterator[Ints]:
 
 
 def _sides(table: Ints) -> list[Ints]:
-    """Along the first axis: noise as it is, for outputs between the ends; sums from below, and from above."""
+    """Return tables along the first axis: the noise itself for outputs between the ends, sums from below, sums from
+    above.
+    """
     size = len(table) // 2 + 1
     below, above = np.cumsum(table, axis=0), np.cumsum(table[::-1], axis=0)[::-1]
     return [*([table[1:-1]] if size > 2 else []), below[:size], above[size - 1 :]]
 
 
 def shift_table(K: Ints, move: Move) -> tuple[Ints, Ints]:
-    """(K[d], K[d - move]) for all d for which the table has both."""
-    there = tuple(slice(max(m, 0), max(n + min(m, 0), 0)) for m, n in zip(move, K.shape, strict=True))
-    back = tuple(slice(max(-m, 0), max(n - max(m, 0), 0)) for m, n in zip(move, K.shape, strict=True))
-    return K[there], K[back]
+    """Return (K[d], K[d - move]) for all d for which the table has both."""
+    forward = tuple(slice(max(m, 0), max(n + min(m, 0), 0)) for m, n in zip(move, K.shape, strict=True))
+    backward = tuple(slice(max(-m, 0), max(n - max(m, 0), 0)) for m, n in zip(move, K.shape, strict=True))
+    return K[forward], K[backward]
 
 
 def _check_move(K: Ints, move: Move, p: int) -> None:

@@ -1,7 +1,8 @@
-"""The door: the only way from a true answer to its position among the possible ones.
+"""Encoders: the only way from a true answer to its position among the possible answers.
 
-Everything is compared exactly: a float as the binary number it is, whole numbers as whole numbers. Positions keep
-the shape of what is given and are -1 for what is no answer. No message here repeats a value.
+Every comparison is exact: a float means its binary value, an integer is compared as an integer. Positions keep the
+shape of the input and are -1 for what is no answer. No message here repeats a value. Queries choose an encoder,
+samplers take its positions.
 """
 
 import math
@@ -21,22 +22,22 @@ from inbounds.trusted.inputs import exact_value, find_float_type, infinity_sign,
 from inbounds.trusted.scale import Scale
 
 Table = tuple[NDArray[Any], float, float]
-"""Edges that numbers of one type are compared with, and the least and the largest number that counts."""
+"""The edges that numbers of one type are compared with, and the least and the largest number in range."""
 
 ON_GRID = Fraction(1, 10**6)
-"""A numeric answer may miss its grid point by this share of a step: 1/3 arrives as 0.3333333333333333."""
+"""A numeric answer may miss its grid point by this share of a step: 1/3 comes in as 0.3333333333333333."""
 
 FINE_ENOUGH = 64
-"""Floats may stand for grid points that are at least so many of their spacings apart."""
+"""Floats are accepted if the grid points are at least this many float spacings apart."""
 
 
 WRITTEN_OUT, WRITTEN_OUT_FOR = 1 << 12, 16
-"""Even cells whose edges are written out at once, however few the answers; and how many for each answer."""
+"""Up to this many even cells, or this many per answer, all cell edges are written out."""
 
 
 @dataclass(frozen=True)
 class LabelEncoder:
-    """Answers without order: a text is its own label, nothing else is an answer."""
+    """Answers without order: a text is a label, nothing else is an answer."""
 
     labels: tuple[str, ...]
 
@@ -45,17 +46,17 @@ class LabelEncoder:
         return {label: j for j, label in enumerate(self.labels)}
 
     def positions(self, answers: Any, *, clip: bool = False) -> Ints:
-        given = read_array(answers)
-        flat = [self._place.get(label, -1) if isinstance(label, str) else -1 for label in given.ravel().tolist()]
-        return np.array(flat, dtype=np.int64).reshape(given.shape)
+        values = read_array(answers)
+        flat = [self._place.get(label, -1) if isinstance(label, str) else -1 for label in values.ravel().tolist()]
+        return np.array(flat, dtype=np.int64).reshape(values.shape)
 
 
 @dataclass(frozen=True)
 class PlaceEncoder:
-    """Answers with coordinates: the label of a place, or its numbers along the last axis; nothing in between.
+    """Answers with coordinates: the label of a place, or its coordinates along the last axis; nothing in between.
 
-    Coordinates are below 2**52 in size and differ as floats, so that a float, or an int taken for one, is at most one
-    place: an int that no float holds is beyond them all.
+    Coordinates are below 2**52 in size and differ as floats. So a float, or an int converted to one, matches at most
+    one place; an int that no float holds is beyond all places.
     """
 
     labels: tuple[str, ...]
@@ -63,23 +64,23 @@ class PlaceEncoder:
 
     @cached_property
     def _sorted_places(self) -> list[tuple[tuple[Fraction, ...], int]]:
-        """Not a dictionary: many Fractions can have one hash."""
+        """The places in order. A dictionary would be slow if many Fractions had one hash."""
         return sorted((place, j) for j, place in enumerate(self.places))
 
-    def _place(self, found: tuple[Fraction, ...]) -> int:
-        k = bisect_left(self._sorted_places, (found, -1))
-        return self._sorted_places[k][1] if k < len(self._sorted_places) and self._sorted_places[k][0] == found else -1
+    def _place(self, point: tuple[Fraction, ...]) -> int:
+        k = bisect_left(self._sorted_places, (point, -1))
+        return self._sorted_places[k][1] if k < len(self._sorted_places) and self._sorted_places[k][0] == point else -1
 
     @cached_property
     def _near(self) -> dict[tuple[float, ...], int]:
         return {tuple(map(float, place)): j for j, place in enumerate(self.places)}
 
     def positions(self, answers: Any, *, clip: bool = False) -> Ints:
-        given = read_array(answers)
-        if is_text_array(given):
+        raw = read_array(answers)
+        if is_text_array(raw):
             return LabelEncoder(self.labels).positions(answers)
         axes = len(self.places[0])
-        values = read_numbers(given)
+        values = read_numbers(raw)
         if values.ndim == 0 or values.shape[-1] != axes:
             raise ValueError(f"true answers must be labels, or {axes} coordinates each along the last axis")
         rows = values.reshape(-1, axes)
@@ -90,51 +91,53 @@ class PlaceEncoder:
         return np.array(flat, dtype=np.int64).reshape(values.shape[:-1])
 
     def _encode_objects(self, row: list[Any]) -> int:
-        """By exact numbers; a row with a float among them is also compared as floats."""
-        found = tuple(value for value in map(exact_value, row) if value is not None)
-        if len(found) < len(row):
+        """Compare exact numbers; a row that contains a float is also compared as floats."""
+        coordinates = tuple(value for value in map(exact_value, row) if value is not None)
+        if len(coordinates) < len(row):
             return -1
-        place = self._place(found)
+        place = self._place(coordinates)
         if place < 0 and any(isinstance(value, float) for value in row):
-            return self._near.get(tuple(map(_float, found)), -1)
+            return self._near.get(tuple(map(_float, coordinates)), -1)
         return place
 
 
 def _float(value: Fraction) -> float:
-    """The nearest float; one beyond all places for what is larger than every float."""
+    """Return the nearest float, or infinity for what is larger than every float."""
     try:
         return float(value)
     except OverflowError:
         return math.inf
 
 
-def is_text_array(given: NDArray[Any]) -> bool:
-    """Whether an array holds texts alone: labels rather than coordinates."""
-    return given.dtype.kind == "U" or (
-        given.dtype.kind == "O" and given.size > 0 and all(isinstance(value, str) for value in given.ravel().tolist())
+def is_text_array(values: NDArray[Any]) -> bool:
+    """Return whether an array holds texts only: labels, not coordinates."""
+    return values.dtype.kind == "U" or (
+        values.dtype.kind == "O"
+        and values.size > 0
+        and all(isinstance(value, str) for value in values.ravel().tolist())
     )
 
 
 @dataclass(frozen=True)
 class GridEncoder:
-    """Answers on a grid: the nearest point, where one is near enough to be meant."""
+    """Answers on a grid: the nearest grid point, if it is close enough."""
 
     scale: Scale
 
     def positions(self, answers: Any, *, clip: bool = False) -> Ints:
-        """clip: what lies beyond the range counts as its nearer end."""
+        """Return positions. clip: an answer beyond the range counts as the nearer end."""
         raw = read_array(answers)
-        floats, given = find_float_type(raw), read_numbers(raw).ravel()
+        floats, values = find_float_type(raw), read_numbers(raw).ravel()
         if floats is not None:
             self._refuse_coarse(floats)
-        if given.dtype.kind in "iu" and self._whole_steps == 1:
-            found = self._encode_ints(given, clip)
-        elif given.dtype.kind == "f":
-            found = self._encode_floats(given, floats or np.float64, clip)
+        if values.dtype.kind in "iu" and self._whole_steps == 1:
+            encoded = self._encode_ints(values, clip)
+        elif values.dtype.kind == "f":
+            encoded = self._encode_floats(values, floats or np.float64, clip)
         else:
             slack = self._slack(floats) if floats is not None else ON_GRID
-            found = _one_by_one(given, lambda value: self._encode_exact(value, slack, clip))
-        return found.reshape(raw.shape)
+            encoded = _one_by_one(values, lambda value: self._encode_exact(value, slack, clip))
+        return encoded.reshape(raw.shape)
 
     @cached_property
     def _common(self) -> int:
@@ -167,22 +170,24 @@ class GridEncoder:
             )
 
     def _slack(self, floats: type[np.floating[Any]]) -> Fraction:
-        """How far from its grid point a float may be, in steps: its rounding, and what one division adds."""
+        """Return how far from its grid point a float may be, in steps: its rounding, plus what one division adds."""
         return ON_GRID + min(Fraction(16 * self._spacing(floats)) / self.scale.unit, Fraction(1, 4))
 
-    def _encode_ints(self, given: NDArray[Any], clip: bool) -> Ints:
-        """tick = value · common - start · common, in int64 where that cannot overflow."""
+    def _encode_ints(self, values: NDArray[Any], clip: bool) -> Ints:
+        """Compute tick = value · common - start · common, in int64 if that cannot overflow."""
         first, last, start, fits = self._wholes
-        below, above = given < first, given > last
+        below, above = values < first, values > last
         outside = below | above
-        whole = np.where(outside, 0, given).astype(np.int64 if fits else object)
-        ticks = np.where(outside, -1, whole * self._common - start).astype(np.int64)
+        in_range = np.where(outside, 0, values).astype(np.int64 if fits else object)
+        ticks = np.where(outside, -1, in_range * self._common - start).astype(np.int64)
         return self._among(ticks, below, above, clip)
 
-    def _encode_floats(self, given: NDArray[Any], floats: type[np.floating[Any]], clip: bool) -> Ints:
-        """Errors of a subtraction and a division stay below a tenth of a step, since FINE_ENOUGH holds."""
+    def _encode_floats(self, values: NDArray[Any], floats: type[np.floating[Any]], clip: bool) -> Ints:
+        """Round to the nearest grid point. Errors of subtraction and division stay below a tenth of a step by
+        FINE_ENOUGH.
+        """
         with np.errstate(over="ignore", invalid="ignore"):
-            steps = (given - float(self.scale.start)) / float(self.scale.unit)
+            steps = (values - float(self.scale.start)) / float(self.scale.unit)
             nearest = np.rint(steps)
             hit = (np.abs(steps - nearest) <= float(self._slack(floats))) & (np.abs(nearest) < 2**53)
             below, above = steps < 0, steps > self.scale.ticks[-1]
@@ -190,10 +195,10 @@ class GridEncoder:
         return self._among(ticks, below, above, clip)
 
     def _among(self, ticks: Ints, below: NDArray[np.bool_], above: NDArray[np.bool_], clip: bool) -> Ints:
-        found = _among(self.scale, ticks)
+        encoded = _among(self.scale, ticks)
         if clip:
-            found = np.where(below, 0, np.where(above, len(self.scale) - 1, found))
-        return found
+            encoded = np.where(below, 0, np.where(above, len(self.scale) - 1, encoded))
+        return encoded
 
     def _encode_exact(self, value: Any, slack: Fraction, clip: bool) -> int:
         number = exact_value(value)
@@ -205,18 +210,18 @@ class GridEncoder:
         tick = round(steps)
         if clip and not self.scale[0] <= number <= self.scale[-1]:
             return (0, end)[number > self.scale[-1]]
-        near = abs(steps - tick) <= slack
-        return int(_among(self.scale, np.array(tick if near and 0 <= tick < 1 << 62 else -1, dtype=np.int64)))
+        is_near = abs(steps - tick) <= slack
+        return int(_among(self.scale, np.array(tick if is_near and 0 <= tick < 1 << 62 else -1, dtype=np.int64)))
 
 
 @dataclass(frozen=True)
 class RoundingEncoder:
-    """Real answers, rounded down into cells a hair wider than the scale's own steps.
+    """Real answers, rounded down into cells slightly wider than the scale's steps.
 
     Cell k holds low + k·cell <= x < low + (k+1)·cell, so answers at most r·cell apart land at most r cells apart:
-    floor(y/cell) <= floor(x/cell + r) = floor(x/cell) + r. `allowance` is what the caller's own arithmetic may add to
-    the distance of two answers; so much beyond the range, or inside a hole at `cuts` (which no neighbours straddle),
-    is moved back. After a cut the cells begin anew.
+    floor(y/cell) <= floor(x/cell + r) = floor(x/cell) + r. `allowance` is what the caller's arithmetic may add to the
+    distance of two answers; an answer that far beyond the range, or inside a hole at `cuts` (which no neighbours
+    straddle), is moved back. After a cut the cells start again.
     """
 
     scale: Scale
@@ -233,27 +238,31 @@ class RoundingEncoder:
         return self.scale[-1] + self.scale.unit / 2
 
     def positions(self, answers: Any, *, clip: bool = False) -> Ints:
-        """clip: what lies beyond the range counts as its nearer end."""
+        """Return positions. clip: an answer beyond the range counts as the nearer end."""
         raw = read_array(answers)
-        floats, given = find_float_type(raw), read_numbers(raw)
+        floats, values = find_float_type(raw), read_numbers(raw)
         if floats is not None:
             self._refuse_coarse(floats)
-        if given.dtype.kind == "O" or self._few(given.size):
-            return _one_by_one(given, lambda value: self._encode_exact(value, clip))
-        if given.dtype.kind == "f":
+        if values.dtype.kind == "O" or self._few(values.size):
+            return _one_by_one(values, lambda value: self._encode_exact(value, clip))
+        if values.dtype.kind == "f":
             edges, bottom, top = self._floats
         else:
-            edges, bottom, top = self._is_signed if given.dtype.kind == "i" else self._is_unsigned
-        found = self.steps.positions[np.searchsorted(edges, given, side="right") - 1]
-        below, above = given < bottom, given > top
+            edges, bottom, top = self._is_signed if values.dtype.kind == "i" else self._is_unsigned
+        encoded = self.steps.positions[np.searchsorted(edges, values, side="right") - 1]
+        below, above = values < bottom, values > top
         if clip:
-            found = np.where(below, 0, np.where(above, len(self.scale) - 1, found))
+            encoded = np.where(below, 0, np.where(above, len(self.scale) - 1, encoded))
         else:
-            found = np.where(below | above, -1, found)
-        return np.where(np.isnan(given), -1, found) if given.dtype.kind == "f" else found
+            encoded = np.where(below | above, -1, encoded)
+        return np.where(np.isnan(values), -1, encoded) if values.dtype.kind == "f" else encoded
 
     def _refuse_coarse(self, floats: type[np.floating[Any]]) -> None:
-        """Decided by the query and the type alone; an allowance of 0 says that answers are exact as they are."""
+        """Raise if floats of this type round by more than the allowance; an allowance of 0 means that answers are
+        exact.
+
+        The decision depends on the query and the type only, never on a value.
+        """
         size = max(abs(self.low), abs(self.high))
         if self.allowance and not _spacing(size, floats) <= self.allowance:
             raise ValueError(
@@ -268,16 +277,16 @@ class RoundingEncoder:
 
     @property
     def _even(self) -> bool:
-        """Whether every edge is low + k·cell, so that the cell of an answer is known without writing them out."""
+        """Whether every edge is low + k·cell, so that a cell can be computed without writing the edges out."""
         return self.scale.is_regular and not self.cuts
 
     def _few(self, answers: int) -> bool:
-        """Whether so many answers are placed sooner one by one than all edges are written out."""
+        """Return whether encoding this many answers one by one is faster than writing all edges out."""
         return self._even and len(self.scale) > max(WRITTEN_OUT, answers * WRITTEN_OUT_FOR)
 
     @cached_property
     def common(self) -> int:
-        """A denominator of every edge."""
+        """A common denominator of all edges."""
         lengths = self.low, self.cell, self.scale.unit, self.allowance
         return math.lcm(*(length.denominator for length in lengths))
 
@@ -291,7 +300,7 @@ class RoundingEncoder:
 
     @cached_property
     def _floats(self) -> Table:
-        """Edges and ends rounded to floats inward: `value >= edge` stays exact for every float."""
+        """Edges and ends, rounded inward to floats: `value >= edge` stays exact for every float."""
         edges = np.array([round_up_to_float(Fraction(edge, self.common)) for edge in self.steps.edges])
         return freeze(edges), round_up_to_float(self._bottom), -round_up_to_float(-self._top)
 
@@ -304,7 +313,9 @@ class RoundingEncoder:
         return self._wholes(np.uint64)
 
     def _wholes(self, kind: type[np.integer[Any]]) -> Table:
-        """The same for whole numbers: the edges a type can reach; those below all of them count as the least."""
+        """Return the same for integers: the edges in the range of a type; edges below the range count as its least
+        value.
+        """
         info = np.iinfo(kind)
         ceilings = (-(-edge // self.common) for edge in self.steps.edges)
         edges = np.array([max(edge, int(info.min)) for edge in ceilings if edge <= int(info.max)], dtype=kind)
@@ -325,66 +336,68 @@ class RoundingEncoder:
 
 @dataclass(frozen=True, eq=False)
 class StepTable:
-    """Position as a step function of the answer: positions[i] from edges[i] / common on; the first reaches down."""
+    """Position as a step function of the answer: positions[i] from edges[i] / common on; the first step has no lower
+    end.
+    """
 
     edges: tuple[int, ...]
     positions: Ints
 
     @classmethod
-    def from_scale(cls, door: RoundingEncoder) -> "StepTable":
-        """Cells in a row share their edges. After a cut they start anew at the nominal edge."""
-        lengths = door.low, door.cell, door.scale.unit, door.allowance
-        start, width, nominal, spare = (int(length * door.common) for length in lengths)
-        edges, positions, cuts = [start - spare], [0], set(door.cuts)
+    def from_scale(cls, encoder: RoundingEncoder) -> "StepTable":
+        """Build the table. Consecutive cells share their edges; after a cut they start again at the nominal edge."""
+        lengths = encoder.low, encoder.cell, encoder.scale.unit, encoder.allowance
+        start, width, nominal, allowance = (int(length * encoder.common) for length in lengths)
+        edges, positions, cuts = [start - allowance], [0], set(encoder.cuts)
         first = 0
-        for j, (tick, after) in enumerate(pairwise(door.scale.ticks)):
-            end = begin = start + first * nominal + (after - first) * width
+        for j, (tick, after) in enumerate(pairwise(encoder.scale.ticks)):
+            end = next_begin = start + first * nominal + (after - first) * width
             if j in cuts:
-                begin = start + after * nominal - spare
-                end = min(max(end - (after - tick - 1) * width, start + (tick + 1) * nominal + spare), begin)
+                next_begin = start + after * nominal - allowance
+                end = min(max(end - (after - tick - 1) * width, start + (tick + 1) * nominal + allowance), next_begin)
                 first = after
             elif after > tick + 1:
                 end -= (after - tick - 1) * width
-            if end < begin:
+            if end < next_begin:
                 edges.append(end)
                 positions.append(-1)
-            edges.append(begin)
+            edges.append(next_begin)
             positions.append(j + 1)
         return cls(*_rising(edges, positions))
 
 
 def _rising(edges: list[int], positions: list[int]) -> tuple[tuple[int, ...], Ints]:
-    """Without the steps that a later one covers: where cells have drifted past the end of their run."""
-    kept: list[tuple[int, int]] = []
+    """Drop the steps that a later one covers, because wider cells have passed the end of their run."""
+    steps: list[tuple[int, int]] = []
     for edge, position in zip(edges, positions, strict=True):
-        while kept and kept[-1][0] >= edge:
-            kept.pop()
-        kept.append((edge, position))
-    return tuple(edge for edge, _ in kept), freeze(np.array([place for _, place in kept], dtype=np.int64))
+        while steps and steps[-1][0] >= edge:
+            steps.pop()
+        steps.append((edge, position))
+    return tuple(edge for edge, _ in steps), freeze(np.array([position for _, position in steps], dtype=np.int64))
 
 
 def _spacing(size: Fraction, floats: type[np.floating[Any]]) -> float:
-    """The gap between floats of a type at the size of the answers; infinite beyond them."""
+    """Return the gap between floats of a type at `size`; infinite above the largest float."""
     if size > float(np.finfo(floats).max):
         return math.inf
     return float(np.spacing(floats(float(size))))
 
 
 def _among(scale: Scale, ticks: Ints) -> Ints:
-    """Positions of whole ticks among the answers, -1 for a tick that is none."""
-    known = scale.ticks
-    if isinstance(known, range) and known.step == 1:
-        return np.where((ticks >= 0) & (ticks < len(known)), ticks, -1)
-    table = np.asarray(known, dtype=np.int64)
-    place = np.searchsorted(table, ticks).clip(max=len(table) - 1)
-    return np.where(table[place] == ticks, place, -1)
+    """Return positions of ticks among the answers, -1 for a tick that is no answer."""
+    answer_ticks = scale.ticks
+    if isinstance(answer_ticks, range) and answer_ticks.step == 1:
+        return np.where((ticks >= 0) & (ticks < len(answer_ticks)), ticks, -1)
+    table = np.asarray(answer_ticks, dtype=np.int64)
+    nearest = np.searchsorted(table, ticks).clip(max=len(table) - 1)
+    return np.where(table[nearest] == ticks, nearest, -1)
 
 
-def _one_by_one(given: NDArray[Any], place: Callable[[Any], int]) -> Ints:
-    values = given.ravel().tolist()
+def _one_by_one(answers: NDArray[Any], encode: Callable[[Any], int]) -> Ints:
+    values = answers.ravel().tolist()
     if all(type(value) is str for value in values):
-        place = cache(place)  # a column of text repeats itself, and reading a number takes longer than looking it up
-    return np.array([place(value) for value in values], dtype=np.int64).reshape(given.shape)
+        encode = cache(encode)  # columns of text repeat values, and parsing takes longer than a lookup
+    return np.array([encode(value) for value in values], dtype=np.int64).reshape(answers.shape)
 
 
 Door = LabelEncoder | PlaceEncoder | GridEncoder | RoundingEncoder

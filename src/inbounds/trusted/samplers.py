@@ -1,9 +1,9 @@
-"""Randomness: operating-system entropy in, reports out. Nothing else in the package draws for a release.
+"""Samplers: operating-system entropy in, reports out. No other module draws for a release.
 
-One 62-bit draw decides one report. With 2**b bins of capacity 2**(62-b), bin k belongs to output k up to
-its threshold and to output alias[k] above it (Walker's alias method); every output owns exactly its weight
-among the 2**62 draws, so the law of the report is the weights, exactly. No rejection, no early exit. A report that
-names a set of labels takes two draws: whether the set holds the truth, and which of those that do, or do not, it is.
+One 62-bit draw decides one report. With 2**b bins of capacity 2**(62-b), bin k belongs to output k up to its
+threshold and to output alias[k] above it (Walker's alias method). Every output has exactly its weight among the 2**62
+draws, so the law of the report is exactly the weights. There is no rejection and no early exit. A report that names a
+set of labels takes two draws: whether the set holds the true label, and which of those sets it is.
 """
 
 import os
@@ -22,21 +22,21 @@ from inbounds.trusted.bounds import TOTAL, TOTAL_BITS
 Words = NDArray[np.uint64]
 Draws = Callable[[int], Words]
 BLOCK = 1 << 15
-"""Values drawn at a time: the working arrays stay in the processor's cache."""
+"""Values drawn at a time, so that the working arrays fit the processor's cache."""
 
 
 def system_entropy(count: int) -> Words:
-    """`count` draws, uniform on 0..2**62-1, from the operating system; no state is kept between calls."""
+    """Draw `count` integers, uniform on 0..2**62-1, from the operating system; no state is kept between calls."""
     return np.frombuffer(_system_bytes(8 * count), dtype=np.uint64) >> np.uint64(64 - TOTAL_BITS)
 
 
 def _system_bytes(count: int) -> bytes:
-    """Read `count` bytes from the operating system: the one place where entropy enters. Tests replace this function."""
+    """Read `count` bytes from the operating system. All entropy enters here; tests replace this function."""
     return os.urandom(count)
 
 
 def seeded_entropy(rng: np.random.Generator) -> Draws:
-    """Draws of the same law from a seeded generator: for studies, never for a release."""
+    """Return a source of draws of the same law from a seeded generator: for studies, never for a release."""
     check_kind(rng, np.random.Generator, "rng", "a generator such as np.random.default_rng(0)")
     return lambda count: rng.integers(0, 1 << TOTAL_BITS, size=count, dtype=np.uint64)
 
@@ -51,7 +51,7 @@ class AliasTable:
 
     @classmethod
     def from_weights(cls, weights: Ints, total_bits: int = TOTAL_BITS) -> "AliasTable":
-        """From weights outputs × laws whose columns sum to 2**total_bits."""
+        """Build the tables from weights outputs × laws whose columns sum to 2**total_bits."""
         bits = max(1, int(len(weights) - 1).bit_length())
         bins = np.zeros((weights.shape[1], 1 << bits), dtype=np.int64)
         bins[:, : len(weights)] = weights.T
@@ -61,33 +61,33 @@ class AliasTable:
         return cls(FrozenArray.from_array(bins.view(np.uint64)), bits, total_bits)
 
     def pick(self, laws: Ints, draws: Words) -> tuple[Ints, Ints]:
-        """The output each draw selects under its law, and the draw's place within its bin."""
+        """Return the output that each draw selects under its law, and the draw's place within its bin."""
         shift = np.uint64(self.total_bits - self.bits)
         bins = draws >> shift
         place = draws & ((np.uint64(1) << shift) - np.uint64(1))
         cell = self.packed.array.ravel().take((laws << self.bits) + bins.view(np.int64))
         alias = cell & np.uint64((1 << self.bits) - 1)
-        chosen = np.where(place < cell >> np.uint64(self.bits), bins, alias)
-        return chosen.view(np.int64), place.view(np.int64)
+        outputs = np.where(place < cell >> np.uint64(self.bits), bins, alias)
+        return outputs.view(np.int64), place.view(np.int64)
 
 
 def _fill_bins(law: Ints, capacity: int) -> tuple[Ints, Ints]:
-    """What each bin keeps for its own output, and the output that owns the rest of it: Vose's filling as two sums.
+    """Return each bin's threshold and the output that has the rest of the bin: Vose's filling as two running sums.
 
-    Small bins are topped up in turn by the large ones in turn. lack[i] is what the small bins 0..i lack together,
-    more[j] what the large bins 0..j have beyond their capacity. Small bin i meets the first giver with
-    more[j] >= lack[i-1]. A giver with more[j] < lack[i], for the first such i, has given that much too much; the next
-    giver makes it up. Both end at the same sum, so whoever is left keeps exactly its capacity.
+    Small bins are filled up in order by the large ones in order. lack[i] is what the small bins 0..i lack together,
+    more[j] what the large bins 0..j have beyond their capacity. Small bin i takes from the first large bin with more[j]
+    >= lack[i-1]. A large bin with more[j] < lack[i], for the first such i, has given the difference too much, and takes
+    it from the next large bin. Both sums end at the same value, so any remaining bin keeps exactly its capacity.
     """
     small, large = np.flatnonzero(law < capacity), np.flatnonzero(law >= capacity)
     lack, more = np.cumsum(capacity - law[small]), np.cumsum(law[large] - capacity)
-    kept, alias = np.minimum(law, capacity), np.arange(len(law))
+    thresholds, alias = np.minimum(law, capacity), np.arange(len(law))
     alias[small] = large[np.searchsorted(more, lack - (capacity - law[small]))]
     first = np.searchsorted(lack, more, side="right")
-    spent = np.flatnonzero(first < len(small))
-    kept[large[spent]] -= lack[first[spent]] - more[spent]
-    alias[large[spent]] = large[spent + 1]
-    return kept, alias
+    overdrawn = np.flatnonzero(first < len(small))
+    thresholds[large[overdrawn]] -= lack[first[overdrawn]] - more[overdrawn]
+    alias[large[overdrawn]] = large[overdrawn + 1]
+    return thresholds, alias
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +96,7 @@ class MatrixSampler:
 
     table: AliasTable
     words: ClassVar[int] = 1
-    """Draws that a report takes."""
+    """Draws per report."""
 
     @classmethod
     def from_weights(cls, weights: Ints) -> "MatrixSampler":
@@ -104,7 +104,7 @@ class MatrixSampler:
 
     @property
     def answers(self) -> int:
-        """How many true answers the law is for."""
+        """The number of true answers of the law."""
         return self.table.packed.shape[0]
 
     def outputs(self, answers: Ints, draws: Words) -> Ints:
@@ -113,10 +113,10 @@ class MatrixSampler:
 
 @dataclass(frozen=True, eq=False)
 class NoiseSampler:
-    """Reports for clamp(answer + noise): one small table for the core, the rest by place.
+    """Reports for clamp(answer + noise): one small table for the core, the rest by the draw's place in its bin.
 
-    The noise values of equal weight outside the core are one outcome a side. An outcome lighter than a bin
-    keeps the start of its own bin, so the draw's place in that bin, in units of that weight, names the value.
+    The noise values of equal weight outside the core are one outcome per side. An outcome lighter than a bin has the
+    start of its bin, so the draw's place in that bin, in units of that weight, names the value.
     """
 
     table: AliasTable
@@ -136,14 +136,14 @@ class NoiseSampler:
         weights = np.concatenate([core, [run * floor, run * floor, end, end]]).astype(np.int64)
         base = np.concatenate([np.arange(-k, k + 1), [-k - 1, k + 1, -size, size]]).astype(np.int64)
         slope = np.concatenate([np.zeros(2 * k + 1), [-1, 1, 0, 0]]).astype(np.int64)
-        sealed = None if remap is None else FrozenArray.from_array(remap)
+        frozen_remap = None if remap is None else FrozenArray.from_array(remap)
         return cls(
             AliasTable.from_weights(weights[:, None]),
             FrozenArray.from_array(base),
             FrozenArray.from_array(slope),
             floor,
             size,
-            sealed,
+            frozen_remap,
         )
 
     @property
@@ -151,16 +151,17 @@ class NoiseSampler:
         return self.size + 1
 
     def outputs(self, answers: Ints, draws: Words) -> Ints:
-        chosen, place = self.table.pick(np.zeros(1, dtype=np.int64), draws)
-        noise = self.base.array.take(chosen) + self.slope.array.take(chosen) * (place // self.floor)
+        outcome, place = self.table.pick(np.zeros(1, dtype=np.int64), draws)
+        noise = self.base.array.take(outcome) + self.slope.array.take(outcome) * (place // self.floor)
         clamped = np.clip(answers + noise, 0, self.size)
         return np.asarray(clamped if self.remap is None else self.remap.array.take(clamped))
 
 
 @dataclass(frozen=True, eq=False)
 class PlaneSampler:
-    """Reports for noise on a map: one table for the noise (a, b), and beside it the cells that are reported whatever
-    the answer is."""
+    """Reports for noise on a map: one table for the noise (a, b) and for the cells that are reported whatever the
+    answer is.
+    """
 
     table: AliasTable
     rows: int
@@ -170,28 +171,32 @@ class PlaneSampler:
 
     @classmethod
     def from_weights(cls, noise: Ints, constant: Ints, remap: Ints | None) -> "PlaneSampler":
-        """noise: weights of the noise each way; constant: weights of the cells, whatever the answer is."""
+        """Build the table. noise: weights of the noise in both directions; constant: weights of the cells, for every
+        answer.
+        """
         weights = np.concatenate([noise.ravel(), constant])
-        sealed = None if remap is None else FrozenArray.from_array(remap)
+        frozen_remap = None if remap is None else FrozenArray.from_array(remap)
         rows, columns = (size // 2 + 1 for size in noise.shape)
-        return cls(AliasTable.from_weights(weights[:, None]), rows, columns, sealed)
+        return cls(AliasTable.from_weights(weights[:, None]), rows, columns, frozen_remap)
 
     @property
     def answers(self) -> int:
         return self.rows * self.columns
 
     def outputs(self, answers: Ints, draws: Words) -> Ints:
-        chosen, _ = self.table.pick(np.zeros(1, dtype=np.int64), draws)
-        wide, noises = 2 * self.columns - 1, (2 * self.rows - 1) * (2 * self.columns - 1)
-        row = np.clip(answers // self.columns + chosen // wide - (self.rows - 1), 0, self.rows - 1)
-        column = np.clip(answers % self.columns + chosen % wide - (self.columns - 1), 0, self.columns - 1)
-        reported = np.where(chosen < noises, row * self.columns + column, chosen - noises)
-        return np.asarray(reported if self.remap is None else self.remap.array.take(reported))
+        outcome, _ = self.table.pick(np.zeros(1, dtype=np.int64), draws)
+        noise_columns, noises = 2 * self.columns - 1, (2 * self.rows - 1) * (2 * self.columns - 1)
+        row = np.clip(answers // self.columns + outcome // noise_columns - (self.rows - 1), 0, self.rows - 1)
+        column = np.clip(answers % self.columns + outcome % noise_columns - (self.columns - 1), 0, self.columns - 1)
+        reports = np.where(outcome < noises, row * self.columns + column, outcome - noises)
+        return np.asarray(reports if self.remap is None else self.remap.array.take(reports))
 
 
 @dataclass(frozen=True)
 class ResponseSampler:
-    """Reports of randomized response: every answer owns `other` of the draws, and the true one those that are left."""
+    """Reports of randomized response: every answer has `other` of the draws, and the true answer also those that
+    remain.
+    """
 
     size: int
     other: int
@@ -202,17 +207,18 @@ class ResponseSampler:
         return self.size
 
     def outputs(self, answers: Ints, draws: Words) -> Ints:
-        left = TOTAL - self.size * self.other
-        drawn = draws.view(np.int64)
-        anyone = (drawn - left) // self.other
-        return np.where(drawn < left, answers, anyone)
+        truthful = TOTAL - self.size * self.other
+        numbers = draws.view(np.int64)
+        uniform_answer = (numbers - truthful) // self.other
+        return np.where(numbers < truthful, answers, uniform_answer)
 
 
 @dataclass(frozen=True)
 class BlockSampler:
-    """Reports that name a set of labels: with weight `inside` one that holds the truth, else one that does not.
+    """Reports that name a set of labels: with weight `inside` one that holds the true label, else one that does not.
 
-    Which one is the second draw modulo their number: each set has the quotient of 2**62 by it, or one more.
+    The second draw modulo the number of such sets selects one: each has the quotient of 2**62 by that number, or one
+    more.
     """
 
     design: BlockDesign
@@ -224,25 +230,26 @@ class BlockSampler:
         return self.design.labels
 
     def outputs(self, answers: Ints, draws: Words) -> Ints:
-        coin, which = draws.view(np.int64).reshape(2, -1)
+        coin, number = draws.view(np.int64).reshape(2, -1)
         inside = coin < self.inside
         sets = np.where(inside, self.design.holding, self.design.blocks - self.design.holding)
-        return self.design.places(answers, inside, which % sets)
+        return self.design.places(answers, inside, number % sets)
 
 
 Sampler = MatrixSampler | NoiseSampler | PlaneSampler | ResponseSampler | BlockSampler
 
 
 def draw_outputs(sampler: Sampler, answers: Ints, draws: Draws) -> Ints:
-    """Output indices for answer indices (any shape), block by block.
+    """Draw output indices for answer indices (any shape), block by block.
 
-    Positions that the law has no column for are refused: what would be read instead is another answer's, or the truth.
+    Raises `IndexError` for a position outside the law: reading there would give another answer's column, or the true
+    answer.
     """
     flat = np.ascontiguousarray(answers, dtype=np.int64).ravel()
-    if flat.size and not flat.view(np.uint64).max() < sampler.answers:  # a negative one is huge there
+    if flat.size and not flat.view(np.uint64).max() < sampler.answers:  # as uint64 a negative position is huge
         raise IndexError(f"positions must be those of the {sampler.answers} answers of the law; at least one is not")
-    reported = np.empty(flat.shape, dtype=np.int64)
+    outputs = np.empty(flat.shape, dtype=np.int64)
     for start in range(0, len(flat), BLOCK):
         block = flat[start : start + BLOCK]
-        reported[start : start + BLOCK] = sampler.outputs(block, draws(sampler.words * len(block)))
-    return reported.reshape(answers.shape)
+        outputs[start : start + BLOCK] = sampler.outputs(block, draws(sampler.words * len(block)))
+    return outputs.reshape(answers.shape)

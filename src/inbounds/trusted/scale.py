@@ -1,4 +1,4 @@
-"""Exact numbers on a grid."""
+"""Scales: increasing exact numbers on a grid, the answers and output values of numeric queries."""
 
 import math
 from collections.abc import Sequence
@@ -17,14 +17,14 @@ from inbounds.trusted.limits import MOST_ANSWERS, MOST_LISTED
 
 
 def check_list_size(size: int) -> None:
-    """`TooLarge` when an array would have more than MOST_LISTED values."""
+    """Raise `TooLarge` if an array would have more than MOST_LISTED values."""
     if size > MOST_LISTED:
         raise TooLarge(f"{size} values are not written out in an array; use at most {MOST_LISTED}")
 
 
 @dataclass(frozen=True)
 class Scale(Sequence[Fraction]):
-    """Strictly increasing exact numbers start + unit·tick, kept as whole ticks (the first is 0)."""
+    """Strictly increasing exact numbers start + unit·tick, stored as integer ticks (the first is 0)."""
 
     start: Fraction
     unit: Fraction
@@ -45,7 +45,7 @@ class Scale(Sequence[Fraction]):
 
     @classmethod
     def from_numbers(cls, values: Sequence[Fraction]) -> "Scale":
-        """The coarsest scale through increasing values."""
+        """Build the coarsest scale that contains the given increasing values."""
         gaps = [b - a for a, b in pairwise(values)]
         if any(gap <= 0 for gap in gaps):
             raise ValueError("values must be strictly increasing")
@@ -68,12 +68,12 @@ class Scale(Sequence[Fraction]):
 
     @property
     def is_regular(self) -> bool:
-        """No gaps: consecutive values are one unit apart."""
+        """Whether consecutive values are one unit apart, without gaps."""
         return isinstance(self.ticks, range) and self.ticks.step == 1
 
     @property
     def is_symmetric(self) -> bool:
-        """The gaps read the same from both ends."""
+        """Whether the gaps are the same from both ends."""
         last = self.ticks[-1]
         return self.is_regular or all(a + b == last for a, b in zip(self.ticks, self.ticks[::-1], strict=True))
 
@@ -82,15 +82,15 @@ class Scale(Sequence[Fraction]):
         return self[-1] - self[0]
 
     def floats(self) -> Floats:
-        """The values as floats, rounded once; whole numbers stay whole."""
+        """Return the values as floats, rounded once; whole numbers stay whole."""
         return self._floats(self._list_ticks())
 
     def numbers(self) -> NDArray[Any]:
-        """The values as people write them: exact ints where all are whole, floats otherwise."""
+        """Return the values as people write them: exact ints if all are whole, else floats."""
         return self._numbers(self._list_ticks())
 
     def numbers_at(self, positions: Ints) -> NDArray[Any]:
-        """As `numbers`, for some positions only: however many values there are."""
+        """Return the values at some positions, as `numbers` does, without writing all of them out."""
         return self._numbers(positions if self.is_regular else self._list_ticks()[positions])
 
     def _floats(self, ticks: Ints) -> Floats:
@@ -102,8 +102,8 @@ class Scale(Sequence[Fraction]):
         if self._wholes is None:
             return self._floats(ticks)
         start, unit, fits = self._wholes
-        found = start + unit * (ticks if fits else ticks.astype(object))
-        return np.asarray(found, dtype=None if fits else object)
+        values = start + unit * (ticks if fits else ticks.astype(object))
+        return np.asarray(values, dtype=None if fits else object)
 
     @cached_property
     def _wholes(self) -> tuple[int, int, bool] | None:
@@ -113,7 +113,7 @@ class Scale(Sequence[Fraction]):
         return int(self.start), int(self.unit), max(abs(self[0]), abs(self[-1])) < 1 << 62
 
     def _list_ticks(self) -> Ints:
-        """All ticks in an array; `TooLarge` beyond MOST_LISTED."""
+        """Return all ticks in an array; `TooLarge` beyond MOST_LISTED."""
         check_list_size(len(self))
         ticks = self.ticks
         if isinstance(ticks, range):

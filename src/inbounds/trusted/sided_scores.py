@@ -1,17 +1,18 @@
-"""Sided score tables: permute-and-flip where the values below the answer fall at one pace, those above at another.
+"""Sided score tables: permute-and-flip with one pace for the values below the answer and another for those above.
 
-For the k-th smallest of a public number of records, one of which may be another (`lengths.changed_lengths`). If a
-record moves up, no value below the answer comes nearer to it and no value above gets farther: lengths below rise or
-stay, those above fall or stay. So a table may fall faster on one side, as long as both paces together are epsilon.
+For the k-th smallest of a public number of records, where neighbours differ in one record
+(`path_lengths.path_lengths_changed`). If a record moves up, no value below the answer comes nearer to it and no value
+above gets farther: lengths below rise or stay, those above fall or stay. So a table may fall faster on one side, as
+long as both paces together are epsilon.
 
-A side is (first, stride, spread, near). The answer has the level 0, outputs within the spread of it the level `near`,
-at most `first`. One farther away takes the length of the value that is nearer to the answer by the spread, and has the
-level
+A side is (first, stride, spread, near). The answer has the level 0; outputs within the spread of it have the level
+`near`, at most `first`. An output farther away takes the length of the value that is nearer to the answer by the
+spread, and has the level
 
     first + stride · (length - 1) + deeper · depth
 
-where the depth is that of the lengths themselves. It raises its hand with probability T[level] / 2**62, as in `scores`.
-`check_sides` compares the bound of Theorem 4 of docs/theory/quantiles.md with exp(epsilon).
+where the depth is that of the lengths themselves. It is eligible with probability T[level] / 2**62, as in
+`permute_flip`. `check_sides` compares the bound of Theorem 4 of docs/theory/quantiles.md with exp(epsilon).
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,22 +27,24 @@ from inbounds.trusted.certify import multiply_exact
 from inbounds.trusted.permute_flip import MOST_OUTPUTS, check_table, score_depths, table_step
 
 Side = tuple[int, int, int, int]
-"""(first, stride, spread, near): the level of an output one record away, the levels of every further record, how many
-values beside the answer are nearly as good as it, and their level."""
+"""(first, stride, spread, near): the level of an output one record away, the levels added by each further record, how
+many values beside the answer count as nearly as good, and their level."""
 
 
 # --- levels -----------------------------------------------------------------------------------------------
 
 
 def sided_score_levels(lengths: Ints, below: Side, above: Side, deeper: int, size: int) -> Ints:
-    """Where in a table of so many weights each output of each group stands; lengths of `size` are beyond it."""
-    cut = np.minimum(lengths, size)
-    place, answer = np.arange(cut.shape[1]), cut.argmin(axis=1)[:, None]
+    """Return the table level of each output of each group; lengths from `size`, the table's length, on are beyond
+    it.
+    """
+    capped = np.minimum(lengths, size)
+    place, answer = np.arange(capped.shape[1]), capped.argmin(axis=1)[:, None]
     first, stride, _, near = (np.where(place < answer, *pair) for pair in zip(below, above, strict=True))
-    nearer = place + np.clip(answer - place, -above[2], below[2])
-    own = np.take_along_axis(cut, nearer, axis=1)
-    inner = np.where(place == answer, 0, near)
-    return np.where(own == 0, inner, first + stride * (own - 1) + deeper * score_depths(cut)[:, None])
+    shifted = place + np.clip(answer - place, -above[2], below[2])
+    length = np.take_along_axis(capped, shifted, axis=1)
+    near_level = np.where(place == answer, 0, near)
+    return np.where(length == 0, near_level, first + stride * (length - 1) + deeper * score_depths(capped)[:, None])
 
 
 # --- the checker ------------------------------------------------------------------------------------------
@@ -50,7 +53,7 @@ def sided_score_levels(lengths: Ints, below: Side, above: Side, deeper: int, siz
 def check_sides(table: Sequence[int], below: Side, above: Side, deeper: int, width: int, epsilon: Fraction) -> None:
     """Raise unless permute-and-flip with these levels over the outputs 0..width is private, as `ScoreSampler` draws it.
 
-    The index among the raised hands costs (2**62 + m) / (2**62 - m) for m = width + 1 outputs, as in `check_scores`.
+    Choosing among the eligible outputs costs (2**62 + m) / (2**62 - m) for m = width + 1 outputs, as in `check_scores`.
     """
     check_table(table, width)
     _check_levels(below, above, deeper)
@@ -75,17 +78,19 @@ def _check_levels(below: Side, above: Side, deeper: int) -> None:
 
 
 def sided_ratio_bounds(table: Sequence[int], below: Side, above: Side, deeper: int) -> Iterator[int]:
-    """Bounds, over 2**124, on the ratio of any output's probabilities between neighbours (Theorem 4).
+    """Yield bounds, over 2**124, on the ratio of any output's probabilities between neighbours (Theorem 4).
 
-    A record moves up: a weight falls at most by the first factor, and another rises at most by the second.
+    If a record moves up, a weight falls at most by the first factor, and another rises at most by the second.
     """
     (b, a), d = (below[1], above[1]), deeper
-    yield _pace(table, below) * _pace(table, above)  # the depth stays, or the answer is another
+    yield _pace(table, below) * _pace(table, above)  # the depth stays, or the answer changes
     yield table_step(table, b + d) * table_step(table, a - d)  # the depth rises
     yield table_step(table, b - d) * table_step(table, a + d)  # the depth falls
 
 
 def _pace(table: Sequence[int], side: Side) -> int:
-    """The largest ratio of weights one record apart on a side, the answer's own included, times 2**62, rounded up."""
+    """Return the largest ratio of weights one record apart on a side, including the answer's, times 2**62, rounded
+    up.
+    """
     nearest = table[min(side[0], len(table) - 1)]
     return max(table_step(table, side[1]), -(-(TOTAL << TOTAL_BITS) // nearest))
