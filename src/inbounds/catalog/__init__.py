@@ -1,4 +1,4 @@
-"""The named mechanisms, one short function each: (query, epsilon, …) to a certified Mechanism."""
+"""The named mechanisms, one short function each: (query, epsilon, …) → certified Mechanism."""
 
 from inbounds.catalog.fair import explicit_fair
 from inbounds.catalog.geometric import folded_geometric, prerounded_geometric, truncated_geometric

@@ -8,7 +8,8 @@ from inbounds.query import RangeQuery, check_query
 
 
 def explicit_fair(query: RangeQuery, epsilon: Number) -> Mechanism:
-    """Return the same probability of the truth for every answer, as large as fairness allows (EM, 003 (16)).
+    """Return the fair mechanism: the same probability of the truth for every answer, as large as fairness allows (EM,
+    003 (16)).
 
     Column j holds y·b^e, with d = |i - j|, m = min(j, n - j), e = d if d <= m, else ceil((d + m) / 2), and
     b = exp(-epsilon · step / sensitivity): every column has the same entries in another order, so one y

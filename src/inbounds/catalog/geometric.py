@@ -1,4 +1,4 @@
-"""The geometric family: noise on the grid, then back into the range."""
+"""The geometric mechanisms: two-sided geometric noise on the grid, then back into the range."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -17,12 +17,12 @@ GHOSH = "Ghosh, Roughgarden, Sundararajan, Universally utility-maximizing privac
 
 
 def truncated_geometric(query: RangeQuery, epsilon: Number) -> Mechanism:
-    """Two-sided geometric noise on the grid, snapped to the nearest output (GM).
+    """Add two-sided geometric noise on the grid and snap to the nearest output (GM).
 
-    With b = exp(-epsilon · step / sensitivity), noise d has probability (1-b)/(1+b) · b^|d|; what falls
-    outside the range is reported as its end: Pr[0 | j] = b^j / (1+b). (003 Definition 4; on a grid finer than
-    the sensitivity, 004 (10) with its normalizer the right way up.) Tight. Counts, totals, means and metric
-    queries too large for a matrix are kept as a noise table, in O(reach / epsilon).
+    With b = exp(-epsilon · step / sensitivity), noise d has probability (1-b)/(1+b) · b^|d|; a value outside the range
+    is reported as the nearer end: Pr[0 | j] = b^j / (1+b). (003 Definition 4; on a grid finer than the sensitivity,
+    004 (10) with its normalizer inverted.) Tight. Counts, totals, means and metric queries too large for a matrix are
+    stored as a noise table, in O(reach / epsilon).
 
     >>> from inbounds.query import count
     >>> truncated_geometric(count(4), 1).truth_probability().round(3).tolist()
@@ -40,7 +40,7 @@ def truncated_geometric(query: RangeQuery, epsilon: Number) -> Mechanism:
 
 
 def folded_geometric(query: RangeQuery, epsilon: Number) -> Mechanism:
-    """Two-sided geometric noise reflected at the ends of the range instead of piled up there.
+    """Add two-sided geometric noise and reflect it at the ends of the range.
 
     With N outputs a value is reflected at -1/2 and N - 1/2, with period 2N; summing the geometric series
     over all images x of the output at distance |x|: (b^x + b^(2N-x)) / (1 - b^(2N)). Reflection is
@@ -57,7 +57,7 @@ def folded_geometric(query: RangeQuery, epsilon: Number) -> Mechanism:
 def prerounded_geometric(
     query: RangeQuery, epsilon: Number, edges: Sequence[Number], values: Sequence[Number] | None = None
 ) -> Mechanism:
-    """Round the true answer into wide cells first, then truncated geometric noise between the cells.
+    """Round the true answer into wide cells, then add truncated geometric noise between the cells.
 
     edges: increasing cell edges that cover the answers; values: what is reported for each cell (its middle).
     When inner cells are at least as wide as the sensitivity, neighbours fall into the same cell or the
@@ -68,13 +68,13 @@ def prerounded_geometric(
     numeric(query, "prerounded_geometric")
     if isinstance(query.neighbours, Metric):
         raise ValueError("prerounded_geometric cannot keep metric privacy: close answers may fall into two cells")
-    reported = _cells(edges, values)
-    coarse = with_outputs(query, reported)
+    output_cells = _cells(edges, values)
+    coarse = with_outputs(query, output_cells)
     for clique in query.cliques():
         if coarse.home_cell[clique.stop - 1] - coarse.home_cell[clique.start] > 1:
             raise ValueError("cells must be at least as wide as the sensitivity: neighbours fall two cells apart")
     bound = to_epsilon(epsilon)
-    cells = np.arange(len(reported), dtype=np.int64)
+    cells = np.arange(len(output_cells), dtype=np.int64)
     between = np.subtract.outer(cells[1:], coarse.home_cell).astype(np.float64) - 0.5
     origin = Origin(
         "prerounded_geometric",

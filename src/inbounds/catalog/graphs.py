@@ -1,4 +1,4 @@
-"""Mechanisms for answers on a graph: the metric's own geometric mechanism, and planar Laplace on the cells of a map."""
+"""Mechanisms for answers on a graph: the geometric mechanism of its metric, and planar Laplace on a map."""
 
 import math
 
@@ -14,14 +14,14 @@ from inbounds.query.places import find_map_axes
 
 
 def metric_geometric(query: RangeQuery, epsilon: Number) -> Mechanism:
-    """Pr[i | j] = w_i · exp(-epsilon·d(i, j)), d the shortest path, w from the condition that columns sum to one.
+    """Return Pr[i | j] = w_i · exp(-epsilon·d(i, j)), d the shortest path, with w such that columns sum to one.
 
-    Every edge is used up in both directions. Where some w would be negative, exp(-c·epsilon·d) with each column
-    divided by its sum instead, at the largest c for which that is private: 1/2 <= c <= 1, since the sums of
+    Every edge is tight in both directions. If some w would be negative, the mechanism is exp(-c·epsilon·d) with each
+    column divided by its sum, at the largest c for which that is private: 1/2 <= c <= 1, since the sums of
     two answers L apart differ by a factor of at most exp(c·epsilon·L). One-way edges count both ways.
 
-    On a map too large for a matrix: cell + noise with Pr[noise] proportional to exp(-epsilon·d) over all cells of the
-    plane, beyond the map's edge moved to the nearest cell of it (with steps along streets, the same mechanism).
+    On a map too large for a matrix it is cell + noise, with Pr[noise] proportional to exp(-epsilon·d) over all cells of
+    the plane; reports beyond the map's edge move to its nearest cell (for the Manhattan metric, the same mechanism).
     """
     check_query(query)
     bound, network = to_epsilon(epsilon), _graph(query, "metric_geometric")
@@ -32,12 +32,12 @@ def metric_geometric(query: RangeQuery, epsilon: Number) -> Mechanism:
         return Mechanism(
             query, bound, make_plane_noise(query, bound, lambda a, b: float(bound) * cells.norm(a, b)), origin
         )
-    far = float(bound) * network.distances(len(query.answers), directed=False)
-    return certify_formula(geometric_matrix(far, *_edges(query, float(bound))), query, bound, origin)
+    scaled_distances = float(bound) * network.distances(len(query.answers), directed=False)
+    return certify_formula(geometric_matrix(scaled_distances, *_edges(query, float(bound))), query, bound, origin)
 
 
 def planar_laplace(query: RangeQuery, epsilon: Number) -> Mechanism:
-    """Two-dimensional Laplace noise on the cells of a map, beyond its edge moved to the nearest cell of it.
+    """Add two-dimensional Laplace noise on the cells of a map; reports beyond its edge move to its nearest cell.
 
     Pr[noise = (a, b)] is proportional to exp(-c·sqrt(a² + b²)) over all cells of the plane: the same for every true
     cell, so the ratio between two is at most exp(c · straight-line distance). c is the largest rate that every edge of
@@ -50,9 +50,9 @@ def planar_laplace(query: RangeQuery, epsilon: Number) -> Mechanism:
     origin = Origin("planar_laplace", {}, reference)
     rows, columns, step = _map(query)
     tails, heads, lengths = _edges(query, float(bound))
-    at = query.coordinates
-    assert at is not None
-    rate = step * float((lengths / np.sqrt(((at[tails] - at[heads]) ** 2).sum(axis=1))).min())
+    points = query.coordinates
+    assert points is not None
+    rate = step * float((lengths / np.sqrt(((points[tails] - points[heads]) ** 2).sum(axis=1))).min())
     if too_large(query):
         return Mechanism(query, bound, make_plane_noise(query, bound, lambda a, b: rate * np.hypot(a, b)), origin)
     reach = math.ceil(LEAST / rate) + max(rows, columns)
@@ -66,17 +66,20 @@ def planar_laplace(query: RangeQuery, epsilon: Number) -> Mechanism:
 
 
 def _clamp_noise(noise: Floats, size: int) -> Floats:
-    """clamped[i, j, …]: noise along the first axis that takes j to i, cut to 0..size-1; sums from the outside in."""
+    """Return clamped[i, j, …]: the noise along the first axis that takes j to i, clamped to 0..size-1.
+
+    Tails are summed from the outside in.
+    """
     reach = len(noise) // 2
     below, above = np.cumsum(noise, axis=0), np.cumsum(noise[::-1], axis=0)[::-1]
     i, j = np.indices((size, size))
-    found = noise[reach + i - j]
-    found[0] = below[reach - np.arange(size)]
+    clamped = noise[reach + i - j]
+    clamped[0] = below[reach - np.arange(size)]
     if size > 1:
-        found[-1] = above[reach + size - 1 - np.arange(size)]
+        clamped[-1] = above[reach + size - 1 - np.arange(size)]
     else:
-        found[0] = noise.sum(axis=0)
-    return np.asarray(found)
+        clamped[0] = noise.sum(axis=0)
+    return np.asarray(clamped)
 
 
 def _graph(query: RangeQuery, name: str) -> Graph:
@@ -86,13 +89,13 @@ def _graph(query: RangeQuery, name: str) -> Graph:
 
 
 def _edges(query: RangeQuery, epsilon: float) -> tuple[Ints, Ints, Floats]:
-    """Tails, heads, and epsilon · lengths."""
+    """Return tails, heads, and epsilon · lengths."""
     tails, heads, lengths = zip(*query.edges, strict=True)
     return np.array(tails), np.array(heads), epsilon * np.array([*map(float, lengths)])
 
 
 def _map(query: RangeQuery) -> tuple[int, int, float]:
-    """Return rows, columns and step of a full map of square cells, in reading order; anything else is refused."""
+    """Return rows, columns and step of a full map of square cells in reading order; refuse anything else."""
     axes = find_map_axes(query.coordinates)
     steps = np.zeros(0) if axes is None else np.concatenate([np.diff(axis) for axis in axes])
     if axes is None or not len(steps) or not np.allclose(steps, steps[0], rtol=1e-9):

@@ -18,9 +18,9 @@ NORMALIZED = "Croft, Sack, Shi, Differential privacy via a truncated and normali
 
 
 def snapped_laplace(query: RangeQuery, epsilon: Number) -> Mechanism:
-    """Laplace noise of scale sensitivity/epsilon, reported as the nearest output (000 (16), (19)).
+    """Add Laplace noise of scale sensitivity/epsilon and report the nearest output (000 (16), (19)).
 
-    Mass beyond the range pools at its ends.
+    Mass beyond the range is added to its ends.
 
     >>> from inbounds.query import extreme
     >>> snapped_laplace(extreme(1, 5), 1).matrix[0].round(3).tolist()
@@ -41,15 +41,15 @@ def normalized_laplace(
     notion: Literal["plain", "metric"] = "plain",
     unbounded: Literal["above", "below", "both"] | None = None,
 ) -> Mechanism:
-    """Laplace density cut to the output cells and normalized, at the smallest private scale (002).
+    """Cut the Laplace density to the output cells and normalize it, at the smallest private scale (002).
 
-    notion="plain" promises epsilon-differential privacy between neighbours and is tight: the scale is found on
+    notion="plain" promises epsilon-differential privacy between neighbours and is tight: the scale is searched on
     the matrix itself. (For real-valued outputs the loss between answers f, g would be
-    |f - g|/s + |ln N(f)/N(g)|, N the mass left by the cut; cells only average it.) notion="metric" is the
+    |f - g|/s + |ln N(f)/N(g)|, N the mass that the cut leaves; cells average it.) notion="metric" is the
     paper's stronger promise, epsilon·|f - g|/sensitivity for all real answers in the cells. Cells with holes
-    between them are a union of intervals; `unbounded` lets the first or last cell, or both, stand for its half-line.
-    With "both" the constraints are holes only (002 §4.2): the declared range is where true answers lie, and what the
-    end cells take of the tails beyond it, at most exp(-d/s)/2 on either side of an answer d inside, is no constraint.
+    between them are a union of intervals. unbounded: the first or last cell, or both, stand for a half-line.
+    With "both", only holes are constraints (002 §4.2): true answers lie in the declared range, and the tails beyond it
+    fall into the end cells, at most exp(-d/s)/2 on either side of an answer d inside.
     """
     check_query(query)
     dense(numeric(query, "normalized_laplace"))
@@ -59,52 +59,52 @@ def normalized_laplace(
         raise ValueError(f"unbounded must be 'above', 'below', 'both' or None, got {unbounded!r}")
     bound = to_epsilon(epsilon)
 
-    def private(scale: float) -> bool:
+    def is_private(scale: float) -> bool:
         if notion == "plain":
             return find_worst_ratio(_normalize(query, scale, unbounded), query).epsilon <= float(bound)
         return _metric(query, float(bound), _spans(query, unbounded), scale)
 
-    scale = smallest_scale(private, float(query.sensitivity / bound))
+    scale = smallest_scale(is_private, float(query.sensitivity / bound))
     open_ends = {"unbounded": unbounded} if unbounded == "both" else {}
     origin = Origin("normalized_laplace", {"notion": notion, "scale": repr(scale)} | open_ends, NORMALIZED)
     return certify_formula(_normalize(query, scale, unbounded), query, bound, origin)
 
 
-def smallest_scale(private: Callable[[float], bool], natural: float) -> float:
-    """Return the least scale for which `private` holds, by bisection between natural/1024 and 4·natural.
+def smallest_scale(is_private: Callable[[float], bool], natural: float) -> float:
+    """Return the least scale for which `is_private` holds, by bisection between natural/1024 and 4·natural.
 
     The privacy loss falls as the scale grows; 2·sensitivity/epsilon always suffices (002 Lemma 10).
     """
     low, high = natural / 1024, 4 * natural
     while high - low > 1e-14 * high:
         middle = (low + high) / 2
-        low, high = (low, middle) if private(middle) else (middle, high)
+        low, high = (low, middle) if is_private(middle) else (middle, high)
     return high
 
 
 def _spans(query: RangeQuery, unbounded: str | None) -> Floats:
-    """Return the feasible intervals: cells merged where they touch, rows (lower, upper)."""
-    merged: list[list[float]] = []
+    """Return the feasible intervals as rows (lower, upper): adjacent cells are merged."""
+    spans: list[list[float]] = []
     for low, high, _ in query.outputs:
-        if merged and merged[-1][1] == float(low):
-            merged[-1][1] = float(high)
+        if spans and spans[-1][1] == float(low):
+            spans[-1][1] = float(high)
         else:
-            merged.append([float(low), float(high)])
+            spans.append([float(low), float(high)])
     if unbounded in ("below", "both"):
-        merged[0][0] = -math.inf
+        spans[0][0] = -math.inf
     if unbounded in ("above", "both"):
-        merged[-1][1] = math.inf
-    return np.array(merged)
+        spans[-1][1] = math.inf
+    return np.array(spans)
 
 
 def _remaining_mass(spans: Floats, answers: Floats, scale: float) -> Floats:
-    """N(f): Laplace mass around each answer that the spans keep."""
+    """Return N(f): the Laplace mass around each answer that lies in the spans."""
     low, high = spans[:, :1] - answers[None, :], spans[:, 1:] - answers[None, :]
     return np.asarray(probability_between(laplace_tail(scale), low, high).sum(axis=0))
 
 
 def _metric(query: RangeQuery, epsilon: float, spans: Floats, scale: float) -> bool:
-    """002 (35) at both ends of every span and (37) across every hole: 3n + 2 bounds (Theorem 2).
+    """Test 002 (35) at both ends of every span and (37) across every hole: 3n + 2 bounds (Theorem 2).
 
     Inside a span the loss per distance is (1 + |L - R| / (1 - L - R)) / s, largest at an end, with L and R the
     mass cut off to the left and to the right.
@@ -113,12 +113,12 @@ def _metric(query: RangeQuery, epsilon: float, spans: Floats, scale: float) -> b
     ends = spans[np.isfinite(spans)]
     if not (_slope(spans, ends, scale) <= rate).all():
         return False
-    right, left = spans[:-1, 1], spans[1:, 0]
-    crossing = (
-        np.abs(np.log(_remaining_mass(spans, left, scale) / _remaining_mass(spans, right, scale)))
-        + (left - right) / scale
+    hole_start, hole_end = spans[:-1, 1], spans[1:, 0]
+    hole_losses = (
+        np.abs(np.log(_remaining_mass(spans, hole_end, scale) / _remaining_mass(spans, hole_start, scale)))
+        + (hole_end - hole_start) / scale
     )
-    return bool((crossing <= rate * (left - right)).all())
+    return bool((hole_losses <= rate * (hole_end - hole_start)).all())
 
 
 def _slope(spans: Floats, points: Floats, scale: float) -> Floats:
@@ -143,29 +143,29 @@ def _normalize(query: RangeQuery, scale: float, unbounded: str | None) -> Floats
 
 
 def refuted_half_line(query: RangeQuery, epsilon: Number) -> Floats:
-    """Return the matrix of 002 Theorem 1, which is not private: every answer has a scale of its own.
+    """Return the matrix of 002 Theorem 1, which is not private, because every answer has its own scale.
 
     On the half-line above the first answer, (32) gives the scale at the constraint and (33) the scale at
     distance i·sensitivity from it. Two Laplace tails of different scales have an unbounded ratio, so
-    `audit` shows a loss that grows with the range, whatever epsilon. Floats, since no mechanism can be made
-    of them.
+    `audit` shows a loss that grows with the range, whatever epsilon is. The result is an array of floats, because it
+    cannot become a mechanism.
     """
     check_query(query)
     from scipy.special import lambertw
 
     dense(numeric(query, "refuted_half_line"))
     e, sensitivity = float(to_epsilon(epsilon)), float(query.sensitivity)
-    first = -sensitivity / (lambertw(-1 / (2 * math.e)).real * math.e * e)
-    away = query.answers.floats() - float(query.answers[0])
-    i = away[1:] / sensitivity
-    inner = away[1:] * np.exp(-i * e) / first
+    first_scale = -sensitivity / (lambertw(-1 / (2 * math.e)).real * math.e * e)
+    distances = query.answers.floats() - float(query.answers[0])
+    i = distances[1:] / sensitivity
+    inner = distances[1:] * np.exp(-i * e) / first_scale
     argument = np.maximum(-2 * inner * np.exp(-inner), 1e-15 - 1 / math.e)  # touches the branch point
     w = np.where(i * e <= 1, lambertw(argument).real, lambertw(argument, -1).real)
-    scales = [first, *(-away[1:] * first / (w * first + away[1:] * np.exp(-i * e)))]
+    scales = [first_scale, *(-distances[1:] * first_scale / (w * first_scale + distances[1:] * np.exp(-i * e)))]
     edges = catchments(query, query.outputs.lowers.floats())
     low, high = (
-        np.vstack([-away[None, :], edges[1:]]),
-        np.vstack([edges[1:], np.full((1, len(away)), np.inf)]),
+        np.vstack([-distances[None, :], edges[1:]]),
+        np.vstack([edges[1:], np.full((1, len(distances)), np.inf)]),
     )
     columns = [probability_between(laplace_tail(s), low[:, [j]], high[:, [j]])[:, 0] for j, s in enumerate(scales)]
     mass = np.stack(columns, axis=1)

@@ -1,4 +1,4 @@
-"""Named mechanisms that are found by optimization: the papers' Variant 1 and 2, and the weakly honest mechanism."""
+"""Named mechanisms that are designed by optimization: the papers' Variants 1 and 2, and the weakly honest mechanism."""
 
 from inbounds.exact import Number
 from inbounds.losses import LossLike
@@ -9,7 +9,7 @@ VARIANT_2 = ("row_monotone", "column_monotone", "symmetric", "fair")
 
 
 def variant_1(query: RangeQuery, epsilon: Number, loss: LossLike = "absolute") -> Mechanism:
-    """Return the least average loss over uniform answers, without further properties (000 §3.4)."""
+    """Design the mechanism with the least average loss over uniform answers, without further properties (000 §3.4)."""
     check_query(query)
     from inbounds.design.designer import optimal
 
@@ -17,7 +17,7 @@ def variant_1(query: RangeQuery, epsilon: Number, loss: LossLike = "absolute") -
 
 
 def variant_2(query: RangeQuery, epsilon: Number, loss: LossLike = "absolute") -> Mechanism:
-    """As `variant_1`, row and column monotone, symmetric and fair (000 §3.4)."""
+    """Design as `variant_1`, with the properties row and column monotone, symmetric and fair (000 §3.4)."""
     check_query(query)
     from inbounds.design.designer import optimal
 
@@ -25,10 +25,10 @@ def variant_2(query: RangeQuery, epsilon: Number, loss: LossLike = "absolute") -
 
 
 def weakly_honest(query: RangeQuery, epsilon: Number, *, column_monotone: bool = True) -> Mechanism:
-    """Return the most truthful mechanism that beats guessing for every answer (WM, 003 §IV-D).
+    """Design the most truthful mechanism that beats guessing for every answer (WM, 003 §IV-D).
 
-    Weakly honest, row and column monotone, least zero-one loss. `column_monotone=False` is what 003's Figure 9
-    shows: only then does it meet the geometric mechanism at n = 2a/(1-a), a = exp(-epsilon).
+    It is weakly honest, row and column monotone, and has the least zero-one loss. `column_monotone=False` gives
+    003's Figure 9: only then does it equal the geometric mechanism from n = 2a/(1-a) on, a = exp(-epsilon).
     """
     check_query(query)
     from inbounds.design.designer import optimal

@@ -1,4 +1,4 @@
-"""The named mechanisms, one row each: how they are made, and what has to be known before making them."""
+"""The registry of named mechanisms, one row each: the constructor, and what it needs and serves."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from inbounds.mechanism import Mechanism
 from inbounds.query import RangeQuery
 
 Family = Callable[[RangeQuery, Number], Mechanism]
-"""A way to make a mechanism: (query, epsilon) to Mechanism."""
+"""A function (query, epsilon) → Mechanism."""
 
 UnboundedNoise = Literal["laplace", "staircase", "geometric"]
 
@@ -26,10 +26,10 @@ UnboundedNoise = Literal["laplace", "staircase", "geometric"]
 class CatalogEntry:
     """A row of the registry.
 
-    needs: what has to be chosen beyond query and epsilon, in words; "" for nothing. takes_loss: it minimizes a loss of
-    one's choice. compact: it can be made without a matrix, whatever the size. in_plans: a plan for a table may wish
-    for it. noise: the unbounded noise that it keeps in range, for approximations that know no bounds. on_graphs: it
-    serves answers on a graph alone.
+    needs: what must be chosen beyond query and epsilon, in words; "" for nothing. takes_loss: it minimizes a loss that
+    the caller chooses. compact: it can be made without a matrix, for any number of answers. in_plans: a plan may name
+    it. noise: the unbounded noise that it keeps in range, for approximations without bounds. on_graphs: it serves
+    answers on a graph only.
     """
 
     make: Callable[..., Mechanism]
@@ -64,34 +64,38 @@ _ROWS = (
 )
 
 REGISTRY = {row.name: row for row in _ROWS}
-"""Every named mechanism by its name."""
+"""All named mechanisms by name."""
 
 
 def families() -> dict[str, Callable[..., Mechanism]]:
-    """Return every named mechanism that needs nothing but a query and epsilon; those for graphs are asked for by name."""
+    """Return the named mechanisms that need only a query and epsilon, without those for graphs."""
     return {name: row.make for name, row in REGISTRY.items() if not (row.needs or row.on_graphs)}
 
 
 def build_entry(name: str, family: Family, query: RangeQuery, epsilon: Number) -> Mechanism:
-    """Return the mechanism that a family, perhaps the caller's own, makes."""
-    made = family(query, epsilon)
-    if not isinstance(made, Mechanism):
+    """Build a mechanism with a family of the catalog or of the caller; raise `TypeError` if it returns something
+    else.
+    """
+    mechanism = family(query, epsilon)
+    if not isinstance(mechanism, Mechanism):
         raise TypeError(
-            f"family {name!r} must make a mechanism of a query and epsilon, got {type(made).__name__}; "
+            f"family {name!r} must make a mechanism of a query and epsilon, got {type(mechanism).__name__}; "
             "ib.certify makes one of a matrix"
         )
-    return made
+    return mechanism
 
 
 def find_families(what: Mapping[str, Family | str] | Iterable[str]) -> dict[str, Family]:
-    """Families by name: those of a dictionary, one's own or named, or names of the catalog."""
-    asked = what if isinstance(what, Mapping) else {name: name for name in ([what] if isinstance(what, str) else what)}
-    return {name: find_family(family) if isinstance(family, str) else family for name, family in asked.items()}
+    """Return families by name, from names of the catalog or a dictionary of names and functions."""
+    by_name = (
+        what if isinstance(what, Mapping) else {name: name for name in ([what] if isinstance(what, str) else what)}
+    )
+    return {name: find_family(family) if isinstance(family, str) else family for name, family in by_name.items()}
 
 
 def find_family(name: str) -> Family:
-    """Return a family of the catalog."""
-    known = families()
-    if name not in known:
-        raise ValueError(f"family must be one of {', '.join(known)}, got {name!r}{suggest_name(name, known)}")
-    return known[name]
+    """Return a family of the catalog by name."""
+    catalog = families()
+    if name not in catalog:
+        raise ValueError(f"family must be one of {', '.join(catalog)}, got {name!r}{suggest_name(name, catalog)}")
+    return catalog[name]

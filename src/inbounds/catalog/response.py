@@ -14,7 +14,7 @@ from inbounds.query import Graph, Metric, RangeQuery, check_query
 
 
 def uniform(query: RangeQuery, epsilon: Number) -> Mechanism:
-    """Return every output equally likely, whatever the truth (UM, 003 Definition 5): the trivial baseline."""
+    """Report every output equally likely, whatever the truth is (UM, 003 Definition 5): the trivial baseline."""
     check_query(query)
     outputs, _ = dense(query).shape
     reference = "Cormode, Kulkarni, Srivastava, Constrained private mechanisms for count data, Definition 5"
@@ -22,11 +22,11 @@ def uniform(query: RangeQuery, epsilon: Number) -> Mechanism:
 
 
 def randomized_response(query: RangeQuery, epsilon: Number) -> Mechanism:
-    """Return the truth with probability e^eps / (m - 1 + e^eps), each of the other m - 1 outputs equally else (001 (3)).
+    """Report the truth with probability e^eps / (m - 1 + e^eps), else one of the other m - 1 outputs (001 (3)).
 
-    Every pair of answers keeps the ratio, so it serves any neighbourhood; under metric privacy the ratio is
-    that of the closest two answers, on a graph that of the shortest edge. Tight. Where the matrix would be too large,
-    its two weights stand for it.
+    Every pair of answers keeps the ratio, so it serves any neighbours; under metric privacy the ratio is that of the
+    closest two answers, on a graph that of the shortest edge. Tight. If the matrix would be too large, only its two
+    different weights are stored.
     """
     check_query(query)
     bound = to_epsilon(epsilon)
@@ -44,10 +44,10 @@ def randomized_response(query: RangeQuery, epsilon: Number) -> Mechanism:
 
 
 def exponential(query: RangeQuery, epsilon: Number) -> Mechanism:
-    """Return the exponential mechanism with quality -|error|: Pr[i | j] proportional to exp(-eps·|v_i - a_j| / (2·sens)).
+    """Return the exponential mechanism with quality -|error|: Pr[i | j] ∝ exp(-eps·|v_i - a_j| / (2·sensitivity)).
 
-    For labels the quality is 0 for the truth and -1 for anything else, on a graph minus the length of the shortest path
-    (one-way edges count both ways). (003 (2).)
+    For labels the quality is 0 for the truth and -1 for any other label; on a graph it is minus the length of the
+    shortest path (one-way edges count both ways). (003 (2).)
     """
     check_query(query)
     bound = to_epsilon(epsilon)

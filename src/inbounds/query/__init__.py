@@ -1,4 +1,7 @@
-"""What is asked: the possible true answers, the outputs that may be reported, and who is whose neighbour."""
+"""Queries: the possible true answers, the outputs that may be reported, and which answers are neighbours.
+
+A query is the first step of every design; it does not read data.
+"""
 
 from inbounds.query.constructors import (
     Outputs,

@@ -1,4 +1,4 @@
-"""Answers on a graph, each as a `RangeQuery`: any edges with lengths, maps, trees, pairs of counts, histograms."""
+"""Constructors of queries on a graph, each as a `RangeQuery`: any edges, maps, trees, pairs of counts, histograms."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,10 +20,10 @@ from inbounds.trusted.limits import MOST_EDGES
 from inbounds.trusted.scale import Scale
 
 MOST_NODES = 1 << 16
-"""Answers of a map, a pair of counts or a histogram that are written out."""
+"""The most answers of a map, a pair of counts or a histogram."""
 
 UNASKED = 1 << 19
-"""Edges of a map, unless a stretch is asked for, whose cells are too many to join all that see each other."""
+"""The most edges of a map without a `stretch` argument, if it is too large for an edge between all visible pairs."""
 
 FINE = 40
 """Irrational lengths are rounded down to multiples of 2**-FINE steps: less than 10^-12 of a step."""
@@ -34,11 +34,11 @@ Step = tuple[int, ...]
 def graph(
     answers: Sequence[Any], edges: Sequence[Sequence[Any]] = (), *, one_way: Sequence[Sequence[Any]] = ()
 ) -> RangeQuery:
-    """Any finite set of answers, and who is whose neighbour: edges (a, b) or (a, b, length), 1 long unless said.
+    """Return a query with any finite set of answers and the edges between neighbours.
 
-    For an edge of length L and every output i, Pr[i | a] <= exp(epsilon·L) · Pr[i | b], and the same from b to a;
-    an edge in `one_way` only says the first. Answers that are joined by a path keep its length; between answers without
-    one nothing is promised.
+    edges: (a, b) or (a, b, length); the length is 1 by default. For an edge of length L and every output i, Pr[i | a]
+    <= exp(epsilon·L) · Pr[i | b], and the same from b to a; an edge in `one_way` means the first only. Along a path the
+    lengths add up; nothing is promised between answers without a path.
 
     answers: texts, or tuples of numbers (places) that all have the same number of coordinates.
 
@@ -53,9 +53,9 @@ def graph(
         raise ValueError("answers must be distinct")
     if len(edges) + len(one_way) > MOST_EDGES:
         raise ValueError(f"edges must be at most {MOST_EDGES}, got {len(edges) + len(one_way)}")
-    there = [_edge(edge, position) for edge in (*edges, *one_way)]
-    back = [Edge(head, tail, length) for tail, head, length in there[: len(edges)]]
-    return _query("graph", names, places, [*there, *back])
+    forward = [_edge(edge, position) for edge in (*edges, *one_way)]
+    backward = [Edge(head, tail, length) for tail, head, length in forward[: len(edges)]]
+    return _query("graph", names, places, [*forward, *backward])
 
 
 def grid(
@@ -66,14 +66,15 @@ def grid(
     metric: Literal["euclidean", "manhattan"] = "euclidean",
     stretch: Number | None = None,
 ) -> RangeQuery:
-    """Return a map of rows × columns square cells, `step` apart: epsilon for every 1 of distance (001's d-privacy).
+    """Return the query of a map of rows × columns square cells: epsilon per 1 of distance (001's d-privacy).
 
-    Answers are the places (row·step, column·step). metric: "manhattan" joins each cell with the next ones, four edges
-    each; "euclidean" keeps the straight-line distance of any two cells. Its lengths are irrational; those of the edges
-    are at most 10^-12 below, so that the promise holds for the true distance. With stretch 1 there is an edge between
-    any two cells that see each other. A larger stretch takes fewer edges, of lengths divided by at most that (a
-    spanner): the promise is the same, and an epsilon up to `stretch` times as large could be used. Unless said, it is 1
-    where that is possible (up to some 40 × 40 cells), else the least with at most 2^19 edges (100 × 100: 1.008).
+    Answers are the places (row·step, column·step). metric: "manhattan" joins each cell with its four neighbours;
+    "euclidean" protects the straight-line distance of any two cells. These distances are irrational; the edges are
+    shorter by at most 10^-12, so the promise holds for the true distance. With stretch 1 there is an edge between any
+    two cells with no other cell on the line between them. A larger stretch needs fewer edges, whose lengths are divided
+    by at most `stretch` (a spanner). The promise is the same, but the mechanism is as noisy as if epsilon were up to
+    `stretch` times smaller. The default is 1 if possible (up to some 40 × 40 cells), else the least stretch with at
+    most 2^19 edges (100 × 100: 1.008).
 
     >>> grid(3, 4, metric="manhattan")
     <map: 12 places; neighbours: 17 edges, epsilon for every 1 of length>
@@ -82,19 +83,19 @@ def grid(
     2014 (spanners).
     """
     height, width = to_int(rows, "rows", 1), to_int(columns, "columns", 1)
-    unit, most = to_fraction(step, "step"), None if stretch is None else to_fraction(stretch, "stretch")
+    unit, max_stretch = to_fraction(step, "step"), None if stretch is None else to_fraction(stretch, "stretch")
     if height * width < 2:
         raise ValueError("a map must have at least two cells, got 1 row and 1 column; take more")
     if not unit > 0:
         raise ValueError(f"step must be positive, got {step}")
-    if most is not None and not most >= 1:
+    if max_stretch is not None and not max_stretch >= 1:
         raise ValueError(f"stretch must be at least 1, got {stretch}")
     if metric not in ("euclidean", "manhattan"):
         raise ValueError(f"metric must be 'euclidean' or 'manhattan', got {metric!r}")
     _refuse_many(height * width)
     moves: dict[Step, Fraction] = {(0, 1): unit, (1, 0): unit}
     if metric == "euclidean":
-        moves = _straight(height, width, unit, most)
+        moves = _straight(height, width, unit, max_stretch)
     if _map_edges(height, width, moves) > MOST_EDGES:
         raise ValueError("a map of this size has too many edges; take stretch=1.03, or metric='manhattan'")
     cells = [*product(range(height), range(width))]
@@ -102,25 +103,28 @@ def grid(
 
 
 def tree(parents: Mapping[str, Any]) -> RangeQuery:
-    """Return the nodes of a tree: {"child": "parent"}, or {"child": ("parent", length)}; an edge is 1 long unless said.
+    """Return the query of the nodes of a tree: {"child": "parent"}, or {"child": ("parent", length)}; lengths default
+    to 1.
 
     >>> tree({"Paris": "France", "Lyon": "France", "France": ("Europe", 2)})
     <tree: 4 labels; neighbours: 3 edges, epsilon for every 1 of length>
     """
     check_kind(parents, Mapping, "parents", "a dictionary from children to parents")
-    joined = {child: above if isinstance(above, tuple) else (above, 1) for child, above in parents.items()}
-    names = [*dict.fromkeys([*(above[0] for above in joined.values()), *joined])]
-    roots = [name for name in names if name not in joined]
-    if len(roots) != 1 or len(_below(roots[0], {child: above[0] for child, above in joined.items()})) != len(names):
+    parent_edges = {child: parent if isinstance(parent, tuple) else (parent, 1) for child, parent in parents.items()}
+    names = [*dict.fromkeys([*(parent[0] for parent in parent_edges.values()), *parent_edges])]
+    roots = [name for name in names if name not in parent_edges]
+    if len(roots) != 1 or len(_below(roots[0], {child: parent[0] for child, parent in parent_edges.items()})) != len(
+        names
+    ):
         raise ValueError(f"parents must lead to one root, without a circle; got {len(roots)} nodes without a parent")
-    found = graph(names, [(child, *above) for child, above in joined.items()])
-    return RangeQuery("tree", found.answers, found.outputs, found.neighbours, labels=found.labels)
+    query = graph(names, [(child, *parent) for child, parent in parent_edges.items()])
+    return RangeQuery("tree", query.answers, query.outputs, query.neighbours, labels=query.labels)
 
 
 def pair_of_counts(first: int, second: int, *, exclusive: bool = False) -> RangeQuery:
-    """Two counts at once, 0..first and 0..second: one person changes each of them by at most one.
+    """Return the query for two counts at once, 0..first and 0..second; one person changes each of them by at most one.
 
-    exclusive: nobody counts in both, so that one person never moves both in the same direction.
+    exclusive: each person counts in at most one, so one person never moves both in the same direction.
 
     >>> pair_of_counts(2, 3)
     <pair of counts: 12 places; neighbours: 29 edges, epsilon for every 1 of length>
@@ -133,10 +137,10 @@ def pair_of_counts(first: int, second: int, *, exclusive: bool = False) -> Range
 
 
 def histogram_query(people: int, bins: int) -> RangeQuery:
-    """Return how many of `people` people are in each of `bins` bins, all at once: the counts sum to the number of people.
+    """Return the query for the counts of `people` people in `bins` bins, all at once.
 
-    Replacing one person moves one of them from a bin to another: one edge, 1 long. (people + bins - 1 choose bins - 1)
-    answers.
+    The counts sum to `people`, so there are (people + bins - 1 choose bins - 1) answers. Replacing one person moves one
+    count from a bin to another: an edge of length 1.
 
     >>> histogram_query(3, 3)
     <histogram: 10 places; neighbours: 18 edges, epsilon for every 1 of length>
@@ -146,12 +150,12 @@ def histogram_query(people: int, bins: int) -> RangeQuery:
     cells = [*_sums(size, parts)]
     moves = [
         tuple((k == a) - (k == b) for k in range(parts)) for a in range(parts) for b in range(parts) if a < b
-    ]  # one unit from bin b to bin a; the way back is the same edge
+    ]  # one person from bin b to bin a; the way back is the same edge
     return _query_of_moves("histogram", cells, dict.fromkeys(moves, Fraction(1)), Fraction(1))
 
 
 def snap_to_map(query: RangeQuery, values: ArrayLike) -> Floats:
-    """values[row, column], from one number for each cell of a map.
+    """Arrange one number for each cell of a map as values[row, column].
 
     >>> snap_to_map(grid(2, 3), range(6)).tolist()
     [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
@@ -175,7 +179,7 @@ def _query(kind: str, names: Sequence[str], places: PlaceTuples | None, edges: S
 
 
 def _name_answers(answers: Sequence[Any]) -> tuple[list[str], PlaceTuples | None]:
-    """Texts as they are; tuples of numbers as places with their labels."""
+    """Return names and places: texts are names, tuples of numbers are places named by their coordinates."""
     if all(isinstance(answer, str) for answer in answers):
         return [*map(str, answers)], None
     if not all(isinstance(answer, tuple) for answer in answers):
@@ -194,7 +198,7 @@ def _edge(edge: Sequence[Any], position: Mapping[str, int]) -> Edge:
 
 
 def _query_of_moves(kind: str, cells: Sequence[Step], moves: Mapping[Step, Fraction], unit: Fraction) -> RangeQuery:
-    """Return the query whose answers are cells times `unit`, with an edge both ways for every move between two of them."""
+    """Build the query whose answers are cells times `unit`, with edges both ways for every move between two cells."""
     position = {cell: j for j, cell in enumerate(cells)}
     edges = []
     for move, length in moves.items():
@@ -207,22 +211,23 @@ def _query_of_moves(kind: str, cells: Sequence[Step], moves: Mapping[Step, Fract
 
 
 def _map_edges(rows: int, columns: int, moves: Iterable[Step]) -> int:
-    """Edges of a map with these moves, each way one."""
+    """Count the edges of a map with these moves, both directions."""
     return 2 * sum(max(0, rows - abs(a)) * max(0, columns - abs(b)) for a, b in moves)
 
 
 def _straight(rows: int, columns: int, unit: Fraction, stretch: Fraction | None) -> dict[Step, Fraction]:
-    """Moves between cells that see each other, and their lengths rounded down.
+    """Return the moves between cells without another cell on the line between them, with lengths rounded down.
 
     With all moves up to `reach` each way, a line between two of their directions, an angle t apart, is replaced by
-    moves along both: a detour of at most 1 / cos(t / 2). Lengths shrunk by that keep every straight-line distance.
+    moves along both: a detour of at most 1 / cos(t / 2). Lengths are shortened by that factor, so no path is longer
+    than the straight line.
     """
     farthest, reach = max(rows, columns) - 1, 1
     if stretch is None:
-        most = (
+        max_edges = (
             MOST_EDGES if _map_edges(rows, columns, _visible_moves(rows, columns, farthest)) <= MOST_EDGES else UNASKED
         )
-        while reach < farthest and _map_edges(rows, columns, _visible_moves(rows, columns, reach + 1)) <= most:
+        while reach < farthest and _map_edges(rows, columns, _visible_moves(rows, columns, reach + 1)) <= max_edges:
             reach += 1
     else:
         while reach < farthest and _shrink(reach) * stretch < 1 << FINE:
@@ -235,40 +240,42 @@ def _straight(rows: int, columns: int, unit: Fraction, stretch: Fraction | None)
 
 
 def _visible_moves(rows: int, columns: int, reach: int) -> list[Step]:
-    """Moves of at most `reach` each way to cells that see each other, in one direction."""
+    """List the moves of at most `reach` each way that pass through no other cell, in one direction only."""
     across = range(-min(reach, columns - 1), min(reach, columns - 1) + 1)
     steps = ((a, b) for a in range(min(reach, rows - 1) + 1) for b in across)
     return [(a, b) for a, b in steps if (a, b) > (0, 0) and math.gcd(a, b) == 1]
 
 
 def _shrink(reach: int) -> int:
-    """Return a whole multiple of 2**-FINE below cos(t / 2), t the widest angle between two directions; floats err far less."""
+    """Return a lower bound of cos(t / 2) in units of 2**-FINE, t the widest angle between two directions. Float errors
+    are far smaller than the unit.
+    """
     slopes = sorted({Fraction(b, a) for a in range(1, reach + 1) for b in range(a + 1)})
     widest = max(math.atan(after) - math.atan(before) for before, after in pairwise(slopes))
     return math.floor(math.cos(widest / 2) * (1 << FINE)) - 1
 
 
 def _sums(total: int, parts: int) -> Iterator[Step]:
-    """Yield all ways to write `total` as a sum of so many whole numbers."""
+    """Yield all ways to write `total` as a sum of `parts` non-negative integers."""
     if parts == 1:
         yield (total,)
         return
     for first in range(total + 1):
-        for rest in _sums(total - first, parts - 1):
-            yield (first, *rest)
+        for remaining in _sums(total - first, parts - 1):
+            yield (first, *remaining)
 
 
 def _below(root: str, parents: Mapping[str, str]) -> set[str]:
-    """Return the nodes from which parents lead to the root."""
+    """Return the nodes from which the parents lead to the root."""
     children: dict[str, list[str]] = {}
     for child, parent in parents.items():
         children.setdefault(parent, []).append(child)
-    found, left = {root}, [root]
-    while left:
-        new = [child for child in children.get(left.pop(), ()) if child not in found]
-        found.update(new)
-        left += new
-    return found
+    reached, queue = {root}, [root]
+    while queue:
+        new = [child for child in children.get(queue.pop(), ()) if child not in reached]
+        reached.update(new)
+        queue += new
+    return reached
 
 
 def _refuse_many(answers: int) -> None:

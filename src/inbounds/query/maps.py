@@ -1,4 +1,4 @@
-"""Maps whose edges are the same everywhere: from each cell the same moves, and distances that only the step decides."""
+"""Maps with the same edges everywhere: every cell has the same moves, so a distance depends on the step only."""
 
 import math
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from inbounds.trusted.plane_noise import Move, map_moves
 
 @dataclass(frozen=True, eq=False)
 class MapMetric:
-    """rows × columns cells in reading order, and the moves along edges with their lengths.
+    """A map of rows × columns cells in reading order, with the moves along edges and their lengths.
 
     everywhere: each move is an edge from every cell from which it stays on the map.
     """
@@ -33,22 +33,25 @@ class MapMetric:
         return self.rows, self.columns
 
     def norm(self, a: Ints, b: Ints) -> Floats:
-        """Return the length of the shortest way from cell to cell by moves in turn, (a, b) steps away.
+        """Return the length of the shortest path to a cell (a, b) steps away.
 
-        A step lies between two moves that are next to each other by angle, and those span all steps between them
-        (their determinant is one): it takes whole numbers of both. No other moves are shorter where the lengths are
-        convex, as those of straight lines are. O(steps · log moves).
+        A step lies between two moves that are adjacent by angle. Their determinant is one, so they span all steps
+        between them and the step is a whole number of both. No other moves are shorter if the lengths are convex, as
+        those of straight lines are. Cost: O(steps · log moves).
         """
         (down, right), lengths = self._turning
         k = np.searchsorted(np.arctan2(down, right), np.arctan2(a, b) + ALIKE, side="right") - 1
-        after = (k + 1) % len(down)
-        first, second = b * down[after] - a * right[after], a * right[k] - b * down[k]
-        return np.asarray(first * lengths[k] + second * lengths[after])
+        next_move = (k + 1) % len(down)
+        first, second = b * down[next_move] - a * right[next_move], a * right[k] - b * down[k]
+        return np.asarray(first * lengths[k] + second * lengths[next_move])
 
     @cached_property
     def _turning(self) -> tuple[Ints, Floats]:
-        """Moves by angle, and their lengths. Refused unless any two in turn have a determinant of one, and no move is
-        longer than the way by the two beside it: before + after is a multiple of it, being whole in both pairs."""
+        """The moves by angle, and their lengths.
+
+        Raises unless any two adjacent moves have determinant one, and no move is longer than the path by the two beside
+        it (before + after is a multiple of it, because it is an integer combination in both pairs).
+        """
         lengths = self._both_ways
         ranked = sorted(lengths, key=lambda move: math.atan2(*move))
         around = [*ranked, *ranked[:2]]
@@ -63,11 +66,11 @@ class MapMetric:
 
     @property
     def _both_ways(self) -> dict[Move, Fraction]:
-        """The moves; a map of one row, or of one column, is seen as part of one that has more."""
-        least, found = min(self.moves.values()), dict(self.moves)
+        """The moves; a map with a single row or column gets moves across it, as part of a larger map."""
+        shortest, moves = min(self.moves.values()), dict(self.moves)
         for size, ways in ((self.rows, ((1, 0), (-1, 0))), (self.columns, ((0, 1), (0, -1)))):
-            found |= dict.fromkeys(ways, least) if size == 1 else {}
-        return found
+            moves |= dict.fromkeys(ways, shortest) if size == 1 else {}
+        return moves
 
 
 ALIKE = 1e-12
@@ -75,7 +78,7 @@ ALIKE = 1e-12
 
 
 def find_map_metric(query: RangeQuery) -> MapMetric | None:
-    """Return the map that a query's answers are, with its moves; None for answers that are no map."""
+    """Return the map of a query whose answers are its cells, with its moves; None for other queries."""
     axes = find_map_axes(query.coordinates)
     if axes is None or not isinstance(query.neighbours, Graph):
         return None
@@ -83,5 +86,5 @@ def find_map_metric(query: RangeQuery) -> MapMetric | None:
     moves = map_moves(query.edges, columns)
     fitting = sum(max(0, rows - abs(a)) * max(0, columns - abs(b)) for a, b in moves)
     steps = ((head // columns - tail // columns, head % columns - tail % columns) for tail, head, _ in query.edges)
-    alike = all(moves[step] == edge.length for step, edge in zip(steps, query.edges, strict=True))
-    return MapMetric(rows, columns, moves, alike and fitting == len(query.edges))
+    same_lengths = all(moves[step] == edge.length for step, edge in zip(steps, query.edges, strict=True))
+    return MapMetric(rows, columns, moves, same_lengths and fitting == len(query.edges))

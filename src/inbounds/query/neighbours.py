@@ -1,4 +1,4 @@
-"""Who is whose neighbour: which true answers one person can turn into each other."""
+"""Neighbour relations: which true answers one person can turn into each other, and the distance between them."""
 
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from inbounds.trusted.limits import MOST_EDGES
 from inbounds.trusted.scale import Scale
 
 LONGEST_MEASURED = 1 << 1000
-"""Sums of up to MOST_EDGES lengths below this are floats."""
+"""The longest edge for which distances are computed: sums of up to MOST_EDGES such lengths fit a float."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +67,9 @@ class AllPairs:
 
 @dataclass(frozen=True)
 class Metric:
-    """Every pair, ratio exp(epsilon·distance/unit): d-privacy (001 Definition (4)).
+    """All pairs are neighbours, with ratio exp(epsilon·distance/unit): d-privacy (001 Definition (4)).
 
-    Consecutive answers are enough: the ratios along a line multiply.
+    It is enough to constrain consecutive answers, because the ratios along a line multiply.
     """
 
     unit: Fraction = Fraction(1)
@@ -98,8 +98,8 @@ class Metric:
 class Graph:
     """Edges between answers, each with a length: ratio exp(epsilon·length) from its tail to its head.
 
-    One-way edges are allowed: an edge says nothing of the way back. Ratios along a path multiply, so any two answers
-    keep exp(epsilon·length of the shortest path): d-privacy in the graph's own metric (001 Definition (4)).
+    An edge is one-way; the other direction needs another edge. Ratios along a path multiply, so any two answers
+    keep exp(epsilon·length of the shortest path): d-privacy in the metric of the graph (001 Definition (4)).
     """
 
     edges: tuple[Edge, ...]
@@ -115,7 +115,7 @@ class Graph:
             if not length > 0:
                 raise ValueError(f"length must be positive, got {length}; two answers 0 apart are one answer")
         object.__setattr__(self, "edges", tuple(sorted(self.edges, key=itemgetter(0, 1))))
-        if any(here[:2] == after[:2] for here, after in pairwise(self.edges)):
+        if any(edge[:2] == next_edge[:2] for edge, next_edge in pairwise(self.edges)):
             raise ValueError("edges must join each two answers at most once in each direction")
 
     def __reduce__(self) -> tuple[type["Graph"], tuple[tuple[Edge, ...]]]:
@@ -128,19 +128,19 @@ class Graph:
         return ()
 
     def sensitivity(self, answers: Scale) -> Fraction:
-        """Return a length of 1 is what epsilon pays for."""
+        """Return 1, the length that costs epsilon."""
         return Fraction(1)
 
     @property
     def is_undirected(self) -> bool:
         """Whether every edge has one of the same length back."""
-        found = set(self.edges)
-        return all(Edge(head, tail, length) in found for tail, head, length in self.edges)
+        edge_set = set(self.edges)
+        return all(Edge(head, tail, length) in edge_set for tail, head, length in self.edges)
 
     def distances(self, answers: int, *, directed: bool = True) -> Floats:
-        """distances[j, k]: the length of the shortest path from j to k along the edges; inf where there is none.
+        """Return distances[j, k], the length of the shortest path from j to k; inf if there is none.
 
-        directed=False: every edge may be gone both ways.
+        directed=False: every edge can be used in both directions.
         """
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import shortest_path
@@ -148,8 +148,8 @@ class Graph:
         tails, heads, lengths = zip(*self.edges, strict=True)
         if max(lengths) > LONGEST_MEASURED:
             raise ValueError("length must be at most 2**1000 for distances to be measured; use a larger unit")
-        joined = csr_array((np.array([*map(float, lengths)]), (tails, heads)), shape=(answers, answers))
-        return np.asarray(shortest_path(joined, method="D", directed=directed))
+        adjacency = csr_array((np.array([*map(float, lengths)]), (tails, heads)), shape=(answers, answers))
+        return np.asarray(shortest_path(adjacency, method="D", directed=directed))
 
     def is_connected(self, answers: int) -> bool:
         """Return whether there is a path from every answer to every other."""
@@ -161,7 +161,7 @@ class Graph:
 
 
 def _is_plain(edge: Edge) -> bool:
-    """Exact types only: a subclass could tell the checker something else than the reader."""
+    """Test for exact types: a subclass could show the checker other values than the reader."""
     return type(edge) is Edge and [*map(type, edge)] == [int, int, Fraction]
 
 

@@ -1,4 +1,4 @@
-"""The output cells around answers, and the bounds of a range."""
+"""Output cells: what a mechanism can report, and the bounds of a range."""
 
 import math
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from inbounds.trusted.scale import Scale
 
 @dataclass(frozen=True)
 class OutputCells(Sequence[tuple[Fraction, Fraction, Fraction]]):
-    """Output cells (lower, upper, value): disjoint, in order; `value` is what is reported for the cell."""
+    """Output cells (lower, upper, value), disjoint and in order; `value` is reported for the cell."""
 
     lowers: Scale
     uppers: Scale
@@ -31,26 +31,26 @@ class OutputCells(Sequence[tuple[Fraction, Fraction, Fraction]]):
 
     @classmethod
     def from_edges(cls, cells: Sequence[Sequence[Number]]) -> "OutputCells":
-        """From (lower, upper) or (lower, upper, value); the value defaults to the middle."""
+        """Build cells from (lower, upper) or (lower, upper, value); the value defaults to the middle."""
         rows = []
         for cell in cells:
             if len(cell) not in (2, 3):
                 raise ValueError("a cell must be (lower, upper) or (lower, upper, value)")
-            low, high, *rest = (to_fraction(edge, "cell edge") for edge in cell)
-            value = rest[0] if rest else (low + high) / 2
+            low, high, *midpoint = (to_fraction(edge, "cell edge") for edge in cell)
+            value = midpoint[0] if midpoint else (low + high) / 2
             if not low < high or not low <= value <= high:
                 raise ValueError(f"a cell must satisfy lower < upper and hold its value, got {(low, high, value)}")
             rows.append((low, high, value))
         if not rows:
             raise ValueError("outputs must be at least one cell")
-        if any(here[1] > after[0] for here, after in pairwise(rows)):
+        if any(cell_row[1] > next_row[0] for cell_row, next_row in pairwise(rows)):
             raise ValueError("cells must be disjoint and in increasing order")
         lowers, uppers, values = zip(*rows, strict=True)
         return cls(Scale.from_numbers(lowers), Scale.from_numbers(uppers), Scale.from_numbers(values))
 
     @classmethod
     def validated(cls, lowers: Scale, uppers: Scale, values: Scale) -> "OutputCells":
-        """Return the cells with these edges and values, refused as by `from_edges`."""
+        """Build cells from scales of edges and values; raise as `from_edges` does."""
         if not len(lowers) == len(uppers) == len(values):
             raise ValueError("cells must have as many edges as values")
         low, high, value = to_common_integers(lowers, uppers, values)
@@ -77,14 +77,14 @@ class OutputCells(Sequence[tuple[Fraction, Fraction, Fraction]]):
 
 
 def to_common_integers(*scales: Scale) -> list[list[int]]:
-    """Return the values of several scales as whole multiples of one unit: comparing them is exact, and quick."""
+    """Return the values of several scales as integer multiples of one unit: comparisons are exact and fast."""
     common = math.lcm(*(part.denominator for scale in scales for part in (scale.start, scale.unit)))
     ends = [(int(scale.start * common), int(scale.unit * common), scale.ticks) for scale in scales]
     return [[start + unit * tick for tick in ticks] for start, unit, ticks in ends]
 
 
 def cells(lower: Number, upper: Number, count: int) -> OutputCells:
-    """`count` equal output cells over lower..upper, each reported as its middle: wider or coarser outputs.
+    """Return `count` equal output cells over lower..upper, each reported as its middle.
 
     >>> cells(0, 10, 2)[1]
     (Fraction(5, 1), Fraction(10, 1), Fraction(15, 2))
@@ -96,6 +96,7 @@ def cells(lower: Number, upper: Number, count: int) -> OutputCells:
 
 
 def parse_bounds(low: Number, high: Number) -> tuple[Fraction, Fraction]:
+    """Return the exact bounds of a range; raise unless low < high."""
     lower, upper = to_fraction(low, "low"), to_fraction(high, "high")
     if not lower < upper:
         raise ValueError(f"low must be less than high, got {low} and {high}")

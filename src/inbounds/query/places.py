@@ -1,4 +1,4 @@
-"""Answers with coordinates: cells of a map, pairs of counts, histograms."""
+"""Answers with coordinates: the cells of a map, pairs of counts, histograms."""
 
 from fractions import Fraction
 from typing import Any
@@ -8,13 +8,13 @@ import numpy as np
 from inbounds.exact import Floats, Ints
 
 FARTHEST_COORDINATE = 1 << 52
-"""Coordinates are smaller: every whole number up to them is a float."""
+"""An upper bound on coordinates: every integer below it is exact as a float."""
 
 PlaceTuples = tuple[tuple[Fraction, ...], ...]
 
 
 def format_place(place: tuple[Fraction, ...]) -> str:
-    """Return the coordinates with commas: what the place is called wherever a text is needed.
+    """Write the coordinates with commas: the label of the place.
 
     >>> format_place((Fraction(3), Fraction(1, 2)))
     '3,1/2'
@@ -23,7 +23,7 @@ def format_place(place: tuple[Fraction, ...]) -> str:
 
 
 def check_places(places: PlaceTuples, labels: tuple[str, ...]) -> None:
-    """Raise unless the places are plain, of one dimension, told apart by floats, and called by their labels."""
+    """Raise unless the places have plain types and one dimension, differ as floats, and match their labels."""
     if type(places) is not tuple or any(type(place) is not tuple for place in places):
         raise TypeError("places must be a tuple of tuples of Fractions")
     if any(type(number) is not Fraction for place in places for number in place):
@@ -39,19 +39,19 @@ def check_places(places: PlaceTuples, labels: tuple[str, ...]) -> None:
 
 
 def take_places(places: PlaceTuples, positions: Ints) -> Any:
-    """Return the places at these positions: one as a tuple, several as an array with the coordinates along the last axis.
+    """Return the places at these positions: one as a tuple, several as an array with coordinates along the last axis.
 
-    Whole numbers where all coordinates are whole, floats otherwise.
+    The numbers are ints if all coordinates are whole, else floats.
     """
     kind = np.int64 if all(number.denominator == 1 for place in places for number in place) else np.float64
     table = np.array([[kind(number) for number in place] for place in places])
     return tuple(table[positions].tolist()) if positions.ndim == 0 else table[positions]
 
 
-def find_map_axes(at: Floats | None) -> tuple[Floats, Floats] | None:
-    """Return the coordinates of the rows and columns of a full map in reading order; None for answers that are none."""
-    if at is None or at.shape[1] != 2:
+def find_map_axes(coordinates: Floats | None) -> tuple[Floats, Floats] | None:
+    """Return the coordinates of the rows and columns of a full map in reading order; None for other answers."""
+    if coordinates is None or coordinates.shape[1] != 2:
         return None
-    rows, columns = np.unique(at[:, 0]), np.unique(at[:, 1])
-    whole = np.stack(np.meshgrid(rows, columns, indexing="ij"), axis=-1).reshape(-1, 2)
-    return (rows, columns) if np.array_equal(at, whole) else None
+    rows, columns = np.unique(coordinates[:, 0]), np.unique(coordinates[:, 1])
+    full_map = np.stack(np.meshgrid(rows, columns, indexing="ij"), axis=-1).reshape(-1, 2)
+    return (rows, columns) if np.array_equal(coordinates, full_map) else None

@@ -1,7 +1,7 @@
-"""A quantile of a group's records: asked of the records themselves, not of one number that was made of them.
+"""Quantile queries: a quantile of a group's records, computed from the records themselves.
 
-A `RangeQuery` has one true answer, and must assume that one record moves a median anywhere. A `QuantileQuery` knows
-how far: how many records must change until it is another value.
+A `RangeQuery` has one true answer and must assume that one record moves a median anywhere. A `QuantileQuery` uses how
+many records must change until the quantile is another value.
 """
 
 from dataclasses import dataclass
@@ -37,10 +37,10 @@ MOST_RECORDS = 1 << 40
 class QuantileQuery:
     """The value that a share `at` of a group's records do not exceed: 0 the minimum, 1/2 the median, 1 the maximum.
 
-    values: the possible ones, in steps. size: how many records the group has; public, and neighbours are groups in
-    which records were changed; or else at most, and neighbours are groups with records added or removed. missing: the
-    position that a record without a value counts as, one short of a public size, and a group without records.
-    records: how many of a group's records may be one person's.
+    values: the possible values, evenly spaced. size: the number of records; if `public_size`, it is exact and public,
+    and neighbours differ in changed records; otherwise it is a maximum, and neighbours differ in added or removed
+    records. missing: the position that counts for a record without a value, for a record short of a public size, and
+    for a group without records. records: how many of a group's records may belong to one person.
     """
 
     values: Scale
@@ -75,23 +75,23 @@ class QuantileQuery:
 
     @property
     def width(self) -> int:
-        """The values less one: positions are 0..width."""
+        """The number of values less one: positions are 0..width."""
         return len(self.values) - 1
 
     @property
     def rank(self) -> int:
-        """Which of `size` records in order it is, from 1."""
+        """The rank of the quantile among `size` ordered records, from 1."""
         return quantile_rank(self.at, self.size)
 
     @property
     def neighbours(self) -> str:
-        """What neighbouring groups are, in words."""
+        """How neighbouring groups differ, in words."""
         how = "changed" if self.public_size else "added or removed"
         return f"one record {how}" if self.records == 1 else f"up to {self.records} records {how}"
 
     @property
     def max_length(self) -> int:
-        """The largest length that a group of the declared size can have."""
+        """The largest path length that a group of the declared size can have."""
         changed = max(self.rank, self.size - self.rank + 1) if self.public_size else self.size + 1
         return -(-changed // self.records)
 
@@ -102,33 +102,33 @@ class QuantileQuery:
 
     @cached_property
     def encoder(self) -> RoundingEncoder:
-        """Where records come in: the nearest value, the nearer end beyond the range."""
+        """The encoder of records: the nearest value; the nearer end for records beyond the range."""
         return RoundingEncoder(self.values, self.values.unit, Fraction(0))
 
     def encode(self, values: Any) -> Ints:
         """Return how many of a group's records have each value.
 
-        Every record is placed by itself, and none is refused: numbers are moved to the nearest value, and what is no
-        number (None, nan, a gap of a column or a masked array, a text) counts as missing. Only a type that holds no
-        numbers at all is refused.
+        Every record is encoded by itself and none is refused: a number is moved to the nearest value; anything else
+        (None, nan, a gap in a column or masked array, a text) counts as missing. Only a container type that holds no
+        numbers is refused.
         """
         places = self.encoder.positions(read_records(values), clip=True).ravel()
         return np.bincount(np.where(places < 0, self.missing, places), minlength=len(self.values)).astype(np.int64)
 
     def path_lengths(self, histograms: Ints) -> Ints:
-        """For every group and value, how many persons must change until the quantile is that value."""
+        """Return for every group and value how many persons must change until the quantile is that value."""
         if self.public_size:
-            found = path_lengths_changed(histograms, self.at, self.size, self.missing)
+            lengths = path_lengths_changed(histograms, self.at, self.size, self.missing)
         else:
-            found = path_lengths_added(histograms, self.at, self.missing)
-        return group_by_person(found, self.records)
+            lengths = path_lengths_added(histograms, self.at, self.missing)
+        return group_by_person(lengths, self.records)
 
     def pad(self, histograms: Ints) -> Ints:
-        """Return the histograms with the records short of a public size in them."""
+        """Return the histograms with the records that are short of a public size added."""
         return pad_histograms(histograms, self.size, self.missing) if self.public_size else histograms
 
     def true_positions(self, histograms: Ints) -> Ints:
-        """Return the true quantile of every group, as its position."""
+        """Return the position of the true quantile of every group."""
         return np.asarray(self.path_lengths(histograms).argmin(axis=1))
 
     def __repr__(self) -> str:
@@ -138,13 +138,13 @@ class QuantileQuery:
 
     @property
     def name(self) -> str:
-        """What people call it."""
-        named = {Fraction(0): "minimum", Fraction(1, 2): "median", Fraction(1): "maximum"}
-        return named.get(self.at, f"{self.at}-quantile")
+        """The common name, such as "median"."""
+        names = {Fraction(0): "minimum", Fraction(1, 2): "median", Fraction(1): "maximum"}
+        return names.get(self.at, f"{self.at}-quantile")
 
 
 def check_quantile(query: object) -> None:
-    """Raise a `TypeError` unless this is a query about a quantile."""
+    """Raise `TypeError` unless this is a quantile query."""
     check_kind(query, QuantileQuery, "query", "a quantile such as ib.median(1, 5, size=25)")
 
 
@@ -159,12 +159,12 @@ def quantile(
     missing: Number | None = None,
     records: int = 1,
 ) -> QuantileQuery:
-    """Return the value in low, low + step, …, high that a share `at` of a group's records do not exceed.
+    """Return the query for the value in low, low + step, …, high that a share `at` of a group's records do not exceed.
 
-    size: how many records the group has, where that is public; neighbours are groups in which one record was changed.
-    maximum: otherwise about how many it has at most; neighbours are groups with one record added or removed. missing:
-    what a record without a value, and a group without records, counts as; low by default. records: how many records
-    of the group may be one person's, who is then the neighbour.
+    size: the number of records, if it is public; neighbours are groups in which one record was changed.
+    maximum: otherwise, about the largest number of records; neighbours are groups with one record added or removed.
+    missing: the value that counts for a record without a value and for a group without records; low by default.
+    records: how many records of the group may belong to one person; neighbours then differ in one person.
 
     >>> quantile(0.9, 0, 100, size=30)
     <9/10-quantile of 30 records in 0..100 (101 values)>
@@ -193,10 +193,10 @@ def quantile(
     )
 
 
-def median(low: Number, high: Number, **facts: Any) -> QuantileQuery:
-    """Return the lower median: `quantile` at 1/2, with the same facts.
+def median(low: Number, high: Number, **arguments: Any) -> QuantileQuery:
+    """Return the query for the lower median: `quantile` at 1/2, with the same keyword arguments.
 
     >>> median(1, 5, size=25)
     <median of 25 records in 1..5 (5 values)>
     """
-    return quantile(Fraction(1, 2), low, high, **facts)
+    return quantile(Fraction(1, 2), low, high, **arguments)

@@ -1,4 +1,4 @@
-"""What is asked: the possible true answers, the outputs that may be reported, and who is whose neighbour."""
+"""The class `RangeQuery`: possible true answers, reportable outputs and neighbours of a query with one answer."""
 
 import math
 from bisect import bisect_left, bisect_right
@@ -22,23 +22,23 @@ from inbounds.trusted.positions import Door, GridEncoder, LabelEncoder, PlaceEnc
 from inbounds.trusted.scale import Scale, check_list_size
 
 WIDEST = 1 << 10
-"""An allowance is at most the sensitivity over this: the cells stay those that were asked for."""
+"""An allowance is at most the sensitivity divided by this, so that cells keep almost their declared width."""
 
 EVEN = frozenset({"count", "total", "mean", "extreme", "ordinal", "category"})
-"""Kinds whose answers have no gaps; only an interval can have holes."""
+"""Kinds whose answers are evenly spaced; only an interval can have holes."""
 
 KINDS = EVEN | {"interval", "graph", "map", "tree", "pair of counts", "histogram"}
-"""Every kind that a constructor gives; a passport with any other word is refused."""
+"""Every kind that a constructor makes; a passport with another kind is refused."""
 
 
 @dataclass(frozen=True)
 class RangeQuery:
-    """A question about a table: its possible answers, the cells it may report, and its neighbours.
+    """A query with one true answer: its possible answers, the cells it may report, and its neighbours.
 
-    kind: what people call it. rounds: real answers are first rounded down into the answers' own cells.
-    labels: the names of the answers when they are categories without order or distance. allowance: what the caller's
-    own arithmetic may add to the distance of two real answers without moving them past the reach. places: coordinates
-    of the answers of a graph, whose labels are then `place_label` of them.
+    kind: what the query is called, one of KINDS. rounds: real answers are first rounded down into the cells of the
+    answers. labels: the names of answers without order. allowance: what the caller's arithmetic may add to the distance
+    of two real answers without moving them past the reach. places: coordinates of the answers of a graph; the labels
+    are then `format_place` of them.
     """
 
     kind: str
@@ -94,7 +94,9 @@ class RangeQuery:
             check_places(self.places, self.labels)
 
     def _refuse_lookalikes(self) -> None:
-        """Exact types only: a subclass could tell the checker something else than the sampler or the reader."""
+        """Raise unless all types are exact: a subclass could show the checker other values than the sampler or the
+        reader.
+        """
         if type(self.neighbours) not in (Reach, AllPairs, Metric, Graph):
             raise TypeError("neighbours must be Reach, Everyone, Metric or Graph: the checker knows no others")
         if type(self.outputs) is not OutputCells:
@@ -115,7 +117,7 @@ class RangeQuery:
         return RangeQuery, (
             *fields,
             self.places,
-        )  # copies and pickles are checked anew, and carry nothing that could be written to
+        )  # copies and pickles are validated again, and contain no writable array
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -124,7 +126,7 @@ class RangeQuery:
 
     @property
     def is_ordered(self) -> bool:
-        """Answers are numbers rather than labels, which may be known by numbers."""
+        """Whether answers are numbers; labels have no order, even if they are numbered."""
         return self.labels is None and not (self.kind == "category" and isinstance(self.neighbours, AllPairs))
 
     @cached_property
@@ -133,7 +135,7 @@ class RangeQuery:
 
     @property
     def sensitivity(self) -> Fraction:
-        """How far one person can move the answer; the distance that epsilon pays for."""
+        """How far one person can move the answer: the distance that costs epsilon."""
         return self.neighbours.sensitivity(self.answers)
 
     @property
@@ -143,11 +145,10 @@ class RangeQuery:
 
     @property
     def covers_one_record(self) -> bool:
-        """Whether the neighbours hold all that one record can do to an answer of this kind, as `ib.count` … make it.
+        """Whether any change of one record gives a neighbouring answer, for an answer of this kind.
 
-        A maximum can be moved anywhere, one person's value is all of the answer, and a mean of n values is n times as
-        wide as what one of them can do; how far a total or an interval moves, its maker declares. Of other kinds
-        nothing is known.
+        One record can move a maximum anywhere; one person's value is the whole answer; the range of a mean of n values
+        is n times what one value can move; for a total or an interval the caller declares it. False for other kinds.
         """
         match self.kind, self.neighbours:
             case _, AllPairs():
@@ -163,22 +164,22 @@ class RangeQuery:
         return False
 
     def cliques(self) -> Iterator[Clique]:
-        """Yield all neighbour constraints, as runs of answers that are neighbours of each other."""
+        """Return all neighbour constraints, as runs of answers that are neighbours of each other."""
         return self.neighbours.cliques(self.answers)
 
     @property
     def edges(self) -> tuple[Edge, ...]:
-        """All neighbour constraints of answers on a graph; empty for all others, whose constraints are cliques."""
+        """All neighbour constraints of a query on a graph; empty for other queries, which have cliques."""
         return self.neighbours.edges if isinstance(self.neighbours, Graph) else ()
 
     @property
     def cuts(self) -> tuple[int, ...]:
-        """Every j that is no neighbour of j + 1: a report may tell on which side of the gap the answer is."""
+        """Every j that is no neighbour of j + 1: a report may reveal on which side of the gap the answer is."""
         return self.neighbours.cuts(self.answers)
 
     @cached_property
     def is_symmetric(self) -> bool:
-        """The mirror image of the query is the query itself: answers, values, and which cell holds what."""
+        """Whether the query equals its mirror image: answers, values, and the cell of each answer."""
         if self.answers.is_regular and self.one_output_per_answer:
             return True
         return (
@@ -191,15 +192,15 @@ class RangeQuery:
 
     @cached_property
     def home_cell(self) -> Ints:
-        """home[j]: the output whose cell holds answer j (lower <= answer < upper, or the closed end of a run)."""
+        """home_cell[j]: the output whose cell holds answer j (lower <= answer < upper, or the closed end of a run)."""
         if self.one_output_per_answer:
             return self._positions
         answers, lowers, uppers = self._wholes
-        found = [max(bisect_right(lowers, answer) - 1, 0) for answer in answers]
-        for j, i in enumerate(found):
+        homes = [max(bisect_right(lowers, answer) - 1, 0) for answer in answers]
+        for j, i in enumerate(homes):
             if not lowers[i] <= answers[j] <= uppers[i]:
                 raise ValueError(f"outputs must cover every answer; no cell holds {self.answers[j]}")
-        return freeze(np.array(found, dtype=np.int64))
+        return freeze(np.array(homes, dtype=np.int64))
 
     @cached_property
     def below(self) -> Ints:
@@ -224,14 +225,14 @@ class RangeQuery:
 
     @property
     def _wholes(self) -> list[list[int]]:
-        """Answers, lower and upper edges."""
+        """Answers, lower edges and upper edges, as integers of one unit."""
         return to_common_integers(self.answers, self.outputs.lowers, self.outputs.uppers)
 
     @property
     def output_values(self) -> NDArray[Any]:
-        """What is published for each output: labels, ints where all values are whole, floats otherwise.
+        """The published value of each output: labels; ints if all values are whole; else floats.
 
-        Numbers are immutable; objects are a new array each time.
+        Arrays of numbers are read-only; an array of objects is new each time.
         """
         if self.labels is not None:
             return np.array(self.labels, dtype=object)
@@ -239,40 +240,42 @@ class RangeQuery:
 
     @cached_property
     def _numbers(self) -> NDArray[Any] | None:
-        """The reported numbers in immutable memory; None for whole numbers beyond 64 bits, which have none."""
-        found = self.outputs.values.numbers()
-        return None if found.dtype == object else freeze(found)
+        """The reported numbers as a read-only array; None for integers beyond 64 bits."""
+        values = self.outputs.values.numbers()
+        return None if values.dtype == object else freeze(values)
 
     @cached_property
     def coordinates(self) -> NDArray[np.float64] | None:
-        """coordinates[j] of the place of answer j, as floats; None for answers without."""
+        """coordinates[j]: the place of answer j, as floats; None for answers without places."""
         return None if self.places is None else freeze(np.array([[*map(float, place)] for place in self.places]))
 
     def decode(self, outputs: Ints) -> NDArray[Any]:
-        """Return what is published for these outputs: as `output_values`, however many there are."""
+        """Return the published values of these outputs, as `output_values` has them, without writing all of them
+        out.
+        """
         if self.labels is not None:
             return np.array(self.labels, dtype=object)[outputs]
         return self.outputs.values.numbers_at(outputs)
 
     @property
     def _real_reach(self) -> Fraction:
-        """How far apart real answers may be that land within the reach, 0 where there is none."""
+        """How far apart real answers may be that land within the reach; 0 if there is no reach."""
         if not (self.rounds and isinstance(self.neighbours, Reach)):
             return Fraction(0)
         return self.neighbours.steps * self.answers.unit
 
     @property
     def cell(self) -> Fraction:
-        """How wide the cells are that real answers are rounded into: a hair more than the unit of the answers.
+        """The width of the cells that real answers are rounded into: slightly more than the unit of the answers.
 
         reach · cell = sensitivity + allowance, so that answers no further apart land at most `reach` cells apart.
         """
         return self.answers.unit * (1 + self.allowance / self._real_reach if self.allowance else 1)
 
     def steps_within(self, distance: Fraction) -> int:
-        """Return how many grid steps apart two true answers may land that are `distance` apart.
+        """Return how many grid steps apart two true answers can land that are `distance` apart.
 
-        On a grid as many as fit; where real answers are rounded, one more than fit unless they fit exactly.
+        On a grid, as many as fit; if real answers are rounded, one more than fit, unless they fit exactly.
         """
         if not self.rounds:
             return math.floor(distance / self.answers.unit)
@@ -281,7 +284,7 @@ class RangeQuery:
         return math.floor((distance + self._moved_at_cuts) / self.answers.unit) + 1
 
     def distance_within(self, steps: int) -> Fraction:
-        """Return how far apart two true answers may be that always land at most so many grid steps apart."""
+        """Return how far apart two true answers may be that always land at most `steps` grid steps apart."""
         if not self.rounds:
             return steps * self.answers.unit
         if not self.cuts:
@@ -290,7 +293,7 @@ class RangeQuery:
 
     @property
     def _moved_at_cuts(self) -> Fraction:
-        """How much closer than the cells between them two answers on two sides of a cut may be."""
+        """By how much two answers on two sides of a cut may be closer than the cells between them suggest."""
         ticks = self.answers.ticks
         starts = [0, *(ticks[j + 1] for j in self.cuts)]
         ends = [*(ticks[j] for j in self.cuts), ticks[-1]]
@@ -299,7 +302,7 @@ class RangeQuery:
 
     @cached_property
     def encoder(self) -> Door:
-        """Where true answers come in."""
+        """The encoder from true answers to positions."""
         if self.labels is not None:
             return LabelEncoder(self.labels) if self.places is None else PlaceEncoder(self.labels, self.places)
         if self.rounds:
@@ -307,10 +310,10 @@ class RangeQuery:
         return GridEncoder(self.answers)
 
     def encode(self, answers: Any, *, clip: bool = False) -> Ints:
-        """Return positions of true answers, in their shape. The error for a bad one does not repeat it.
+        """Return the positions of true answers, in their shape. The error for an invalid answer does not repeat it.
 
-        clip: numbers beyond the range count as its nearer end. Moving numbers into a range brings no two of them
-        further apart, so the promise is the same.
+        clip: numbers beyond the range count as its nearer end. Clipping brings no two numbers further apart, so the
+        promise is the same.
         """
         positions = self.encoder.positions(answers, clip=clip)
         if (positions < 0).any():
@@ -326,12 +329,12 @@ class RangeQuery:
         return f"on the grid {self.answers!r}"
 
     def __repr__(self) -> str:
-        named = "labels" if self.places is None else "places"
-        what = f"{len(self.labels)} {named}" if self.labels is not None else repr(self.answers)
+        noun = "labels" if self.places is None else "places"
+        answers = f"{len(self.labels)} {noun}" if self.labels is not None else repr(self.answers)
         extra = "" if self.one_output_per_answer else f", reported in {self.outputs!r}"
-        return f"<{self.kind}: {what}{extra}; neighbours: {self.neighbours}>"
+        return f"<{self.kind}: {answers}{extra}; neighbours: {self.neighbours}>"
 
 
 def check_query(query: object) -> None:
-    """Raise a `TypeError` unless this is a query about one answer."""
+    """Raise `TypeError` unless this is a `RangeQuery`."""
     check_kind(query, RangeQuery, "query", "a query such as ib.count(20) or ib.mean(10, 1, 5)")
