@@ -1,10 +1,11 @@
-"""What several answers about the same people promise together, and how to serve readers who are trusted differently.
+"""Composition: the privacy of several answers about the same people, and releases at several levels of trust.
 
-compose       declared plans: the sum, and as tight as the matrices allow (tilted, transform, dominating, directed)
-enumerated    the same for a few answers by exact enumeration
-filters       questions chosen one after the other: charges, caps and what they convert to
-record        the statement that belongs to a release of several answers, as a file
-multilevel    answers at several epsilons from one noise chain, safe against coalitions (chain: as a file)
+compose             composition of declared answers, basic and tight (tilted_convolution, transform,
+                    dominating_pairs, directed_rounding)
+enumeration         the same for a few answers, by exact enumeration
+zcdp_filter         questions chosen one after the other: charges, caps and their conversion to (epsilon, delta)
+composition_record  the file that states the guarantee of several answers
+multilevel          answers at several epsilons from one noise chain, safe against coalitions (chain: its file)
 """
 
 from inbounds.accounting.chain import load_chain as load_multilevel

@@ -1,8 +1,8 @@
-"""Several answers about the same people: what they promise together, as a sum and as tight as these matrices allow.
+"""Composition of several answers about the same people: the sum of the epsilons, and a tight (epsilon, delta).
 
-Basic composition adds the epsilons and is exact arithmetic. Tight composition looks at the mechanisms' own columns: a
-few answers of small mechanisms are enumerated exactly, more are convolved (`tilted`), every rounding towards more
-privacy loss. A value of this module can be promised.
+Basic composition adds the epsilons in exact arithmetic. Tight composition uses the mechanisms' columns: a few answers
+of small mechanisms are enumerated exactly (`enumeration`), more are convolved (`tilted_convolution`). Every rounding is
+towards more privacy loss, so every value of this module can be promised.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from inbounds.accounting.enumeration import Enumeration
 
 ROUGH = 1 << 14
-"""Length of the transforms that tell which neighbours need a closer look."""
+"""Length of the short transforms that decide which neighbours need a long one."""
 
 PLENTY = 1_000_000
-"""More answers than this are not counted."""
+"""The largest result of `max_answers`."""
 
 
 @dataclass(frozen=True)
 class Composition:
     """Answers of several mechanisms, `times[i]` from `mechanisms[i]`, about people who may be in all the data.
 
-    same_question: every answer is about the same true value, so one person moves all of them alike. Otherwise
-    each answer may meet its own worst pair of neighbours, and questions may be chosen after earlier answers.
+    same_question: every answer is about the same true value, so one person moves all of them in the same way. Otherwise
+    each answer may have its own worst pair of neighbours, and questions may be chosen after earlier answers.
     """
 
     mechanisms: tuple[Mechanism, ...]
@@ -42,16 +42,16 @@ class Composition:
     same_question: bool = False
 
     def __post_init__(self) -> None:
-        for each in self.mechanisms:
-            check_mechanism(each, "each of the mechanisms")
+        for mechanism in self.mechanisms:
+            check_mechanism(mechanism, "each of the mechanisms")
         if not self.mechanisms or len(self.mechanisms) != len(self.times):
             raise ValueError("a composition must have at least one mechanism, and one number of times for each")
         object.__setattr__(self, "times", tuple(to_int(t, "times", 1) for t in self.times))
-        find_common_neighbours([m.query for m in self.mechanisms], same_question=self.same_question)
+        check_common_neighbours([m.query for m in self.mechanisms], same_question=self.same_question)
 
     @property
     def answers(self) -> int:
-        """How many answers are given in all."""
+        """The number of answers in total."""
         return sum(self.times)
 
     @property
@@ -78,26 +78,26 @@ class Composition:
         return self._result[target]
 
     def least(self, delta: Fraction, longest: int = LONGEST) -> Fraction:
-        """`epsilon` as an exact number, from transforms up to a length.
+        """Return `epsilon` as an exact number, from transforms up to the length `longest`.
 
-        The largest over the groups of neighbours; those that a short transform clears are not looked at closely.
+        It is the largest over the groups of neighbours; a group that a short transform shows to be smaller is skipped.
         """
         if self._enumeration is not None:
             return min(self._enumeration.epsilon_above(delta), self.basic)
-        found = Fraction(0)
+        largest = Fraction(0)
         for plan in sorted(self._plans, key=lambda plan: -plan.likely(delta)):
-            if not found or plan.delta(found, min(ROUGH, longest)) > delta:
-                found = max(found, plan.epsilon(delta, longest))
-        return min(found, self.basic)
+            if not largest or plan.delta(largest, min(ROUGH, longest)) > delta:
+                largest = max(largest, plan.epsilon(delta, longest))
+        return min(largest, self.basic)
 
     def curve(self, points: int = 50) -> tuple[Floats, Floats]:
-        """(epsilons, deltas): what can be promised, from epsilon 0 to the basic epsilon."""
+        """Return (epsilons, deltas) that can be promised, from epsilon 0 to the basic epsilon."""
         epsilons = np.linspace(0.0, float(self.basic), to_int(points, "points", 2))
         return epsilons, np.array([self.delta(min(Fraction(e), self.basic)) for e in epsilons.tolist()])
 
     @property
     def slack(self) -> float:
-        """What is added to a delta for rounding: nothing, since every rounding has its direction."""
+        """What is added to a delta for rounding: 0, because every rounding is in the safe direction."""
         return 0.0
 
     @cached_property
@@ -106,27 +106,27 @@ class Composition:
 
     @cached_property
     def _plans(self) -> list[TiltedPlan]:
-        """One plan for every group of neighbours that all answers may be about; for any questions, one in all."""
+        """One plan for each group of neighbours if all answers are about the same question; otherwise one plan."""
         if self.same_question:
             return [TiltedPlan(parts) for parts in same_question(self.mechanisms, self.times)]
         return [TiltedPlan([any_question(m, t) for m, t in zip(self.mechanisms, self.times, strict=True)])]
 
     @cached_property
     def _enumeration(self) -> "Enumeration | None":
-        """The exact value where it is affordable and holds for the questions meant."""
-        from inbounds.accounting.enumeration import can_enumerate
+        """The exact value, if it is affordable and valid for this kind of composition."""
+        from inbounds.accounting.enumeration import enumerate_if_small
 
-        return can_enumerate(self)
+        return enumerate_if_small(self)
 
 
 def compose(
     mechanisms: Mechanism | Sequence[Mechanism], times: int | Sequence[int] = 1, *, same_question: bool = False
 ) -> Composition:
-    """Answers of one or more mechanisms about the same people, each given `times` times.
+    """Compose answers of one or more mechanisms about the same people, each given `times` times.
 
     `.basic` is the sum of the epsilons; `.epsilon(delta)`, `.delta(epsilon)` and `.curve()` are tight for these
-    very matrices, down to any delta. The default holds for any questions, even chosen one after the other;
-    same_question=True is tighter and holds when all answers are about one true value.
+    matrices, down to any delta. The default holds for any questions, even chosen one after the other;
+    same_question=True is tighter and holds if all answers are about one true value.
 
     >>> from inbounds import catalog, count
     >>> ten = compose(catalog.truncated_geometric(count(20), "0.1"), times=10)
@@ -141,9 +141,9 @@ def compose(
 def max_answers(
     mechanism: Mechanism, epsilon: Number, delta: Number | None = None, *, same_question: bool = False
 ) -> int:
-    """Return how many answers of `mechanism` keep within (epsilon, delta); without delta by basic composition alone.
+    """Return how many answers of `mechanism` stay within (epsilon, delta); without delta by basic composition.
 
-    Doubling, then bisection; at most a million. 0 means that not even one answer fits.
+    Searches by doubling, then bisection, up to a million. 0 means that not even one answer fits.
 
     >>> from inbounds import catalog, count
     >>> m = catalog.truncated_geometric(count(20), "0.1")
@@ -167,7 +167,7 @@ def max_answers(
 
 
 def _last(fits: Callable[[int], bool], low: int, high: int) -> int:
-    """Return the last number that fits, at least `low`: ever longer steps from `high` on, then bisection."""
+    """Return the last number that fits, at least `low`: double the steps from `high` on, then bisect."""
     step = max(high - low, 1)
     while high <= PLENTY and fits(high):
         step *= 2
@@ -180,21 +180,27 @@ def _last(fits: Callable[[int], bool], low: int, high: int) -> int:
 
 
 def to_delta(value: Number) -> Fraction:
-    """delta as an exact number strictly between 0 and 1."""
+    """Return delta as an exact number; raise `ValueError` unless it is strictly between 0 and 1."""
     delta = to_fraction(value, "delta")
     if not 0 < delta < 1:
         raise ValueError(f"delta must be above 0 and below 1, got {value}; for delta 0 use the basic epsilon")
     return delta
 
 
-def find_common_neighbours(queries: Sequence[RangeQuery], *, same_question: bool = False) -> None:
-    """Refuse queries whose promises cannot be added: there is no pair of neighbours they all speak about."""
+def check_common_neighbours(queries: Sequence[RangeQuery], *, same_question: bool = False) -> None:
+    """Raise unless the guarantees of these queries can be added: there must be pairs of neighbours common to all of
+    them.
+    """
     first = queries[0]
     for query in queries:
         _refuse_long_edges(query)
     for other in queries[1:]:
-        same = (first.answers, first.neighbours, first.labels) == (other.answers, other.neighbours, other.labels)
-        if same:
+        has_same_answers = (first.answers, first.neighbours, first.labels) == (
+            other.answers,
+            other.neighbours,
+            other.labels,
+        )
+        if has_same_answers:
             continue
         if same_question:
             raise ValueError(
@@ -209,7 +215,9 @@ def find_common_neighbours(queries: Sequence[RangeQuery], *, same_question: bool
 
 
 def _refuse_long_edges(query: RangeQuery) -> None:
-    """Across an edge longer than 1 more than epsilon is spent, and back across a one-way edge anything."""
+    """Raise if an edge costs more than epsilon (longer than 1) or is one-way, so that its other direction costs
+    anything.
+    """
     if isinstance(query.neighbours, Graph) and not (
         query.neighbours.is_undirected and all(edge.length <= 1 for edge in query.edges)
     ):

@@ -1,8 +1,8 @@
-"""The record of a release: which mechanisms answered how often, and what they promise together.
+"""The record of several answers: which mechanisms answered how often, and their joint guarantee.
 
-A mechanism's passport speaks of one answer. Who publishes more keeps a record: the passports of all mechanisms
-used, the number of answers of each, and the composed guarantee. Reading believes nothing: every passport is
-certified again, the sum and the tight epsilon are computed again (extra `accounting`).
+A mechanism's passport is about one answer. A publisher of more answers keeps a record: the passports of all mechanisms,
+the number of answers of each, and the composed guarantee. Reading checks everything again: every passport is
+certified, the sum and the tight epsilon are recomputed.
 """
 
 import os
@@ -21,12 +21,12 @@ from inbounds.trusted.limits import MOST_TIMES
 
 COMPOSITION = FileFormat("release record", "inbounds release record")
 CLOSE = 1e-9
-"""Tight epsilons are floats; another machine may round them differently by this share."""
+"""The relative difference allowed between tight epsilons, which are floats, on two machines."""
 
 
 @dataclass(frozen=True)
 class CompositionRecord:
-    """A composition and what is promised for it: `epsilon` at `delta`, and the sum `basic` at delta 0."""
+    """A composition and its guarantee: `epsilon` at `delta`, and the sum `basic` at delta 0."""
 
     composition: Composition
     delta: Fraction
@@ -42,7 +42,7 @@ class CompositionRecord:
 
     @property
     def digests(self) -> tuple[str, ...]:
-        """sha256 of each mechanism's passport."""
+        """The sha256 digest of each mechanism's passport."""
         return tuple(m.sha256 for m in self.composition.mechanisms)
 
     def __str__(self) -> str:
@@ -55,12 +55,12 @@ class CompositionRecord:
         )
 
     def content(self) -> Json:
-        """Return the record as plain JSON values, with the digest of everything else in it."""
+        """Return the record as plain JSON values, with a digest of all other values."""
         members = [
             {"times": t, "sha256": digest, "passport": passports.to_passport(m)}
             for m, t, digest in zip(self.composition.mechanisms, self.composition.times, self.digests, strict=True)
         ]
-        found: Json = {
+        fields: Json = {
             "members": members,
             "same_question": self.composition.same_question,
             "basic_epsilon": str(self.basic),
@@ -68,15 +68,15 @@ class CompositionRecord:
             "epsilon_at_delta": repr(self.epsilon),
             "statement": str(self),
         }
-        return COMPOSITION.wrap(found)
+        return COMPOSITION.wrap(fields)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the record; the file appears whole or not at all."""
+        """Write the record to a file, atomically."""
         write_json_file(self.content(), path)
 
 
 def format_upper_bound(epsilon: float) -> str:
-    """Return an epsilon with six significant digits, rounded up so that the sentence stays true.
+    """Write an epsilon with six significant digits, rounded up so that the statement stays true.
 
     >>> format_upper_bound(1.00000001), format_upper_bound(0.5), format_upper_bound(12.3456789)
     ('1.00001', '0.5', '12.3457')
@@ -87,19 +87,19 @@ def format_upper_bound(epsilon: float) -> str:
 
 
 def load_composition(path: str | os.PathLike[str]) -> CompositionRecord:
-    """Read a record, certify its mechanisms and compute the guarantee anew; any doubt is a `PassportError`."""
+    """Read a record, certify its mechanisms and recompute the guarantee; raise `PassportError` if anything is wrong."""
     return composition_from_json(read_json_file(path, "release record"))
 
 
 def composition_from_json(content: Any) -> CompositionRecord:
-    """Return a record from its JSON values, with everything in it computed again."""
+    """Build a record from its JSON values and recompute everything in it."""
     COMPOSITION.unwrap(content)
     with as_passport_error("the record is malformed", "the guarantee cannot be computed"):
-        found = _record(content)
-        follows = _follows(content, found)
+        record = _record(content)
+        follows = _follows(content, record)
     if not follows:
         raise PassportError("the guarantee does not follow from the mechanisms")
-    return replace(found, epsilon=max(found.epsilon, found.composition.epsilon(found.delta)))
+    return replace(record, epsilon=max(record.epsilon, record.composition.epsilon(record.delta)))
 
 
 def _record(content: Json) -> CompositionRecord:
@@ -114,12 +114,12 @@ def _record(content: Json) -> CompositionRecord:
     return CompositionRecord(Composition(members, times, content["same_question"]), delta, claimed)
 
 
-def _follows(content: Json, found: CompositionRecord) -> bool:
-    """Everything written is what the mechanisms give; a larger epsilon than necessary is still true."""
-    tight = found.composition.epsilon(found.delta)
+def _follows(content: Json, record: CompositionRecord) -> bool:
+    """Return whether every stated value follows from the mechanisms; an epsilon larger than necessary is still true."""
+    tight = record.composition.epsilon(record.delta)
     return (
-        [member["sha256"] for member in content["members"]] == list(found.digests)
-        and content["basic_epsilon"] == str(found.basic)
-        and content["statement"] == str(found)
-        and tight * (1 - CLOSE) <= found.epsilon <= float(found.basic)
+        [member["sha256"] for member in content["members"]] == list(record.digests)
+        and content["basic_epsilon"] == str(record.basic)
+        and content["statement"] == str(record)
+        and tight * (1 - CLOSE) <= record.epsilon <= float(record.basic)
     )

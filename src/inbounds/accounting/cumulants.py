@@ -1,4 +1,4 @@
-"""Which tilt to look at: cumulants of the losses and Rényi bounds, in floats that choose and prove nothing."""
+"""The choice of a tilt: cumulants of the losses and Rényi bounds, in floats that choose but prove nothing."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -10,11 +10,11 @@ from inbounds.accounting.dominating_pairs import AnswerGroup
 from inbounds.exact import Floats
 
 STEEPEST = 600.0
-"""A tilt is at most this over the largest loss, so that no weight overflows."""
+"""A tilt is at most this divided by the largest loss, so that no weight overflows."""
 
 
 class Cumulants:
-    """ln E exp(t·loss) over all answers and its derivatives."""
+    """The cumulant function ln E exp(t·loss) over all answers, and its derivatives."""
 
     COARSE = 100
 
@@ -38,28 +38,28 @@ class Cumulants:
         return math.sqrt(variance)
 
     def tilt_for_delta(self, log_delta: float) -> float:
-        """Return where the Rényi bound of epsilon is least."""
+        """Return the tilt with the least Rényi bound of epsilon."""
         return self._least(lambda t: (self.value(t) + log_peak(t) - log_delta) / t)
 
     def tilt_for_epsilon(self, epsilon: float) -> float:
-        """Return where the Rényi bound of delta is least."""
+        """Return the tilt with the least Rényi bound of delta."""
         return self._least(lambda t: self.value(t) + log_peak(t) - t * epsilon)
 
     def _least(self, cost: Callable[[float], float]) -> float:
-        low, most = 1e-10 * self._most, self._most
+        low, high = 1e-10 * self._most, self._most
         for points in (60, 24, 24):
-            tilts = np.geomspace(low, most, points).tolist()
+            tilts = np.geomspace(low, high, points).tolist()
             i = int(np.argmin([cost(t) for t in tilts]))
-            low, most = tilts[max(i - 1, 0)], tilts[min(i + 1, points - 1)]
+            low, high = tilts[max(i - 1, 0)], tilts[min(i + 1, points - 1)]
         return float(tilts[i])
 
 
 def log_sum(logs: Floats) -> float:
-    """ln of the sum of exp(logs)."""
+    """Return ln of the sum of exp(logs)."""
     highest = float(logs.max())
     return highest + math.log(float(np.exp(logs - highest).sum()))
 
 
 def log_peak(t: float) -> float:
-    """ln of the largest exp(-t·x)·(1 - exp(-x)), t^t / (1 + t)^(1 + t) (Canonne, Kamath, Steinke 2020)."""
+    """Return ln of the largest exp(-t·x)·(1 - exp(-x)), t^t / (1 + t)^(1 + t) (Canonne, Kamath, Steinke 2020)."""
     return -t * math.log1p(1 / t) - math.log1p(t)

@@ -1,7 +1,7 @@
-"""Exponentials and logarithms whose rounding has a direction, or a proved size.
+"""Exponentials and logarithms that are rounded in a known direction, or with a proved error.
 
-Python's Decimal rounds exp and ln correctly to the precision asked for, on every machine; one unit in the last digit
-therefore bounds what is wrong.
+Python's Decimal rounds exp and ln correctly to the given precision on every machine, so one unit in the last digit
+bounds the error.
 """
 
 import math
@@ -13,10 +13,10 @@ import numpy as np
 from inbounds.exact import Floats
 
 ROUNDOFF = 2.0**-53
-"""u: a floating-point operation is wrong by at most this share of its result."""
+"""u: the largest relative error of a floating-point operation."""
 
 TINY = 1e-300
-"""Far below everything that is added up, far above where floats lose digits."""
+"""A number far below all summands, and far above the range where floats lose digits."""
 
 DIGITS = 60
 
@@ -43,9 +43,10 @@ def exp_below(value: Fraction) -> Fraction:
 
 
 def exponentials(rate: Fraction, first: int, count: int, offset: Fraction = Fraction(0)) -> Floats:
-    """exp(rate·j - offset) for j = first, first + 1, …, each within 4u of itself, or at the ends of 1e-302..1e302.
+    """Return exp(rate·j - offset) for j = first, first + 1, …, each with relative error at most 4u, clipped to
+    1e-302..1e302.
 
-    A product of two table entries, each the float nearest to a correctly rounded exponential: three roundings.
+    Each is a product of two table entries, which are floats nearest to correctly rounded exponentials: three roundings.
     """
     block = _block(abs(rate), count)
     with localcontext(_context(30)):
@@ -55,7 +56,7 @@ def exponentials(rate: Fraction, first: int, count: int, offset: Fraction = Frac
 
 
 def powers_below(step: Fraction, low: int, high: int, bits: int) -> list[int]:
-    """Whole numbers X with X / 2**bits at or below exp(step·j), by about 2^-120 of it, for j = -low..high."""
+    """Return integers X with X / 2**bits at or below exp(step·j), by about 2^-120 of it, for j = -low..high."""
     count = low + high + 1
     block = _block(step, count)
     with localcontext(_context(60)):
@@ -65,12 +66,12 @@ def powers_below(step: Fraction, low: int, high: int, bits: int) -> list[int]:
 
 
 def _block(rate: Fraction, count: int) -> int:
-    """Entries of the inner table: about as many as of the outer one, all of them between 1/e and e."""
+    """Return the size of the inner table: about that of the outer one, with all entries between 1/e and e."""
     return max(1, min(math.isqrt(count), int(1 / rate)))
 
 
 def as_decimal(value: Fraction) -> Decimal:
-    """Return the quotient, to the precision of the context."""
+    """Return the quotient to the precision of the context."""
     return Decimal(value.numerator) / Decimal(value.denominator)
 
 
@@ -87,9 +88,9 @@ def _whole_below(exponent: Fraction, bits: int) -> int:
 
 
 def _log(number: int) -> tuple[Fraction, Fraction]:
-    """Rationals at or below and at or above ln(number)."""
+    """Return rationals at or below and at or above ln(number)."""
     if number == 1:
         return Fraction(0), Fraction(0)
     with localcontext(_context(DIGITS)):
-        near = Decimal(number).ln()
-        return Fraction(near.next_minus()), Fraction(near.next_plus())
+        rounded = Decimal(number).ln()
+        return Fraction(rounded.next_minus()), Fraction(rounded.next_plus())

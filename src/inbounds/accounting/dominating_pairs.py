@@ -1,9 +1,10 @@
-"""One pair of distributions that reveals at least as much as every pair of a mechanism's columns, on a grid of losses.
+"""One pair of distributions that dominates all pairs of a mechanism's columns, on a grid of losses.
 
-The curve of a pair (P, Q) is delta(X) = sum max(0, P - X·Q), X = e^epsilon: convex, falling, and all that
-composition can ask. The maximum of several curves, dots connected at X_j <= exp(j·h), is the curve of a pair with
-losses ln X_j only, and it dominates all of them, step by step also in sequences chosen as one goes (Zhu, Dong,
-Wang 2022; Doroshenko et al. 2022). Curves are whole numbers here; a mass is rounded up once, when it becomes a float.
+The curve of a pair (P, Q) is delta(X) = sum max(0, P - X·Q), X = e^epsilon. It is convex and decreasing, and
+determines every composition. Take the maximum of several curves at the points X_j <= exp(j·h) and connect them: that is
+the curve of a pair with losses ln X_j only, and it dominates all of them, also in sequences of adaptively chosen
+questions (Zhu, Dong, Wang 2022; Doroshenko et al. 2022). Curves are integers here; a mass is rounded up once, when it
+becomes a float.
 """
 
 import math
@@ -21,26 +22,26 @@ from inbounds.accounting.directed_rounding import ROUNDOFF, exp_above, log_above
 from inbounds.exact import Floats
 
 Wholes = NDArray[Any]
-"""Python integers in an object array."""
+"""An object array of Python integers."""
 
 MORE_BITS = 140
-"""Ratios of 62-bit numbers that differ do so by more than 2^-126 of each other: with this many bits they do not tie."""
+"""Different ratios of 62-bit numbers differ by more than 2^-126 of each other, so this many bits tell them apart."""
 
 SLOPE_BITS = 120
 LEAST_MASS = 1e-290
 LEAST_LOSS = Fraction(1, 10**9)
-"""Grids reach at least so far: floats, which choose the tilt, resolve nothing finer."""
+"""The least largest loss of a grid: floats, which choose the tilt, resolve nothing finer."""
 
 FEW_WEIGHTS = 300
-"""Curves with more weights in all are not compared in whole numbers: that takes the square of as many steps."""
+"""Curves with more weights in total are not compared in integers, because that takes quadratic time."""
 
 LOWEST = 64
-"""Losses below -LOWEST times the largest are moved up to there."""
+"""Losses below -LOWEST times the largest loss are raised to that."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """X -> sum max(0, P - X·Q) of one pair of columns, in whole numbers; outputs in any order, P not 0."""
+    """The curve X -> sum max(0, P - X·Q) of one pair of columns, in integers; outputs in any order, P not 0."""
 
     upper: tuple[int, ...]
     lower: tuple[int, ...]
@@ -52,7 +53,7 @@ class Curve:
 
     @cached_property
     def largest(self) -> Fraction:
-        """The largest ratio."""
+        """The largest ratio P/Q."""
         return Fraction(*self._order[0][1:])
 
     @cached_property
@@ -61,7 +62,7 @@ class Curve:
 
     @cached_property
     def _sums(self) -> tuple[Wholes, Wholes]:
-        """P and Q of the first i outputs."""
+        """The sums of P and of Q over the first i outputs."""
         p, q = ([0, *accumulate(row[at] for row in self._order)] for at in (1, 2))
         return np.array(p, dtype=object), np.array(q, dtype=object)
 
@@ -72,23 +73,23 @@ class Curve:
     def rough(self, x: Floats, total: int) -> Floats:
         """Return the curve as a share of the total, in floats."""
         p, q = (sums.astype(np.float64) / total for sums in self._sums)
-        beyond = np.searchsorted(-self._ratios, -x, side="left")
-        return np.asarray(p[beyond] - x * q[beyond])
+        count = np.searchsorted(-self._ratios, -x, side="left")
+        return np.asarray(p[count] - x * q[count])
 
     def exactly(self, wholes: Wholes, x: Floats, bits: int) -> Wholes:
         """Return the curve times 2**bits at X = wholes / 2**bits; x are the same numbers as floats."""
-        near = 1 - 8 * ROUNDOFF, 1 + 8 * ROUNDOFF
-        beyond, most = (np.searchsorted(-self._ratios * factor, -x, side="left") for factor in near)
-        for i in np.flatnonzero(beyond != most):
-            between = self._order[beyond[i] : most[i]]
-            beyond[i] += sum(p << bits >= wholes[i] * q for _, p, q in between)
+        margins = 1 - 8 * ROUNDOFF, 1 + 8 * ROUNDOFF
+        count, most_count = (np.searchsorted(-self._ratios * factor, -x, side="left") for factor in margins)
+        for i in np.flatnonzero(count != most_count):
+            undecided = self._order[count[i] : most_count[i]]
+            count[i] += sum(p << bits >= wholes[i] * q for _, p, q in undecided)
         p, q = self._sums
-        return np.asarray((p[beyond] << bits) - wholes * q[beyond])
+        return np.asarray((p[count] << bits) - wholes * q[count])
 
 
 @dataclass(frozen=True)
 class AnswerGroup:
-    """What one mechanism may reveal in a plan: curves of its columns, over one total, and how often it answers."""
+    """One mechanism in a composition: the curves of its columns over one total, and how often it answers."""
 
     curves: tuple[Curve, ...]
     total: int
@@ -97,35 +98,35 @@ class AnswerGroup:
 
     @cached_property
     def largest(self) -> Fraction:
-        """A rational not below any loss and not above epsilon: the pure promise of these very columns."""
-        found = log_above(max(curve.largest for curve in self.curves))
-        return min(self.epsilon, Fraction(math.ceil(found * 10**24), 10**24))
+        """A rational at or above every loss and at most epsilon: the pure privacy loss of these columns."""
+        log_ratio = log_above(max(curve.largest for curve in self.curves))
+        return min(self.epsilon, Fraction(math.ceil(log_ratio * 10**24), 10**24))
 
     @cached_property
     def top(self) -> Fraction:
-        """The same, not too small for a grid."""
+        """The same, raised if it is too small for a grid."""
         return min(self.epsilon, max(self.largest, self.epsilon / 10**6, LEAST_LOSS))
 
     @cached_property
     def bottom(self) -> float:
-        """Minus the least loss, roughly; what lies lower than LOWEST times the largest is moved up."""
-        least = min(curve.least for curve in self.curves)
-        return min(-math.log(least), LOWEST * float(self.top)) if least < 1 else 0.0
+        """Approximately minus the least loss; at most LOWEST times the largest loss."""
+        least_ratio = min(curve.least for curve in self.curves)
+        return min(-math.log(least_ratio), LOWEST * float(self.top)) if least_ratio < 1 else 0.0
 
     def below(self, step: Fraction) -> int:
-        """Grid points below zero."""
+        """Return the number of grid points below zero."""
         return max(1, math.ceil(self.bottom / step))
 
     def rough_masses(self, step: float, points: int) -> Floats:
-        """Return the masses of `masses` to a few digits, for choosing only."""
+        """Return the result of `masses` to a few digits, for choosing only."""
         x = np.exp(step * np.arange(-self.below(Fraction(step)), points + 1))
         top = np.maximum.reduce([curve.rough(x, self.total) for curve in self.curves])
-        beyond = -np.diff(top) / np.diff(x)
-        inner = x[1:-1] * -np.diff(beyond)
-        return np.asarray(np.maximum(0, np.concatenate([[1 - top[0] - x[0] * beyond[0]], inner, [x[-1] * beyond[-1]]])))
+        slope = -np.diff(top) / np.diff(x)
+        inner = x[1:-1] * -np.diff(slope)
+        return np.asarray(np.maximum(0, np.concatenate([[1 - top[0] - x[0] * slope[0]], inner, [x[-1] * slope[-1]]])))
 
     def masses(self, step: Fraction, points: int) -> Floats:
-        """Upper bounds of the masses at losses -below·step … points·step of a pair that dominates all curves."""
+        """Return upper bounds of the masses at losses -below·step … points·step of a pair that dominates all curves."""
         low = self.below(step)
         bits = 128 + int(1.5 * low * step)
         grid = powers_below(step, low, points, bits)
@@ -133,55 +134,55 @@ class AnswerGroup:
         top = self._highest(wholes, x, bits)
         if top[-1] != 0:
             raise ArithmeticError("the grid must reach the largest loss")
-        slope = ((top[:-1] - top[1:]) << SLOPE_BITS) // (wholes[1:] - wholes[:-1])  # floor of Q beyond each cell
+        slope = ((top[:-1] - top[1:]) << SLOPE_BITS) // (wholes[1:] - wholes[:-1])  # Q beyond each cell, rounded down
         first = (((self.total << bits) - top[0]) << SLOPE_BITS) - wholes[0] * slope[0]
         inner = wholes[1:-1] * (slope[:-1] + 1 - slope[1:])
         scale = self.total << bits + SLOPE_BITS
-        found = np.array([max(m / scale, 0.0) for m in (first, *inner, wholes[-1] * (slope[-1] + 1))])
-        return np.where(found > 0, np.maximum(found * (1 + 4 * ROUNDOFF), LEAST_MASS), 0.0)
+        rounded = np.array([max(m / scale, 0.0) for m in (first, *inner, wholes[-1] * (slope[-1] + 1))])
+        return np.where(rounded > 0, np.maximum(rounded * (1 + 4 * ROUNDOFF), LEAST_MASS), 0.0)
 
     def _highest(self, wholes: Wholes, x: Floats, bits: int) -> Wholes:
-        """Return the maximum of the curves; exact where floats cannot tell which is the highest."""
+        """Return the maximum of the curves; exact where floats cannot tell which curve is the highest."""
         rough = [curve.rough(x, self.total) for curve in self.curves]
-        near = np.maximum.reduce(rough) - 16 * ROUNDOFF * (1 + x)
+        threshold = np.maximum.reduce(rough) - 16 * ROUNDOFF * (1 + x)
         top = np.zeros(len(x), dtype=object)
-        for curve, at in zip(self.curves, rough, strict=True):
-            here = np.flatnonzero(at >= near)
-            if len(here):
-                top[here] = np.maximum(top[here], curve.exactly(wholes[here], x[here], bits))
+        for curve, values in zip(self.curves, rough, strict=True):
+            candidates = np.flatnonzero(values >= threshold)
+            if len(candidates):
+                top[candidates] = np.maximum(top[candidates], curve.exactly(wholes[candidates], x[candidates], bits))
         return top
 
 
 def response_pair(epsilon: Fraction, times: int) -> AnswerGroup:
-    """Return the pair that dominates every epsilon-private one, e^eps : 1 against 1 : e^eps, with e^eps rounded up.
+    """Return the pair that dominates every epsilon-private pair: e^eps : 1 against 1 : e^eps, with e^eps rounded up.
 
-    Every epsilon-private pair is a post-processing of it (Kairouz, Oh, Viswanath 2015), so it stands in where a
-    mechanism's own columns are too large to look at.
+    Every epsilon-private pair is a post-processing of it (Kairouz, Oh, Viswanath 2015), so it replaces the columns of a
+    mechanism that are too large to examine.
     """
-    one = 1 << 100
-    high = math.ceil(exp_above(epsilon) * one)
-    return AnswerGroup((Curve((high, one), (one, high)),), high + one, epsilon + Fraction(1, 1 << 90), times)
+    unit = 1 << 100
+    high = math.ceil(exp_above(epsilon) * unit)
+    return AnswerGroup((Curve((high, unit), (unit, high)),), high + unit, epsilon + Fraction(1, 1 << 90), times)
 
 
-def group_answers(curves: Iterable[Curve]) -> tuple[Curve, ...]:
+def unique_curves(curves: Iterable[Curve]) -> tuple[Curve, ...]:
     """Return the curves without repetitions."""
     return tuple(dict.fromkeys(curves))
 
 
 def dominating_pair(curves: Sequence[Curve]) -> Curve | None:
-    """Return the one of a few small curves that lies above all others everywhere, if there is one.
+    """Return the curve that lies above all others everywhere; None if there is none or there are too many weights.
 
-    Curves are straight between their ratios, so they are compared there, in whole numbers.
+    Curves are linear between their ratios, so they are compared there, in integers.
     """
     if sum(len(c.upper) for c in curves) > FEW_WEIGHTS:
         return None
-    likely = max(curves, key=lambda c: sum(abs(p - q) for p, q in zip(c.upper, c.lower, strict=True)))
+    candidate = max(curves, key=lambda c: sum(abs(p - q) for p, q in zip(c.upper, c.lower, strict=True)))
     ratios = {Fraction(p, q) for c in curves for p, q in zip(c.upper, c.lower, strict=True)}
-    above = all(_height(likely, x) >= _height(other, x) for x in ratios for other in curves)
-    return likely if above else None
+    dominates = all(_height(candidate, x) >= _height(other, x) for x in ratios for other in curves)
+    return candidate if dominates else None
 
 
 def _height(curve: Curve, x: Fraction) -> int:
-    """sum max(0, P - x·Q), times the denominator of x."""
+    """Return sum max(0, P - x·Q), times the denominator of x."""
     rows = zip(curve.upper, curve.lower, strict=True)
     return sum(max(0, p * x.denominator - q * x.numerator) for p, q in rows)

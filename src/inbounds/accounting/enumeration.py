@@ -1,6 +1,6 @@
-"""Composition by brute force: the exact privacy-loss distribution of a few answers, in whole numbers.
+"""Composition by enumeration: the exact privacy-loss distribution of a few answers, in integers.
 
-The check on `compose`, and the better choice where it is affordable: no grid, no transform, no rounding.
+It checks `compose`, and replaces it where it is affordable: no grid, no transform, no rounding.
 """
 
 import math
@@ -12,7 +12,7 @@ from itertools import combinations_with_replacement, product
 from typing import TYPE_CHECKING
 
 from inbounds.accounting.directed_rounding import exp_below, log_above
-from inbounds.accounting.dominating_pairs import Curve, dominating_pair, group_answers
+from inbounds.accounting.dominating_pairs import Curve, dominating_pair, unique_curves
 from inbounds.accounting.pairs import Pair, choices, columns, curve, neighbours
 from inbounds.errors import TooLarge
 from inbounds.exact import Ints, Number, format_rounded_up, to_fraction
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from inbounds.accounting.compose import Composition
 
 Losses = Mapping[Fraction, int]
-"""Ratio of the two probabilities to weight under the first."""
+"""A mapping from the ratio of the two probabilities to the weight under the first."""
 
 LARGEST = 1_000_000
-"""Combined outcomes that are enumerated."""
+"""The most combined outcomes that are enumerated."""
 
 FEW_OUTPUTS, FEW_ANSWERS, QUICK = 40, 12, 4_000
-"""A composition looks for its exact value up to so many outputs, answers and combined outcomes."""
+"""`Composition` uses enumeration up to this many outputs, answers and combined outcomes."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,10 @@ class Enumeration:
     answers: int
 
     def delta(self, epsilon: Number) -> Fraction:
-        """Return the least delta, max over the choices of sum max(0, p - e^epsilon · q), too large by less than 10**-50.
+        """Return the least delta, max over the choices of sum max(0, p - e^epsilon · q), rounded up by less than
+        10**-50.
 
-        e^epsilon is replaced by a rational number just below it.
+        e^epsilon is replaced by a rational number slightly below it.
         """
         e = to_fraction(epsilon, "epsilon")
         if not e >= 0:
@@ -50,11 +51,11 @@ class Enumeration:
         return max(self._beyond(losses, exp_below(e)) for losses in self.choices)
 
     def epsilon(self, delta: Number) -> float:
-        """Return the least epsilon at delta, as the next float above it."""
+        """Return the least epsilon at delta, rounded up to a float."""
         return format_rounded_up(self.epsilon_above(to_fraction(delta, "delta")))
 
     def epsilon_above(self, delta: Fraction) -> Fraction:
-        """Return the least epsilon at delta, too large by less than 10**-50: e^epsilon = (p - delta) / q beyond it."""
+        """Return the least epsilon at delta, rounded up by less than 10**-50: e^epsilon = (p - delta) / q."""
         if not 0 <= delta < 1:
             raise ValueError(f"delta must be at least 0 and below 1, got {delta}")
         return log_above(max(self._least(losses, delta) for losses in self.choices))
@@ -76,11 +77,11 @@ class Enumeration:
 
 
 def enumerate_losses(composition: "Composition") -> Enumeration:
-    """Return the exact counterpart of a composition of few answers; `TooLarge` beyond a million combined outcomes.
+    """Enumerate the exact privacy losses of a composition of few answers; raise `TooLarge` above a million outcomes.
 
-    For the same question every pair of neighbours is taken through all answers; otherwise every way to give
-    each answer a pair of its own (questions fixed in advance). Equal ratios are merged, so k answers of one
-    mechanism cost about as many steps as there are multisets of its outputs.
+    For the same question, every pair of neighbours is combined over all answers; otherwise every way to give each
+    answer its own pair (questions fixed in advance). Equal ratios are merged, so k answers of one mechanism cost about
+    as many steps as there are multisets of its outputs.
     """
     if not hasattr(composition, "mechanisms"):
         raise TypeError(f"composition must be one of ib.compose, got {type(composition).__name__}")
@@ -92,20 +93,22 @@ def enumerate_losses(composition: "Composition") -> Enumeration:
             for pair in neighbours(mechanisms[0].query)
         ]
     else:
-        each = [combinations_with_replacement(neighbours(m.query), t) for m, t in zip(mechanisms, times, strict=True)]
+        pair_choices = [
+            combinations_with_replacement(neighbours(m.query), t) for m, t in zip(mechanisms, times, strict=True)
+        ]
         ways = [
             tuple((m, pair) for m, pairs in zip(mechanisms, choice, strict=True) for pair in pairs)
-            for choice in _few(product(*each))
+            for choice in _few(product(*pair_choices))
         ]
     if size * len(ways) > LARGEST:
         raise TooLarge("exact enumeration is for a few answers of small mechanisms; use compose(...).epsilon(delta)")
     return Enumeration(tuple(reduce(_both, (_losses(m, pair) for m, pair in way)) for way in ways), sum(times))
 
 
-def can_enumerate(composition: "Composition") -> Enumeration | None:
-    """Return the exact value of a composition where it takes little time, and holds for questions chosen as one goes.
+def enumerate_if_small(composition: "Composition") -> Enumeration | None:
+    """Enumerate a composition if that is fast and valid for adaptively chosen questions; otherwise return None.
 
-    For any questions that is so when one pair of columns of each mechanism dominates all others, or for one answer.
+    For any questions it is valid if one pair of columns of each mechanism dominates all others, or for one answer.
     """
     mechanisms, times = composition.mechanisms, composition.times
     weights = [columns(m) if m.query.shape[0] <= FEW_OUTPUTS else None for m in mechanisms]
@@ -115,21 +118,21 @@ def can_enumerate(composition: "Composition") -> Enumeration | None:
     size = sum(math.prod(math.comb(len(c.upper) + t - 1, t) for c, t in zip(way, times, strict=True)) for way in ways)
     if not 0 < size <= QUICK:
         return None
-    alike = [[law for c, t in zip(way, times, strict=True) for law in [_law(c)] * t] for way in ways]
-    return Enumeration(tuple(reduce(_both, laws) for laws in alike), composition.answers)
+    laws_per_way = [[law for c, t in zip(way, times, strict=True) for law in [_law(c)] * t] for way in ways]
+    return Enumeration(tuple(reduce(_both, laws) for laws in laws_per_way), composition.answers)
 
 
 def _ways(composition: "Composition", weights: list[Ints]) -> list[tuple[Curve, ...]]:
-    """Return every choice of columns that may be the worst; none where that is not known."""
+    """Return every choice of columns that may be the worst; an empty list if that is not known."""
     if composition.same_question:
         return choices(weights, composition.mechanisms[0].query)
-    each = [
-        group_answers(curve(w, pair) for pair in neighbours(m.query))
+    curves_per_mechanism = [
+        unique_curves(curve(w, pair) for pair in neighbours(m.query))
         for w, m in zip(weights, composition.mechanisms, strict=True)
     ]
     if composition.answers == 1:
-        return [(c,) for c in each[0]]
-    dominant = [dominating_pair(curves) for curves in each]
+        return [(c,) for c in curves_per_mechanism[0]]
+    dominant = [dominating_pair(curves) for curves in curves_per_mechanism]
     return [] if None in dominant else [tuple(c for c in dominant if c is not None)]
 
 
@@ -137,26 +140,26 @@ def _losses(mechanism: Mechanism, pair: Pair) -> Losses:
     return _law(curve(mechanism.weights, pair))
 
 
-def _law(one: Curve) -> Losses:
-    found: dict[Fraction, int] = {}
-    for p, q in zip(one.upper, one.lower, strict=True):
-        found[Fraction(p, q)] = found.get(Fraction(p, q), 0) + p
-    return found
+def _law(pair_curve: Curve) -> Losses:
+    losses: dict[Fraction, int] = {}
+    for p, q in zip(pair_curve.upper, pair_curve.lower, strict=True):
+        losses[Fraction(p, q)] = losses.get(Fraction(p, q), 0) + p
+    return losses
 
 
 def _both(first: Losses, second: Losses) -> Losses:
-    found: dict[Fraction, int] = {}
+    losses: dict[Fraction, int] = {}
     for (r, p), (s, q) in product(first.items(), second.items()):
-        found[r * s] = found.get(r * s, 0) + p * q
-    return found
+        losses[r * s] = losses.get(r * s, 0) + p * q
+    return losses
 
 
 def _few(ways: Iterable[tuple[tuple[Pair, ...], ...]]) -> list[tuple[tuple[Pair, ...], ...]]:
-    found: list[tuple[tuple[Pair, ...], ...]] = []
+    listed_ways: list[tuple[tuple[Pair, ...], ...]] = []
     for way in ways:
-        if len(found) > LARGEST // 100:
+        if len(listed_ways) > LARGEST // 100:
             raise TooLarge(
                 "exact enumeration is for a few answers of small mechanisms; use compose(...).epsilon(delta)"
             )
-        found.append(way)
-    return found
+        listed_ways.append(way)
+    return listed_ways

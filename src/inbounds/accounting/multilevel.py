@@ -1,17 +1,17 @@
-"""One noise chain, several epsilons: answers that a coalition cannot average (Gupte, Sundararajan 2010).
+"""Multi-level releases: one noise chain, several epsilons, safe against coalitions (Gupte, Sundararajan 2010).
 
-The first level is the truncated geometric mechanism at the largest epsilon. Each further level looks only at the
-report of the level before and degrades it by a random remap R[new, old] that turns the finer geometric mechanism
-into the coarser one: R = G_coarse · G_fine^-1, which has no negative entry. The reports are a chain
+The first level is the truncated geometric mechanism at the largest epsilon. Each further level takes only the report
+of the level before and degrades it by a random remap R[new, old] that turns the finer geometric mechanism into the
+coarser one: R = G_coarse · G_fine^-1, which has no negative entry. The reports are a chain
 
     answer → level 1 → level 2 → …          epsilon_1 > epsilon_2 > …
 
-so whatever a coalition holds is computed from the report of its member with the largest epsilon: post-processing,
-private at that epsilon. Comparing notes gains nobody anything.
+so everything that a coalition holds is computed from the report of its member with the largest epsilon. That is
+post-processing, private at that epsilon: a coalition learns no more than this member.
 
-Exactness: level 1 is a certified `Mechanism`. Every remap is a matrix of whole numbers whose columns sum to 2**62,
-drawn from exactly. The law of level l is then a product of whole numbers over 2**(62·l); that product itself goes
-through the checker's inequality at epsilon_l, in integers, when the release is made.
+Exactness: level 1 is a certified `Mechanism`. Every remap is a matrix of integers whose columns sum to 2**62, sampled
+exactly. The law of level l is then a product of integers over 2**(62·l). When the release is made, this product must
+pass the checker's inequality at epsilon_l, in integers.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
 LARGEST = 257
-"""Answers up to which the whole-number products stay a matter of seconds."""
+"""The most answers: up to this the products of integers take seconds."""
 
 REFERENCE = "Gupte, Sundararajan, Universally optimal privacy mechanisms for minimax agents, 2010"
 
@@ -52,8 +52,8 @@ MULTILEVEL = FileFormat("multi-level release", "inbounds multi-level release")
 class MechanismChain:
     """Answers at several epsilons from one noise chain; made by `make_chain`, checked when made.
 
-    Formal guarantee: for every set of levels, the joint law of their reports is private at the largest epsilon in
-    the set, and each level alone at its own. epsilons fall strictly; remaps[l] leads from level l to level l + 1.
+    *Formal guarantee.* For every set of levels, the joint law of their reports is private at the largest epsilon in the
+    set, and each level alone at its own. epsilons decrease strictly; remaps[l] leads from level l to level l + 1.
     """
 
     first: Mechanism
@@ -79,7 +79,7 @@ class MechanismChain:
             check_distributions(remap)
         for law, epsilon in zip(self.laws, self.epsilons, strict=True):
             check_private(law, self.first.query, epsilon)
-        self.samplers  # noqa: B018 - drawn from as they were checked
+        self.samplers  # noqa: B018 - built now, from the checked remaps
 
     def __reduce__(self) -> tuple[type["MechanismChain"], tuple[Any, ...]]:
         return MechanismChain, (self.first, self.epsilons, self.remaps)  # copies and pickles are checked anew
@@ -93,17 +93,17 @@ class MechanismChain:
 
     @cached_property
     def laws(self) -> tuple[Wholes, ...]:
-        """The exact law of every level: whole numbers over 2**(62·level), outputs × answers."""
+        """The exact law of every level: integers over 2**(62·level), outputs × answers."""
         chain = [self.first.weights.astype(object)]
         for remap in self.remaps:
             chain.append(remap.astype(object).dot(chain[-1]))
         return tuple(chain)
 
     def level(self, position: int) -> Mechanism:
-        """Return one level by itself as a certified mechanism: for losses, properties, passports and comparisons.
+        """Return one level as a certified mechanism, for losses, properties, passports and comparisons.
 
-        The first is what is drawn from; the others are that law rounded to multiples of 2**-62 and repaired,
-        within 2**-50 of it in total variation.
+        The first level is the mechanism that is sampled. The others are the exact law rounded to multiples of 2**-62
+        and repaired, within 2**-50 of it in total variation.
         """
         if position == 0:
             return self.first
@@ -114,26 +114,26 @@ class MechanismChain:
     def joint(self, members: Sequence[int]) -> Wholes:
         """Return the exact joint law of a coalition: axes are the members' reports, then the answer.
 
-        Whole numbers, all columns with the same sum. Size outputs^members · answers: for small cases.
+        The entries are integers; all columns have the same sum. Size outputs^members · answers: for small cases.
         """
-        chosen = sorted(set(members))
-        if not chosen or not 0 <= chosen[0] <= chosen[-1] < len(self):
+        levels = sorted(set(members))
+        if not levels or not 0 <= levels[0] <= levels[-1] < len(self):
             raise ValueError(f"members must be levels between 0 and {len(self) - 1}, at least one")
         outputs, answers = self.first.query.shape
-        if outputs ** len(chosen) * answers > 1 << 20:
+        if outputs ** len(levels) * answers > 1 << 20:
             raise TooLarge("a joint law this large is not written out; it is private by post-processing")
-        law = self.laws[chosen[0]]
-        for before, after in pairwise(chosen):
+        law = self.laws[levels[0]]
+        for finer, coarser in pairwise(levels):
             step = reduce(
-                lambda have, remap: remap.astype(object).dot(have), self.remaps[before:after], _identity(outputs)
+                lambda product, remap: remap.astype(object).dot(product), self.remaps[finer:coarser], _identity(outputs)
             )
             law = np.moveaxis(step, 0, 1).reshape((1,) * (law.ndim - 2) + (outputs, outputs, 1)) * law[..., None, :]
         return law
 
     def certify_coalition(self, members: Sequence[int]) -> Fraction:
-        """Check the joint law of a coalition by enumeration, in integers; the epsilon it is private at.
+        """Check the joint law of a coalition by enumeration, in integers, and return the epsilon it is private at.
 
-        True by the chain; this is the independent proof for small cases. `PrivacyViolation` if it failed.
+        It holds by construction of the chain; this is an independent proof for small cases. Raises `PrivacyViolation`.
         """
         epsilon = max(self.epsilons[member] for member in members)
         law = self.joint(members)
@@ -141,7 +141,9 @@ class MechanismChain:
         return epsilon
 
     def bayes_loss(self, members: Sequence[int], loss: LossLike = "absolute", prior: Prior = None) -> float:
-        """Expected loss of a coalition that guesses best from all its reports; its finest member does as well."""
+        """Return the expected loss of a coalition that guesses best from all its reports; its finest member loses as
+        little.
+        """
         query, law = self.first.query, self.joint(members)
         rows = law.reshape(-1, law.shape[-1])
         joint = (rows / rows[:, 0].sum()).astype(np.float64) * to_prior(prior, query)
@@ -150,11 +152,11 @@ class MechanismChain:
     # --- reports ------------------------------------------------------------------------------------------
 
     def sample(self, answers: Any) -> tuple[Any, ...]:
-        """For true answers the reports of every level, from one chain, with operating-system entropy."""
+        """Return the reports of every level for true answers, from one chain, with operating-system entropy."""
         return self._report(answers, system_entropy)
 
     def simulate(self, answers: Any, rng: np.random.Generator) -> tuple[Any, ...]:
-        """As `sample`, from a seeded generator: for studies and tests, never for a release."""
+        """Return reports as `sample` does, from a seeded generator: for studies and tests, never for a release."""
         return self._report(answers, seeded_entropy(rng))
 
     def _report(self, answers: Any, draws: Draws) -> tuple[Any, ...]:
@@ -171,25 +173,25 @@ class MechanismChain:
         write_json_file(self.content(), path)
 
     def content(self) -> Json:
-        """Return the release as plain JSON values, with the digest of everything else in it."""
-        found: Json = {
+        """Return the release as plain JSON values, with a digest of all other values."""
+        fields: Json = {
             "first": to_passport(self.first),
             "epsilons": [str(epsilon) for epsilon in self.epsilons],
             "remaps": [[" ".join(map(str, row)) for row in remap.tolist()] for remap in self.remaps],
         }
-        return MULTILEVEL.wrap(found)
+        return MULTILEVEL.wrap(fields)
 
     @cached_property
     def samplers(self) -> tuple[MatrixSampler, ...]:
-        """What draws a level's report from that of the level before."""
+        """The samplers that draw each level's report from the report of the level before."""
         return tuple(MatrixSampler.from_weights(remap) for remap in self.remaps)
 
 
 def make_chain(query: RangeQuery, epsilons: Sequence[Number]) -> MechanismChain:
-    """Answers for readers who are trusted differently: one report per epsilon, safe against any coalition.
+    """Make a multi-level release: one report per epsilon, for readers with different trust, safe against any coalition.
 
-    Serves every numeric query with one output per answer and no gaps, up to 257 answers. Each level has, within
-    10^-9, the loss of the truncated geometric mechanism at its epsilon: nobody pays for the correlation.
+    Serves every numeric query with one output per answer and no gaps, up to 257 answers. Each level has, within 10^-9,
+    the loss of the truncated geometric mechanism at its epsilon: the correlation costs no accuracy.
 
     >>> from inbounds.query import count
     >>> release = make_chain(count(5), [2, 1, "0.5"])
@@ -207,43 +209,44 @@ def make_chain(query: RangeQuery, epsilons: Sequence[Number]) -> MechanismChain:
     law, remaps = first.weights.astype(object), []
     for finer, coarser in pairwise(levels):
         proposal = degradation_matrix(len(query.answers), decay(query, finer), decay(query, coarser))
-        remap, law = _whole(proposal, law, query, coarser)
+        remap, law = _round_remap(proposal, law, query, coarser)
         remaps.append(remap)
     return MechanismChain(first, levels, tuple(remaps))
 
 
 def degradation_matrix(size: int, finer: float, coarser: float) -> Floats:
-    """R = G_b · G_a^-1 for truncated geometric matrices with decay rates finer > coarser per step, in closed form.
+    """Return R = G_b · G_a^-1 for truncated geometric matrices with decay rates finer > coarser per step, in closed
+    form.
 
     With a = e^-finer < b = e^-coarser, the inverse of G_a has three diagonals, and R[i, k] is
 
         (1-b)/(1+b) · b^|i-k| · (1-ab)(1-a/b)/(1-a)²   inside, i ≠ k        1+a²-2ab for the last factor at i = k,
         without the factor (1-b) for the end outputs i, and with (1-a/b)/(1-a), (1-ab)/(1-a) for the end columns k.
 
-    Only products of positive numbers: every entry keeps its relative accuracy, and columns sum to one.
+    The formulas multiply positive numbers only, so every entry keeps its relative accuracy. Columns sum to one.
     """
     a, b = np.exp(-finer), np.exp(-coarser)
     i, k = np.arange(size)[:, None], np.arange(size)[None, :]
     less_a, less_ab, less_ratio = -np.expm1(-finer), -np.expm1(-finer - coarser), -np.expm1(coarser - finer)
     ends_i, ends_k = (i == 0) | (i == size - 1), (k == 0) | (k == size - 1)
-    away = np.where(ends_k, less_ratio / less_a, less_ab * less_ratio / less_a**2)
+    off_diagonal = np.where(ends_k, less_ratio / less_a, less_ab * less_ratio / less_a**2)
     # at i = k: inside 1 + a² - 2ab = (1-a)² + 2a(1-b); at an end P[0,0] - a·P[0,1] = (1-ab)/(1+b)
-    here = np.where(ends_k, less_ab / less_a, 1 + 2 * a * -np.expm1(-coarser) / less_a**2)
+    diagonal = np.where(ends_k, less_ab / less_a, 1 + 2 * a * -np.expm1(-coarser) / less_a**2)
     share = np.where(ends_i, 1.0, -np.expm1(-coarser)) / (1 + b)
-    remap = share * b ** np.abs(i - k) * np.where(i == k, here, away)
+    remap = share * b ** np.abs(i - k) * np.where(i == k, diagonal, off_diagonal)
     return np.asarray(remap / remap.sum(axis=0))
 
 
 def check_private(law: Wholes, query: RangeQuery, epsilon: Fraction) -> None:
-    """Return the checker's inequality between the query's neighbours, with integers of any size."""
+    """Raise unless the checker's inequality holds between the query's neighbours, in integers of any size."""
     check_product(law, query.cliques(), epsilon)
 
 
-def _whole(proposal: Floats, law: Wholes, query: RangeQuery, epsilon: Fraction) -> tuple[Ints, Wholes]:
-    """Return a remap in whole numbers near the proposal whose product with `law` is private at epsilon, and that product.
+def _round_remap(proposal: Floats, law: Wholes, query: RangeQuery, epsilon: Fraction) -> tuple[Ints, Wholes]:
+    """Return an integer remap near the proposal whose product with `law` is private at epsilon, and that product.
 
-    Rounding disturbs each row of the product by a few units; a reserve of units given to every entry adds the same
-    amount to every answer, which only evens out ratios. The reserve doubles until the checker agrees.
+    Rounding changes each row of the product by a few units. A reserve of units added to every entry adds the same
+    amount to every answer, which only brings ratios closer to one. The reserve doubles until the checker accepts.
     """
     size = len(proposal)
     reserve = 0

@@ -1,10 +1,10 @@
-"""Neighbouring answers of a mechanism, and the curves of their columns that composition must look at."""
+"""Neighbouring answers of a mechanism, and the curves of their columns, for composition."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from inbounds.accounting.dominating_pairs import AnswerGroup, Curve, group_answers, response_pair
+from inbounds.accounting.dominating_pairs import AnswerGroup, Curve, response_pair, unique_curves
 from inbounds.errors import TooLarge
 from inbounds.exact import Floats, Ints
 from inbounds.mechanism import Mechanism
@@ -15,20 +15,22 @@ from inbounds.trusted.bounds import TOTAL
 Pair = tuple[int, int]
 
 ENTRIES = 4_000_000
-"""Pairs times outputs that are looked at; beyond, randomized response of the same epsilon stands in."""
+"""The most pairs times outputs that are examined; above, randomized response of the same epsilon is used."""
 
 ALIKE, NOISE = 1e-9, 1e-14
-"""A choice of neighbours whose curves exceed another's by at most this share, or this much, joins its group."""
+"""A pair of neighbours joins another's group if its curves exceed the other's by at most this share or amount."""
 
 ROUNDING = 1e-9
-"""Paths this much longer than 1 count as 1: lengths are added in floats, and a pair more only costs."""
+"""Paths longer than 1 by at most this count as 1: lengths are added in floats, and an extra pair is safe."""
 
 
 def neighbours(query: RangeQuery) -> list[Pair]:
-    """Return all ordered pairs of neighbouring answers; under metric privacy and on graphs those at most one unit apart."""
+    """Return all ordered pairs of neighbouring answers; under metric privacy and on graphs those at most one unit
+    apart.
+    """
     if isinstance(query.neighbours, Graph):
-        near = query.neighbours.distances(len(query.answers)) <= 1 + ROUNDING
-        return [(j, k) for j, k in np.argwhere(near).tolist() if j != k]
+        is_near = query.neighbours.distances(len(query.answers)) <= 1 + ROUNDING
+        return [(j, k) for j, k in np.argwhere(is_near).tolist() if j != k]
     if isinstance(query.neighbours, Metric):
         values, unit = list(query.answers), query.neighbours.unit
         close = [(j, k) for j, a in enumerate(values) for k, b in enumerate(values) if 0 < abs(a - b) <= unit]
@@ -37,31 +39,31 @@ def neighbours(query: RangeQuery) -> list[Pair]:
                 "metric privacy must have answers at most one unit apart to be composed; use a larger unit"
             )
         return close
-    found = {(j, k) for start, stop, _ in query.cliques() for j in range(start, stop) for k in range(start, stop)}
-    return sorted((j, k) for j, k in found if j != k)
+    pairs = {(j, k) for start, stop, _ in query.cliques() for j in range(start, stop) for k in range(start, stop)}
+    return sorted((j, k) for j, k in pairs if j != k)
 
 
 def any_question(mechanism: Mechanism, times: int) -> AnswerGroup:
-    """Return what a mechanism may reveal whatever its pair of neighbours."""
+    """Return the curves of a mechanism for any pair of neighbours."""
     weights = columns(mechanism)
     if weights is None:
         return response_pair(mechanism.epsilon, times)
-    curves = group_answers(curve(weights, pair) for pair in neighbours(mechanism.query))
+    curves = unique_curves(curve(weights, pair) for pair in neighbours(mechanism.query))
     return AnswerGroup(curves, TOTAL, mechanism.epsilon, times)
 
 
 def same_question(mechanisms: Sequence[Mechanism], times: Sequence[int]) -> list[tuple[AnswerGroup, ...]]:
-    """Return what all mechanisms may reveal about one true value: a plan for each group of like choices of neighbours."""
+    """Return one plan for each group of similar neighbour pairs: the curves of all mechanisms about one true value."""
     weights = [columns(m) for m in mechanisms]
     if any(w is None for w in weights):
         return [tuple(any_question(m, t) for m, t in zip(mechanisms, times, strict=True))]
-    found = choices([w for w in weights if w is not None], mechanisms[0].query)
+    pair_curves = choices([w for w in weights if w is not None], mechanisms[0].query)
     return [
         tuple(
-            AnswerGroup(group_answers(curves), TOTAL, m.epsilon, t)
+            AnswerGroup(unique_curves(curves), TOTAL, m.epsilon, t)
             for m, t, *curves in zip(mechanisms, times, *group, strict=True)
         )
-        for group in _groups(found, mechanisms)
+        for group in _groups(pair_curves, mechanisms)
     ]
 
 
@@ -71,7 +73,7 @@ def choices(weights: Sequence[Ints], query: RangeQuery) -> list[tuple[Curve, ...
 
 
 def columns(mechanism: Mechanism) -> Ints | None:
-    """Return the weights, or None when the mechanism has no matrix of a size to look at."""
+    """Return the weights, or None if the mechanism has no matrix or a too large one."""
     outputs, answers = mechanism.query.shape
     if outputs * answers > MATRIX_LIMIT or outputs * len(neighbours(mechanism.query)) > ENTRIES:
         return None
@@ -84,23 +86,25 @@ def columns(mechanism: Mechanism) -> Ints | None:
 def curve(weights: Ints, pair: Pair) -> Curve:
     """Return the curve of two columns."""
     upper, lower = (weights[:, at] for at in pair)
-    seen = upper > 0
-    order = np.lexsort((lower[seen], upper[seen]))
-    return Curve(tuple(upper[seen][order].tolist()), tuple(lower[seen][order].tolist()))
+    possible = upper > 0
+    order = np.lexsort((lower[possible], upper[possible]))
+    return Curve(tuple(upper[possible][order].tolist()), tuple(lower[possible][order].tolist()))
 
 
-def _groups(found: list[tuple[Curve, ...]], mechanisms: Sequence[Mechanism]) -> list[list[tuple[Curve, ...]]]:
-    """Choices with those that they nearly dominate; a group stands for all its members, so any grouping is valid."""
-    rough = [_rough(choice, mechanisms) for choice in found]
+def _groups(all_choices: list[tuple[Curve, ...]], mechanisms: Sequence[Mechanism]) -> list[list[tuple[Curve, ...]]]:
+    """Group the choices with those that they nearly dominate. A group bounds all its members, so any grouping is
+    valid.
+    """
+    rough = [_rough(choice, mechanisms) for choice in all_choices]
     groups: list[list[int]] = []
-    for i in sorted(range(len(found)), key=lambda i: -float(rough[i].sum())):
+    for i in sorted(range(len(all_choices)), key=lambda i: -float(rough[i].sum())):
         for group in groups:
             if (rough[i] <= rough[group[0]] * (1 + ALIKE) + NOISE).all():
                 group.append(i)
                 break
         else:
             groups.append([i])
-    return [[found[i] for i in group] for group in groups]
+    return [[all_choices[i] for i in group] for group in groups]
 
 
 def _rough(choice: tuple[Curve, ...], mechanisms: Sequence[Mechanism]) -> Floats:

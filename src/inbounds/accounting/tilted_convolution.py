@@ -1,12 +1,13 @@
 """delta and epsilon of many answers by exponentially tilted convolution, never below the truth.
 
-With masses p on the losses j·h and a tilt t, w = p·exp(t·j·h - c) is near a distribution whose mean is where we look,
-and the K-fold convolution of p at loss l·h is W[l]·exp(K·c - t·l·h), W that of w. So at epsilon = m·h
+With masses p on the losses j·h and a tilt t, w = p·exp(t·j·h - c) is nearly a distribution with its mean at the loss of
+interest. The K-fold convolution of p at loss l·h is W[l]·exp(K·c - t·l·h), W that of w. So at epsilon = m·h
 
     delta = exp(K·c - t·m·h) · sum_i W[m + i] · exp(-t·i·h)·(1 - exp(-i·h)),
 
-and an error of W is an error of delta times exp(K·c - t·m·h), which is about delta itself, however small delta is.
-Between grid points delta is linear in e^epsilon. Every step only enlarges delta (docs/theory/tilted-convolution.md).
+and an error of W becomes an error of delta times exp(K·c - t·m·h), which is about delta itself, however small delta is.
+Between grid points delta is bounded by a line in e^epsilon. Every step can only increase delta
+(docs/theory/tilted-convolution.md).
 """
 
 import math
@@ -34,35 +35,38 @@ from inbounds.accounting.transform import PRODUCT, Complexes, fourier, fourier_b
 from inbounds.exact import Floats, round_up_to_float
 
 MOST_MASSES = 1 << 16
-"""Grid points of one part, in whole numbers of arbitrary size; losses far below zero take most of them."""
+"""The most grid points of one part, in integers of arbitrary size; losses far below zero take most of them."""
 
 LONGEST = 1 << 18
 """Points of the longest transform."""
 
 FINEST, MOST_POINTS, LEAST_POINTS = 1 << 13, 1 << 15, 64
-"""Grid points for the largest loss where few answers leave room; more, where the smallest has not its least number."""
+"""Grid points for the largest loss: usually at most FINEST, up to MOST_POINTS if the smallest loss would otherwise have
+fewer than LEAST_POINTS."""
 
 UNLIKE = 256
-"""A loss so many times as large as others may cost less as a pure promise than as a grid too coarse for the others."""
+"""A loss this many times larger than others may cost less as pure privacy than with a grid too coarse for them."""
 
 WIDTH = 16.0
-"""Standard deviations of the tilted sum that the window holds."""
+"""Width of the window, in standard deviations of the tilted sum."""
 
 NEGLIGIBLE = 45.0
-"""exp(-45): what a weight below it would add is paid as the tail."""
+"""Weights below exp(-45) are counted in the tail."""
 
 SMALL_SHARE = 1e-6
-"""Where error and tail are less than this share of delta another tilt is not sought."""
+"""If error and tail are less than this share of delta, no other tilt is tried."""
 
 TILTS_PER_OCTAVE = 2
-"""Neighbouring epsilons of a curve share a tilt; any tilt is valid, and one near the best is about as good."""
+"""Tilts per factor of two, so that neighbouring epsilons share a tilt; any tilt is valid, a near one about as good."""
 
 LIFT = 1 + Fraction(1, 1 << 50)
-"""The last grid point lies this much above the largest loss, so that roundings do not bring it below."""
+"""The factor by which the last grid point lies above the largest loss, so that rounding does not bring it below."""
 
 
 class TiltedPlan:
-    """Answers declared beforehand, `parts[i].times` from each mechanism; one dominating pair stands for each."""
+    """A composition declared in advance: `parts[i].times` answers from each mechanism, each with one dominating
+    pair.
+    """
 
     def __init__(self, parts: Sequence[AnswerGroup]) -> None:
         self.parts = tuple(parts)
@@ -72,7 +76,7 @@ class TiltedPlan:
 
     @cached_property
     def basic(self) -> Fraction:
-        """The sum of the largest losses: pure privacy."""
+        """The sum of the largest losses: the pure privacy loss."""
         return sum((p.times * p.largest for p in self.parts), Fraction(0))
 
     def distribution_at(self, tilt: float, longest: int = LONGEST) -> "TiltedDistribution":
@@ -90,22 +94,22 @@ class TiltedPlan:
         octaves = round(math.log2(self.cumulants.tilt_for_epsilon(float(epsilon))) * TILTS_PER_OCTAVE)
         if (octaves, longest) not in self._last:
             self._last = {(octaves, longest): self.distribution_at(2.0 ** (octaves / TILTS_PER_OCTAVE), longest)}
-        found = min(self._last[octaves, longest].delta(epsilon), Fraction(1))
+        tilted_delta = min(self._last[octaves, longest].delta(epsilon), Fraction(1))
         if self._rest is None or epsilon < self._rest[0]:
-            return found
-        pure, rest = self._rest
-        return min(found, rest.delta(epsilon - pure, longest))
+            return tilted_delta
+        pure, other_plan = self._rest
+        return min(tilted_delta, other_plan.delta(epsilon - pure, longest))
 
     @cached_property
     def _rest(self) -> "tuple[Fraction, TiltedPlan] | None":
-        """Parts with losses far larger than others, as a sum; and the plan of the others."""
+        """The sum of the losses of parts with far larger losses than others, and the plan of the others."""
         bound = max(p.top for p in self.parts) / UNLIKE
         small = [p for p in self.parts if p.top < bound]
         pure = sum((p.times * p.largest for p in self.parts if p.top >= bound), Fraction(0))
         return (pure, TiltedPlan(small)) if small else None
 
     def likely(self, delta: Fraction) -> float:
-        """About what `epsilon` will be: the least Rényi bound, in plain floats."""
+        """Return an approximation of `epsilon`: the least Rényi bound, in floats."""
         log_delta = -float(log_above(1 / delta))
         t = self.cumulants.tilt_for_delta(log_delta)
         return (self.cumulants.value(t) + log_peak(t) - log_delta) / t
@@ -116,33 +120,35 @@ class TiltedPlan:
         best, tilt = self.basic, self.cumulants.tilt_for_delta(target)
         for _ in range(3):
             tilted = self.distribution_at(tilt, longest)
-            found = tilted.epsilon(delta, best)
-            best = min(best, found)
-            if tilted.waste(found) < SMALL_SHARE:
+            candidate = tilted.epsilon(delta, best)
+            best = min(best, candidate)
+            if tilted.waste(candidate) < SMALL_SHARE:
                 break
             tilt = self.cumulants.tilt_for_epsilon(float(best))
         if self._rest is None:
             return best
-        pure, rest = self._rest
-        return min(best, pure + rest.epsilon(delta, longest))
+        pure, other_plan = self._rest
+        return min(best, pure + other_plan.epsilon(delta, longest))
 
 
 def grid(parts: Sequence[AnswerGroup], deviation: float, longest: int) -> tuple[Fraction, tuple[int, ...], int]:
-    """Return a step that puts the largest losses as nearly as can be on grid points, the points of each part, the length."""
+    """Return a step that puts the largest losses as close as possible to grid points, the points of each part, and
+    the size.
+    """
     tops, times = np.array([float(p.top) for p in parts]), np.array([p.times for p in parts])
     reach = np.array([float(p.top) + p.bottom for p in parts])
     widest = min(WIDTH * deviation, float(times @ reach)) / tops.max()
-    wanted = min(max(FINEST, LEAST_POINTS * tops.max() / tops.min()), MOST_POINTS)
+    target_points = min(max(FINEST, LEAST_POINTS * tops.max() / tops.min()), MOST_POINTS)
     spread = max(1 + p.bottom / float(p.top) for p in parts)
-    finest = max(2, int(min(wanted, MOST_MASSES / spread, longest / max(widest, 1e-9) / 1.01)))
+    finest = max(2, int(min(target_points, MOST_MASSES / spread, longest / max(widest, 1e-9) / 1.01)))
     counts = np.arange(finest, finest - max(1, finest // 4), -1)[:, None]
     points = np.maximum(np.ceil(tops * counts / tops.max() - 1e-9), 1)
     overshoot = ((points * tops.max() / counts - tops) * times).sum(axis=1) / (tops.max() * times.sum())
-    best = tuple(int(n) for n in points[int(np.argmin(np.round(overshoot, 9)))])
-    step = Fraction(round_up_to_float(max(p.top * LIFT / n for p, n in zip(parts, best, strict=True))))
-    support = sum(p.times * (n + p.below(step)) for p, n in zip(parts, best, strict=True)) + 2
-    needed = max(WIDTH * deviation / float(step), 8 * max(best))
-    return step, best, min(1 << (int(min(support, needed)) - 1).bit_length(), LONGEST)
+    chosen_points = tuple(int(n) for n in points[int(np.argmin(np.round(overshoot, 9)))])
+    step = Fraction(round_up_to_float(max(p.top * LIFT / n for p, n in zip(parts, chosen_points, strict=True))))
+    support = sum(p.times * (n + p.below(step)) for p, n in zip(parts, chosen_points, strict=True)) + 2
+    window = max(WIDTH * deviation / float(step), 8 * max(chosen_points))
+    return step, chosen_points, min(1 << (int(min(support, window)) - 1).bit_length(), LONGEST)
 
 
 @dataclass(frozen=True)
@@ -163,7 +169,7 @@ class TiltedDistribution:
 
     @cached_property
     def _scales(self) -> list[Fraction]:
-        """c for each part, any number: the logarithm of the sum of p·exp(t·j·h), roughly."""
+        """The scale c of each part; any number is valid. Approximately the logarithm of the sum of p·exp(t·j·h)."""
         t, h = float(self.tilt), float(self.step)
         return [Fraction(log_sum(np.log(np.maximum(p, TINY)) + t * h * _range(p, n))) for p, n in self._laws]
 
@@ -175,15 +181,15 @@ class TiltedDistribution:
     def weights(self) -> list[Floats]:
         """w >= p·exp(t·j·h - c), entry by entry."""
         rate = self.tilt * self.step
-        found = []
+        weights = []
         for (p, n), c in zip(self._laws, self._scales, strict=True):
             w = p * exponentials(rate, n + 1 - len(p), len(p), c) * (1 + 8 * ROUNDOFF)
-            found.append(np.where(p > 0, np.maximum(w, TINY), 0.0))
-        return found
+            weights.append(np.where(p > 0, np.maximum(w, TINY), 0.0))
+        return weights
 
     @cached_property
     def _log_total(self) -> Fraction:
-        """ln of a bound of the sum of W."""
+        """The logarithm of a bound of the sum of W."""
         return sum(
             (k * _log_bound(w.sum(), len(w)) for w, k in zip(self.weights, self.times, strict=True)), Fraction(0)
         )
@@ -192,28 +198,28 @@ class TiltedDistribution:
     def _convolution(self) -> tuple[Floats, float]:
         """W, and a bound of its error in the Euclidean norm.
 
-        Aliasing adds up what lies a multiple of the length apart, so W is above what it stands for.
+        Aliasing adds entries that are a multiple of the length apart, so W is never below the true convolution.
         """
         phi, size = relative_error(self.size), self.size
         product, linear, log_radius = None, 0.0, 0.0
         for w, n, k in zip(self.weights, self.points, self.times, strict=True):
-            folded = np.bincount(_range(w, n) % size, w, size) * (1 + 2 * ROUNDOFF * (1 + len(w) // size))
-            error = phi * math.sqrt(size) * _norm(folded) * (1 + size * ROUNDOFF)
-            radius = float(folded.sum()) * (1 + size * ROUNDOFF) + error
+            cyclic = np.bincount(_range(w, n) % size, w, size) * (1 + 2 * ROUNDOFF * (1 + len(w) // size))
+            error = phi * math.sqrt(size) * _norm(cyclic) * (1 + size * ROUNDOFF)
+            radius = float(cyclic.sum()) * (1 + size * ROUNDOFF) + error
             linear, log_radius = linear + k * error / radius, log_radius + k * (math.log(radius) + 8 * ROUNDOFF)
-            power = _power(fourier(folded), k)
+            power = _power(fourier(cyclic), k)
             product = power if product is None else product * power
         assert product is not None
         norm = _norm(product) * (1 + 2 * size * ROUNDOFF)
         rounded = math.expm1(sum(self.times) * PRODUCT)
         if not rounded < 0.5:
-            return np.zeros(size), math.inf  # so many answers that only the Rényi bound is left
+            return np.zeros(size), math.inf  # too many answers: only the Rényi bound is used
         error = linear * math.exp(log_radius) + (rounded / (1 - rounded) + phi) * norm
         return np.maximum(fourier_back(product).real, 0.0), error * (1 + 1e-9) / math.sqrt(size) + TINY
 
     @cached_property
     def _visible_losses(self) -> Floats:
-        """v_i >= exp(-t·i·h)·(1 - exp(-i·h)) for the losses from epsilon to the end of the window."""
+        """Bounds v_i >= exp(-t·i·h)·(1 - exp(-i·h)) for the losses from epsilon to the end of the window."""
         count = min(self.size // 2 if self.most >= self.size else self.size, self.most + 1)
         count = min(count, int(NEGLIGIBLE / float(self.tilt * self.step)) + 2)
         share = 1 - exponentials(-self.step, 0, count) * (1 - 8 * ROUNDOFF) + 2 * ROUNDOFF
@@ -222,17 +228,17 @@ class TiltedDistribution:
 
     @cached_property
     def _error(self) -> float:
-        seen = _norm(self._visible_losses) * (1 + self.size * ROUNDOFF)
-        return self._convolution[1] * seen * (1 + 1e-12)
+        norm = _norm(self._visible_losses) * (1 + self.size * ROUNDOFF)
+        return self._convolution[1] * norm * (1 + 1e-12)
 
     @cached_property
     def _chernoff(self) -> tuple[Fraction, Fraction]:
-        """s and ln of a bound of the sum of W·exp(s·l·h), for the mass beyond the window."""
+        """An exponent s and ln of a bound of the sum of W·exp(s·l·h), for the mass beyond the window."""
         losses = [float(self.step) * _range(w, n) for w, n in zip(self.weights, self.points, strict=True)]
         laws = list(zip(self.weights, losses, self.times, strict=True))
         variance = sum(k * (float(w @ x**2) - float(w @ x) ** 2) for w, x, k in laws)
-        away = float(self.step) * len(self._visible_losses)
-        s = Fraction(min(away / max(variance, 1e-300), STEEPEST / (2 * float(self.step) * max(self.points)))) / 2
+        window = float(self.step) * len(self._visible_losses)
+        s = Fraction(min(window / max(variance, 1e-300), STEEPEST / (2 * float(self.step) * max(self.points)))) / 2
         total = Fraction(0)
         for w, n, k in zip(self.weights, self.points, self.times, strict=True):
             lifted = w * exponentials(s * self.step, n + 1 - len(w), len(w)) * (1 + 8 * ROUNDOFF)
@@ -240,7 +246,9 @@ class TiltedDistribution:
         return s, total
 
     def _beyond(self, end: int) -> float:
-        """Return a bound of the sum of W·exp(-t·l·h) over the losses l·h from `end` steps on, over exp(-t·start·h)."""
+        """Return a bound of the sum of W·exp(-t·l·h) over the losses l·h from `end` steps on, divided by
+        exp(-t·start·h).
+        """
         if end > self.most:
             return 0.0
         s, total = self._chernoff
@@ -251,11 +259,11 @@ class TiltedDistribution:
         """Return a bound of the sum of W[start + i]·v_i, and how much of it is error and tail."""
         v = self._visible_losses[: max(self.most - start + 1, 1)]
         first, last = start % self.size, start % self.size + len(v)
-        at = self._convolution[0][first:last]
+        window = self._convolution[0][first:last]
         if last > self.size:
-            at = np.concatenate([at, self._convolution[0][: last - self.size]])
+            window = np.concatenate([window, self._convolution[0][: last - self.size]])
         extra = self._error + self._beyond(start + len(self._visible_losses))
-        return float((at * v).sum()) * (1 + 2 * self.size * ROUNDOFF) + extra + TINY, extra
+        return float((window * v).sum()) * (1 + 2 * self.size * ROUNDOFF) + extra + TINY, extra
 
     @cached_property
     def _log_scale(self) -> Fraction:
@@ -267,25 +275,25 @@ class TiltedDistribution:
         return self._log_total - self.tilt * log_below(1 + 1 / self.tilt) - log_below(1 + self.tilt)
 
     def log_delta(self, start: int) -> Fraction:
-        """ln of a delta at epsilon = start·h."""
-        found = self._sum(start)[0]
-        log = log_above(Fraction(found)) if math.isfinite(found) else self._log_most
+        """Return ln of a delta at epsilon = start·h."""
+        total = self._sum(start)[0]
+        log = log_above(Fraction(total)) if math.isfinite(total) else self._log_most
         return self._log_scale - self.tilt * start * self.step + min(log, self._log_most)
 
     def waste(self, epsilon: Fraction) -> float:
-        """Return what share of delta at epsilon is error and tail."""
-        found, extra = self._sum(int(epsilon / self.step))
-        return extra / found
+        """Return the share of delta at epsilon that is error and tail."""
+        total, extra = self._sum(int(epsilon / self.step))
+        return extra / total
 
     def delta(self, epsilon: Fraction) -> Fraction:
-        """Return a delta at epsilon, from those at the grid points beside it: delta is convex in e^epsilon."""
+        """Return a delta at epsilon, interpolated between grid points: delta is convex in e^epsilon."""
         start = int(epsilon / self.step)
         high, low = (exp_above(self.log_delta(m)) for m in (start, start + 1))
         share = (exp_below(epsilon - start * self.step) - 1) / (exp_above(self.step) - 1)
         return high - max(share, Fraction(0)) * (high - low) if low < high else high
 
     def epsilon(self, delta: Fraction, most: Fraction) -> Fraction:
-        """Return an epsilon at delta, or `most` where that is less: bisection over grid points, then the line between two."""
+        """Return an epsilon at delta, at most `most`: bisection over grid points, then the line between two."""
         target, low, high = log_below(delta), 0, min(math.ceil(most / self.step), self.most)
         if self.log_delta(0) <= target:
             return Fraction(0)
@@ -305,17 +313,19 @@ def _range(law: Floats, last: int) -> NDArray[np.int64]:
 
 
 def _norm(values: NDArray[Any]) -> float:
-    """Return the Euclidean norm, within so many roundings as there are values."""
+    """Return the Euclidean norm, with at most as many roundings as there are values."""
     return math.sqrt(float((values.real**2 + values.imag**2).sum()))
 
 
 def _log_bound(total: float, terms: int) -> Fraction:
-    """At least the logarithm of a sum of so many floats that came out as `total`."""
+    """Return an upper bound of the logarithm of a sum of `terms` floats that was computed as `total`."""
     return log_above(Fraction(total) * (1 + Fraction(terms + 2, 1 << 53)))
 
 
 def _power(values: Complexes, k: int) -> Complexes:
-    """values**k by squaring: k - 1 products deep in all, so wrong by at most (1 + PRODUCT)^(k - 1) - 1."""
+    """Return values**k by squaring: k - 1 products in total, so the relative error is at most (1 + PRODUCT)^(k - 1)
+    - 1.
+    """
     result = None
     while True:
         if k & 1:

@@ -1,9 +1,9 @@
-"""A discrete Fourier transform whose error is proved here, not taken from a library's habits.
+"""A discrete Fourier transform with a proved error bound.
 
 Radix two in four steps, N = n1·n2 (Bailey 1990): transforms of length n1 down the columns of a matrix, twiddle factors,
 transforms of length n2 down the columns of its transpose. Every operation is an elementwise sum or product of
-complex floats, so the error in the Euclidean norm follows from theirs; the roots of unity are checked by squaring
-them, so nothing rests on the accuracy of a sine (docs/theory/tilted-convolution.md).
+complex floats, so their error bounds give one for the Euclidean norm. The roots of unity are checked by squaring them,
+so the bound does not depend on the accuracy of sine and cosine (docs/theory/tilted-convolution.md).
 """
 
 import math
@@ -18,39 +18,39 @@ from inbounds.accounting.directed_rounding import ROUNDOFF
 Complexes = NDArray[np.complex128]
 
 PRODUCT = math.sqrt(8) * ROUNDOFF * (1 + 1e-9)
-"""A product of two complex floats is wrong by at most this share (Higham 2002, Lemma 3.5), fused or not."""
+"""The largest relative error of a product of two complex floats (Higham 2002, Lemma 3.5), fused or not."""
 
 
 def fourier(values: NDArray[Any]) -> Complexes:
-    """sum_j values[j] · exp(-2 pi i j k / N) for k < N, N a power of two."""
+    """Return sum_j values[j] · exp(-2 pi i j k / N) for k < N, N a power of two."""
     size = len(values)
     rows = 1 << (size.bit_length() - 1) // 2
     roots = roots_of_unity(size)
     first = _down(values.astype(np.complex128).reshape(rows, size // rows), roots)
-    turned = first * roots[np.outer(np.arange(rows), np.arange(size // rows))]
-    return _down(np.ascontiguousarray(turned.T), roots).ravel()
+    twiddled = first * roots[np.outer(np.arange(rows), np.arange(size // rows))]
+    return _down(np.ascontiguousarray(twiddled.T), roots).ravel()
 
 
 def fourier_back(values: Complexes) -> Complexes:
-    """Return the inverse: the conjugate of the transform of the conjugate, over N, which is a power of two."""
+    """Return the inverse: the conjugate of the transform of the conjugate, divided by N, a power of two."""
     return fourier(values.conj()).conj() / len(values)
 
 
 @lru_cache(maxsize=8)
 def relative_error(size: int) -> float:
-    """Return what `fourier` and `fourier_back` are wrong by at most, as a share of the Euclidean norm of the result.
+    """Return the largest error of `fourier` and `fourier_back`, as a share of the Euclidean norm of the result.
 
-    A stage maps (a, b) to a + w·b, a - w·b: in the norm a factor sqrt(2), exactly. Computed, b carries the
-    errors of root and product, and the sum one rounding.
+    A stage maps (a, b) to a + w·b, a - w·b, which multiplies the norm by exactly sqrt(2). In floats, w·b has the errors
+    of root and product, and the sum has one rounding.
     """
-    turned = (_root_error(size) + PRODUCT) * (1 + 1e-9)
-    stage = (turned + ROUNDOFF) * (1 + 1e-9)
-    return math.expm1((size.bit_length() - 1) * stage + turned) * (1 + 1e-9)
+    twiddle = (_root_error(size) + PRODUCT) * (1 + 1e-9)
+    stage = (twiddle + ROUNDOFF) * (1 + 1e-9)
+    return math.expm1((size.bit_length() - 1) * stage + twiddle) * (1 + 1e-9)
 
 
 @lru_cache(maxsize=8)
 def roots_of_unity(size: int) -> Complexes:
-    """exp(-2 pi i k / N) for k < N: an eighth of the circle from sine and cosine, the rest by symmetry."""
+    """Return exp(-2 pi i k / N) for k < N: an eighth of the circle from sine and cosine, the rest by symmetry."""
     angles = np.arange(size // 8 + 1) * (2 * np.pi / size)
     eighth = np.cos(angles) - 1j * np.sin(angles)
     quarter = np.concatenate([eighth, (-1j * eighth[-2 if size >= 8 else -1 : 0 : -1].conj())])[: max(size // 4, 1)]
@@ -75,11 +75,11 @@ def _root_error(size: int) -> float:
 
 
 def _down(values: Complexes, roots: Complexes) -> Complexes:
-    """Transforms of every column: the halves of a stage are the sums over even and over odd rows."""
+    """Transform every column: the halves of a stage are the sums over even and over odd rows."""
     rows, columns = values.shape
-    at: Complexes = values.reshape(rows, 1, columns)
-    while len(at) > 1:
-        half, done = len(at) // 2, at.shape[1]
-        turned = at[half:] * roots[: len(roots) // 2 : len(roots) // (2 * done)][:, None]
-        at = np.concatenate([at[:half] + turned, at[:half] - turned], axis=1)
-    return np.asarray(at[0])
+    stage: Complexes = values.reshape(rows, 1, columns)
+    while len(stage) > 1:
+        half, length = len(stage) // 2, stage.shape[1]
+        twiddled = stage[half:] * roots[: len(roots) // 2 : len(roots) // (2 * length)][:, None]
+        stage = np.concatenate([stage[:half] + twiddled, stage[:half] - twiddled], axis=1)
+    return np.asarray(stage[0])

@@ -1,9 +1,9 @@
-"""Charges of questions chosen one after the other: zero-concentrated privacy in whole units, converted to a delta.
+"""A zCDP filter for adaptively chosen questions: charges in whole units, and their conversion to (epsilon, delta).
 
-Pure epsilons add up exactly and need nothing from here. Where a small delta is granted, every epsilon-private answer
-is charged rho = epsilon·tanh(epsilon/2), and as long as the charges stay at or below R all answers together are
-R-concentrated, however each question was chosen after the answers before it (docs/theory/zcdp-filter.md).
-R-concentrated answers are (epsilon, delta)-private with
+Pure epsilons add up exactly and do not need this module. If the budget allows a small delta, every epsilon-private
+answer is charged rho = epsilon·tanh(epsilon/2). As long as the charges sum to at most R, all answers together are
+R-zCDP (zero-concentrated differential privacy), even if each question depends on earlier answers
+(docs/theory/zcdp-filter.md). R-zCDP answers are (epsilon, delta)-private with
 
     epsilon = min over alpha > 1 of alpha·R + ln(1/(alpha·delta))/(alpha - 1) + ln(1 - 1/alpha)
 
@@ -18,21 +18,21 @@ from inbounds.exact import EXPONENT_CAP
 from inbounds.trusted.bounds import EXP_BITS, exp_lower_bound
 
 RHO_UNIT = Fraction(1, 10**15)
-"""What charges are whole multiples of."""
+"""The unit of charges: every charge is a whole multiple of it."""
 
 EPSILON_UNIT = Fraction(1, 10**40)
 """A converted epsilon is rounded up to a multiple of this."""
 
 
 LARGEST_DELTA = 1 - Fraction(1, 10**30)
-"""Forty digits tell larger ones from 1 no more."""
+"""The largest delta: with forty digits, larger ones cannot be told from 1."""
 
 
 def rho_upper_bound(epsilon: Fraction) -> int:
     """Return the charge of one epsilon-private answer: epsilon·tanh(epsilon/2) in units of 10^-15, rounded up.
 
-    tanh(epsilon/2) = (e^epsilon - 1) / (e^epsilon + 1) rises with e^epsilon, for which a rational above it stands in.
-    The constant is the least: randomized response needs it, and dominates every epsilon-private mechanism.
+    tanh(epsilon/2) = (e^epsilon - 1) / (e^epsilon + 1) increases with e^epsilon, which is replaced by a rational above
+    it. The charge is the least possible: randomized response needs it, and dominates every epsilon-private mechanism.
 
     >>> rho_upper_bound(Fraction(1, 10)) * RHO_UNIT
     Fraction(1248959373947, 250000000000000)
@@ -42,15 +42,15 @@ def rho_upper_bound(epsilon: Fraction) -> int:
     rho = epsilon
     if 0 < epsilon <= EXPONENT_CAP:
         below = exp_lower_bound(epsilon)
-        above = Fraction(below + (below >> 119) + 1, 1 << EXP_BITS)  # exp_below is low by less than 2^-120 of itself
+        above = Fraction(below + (below >> 119) + 1, 1 << EXP_BITS)  # off by less than 2^-120 of itself
         rho = epsilon * (above - 1) / (above + 1)
     return _units_above(rho, RHO_UNIT)
 
 
 def epsilon_from_rho(units: int, delta: Fraction) -> Fraction:
-    """Return the epsilon that `units` of 10^-15 give at delta, never below the truth, and above by a share below 10^-30.
+    """Return the epsilon of `units` of 10^-15 at delta, rounded up by a relative error below 10^-30.
 
-    Any alpha gives a valid epsilon, so the best one is only sought to twenty digits.
+    Any alpha gives a valid epsilon, so the best alpha is computed to twenty digits only.
 
     >>> float(epsilon_from_rho(5 * 10**15, Fraction(1, 10**10)))
     25.536334138513
@@ -61,8 +61,8 @@ def epsilon_from_rho(units: int, delta: Fraction) -> Fraction:
     if not units:
         return Fraction(0)
     rho, b = units * RHO_UNIT, _best_order(units * RHO_UNIT, delta)
-    found = (1 + b) * rho + (log_above(1 / delta) - log_below(1 + b)) / b + log_above(b) - log_below(1 + b)
-    return _units_above(max(found, Fraction(0)), EPSILON_UNIT) * EPSILON_UNIT
+    epsilon = (1 + b) * rho + (log_above(1 / delta) - log_below(1 + b)) / b + log_above(b) - log_below(1 + b)
+    return _units_above(max(epsilon, Fraction(0)), EPSILON_UNIT) * EPSILON_UNIT
 
 
 def max_rho(epsilon: Fraction, delta: Fraction) -> int:
@@ -84,10 +84,10 @@ def max_rho(epsilon: Fraction, delta: Fraction) -> int:
 
 
 def _best_order(rho: Fraction, delta: Fraction) -> Fraction:
-    """alpha - 1 =: b where the derivative of the conversion, rho - (ln(1/delta) - ln(1 + b))/b^2, is zero.
+    """Return b = alpha - 1 at which the derivative of the conversion, rho - (ln(1/delta) - ln(1 + b))/b^2, is zero.
 
-    Newton's method for rho·e^(2u) + ln(1 + e^u) = ln(1/delta), u = ln b: rising and convex in u, so from above it
-    comes down to the root.
+    Newton's method for rho·e^(2u) + ln(1 + e^u) = ln(1/delta), u = ln b. The left side is increasing and convex in u,
+    so the iteration decreases from above to the root.
     """
     with localcontext(Context(prec=40)):
         r, d = as_decimal(rho), as_decimal(delta)
