@@ -1,10 +1,10 @@
-"""What repeated, colluding and better-informed questioners learn.
+"""Attacks: what people learn from repeated answers, by collusion, or with more prior knowledge.
 
-    collude       posterior and estimates from k answers to one question
-    repeated      expected loss against k
-    limits        closed approximations, the loss that stays, and how fast the rest goes
+    collusion     posterior and estimates from k answers to one question
+    repeated      expected loss as a function of k
+    asymptotics   closed approximations, the loss that remains, and the rate of convergence
 
-What the answers promise together, and the remedy, is in `inbounds.accounting`.
+The joint guarantee of several answers is in `inbounds.accounting`.
 """
 
 from inbounds.attack.asymptotics import Limit, approximate_loss, approximation_for, loss_limit

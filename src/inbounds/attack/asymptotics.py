@@ -1,9 +1,8 @@
-"""Where repeated answers lead: closed approximations, the loss that never goes away, and how fast the rest does.
+"""The limit of many answers: closed approximations, the loss that remains, and how fast the rest vanishes.
 
-The paper's approximations (004 (16)-(18)) are for noise without bounds on a continuous answer. In a bounded
-range with finitely many answers the picture differs, and exactly so: whatever two answers have different columns
-can be told apart with an error that falls exponentially, at the rate of their Chernoff information, and
-answers with equal columns never.
+The paper's approximations (004 (16)-(18)) are for unbounded noise on a continuous answer. In a bounded range with
+finitely many answers the limit is different and exact: two answers with different columns can be told apart with an
+error that falls exponentially, at the rate of their Chernoff information; answers with equal columns never can.
 """
 
 import math
@@ -19,11 +18,11 @@ from inbounds.losses import ErrorLoss, Loss, LossLike, Prior, to_loss, to_prior
 from inbounds.mechanism import Mechanism, check_mechanism
 
 SAME = 1e-12
-"""Columns closer than this in total variation count as equal: it takes some 10^12 answers to tell them apart."""
+"""Columns closer than this in total variation count as equal: some 10^12 answers are needed to tell them apart."""
 
 
 def approximate_loss(family: UnboundedNoise, epsilon: Number, answers: int, scale: Number = 1) -> float:
-    """Expected |error| of the median of k answers with unbounded noise, for large k: 004 (16)-(18).
+    """Return the expected |error| of the median of k answers with unbounded noise, for large k: 004 (16)-(18).
 
     The sample median is nearly normal with deviation 1/(2·f(0)·sqrt(k)), f the density of the noise, and
     E|N(0, s)| = s·sqrt(2/pi). With a = exp(-epsilon):
@@ -49,12 +48,12 @@ def approximate_loss(family: UnboundedNoise, epsilon: Number, answers: int, scal
 
 
 def approximation_for(mechanism: Mechanism, answers: int) -> float | None:
-    """Return the approximation that belongs to a mechanism's name, in units of its answers; None where there is none."""
+    """Return the approximation for a mechanism of the catalog, in units of its answers; None if there is none."""
     check_mechanism(mechanism)
-    named = REGISTRY.get(mechanism.origin.name)
-    if named is None or named.noise is None:
+    entry = REGISTRY.get(mechanism.origin.name)
+    if entry is None or entry.noise is None:
         return None
-    family = named.noise
+    family = entry.noise
     query = mechanism.query
     if family == "geometric":
         return approximate_loss(family, mechanism.epsilon / query.steps, answers, query.answers.unit)
@@ -63,11 +62,11 @@ def approximation_for(mechanism: Mechanism, answers: int) -> float | None:
 
 @dataclass(frozen=True)
 class Limit:
-    """What is left of the loss after unlimited answers, and how fast that is approached.
+    """The loss that remains after unlimited answers, and the rate at which it is approached.
 
-    floor: the loss of one who knows the column exactly, by estimator. groups: how many different columns there
-    are. rate: the least Chernoff information between different columns, in nats an answer; the excess over the
-    floor of the best guess falls like exp(-rate·k). infinity when there is one column only.
+    floor: by estimator, the loss of someone who knows the column exactly. groups: the number of different columns.
+    rate: the least Chernoff information between different columns, in nats per answer; the excess over the floor of the
+    best guess falls like exp(-rate·k). Infinity if there is only one column.
     """
 
     floor: dict[Estimator, float]
@@ -75,17 +74,17 @@ class Limit:
     rate: float
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values; no rate when there is one column only."""
+        """Return plain JSON values; the rate is null if there is only one column."""
         rate = self.rate if math.isfinite(self.rate) else None
         return {"floor": self.floor, "different_columns": self.groups, "rate": rate}
 
 
 def loss_limit(mechanism: Mechanism, loss: LossLike = "absolute", prior: Prior = None) -> Limit:
-    """Return the end of all asking: what a mechanism keeps back however often it answers.
+    """Compute the loss that remains however often a mechanism answers.
 
-    Pre-rounded answers share columns, hence a floor (004 §5.2.3, remark 4). The median has a floor of its own where
-    the middle of a column is not its answer: the finite-range effect of strong privacy near the ends. Cost:
-    answers² · outputs.
+    Pre-rounded answers share columns, hence a floor (004 §5.2.3, remark 4). The median has another floor if the median
+    of a column is not its answer: an effect of the finite range under strong privacy near the ends. Cost: answers² ·
+    outputs.
 
     >>> from inbounds import catalog, count
     >>> found = loss_limit(catalog.truncated_geometric(count(4), 1))
@@ -93,36 +92,38 @@ def loss_limit(mechanism: Mechanism, loss: LossLike = "absolute", prior: Prior =
     (0.0, 0.12)
     """
     check_mechanism(mechanism)
-    weights, chosen = to_prior(prior, mechanism.query), to_loss(loss)
+    weights, loss_object = to_prior(prior, mechanism.query), to_loss(loss)
     group = _groups(mechanism.matrix)
-    floor = _floors(chosen.guesses(mechanism.query), group, weights)
+    floor = _floors(loss_object.guesses(mechanism.query), group, weights)
     if mechanism.query.is_ordered:
-        floor["median"] = _median_floor(mechanism, chosen, weights)
-        if isinstance(chosen, ErrorLoss):
-            floor["mean"] = _mean_floor(mechanism, chosen, group, weights)
+        floor["median"] = _median_floor(mechanism, loss_object, weights)
+        if isinstance(loss_object, ErrorLoss):
+            floor["mean"] = _mean_floor(mechanism, loss_object, group, weights)
     first = np.unique(group, return_index=True)[1]
     return Limit(floor, len(first), _rate(mechanism.matrix[:, first]))
 
 
 def _groups(matrix: Floats) -> Ints:
-    """For every answer the first answer with the same column."""
+    """Return for every answer the first answer with the same column."""
     first = np.arange(matrix.shape[1])
     for j in range(matrix.shape[1]):
-        apart = np.abs(matrix[:, :j] - matrix[:, [j]]).sum(axis=0) / 2
-        same = np.flatnonzero(apart <= SAME)
+        distances = np.abs(matrix[:, :j] - matrix[:, [j]]).sum(axis=0) / 2
+        same = np.flatnonzero(distances <= SAME)
         first[j] = first[same[0]] if len(same) else j
     return first
 
 
 def _floors(losses: Floats, group: Ints, prior: Floats) -> "dict[Estimator, float]":
-    """Losses of one who knows the group only: its best member under the prior, and its middle member."""
-    best = middle = 0.0
+    """Return the losses of someone who knows only the group: of its best member under the prior, and its middle
+    member.
+    """
+    best_loss = middle_loss = 0.0
     for leader in np.unique(group):
         members = np.flatnonzero(group == leader)
         costs = losses[:, members] @ prior[members]
-        best += float(costs.min())
-        middle += float(costs[members[(len(members) - 1) // 2]])
-    return {"guess": best, "likelihood": middle}
+        best_loss += float(costs.min())
+        middle_loss += float(costs[members[(len(members) - 1) // 2]])
+    return {"guess": best_loss, "likelihood": middle_loss}
 
 
 def _median_floor(mechanism: Mechanism, loss: Loss, prior: Floats) -> float:
@@ -141,10 +142,11 @@ def _mean_floor(mechanism: Mechanism, loss: ErrorLoss, group: Ints, prior: Float
 
 
 def _rate(columns: Floats) -> float:
-    """Least Chernoff information -min_s ln sum_i p_i^s · q_i^(1-s) over pairs of columns; infinity for one column.
+    """Return the least Chernoff information -min_s ln sum_i p_i^s · q_i^(1-s) over pairs of columns; infinity for one
+    column.
 
-    Chernoff's information lies between the Bhattacharyya distance B (s = 1/2) and 2·B, so that only pairs
-    within twice the least B are looked at.
+    Chernoff's information lies between the Bhattacharyya distance B (s = 1/2) and 2·B, so only pairs within twice the
+    least B are examined.
     """
     size = columns.shape[1]
     if size < 2:
@@ -159,7 +161,7 @@ def _rate(columns: Floats) -> float:
 
 
 def _chernoff(p: Floats, q: Floats) -> float:
-    """-min over 0 <= s <= 1 of ln sum p^s · q^(1-s), by golden section on a convex function."""
+    """Return -min over 0 <= s <= 1 of ln sum p^s · q^(1-s), by golden section on a convex function."""
     both = (p > 0) & (q > 0)
     log_p, log_q = np.log(p[both]), np.log(q[both])
 

@@ -1,9 +1,9 @@
-"""What k answers to the same question tell together: posterior, estimates, and the loss that is left.
+"""Inference from k answers to the same question: posterior, estimates, and the remaining loss.
 
 The paper's colluding or patient questioners (004 §5.3) each get an independent report of one true answer. Their
-reports i_1..i_k have likelihood prod P[i_r, j], so everything follows from the matrix. Estimates:
+reports i_1..i_k have likelihood prod P[i_r, j], so everything follows from the matrix. Estimators:
 
-    likelihood   the answer under which the reports are likeliest (of several, the middle one)
+    likelihood   the answer under which the reports are most likely (of several, the middle one)
     median       the lower median of the reports: the likeliest answer for unbounded Laplace and geometric noise
                  (004 Lemma 1, which says so of staircase noise too: there it need not be)
     mean         the posterior mean under a prior
@@ -27,11 +27,11 @@ Estimator = Literal["likelihood", "median", "mean", "guess"]
 ESTIMATORS: tuple[Estimator, ...] = ("likelihood", "median", "mean", "guess")
 
 TIE = 1e-9
-"""Log-likelihoods this close are equal: floats cannot tell them apart."""
+"""Log-likelihoods this close count as equal: floats cannot tell them apart."""
 
 
 def posterior(mechanism: Mechanism, reports: Sequence[Any], prior: Prior = None) -> Floats:
-    """Pr[answer | all reports]: prior[j] · prod_r P[i_r, j], scaled to one.
+    """Return Pr[answer | all reports]: prior[j] · prod_r P[i_r, j], scaled to one.
 
     >>> from inbounds import catalog, count
     >>> m = catalog.truncated_geometric(count(4), 1)
@@ -51,7 +51,9 @@ def estimate(
     prior: Prior = None,
     loss: LossLike = "absolute",
 ) -> Any:
-    """Return the best answer to k reports by one of the four ways; "mean" and "guess" use `prior`, "guess" also `loss`."""
+    """Estimate the answer from k reports by one of four estimators; "mean" and "guess" use `prior`, "guess" also
+    `loss`.
+    """
     check_mechanism(mechanism)
     reader = ReportReader.from_mechanism(mechanism, by, to_loss(loss), prior)
     value = reader.values(_tally(mechanism, reports)[None, :])[0]
@@ -59,28 +61,28 @@ def estimate(
 
 
 def log_matrix(mechanism: Mechanism) -> Floats:
-    """ln P[output, answer], minus infinity where an output cannot occur."""
+    """Return ln P[output, answer], minus infinity for an output that cannot occur."""
     with np.errstate(divide="ignore"):
         return np.log(mechanism.matrix)
 
 
 def posteriors(logs: Floats, prior: Floats) -> Floats:
-    """Return rows of log-likelihoods to rows of posterior probabilities."""
+    """Convert rows of log-likelihoods to rows of posterior probabilities."""
     with np.errstate(divide="ignore"):
         joint = logs + np.log(prior)
-    best = joint.max(axis=1, keepdims=True)
-    if not np.isfinite(best).all():
+    highest = joint.max(axis=1, keepdims=True)
+    if not np.isfinite(highest).all():
         raise ValueError("reports must be possible under the prior")
-    weights = np.exp(joint - best)
+    weights = np.exp(joint - highest)
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
 @dataclass(frozen=True, eq=False)
 class ReportReader:
-    """One way to turn tallies of reports (rows: how often each output came) into an estimate and its losses."""
+    """An estimator: turns tallies of reports (rows: how often each output came) into estimates and their losses."""
 
     mechanism: Mechanism
-    by: Estimator
+    estimator: Estimator
     loss: Loss
     prior: Floats
 
@@ -93,26 +95,28 @@ class ReportReader:
         return cls(mechanism, by, loss, to_prior(prior, mechanism.query))
 
     def values(self, tallies: Ints) -> Any:
-        """Return the estimates themselves, one for each row of tallies."""
+        """Return the estimates, one for each row of tallies."""
         query = self.mechanism.query
-        if self.by == "median":
+        if self.estimator == "median":
             return query.output_values[_medians(tallies)]
         logs = log_likelihood(self.mechanism, tallies)
-        believed = posteriors(logs, self.prior)
-        return believed @ self._numbers if self.by == "mean" else answer_values(query)[self._answers(logs, believed)]
+        beliefs = posteriors(logs, self.prior)
+        return (
+            beliefs @ self._numbers if self.estimator == "mean" else answer_values(query)[self._answers(logs, beliefs)]
+        )
 
-    def losses(self, logs: Floats, believed: Floats, truth: Ints) -> Floats:
-        """Losses if truth[…, row] is true, from rows of log-likelihoods and of the posteriors they give."""
-        if self.by != "mean":
-            return self._guesses[self._answers(logs, believed), truth]
+    def losses(self, logs: Floats, beliefs: Floats, truth: Ints) -> Floats:
+        """Return the losses if truth[…, row] is true, from rows of log-likelihoods and their posteriors."""
+        if self.estimator != "mean":
+            return self._guesses[self._answers(logs, beliefs), truth]
         if not isinstance(self.loss, ErrorLoss):
             raise ValueError("a posterior mean needs a loss of the error; use 'guess' for tables and functions")
-        return np.asarray(self.loss.of(np.abs(believed @ self._numbers - self._numbers[truth])), dtype=np.float64)
+        return np.asarray(self.loss.of(np.abs(beliefs @ self._numbers - self._numbers[truth])), dtype=np.float64)
 
-    def _answers(self, logs: Floats, believed: Floats) -> Ints:
-        if self.by == "likelihood":
+    def _answers(self, logs: Floats, beliefs: Floats) -> Ints:
+        if self.estimator == "likelihood":
             return _middle(logs >= logs.max(axis=1, keepdims=True) - TIE)
-        return np.asarray((believed @ self._guesses.T).argmin(axis=1))
+        return np.asarray((beliefs @ self._guesses.T).argmin(axis=1))
 
     @cached_property
     def _guesses(self) -> Floats:
@@ -124,15 +128,15 @@ class ReportReader:
 
 
 def _medians(tallies: Ints) -> Ints:
-    """Return output positions of the lower medians."""
+    """Return the output positions of the lower medians."""
     k = tallies.sum(axis=1, keepdims=True)
     return np.asarray((2 * np.cumsum(tallies, axis=1) >= k).argmax(axis=1))
 
 
-def _middle(best: Any) -> Ints:
-    """For every row the middle one of the marked positions (the lower of two)."""
-    half = (best.sum(axis=1, keepdims=True) + 1) // 2
-    return np.asarray((np.cumsum(best, axis=1) >= half).argmax(axis=1))
+def _middle(marked: Any) -> Ints:
+    """Return for every row the middle of the marked positions (the lower of two)."""
+    half = (marked.sum(axis=1, keepdims=True) + 1) // 2
+    return np.asarray((np.cumsum(marked, axis=1) >= half).argmax(axis=1))
 
 
 def _tally(mechanism: Mechanism, reports: Sequence[Any]) -> Ints:
@@ -143,8 +147,8 @@ def _tally(mechanism: Mechanism, reports: Sequence[Any]) -> Ints:
 
 
 def log_likelihood(mechanism: Mechanism, tallies: Ints) -> Floats:
-    """sum_i tally[i] · ln P[i, j], with 0 · ln 0 = 0."""
+    """Return sum_i tally[i] · ln P[i, j], with 0 · ln 0 = 0."""
     logs = log_matrix(mechanism)
-    known = tallies @ np.where(np.isfinite(logs), logs, 0.0)
+    finite_sum = tallies @ np.where(np.isfinite(logs), logs, 0.0)
     impossible = (tallies > 0).astype(np.float64) @ (~np.isfinite(logs)).astype(np.float64)
-    return np.where(impossible > 0, -np.inf, known)
+    return np.where(impossible > 0, -np.inf, finite_sum)

@@ -1,4 +1,4 @@
-"""Expected loss against the number of answers: exactly where it can be enumerated, by simulation otherwise."""
+"""Expected loss as a function of the number of answers: exact if it can be enumerated, else by simulation."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,21 +16,21 @@ from inbounds.trusted.bounds import TOTAL_BITS
 from inbounds.trusted.samplers import Draws, draw_outputs, seeded_entropy
 
 LARGEST = 20_000
-"""Different tallies of k reports that are enumerated; above, runs are simulated."""
+"""The most different tallies of k reports that are enumerated; above, runs are simulated."""
 
 CELLS = 1 << 20
-"""Numbers held at a time by a simulation."""
+"""The most numbers in one array of a simulation."""
 
 MANY, WORK = 50, 5 * 10**10
-"""True answers that are simulated one by one, and multiplications a simulation of more may take."""
+"""The most true answers that are simulated one by one, and the most multiplications of a simulation of more."""
 
 
 @dataclass(frozen=True)
 class CollusionResult:
-    """What `answers` reports leave of the loss, for each estimator.
+    """The loss after `answers` reports, for each estimator.
 
-    loss: expected loss. error: its standard error, 0 where computed exactly; a simulation without a single miss
-    has the error of one miss in all its runs.
+    loss: expected loss. error: its standard error, 0 if computed exactly; a simulation without a single miss has the
+    error of one miss in all its runs.
     """
 
     answers: int
@@ -38,11 +38,11 @@ class CollusionResult:
     error: dict[Estimator, float]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Return plain JSON values."""
         return {"answers": self.answers, "loss": self.loss, "standard_error": self.error}
 
     def exact(self, by: Estimator) -> bool:
-        """Return whether the value was computed rather than simulated."""
+        """Return whether the value was computed exactly, not simulated."""
         return self.error[by] == 0.0
 
 
@@ -56,12 +56,12 @@ def simulate_collusion(
     runs: int = 1000,
     rng: np.random.Generator | None = None,
 ) -> list[CollusionResult]:
-    """Expected loss of questioners who pool k answers to the same question, for every k of `repeats`.
+    """Compute the expected loss of people who pool k answers to the same question, for every k of `repeats`.
 
-    Averaged over the true answers with `prior`, which is also what "mean" and "guess" believe. The median is exact
-    for every k, through the binomial law of order statistics; the others while there are at most 20,000 different
-    tallies of k reports, and beyond by `runs` simulated runs for every true answer, or for answers drawn from the
-    prior where there are more than 50 (seed 0 unless `rng` is given). Cost: runs · answers² for each k.
+    The loss is averaged over the true answers with `prior`, which "mean" and "guess" also use. The median is exact for
+    every k, by the binomial law of order statistics. The others are exact up to 20,000 different tallies of k reports,
+    and above are simulated with `runs` runs for every true answer, or for answers drawn from the prior if there are
+    more than 50 (seed 0 unless `rng` is given). Cost: runs · answers² for each k.
 
     >>> from inbounds import catalog, count
     >>> rows = simulate_collusion(catalog.truncated_geometric(count(4), 1), [1, 2, 4], by=["guess"])
@@ -69,51 +69,53 @@ def simulate_collusion(
     [0.584, 0.484, 0.297]
     """
     check_mechanism(mechanism)
-    asked = sorted({to_int(k, "repeats", 1) for k in ([repeats] if isinstance(repeats, int) else repeats)})
-    if not asked:
+    counts = sorted({to_int(k, "repeats", 1) for k in ([repeats] if isinstance(repeats, int) else repeats)})
+    if not counts:
         raise ValueError("repeats must name at least one number of answers")
-    chosen, weights = to_loss(loss), to_prior(prior, mechanism.query)
+    loss_object, weights = to_loss(loss), to_prior(prior, mechanism.query)
     names = by or [e for e in ESTIMATORS if mechanism.query.is_ordered or e in ("likelihood", "guess")]
-    readers = [ReportReader.from_mechanism(mechanism, name, chosen, prior) for name in names]
-    found = {k: CollusionResult(k, {}, {}) for k in asked}
-    for k in asked:
+    readers = [ReportReader.from_mechanism(mechanism, name, loss_object, prior) for name in names]
+    results = {k: CollusionResult(k, {}, {}) for k in counts}
+    for k in counts:
         few = math.comb(mechanism.query.shape[0] + k - 1, k) <= LARGEST
-        for name, value in _exact([r for r in readers if few or r.by == "median"], k, weights).items():
-            found[k].loss[name], found[k].error[name] = value, 0.0
-    _simulate(mechanism, readers, found, weights, to_int(runs, "runs", 2), rng or np.random.default_rng(0))
-    return [found[k] for k in asked]
+        for name, value in _exact([r for r in readers if few or r.estimator == "median"], k, weights).items():
+            results[k].loss[name], results[k].error[name] = value, 0.0
+    _simulate(mechanism, readers, results, weights, to_int(runs, "runs", 2), rng or np.random.default_rng(0))
+    return [results[k] for k in counts]
 
 
-# --- exactly ----------------------------------------------------------------------------------------------
+# --- exact ------------------------------------------------------------------------------------------------
 
 
 def _exact(readers: Sequence[ReportReader], k: int, prior: Floats) -> dict[Estimator, float]:
-    """Expected losses from every way that k reports can fall on the outputs."""
-    expected = {r.by: _exact_median(r, k, prior) if r.by == "median" else 0.0 for r in readers}
-    others = [r for r in readers if r.by != "median"]
-    if others:
-        mechanism = others[0].mechanism
+    """Return the expected losses, summed over every way that k reports can fall on the outputs."""
+    expected = {r.estimator: _exact_median(r, k, prior) if r.estimator == "median" else 0.0 for r in readers}
+    other_readers = [r for r in readers if r.estimator != "median"]
+    if other_readers:
+        mechanism = other_readers[0].mechanism
         possible = prior > 0
         for tallies in _all_tallies(mechanism.query.shape[0], k):
             logs = log_likelihood(mechanism, tallies)
-            seen = np.isfinite(logs[:, possible]).any(axis=1)
-            joint = np.exp(_ways(tallies[seen])[:, None] + logs[seen]) * prior
-            believed = posteriors(logs[seen], prior)
-            for reader in others:
-                losses = reader.losses(logs[seen], believed, np.arange(len(prior))[:, None])
-                expected[reader.by] += float((joint.T * losses).sum())
+            is_possible = np.isfinite(logs[:, possible]).any(axis=1)
+            joint = np.exp(_ways(tallies[is_possible])[:, None] + logs[is_possible]) * prior
+            beliefs = posteriors(logs[is_possible], prior)
+            for reader in other_readers:
+                losses = reader.losses(logs[is_possible], beliefs, np.arange(len(prior))[:, None])
+                expected[reader.estimator] += float((joint.T * losses).sum())
     return expected
 
 
 def _exact_median(reader: ReportReader, k: int, prior: Floats) -> float:
-    """Pr[lower median <= i | j] = Pr[at least ceil(k/2) of k reports are <= i]: a binomial tail."""
+    """Return the expected loss of the median: Pr[lower median <= i | j] = Pr[at least ceil(k/2) of k reports are <=
+    i].
+    """
     from scipy.special import betainc
 
     below = np.clip(np.cumsum(reader.mechanism.matrix, axis=0), 0.0, 1.0)
-    need = (k + 1) // 2
-    up_to = betainc(need, k - need + 1, below)
-    up_to[-1] = 1.0
-    chance = np.diff(up_to, axis=0, prepend=0.0)
+    rank = (k + 1) // 2
+    cumulative = betainc(rank, k - rank + 1, below)
+    cumulative[-1] = 1.0
+    chance = np.diff(cumulative, axis=0, prepend=0.0)
     return float(np.einsum("ij,ij->j", chance, reader.loss.table(reader.mechanism.query)) @ prior)
 
 
@@ -130,7 +132,7 @@ def _all_tallies(outputs: int, k: int, block: int = 4096) -> Iterator[Ints]:
 
 
 def _ways(tallies: Ints) -> Floats:
-    """Logarithm of the multinomial coefficient of every row."""
+    """Return the logarithm of the multinomial coefficient of every row."""
     from scipy.special import gammaln
 
     return np.asarray(gammaln(tallies.sum(axis=1) + 1) - gammaln(tallies + 1).sum(axis=1))
@@ -142,42 +144,42 @@ def _ways(tallies: Ints) -> Floats:
 def _simulate(
     mechanism: Mechanism,
     readers: Sequence[ReportReader],
-    found: dict[int, CollusionResult],
+    results: dict[int, CollusionResult],
     prior: Floats,
     runs: int,
     rng: np.random.Generator,
 ) -> None:
-    """Fill in what is not known exactly, from simulated sequences of reports."""
-    missing = {k: [r for r in readers if r.by not in found[k].loss] for k in found}
-    missing = {k: left for k, left in missing.items() if left}
+    """Fill in the losses that are not computed exactly, from simulated sequences of reports."""
+    missing = {k: [r for r in readers if r.estimator not in results[k].loss] for k in results}
+    missing = {k: remaining for k, remaining in missing.items() if remaining}
     if not missing:
         return
     truth, stratum, weight = _truths(prior, runs, len(missing), seeded_entropy(rng))
-    moments = {(k, r.by): np.zeros((2, len(weight))) for k in missing for r in missing[k]}
+    moments = {(k, r.estimator): np.zeros((2, len(weight))) for k in missing for r in missing[k]}
     step = max(1, CELLS // len(prior))
     for start in range(0, len(truth), step):
         part, cell = truth[start : start + step], stratum[start : start + step]
         for k, likelihood in _evidence(mechanism, part, max(missing), seeded_entropy(rng)):
-            believed = posteriors(likelihood, prior) if k in missing else None
+            beliefs = posteriors(likelihood, prior) if k in missing else None
             for reader in missing.get(k, ()):
-                assert believed is not None
-                losses = reader.losses(likelihood, believed, part)
+                assert beliefs is not None
+                losses = reader.losses(likelihood, beliefs, part)
                 for power in (1, 2):
-                    moments[k, reader.by][power - 1] += np.bincount(cell, losses**power, len(weight))
+                    moments[k, reader.estimator][power - 1] += np.bincount(cell, losses**power, len(weight))
     count = np.bincount(stratum, minlength=len(weight))
     table = readers[0].loss.guesses(mechanism.query)
     unseen = float(np.min(table, where=table > 0, initial=float(table.max()))) ** 2 / count  # one miss in all runs
     for (k, name), (total, squares) in moments.items():
         mean = total / count
         spread = np.maximum(squares / count - mean**2, unseen) / (count - 1)
-        found[k].loss[name], found[k].error[name] = float(weight @ mean), math.sqrt(float(weight**2 @ spread))
+        results[k].loss[name], results[k].error[name] = float(weight @ mean), math.sqrt(float(weight**2 @ spread))
 
 
 def _truths(prior: Floats, runs: int, rows: int, draws: Draws) -> tuple[Ints, Ints, Floats]:
-    """(true answers to simulate, the stratum of each, the weight of each stratum).
+    """Return the true answers to simulate, the stratum of each, and the weight of each stratum.
 
-    `runs` for every answer that can occur, weighted by the prior; of many answers 20 · `runs`, or as many as WORK
-    allows, drawn from the prior.
+    There are `runs` for every answer that can occur, weighted by the prior. If there are many answers, 20 · `runs` of
+    them, or as many as WORK allows, are drawn from the prior.
     """
     possible = np.flatnonzero(prior)
     if len(possible) <= MANY:
@@ -189,7 +191,9 @@ def _truths(prior: Floats, runs: int, rows: int, draws: Draws) -> tuple[Ints, In
 
 
 def _evidence(mechanism: Mechanism, truth: Ints, last: int, draws: Draws) -> Iterator[tuple[int, Floats]]:
-    """(k, log-likelihood of every answer after k reports of each truth), for k = 1..last; one array, reused."""
+    """Yield k and the log-likelihood of every answer after k reports of each truth, for k = 1..last; one array is
+    reused.
+    """
     logs = log_matrix(mechanism)
     likelihood = np.zeros((len(truth), logs.shape[1]))
     for k in range(1, last + 1):

@@ -1,1 +1,1 @@
-"""Judging mechanisms for a person who has to choose: comparisons, promises, recommendations."""
+"""Evaluation of mechanisms for people who choose one: comparisons, accuracy goals, recommendations."""

@@ -1,4 +1,4 @@
-"""Mechanisms for one question side by side: losses, worst cases, Bayesian users, properties, tight epsilons."""
+"""Comparison of mechanisms for one query: losses, worst cases, Bayes losses, properties, tight epsilons."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -36,16 +36,16 @@ __all__ = [
 ]
 
 OPTIMUM = "optimal"
-"""What the best mechanism under the given loss and prior is called in comparisons."""
+"""The name, in comparisons, of the best mechanism under the given loss and prior."""
 
 TIE = 1e-9
-"""Values within this share of the best are as good."""
+"""Values within this share of the best count as equal to it."""
 
 NOTHING = 1e-12
-"""Measures below this are rounding errors of zero."""
+"""Measures below this are printed as zero: they are rounding errors."""
 
 MOST_DRAWN = 8
-"""Mechanisms in one picture: those with the least loss."""
+"""The most mechanisms in one figure: those with the least loss."""
 
 CODES = {
     "row_honest": "RH",
@@ -60,7 +60,7 @@ CODES = {
 
 @dataclass(frozen=True)
 class Row:
-    """One mechanism of a comparison; a value is None where it cannot be computed at this size."""
+    """One mechanism of a comparison; a value is None if it cannot be computed at this size."""
 
     name: str
     mechanism: Mechanism
@@ -69,13 +69,13 @@ class Row:
 
     @property
     def codes(self) -> str:
-        """The properties in short: RH RM CH CM F WH S."""
+        """The abbreviated properties: RH RM CH CM F WH S."""
         return "?" if self.properties is None else " ".join(CODES[name] for name in self.properties)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Mechanisms for the same question, measured alike.
+    """Mechanisms for the same query with the same measures.
 
     columns: for each loss its average, "worst …" and "bayes …" (after the best remap); "truth", the least
     probability of the truth over the answers; "information" in bits; "effective epsilon".
@@ -88,7 +88,7 @@ class Comparison:
     left_out: Mapping[str, str] = field(default_factory=dict)
 
     def sort_by(self, by: str | None = None) -> "Comparison":
-        """Return the rows in the order of a column, the best first."""
+        """Return the comparison with rows ordered by a column, the best first."""
         column = self._checked_column(by or self.losses[0])
 
         def rank(row: Row) -> float:
@@ -99,14 +99,14 @@ class Comparison:
 
     def best(self, column: str | None = None) -> tuple[str, ...]:
         """Return the names of the mechanisms that are best in a column, ties included."""
-        chosen = self._checked_column(column or self.losses[0])
-        return tuple(row.name for row in self.rows if self.marks(row, chosen))
+        name = self._checked_column(column or self.losses[0])
+        return tuple(row.name for row in self.rows if self.marks(row, name))
 
     def marks(self, row: Row, column: str) -> bool:
         """Return whether the row is among the best in the column."""
         value = row.values[column]
         if column == "effective epsilon":
-            return False  # a tighter promise is no merit by itself: uniform has 0
+            return False  # a smaller epsilon alone is no advantage: uniform has 0
         values = [_sign(column) * v for r in self.rows if (v := r.values[column]) is not None]
         return value is not None and _sign(column) * value <= min(values) + TIE * abs(min(values))
 
@@ -123,7 +123,7 @@ class Comparison:
         ]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values: the rows, the best of each column, and what was left out."""
+        """Return plain JSON values: the rows, the best of each column, and what was left out."""
         best = {column: list(self.best(column)) for column in self.columns}
         return {"mechanisms": self.records(), "best": best, "left_out": dict(self.left_out)}
 
@@ -136,16 +136,16 @@ class Comparison:
         return to_polars_frame(self.records())
 
     def to_csv(self) -> str:
-        """CSV with a line of column names; floats keep every digit, what was not computed stays empty."""
+        """Return CSV with a header line; floats keep every digit, values that were not computed are empty."""
         return csv_table(self.records())
 
     def to_latex(self) -> str:
-        """Return the table that is printed, as a LaTeX tabular; the best of each column marked with a star."""
+        """Return the printed table as a LaTeX tabular; a star marks the best of each column."""
         head = ["mechanism", *self.format, "properties"]
         return latex_table(head, [[cell.strip() for cell in line] for line in self.cells()])
 
     def cells(self, columns: Sequence[str] | None = None) -> list[list[str]]:
-        """Return the table as text, the best of each column marked with a star."""
+        """Return the table as text; a star marks the best of each column."""
         return [
             [
                 row.name,
@@ -179,7 +179,7 @@ class Comparison:
         return f"<Comparison of {len(self.rows)} mechanisms for {query!r}; least {self.losses[0]} loss: {best}>"
 
     def plot(self) -> "Figure":
-        """Expected loss for every true answer (extra `figures`); of labels, the heatmaps of the best."""
+        """Plot the expected loss for every true answer (extra `figures`); for labels, the heatmaps of the best."""
         from inbounds.report.figures import error_per_answer, heatmaps
 
         rows = self.sort_by().rows[:MOST_DRAWN]
@@ -194,49 +194,51 @@ class Comparison:
 
     def _checked_column(self, column: str) -> str:
         if column not in self.columns:
-            known = ", ".join(self.columns)
-            raise ValueError(f"column must be one of {known}, got {column!r}{suggest_name(column, self.columns)}")
+            choices = ", ".join(self.columns)
+            raise ValueError(f"column must be one of {choices}, got {column!r}{suggest_name(column, self.columns)}")
         return column
 
 
 def compare(
-    what: RangeQuery | Sequence[Mechanism] | Mapping[str, Mechanism],
+    subject: RangeQuery | Sequence[Mechanism] | Mapping[str, Mechanism],
     epsilon: Number | None = None,
     *,
     losses: Sequence[LossLike] | None = None,
     prior: Prior = None,
     also: Mapping[str, Mechanism | Family] | None = None,
 ) -> Comparison:
-    """Mechanisms side by side: a list or a dictionary of them, or a query and epsilon for all that fit.
+    """Compare mechanisms: a list or a dictionary of them, or, for a query and epsilon, all that fit.
 
-    All must answer the same question (answers and neighbours; the cells they report in may differ). Averages and
-    Bayes losses are taken under `prior`. A list keeps its order; all that fit come with the least loss first, and
-    with them "optimal", the least average of the first loss under the prior that any private mechanism has. also:
-    mechanisms of one's own by name, or functions of query and epsilon that make them.
+    All must answer the same query (answers and neighbours; the output cells may differ). Averages and Bayes losses are
+    taken under `prior`. A list keeps its order. Mechanisms that fit a query are sorted by loss and include "optimal",
+    the private mechanism with the least average of the first loss under the prior. also: further mechanisms by name, or
+    functions of query and epsilon that make them.
 
     >>> from inbounds.query import extreme
     >>> compare(extreme(1, 5), 1).best("absolute")
     ('optimal', 'variant_1')
     """
     left_out: dict[str, str] = {}
-    if not isinstance(what, RangeQuery | Mapping | Iterable):
-        got = type(what).__name__
-        raise TypeError(f"query must be a query such as ib.count(20), or mechanisms in a list or by name, got {got}")
-    if isinstance(what, RangeQuery):
+    if not isinstance(subject, RangeQuery | Mapping | Iterable):
+        type_name = type(subject).__name__
+        raise TypeError(
+            f"query must be a query such as ib.count(20), or mechanisms in a list or by name, got {type_name}"
+        )
+    if isinstance(subject, RangeQuery):
         if epsilon is None:
             raise ValueError("epsilon must be given to compare all mechanisms that fit a query")
-        first = to_loss((losses or default_losses(what))[0])
-        mechanisms, left_out = applicable_entries(what, epsilon, first)
-        mechanisms, left_out = _with_optimum(mechanisms, left_out, what, epsilon, first, prior)
+        first = to_loss((losses or default_losses(subject))[0])
+        mechanisms, left_out = applicable_entries(subject, epsilon, first)
+        mechanisms, left_out = _with_optimum(mechanisms, left_out, subject, epsilon, first, prior)
     else:
-        mechanisms = dict(what) if isinstance(what, Mapping) else resolve_short_names(what)
-    mechanisms |= _caller_mechanisms(also or {}, mechanisms, what, epsilon)
+        mechanisms = dict(subject) if isinstance(subject, Mapping) else resolve_short_names(subject)
+    mechanisms |= _caller_mechanisms(also or {}, mechanisms, subject, epsilon)
     query = _one_question(mechanisms)
-    chosen = [to_loss(loss) for loss in losses or default_losses(query)]
+    loss_objects = [to_loss(loss) for loss in losses or default_losses(query)]
     weights = to_prior(prior, query)
-    rows = [_row(name, mechanism, chosen, weights) for name, mechanism in mechanisms.items()]
-    found = Comparison(tuple(rows), tuple(rows[0].values), tuple(loss.name for loss in chosen), left_out)
-    return found.sort_by() if isinstance(what, RangeQuery) else found
+    rows = [_row(name, mechanism, loss_objects, weights) for name, mechanism in mechanisms.items()]
+    comparison = Comparison(tuple(rows), tuple(rows[0].values), tuple(loss.name for loss in loss_objects), left_out)
+    return comparison.sort_by() if isinstance(subject, RangeQuery) else comparison
 
 
 def _with_optimum(
@@ -247,10 +249,10 @@ def _with_optimum(
     loss: Loss,
     prior: Prior,
 ) -> tuple[dict[str, Mechanism], dict[str, str]]:
-    """Return what fits, with the optimum before all others; the reason where it cannot be designed."""
+    """Put the optimum before the mechanisms that fit, or the reason why it cannot be designed among those left out."""
     from inbounds.design.designer import optimal
 
-    to_prior(prior, query)  # a wrong prior is no reason to leave the optimum out
+    to_prior(prior, query)  # an invalid prior raises here, instead of leaving the optimum out
     try:
         return {OPTIMUM: optimal(query, epsilon, loss, prior), **mechanisms}, left_out
     except (ValueError, InboundsError) as reason:
@@ -258,20 +260,22 @@ def _with_optimum(
 
 
 def _caller_mechanisms(
-    also: Mapping[str, Mechanism | Family], known: Mapping[str, Mechanism], what: Any, epsilon: Number | None
+    also: Mapping[str, Mechanism | Family], taken: Mapping[str, Mechanism], subject: Any, epsilon: Number | None
 ) -> dict[str, Mechanism]:
-    """Mechanisms of the caller's, made where they are functions."""
-    found = {}
-    for name, own in also.items():
-        if name in known:
+    """Return the caller's mechanisms; functions are called to make them."""
+    mechanisms = {}
+    for name, mechanism in also.items():
+        if name in taken:
             raise ValueError(f"also must give names that are not taken, got {name!r}")
-        if not isinstance(own, Mechanism) and not (callable(own) and isinstance(what, RangeQuery)):
+        if not isinstance(mechanism, Mechanism) and not (callable(mechanism) and isinstance(subject, RangeQuery)):
             raise TypeError(
-                f"also must hold mechanisms, or functions of a query and epsilon, got {type(own).__name__}; "
+                f"also must hold mechanisms, or functions of a query and epsilon, got {type(mechanism).__name__}; "
                 "ib.certify makes a mechanism of a matrix"
             )
-        found[name] = own if isinstance(own, Mechanism) else build_entry(name, own, what, to_epsilon(epsilon))  # type: ignore[arg-type]
-    return found
+        if not isinstance(mechanism, Mechanism):
+            mechanism = build_entry(name, mechanism, subject, to_epsilon(epsilon))  # type: ignore[arg-type]
+        mechanisms[name] = mechanism
+    return mechanisms
 
 
 def applicable_entries(
@@ -279,10 +283,10 @@ def applicable_entries(
 ) -> tuple[dict[str, Mechanism], dict[str, str]]:
     """Return all mechanisms of the catalog that fit a query, and for the others the reason why they do not.
 
-    loss: what those that are found by optimization minimize, where they let one choose.
+    loss: what optimized mechanisms minimize, if they let the caller choose.
     """
     bound = to_epsilon(epsilon)
-    made: dict[str, Mechanism] = {}
+    mechanisms: dict[str, Mechanism] = {}
     left_out: dict[str, str] = {}
     large = query.shape[0] * query.shape[1] > MATRIX_LIMIT
     for name, row in REGISTRY.items():
@@ -294,12 +298,12 @@ def applicable_entries(
         if large and not row.compact:
             left_out[name] = f"needs a matrix of {query.shape[0]} × {query.shape[1]}, over the limit"
             continue
-        chosen = {"loss": loss or default_losses(query)[0]} if row.takes_loss else {}
+        options = {"loss": loss or default_losses(query)[0]} if row.takes_loss else {}
         try:
-            made[name] = row.make(query, bound, **chosen)
+            mechanisms[name] = row.make(query, bound, **options)
         except (ValueError, InboundsError) as reason:
             left_out[name] = str(reason)
-    return made, left_out
+    return mechanisms, left_out
 
 
 def _row(name: str, mechanism: Mechanism, losses: list[Loss], prior: Any) -> Row:
@@ -313,10 +317,10 @@ def _row(name: str, mechanism: Mechanism, losses: list[Loss], prior: Any) -> Row
     values["information"] = _if_small(partial(mechanism.mutual_information, prior))
     values["effective epsilon"] = mechanism.tight_epsilon()
     try:
-        held = tuple(name for name, holding in mechanism.properties().items() if holding)
+        properties = tuple(name for name, holding in mechanism.properties().items() if holding)
     except TooLarge:
         return Row(name, mechanism, values, None)
-    return Row(name, mechanism, values, held)
+    return Row(name, mechanism, values, properties)
 
 
 def _if_small(measure: Callable[[], float]) -> float | None:
@@ -334,9 +338,9 @@ def _one_question(mechanisms: Mapping[str, Mechanism]) -> RangeQuery:
             raise TypeError(
                 f"compare takes mechanisms, a dictionary of them or a query, got {type(mechanism).__name__}"
             )
-    (first, known), *rest = mechanisms.items()
-    question = known.query
-    for name, mechanism in rest:
+    (first, first_mechanism), *others = mechanisms.items()
+    question = first_mechanism.query
+    for name, mechanism in others:
         other = mechanism.query
         if (other.answers, other.neighbours, other.labels) != (
             question.answers,
@@ -351,33 +355,33 @@ def _one_question(mechanisms: Mapping[str, Mechanism]) -> RangeQuery:
 
 
 def resolve_short_names(mechanisms: Iterable[Mechanism]) -> dict[str, Mechanism]:
-    """Short names from the origins; the full origin, then a number, where the short one is taken."""
-    named: dict[str, Mechanism] = {}
+    """Name mechanisms by their origins: the short name, else the full origin, else that with a number."""
+    by_name: dict[str, Mechanism] = {}
     for mechanism in mechanisms:
         if not isinstance(mechanism, Mechanism):
             raise TypeError(
                 f"compare takes mechanisms, a dictionary of them or a query, got {type(mechanism).__name__}"
             )
         full = f"{mechanism.origin}"
-        tries = [mechanism.origin.name, full, *(f"{full} ({k})" for k in range(2, len(named) + 3))]
-        named[next(name for name in tries if name not in named)] = mechanism
-    return named
+        candidates = [mechanism.origin.name, full, *(f"{full} ({k})" for k in range(2, len(by_name) + 3))]
+        by_name[next(name for name in candidates if name not in by_name)] = mechanism
+    return by_name
 
 
 def default_losses(query: RangeQuery) -> tuple[str, ...]:
-    """Return the losses that a query is judged by unless others are named."""
+    """Return the losses that a query is judged by if the caller names none."""
     if isinstance(query.neighbours, Graph) and query.neighbours.is_connected(len(query.answers)):
         return ("distance", "zero-one")
     return ("absolute", "squared", "zero-one") if query.is_ordered else ("zero-one",)
 
 
 def _sign(column: str) -> int:
-    """+1 where less is better, -1 where more is."""
+    """Return +1 if less is better, -1 if more is."""
     return -1 if column in ("truth", "information") else 1
 
 
 def format_measure(value: float | None) -> str:
-    """Four significant digits, the zeros kept so that columns line up; a dash for what is not computed."""
+    """Write four decimals so that columns line up; a dash for a value that is not computed."""
     if value is None:
         return "–"
     if abs(value) < NOTHING:

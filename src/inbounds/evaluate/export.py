@@ -1,4 +1,4 @@
-r"""Tables of results as text: CSV with every digit, and plain LaTeX for papers, no package needed.
+r"""Export of result tables as text: CSV with every digit, and plain LaTeX that needs no package.
 
 >>> print(latex_table(["mechanism", "loss"], [["explicit_fair", "0.5"]]))
 \begin{tabular}{lr}
@@ -27,7 +27,7 @@ _SPECIAL = {
 
 
 def csv_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return a line of column names, those of the first row, and a line for each row."""
+    """Return CSV: a line of column names, those of the first row, and a line for each row."""
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
@@ -36,7 +36,7 @@ def csv_table(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def latex_table(head: Sequence[str], rows: Iterable[Sequence[str]], text_columns: int = 1) -> str:
-    """Return a tabular of texts; the first columns to the left, the others to the right."""
+    """Return a LaTeX tabular of texts; the first columns are left-aligned, the others right-aligned."""
     lines = [" & ".join(map(escape_latex, row)) + r" \\" for row in rows]
     places = "l" * text_columns + "r" * (len(head) - text_columns)
     top = " & ".join(map(escape_latex, head)) + r" \\"
@@ -46,5 +46,5 @@ def latex_table(head: Sequence[str], rows: Iterable[Sequence[str]], text_columns
 
 
 def escape_latex(text: str) -> str:
-    """Return the text as LaTeX prints it."""
+    """Escape the text for LaTeX."""
     return "".join(_SPECIAL.get(sign, sign) for sign in text)

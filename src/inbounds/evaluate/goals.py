@@ -1,7 +1,7 @@
-"""Choosing epsilon: promises about the error, the smallest epsilon that keeps one, the best one at an epsilon.
+"""Accuracy goals and the choice of epsilon: the smallest epsilon that meets a goal, and the best goal at an epsilon.
 
-A promise is a loss, a bound, and whether the average or every true answer must meet it. It is judged on the
-integers of a certified mechanism: floats decide only when they are clear, Fractions decide otherwise.
+A goal is a loss, a bound, and whether the average or every true answer must meet it. It is tested on the integers of a
+certified mechanism: floats decide only if they are clear, otherwise Fractions decide.
 """
 
 import math
@@ -20,21 +20,21 @@ from inbounds.mechanism import Mechanism
 from inbounds.query import RangeQuery, check_query
 
 CLEAR = 1e-9
-"""A float measure this far from the bound, relative to it, has decided; its own error is below 10^-11."""
+"""A float measure this far from the bound, relative to it, decides; the float's own error is below 10^-11."""
 
 DIGITS = 5
-"""Significant digits of an epsilon that is searched for: neighbours on the grid differ by 10^-5 to 10^-4."""
+"""Significant digits of a calibrated epsilon: neighbours on the search grid differ by 10^-5 to 10^-4."""
 
 PATIENCE = 20.0
-"""Seconds for one optimal design of a search; one that is stopped early still keeps what it is found to keep."""
+"""Seconds for one optimal design in a search. A design stopped early is still tested against the goal."""
 
 BELOW = (0.999, 0.99, 0.95, 0.9, 0.8, 0.65, 0.5, 0.35, 0.2, 0.1, 0.01)
-"""Shares of the epsilon found at which a family is asked again: does its error really fall as epsilon grows?"""
+"""Shares of the found epsilon at which a family is tested again, in case its error does not fall as epsilon grows."""
 
 
 @dataclass(frozen=True)
 class AccuracyGoal:
-    """Expected `loss` of at most `at_most`: on average under `prior`, or for every true answer ("worst")."""
+    """An expected `loss` of at most `at_most`: on average under `prior`, or for every true answer ("worst")."""
 
     loss: Loss
     at_most: Fraction
@@ -49,18 +49,18 @@ class AccuracyGoal:
             raise ValueError(f"aim must be 'average' or 'worst', got {self.aim!r}")
 
     def value(self, mechanism: Mechanism) -> float:
-        """Return what the mechanism gives where the promise says `at_most`."""
+        """Return the mechanism's value of the quantity that `at_most` bounds."""
         return mechanism.loss(self.loss, self.prior) if self.aim == "average" else mechanism.worst_loss(self.loss)
 
     def is_met_by(self, mechanism: Mechanism) -> bool:
-        """Return whether the mechanism keeps the promise: exactly, or with a margin where only floats exist."""
+        """Return whether the mechanism meets the goal: exactly, or with a margin if only floats exist."""
         value, bound = self.value(mechanism), float(self.at_most)
         if abs(value - bound) > CLEAR * max(bound, 1e-300):
             return value < bound
         return mechanism.law.measured_exactly and self.exact_value(mechanism) <= self.at_most
 
     def exact_value(self, mechanism: Mechanism) -> Fraction:
-        """`value` as a Fraction; for a noise table, which has none, a float raised beyond its error."""
+        """Return `value` as a Fraction; for a noise table, which has only floats, a float raised beyond its error."""
         if not mechanism.law.measured_exactly:
             return Fraction(self.value(mechanism) * (1 + CLEAR))
         if self.aim == "worst":
@@ -70,25 +70,27 @@ class AccuracyGoal:
     def __str__(self) -> str:
         if self.distance is not None and self.aim == "worst":
             chance = float(1 - self.at_most)
-            near = f"within ±{_text(self.distance)}" if self.distance else "exactly right"
-            return f"{near} with probability {chance:.6g} for every true answer"
-        where = "mean" if self.aim == "average" else "worst-case"
-        return f"{where} {self.loss.name} error at most {float(self.at_most):.6g}"
+            accuracy = f"within ±{_text(self.distance)}" if self.distance else "exactly right"
+            return f"{accuracy} with probability {chance:.6g} for every true answer"
+        measure = "mean" if self.aim == "average" else "worst-case"
+        return f"{measure} {self.loss.name} error at most {float(self.at_most):.6g}"
 
 
 def average(loss: LossLike, at_most: Number, prior: Prior = None) -> AccuracyGoal:
-    """Return the loss, averaged over the answers, is at most a bound: average("absolute", 1)."""
+    """Return the goal that the loss, averaged over the answers, is at most a bound: average("absolute", 1)."""
     weights = None if prior is None else tuple(np.asarray(prior, dtype=np.float64).tolist())
     return AccuracyGoal(to_loss(loss), to_fraction(at_most, "at_most"), "average", weights)
 
 
 def worst(loss: LossLike, at_most: Number) -> AccuracyGoal:
-    """Return the loss is at most a bound whatever the true answer: worst("absolute", 2)."""
+    """Return the goal that the loss is at most a bound for every true answer: worst("absolute", 2)."""
     return AccuracyGoal(to_loss(loss), to_fraction(at_most, "at_most"), "worst")
 
 
 def within(distance: Number, probability: Number) -> AccuracyGoal:
-    """Return the report misses by at most `distance` with at least `probability`, whatever the true answer."""
+    """Return the goal that the report misses by at most `distance` with at least `probability`, for every true
+    answer.
+    """
     chance = to_fraction(probability, "probability")
     if not 0 < chance <= 1:
         raise ValueError(f"probability must be above 0 and at most 1, got {probability}")
@@ -97,7 +99,7 @@ def within(distance: Number, probability: Number) -> AccuracyGoal:
 
 @dataclass(frozen=True)
 class GoalResult:
-    """A promise, an epsilon, and the certified mechanism that keeps the one at the other."""
+    """A goal, an epsilon, and the certified mechanism that meets the goal at that epsilon."""
 
     promise: AccuracyGoal
     epsilon: Fraction
@@ -105,7 +107,7 @@ class GoalResult:
 
     @property
     def value(self) -> float:
-        """What the mechanism really gives where the promise says `at_most`."""
+        """The mechanism's value of the quantity that `at_most` bounds."""
         return self.promise.value(self.mechanism)
 
     def __str__(self) -> str:
@@ -115,7 +117,7 @@ class GoalResult:
         return f"<Kept: {self}>"
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values; the epsilon exactly, as text."""
+        """Return plain JSON values; the epsilon is exact, as text."""
         return {
             "epsilon": str(self.epsilon),
             "promise": str(self.promise),
@@ -135,14 +137,14 @@ def calibrate_epsilon(
     *,
     subject_to: Sequence[Restriction] = (),
 ) -> GoalResult:
-    """Return the smallest epsilon at which a family of mechanisms keeps a promise, with the mechanism that keeps it.
+    """Return the smallest epsilon at which a family of mechanisms meets a goal, with the mechanism that meets it.
 
     family: "optimal" (the best that any mechanism can do), the name of a function of the catalog, or any function
-    (query, epsilon) to Mechanism. Guarantee: the mechanism returned is certified for the epsilon returned and keeps
-    the promise. That no smaller epsilon would do holds to five digits where the error falls as epsilon grows
-    (always for "optimal"); other families are asked again at smaller values, and the smallest that works is
-    taken. About twenty mechanisms are made. subject_to: limits that the "optimal" one keeps too, as in `ib.optimal`.
-    `InfeasibleDesign` when not even epsilon 64 is enough.
+    (query, epsilon) → Mechanism. *Guarantee:* the returned mechanism is certified for the returned epsilon and meets
+    the goal. The epsilon is the smallest to five digits if the error falls as epsilon grows (always for "optimal").
+    Other families are tested again at smaller values, and the smallest that works is returned. About twenty mechanisms
+    are made. subject_to: limits that the "optimal" one meets too, as in `ib.optimal`. Raises `InfeasibleDesign` if
+    epsilon 64 is not enough.
 
     >>> from inbounds.query import count
     >>> kept = calibrate_epsilon(count(10), within(1, "0.9"), "truncated_geometric")
@@ -153,17 +155,17 @@ def calibrate_epsilon(
     check_kind(promise, AccuracyGoal, "promise", "a promise such as ib.goals.within(2, 0.9)")
     search = _Search(query, promise, _family(family, promise, subject_to))
     low, high = _bracket(search)
-    found = search.smallest(low, high)
+    result = search.smallest(low, high)
     if family != "optimal":
         for share in BELOW:
-            at = _grid_index(found.epsilon * Fraction(str(share)))
-            if at > _FIRST and search.keeps(at):
-                found = search.smallest(_FIRST - 1, at)
-    return found
+            index = _grid_index(result.epsilon * Fraction(str(share)))
+            if index > _FIRST and search.keeps(index):
+                result = search.smallest(_FIRST - 1, index)
+    return result
 
 
 class _Search:
-    """Bisection over the grid of five-digit epsilons, remembering the mechanisms it made."""
+    """Bisection over the grid of five-digit epsilons; mechanisms that meet the goal are remembered."""
 
     def __init__(self, query: RangeQuery, promise: AccuracyGoal, make: Family) -> None:
         self.query, self.promise, self.make = query, promise, make
@@ -174,7 +176,7 @@ class _Search:
             return True
         try:
             mechanism = self.make(self.query, _grid(index))
-        except InfeasibleDesign:  # of its limits
+        except InfeasibleDesign:  # the limits cannot be met
             return False
         if self.promise.is_met_by(mechanism):
             self.kept[index] = mechanism
@@ -182,7 +184,7 @@ class _Search:
         return False
 
     def smallest(self, fails: int, keeps: int) -> GoalResult:
-        """Between an index that fails (or none) and one that keeps the promise."""
+        """Bisect between an index that fails (or none) and one that meets the goal."""
         while keeps - fails > 1:
             middle = (fails + keeps) // 2
             fails, keeps = (fails, middle) if self.keeps(middle) else (middle, keeps)
@@ -190,20 +192,20 @@ class _Search:
 
 
 def _bracket(search: _Search) -> tuple[int, int]:
-    """Indices of an epsilon that fails and of one that keeps the promise, by steps of four from one."""
-    at = _grid_index(Fraction(1))
-    if search.keeps(at):
-        while at > _FIRST:
-            below = max(_FIRST, _grid_index(_grid(at) / 4))
+    """Return indices of an epsilon that fails and of one that meets the goal, by factors of four from 1."""
+    index = _grid_index(Fraction(1))
+    if search.keeps(index):
+        while index > _FIRST:
+            below = max(_FIRST, _grid_index(_grid(index) / 4))
             if not search.keeps(below):
-                return below, at
-            at = below
+                return below, index
+            index = below
         return _FIRST - 1, _FIRST
-    while at < _LAST:
-        above = min(_LAST, _grid_index(_grid(at) * 4))
+    while index < _LAST:
+        above = min(_LAST, _grid_index(_grid(index) * 4))
         if search.keeps(above):
-            return at, above
-        at = above
+            return index, above
+        index = above
     raise InfeasibleDesign(
         f"no epsilon up to {EPSILON_RANGE[1]} keeps the promise '{search.promise}'; "
         "promise less, or report in finer cells"
@@ -215,9 +217,9 @@ _SPAN = 9 * _LEAST
 
 
 def _grid(index: int) -> Fraction:
-    """Return the five-digit decimals in order: index 0 is 1, one decade is 90,000 indices."""
-    decade, rest = divmod(index, _SPAN)
-    return Fraction(_LEAST + rest) * _ten_to(decade - DIGITS + 1)
+    """Return the five-digit decimal with this index: index 0 is 1, one decade is 90,000 indices."""
+    decade, offset = divmod(index, _SPAN)
+    return Fraction(_LEAST + offset) * _ten_to(decade - DIGITS + 1)
 
 
 def _grid_index(epsilon: Fraction) -> int:
@@ -244,7 +246,7 @@ _FIRST, _LAST = (_grid_index(end) for end in EPSILON_RANGE)
 def best_goal_at(
     query: RangeQuery, epsilon: Number, promise: AccuracyGoal, family: str | Family = "optimal"
 ) -> GoalResult:
-    """Return the tightest promise of the same kind that the family keeps at an epsilon; the given bound is replaced.
+    """Return the tightest goal of the same kind that the family meets at an epsilon; the given bound is replaced.
 
     The bound is the exact loss of the certified mechanism, rounded up to six digits.
 
@@ -256,16 +258,16 @@ def best_goal_at(
     check_kind(promise, AccuracyGoal, "promise", "a promise such as ib.goals.within(2, 0.9)")
     bound = to_epsilon(epsilon)
     mechanism = _family(family, promise)(query, bound)
-    tight = _rounded_up(promise.exact_value(mechanism))
-    return GoalResult(replace(promise, at_most=tight), bound, mechanism)
+    least_bound = _rounded_up(promise.exact_value(mechanism))
+    return GoalResult(replace(promise, at_most=least_bound), bound, mechanism)
 
 
 def narrowest_interval_at(
     query: RangeQuery, epsilon: Number, probability: Number, family: str | Family = "optimal"
 ) -> GoalResult:
-    """Return the smallest distance d for which "within ±d with `probability`, for every true answer" is kept at epsilon.
+    """Return the smallest d for which "within ±d with `probability`, for every true answer" is met at epsilon.
 
-    By bisection over the distances that occur between reports and answers.
+    Bisects over the distances that occur between reports and answers.
     """
     check_query(query)
     values, answers = query.outputs.values, query.answers
@@ -274,24 +276,24 @@ def narrowest_interval_at(
         1, math.lcm(values.unit.denominator, answers.unit.denominator, (values[0] - answers[0]).denominator)
     )
     bound, fails, keeps = to_epsilon(epsilon), -1, int(top / unit)
-    kept: GoalResult | None = None
-    while kept is None or keeps - fails > 1:
-        middle = keeps if kept is None else (fails + keeps) // 2
+    result: GoalResult | None = None
+    while result is None or keeps - fails > 1:
+        middle = keeps if result is None else (fails + keeps) // 2
         promise = within(middle * unit, probability)
         mechanism = _family(family, promise)(query, bound)
         if promise.is_met_by(mechanism):
-            keeps, kept = middle, GoalResult(promise, bound, mechanism)
+            keeps, result = middle, GoalResult(promise, bound, mechanism)
         else:
             fails = middle
-    return kept
+    return result
 
 
 def best_of_each_kind(
     query: RangeQuery, epsilon: Number, family: str | Family = "optimal", probability: Number = "0.9"
 ) -> list[GoalResult]:
-    """Return what can be promised at an epsilon: mean and worst-case error, the truth, a few distances, the narrowest.
+    """Return the best goal of each kind at an epsilon: mean and worst-case error, truth, some distances, the narrowest.
 
-    Each is the best of its kind; with "optimal" each has a mechanism of its own.
+    With "optimal", each goal has its own mechanism.
     """
     check_query(query)
     if not query.is_ordered:
@@ -326,13 +328,13 @@ def _family(family: str | Family, promise: AccuracyGoal, limits: Sequence[Restri
         return lambda query, epsilon: optimal(
             query, epsilon, promise.loss, promise.prior, (), promise.aim, subject_to=limits, max_seconds=PATIENCE
         )
-    known = families()
-    if family not in known:
-        hint = suggest_name(family, ("optimal", *known))
-        raise ValueError(f"family must be 'optimal', one of {', '.join(known)}, or a function, got {family!r}{hint}")
-    return known[family]
+    by_name = families()
+    if family not in by_name:
+        hint = suggest_name(family, ("optimal", *by_name))
+        raise ValueError(f"family must be 'optimal', one of {', '.join(by_name)}, or a function, got {family!r}{hint}")
+    return by_name[family]
 
 
 def _text(value: Fraction) -> str:
-    """Return a decimal where there is a short one."""
+    """Write a number as a decimal with up to ten digits."""
     return f"{float(value):.10g}"

@@ -1,4 +1,4 @@
-"""compare_quantiles: mechanisms for one quantile side by side, on records of unknown shares or of a prior."""
+"""Comparison of mechanisms for one quantile, for records with unknown shares or with a prior."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,12 +17,12 @@ from inbounds.mechanism.quantiles.channel import UNLIKELY
 from inbounds.query import QuantileQuery
 
 USUAL = ("absolute", "squared", "zero-one")
-"""The losses that quantiles are judged by unless others are named."""
+"""The losses that quantiles are judged by if the caller names none."""
 
 
 @dataclass(frozen=True)
 class QuantileRow:
-    """One mechanism of a comparison, what is expected of its reports, and its measures."""
+    """One mechanism of a comparison: its expected channel and its measures."""
 
     name: str
     mechanism: QuantileMechanism
@@ -32,11 +32,11 @@ class QuantileRow:
 
 @dataclass(frozen=True)
 class QuantileComparison:
-    """Mechanisms for the same quantile, measured alike on records of unknown shares, or of a prior.
+    """Mechanisms for the same quantile with the same measures, for records with unknown shares or with a prior.
 
-    columns: for each loss its average, "worst …" (the true quantile served worst, of those that occur) and "bayes …"
-    (after the best guess for every report); "truth", how often the truth is reported. constant: what the best constant
-    loses, by loss.
+    columns: for each loss its average, "worst …" (over the true quantiles that can occur) and "bayes …" (after the best
+    guess for every report); "truth", the probability that the truth is reported. constant: the loss of the best
+    constant, by loss.
     """
 
     query: QuantileQuery
@@ -46,19 +46,19 @@ class QuantileComparison:
     constant: Mapping[str, float]
 
     def sort_by(self, by: str | None = None) -> "QuantileComparison":
-        """Return the rows in the order of a column, the best first."""
+        """Return the comparison with rows ordered by a column, the best first."""
         column = self._check_column(by or self.losses[0])
         return replace(self, rows=tuple(sorted(self.rows, key=lambda row: _cost(row, column))))
 
     def best(self, column: str | None = None) -> tuple[str, ...]:
         """Return the names of the mechanisms that are best in a column, ties included."""
-        chosen = self._check_column(column or self.losses[0])
-        return tuple(row.name for row in self.rows if self.marks(row, chosen))
+        name = self._check_column(column or self.losses[0])
+        return tuple(row.name for row in self.rows if self.marks(row, name))
 
     def marks(self, row: QuantileRow, column: str) -> bool:
         """Return whether the row is among the best in the column."""
-        least = min(_cost(other, column) for other in self.rows)
-        return _cost(row, column) <= least + TIE * abs(least)
+        lowest = min(_cost(other, column) for other in self.rows)
+        return _cost(row, column) <= lowest + TIE * abs(lowest)
 
     def records(self) -> list[dict[str, Any]]:
         """Return one plain dictionary per row."""
@@ -73,16 +73,16 @@ class QuantileComparison:
         ]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values: the rows, the best of each column, and what the best constant loses."""
+        """Return plain JSON values: the rows, the best of each column, and the loss of the best constant."""
         best = {column: list(self.best(column)) for column in self.columns}
         return {"mechanisms": self.records(), "best": best, "constant": dict(self.constant)}
 
     def to_csv(self) -> str:
-        """CSV with a line of column names; floats keep every digit."""
+        """Return CSV with a header line; floats keep every digit."""
         return csv_table(self.records())
 
     def to_latex(self) -> str:
-        """Return the table that is printed, as a LaTeX tabular; the best of each column marked with a star."""
+        """Return the printed table as a LaTeX tabular; a star marks the best of each column."""
         return latex_table(list(self.head), [[cell.strip() for cell in line] for line in self.cells()])
 
     @property
@@ -97,7 +97,7 @@ class QuantileComparison:
         return ("mechanism", *self.format, "law", "epsilon")
 
     def cells(self) -> list[list[str]]:
-        """Return the table as text, the best of each column marked with a star."""
+        """Return the table as text; a star marks the best of each column."""
         return [
             [
                 row.name,
@@ -113,17 +113,17 @@ class QuantileComparison:
 
     def _check_column(self, column: str) -> str:
         if column not in self.columns:
-            known = ", ".join(self.columns)
-            raise ValueError(f"column must be one of {known}, got {column!r}{suggest_name(column, self.columns)}")
+            choices = ", ".join(self.columns)
+            raise ValueError(f"column must be one of {choices}, got {column!r}{suggest_name(column, self.columns)}")
         return column
 
 
 def compare_quantiles(
     mechanisms: Mapping[str, QuantileMechanism], *, losses: Sequence[LossLike] | None = None, prior: Prior = None
 ) -> QuantileComparison:
-    """Mechanisms for one quantile side by side, by name.
+    """Compare mechanisms for one quantile, by name.
 
-    prior: of the values of independent records; without one their shares are unknown, as in
+    prior: the distribution of the values of independent records; without a prior their shares are unknown, as in
     `QuantileMechanism.channel`.
 
     >>> from inbounds import median, design_permute_flip
@@ -133,10 +133,10 @@ def compare_quantiles(
     """
     check_kind(mechanisms, Mapping, "mechanisms", "a dictionary from names to mechanisms of quantiles")
     query = _one_quantile(mechanisms)
-    chosen = [to_loss(loss) for loss in losses or USUAL]
-    rows = [_row(name, mechanism, chosen, prior) for name, mechanism in mechanisms.items()]
-    constant = {loss.name: rows[0].expected.constant_loss(loss) for loss in chosen}
-    names = tuple(loss.name for loss in chosen)
+    loss_objects = [to_loss(loss) for loss in losses or USUAL]
+    rows = [_row(name, mechanism, loss_objects, prior) for name, mechanism in mechanisms.items()]
+    constant = {loss.name: rows[0].expected.constant_loss(loss) for loss in loss_objects}
+    names = tuple(loss.name for loss in loss_objects)
     return QuantileComparison(query, tuple(rows), tuple(rows[0].values), names, constant)
 
 
@@ -165,5 +165,5 @@ def _one_quantile(mechanisms: Mapping[str, QuantileMechanism]) -> QuantileQuery:
 
 
 def _cost(row: QuantileRow, column: str) -> float:
-    """Less is better, but for how often the truth is reported."""
+    """Return a value for which less is better: the measure, or minus the probability of the truth."""
     return -row.values[column] if column == "truth" else row.values[column]

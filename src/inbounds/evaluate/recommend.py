@@ -1,4 +1,4 @@
-"""Which one should I take? A mechanism that has what is needed, and why, in two sentences."""
+"""Recommendation of one mechanism that has the required properties, with the reason in two sentences."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """A mechanism and, in two sentences, why."""
+    """A recommended mechanism and the reason, in two sentences."""
 
     name: str
     mechanism: Mechanism
@@ -32,17 +32,17 @@ class Recommendation:
         return f"<Recommendation: {self.reason}>"
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the reason over the mechanism."""
+        """Return HTML for notebooks: the reason above the mechanism."""
         from inbounds.report.html import recommendation_card
 
         return recommendation_card(self.reason, self.mechanism)
 
     def plot(self) -> "Figure":
-        """Return the heatmap of what is recommended (extra `figures`)."""
+        """Plot the heatmap of the recommended mechanism (extra `figures`)."""
         return self.mechanism.plot()
 
     def to_json(self) -> dict[str, str]:
-        """Plain JSON values."""
+        """Return plain JSON values."""
         return {"mechanism": self.name, "reason": self.reason}
 
 
@@ -56,10 +56,10 @@ def recommend(
     aim: Literal["average", "worst"] = "average",
     subject_to: Iterable[LossLimit] = (),
 ) -> Recommendation:
-    """Return the mechanism with the least loss among those that have what is needed, and why, in two sentences.
+    """Recommend the mechanism with the least loss among those that have the required properties.
 
-    needs: property names such as "fair" or "column_monotone". subject_to: limits as in `ib.optimal`. Among equals the
-    one with a closed form is taken: it is easier to explain.
+    needs: property names such as "fair" or "column_monotone". subject_to: limits as in `ib.optimal`. Among equals, a
+    mechanism in closed form is preferred, because it is easier to explain.
 
     >>> from inbounds.query import count
     >>> recommend(count(10), 1, ["fair"], loss="zero-one").name
@@ -68,19 +68,20 @@ def recommend(
     check_query(query)
     from inbounds.design.designer import optimal
 
-    asked = parse_properties(needs, ordered=query.is_ordered)
-    chosen = to_loss(loss) if loss is not None else to_loss(default_losses(query)[0])
-    made, left_out = applicable_entries(query, epsilon, chosen)
+    properties = parse_properties(needs, ordered=query.is_ordered)
+    loss_object = to_loss(loss) if loss is not None else to_loss(default_losses(query)[0])
+    mechanisms, left_out = applicable_entries(query, epsilon, loss_object)
     limits = tuple(subject_to)
-    made["optimal"] = optimal(query, epsilon, chosen, prior, asked, aim, subject_to=limits)
-    found = replace(compare(made, losses=[chosen], prior=prior), left_out=left_out)
-    column = chosen.name if aim == "average" else f"worst {chosen.name}"
-    having = [row for row in found.rows if not asked or set(asked) <= set(row.properties or ())]
-    fit = [row for row in having if all(_keeps(row.mechanism, limit, prior) for limit in limits)]
-    least = min(_value(row, column) for row in fit)
-    equals = [row for row in fit if _value(row, column) <= least * (1 + TIE)]
-    taken = min(equals, key=lambda row: row.mechanism.optimality is not None)
-    return Recommendation(taken.name, taken.mechanism, _reason(found, taken, fit, asked, column, limits), found)
+    mechanisms["optimal"] = optimal(query, epsilon, loss_object, prior, properties, aim, subject_to=limits)
+    comparison = replace(compare(mechanisms, losses=[loss_object], prior=prior), left_out=left_out)
+    column = loss_object.name if aim == "average" else f"worst {loss_object.name}"
+    with_properties = [row for row in comparison.rows if not properties or set(properties) <= set(row.properties or ())]
+    fit = [row for row in with_properties if all(_keeps(row.mechanism, limit, prior) for limit in limits)]
+    least_loss = min(_value(row, column) for row in fit)
+    equals = [row for row in fit if _value(row, column) <= least_loss * (1 + TIE)]
+    best = min(equals, key=lambda row: row.mechanism.optimality is not None)
+    reason = _reason(comparison, best, fit, properties, column, limits)
+    return Recommendation(best.name, best.mechanism, reason, comparison)
 
 
 def _keeps(mechanism: Mechanism, limit: LossLimit, prior: Prior) -> bool:
@@ -89,25 +90,31 @@ def _keeps(mechanism: Mechanism, limit: LossLimit, prior: Prior) -> bool:
 
 
 def _reason(
-    found: Comparison, taken: Row, fit: list[Row], asked: tuple[str, ...], column: str, limits: tuple[LossLimit, ...]
+    comparison: Comparison,
+    best: Row,
+    fit: list[Row],
+    properties: tuple[str, ...],
+    column: str,
+    limits: tuple[LossLimit, ...],
 ) -> str:
-    having = f" and are {_join_names([name.replace('_', ' ') for name in asked])}" if asked else ""
-    having += f" and keep {_join_names([str(limit) for limit in limits])}" if limits else ""
+    conditions = f" and are {_join_names([name.replace('_', ' ') for name in properties])}" if properties else ""
+    conditions += f" and keep {_join_names([str(limit) for limit in limits])}" if limits else ""
     loss = column.replace("worst ", "") + " loss"
     case = "loss in the worst case" if column.startswith("worst ") else "expected loss"
-    value = _value(taken, column)
+    value = _value(best, column)
     first = (
-        f"Take {taken.name}: of the {len(fit)} mechanisms that fit{having}, it has the least {case} ({loss}), "
+        f"Take {best.name}: of the {len(fit)} mechanisms that fit{conditions}, it has the least {case} ({loss}), "
         f"{value:.4g}."
     )
-    others = [row for row in fit if _value(row, column) > value * (1 + TIE)]
+    worse_rows = [row for row in fit if _value(row, column) > value * (1 + TIE)]
     parts = []
-    if others:
-        runner = min(others, key=lambda row: _value(row, column))
+    if worse_rows:
+        runner = min(worse_rows, key=lambda row: _value(row, column))
         parts.append(f"the next best, {runner.name}, loses {_more(_value(runner, column), value)} more")
-    free = min(found.rows, key=lambda row: _value(row, column))
-    if (asked or limits) and _value(free, column) < value * (1 - TIE):
-        parts.append(f"what you need costs {_more(value, _value(free, column))} against {free.name}, which lacks it")
+    overall = min(comparison.rows, key=lambda row: _value(row, column))
+    if (properties or limits) and _value(overall, column) < value * (1 - TIE):
+        extra = _more(value, _value(overall, column))
+        parts.append(f"what you need costs {extra} against {overall.name}, which lacks it")
     second = " and ".join(parts) or "every other mechanism that fits does as well, so the simplest is named"
     return f"{first} {second[0].upper()}{second[1:]}."
 
@@ -118,7 +125,7 @@ def _value(row: Row, column: str) -> float:
 
 
 def _more(high: float, low: float) -> str:
-    """Return how much a loss is above another one, as a share or, above nothing, as itself."""
+    """Write by how much a loss exceeds another: as a share, or as the loss itself if the other is 0."""
     if not low > 0:
         return f"{high:.3g}"
     share = (high / low - 1) * 100
