@@ -1,4 +1,4 @@
-"""What is known beside the answer: rough priors, and how far one person really moves a statistic."""
+"""Use of side information: rough priors, and how far one person really moves a statistic."""
 
 from inbounds.sideinfo.preround import REFERENCE, ROUNDS, PreRounding, PreRoundingComparison, compare_preround, preround
 

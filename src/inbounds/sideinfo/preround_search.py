@@ -1,8 +1,8 @@
-"""The search behind `sideinfo`: every way to round an answer into wide cells before noise, judged by prefix sums.
+"""The search behind `preround`: all ways to round an answer into wide cells before noise, evaluated by prefix sums.
 
-The answer is rounded into m cells whose inner ones are at least as wide as the sensitivity, so that neighbours fall
-into the same cell or the next. Geometric noise moves between cells, Pr[cell c | cell d] ~ e^(-epsilon·|c-d|), cut
-off at the ends, and every noisy cell is reported as the output that loses least (004 §5.2.2).
+The answer is rounded into m cells; inner cells are at least as wide as the sensitivity, so neighbours fall into the
+same cell or the next. Geometric noise moves between cells, Pr[cell c | cell d] ~ e^(-epsilon·|c-d|), truncated at the
+ends. Every noisy cell is reported as the output with the least expected loss (004 §5.2.2).
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,15 +17,15 @@ from inbounds.losses import LossLike, to_loss
 from inbounds.query import Metric, RangeQuery
 
 Edges = tuple[int, ...]
-"""Positions of the first answer of every cell but the first."""
+"""The position of the first answer of every cell but the first."""
 
 EVERY, SOME = 100_000, 5_000
-"""Pre-roundings that are tried one by one; beyond EVERY, about SOME that are spread evenly, then a descent."""
+"""Up to EVERY pre-roundings are all tried; above, about SOME that are spread evenly, followed by a descent."""
 
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """All pre-roundings of a query. losses: loss[output, answer]; after[e]: the least edge allowed after edge e."""
+    """The pre-roundings of a query. losses: loss[output, answer]; after[e]: the least edge allowed after edge e."""
 
     query: RangeQuery
     epsilon: Fraction
@@ -41,13 +41,13 @@ class Search:
         if isinstance(query.neighbours, Metric):
             raise ValueError("pre-rounding cannot keep metric privacy: close answers may fall into two cells")
         after = _after(query, width)
-        every = tuple(islice(_partitions(after, range(1, len(after))), EVERY + 1))
-        if len(every) <= EVERY:
-            return cls(query, to_epsilon(epsilon), to_loss(loss).table(query), after, every, True)
+        partitions = tuple(islice(_partitions(after, range(1, len(after))), EVERY + 1))
+        if len(partitions) <= EVERY:
+            return cls(query, to_epsilon(epsilon), to_loss(loss).table(query), after, partitions, True)
         return cls(query, to_epsilon(epsilon), to_loss(loss).table(query), after, _selection(after), False)
 
     def best(self, prior: Floats) -> Edges:
-        """Return the edges with the least expected loss under one prior, each noisy cell reported as it loses least."""
+        """Return the edges with the least expected loss under one prior, with the best report for each noisy cell."""
         below = self._below(prior)
         edges = self.candidates[int(self._costs(self.candidates, below).argmin())]
         return edges if self.complete else self._descend(edges, below)
@@ -60,18 +60,18 @@ class Search:
         return np.asarray(self._cell_costs(np.array([edges], dtype=np.int64), self._below(prior))[:, 0].argmin(axis=0))
 
     def matrix(self, edges: Edges, values: Ints) -> Floats:
-        """P[output, answer] of the two stages and the remap."""
+        """Return P[output, answer] of rounding, noise and remap."""
         cell = np.searchsorted(edges, np.arange(len(self.after)), side="right")
         P = np.zeros(self.query.shape)
         np.add.at(P, values, between_cells(len(edges) + 1, float(self.epsilon))[:, cell])
         return P
 
     def evaluate(self, edges: Edges, values: Ints, priors: Floats) -> Floats:
-        """Expected loss under every prior."""
+        """Return the expected loss under every prior."""
         return np.asarray(priors @ (self.matrix(edges, values) * self.losses).sum(axis=0))
 
     def _below(self, prior: Floats) -> Floats:
-        """below[v, e]: loss of reporting v for all answers before e, weighted by the prior."""
+        """Return below[v, e]: the loss of reporting v for all answers before e, weighted by the prior."""
         return np.pad(np.cumsum(self.losses * prior, axis=1), ((0, 0), (1, 0)))
 
     def _costs(self, candidates: Sequence[Edges], below: Floats) -> Floats:
@@ -87,7 +87,9 @@ class Search:
         return costs
 
     def _cell_costs(self, edges: Ints, below: Floats) -> Floats:
-        """costs[v, candidate, c] of reporting v for noisy cell c: sum over cells d of G[c, d] · loss in d."""
+        """Return costs[v, candidate, c] of reporting v for noisy cell c: the sum over cells d of G[c, d] · loss in
+        d.
+        """
         count, size = edges.shape
         ends = np.concatenate([np.zeros((count, 1), int), edges, np.full((count, 1), len(self.after))], axis=1)
         inside = np.diff(below[:, ends], axis=2)
@@ -95,21 +97,21 @@ class Search:
 
     def _descend(self, edges: Edges, below: Floats) -> Edges:
         """Move one edge at a time to its best place until none moves."""
-        best, improved = float(self._costs([edges], below)[0]), True
+        least_cost, improved = float(self._costs([edges], below)[0]), True
         while improved:
             improved = False
             for i in range(len(edges)):
                 first = int(self.after[edges[i - 1]]) if i else 1
-                moved = [(*edges[:i], e, *edges[i + 1 :]) for e in range(first, len(self.after))]
-                allowed = [m for m in moved if i + 1 == len(m) or m[i + 1] >= self.after[m[i]]]
+                moves = [(*edges[:i], e, *edges[i + 1 :]) for e in range(first, len(self.after))]
+                allowed = [m for m in moves if i + 1 == len(m) or m[i + 1] >= self.after[m[i]]]
                 costs = self._costs(allowed, below)
-                if costs.min() < best - 1e-12 * abs(best):
-                    best, edges, improved = float(costs.min()), allowed[int(costs.argmin())], True
+                if costs.min() < least_cost - 1e-12 * abs(least_cost):
+                    least_cost, edges, improved = float(costs.min()), allowed[int(costs.argmin())], True
         return edges
 
 
 def between_cells(count: int, epsilon: float) -> Floats:
-    """Truncated geometric noise between cells: Pr[c | d] = (1-b)/(1+b)·b^|c-d|, without (1-b) at the ends."""
+    """Return truncated geometric noise between cells: Pr[c | d] = (1-b)/(1+b)·b^|c-d|, without (1-b) at the ends."""
     if count == 1:
         return np.ones((1, 1))
     c, d = np.arange(count)[:, None], np.arange(count)[None, :]
@@ -118,22 +120,22 @@ def between_cells(count: int, epsilon: float) -> Floats:
 
 
 def _after(query: RangeQuery, width: Number | None) -> Ints:
-    """after[e]: the least edge that may follow edge e, so that no two neighbours are two cells apart."""
-    wide = query.sensitivity if width is None else to_fraction(width, "width")
-    if not wide >= query.sensitivity:
+    """Return after[e]: the least edge that may follow edge e, so that no two neighbours are two cells apart."""
+    min_width = query.sensitivity if width is None else to_fraction(width, "width")
+    if not min_width >= query.sensitivity:
         raise ValueError(
             f"width must be at least the sensitivity {query.sensitivity}, got {width}: "
             "in narrower cells neighbours would fall two cells apart"
         )
     size = len(query.answers)
-    last = np.zeros(size, dtype=np.int64)  # the first answer that is no neighbour any more
+    neighbour_stop = np.zeros(size, dtype=np.int64)  # the first answer after the neighbours
     for start, stop, _ in query.cliques():
-        last[start:stop] = np.maximum(last[start:stop], stop)
+        neighbour_stop[start:stop] = np.maximum(neighbour_stop[start:stop], stop)
     values = list(query.answers)
     after = np.full(size, size, dtype=np.int64)
     for e in range(1, size):
-        enough = next((f for f in range(e + 1, size) if values[f] - values[e] >= wide), size)
-        after[e] = max(int(last[e - 1]), enough)
+        wide_enough = next((f for f in range(e + 1, size) if values[f] - values[e] >= min_width), size)
+        after[e] = max(int(neighbour_stop[e - 1]), wide_enough)
     return after
 
 
@@ -148,16 +150,16 @@ def _partitions(after: Ints, places: Sequence[int]) -> Iterator[Edges]:
 
 
 def _selection(after: Ints) -> tuple[Edges, ...]:
-    """Return some thousand pre-roundings: all on the finest grid of edges that keeps them few, and even ones."""
+    """Return some thousand pre-roundings: all on the finest grid of edges with at most SOME, and even ones."""
     size, stride = len(after), 1
     while True:
         places = range(stride, size, stride)
-        found = list(islice(_partitions(after, places), SOME + 1))
-        if len(found) <= SOME:
+        selection = list(islice(_partitions(after, places), SOME + 1))
+        if len(selection) <= SOME:
             break
         stride += 1
     for count in range(1, size):
         even = tuple(round(size * (i + 1) / (count + 1)) for i in range(count))
         if all(b >= after[a] for a, b in pairwise(even)) and len(set(even)) == count:
-            found.append(even)
-    return tuple(dict.fromkeys(found))
+            selection.append(even)
+    return tuple(dict.fromkeys(selection))

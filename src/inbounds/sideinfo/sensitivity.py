@@ -1,4 +1,4 @@
-"""How far one person can move a statistic: anywhere (global), here (local), and smoothly in between.
+"""Sensitivity of a statistic: in any database (global), in this one (local), and a smooth bound between them.
 
 Data are n whole numbers in low..high; neighbours differ in one of them (004 (1)-(3)). Local sensitivity depends on
 the data and must not scale noise by itself. Smooth sensitivity is the least bound on it that changes by at most a
@@ -9,7 +9,7 @@ factor e^beta between neighbours,
 with the beta of the noise it is used with, not epsilon as 004 (3) prints (Nissim, Raskhodnikova, Smith, Smooth
 sensitivity and sampling in private data analysis, 2007). A_k is exact here; the maximum is a float.
 
-These values look at the data: publish none of them, and scale noise only by `Sensitivity.smooth` with a fitting
+These values depend on the data: publish none of them, and scale noise only by `Sensitivity.smooth` with a suitable
 density (`inbounds.sideinfo.cauchy`).
 """
 
@@ -26,7 +26,7 @@ from inbounds.exact import Ints, Number, to_fraction, to_int
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """Sensitivities of one statistic at one database. The database itself is kept out of the repr.
+    """The sensitivities of one statistic at one database. The repr does not show the database.
 
     statistic: "mean", or "order" for the `rank`-th smallest value. ordered: the data, sorted.
     """
@@ -56,11 +56,11 @@ class Sensitivity:
         return self.within(0)
 
     def within(self, changes: int) -> Fraction:
-        """A_k: the largest local sensitivity of any database at most k changes away. O(k).
+        """Return A_k: the largest local sensitivity of any database at most k changes away. Cost: O(k).
 
         Order statistics: max over t = 0..k+1 of x[r+t] - x[r+t-k-1], with low before the data and high after them
-        (Nissim, Raskhodnikova, Smith 2007 for the median and the minimum; it holds for any rank r). Mean: the
-        further end of the range from any value, over n; after one change some value is at an end.
+        (Nissim, Raskhodnikova, Smith 2007 for the median and the minimum; it holds for any rank r). Mean: the largest
+        distance of a value from the ends of the range, divided by n; after one change some value is at an end.
         """
         k = to_int(changes, "changes", 0)
         if self.statistic == "mean":
@@ -70,20 +70,20 @@ class Sensitivity:
         return Fraction(int((self._at(self.rank + t) - self._at(self.rank + t - k - 1)).max()))
 
     def smooth(self, beta: Number) -> float:
-        """S_beta: the smallest beta-smooth bound on the local sensitivity.
+        """Return S_beta: the smallest beta-smooth bound on the local sensitivity.
 
-        Stops at the first k beyond which even the global sensitivity decays below the best found: O(n²) at worst,
+        Stops at the first k from which even the global sensitivity decays below the best value: O(n²) at worst,
         O(1/beta²) for large data.
         """
         decay = float(to_fraction(beta, "beta"))
         if not decay > 0:
             raise ValueError(f"beta must be positive, got {beta}")
-        best, everywhere = 0.0, float(self.globally)
+        largest, global_value = 0.0, float(self.globally)
         for k in range(len(self.ordered) + 1):
-            if everywhere * math.exp(-decay * k) <= best:
+            if global_value * math.exp(-decay * k) <= largest:
                 break
-            best = max(best, math.exp(-decay * k) * float(self.within(k)))
-        return best
+            largest = max(largest, math.exp(-decay * k) * float(self.within(k)))
+        return largest
 
     def _at(self, positions: Ints) -> Ints:
         """Return the sorted data at 1-based positions; low before them, high after."""
@@ -93,7 +93,7 @@ class Sensitivity:
 
 
 def minimum(data: Iterable[int], low: int, high: int) -> Sensitivity:
-    """Sensitivities of the smallest value.
+    """Return the sensitivities of the smallest value.
 
     >>> minimum([3, 4, 4, 9], 0, 10).locally
     Fraction(3, 1)
@@ -102,13 +102,13 @@ def minimum(data: Iterable[int], low: int, high: int) -> Sensitivity:
 
 
 def maximum(data: Iterable[int], low: int, high: int) -> Sensitivity:
-    """Sensitivities of the largest value."""
+    """Return the sensitivities of the largest value."""
     ordered = _sorted(data, low, high)
     return Sensitivity("order", int(low), int(high), ordered, len(ordered))
 
 
 def median(data: Iterable[int], low: int, high: int) -> Sensitivity:
-    """Sensitivities of the median; of an even number of values the lower of the two in the middle.
+    """Return the sensitivities of the median; for an even number of values, the lower of the two in the middle.
 
     >>> dense = median([4, 5, 5, 5, 5, 5, 6], 0, 100)
     >>> dense.globally, dense.locally, round(dense.smooth(1), 3)
@@ -119,21 +119,21 @@ def median(data: Iterable[int], low: int, high: int) -> Sensitivity:
 
 
 def order_statistic(data: Iterable[int], rank: int, low: int, high: int) -> Sensitivity:
-    """Sensitivities of the rank-th smallest value, 1 <= rank <= n."""
+    """Return the sensitivities of the rank-th smallest value, 1 <= rank <= n."""
     ordered = _sorted(data, low, high)
-    place = to_int(rank, "rank", 1)
-    if place > len(ordered):
+    position = to_int(rank, "rank", 1)
+    if position > len(ordered):
         raise ValueError(f"rank must be at most the number of values, {len(ordered)}, got {rank}")
-    return Sensitivity("order", int(low), int(high), ordered, place)
+    return Sensitivity("order", int(low), int(high), ordered, position)
 
 
 def mean(data: Iterable[int], low: int, high: int) -> Sensitivity:
-    """Sensitivities of the mean."""
+    """Return the sensitivities of the mean."""
     return Sensitivity("mean", int(low), int(high), _sorted(data, low, high))
 
 
 def _sorted(data: Iterable[int], low: int, high: int) -> Ints:
-    """Return the data as sorted int64; the error for a bad value does not repeat it."""
+    """Return the data as sorted int64; the error for an invalid value does not repeat it."""
     lower, upper = to_fraction(low, "low"), to_fraction(high, "high")
     if not (lower < upper and lower.denominator == upper.denominator == 1):
         raise ValueError(f"low and high must be whole numbers with low below high, got {low} and {high}")

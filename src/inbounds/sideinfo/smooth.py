@@ -1,9 +1,9 @@
-"""Releasing an order statistic by its smooth sensitivity, exactly certified: the discretization of `cauchy`.
+"""Certified release of an order statistic by its smooth sensitivity: the discretization of `cauchy`.
 
-Where data are dense around the median, one person moves it far less than the range allows, and noise can shrink with
-the data. The law of the report then depends on the data beyond the answer, and a matrix outputs × answers cannot hold
-it. This module makes what it depends on finite: a database x with answer f is known by the state (f, t), where the
-whole number t says how many times the sensitivity has shrunk,
+If data are dense around the median, one person moves it far less than the range allows, and noise can be smaller. The
+law of the report then depends on the data beyond the answer, and a matrix outputs × answers cannot hold it. This
+module makes the dependence finite: a database x with answer f has the state (f, t), where the integer t says how many
+times the sensitivity has shrunk,
 
     t(x) = the largest t <= T with A_k(x) · u[t-k] <= N for all k < t,      A_k as in `sensitivity`, N = high - low,
 
@@ -12,8 +12,8 @@ for fixed whole-number growth factors u[1] < u[2] < … over 2**64, near e^(beta
   the level changes by at most one:    A_k(x') <= A_{k+1}(x), so A_k(x') · u[(t-1)-k] <= A_{k+1}(x) · u[t-(k+1)] <= N;
   the answer moves by at most          |f - f'| <= A_0 <= N / u[t] for both levels, hence floor(N / u[max(t, t')]).
 
-Both hold whatever the numbers u are, in exact arithmetic: no exponential has to be trusted. So it is enough that the
-law of the states is private between all states so related, and those are finitely many: the checker's inequality is
+Both hold for any numbers u, in exact arithmetic: no exponential has to be trusted. So it is enough that the law of the
+states is private between all states related in this way. Those are finitely many, and the checker's inequality is
 verified for each in integers. Cauchy noise snapped to the range only proposes the law; its proof is not needed.
 """
 
@@ -42,16 +42,16 @@ from inbounds.trusted.samplers import Draws, MatrixSampler, draw_outputs, seeded
 
 GROWTH_BITS = 64
 FINEST = 0.002
-"""Levels end where the scale of the noise is this share of a step: more of them change nothing."""
+"""Levels end where the scale of the noise is this share of a step: further levels would change nothing."""
 
 
 @dataclass(frozen=True, eq=False)
 class SmoothRelease:
-    """A certified release of an order statistic of whole numbers in low..high; made by `smooth_release`.
+    """A certified release of an order statistic of integers in low..high; made by `smooth_release`.
 
-    Formal guarantee: for databases that differ in one value, each report is at most e^epsilon times likelier under one
-    than under the other, in exact arithmetic; checked when the object is made. weights[output, t, answer] are over
-    2**62; growth[d] is u[d] over 2**64, u[0] = 1.
+    *Formal guarantee.* For databases that differ in one value, each report is at most e^epsilon times likelier under
+    one than under the other, in exact arithmetic. This is checked when the object is made. weights[output, t, answer]
+    are over 2**62; growth[d] is u[d] over 2**64, u[0] = 1.
     """
 
     epsilon: Fraction
@@ -69,7 +69,7 @@ class SmoothRelease:
         if not whole_numbers or self.growth[0] != 1 << GROWTH_BITS or any(b < a for a, b in pairwise(self.growth)):
             raise ValueError("growth must be whole numbers that rise from 2**64")
         check_states(self.weights, windows(span, self.growth), self.epsilon)
-        self._sampler  # noqa: B018 - drawn from as it was checked
+        self._sampler  # noqa: B018 - built now, from the checked weights
 
     def __reduce__(self) -> tuple[type["SmoothRelease"], tuple[Any, ...]]:
         return SmoothRelease, (self.epsilon, self.low, self.high, self.growth, self.weights)  # copies are checked anew
@@ -81,7 +81,9 @@ class SmoothRelease:
         )
 
     def level(self, at: Sensitivity) -> int:
-        """t(x): how often the sensitivity has shrunk at a database. Depends on the data: not for publication."""
+        """Return t(x): how often the sensitivity has shrunk at a database. It depends on the data: do not publish
+        it.
+        """
         if at.statistic != "order" or (at.low, at.high) != (self.low, self.high):
             raise ValueError(f"the statistic must be an order statistic of values in {self.low}..{self.high}")
         span = (self.high - self.low) << GROWTH_BITS
@@ -95,20 +97,20 @@ class SmoothRelease:
         return top
 
     def law(self, at: Sensitivity) -> Floats:
-        """Pr[output | database], as floats: to study."""
+        """Return Pr[output | database] as floats, for study."""
         return np.asarray(self.weights[:, self.level(at), int(at.answer) - self.low] / TOTAL)
 
     def loss(self, at: Sensitivity, loss: LossLike = "absolute") -> float:
-        """Expected loss of the report at a database."""
+        """Return the expected loss of the report at a database."""
         table = to_loss(loss).table(extreme(self.low, self.high))
         return float(self.law(at) @ table[:, int(at.answer) - self.low])
 
     def sample(self, at: Sensitivity) -> int:
-        """Return a private report for the statistic of a database, with operating-system entropy."""
+        """Draw a private report for the statistic of a database, with operating-system entropy."""
         return self._report(at, system_entropy)
 
     def simulate(self, at: Sensitivity, rng: np.random.Generator) -> int:
-        """As `sample`, from a seeded generator: for studies and tests, never for a release."""
+        """Draw as `sample` does, from a seeded generator: for studies and tests, never for a release."""
         return self._report(at, seeded_entropy(rng))
 
     def _report(self, at: Sensitivity, draws: Draws) -> int:
@@ -121,7 +123,7 @@ class SmoothRelease:
 
 
 def smooth_release(low: int, high: int, epsilon: Number, beta: Number) -> SmoothRelease:
-    """Return a certified release of any order statistic (min, max, median, …) of whole numbers in low..high.
+    """Make a certified release of any order statistic (min, max, median, …) of integers in low..high.
 
     beta: the share of epsilon that pays for changes of scale; `cauchy.best_split` finds a good one from public example
     data. Levels reach down to noise far below one step. Cost: (high - low)² · levels numbers, some seconds for a
@@ -133,22 +135,22 @@ def smooth_release(low: int, high: int, epsilon: Number, beta: Number) -> Smooth
     >>> round(release.loss(dense), 2), round(release.loss(spread), 2)
     (0.01, 8.52)
     """
-    bound, chosen = to_epsilon(epsilon), split(epsilon, beta)
+    bound, parts = to_epsilon(epsilon), split(epsilon, beta)
     span = to_int(high, "high", to_int(low, "low", -(1 << 40)) + 1) - int(low)
-    levels = 1 + max(1, math.ceil(math.log(span / (chosen.a * FINEST)) / chosen.beta))
+    levels = 1 + max(1, math.ceil(math.log(span / (parts.a * FINEST)) / parts.beta))
     if (span + 1) ** 2 * levels > MATRIX_LIMIT:
         raise TooLarge(f"{levels} levels of a {span + 1} × {span + 1} matrix are too many; use coarser values")
-    rate = Fraction(chosen.beta)
+    rate = Fraction(parts.beta)
     growth = tuple(exp_lower_bound(min(rate * d, Fraction(64))) >> (EXP_BITS - GROWTH_BITS) for d in range(levels))
     values = np.arange(span + 1, dtype=np.float64)
-    scales = [span / (u / 2**GROWTH_BITS) / chosen.a for u in growth]
+    scales = [span / (u / 2**GROWTH_BITS) / parts.a for u in growth]
     proposal = np.array([[snap_cauchy(values, f, scale) for f in values.tolist()] for scale in scales])
     weights = enforce_ratios(np.moveaxis(proposal, 2, 0), _ratios(span, growth, bound), reserve_limit=TOTAL // 2)
     return SmoothRelease(bound, int(low), int(high), growth, weights)
 
 
 def _ratios(span: int, growth: Sequence[int], epsilon: Fraction) -> Windows:
-    """Return the windows as the repair knows them: a slice of answers, a slice of levels, and the ratio they keep."""
+    """Return the windows in the form for `enforce_ratios`: a slice of answers, a slice of levels, and their ratio."""
     p = exp_lower_bound(epsilon)
     return [((slice(start, stop), slice(first, last + 1)), p) for start, stop, first, last in windows(span, growth)]
 
@@ -156,12 +158,12 @@ def _ratios(span: int, growth: Sequence[int], epsilon: Fraction) -> Windows:
 def windows(span: int, growth: Sequence[int]) -> list[Window]:
     """Return all neighbouring states, as blocks of answers and levels that are neighbours of each other.
 
-    Answers at most floor(N / u[t]) apart, within level t and between the levels t - 1 and t.
+    Answers are at most floor(N / u[t]) apart, within level t and between the levels t - 1 and t.
     """
-    found = []
+    blocks = []
     for t, u in enumerate(growth):
         reach = min(span, (span << GROWTH_BITS) // u)
         starts = range(span - reach + 1)
-        found += [(start, start + reach + 1, t, t) for start in starts if reach]
-        found += [(start, start + reach + 1, t - 1, t) for start in starts if t]
-    return found
+        blocks += [(start, start + reach + 1, t, t) for start in starts if reach]
+        blocks += [(start, start + reach + 1, t - 1, t) for start in starts if t]
+    return blocks
