@@ -1,1 +1,1 @@
-"""Mechanisms for people to look at: words, tables and pictures."""
+"""Reports: mechanisms and results as text, tables, pictures and pages."""

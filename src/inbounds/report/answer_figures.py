@@ -1,4 +1,4 @@
-"""Figures of many answers (extra `figures`): epsilon, delta and what questioners learn against their number."""
+"""Figures of many answers (extra `figures`): epsilon, delta and attackers' loss against the number of answers."""
 
 from collections.abc import Mapping, Sequence
 from itertools import cycle
@@ -17,14 +17,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LOOKS = tuple(zip(COLOURS, (*DASHES, (0, (5, 1))), strict=False))
-"""Colours that every eye can tell apart, each with dashes of its own."""
+"""Colours for any colour vision, each with different dashes."""
 
 LEAST = "1e-20"
-"""Deltas below it are not drawn."""
+"""The least delta that is drawn."""
 
 
 def epsilon_against_answers(rounds: Sequence[Composition], deltas: Sequence[Number], title: str = "") -> "Figure":
-    """Left: epsilon as answers add up, the sum and at several deltas. Right: delta against epsilon for all of them."""
+    """Plot epsilon against the number of answers, and delta against epsilon.
+
+    Left: the sum of the epsilons, and epsilon at several deltas. Right: delta against epsilon for all answers.
+    """
     figure = blank_figure(9.6, 4.0)
     left, right = figure.subplots(1, 2)
     k = [c.answers for c in rounds]
@@ -37,8 +40,8 @@ def epsilon_against_answers(rounds: Sequence[Composition], deltas: Sequence[Numb
     left.set_ylim(bottom=0)
     left.legend(frameon=False, fontsize=9)
     epsilons = np.linspace(0.0, rounds[-1].epsilon(LEAST), 40).tolist()
-    found = np.array([rounds[-1].delta(e) for e in epsilons])
-    right.semilogy(epsilons, np.where(found > 0, found, np.nan), color=LOOKS[0][0])
+    delta_values = np.array([rounds[-1].delta(e) for e in epsilons])
+    right.semilogy(epsilons, np.where(delta_values > 0, delta_values, np.nan), color=LOOKS[0][0])
     for delta, (colour, dashes) in zip(deltas, cycle(LOOKS), strict=False):
         right.axhline(float(to_fraction(delta, "delta")), color=colour, lw=1, linestyle=dashes)
     right.set(xlabel="epsilon", ylabel="delta", title=f"{rounds[-1].answers} answers")
@@ -52,18 +55,18 @@ def loss_against_answers(
     approximated: Mapping[int, float] | None = None,
     title: str = "",
 ) -> "Figure":
-    """Expected loss as answers are pooled, both axes logarithmic: a straight line of slope -1/2 is 1/sqrt(k).
+    """Plot the expected loss as answers are pooled, on logarithmic axes: a line of slope -1/2 is 1/sqrt(k).
 
-    Bands are two standard errors of simulated values. floor: what unlimited answers leave. approximated: 004
-    (16)-(18) by number of answers.
+    Bands are two standard errors of simulated values. floor: the loss that remains after unlimited answers.
+    approximated: 004 (16)-(18) by number of answers.
     """
     figure = blank_figure(6.4, 4.4)
     axis = figure.subplots()
     k = np.array([row.answers for row in rows])
-    for (by, name), (colour, dashes) in zip(ESTIMATORS.items(), LOOKS, strict=False):
-        if by not in rows[0].loss:
+    for (estimator, name), (colour, dashes) in zip(ESTIMATORS.items(), LOOKS, strict=False):
+        if estimator not in rows[0].loss:
             continue
-        loss, error = (np.array([getattr(row, part)[by] for row in rows]) for part in ("loss", "error"))
+        loss, error = (np.array([getattr(row, part)[estimator] for row in rows]) for part in ("loss", "error"))
         axis.plot(k, loss, color=colour, linestyle=dashes, label=name, marker="o" if len(k) == 1 else None)
         axis.fill_between(k, np.maximum(loss - 2 * error, 1e-12), loss + 2 * error, color=colour, alpha=0.15, lw=0)
     if approximated:
@@ -78,16 +81,18 @@ def loss_against_answers(
 
 
 def _scale_axis(axis: "Axes", rows: Sequence[CollusionResult]) -> None:
-    """Logarithmic axes, cut where simulation no longer sees anything."""
+    """Make both axes logarithmic, and cut the loss axis below what simulation can measure."""
     axis.set_xscale("log")
     axis.set_yscale("log")
-    seen = [row.loss[by] for row in rows for by in row.loss if row.loss[by] > 2 * row.error[by]]
-    if seen:
-        axis.set_ylim(min(seen) / 2, max(seen) * 1.5)
+    measured = [
+        row.loss[estimator] for row in rows for estimator in row.loss if row.loss[estimator] > 2 * row.error[estimator]
+    ]
+    if measured:
+        axis.set_ylim(min(measured) / 2, max(measured) * 1.5)
 
 
 def _with_grid(figure: "Figure") -> "Figure":
-    """Return a plain figure with a faint grid behind the curves."""
+    """Return the figure with a faint grid behind the curves."""
     for axis in figure.axes:
         axis.grid(True, color="0.92", lw=0.8)
         axis.set_axisbelow(True)

@@ -1,7 +1,7 @@
-"""The page that checks a file in the reader's own browser, by a checker in JavaScript that shares no code with Python.
+"""The page that checks a file in the reader's browser, with a JavaScript checker that shares no code with Python.
 
-One self-contained HTML file: the checker, and, where there is one, the document and Python's verdict. It asks nothing
-of the network, which its Content-Security-Policy enforces; scripts and styles are named there by their digests.
+It is one self-contained HTML file: the checker and, if given, the document and Python's verdict. Its
+Content-Security-Policy forbids network requests and names scripts and styles by their digests.
 """
 
 import base64
@@ -21,10 +21,10 @@ PARTS = (
     *("exact", "json", "query", "laws", "quantiles", "claims", "passport"),
     *("ledger", "release", "queries", "account", "cells", "record", "judge"),
 )
-"""The files of the checker, each of which uses only those before it."""
+"""The files of the checker; each uses only those before it."""
 
 MOST_EMBEDDED = 1 << 26
-"""Bytes of a document that a page holds: as many as its checker judges."""
+"""The most bytes of an embedded document: the limit of the page's checker."""
 
 
 def page(
@@ -38,11 +38,11 @@ def page(
 ) -> str:
     """Return the page as HTML text.
 
-    document: the file to check, as it is; without it the page waits for one. verdict: what Python found of it, as
-    `Verdict.to_json` says it. name: what to call the file. others: with a release record its table and passports.
+    document: the bytes of the file to check; without it the page asks for one. verdict: Python's verdict on it, as
+    `Verdict.to_json` returns it. name: the file's name. others: for a release record, its table and passports.
     server: an address of the same origin that takes a file's bytes by POST and answers with such a verdict, or with
-    valid null where it has none; other files follow in the same body, and the header X-Sizes says how many bytes each
-    part has. home: where a link back leads.
+    "valid": null if it has none; other files follow in the same body, and the header X-Sizes has the number of bytes of
+    each part. home: the target of a link back.
     """
     values: dict[str, Any] = {
         "title": f"Check of {name}" if name else "Check a file",
@@ -60,7 +60,7 @@ def page(
 
 
 def read_document(path: str | PathLike[str]) -> bytes:
-    """Return the bytes of a file for `page`; a `ValueError` where a page cannot hold or judge it."""
+    """Read the bytes of a file for `page`; raise `ValueError` if a page cannot hold or check it."""
     document = bytearray()
     with closing(iter_chunks(path)) as parts:
         for part in parts:
@@ -75,7 +75,7 @@ def read_document(path: str | PathLike[str]) -> bytes:
 
 
 def policy(*, asks: bool = False) -> str:
-    """Return the Content-Security-Policy of the page. asks: it may ask its own server for a second verdict."""
+    """Return the Content-Security-Policy of the page. asks: it may request a second verdict from its own server."""
     sources = [
         "default-src 'none'",
         f"script-src '{_named_by_digest(script())}'",
@@ -89,7 +89,7 @@ def policy(*, asks: bool = False) -> str:
 
 @cache
 def script() -> str:
-    """Return the checker and the page's own script, as one."""
+    """Return the checker and the page's script as one text."""
     texts = [_static(f"check/{part}.js") for part in PARTS]
     return "\n".join(["(() => {", '"use strict";', *texts, _static("check.js"), "})();"])
 

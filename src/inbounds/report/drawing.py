@@ -1,6 +1,6 @@
-"""The parts of a picture: elements as values, which become SVG text once, at the end, where every name is escaped.
+"""Elements of SVG pictures. They become text once, at the end, where every name is escaped.
 
-Colours are variables with a value of their own: a page that is dark says lighter ones, a notebook nothing at all.
+Colours are CSS variables with defaults: a dark page overrides them, a notebook need not.
 """
 
 import xml.etree.ElementTree as ET
@@ -11,10 +11,10 @@ import numpy as np
 from inbounds.exact import Floats
 
 WIDE = 360
-"""User units across: text of 10 units is readable on a phone, where one unit is about one pixel."""
+"""Width in user units: text of 10 units is readable on a phone, where one unit is about one pixel."""
 
 LONGEST = 26
-"""Characters of a name that are drawn."""
+"""The most characters of a name that are drawn."""
 
 DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 2", "1 2", "12 4", "6 2 1 2 1 2")
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#aa3377", "#8a6d00", "#333333", "#56788f", "#7a3b00")
@@ -30,7 +30,7 @@ def axis(left: float, top: float, width: float, high: float, peak: float) -> lis
 
 
 def round_peak(value: float) -> float:
-    """Return the next of 1, 1.2, 1.6, 2, 2.4, 3.2, 4, 6, 8 times a power of ten, so that quarters read well."""
+    """Return the next of 1, 1.2, 1.6, 2, 2.4, 3.2, 4, 6, 8 times a power of ten, so that quarters are round numbers."""
     if not value > 0:
         return 1.0
     scale = 10 ** np.floor(np.log10(value))
@@ -38,12 +38,12 @@ def round_peak(value: float) -> float:
 
 
 def spread_labels(places: Floats, room: float = 40.0) -> list[int]:
-    """Return the first, the last, and those between with room for their names."""
-    found, last = [0], len(places) - 1
+    """Return the positions of labels that have room: the first, the last, and some between."""
+    picked, last = [0], len(places) - 1
     for k in range(1, last):
-        if places[k] - places[found[-1]] >= room and places[last] - places[k] >= room:
-            found.append(k)
-    return [*found, last]
+        if places[k] - places[picked[-1]] >= room and places[last] - places[k] >= room:
+            picked.append(k)
+    return [*picked, last]
 
 
 def shorten(name: str, longest: int = LONGEST) -> str:
@@ -51,7 +51,7 @@ def shorten(name: str, longest: int = LONGEST) -> str:
 
 
 def legend(names: Sequence[str], left: float, width: float, top: float) -> list[ET.Element]:
-    """Return the names of curves beside a piece of each, in two columns."""
+    """Draw the names of curves beside a sample of each, in two columns."""
     parts = []
     for k, name in enumerate(names):
         x, y = left + (k % 2) * width / 2, top + (k // 2) * 15
@@ -60,9 +60,9 @@ def legend(names: Sequence[str], left: float, width: float, top: float) -> list[
 
 
 def element(tag: str, attributes: Mapping[str, str], text: str | None = None) -> ET.Element:
-    made = ET.Element(tag, dict(attributes))
-    made.text = text
-    return made
+    node = ET.Element(tag, dict(attributes))
+    node.text = text
+    return node
 
 
 def rect(x: float, y: float, width: float, height: float, look: Mapping[str, str]) -> ET.Element:
@@ -102,14 +102,14 @@ def rotate_text(x: float, y: float, text: str) -> ET.Element:
 
 
 def picture(parts: Sequence[ET.Element], height: float, label: str, description: str = "") -> str:
-    """Return the whole as SVG text. label: what it is; description: what it shows, for who cannot see it."""
-    whole = element("svg", {"viewBox": f"0 0 {WIDE} {height:.0f}", "role": "img", "aria-label": label})
-    whole.append(element("title", {}, label))
+    """Return the SVG text of a picture. label: its name; description: its content, for people who cannot see it."""
+    root = element("svg", {"viewBox": f"0 0 {WIDE} {height:.0f}", "role": "img", "aria-label": label})
+    root.append(element("title", {}, label))
     if description:
-        whole.append(element("desc", {}, description))
-    whole.append(element("style", {}, STYLE))
-    whole.extend(parts)
-    return ET.tostring(whole, "unicode")
+        root.append(element("desc", {}, description))
+    root.append(element("style", {}, STYLE))
+    root.extend(parts)
+    return ET.tostring(root, "unicode")
 
 
 STYLE = (
@@ -122,4 +122,4 @@ STYLE = (
     "svg .dot{fill:var(--dot,#d55e00);stroke:var(--paper,#fff);stroke-width:.8}svg .floor{stroke:var(--axis,#555);"
     "stroke-width:1;stroke-dasharray:1 2}svg .curve{fill:none;stroke-width:1.8}"
 ) + "".join(f"svg .c{k}{{stroke:var(--c{k},{colour})}}" for k, colour in enumerate(COLOURS))
-"""Each picture carries its style, so that it also shows in a notebook."""
+"""The style that each picture contains, so that it also works in a notebook."""

@@ -1,4 +1,4 @@
-"""Figures (extra `figures`): heatmaps, curves, bars, readable with any colour vision, in print and at a glance."""
+"""Figures with matplotlib (extra `figures`): heatmaps, curves and bars, for any colour vision and for print."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -30,19 +30,19 @@ NUMBERS_UP_TO = 11
 
 MOST_TICKS = 11
 SMALLEST_NUMBER = 0.005
-"""Values that would print as .00 are left out, so that the others can be seen."""
+"""Smaller values would print as .00 and are left out."""
 
 HEAT = "YlGnBu"
-"""Light to dark, in print and for any colour vision."""
+"""The colour map, from light to dark, for print and for any colour vision."""
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#7A3B00")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES = ("-", "--", "-.", ":")
-"""Okabe and Ito's colours; every curve also has a marker and dashes of its own."""
+"""Okabe and Ito's colours; curves also differ in markers and dashes."""
 
 
 def heatmaps(mechanisms: Sequence[Mechanism], titles: Sequence[str] = ()) -> "Figure":
-    """Matrices side by side on one colour scale: true answers across, reported values up."""
+    """Draw matrices side by side on one colour scale: true answers across, reported values up."""
     if not mechanisms:
         raise ValueError("heatmaps needs at least one mechanism")
     count = len(mechanisms)
@@ -63,13 +63,13 @@ def text_colour(value: float, top: float) -> str:
 
 
 Families = Mapping[str, Family | str] | Sequence[str]
-"""Families by name, one's own among them, or names of the catalog."""
+"""Families by name, including the caller's functions, or names of the catalog."""
 
 
 def loss_against_epsilon(
     query: RangeQuery, epsilons: Sequence[Number], families: Families, loss: LossLike = "absolute", prior: Prior = None
 ) -> "Figure":
-    """Average loss under the prior of several families, and of the optimum, as epsilon grows, on a logarithmic axis."""
+    """Plot the average loss of several families, and of the optimum, against epsilon on a logarithmic axis."""
     points = [(float(to_fraction(e, "epsilon")), query, e) for e in epsilons]
     figure = _against(points, families, loss, prior, "epsilon (less private to the right)")
     figure.axes[0].set_xscale("log")
@@ -79,7 +79,7 @@ def loss_against_epsilon(
 def loss_against_alpha(
     query: RangeQuery, alphas: Sequence[Number], families: Families, loss: LossLike = "absolute", prior: Prior = None
 ) -> "Figure":
-    """Average loss under the prior of several families, and of the optimum, as alpha = exp(-epsilon) grows."""
+    """Plot the average loss of several families, and of the optimum, against alpha = exp(-epsilon)."""
     points = [(float(to_fraction(a, "alpha")), query, epsilon_from_alpha(a)) for a in alphas]
     return _against(points, families, loss, prior, "alpha = exp(-epsilon) (more private to the right)")
 
@@ -91,7 +91,8 @@ def loss_against_size(
     loss: LossLike = "absolute",
     prior: Callable[[RangeQuery], Prior] | None = None,
 ) -> "Figure":
-    """Average loss of several families, and of the optimum, as the group grows: {n: ib.count(n) for n in …}.
+    """Plot the average loss of several families, and of the optimum, against the group size: {n: ib.count(n) for n in
+    …}.
 
     prior: the prior for each query, a function of it.
     """
@@ -102,30 +103,30 @@ def loss_against_size(
 def error_per_answer(
     mechanisms: Sequence[Mechanism] | Mapping[str, Mechanism], loss: LossLike = "absolute"
 ) -> "Figure":
-    """Expected loss of several mechanisms for every true answer."""
-    shown = mechanisms if isinstance(mechanisms, Mapping) else resolve_short_names(mechanisms)
-    if not shown:
+    """Plot the expected loss of several mechanisms for every true answer."""
+    by_name = mechanisms if isinstance(mechanisms, Mapping) else resolve_short_names(mechanisms)
+    if not by_name:
         raise ValueError("error_per_answer needs at least one mechanism")
-    query = next(iter(shown.values())).query
-    if any(m.query.answers != query.answers for m in shown.values()):
+    query = next(iter(by_name.values())).query
+    if any(m.query.answers != query.answers for m in by_name.values()):
         raise ValueError("mechanisms must have the same true answers to share an axis")
     if not query.is_ordered:
         raise ValueError("error_per_answer needs numeric answers; labels have no order")
     x = query.answers.floats()
-    return _curves({name: (x, m.loss_per_answer(loss)) for name, m in shown.items()}, "true answer", _ylabel(loss))
+    return _curves({name: (x, m.loss_per_answer(loss)) for name, m in by_name.items()}, "true answer", _ylabel(loss))
 
 
 def posterior(mechanism: Mechanism, output: Any, prior: Prior = None, level: float = 0.9) -> "Figure":
-    """Return what a published value says: the prior as a line, the posterior as bars, the credible set hatched.
+    """Plot what a published value says: the prior as a line, the posterior as bars, the credible set hatched.
 
-    On a map the posterior as cells.
+    On a map, the posterior is drawn as cells.
     """
     query = mechanism.query
-    after, held = mechanism.posterior(output, prior), mechanism.credible_set(output, level, prior)
+    after, credible = mechanism.posterior(output, prior), mechanism.credible_set(output, level, prior)
     if find_map_axes(query.coordinates) is not None:
         return map_figure(query, after, f"published {_text(output)}", "probability")
     names = answer_values(query).tolist()
-    inside = [name in set(held.answers) for name in names]
+    inside = [name in set(credible.answers) for name in names]
     figure = blank_figure(6.4, 3.6)
     axis = figure.subplots()
     bars = axis.bar(range(len(names)), after, color="#9DB8CF", edgecolor="#08306B", label="after the report")
@@ -133,13 +134,13 @@ def posterior(mechanism: Mechanism, output: Any, prior: Prior = None, level: flo
         bar.set_hatch("///" if hatched else "")
     axis.step(range(len(names)), to_prior(prior, query), where="mid", color="black", lw=1.2, label="before")
     _name_ticks(axis.set_xticks, [_text(name) for name in names])
-    axis.set(xlabel="true answer", ylabel="probability", title=f"published {_text(output)} → {held} (hatched)")
+    axis.set(xlabel="true answer", ylabel="probability", title=f"published {_text(output)} → {credible} (hatched)")
     axis.legend(frameon=False)
     return style_axes(figure)
 
 
 def map_figure(query: RangeQuery, values: Floats, title: str = "", label: str = "share") -> "Figure":
-    """Return a map in matplotlib (extra `figures`), darker where there is more, first row on top."""
+    """Draw a map with matplotlib (extra `figures`); higher values are darker, the first row is on top."""
     table, axes = snap_to_map(query, values), find_map_axes(query.coordinates)
     assert axes is not None
     figure = blank_figure(5.2, 4.4)
@@ -158,7 +159,7 @@ def _with_borders(places: Floats) -> list[float]:
 
 
 def shares(names: Sequence[str], values: Floats) -> "Figure":
-    """Return a distribution as bars."""
+    """Plot a distribution as bars."""
     figure = blank_figure(6.4, 3.6)
     axis = figure.subplots()
     axis.bar(range(len(names)), values, color="#9DB8CF", edgecolor="#08306B", width=0.9)
@@ -168,7 +169,7 @@ def shares(names: Sequence[str], values: Floats) -> "Figure":
 
 
 def dots(panels: Sequence[tuple[str, Sequence[Interval], str]]) -> "Figure":
-    """Published numbers as dots within lines: a panel for each column, with what its lines mean."""
+    """Plot published numbers as dots on lines: a panel for each column, with the meaning of its lines."""
     if not panels:
         raise ValueError("dots needs at least one column of numbers")
     figure = blank_figure(4.2 * len(panels) + 0.6, 1.2 + 0.24 * max(len(rows) for _, rows, _ in panels))
@@ -185,13 +186,13 @@ def dots(panels: Sequence[tuple[str, Sequence[Interval], str]]) -> "Figure":
 
 
 MOST_LABELS = 30
-"""Labels that fit beside each other; of more, those with the largest shares are shown."""
+"""The most labels that fit beside each other; of more, those with the largest shares are shown."""
 
 
 def intervals(strata: Mapping[str, Sequence[Mapping[str, Any]]], *, ordered: bool) -> "Figure":
-    """Estimated shares with their intervals: rows with answer, share, lower and upper, for each stratum.
+    """Plot estimated shares with their intervals: rows with answer, share, lower and upper, for each stratum.
 
-    Numbers as a line within its band, labels as dots with bars, the largest share first.
+    Numbers are drawn as a line within its band, labels as dots with bars, the largest share first.
     """
     if not strata:
         raise ValueError("intervals needs at least one stratum")
@@ -228,10 +229,10 @@ def _dots(
     shift: float,
     order: Sequence[Any],
 ) -> None:
-    named = {row["answer"]: row for row in rows}
-    shown = [named[answer] for answer in order]
-    y = np.array([row["share"] for row in shown])
-    bars = [y - [row["lower"] for row in shown], [row["upper"] for row in shown] - y]
+    by_answer = {row["answer"]: row for row in rows}
+    ordered_rows = [by_answer[answer] for answer in order]
+    y = np.array([row["share"] for row in ordered_rows])
+    bars = [y - [row["lower"] for row in ordered_rows], [row["upper"] for row in ordered_rows] - y]
     axis.errorbar(np.arange(len(y)) + shift, y, bars, fmt=marker, markersize=5, capsize=2, lw=1.2, **look)
     axis.set_xticks(range(len(order)), [str(answer) for answer in order], rotation=45 if len(order) > 8 else 0)
 
@@ -242,22 +243,22 @@ def _dots(
 def _against(
     points: Iterable[tuple[float, RangeQuery, Number]], families: Families, loss: LossLike, prior: Any, label: str
 ) -> "Figure":
-    """Return a curve for each family; the optimum under the loss and prior is always among them."""
-    at, made = list(points), find_families(families)
-    x = np.array([place for place, _, _ in at])
+    """Plot a curve for each family; the optimum under the loss and prior is always among them."""
+    point_list, makers = list(points), find_families(families)
+    x = np.array([position for position, _, _ in point_list])
 
-    weights = [prior(query) if callable(prior) else prior for _, query, _ in at]
-    asked = [(query, epsilon, weight) for (_, query, epsilon), weight in zip(at, weights, strict=True)]
+    weights = [prior(query) if callable(prior) else prior for _, query, _ in point_list]
+    cases = [(query, epsilon, weight) for (_, query, epsilon), weight in zip(point_list, weights, strict=True)]
     curves = {
         name: (
             x,
-            np.array([build_entry(name, make, query, epsilon).loss(loss, weight) for query, epsilon, weight in asked]),
+            np.array([build_entry(name, make, query, epsilon).loss(loss, weight) for query, epsilon, weight in cases]),
         )
-        for name, make in made.items()
+        for name, make in makers.items()
     }
-    if made and OPTIMUM not in made:
-        best = [optimal(query, epsilon, loss, weight).loss(loss, weight) for query, epsilon, weight in asked]
-        curves[OPTIMUM] = (x, np.array(best))
+    if makers and OPTIMUM not in makers:
+        optimal_losses = [optimal(query, epsilon, loss, weight).loss(loss, weight) for query, epsilon, weight in cases]
+        curves[OPTIMUM] = (x, np.array(optimal_losses))
     return _curves(curves, label, _ylabel(loss))
 
 
@@ -276,7 +277,7 @@ def _curves(curves: Mapping[str, tuple[Floats, Floats]], across: str, up: str) -
             markevery=max(1, len(x) // 12),
             markersize=max(4.0, 10.0 - 1.2 * k),
             markerfacecolor="white",
-            lw=max(1.2, 3.6 - 0.6 * k),  # curves that coincide show around each other
+            lw=max(1.2, 3.6 - 0.6 * k),  # so that curves that coincide stay visible
             label=name,
         )
     axis.set(xlabel=across, ylabel=up)
@@ -287,13 +288,15 @@ def _curves(curves: Mapping[str, tuple[Floats, Floats]], across: str, up: str) -
 
 
 def blank_figure(width: float, height: float) -> "Figure":
-    """Return an empty figure of so many inches, which no global state knows of."""
-    made: Figure = import_optional("matplotlib.figure", "figures").Figure(figsize=(width, height), layout="constrained")
-    return made
+    """Return an empty figure of this size in inches, without global state."""
+    figure: Figure = import_optional("matplotlib.figure", "figures").Figure(
+        figsize=(width, height), layout="constrained"
+    )
+    return figure
 
 
 def style_axes(figure: "Figure") -> "Figure":
-    """Return the figure without frames."""
+    """Remove the top and right frame lines of the figure and return it."""
     for axis in figure.axes:
         axis.spines[["top", "right"]].set_visible(False)
     return figure
@@ -315,9 +318,9 @@ def _draw(axis: "Axes", mechanism: Mechanism, top: float) -> "AxesImage":
     return image
 
 
-def _name_ticks(put: Callable[..., Any], names: Sequence[str]) -> None:
-    chosen = pick_evenly(len(names), MOST_TICKS)
-    put(chosen, [names[position] for position in chosen])
+def _name_ticks(set_ticks: Callable[..., Any], names: Sequence[str]) -> None:
+    positions = pick_evenly(len(names), MOST_TICKS)
+    set_ticks(positions, [names[position] for position in positions])
 
 
 def _ylabel(loss: LossLike) -> str:

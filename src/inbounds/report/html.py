@@ -1,4 +1,4 @@
-"""One self-contained HTML page for a mechanism or a comparison: plain words, inline SVG, no request to anywhere."""
+"""A self-contained HTML page for a mechanism or a comparison: plain text and inline SVG, no network requests."""
 
 import os
 from collections.abc import Sequence
@@ -21,34 +21,34 @@ from inbounds.report.maps import map_picture
 from inbounds.report.templates import Cell, pick_evenly, render_template
 
 MOST_ROWS = 21
-"""More published values than this are shown as an even selection."""
+"""The most published values in a table; of more, an even selection is shown."""
 
 MOST_HEATMAPS = 6
 MOST_CURVES = 8
 
 RARE = 1e-9
-"""Values published less often are left out of the readings: no reader will ever see one."""
+"""Values published with a smaller probability are left out of the readings."""
 
 Lines = list[list[str]]
-"""Rows of a table."""
+"""The rows of a table."""
 
 
-def mechanism_page(what: Mechanism | Comparison, prior: Prior = None, level: float = 0.9) -> str:
-    """Return the report as HTML text. prior, level: for what a published value means."""
-    if isinstance(what, Comparison):
-        return render_template("comparison.html", _comparison(what))
-    return render_template("mechanism.html", _mechanism(what, prior, level))
+def mechanism_page(subject: Mechanism | Comparison, prior: Prior = None, level: float = 0.9) -> str:
+    """Return the report as HTML text. prior, level: for the interpretation of published values."""
+    if isinstance(subject, Comparison):
+        return render_template("comparison.html", _comparison(subject))
+    return render_template("mechanism.html", _mechanism(subject, prior, level))
 
 
 def save_page(
-    what: Mechanism | Comparison, path: str | os.PathLike[str], prior: Prior = None, level: float = 0.9
+    subject: Mechanism | Comparison, path: str | os.PathLike[str], prior: Prior = None, level: float = 0.9
 ) -> None:
-    """Write the report; one file, nothing beside it."""
-    write_text(Path(path), mechanism_page(what, prior, level))
+    """Write the report to one self-contained file."""
+    write_text(Path(path), mechanism_page(subject, prior, level))
 
 
 def mechanism_card(mechanism: Mechanism) -> str:
-    """Return what a notebook shows for a mechanism: the promise in words over the heatmap."""
+    """Return HTML for notebooks: the guarantee in words above the heatmap."""
     outputs, answers = mechanism.query.shape
     values = {
         "origin": str(mechanism.origin),
@@ -61,12 +61,12 @@ def mechanism_card(mechanism: Mechanism) -> str:
 
 
 def recommendation_card(reason: str, mechanism: Mechanism) -> str:
-    """Return what a notebook shows for a recommendation: why, and the mechanism."""
+    """Return HTML for notebooks: the reason above the mechanism."""
     return notebook.render_notebook(reason) + mechanism_card(mechanism)
 
 
 def comparison_table(comparison: Comparison) -> str:
-    """Return all columns of a comparison, losses first; the best of each is bold and starred."""
+    """Return a comparison as HTML tables, losses first; the best of each column is bold and starred."""
     return render_template("starred.html", _build_star_tables(comparison))
 
 
@@ -92,32 +92,32 @@ def _mechanism(m: Mechanism, prior: Prior, level: float) -> dict[str, Any]:
 def _pictures(m: Mechanism, prior: Prior, level: float) -> dict[str, Any]:
     before = "every true answer is equally likely beforehand" if prior is None else "the given prior holds beforehand"
     rows = interpret_all(m, level, prior, default_losses(m.query)[0])
-    seen = [r for r in rows if r.chance >= RARE]
-    chosen = [seen[k] for k in pick_evenly(len(seen), MOST_ROWS)]
+    frequent = [r for r in rows if r.chance >= RARE]
+    selection = [frequent[k] for k in pick_evenly(len(frequent), MOST_ROWS)]
     likeliest = max(range(len(rows)), key=lambda k: (rows[k].chance > 0, -abs(k - len(rows) // 2)))
     example, names = rows[likeliest], _names(m)
     inside = [k for k, answer in enumerate(answer_values(m.query).tolist()) if answer in set(example.answers)]
     after = m.posterior(example.output, prior)
-    said = f"probability of each place after {value_text(example.output)}"
-    shown_after = map_picture(m.query, after, said, inside)
+    caption = f"probability of each place after {value_text(example.output)}"
+    posterior_map = map_picture(m.query, after, caption, inside)
     return {
         "beforehand": before,
-        "readings": [reading_cells(row) for row in chosen],
-        "bands": bands(chosen) if m.query.is_ordered else None,
+        "readings": [reading_cells(row) for row in selection],
+        "bands": bands(selection) if m.query.is_ordered else None,
         "level": format_percent(level),
-        "notes": notes(len(chosen), len(seen), len(rows)),
+        "notes": notes(len(selection), len(frequent), len(rows)),
         "heatmap": _heatmap(m),
         "errors": _errors(m, names),
         "reports": _reports_on_map(m, likeliest),
         "published": value_text(example.output),
         "reading": str(example),
-        "marked": "marked bars" if shown_after is None else "framed cells",
-        "posterior": shown_after or svg.bars(after, names, "true answer", "probability afterwards", inside),
+        "marked": "marked bars" if posterior_map is None else "framed cells",
+        "posterior": posterior_map or svg.bars(after, names, "true answer", "probability afterwards", inside),
     }
 
 
 def _errors(m: Mechanism, names: list[str]) -> str | None:
-    """Return the expected error for every true answer: bars on a line, cells on a map."""
+    """Draw the expected error for every true answer: bars on a line, cells on a map."""
     if m.query.is_ordered:
         return svg.bars(m.loss_per_answer(), names, "true answer", "expected absolute error")
     first = default_losses(m.query)[0]
@@ -125,7 +125,7 @@ def _errors(m: Mechanism, names: list[str]) -> str | None:
 
 
 def _reports_on_map(m: Mechanism, answer: int) -> str | None:
-    """Return how likely each place is reported for one true place."""
+    """Draw how likely each place is reported for one true place."""
     likely = m.matrix[:, answer] if m.query.one_output_per_answer else np.zeros(0)
     return map_picture(m.query, likely, f"reports when {_names(m)[answer]} is true", [answer]) if len(likely) else None
 
@@ -138,8 +138,8 @@ def _measures(m: Mechanism) -> Lines:
         rows.append(["root of the squared error", "", f"{m.rmse().max():.4g}", ""])
         rows.append(["bias, in size", f"{np.abs(m.bias()).mean():.4g}", f"{np.abs(m.bias()).max():.4g}", ""])
     if default_losses(m.query)[0] == "distance":
-        apart = [f"{m.loss('distance'):.4g}", f"{m.worst_loss('distance'):.4g}", _after_remap(m, "distance")]
-        rows.append(["distance from the truth", *apart])
+        distances = [f"{m.loss('distance'):.4g}", f"{m.worst_loss('distance'):.4g}", _after_remap(m, "distance")]
+        rows.append(["distance from the truth", *distances])
     missed = [f"{value:.4g}" for value in (m.loss("zero-one"), m.worst_loss("zero-one"))]
     rows.append(["not the truth", *missed, _after_remap(m, "zero-one")])
     if m.query.is_ordered:
@@ -153,7 +153,7 @@ def _after_remap(m: Mechanism, loss: str) -> str:
 
 
 def reading_cells(r: Interpretation) -> list[str]:
-    """Return one published value: how often, the range of the truth with its probability, the best guess, the doubtful."""
+    """Return a table row for one published value: its probability, the range of the truth, the best guess."""
     first = [value_text(r.output), _often(r.chance)]
     if not r.answers:
         return [*first, *["–"] * 4]
@@ -168,9 +168,9 @@ def reading_cells(r: Interpretation) -> list[str]:
 
 
 def bands(rows: Sequence[Interpretation]) -> str | None:
-    """For every published value the range of the truth, and the best guess in it."""
-    known = [row for row in reversed(rows) if row.answers]
-    spans = [plots.Interval(value_text(r.output), *map(float, _least_best_most(r))) for r in known]
+    """Draw for every published value the range of the truth and the best guess."""
+    possible = [row for row in reversed(rows) if row.answers]
+    spans = [plots.Interval(value_text(r.output), *map(float, _least_best_most(r))) for r in possible]
     return plots.plot_intervals(spans, "true answer", look="band", left=64) if spans else None
 
 
@@ -191,12 +191,12 @@ def _often(chance: float) -> str:
 
 def _properties(m: Mechanism) -> Lines | None:
     try:
-        held = m.properties()
+        properties = m.properties()
     except TooLarge:
         return None
     return [
         [name.replace("_", " "), wording.MEANING[name], str(holding) if holding else "no"]
-        for name, holding in held.items()
+        for name, holding in properties.items()
     ]
 
 
@@ -204,11 +204,13 @@ def _passport(m: Mechanism) -> Lines:
     rows = [["construction", str(m.origin)], ["written up in", m.origin.reference or "–"]]
     rows.append(["tight epsilon", f"{m.tight_epsilon():.9g} (promised: {format_decimal(m.epsilon)})"])
     if m.optimality is not None:
-        best = m.optimality
-        left = f"; {best.remaining}" if best.remaining else ""
+        optimality = m.optimality
+        remaining = f"; {optimality.remaining}" if optimality.remaining else ""
         doubt = " (claimed, not checked)" if recompute_objective(m) is None else ""
-        said = f"{best.objective} {best.value:.9g}{doubt}; claimed, not checked: nothing private is below"
-        rows.append(["optimality", f"{said} {best.bound:.9g}{left}"])
+        statement = (
+            f"{optimality.objective} {optimality.value:.9g}{doubt}; claimed, not checked: nothing private is below"
+        )
+        rows.append(["optimality", f"{statement} {optimality.bound:.9g}{remaining}"])
     return [*rows, ["claimed, not checked", "; ".join(wording.list_unchecked_claims(m))], ["sha256", m.sha256]]
 
 
@@ -222,7 +224,7 @@ def _comparison(c: Comparison) -> dict[str, Any]:
         "title": "Mechanisms compared",
         "subject": wording.describe_query(query),
         "relation": wording.describe_neighbours(query),
-        "promises": [wording.format_guarantee(one) for _, one in sorted(by_epsilon.items())],
+        "promises": [wording.format_guarantee(mechanism) for _, mechanism in sorted(by_epsilon.items())],
         "first_loss": first,
         "best": ", ".join(c.best(first)),
         **_build_star_tables(c),
@@ -234,14 +236,14 @@ def _comparison(c: Comparison) -> dict[str, Any]:
 
 
 def _build_star_tables(c: Comparison) -> dict[str, Any]:
-    """Head and rows of two tables: the losses; everything else, with the codes of the properties."""
-    split = 3 * len(c.losses)
-    losses, rest = c.columns[:split], c.columns[split:]
+    """Return head and rows of two tables: the losses; everything else, with the codes of the properties."""
+    loss_columns = 3 * len(c.losses)
+    losses, other_columns = c.columns[:loss_columns], c.columns[loss_columns:]
     return {
         "losses": (["mechanism", *losses], [[row.name, *_mark_best(c, row, losses)] for row in c.rows]),
         "rest": (
-            ["mechanism", *rest, "properties"],
-            [[row.name, *_mark_best(c, row, rest), row.codes] for row in c.rows],
+            ["mechanism", *other_columns, "properties"],
+            [[row.name, *_mark_best(c, row, other_columns), row.codes] for row in c.rows],
         ),
     }
 

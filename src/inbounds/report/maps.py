@@ -1,4 +1,4 @@
-"""Numbers on a map: one for every answer of a query whose answers are the cells of a map, as SVG."""
+"""SVG maps of numbers, for a query whose answers are the cells of a map."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from inbounds.report import svg
 
 
 def map_picture(query: RangeQuery, values: ArrayLike, title: str, marked: Sequence[int] = ()) -> str | None:
-    """SVG of a map, darker where there is more; None for answers that are no map. marked: positions with a frame."""
+    """Return a map as SVG, darker for higher values; None if the answers are no map. marked: positions with a frame."""
     axes = find_map_axes(query.coordinates)
     if axes is None:
         return None

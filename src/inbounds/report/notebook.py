@@ -1,4 +1,4 @@
-"""What a notebook shows of a value, and its table as text: short, escaped, with pictures that carry their style."""
+"""HTML and text for notebooks: short, escaped, with pictures that contain their style."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from inbounds.report.templates import render_template
 
 SHOWN_ROWS = 20
-"""Rows of a table in a notebook; the value itself holds all of them."""
+"""The most rows of a table in a notebook."""
 
 
 def render_notebook(
@@ -18,19 +18,19 @@ def render_notebook(
     rows: Sequence[Sequence[str]] = (),
     notes: Iterable[str] = (),
 ) -> str:
-    """Title, sentences, pictures, a table, notes. pictures: SVG of our own; everything else is escaped."""
-    cut = [f"{SHOWN_ROWS} of {len(rows)} rows"] if len(rows) > SHOWN_ROWS else []
+    """Render title, sentences, pictures, a table and notes. pictures: SVG made by this package; the rest is escaped."""
+    row_note = [f"{SHOWN_ROWS} of {len(rows)} rows"] if len(rows) > SHOWN_ROWS else []
     values = {"title": title, "sentences": sentences, "pictures": pictures, "head": head}
-    return render_template("notebook.html", {**values, "rows": rows[:SHOWN_ROWS], "notes": [*cut, *notes]})
+    return render_template("notebook.html", {**values, "rows": rows[:SHOWN_ROWS], "notes": [*row_note, *notes]})
 
 
 def cell_text(value: Any) -> str:
-    """Return a value for people: six digits of a number that is not whole, nothing for what is missing."""
+    """Format a value for people: up to six digits of a float, an empty text for None."""
     return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def text_table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Columns of equal width, aligned to the right.
+    """Return a text table with right-aligned columns.
 
     >>> print(text_table(["a", "long"], [[1, 0.5], [20, None]]))
      a  long

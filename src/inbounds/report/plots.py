@@ -1,4 +1,4 @@
-"""Plots of results: dots with intervals or bands, and curves over numbers, on plain or logarithmic axes."""
+"""SVG plots of results: dots with intervals or bands, and curves over numbers, on linear or logarithmic axes."""
 
 import math
 import xml.etree.ElementTree as ET
@@ -11,14 +11,14 @@ from inbounds.exact import Floats
 from inbounds.report import drawing
 
 MOST_ROWS = 40
-"""Rows of one plot; of more, the caller chooses some."""
+"""The most rows of one plot; of more, the caller selects some."""
 
 Points = tuple[Floats, Floats]
-"""Where a curve goes: across and up."""
+"""The points of a curve: horizontal and vertical coordinates."""
 
 
 class Interval(NamedTuple):
-    """A value with where the truth may lie, in one row."""
+    """A row of a plot: a value, and the range in which the truth may lie."""
 
     name: str
     low: float
@@ -29,7 +29,7 @@ class Interval(NamedTuple):
 def plot_intervals(
     rows: Sequence[Interval], across: str, title: str = "", *, look: str = "span", left: float = 96
 ) -> str:
-    """Return a dot for every row's value on a line (look span) or a band (look band) from low to high."""
+    """Draw a dot for every row's value on a line (look span) or a band (look band) from low to high."""
     head, step, plot = 24.0 if title else 8.0, 15.0, drawing.WIDE - left - 14
     ticks = round_ticks(min(row.low for row in rows), max(row.high for row in rows))
     first, reach = ticks[0], ticks[-1] - ticks[0]
@@ -47,8 +47,8 @@ def plot_intervals(
         parts += [_reach(x(row.low), x(row.high), y, look), _dot(x(row.value), y)]
         parts.append(drawing.text_element(left - 6, y + 3.5, drawing.shorten(row.name, NAME_ROOM), "end"))
     parts.append(drawing.text_element(left + plot / 2, bottom + 27, across, "middle"))
-    said = "; ".join(f"{row.name}: {row.value:g}, from {row.low:g} to {row.high:g}" for row in rows[:MOST_ROWS])
-    return drawing.picture(parts, bottom + 34, f"{title}: {across}" if title else across, said)
+    description = "; ".join(f"{row.name}: {row.value:g}, from {row.low:g} to {row.high:g}" for row in rows[:MOST_ROWS])
+    return drawing.picture(parts, bottom + 34, f"{title}: {across}" if title else across, description)
 
 
 def plot_curves(
@@ -59,18 +59,21 @@ def plot_curves(
     logarithmic: bool = False,
     floor: tuple[float, str] | None = None,
 ) -> str:
-    """Curves over numbers, told apart by dashes and colour, with a key below. floor: a value none goes below, named."""
+    """Draw curves over numbers that differ in dashes and colour, with a legend below.
+
+    floor: a value that no curve goes below, and its name.
+    """
     left, top, plot, high = 44.0, 8.0, drawing.WIDE - 62.0, 190.0
     scale = _logarithmic if logarithmic else _format_ticks
     widths, heights = (np.concatenate([points[k] for points in series.values()]) for k in (0, 1))
-    least = [] if floor is None or (logarithmic and not floor[0] > 0) else [floor[0]]
+    floor_levels = [] if floor is None or (logarithmic and not floor[0] > 0) else [floor[0]]
     x, xticks = scale(widths, left, plot)
-    y, yticks = scale(np.array([*heights, *least, *([] if logarithmic else [0.0])]), top + high, -high)
+    y, yticks = scale(np.array([*heights, *floor_levels, *([] if logarithmic else [0.0])]), top + high, -high)
     parts = [drawing.line(left, left + plot, float(y(tick)), {"class": "grid"}) for tick in yticks]
     parts += [drawing.text_element(left - 4, float(y(tick)) + 3.5, f"{tick:g}", "end") for tick in yticks]
     parts += [drawing.text_element(float(x(tick)), top + high + 14, f"{tick:g}", "middle") for tick in xticks]
-    parts += [drawing.line(left, left + plot, float(y(level)), {"class": "floor"}) for level in least]
-    if least and floor is not None:
+    parts += [drawing.line(left, left + plot, float(y(level)), {"class": "floor"}) for level in floor_levels]
+    if floor_levels and floor is not None:
         parts.append(drawing.text_element(left + plot, float(y(floor[0])) - 3, floor[1], "end"))
     for k, (across_values, up_values) in enumerate(series.values()):
         parts.append(drawing.polyline(np.asarray(x(across_values)), np.asarray(y(up_values)), k))
@@ -86,14 +89,14 @@ def plot_curves(
 # --- scales -----------------------------------------------------------------------------------------------
 
 LEAST_SPAN = 1e-9
-"""Numbers closer together than this share of their size are drawn as one."""
+"""The least span of an axis, as a share of the size of the numbers."""
 
 NAME_ROOM = 15
-"""Characters of a row's name."""
+"""The most characters of a row's name."""
 
 
 def round_ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """Round numbers from at or below `low` to at or above `high`, at most about `most` of them.
+    """Return round numbers from at or below `low` to at or above `high`, about `most` of them at most.
 
     >>> round_ticks(0.3, 19)
     [0.0, 5.0, 10.0, 15.0, 20.0]
@@ -112,7 +115,7 @@ def _format_ticks(values: Floats, start: float, length: float) -> tuple["AxisSca
 
 
 def _logarithmic(values: Floats, start: float, length: float) -> tuple["AxisScale", list[float]]:
-    """From the least positive value to the largest; ticks at powers of ten, and between them where there are few."""
+    """Return an axis from the least positive value to the largest; ticks at powers of ten, and between them if few."""
     positive = values[values > 0]
     low, high = float(positive.min()), float(positive.max())
     steps = (1,) if high / low > 10**3 else (1, 2, 5)
@@ -125,7 +128,7 @@ def _logarithmic(values: Floats, start: float, length: float) -> tuple["AxisScal
 
 
 class AxisScale:
-    """From numbers to places: low is at start, high at start + length; what is below low is put there."""
+    """A map from numbers to positions: low is at start, high at start + length; values below low are drawn at low."""
 
     def __init__(self, start: float, length: float, low: float, high: float, *, logarithmic: bool) -> None:
         self._start, self._length, self._log = start, length, logarithmic
@@ -133,9 +136,9 @@ class AxisScale:
         self._least = low
 
     def __call__(self, value: Floats | float) -> Floats:
-        moved = np.maximum(np.asarray(value, dtype=np.float64), self._least)
-        at = np.log10(moved) if self._log else moved
-        return np.asarray(self._start + self._length * (at - self._low) / (self._high - self._low))
+        raised = np.maximum(np.asarray(value, dtype=np.float64), self._least)
+        position = np.log10(raised) if self._log else raised
+        return np.asarray(self._start + self._length * (position - self._low) / (self._high - self._low))
 
 
 # --- parts ------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""A line on the terminal that shows how far an iteration has come; silent where nobody looks."""
+"""A progress line on the terminal; silent if the output is no terminal."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,9 +8,9 @@ from rich.console import Console
 
 @contextmanager
 def show_progress(title: str, console: Console | None = None) -> Iterator[Callable[[int, float], None]]:
-    """Yield a callback (steps, residual) for `ib.reconstruct(..., progress=...)` that keeps one line up to date.
+    """Yield a callback (steps, residual) for `ib.reconstruct(..., progress=...)` that updates one line.
 
-    with shown("reconstructing") as progress:
+    with show_progress("reconstructing") as progress:
         ib.reconstruct(counts, mechanism, progress=progress)
     """
     screen = console or Console(stderr=True)

@@ -1,4 +1,4 @@
-"""One self-contained HTML page for the mechanism of a quantile, or for several side by side."""
+"""A self-contained HTML page for the mechanism of a quantile, or for a comparison of several."""
 
 import os
 from pathlib import Path
@@ -26,19 +26,25 @@ INDEPENDENT = "records are drawn independently, by the given prior"
 
 
 def quantile_mechanism_page(
-    what: QuantileMechanism | QuantileComparison, prior: Prior = None, level: float = 0.9
+    subject: QuantileMechanism | QuantileComparison, prior: Prior = None, level: float = 0.9
 ) -> str:
-    """Return the report as HTML text. prior: of the values of independent records. level: of the ranges of the truth."""
-    if isinstance(what, QuantileComparison):
-        return render_template("comparison.html", _comparison(what))
-    return render_template("mechanism.html", _mechanism(what, prior, level))
+    """Return the report as HTML text.
+
+    prior: the distribution of the values of independent records. level: the probability of the ranges of the truth.
+    """
+    if isinstance(subject, QuantileComparison):
+        return render_template("comparison.html", _comparison(subject))
+    return render_template("mechanism.html", _mechanism(subject, prior, level))
 
 
 def save_quantile_page(
-    what: QuantileMechanism | QuantileComparison, path: str | os.PathLike[str], prior: Prior = None, level: float = 0.9
+    subject: QuantileMechanism | QuantileComparison,
+    path: str | os.PathLike[str],
+    prior: Prior = None,
+    level: float = 0.9,
 ) -> None:
-    """Write the report; one file, nothing beside it."""
-    write_text(Path(path), quantile_mechanism_page(what, prior, level))
+    """Write the report to one self-contained file."""
+    write_text(Path(path), quantile_mechanism_page(subject, prior, level))
 
 
 def _mechanism(m: QuantileMechanism, prior: Prior, level: float) -> dict[str, Any]:
@@ -66,7 +72,6 @@ def _accuracy(expected: Channel, before: str) -> str:
     return (
         f"When {before}: the expected absolute error is {expected.loss():.4g}, where the best constant "
         f"has {expected.constant_loss():.4g}; the truth is reported with probability {format_percent(truth)}. "
-        f""
         f"Records that "
         "lie together around the answer make the error smaller, a gap there makes it larger."
     )
@@ -76,9 +81,9 @@ def _measures(expected: Channel) -> list[list[str]]:
     names = {"absolute": "absolute error", "squared": "squared error", "zero-one": "not the truth"}
     rows = []
     for loss, name in names.items():
-        each, after = _per_answer(expected, loss), bayes.bayes_loss(expected, loss, expected.prior)
-        worst = each[expected.prior > UNLIKELY].max()
-        rows.append([name, f"{expected.loss(loss):.4g}", f"{worst:.4g}", f"{after:.4g}"])
+        per_answer, bayes_loss = _per_answer(expected, loss), bayes.bayes_loss(expected, loss, expected.prior)
+        worst = per_answer[expected.prior > UNLIKELY].max()
+        rows.append([name, f"{expected.loss(loss):.4g}", f"{worst:.4g}", f"{bayes_loss:.4g}"])
     return rows
 
 
@@ -88,17 +93,17 @@ def _per_answer(expected: Channel, loss: str = "absolute") -> Floats:
 
 def _pictures(expected: Channel, before: str, level: float) -> dict[str, Any]:
     rows, names = expected.readings(level), _names(expected)
-    seen = [row for row in rows if row.chance >= RARE]
-    chosen = [seen[k] for k in pick_evenly(len(seen), MOST_ROWS)]
-    example = max(seen, key=lambda row: row.chance)
+    frequent = [row for row in rows if row.chance >= RARE]
+    selection = [frequent[k] for k in pick_evenly(len(frequent), MOST_ROWS)]
+    example = max(frequent, key=lambda row: row.chance)
     inside = [k for k, value in enumerate(answer_values(expected.query).tolist()) if value in set(example.answers)]
     after = expected.posterior(example.output)
     return {
         "beforehand": before,
-        "readings": [reading_cells(row) for row in chosen],
-        "bands": bands(chosen),
+        "readings": [reading_cells(row) for row in selection],
+        "bands": bands(selection),
         "level": format_percent(level),
-        "notes": notes(len(chosen), len(seen), len(rows)),
+        "notes": notes(len(selection), len(frequent), len(rows)),
         "heatmap": svg.heatmap(expected.matrix, names, names, float(expected.matrix.max()), ""),
         "errors": svg.bars(_per_answer(expected), names, "true answer", "expected absolute error"),
         "reports": None,
@@ -114,8 +119,8 @@ def _pictures(expected: Channel, before: str, level: float) -> dict[str, Any]:
 
 def _comparison(c: QuantileComparison) -> dict[str, Any]:
     by_epsilon = {row.mechanism.epsilon: row.mechanism for row in reversed(c.rows)}
-    split = 3 * len(c.losses)
-    promises = [f"{_sentence(format_quantile_guarantee(one))}." for _, one in sorted(by_epsilon.items())]
+    loss_columns = 3 * len(c.losses)
+    promises = [f"{_sentence(format_quantile_guarantee(mechanism))}." for _, mechanism in sorted(by_epsilon.items())]
     return {
         "title": "Mechanisms compared",
         "subject": describe_quantile_query(c.query),
@@ -123,8 +128,8 @@ def _comparison(c: QuantileComparison) -> dict[str, Any]:
         "promises": promises,
         "first_loss": c.losses[0],
         "best": ", ".join(c.best()),
-        "losses": _build_star_tables(c, c.columns[:split]),
-        "rest": _build_star_tables(c, c.columns[split:]),
+        "losses": _build_star_tables(c, c.columns[:loss_columns]),
+        "rest": _build_star_tables(c, c.columns[loss_columns:]),
         "legend": legend(c),
         "pictures": _build_comparison(c),
         "digests": [[row.name, row.mechanism.sha256] for row in c.rows],
@@ -133,7 +138,7 @@ def _comparison(c: QuantileComparison) -> dict[str, Any]:
 
 
 def legend(c: QuantileComparison) -> str:
-    """Return what the numbers suppose, and what the best constant loses, which needs no data."""
+    """Return the assumptions behind the numbers, and the loss of the best constant."""
     losses = ", ".join(f"{format_measure(loss)} ({name})" for name, loss in c.constant.items())
     return f"Expected when {UNKNOWN}; or when {INDEPENDENT}. The best constant loses {losses}."
 

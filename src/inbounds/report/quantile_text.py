@@ -1,4 +1,4 @@
-"""What the mechanism of a quantile promises and how that was established, in plain sentences."""
+"""The guarantee of a quantile's mechanism and its proof, in plain sentences."""
 
 import math
 
@@ -8,20 +8,20 @@ from inbounds.query import QuantileQuery
 
 
 def format_quantile_guarantee(mechanism: QuantileMechanism) -> str:
-    """Return the guarantee, for a reader without formulas."""
+    """Return the guarantee in words, without formulas."""
     query, factor = mechanism.query, math.exp(float(mechanism.epsilon))
-    whose = "one person's record is" if query.records == 1 else f"one person's up to {query.records} records are"
-    instead = "with others in their place" if query.records > 1 else "with another in its place"
-    without = "without them" if query.records > 1 else "without it"
+    records = "one person's record is" if query.records == 1 else f"one person's up to {query.records} records are"
+    if_replaced = "with others in their place" if query.records > 1 else "with another in its place"
+    if_removed = "without them" if query.records > 1 else "without it"
     return (
-        f"whatever {whose}, any report is at most {factor:.4g} times likelier than it would be "
-        f"{instead if query.public_size else without}, and at most so many times less likely "
+        f"whatever {records}, any report is at most {factor:.4g} times likelier than it would be "
+        f"{if_replaced if query.public_size else if_removed}, and at most so many times less likely "
         f"(epsilon {format_decimal(mechanism.epsilon)})"
     )
 
 
 def describe_quantile_query(query: QuantileQuery) -> str:
-    """Return what is reported about."""
+    """Describe the query in words."""
     size = f"{'' if query.public_size else 'at most '}{query.size} records"
     return (
         f"{query.name} of {size}, with {len(query.values)} possible values from {query.values[0]} to {query.values[-1]}"
@@ -29,7 +29,7 @@ def describe_quantile_query(query: QuantileQuery) -> str:
 
 
 def describe_quantile_proof(mechanism: QuantileMechanism) -> list[str]:
-    """Return what the file of a quantile's mechanism proves, sentence by sentence."""
+    """Return what a quantile mechanism's file proves, sentence by sentence."""
     return [
         f"{describe_quantile_query(mechanism.query)}, by a law of the kind {mechanism.law.name}",
         format_quantile_guarantee(mechanism),

@@ -1,7 +1,7 @@
 """Pictures as inline SVG: no library, no network, readable in print and with any colour vision.
 
-Lightness alone carries the values of a heatmap; lines differ in dashes and end in their names. Elements are values
-and become text once, at the end, where every name is escaped.
+Heatmaps show values by lightness only; curves differ in dashes. Elements become text once, at the end, where every name
+is escaped.
 """
 
 import xml.etree.ElementTree as ET
@@ -20,13 +20,13 @@ MOST_CELLS = 60
 
 MOST_TICKS = 11
 SEAM = 0.3
-"""Cells overlap by this much, so that no white line shows between them."""
+"""The overlap of cells, so that no white line shows between them."""
 
 LIGHT, DARK = (247, 251, 255), (8, 48, 107)
 
 
 def heatmap(matrix: Floats, answers: Sequence[str], reports: Sequence[str], top: float, title: str = "") -> str:
-    """P[output, answer] with true answers across and reports up; values are written into small matrices."""
+    """Draw P[output, answer] with true answers across and reports up; small matrices show their values."""
     rows, columns = matrix.shape
     if max(rows, columns) > MOST_CELLS:
         return heatmap(*average_blocks(matrix, answers, reports), top, title)
@@ -56,7 +56,7 @@ def heatmap(matrix: Floats, answers: Sequence[str], reports: Sequence[str], top:
 
 
 def cells(values: Floats, rows: Sequence[str], columns: Sequence[str], title: str, marked: Ints) -> str:
-    """values[row, column] on a map, first row on top, darker is more; marked cells have a frame."""
+    """Draw values[row, column] on a map, first row on top, darker for more; marked cells have a frame."""
     left, head, plot = 44, 24, drawing.WIDE - 52
     side = min(plot / values.shape[1], 320 / values.shape[0])
     top = float(values.max()) or 1.0
@@ -80,7 +80,7 @@ def cells(values: Floats, rows: Sequence[str], columns: Sequence[str], title: st
 
 
 def bars(values: Floats, names: Sequence[str], across: str, up: str, marked: Sequence[int] = ()) -> str:
-    """Return one bar per name; the marked ones are dark, not only coloured."""
+    """Draw one bar per name; marked bars are darker, not only coloured."""
     left, top, plot, high = 44, 8, drawing.WIDE - 52, 150
     peak = drawing.round_peak(float(values.max()))
     w = plot / len(values)
@@ -101,7 +101,7 @@ def bars(values: Floats, names: Sequence[str], across: str, up: str, marked: Seq
 
 
 def lines(curves: Mapping[str, Floats], names: Sequence[str], across: str, up: str) -> str:
-    """Curves over the same names, told apart by dashes and colour, with a key below."""
+    """Draw curves over the same names that differ in dashes and colour, with a legend below."""
     left, top, plot, high = 44, 8, drawing.WIDE - 52, 190
     peak = drawing.round_peak(max(float(curve.max()) for curve in curves.values()))
     x = left + plot * (np.arange(len(names)) + 0.5) / len(names)
@@ -120,7 +120,7 @@ def lines(curves: Mapping[str, Floats], names: Sequence[str], across: str, up: s
 
 
 def curve(x: Floats, y: Floats, across: str, up: str, title: str = "") -> str:
-    """Return one curve over numbers that rise, each at its place on the axis; y from zero."""
+    """Draw one curve over increasing numbers; the vertical axis starts at zero."""
     left, head, plot, high = 44, 24 if title else 8, drawing.WIDE - 62, 110
     peak = drawing.round_peak(float(y.max()))
     places = left + plot * (x - x[0]) / (x[-1] - x[0])
@@ -139,7 +139,7 @@ def curve(x: Floats, y: Floats, across: str, up: str, title: str = "") -> str:
 
 
 def cell_colour(share: float) -> str:
-    """Light to dark for 0..1; the square root lets small probabilities be seen."""
+    """Return a colour from light to dark for 0..1; the square root makes small probabilities visible."""
     mix = min(1.0, max(0.0, share)) ** 0.5
     return "#" + "".join(f"{round(a + (b - a) * mix):02x}" for a, b in zip(LIGHT, DARK, strict=True))
 
@@ -148,7 +148,7 @@ def cell_colour(share: float) -> str:
 
 
 def _cells(row: Floats, left: float, y: float, w: float, h: float, top: float) -> list[ET.Element]:
-    """Rectangles of one row, equal neighbours drawn as one."""
+    """Draw the rectangles of one row; equal neighbours are drawn as one."""
     fills = [cell_colour(float(value) / top) for value in row]
     parts, start = [], 0
     for j in range(1, len(fills) + 1):
@@ -182,7 +182,7 @@ def _legend(
 def average_blocks(
     matrix: Floats, answers: Sequence[str], reports: Sequence[str]
 ) -> tuple[Floats, list[str], list[str]]:
-    """Blocks of neighbouring cells by their mean, named by their first entry."""
+    """Average blocks of neighbouring cells; a block is named by its first entry."""
     rows = np.unique(np.linspace(0, matrix.shape[0], min(matrix.shape[0], MOST_CELLS) + 1).astype(int))
     columns = np.unique(np.linspace(0, matrix.shape[1], min(matrix.shape[1], MOST_CELLS) + 1).astype(int))
     sums = np.add.reduceat(np.add.reduceat(matrix, rows[:-1], axis=0), columns[:-1], axis=1)

@@ -1,4 +1,4 @@
-"""Pages from templates: every value is escaped where it is put in, so that markup in data is shown and not obeyed."""
+"""Rendering of page templates: every value is escaped, so markup in data is shown, not executed."""
 
 from collections.abc import Iterable
 from functools import cache
@@ -10,23 +10,23 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 WIDE_FROM = 7
-"""Tables with more columns need the whole width of a desktop screen."""
+"""Tables with more columns use the whole width of a desktop screen."""
 
 
 class Cell(NamedTuple):
-    """A value of a table that does not look like the others. look: best (of its column) or code."""
+    """A table value with a special look: best (of its column) or code."""
 
     text: str
     look: str
 
 
 def render_template(template: str, values: dict[str, Any]) -> str:
-    """Return the text of a template in report/templates with the values in their places."""
+    """Render a template of report/templates with these values."""
     return _environment().get_template(template).render(values)
 
 
 def property_codes(rows: Iterable[tuple[str, str]]) -> list[tuple[str, Cell]]:
-    """Names with what is theirs, to be copied letter by letter."""
+    """Return names and texts with each text as a code cell, for copying."""
     return [(name, Cell(text, "code")) for name, text in rows]
 
 
@@ -39,13 +39,13 @@ def pick_evenly(count: int, shown: int) -> list[int]:
 def _environment() -> "Environment":
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    # all templates are pages or parts of them, style sheets too
-    made = Environment(
+    # escape everywhere: all templates, style sheets too, are pages or parts of them
+    environment = Environment(
         loader=PackageLoader("inbounds.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals["WIDE_FROM"] = WIDE_FROM
-    return made
+    environment.globals["WIDE_FROM"] = WIDE_FROM
+    return environment

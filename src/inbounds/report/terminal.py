@@ -21,17 +21,17 @@ WIDEST = 41
 """Matrices with more answers than this are not drawn in the terminal."""
 
 NUMBER_WIDTH = 11
-"""Characters for one column of numbers."""
+"""The width of a column of numbers, in characters."""
 
 NUMBERS_UP_TO, WIDE_CELLS_UP_TO = 11, 30
-"""Answers up to which cells hold their numbers, and up to which they are two characters wide."""
+"""The most answers for which cells show numbers, and for which they are two characters wide."""
 
 SHADES = " ·░▒▓█"
-"""Nothing for zero alone; above it equal steps up to the largest probability."""
+"""Shades of probabilities: a blank for exactly zero, then equal steps up to the largest probability."""
 
 
 def heatmap(mechanism: Mechanism, title: str = "") -> Text:
-    """P[output, answer] as on the pages: true answers across, published values up, with axes and a scale."""
+    """Draw P[output, answer] with true answers across and published values up, with axes and a scale."""
     outputs, answers = mechanism.query.shape
     if max(outputs, answers) > WIDEST:
         return Text(f"({outputs} × {answers}: too large to draw here)", style="dim")
@@ -58,7 +58,7 @@ def _row(row: Floats, top: float, width: int) -> list[tuple[str, str]]:
 
 
 def shade(probability: float, top: float) -> str:
-    """Return a cell without its number; a blank is a zero.
+    """Return the character of a cell without number; a blank means zero.
 
     >>> [shade(p, 0.5) for p in (0.0, 0.01, 0.15, 0.5)]
     [' ', '·', '░', '█']
@@ -68,16 +68,16 @@ def shade(probability: float, top: float) -> str:
 
 
 def scale(top: float, *, numbers: bool) -> str:
-    """Return what the shades mean."""
+    """Describe the meaning of the shades."""
     if numbers:
         return f"probability of the published value, darker up to {top:.3g}"
     steps = len(SHADES) - 1
-    each = "  ".join(f"{SHADES[k]} ≤ {top * k / steps:.3g}" for k in range(1, steps + 1))
-    return f"probability: blank 0  {each}"
+    steps_text = "  ".join(f"{SHADES[k]} ≤ {top * k / steps:.3g}" for k in range(1, steps + 1))
+    return f"probability: blank 0  {steps_text}"
 
 
 def _ticks(names: Sequence[str], width: int) -> str:
-    """Names under their columns, as many as have room."""
+    """Place as many names as have room under their columns."""
     line = ""
     for j, name in enumerate(names):
         start = j * width + max(0, width - len(name)) // 2
@@ -91,16 +91,16 @@ def _value(value: object) -> str:
 
 
 def properties(mechanism: Mechanism) -> Table:
-    """Return which of the seven properties hold, and how exactly."""
+    """Return a table of which of the seven properties hold, and how exactly."""
     table = Table(box=None, padding=(0, 2), show_header=False)
-    for name, held in mechanism.properties().items():
-        mark = "[green]yes[/]" if held else "[red]no[/]"
-        table.add_row(name.replace("_", " "), mark, str(held) if held else "")
+    for name, holding in mechanism.properties().items():
+        mark = "[green]yes[/]" if holding else "[red]no[/]"
+        table.add_row(name.replace("_", " "), mark, str(holding) if holding else "")
     return table
 
 
 def columns(title: str, names: list[str], rows: list[list[str]], right: int = 1) -> Table:
-    """Return a plain table; all columns from `right` on are aligned to the right."""
+    """Return a plain table; columns from `right` on are right-aligned."""
     table = Table(title=title, title_justify="left", header_style="bold")
     for position, name in enumerate(names):
         table.add_column(name, justify="right" if position >= right else "left", overflow="fold")
@@ -109,40 +109,43 @@ def columns(title: str, names: list[str], rows: list[list[str]], right: int = 1)
     return table
 
 
-def comparison(found: Comparison, width: int = 120) -> Table:
-    """Mechanisms by measures; the best of a column is bold and starred. A narrow terminal gets fewer columns."""
+def comparison(result: Comparison, width: int = 120) -> Table:
+    """Return a table of mechanisms and measures; the best of a column is bold and starred.
+
+    A narrow terminal gets fewer columns.
+    """
     table = Table(box=None, padding=(0, 1), header_style="bold")
     table.add_column("mechanism", no_wrap=True)
-    chosen = _fitting(found, width)
-    for name in chosen:
+    measures = _fitting(result, width)
+    for name in measures:
         table.add_column(f"{name} ", justify="right")
     table.add_column("properties", no_wrap=True)
-    for name, *values, codes in found.cells(chosen):
+    for name, *values, codes in result.cells(measures):
         styled = [Text(value, style="bold green" if value.endswith("*") else "") for value in values]
         table.add_row(name, *styled, codes)
     return table
 
 
-def quantile_comparison(found: "QuantileComparison") -> Table:
-    """Mechanisms of a quantile by measures; the best of a column is bold and starred."""
+def quantile_comparison(result: "QuantileComparison") -> Table:
+    """Return a table of a quantile's mechanisms and measures; the best of a column is bold and starred."""
     table = Table(box=None, padding=(0, 1), header_style="bold")
-    for name in found.head:
+    for name in result.head:
         table.add_column(name, justify="left" if name in ("mechanism", "law") else "right")
-    for line in found.cells():
+    for line in result.cells():
         table.add_row(*(Text(value, style="bold green" if value.endswith("*") else "") for value in line))
     return table
 
 
-def _fitting(found: Comparison, width: int) -> list[str]:
-    """Return the columns that fit, the first loss with its worst case and Bayes loss before all others."""
-    names, codes = max(len(row.name) for row in found.rows), max(len(row.codes) for row in found.rows)
+def _fitting(result: Comparison, width: int) -> list[str]:
+    """Return the columns that fit; the first loss with its worst case and Bayes loss comes first."""
+    names, codes = max(len(row.name) for row in result.rows), max(len(row.codes) for row in result.rows)
     room = max(3, (width - names - max(codes, 10) - 6) // NUMBER_WIDTH)
-    first = found.losses[0]
-    order = [first, f"worst {first}", f"bayes {first}", "truth", *found.losses[1:], "effective epsilon"]
-    return [name for name in found.format if name in order[:room]]
+    first = result.losses[0]
+    order = [first, f"worst {first}", f"bayes {first}", "truth", *result.losses[1:], "effective epsilon"]
+    return [name for name in result.format if name in order[:room]]
 
 
 def bar(values: Floats, width: int = 24) -> list[str]:
-    """Horizontal bars for a column of probabilities."""
+    """Return horizontal bars for a column of probabilities."""
     top = float(np.max(values)) or 1.0
     return ["█" * max(0, round(width * float(v) / top)) for v in values]

@@ -1,4 +1,4 @@
-"""What a mechanism promises and how that was established, in plain sentences."""
+"""The guarantee of a mechanism, its proof and its accuracy, in plain sentences."""
 
 import math
 from typing import TYPE_CHECKING
@@ -33,7 +33,7 @@ def format_label_guarantee(mechanism: "LabelMechanism") -> str:
 
 
 def format_guarantee(mechanism: Mechanism) -> str:
-    """Return the guarantee, for a reader without formulas."""
+    """Return the guarantee in words, without formulas."""
     factor = math.exp(float(mechanism.epsilon))
     if isinstance(mechanism.query.neighbours, Metric):
         if mechanism.query.rounds:
@@ -42,7 +42,6 @@ def format_guarantee(mechanism: Mechanism) -> str:
         return (
             f"Two true answers {unit} apart give any report with probabilities that differ by a factor of at most "
             f"{factor:.4g} (epsilon {format_decimal(mechanism.epsilon)}), and by that factor again for every "
-            f""
             f"further {unit}."
         )
     query = mechanism.query
@@ -52,7 +51,6 @@ def format_guarantee(mechanism: Mechanism) -> str:
         return (
             f"Any report is at most {factor:.4g} times likelier under one true answer than under another at most "
             f"{format_decimal(query.sensitivity)} away (epsilon {format_decimal(mechanism.epsilon)}). This "
-            f""
             f"protects a person whose "
             f"record cannot move the answer further, and nothing says so of the kind {query.kind!r}."
             f"{_cuts(query)}{_arithmetic(query)}"
@@ -65,7 +63,7 @@ def format_guarantee(mechanism: Mechanism) -> str:
 
 
 def _graph_promise(mechanism: Mechanism, graph: Graph) -> str:
-    """Return the guarantee along edges; of one-way edges it is said of one way alone."""
+    """Return the guarantee along edges; for one-way edges, of one direction only."""
     factor, epsilon = f"{math.exp(float(mechanism.epsilon)):.4g}", format_decimal(mechanism.epsilon)
     if graph.is_undirected:
         return (
@@ -82,35 +80,32 @@ def _graph_promise(mechanism: Mechanism, graph: Graph) -> str:
 
 
 def _rounded_promise(mechanism: Mechanism) -> str:
-    """Metric privacy of real answers: what it costs to cross a cell's edge, and that the closest may."""
+    """Return the guarantee of metric privacy for rounded real answers: the cost of crossing a cell's edge."""
     query = mechanism.query
     assert isinstance(query.neighbours, Metric)
     rate = mechanism.epsilon * query.answers.unit / query.neighbours.unit
     return (
         f"True answers are rounded down into cells of {format_decimal(query.cell)}. Two true answers in "
-        f""
         f"neighbouring cells, "
         f"however close, give any report with probabilities that differ by a factor of at most "
         f"{math.exp(float(rate)):.4g} (epsilon {format_decimal(rate)}), and by that factor again for every "
-        f""
         f"further cell."
     )
 
 
 def _arithmetic(query: RangeQuery) -> str:
-    """Return what a reader must know where real answers are rounded without an allowance."""
+    """Return a caveat if real answers are rounded without an allowance, else an empty text."""
     if not query.rounds or query.allowance or isinstance(query.neighbours, AllPairs):
         return ""
     return (
         " This holds for true answers that were computed exactly; the mechanism makes no allowance for the rounding "
         f"of sums in floating point, which may put two answers {format_decimal(query.sensitivity)} apart one "
-        f""
         f"cell further."
     )
 
 
 def _cuts(query: RangeQuery) -> str:
-    """Return what a reader must know where the answers have gaps that no person can cross."""
+    """Return a caveat if the answers have gaps that no person can cross, else an empty text."""
     if not query.cuts:
         return ""
     if len(query.cuts) > 1:
@@ -122,7 +117,7 @@ def _cuts(query: RangeQuery) -> str:
 
 
 def describe_query(query: RangeQuery) -> str:
-    """Return what is reported about."""
+    """Describe the query in words."""
     if not query.is_ordered:
         return f"one of {len(query.answers)} {'labels' if query.places is None else 'places'}"
     first, last = query.answers[0], query.answers[-1]
@@ -130,16 +125,16 @@ def describe_query(query: RangeQuery) -> str:
 
 
 def describe_neighbours(query: RangeQuery) -> str:
-    """Return which true answers count as neighbours."""
+    """Describe which true answers are neighbours."""
     if isinstance(query.neighbours, AllPairs):
         return "any two true answers are neighbours"
     if isinstance(query.neighbours, Graph):
         return f"true answers are compared along {query.neighbours}"
     if isinstance(query.neighbours, Metric):
-        what = "the cells of every two true answers" if query.rounds else "every two true answers"
-        return f"{what} are compared, epsilon for each {query.neighbours.unit} between them"
-    spare = f", and {float(query.allowance):.3g} more for the arithmetic behind them" if query.allowance else ""
-    return f"true answers at most {format_decimal(query.sensitivity)} apart are neighbours{spare}"
+        pairs = "the cells of every two true answers" if query.rounds else "every two true answers"
+        return f"{pairs} are compared, epsilon for each {query.neighbours.unit} between them"
+    allowance = f", and {float(query.allowance):.3g} more for the arithmetic behind them" if query.allowance else ""
+    return f"true answers at most {format_decimal(query.sensitivity)} apart are neighbours{allowance}"
 
 
 def describe_proof(mechanism: Mechanism) -> list[str]:
@@ -156,27 +151,27 @@ MEANING = {
     "weakly_honest": "the truth is reported at least as often as by blind guessing",
     "symmetric": "low and high answers are treated alike",
 }
-"""The structural properties, for a reader without formulas."""
+"""The structural properties in words."""
 
 LEGEND = "RH row honest, RM row monotone, CH column honest, CM column monotone, F fair, WH weakly honest, S symmetric"
 
 
 def describe_accuracy(mechanism: Mechanism) -> str:
-    """Return how wrong reports are, in sentences."""
+    """Describe the error of reports in sentences."""
     from inbounds.evaluate.goals import narrowest_interval_at
 
     truth = mechanism.truth_probability()
-    exact = f"with probability {_between(float(truth.min()), float(truth.max()))}"
+    truth_text = f"with probability {_between(float(truth.min()), float(truth.max()))}"
     if not mechanism.query.is_ordered:
-        return f"It reports the truth {exact}."
-    near = narrowest_interval_at(
+        return f"It reports the truth {truth_text}."
+    distance = narrowest_interval_at(
         mechanism.query, mechanism.epsilon, "0.9", lambda query, epsilon: mechanism
     ).promise.distance
-    assert near is not None
+    assert distance is not None
     return (
         f"Averaged over all true answers it misses by {mechanism.loss():.3g}; for the true answer that it serves "
-        f"worst, by {mechanism.worst_loss():.3g}. Whatever the truth, the report is within ±{float(near):g} of it "
-        f"with probability 90 % or more. It hits the truth itself {exact}."
+        f"worst, by {mechanism.worst_loss():.3g}. Whatever the truth, the report is within ±{float(distance):g} of it "
+        f"with probability 90 % or more. It hits the truth itself {truth_text}."
     )
 
 
