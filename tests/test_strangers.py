@@ -241,7 +241,7 @@ class Named(str):
 
 @pytest.mark.parametrize("liar", [NobodyIsNear(1), AllAlike(), FarUnit()])
 def test_neighbours_that_are_only_a_kind_of_neighbours_are_refused(liar):
-    with pytest.raises(TypeError, match="neighbours must be Reach, Everyone, Metric or Graph"):
+    with pytest.raises(TypeError, match="neighbours must be Reach, AllPairs, Metric or Graph"):
         with_neighbours(ib.count(3), liar)
 
 
@@ -253,7 +253,7 @@ def test_scales_cells_and_texts_that_are_only_a_kind_of_them_are_refused():
     for answers in (short, odd, ticks):
         with pytest.raises(TypeError, match="must be a Scale of plain"):
             RangeQuery("total", answers, OutputCells.one_per_answer(plain.answers), Reach(1))
-    with pytest.raises(TypeError, match="outputs must be Cells"):
+    with pytest.raises(TypeError, match="outputs must be OutputCells"):
         RangeQuery("total", plain.answers, type("Kind", (OutputCells,), {})(*vars(plain.outputs).values()), Reach(1))
     with pytest.raises(TypeError, match="kind must be a text"):
         RangeQuery(Named("count"), plain.answers, plain.outputs, Reach(1))

@@ -190,4 +190,4 @@ def test_odd_requests_are_refused():
 
 
 def test_the_repr_says_what_is_promised():
-    assert repr(RELEASE) == "<MultiLevel 2, 1, 3/10 for <count: 0..4 (5 values); neighbours: one step apart>>"
+    assert repr(RELEASE) == "<MechanismChain 2, 1, 3/10 for <count: 0..4 (5 values); neighbours: one step apart>>"

@@ -82,14 +82,14 @@ class MechanismChain:
         self.samplers  # noqa: B018 - built now, from the checked remaps
 
     def __reduce__(self) -> tuple[type["MechanismChain"], tuple[Any, ...]]:
-        return MechanismChain, (self.first, self.epsilons, self.remaps)  # copies and pickles are checked anew
+        return MechanismChain, (self.first, self.epsilons, self.remaps)  # copies and pickles are validated again
 
     def __len__(self) -> int:
         return len(self.epsilons)
 
     def __repr__(self) -> str:
         levels = ", ".join(map(str, self.epsilons))
-        return f"<MultiLevel {levels} for {self.first.query!r}>"
+        return f"<MechanismChain {levels} for {self.first.query!r}>"
 
     @cached_property
     def laws(self) -> tuple[Wholes, ...]:

@@ -87,12 +87,12 @@ class ReportReader:
     prior: Floats
 
     @classmethod
-    def from_mechanism(cls, mechanism: Mechanism, by: Estimator, loss: Loss, prior: Prior) -> "ReportReader":
-        if by not in ESTIMATORS:
-            raise ValueError(f"estimator must be one of {', '.join(map(repr, ESTIMATORS))}, got {by!r}")
-        if by in ("median", "mean") and not mechanism.query.is_ordered:
-            raise ValueError(f"a {by} needs numeric answers; for labels use 'likelihood' or 'guess'")
-        return cls(mechanism, by, loss, to_prior(prior, mechanism.query))
+    def from_mechanism(cls, mechanism: Mechanism, estimator: Estimator, loss: Loss, prior: Prior) -> "ReportReader":
+        if estimator not in ESTIMATORS:
+            raise ValueError(f"estimator must be one of {', '.join(map(repr, ESTIMATORS))}, got {estimator!r}")
+        if estimator in ("median", "mean") and not mechanism.query.is_ordered:
+            raise ValueError(f"a {estimator} needs numeric answers; for labels use 'likelihood' or 'guess'")
+        return cls(mechanism, estimator, loss, to_prior(prior, mechanism.query))
 
     def values(self, tallies: Ints) -> Any:
         """Return the estimates, one for each row of tallies."""

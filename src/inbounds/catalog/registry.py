@@ -85,11 +85,10 @@ def build_entry(name: str, family: Family, query: RangeQuery, epsilon: Number) -
     return mechanism
 
 
-def find_families(what: Mapping[str, Family | str] | Iterable[str]) -> dict[str, Family]:
+def find_families(choice: Mapping[str, Family | str] | Iterable[str]) -> dict[str, Family]:
     """Return families by name, from names of the catalog or a dictionary of names and functions."""
-    by_name = (
-        what if isinstance(what, Mapping) else {name: name for name in ([what] if isinstance(what, str) else what)}
-    )
+    names = [choice] if isinstance(choice, str) else choice
+    by_name = choice if isinstance(choice, Mapping) else {name: name for name in names}
     return {name: find_family(family) if isinstance(family, str) else family for name, family in by_name.items()}
 
 

@@ -87,13 +87,13 @@ class Comparison:
     losses: tuple[str, ...]
     left_out: Mapping[str, str] = field(default_factory=dict)
 
-    def sort_by(self, by: str | None = None) -> "Comparison":
+    def sort_by(self, column: str | None = None) -> "Comparison":
         """Return the comparison with rows ordered by a column, the best first."""
-        column = self._checked_column(by or self.losses[0])
+        name = self._checked_column(column or self.losses[0])
 
         def rank(row: Row) -> float:
-            value = row.values[column]
-            return math.inf if value is None else _sign(column) * value
+            value = row.values[name]
+            return math.inf if value is None else _sign(name) * value
 
         return replace(self, rows=tuple(sorted(self.rows, key=rank)))
 

@@ -114,7 +114,7 @@ class GoalResult:
         return f"epsilon {_text(self.epsilon)}: {self.promise}, by {self.mechanism.origin.name}"
 
     def __repr__(self) -> str:
-        return f"<Kept: {self}>"
+        return f"<GoalResult: {self}>"
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values; the epsilon is exact, as text."""

@@ -45,10 +45,10 @@ class QuantileComparison:
     losses: tuple[str, ...]
     constant: Mapping[str, float]
 
-    def sort_by(self, by: str | None = None) -> "QuantileComparison":
+    def sort_by(self, column: str | None = None) -> "QuantileComparison":
         """Return the comparison with rows ordered by a column, the best first."""
-        column = self._check_column(by or self.losses[0])
-        return replace(self, rows=tuple(sorted(self.rows, key=lambda row: _cost(row, column))))
+        name = self._check_column(column or self.losses[0])
+        return replace(self, rows=tuple(sorted(self.rows, key=lambda row: _cost(row, name))))
 
     def best(self, column: str | None = None) -> tuple[str, ...]:
         """Return the names of the mechanisms that are best in a column, ties included."""

@@ -119,7 +119,7 @@ class Graph:
             raise ValueError("edges must join each two answers at most once in each direction")
 
     def __reduce__(self) -> tuple[type["Graph"], tuple[tuple[Edge, ...]]]:
-        return Graph, (self.edges,)  # copies and pickles are checked anew
+        return Graph, (self.edges,)  # copies and pickles are validated again
 
     def cliques(self, answers: Scale) -> Iterator[Clique]:
         raise ValueError("answers on a graph have edges, not runs of neighbours on a line; this is not known for them")

@@ -71,7 +71,7 @@ class QuantileQuery:
 
     def __reduce__(self) -> tuple[type["QuantileQuery"], tuple[Any, ...]]:
         fields = (self.values, self.at, self.size, self.public_size, self.missing, self.records)
-        return QuantileQuery, fields  # copies and pickles are checked anew
+        return QuantileQuery, fields  # copies and pickles are validated again
 
     @property
     def width(self) -> int:

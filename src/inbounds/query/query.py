@@ -98,9 +98,9 @@ class RangeQuery:
         reader.
         """
         if type(self.neighbours) not in (Reach, AllPairs, Metric, Graph):
-            raise TypeError("neighbours must be Reach, Everyone, Metric or Graph: the checker knows no others")
+            raise TypeError("neighbours must be Reach, AllPairs, Metric or Graph: the checker knows no others")
         if type(self.outputs) is not OutputCells:
-            raise TypeError(f"outputs must be Cells, got {type(self.outputs).__name__}")
+            raise TypeError(f"outputs must be OutputCells, got {type(self.outputs).__name__}")
         for scale in (self.answers, self.outputs.lowers, self.outputs.uppers, self.outputs.values):
             numbers = type(scale) is Scale and type(scale.start) is type(scale.unit) is Fraction
             if not numbers or not (type(scale.ticks) is range or all(type(tick) is int for tick in scale.ticks)):

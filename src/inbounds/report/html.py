@@ -178,10 +178,11 @@ def _least_best_most(reading: Interpretation) -> tuple[Any, Any, Any]:
     return min(reading.answers), reading.best_guess, max(reading.answers)
 
 
-def notes(chosen: int, seen: int, published: int) -> list[str]:
-    notes = [f"{chosen} of the {seen} values that occur are shown."] if chosen < seen else []
-    if seen < published:
-        notes.append(f"{published - seen} of {published} values are published less than once in a billion times.")
+def notes(shown: int, frequent: int, published: int) -> list[str]:
+    """Return notes on which published values are left out of the table."""
+    notes = [f"{shown} of the {frequent} values that occur are shown."] if shown < frequent else []
+    if frequent < published:
+        notes.append(f"{published - frequent} of {published} values are published less than once in a billion times.")
     return notes
 
 

@@ -72,7 +72,13 @@ class SmoothRelease:
         self._sampler  # noqa: B018 - built now, from the checked weights
 
     def __reduce__(self) -> tuple[type["SmoothRelease"], tuple[Any, ...]]:
-        return SmoothRelease, (self.epsilon, self.low, self.high, self.growth, self.weights)  # copies are checked anew
+        return SmoothRelease, (
+            self.epsilon,
+            self.low,
+            self.high,
+            self.growth,
+            self.weights,
+        )  # validated again
 
     def __repr__(self) -> str:
         levels = len(self.growth)

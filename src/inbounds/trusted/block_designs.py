@@ -58,7 +58,7 @@ class Subsets:
         _refuse_unless(self.blocks <= MOST_SUBSETS, f"subsets must be at most {MOST_SUBSETS}")
 
     def __reduce__(self) -> tuple[type["Subsets"], tuple[int, ...]]:
-        return Subsets, (self.labels, self.size)  # checked anew, without tables
+        return Subsets, (self.labels, self.size)  # validated again, without tables
 
     @property
     def blocks(self) -> int:
@@ -110,7 +110,7 @@ class Affine:
         _refuse_unless(is_prime(self.modulus), "the modulus must be prime")
 
     def __reduce__(self) -> tuple[type["Affine"], tuple[int, ...]]:
-        return Affine, (self.labels, self.modulus, self.size)  # checked anew, without tables
+        return Affine, (self.labels, self.modulus, self.size)  # validated again, without tables
 
     @property
     def blocks(self) -> int:
@@ -159,7 +159,7 @@ class Planes:
         _refuse_unless(is_prime(self.order), "the order must be prime")
 
     def __reduce__(self) -> tuple[type["Planes"], tuple[int, ...]]:
-        return Planes, (self.labels, self.order, self.dimension)  # checked anew, without tables
+        return Planes, (self.labels, self.order, self.dimension)  # validated again, without tables
 
     @property
     def blocks(self) -> int:

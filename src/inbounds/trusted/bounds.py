@@ -38,7 +38,7 @@ def exp_lower_bound(x: Fraction) -> int:
     so each step is below the true value.
     """
     if not 0 <= x <= EXPONENT_CAP:
-        raise ValueError("exp_below takes exponents from 0 to 64")
+        raise ValueError("exp_lower_bound takes exponents from 0 to 64")
     bits = EXP_BITS + 64
     r = 8
     y = Fraction(x, 1 << r)

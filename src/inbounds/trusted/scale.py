@@ -121,7 +121,7 @@ class Scale(Sequence[Fraction]):
         return np.asarray(ticks, dtype=np.int64)
 
     def __reduce__(self) -> tuple[type["Scale"], tuple[Any, ...]]:
-        return Scale, (self.start, self.unit, self.ticks)  # copies and pickles are checked anew
+        return Scale, (self.start, self.unit, self.ticks)  # copies and pickles are validated again
 
     def __repr__(self) -> str:
         return f"{self[0]}..{self[-1]} ({len(self)} values)"
