@@ -13,7 +13,7 @@ from inbounds.adjust.prior_fit import fit_local_rates
 from inbounds.adjust.tree import Tree
 from inbounds.adjust.tree_adjust import adjust_tree, is_feasible, round_least_squares
 
-UNEVEN = Tree.over(
+UNEVEN = Tree.from_leaves(
     np.array([5, 9, 4, 7, 8, 6, 5]), np.array([0, 0, 1, 1, 1, 2, 3]), np.array([0, 0, 1, 1]), np.array([0, 0])
 )
 
@@ -21,7 +21,7 @@ UNEVEN = Tree.over(
 def branching(depth, children, size):
     """A tree of so many levels above groups of a size."""
     parents = [np.repeat(np.arange(children**k), children) for k in range(depth - 1, -1, -1)]
-    return Tree.over(np.full(children**depth, size), *parents)
+    return Tree.from_leaves(np.full(children**depth, size), *parents)
 
 
 def reported(rng, tree, truth, rates):
@@ -65,7 +65,7 @@ def test_what_the_rest_says_is_what_all_other_reports_say_as_a_linear_model():
 
 
 def test_what_is_said_twice_is_as_sure_as_both():
-    both = NormalApproximation(np.array([1.0]), np.array([2.0])).and_(
+    both = NormalApproximation(np.array([1.0]), np.array([2.0])).combine(
         NormalApproximation(np.array([4.0]), np.array([1.0]))
     )
     assert (both.mean[0], both.variance[0]) == (pytest.approx(3.0), pytest.approx(2 / 3))
@@ -147,7 +147,7 @@ def test_margins_that_would_take_too_much_memory_are_found_out_beforehand():
     """Thousands of small nodes beside a large one: a window as wide as the largest, for every one of them."""
     many = [1000] * 10 + [1] * 3000
     parent, above = np.repeat(np.arange(3010), many), np.array([0] * 10 + list(range(1, 3001)))
-    tree = Tree.over(np.full(sum(many), 100), parent, above, np.zeros(3001, np.int64))
+    tree = Tree.from_leaves(np.full(sum(many), 100), parent, above, np.zeros(3001, np.int64))
     for rate, fits in ((0.5, True), (0.00025, False)):
         reports = [GeometricReports(np.zeros(len(own), np.int64), rate) for own in tree.sizes]
         assert is_feasible(tree, reports) == fits
@@ -168,7 +168,7 @@ def test_a_public_total_holds_beside_reports_that_contradict_it():
 def test_a_branch_hears_what_is_said_above_it():
     """One grandparent whose own report says nothing, under a total that is known: its parents sum to that."""
     rng = np.random.default_rng(7)
-    tree = Tree.over(np.full(9, 20), np.repeat(np.arange(3), 3), np.zeros(3, np.int64), np.zeros(1, np.int64))
+    tree = Tree.from_leaves(np.full(9, 20), np.repeat(np.arange(3), 3), np.zeros(3, np.int64), np.zeros(1, np.int64))
     reports = reported(rng, tree, np.full(9, 4), [0.2, 0.2, 0.01, 5.0])
     reports[-1] = GeometricReports(np.array([90]), 5.0)
     parents = adjust_by_branch(tree, reports, fit_local_rates(tree, reports))[1].means()

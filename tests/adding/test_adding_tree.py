@@ -17,8 +17,8 @@ from inbounds.adjust.prior import Rates, TablePrior
 from inbounds.adjust.prior_fit import (
     SPREADS,
     _DistinctReports,
-    _likely,
     _populations,
+    _select_shapes,
     _shares,
     fit_local_rates,
     fitting_cost,
@@ -30,7 +30,7 @@ from inbounds.adjust.tree_adjust import adjust_tree
 from inbounds.adjust.tree_optimum import best_sums
 from inbounds.schema.report_types import LEAST_SQUARES, POSTERIOR
 
-SMALL = Tree.over(np.array([3, 2, 4, 3, 1]), np.array([0, 0, 0, 1, 1]), np.array([0, 0]))
+SMALL = Tree.from_leaves(np.array([3, 2, 4, 3, 1]), np.array([0, 0, 0, 1, 1]), np.array([0, 0]))
 CAPPED = Tree((np.array([3, 3, 2, 2]), np.array([4, 3]), np.array([5])), (np.array([0, 0, 1, 1]), np.array([0, 0])))
 
 
@@ -82,7 +82,7 @@ def test_the_posterior_takes_the_columns_of_any_mechanisms():
 
 def test_a_margin_far_from_the_leaves_is_followed_by_tilting(monkeypatch):
     """40 leaves that all say 0 under a parent that says 200 of 400: without the tilt their windows miss it."""
-    tree = Tree.over(np.full(40, 10), np.zeros(40, int))
+    tree = Tree.from_leaves(np.full(40, 10), np.zeros(40, int))
     reports = [GeometricReports(np.zeros(40, int), 1.0), GeometricReports(np.array([200]), 2.0)]
     binomial = np.exp(log_beta_binomial(np.arange(11), 10, 0.02, 0.0))
     prior = TablePrior(np.tile(binomial, (40, 1, 1)), np.ones((1, 1)))
@@ -106,7 +106,7 @@ def test_a_margin_far_from_the_leaves_is_followed_by_tilting(monkeypatch):
 
 def test_portions_of_parents_give_what_the_whole_gives(monkeypatch):
     rng = np.random.default_rng(3)
-    tree = Tree.over(rng.integers(1, 9, 30), np.repeat(np.arange(6), 5), np.repeat(np.arange(2), 3))
+    tree = Tree.from_leaves(rng.integers(1, 9, 30), np.repeat(np.arange(6), 5), np.repeat(np.arange(2), 3))
     reports = drawn(rng, tree, rng.integers(0, tree.sizes[0] + 1), [0.5, 0.5, 0.5])
     whole = posterior(tree, reports, fit_local_rates(tree, reports))
     monkeypatch.setattr(messages, "PORTION", 1)
@@ -117,7 +117,7 @@ def test_portions_of_parents_give_what_the_whole_gives(monkeypatch):
 
 def test_wide_leaves_are_looked_at_through_windows():
     rng = np.random.default_rng(4)
-    tree = Tree.over(np.full(4, 2000), np.array([0, 0, 1, 1]))
+    tree = Tree.from_leaves(np.full(4, 2000), np.array([0, 0, 1, 1]))
     reports = drawn(rng, tree, np.array([10, 1000, 1990, 700]), [1.0, 1.0])
     prior = Rates(tree.sizes[0], tree.parents[0], np.full((2, 1), 0.5), np.ones((2, 1)), (BetaBinomialShape(0.6),))
     found = posterior(tree, reports, prior)
@@ -181,7 +181,7 @@ def test_intervals_are_the_shortest_runs_that_hold_enough():
 
 def test_the_likeliest_spread_and_rates_follow_the_reports():
     rng = np.random.default_rng(8)
-    tree = Tree.over(np.full(4000, 20), np.repeat(np.arange(40), 100))
+    tree = Tree.from_leaves(np.full(4000, 20), np.repeat(np.arange(40), 100))
     true = np.repeat(rng.uniform(0.1, 0.6, 40), 100)
     strength = 1 / 0.1 - 1
     for spread, p in ((0.0, true), (0.1, rng.beta(true * strength, (1 - true) * strength))):
@@ -196,7 +196,7 @@ def test_the_likeliest_spread_and_rates_follow_the_reports():
 
 def test_the_grid_of_rates_is_as_fine_as_leaves_and_parent_together():
     """A sure parent above vague leaves: the rates must stand closer than what the parent knows, or they are a comb."""
-    tree = Tree.over(np.full(25, 20), np.zeros(25, int))
+    tree = Tree.from_leaves(np.full(25, 20), np.zeros(25, int))
     reports = drawn(np.random.default_rng(9), tree, np.full(25, 5), [0.05, 2.0])
     found = fit_local_rates(tree, reports)
     for shape, rates in zip(found.shapes, np.split(found.rates, len(found.shapes), axis=1), strict=True):
@@ -207,7 +207,7 @@ def test_the_grid_of_rates_is_as_fine_as_leaves_and_parent_together():
 
 def test_leaves_of_two_kinds_are_recognised_and_leaves_alike_are_not_taken_for_some():
     rng = np.random.default_rng(12)
-    tree = Tree.over(np.full(1000, 20), np.repeat(np.arange(100), 10))
+    tree = Tree.from_leaves(np.full(1000, 20), np.repeat(np.arange(100), 10))
     kinds = fit_local_rates(
         tree, drawn(rng, tree, rng.binomial(20, np.where(rng.random(1000) < 0.3, 0.9, 0.1)), [1.0, 1.0])
     )
@@ -225,7 +225,7 @@ def test_a_parents_own_reports_do_not_make_its_prior():
     steps = (np.arange(50) + 0.5) / 50
     shapes = {BetaBinomialShape(0.0): log, BetaBinomialShape(0.1): log / 2}
     moved = {BetaBinomialShape(0.0): changed, BetaBinomialShape(0.1): log / 2}
-    before, after = (_likely(own, steps) for own in (shapes, moved))
+    before, after = (_select_shapes(own, steps) for own in (shapes, moved))
     assert list(before) == list(after) == list(shapes)
     for shape in shapes:
         np.testing.assert_allclose(before[shape][2], after[shape][2], rtol=1e-9)
@@ -252,7 +252,7 @@ def test_the_spread_of_leaves_is_learned_without_bias_where_parents_are_alike_to
     """60 tables, spreads drawn as the prior has them, a fixed seed. The twin takes all rates of parents for equally
     likely, which makes leaves look more alike than they are."""
     rng = np.random.default_rng(77)
-    tree = Tree.over(np.full(1000, 20), np.repeat(np.arange(100), 10))
+    tree = Tree.from_leaves(np.full(1000, 20), np.repeat(np.arange(100), 10))
     rates, roots = np.sin((np.arange(100) + 0.5) / 100 * np.pi / 2) ** 2, np.sqrt(SPREADS)
     errors = []
     for _ in range(60):
@@ -262,7 +262,7 @@ def test_the_spread_of_leaves_is_learned_without_bias_where_parents_are_alike_to
         reports = drawn(rng, tree, leaves, [0.125, 0.125])
         told = _DistinctReports.from_reports(tree.sizes[0], tree.parents[0], reports[0])
         evidence = {shape: told.log_evidence(rates, shape, reports[1]) for shape in map(BetaBinomialShape, SPREADS)}
-        likely = _likely(evidence, (np.arange(100) + 0.5) / 100)
+        likely = _select_shapes(evidence, (np.arange(100) + 0.5) / 100)
         learned = sum(own.sum(axis=1).mean() * np.sqrt(shape.spread) for shape, own in likely.items())
         errors.append((learned - np.sqrt(true), np.array(list(_shares(evidence).values())) @ roots - np.sqrt(true)))
     ours, flat = np.mean(errors, axis=0)
@@ -323,7 +323,9 @@ def trees(draw):
     for below, above in zip(counts[:0:-1], counts[-2::-1], strict=True):
         extra = draw(st.lists(st.integers(0, above - 1), min_size=below - above, max_size=below - above))
         parents.append(np.array(sorted([*range(above), *extra])))
-    return Tree.over(np.array(draw(st.lists(st.integers(1, 9), min_size=counts[-1], max_size=counts[-1]))), *parents)
+    return Tree.from_leaves(
+        np.array(draw(st.lists(st.integers(1, 9), min_size=counts[-1], max_size=counts[-1]))), *parents
+    )
 
 
 @given(st.data())
@@ -342,7 +344,8 @@ def test_every_adjusted_tree_adds_up_in_whole_numbers_within_range(data):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(adjusting, "LARGEST", most)
             found = adjust_tree(tree, reports, [1.0] * tree.depth, 0.9)
-        assert found.by in ((POSTERIOR, LEAST_SQUARES) if most else (LEAST_SQUARES,))  # contradictions beyond floats
+        # least squares where reports contradict each other beyond floats
+        assert found.method in ((POSTERIOR, LEAST_SQUARES) if most else (LEAST_SQUARES,))
         check_adjusted(tree, found)
         if isinstance(reports[-1], KnownTotals):
             assert np.array_equal(found.levels[-1].values, reports[-1].y)
@@ -362,7 +365,7 @@ def check_adjusted(tree, found):
 def test_a_seeded_run_covers_and_beats_least_squares_at_the_leaves():
     """100 parents of 10 leaves, beta-binomial: 90 % intervals hold the truth about as often as they say."""
     rng = np.random.default_rng(11)
-    tree = Tree.over(np.full(1000, 20), np.repeat(np.arange(100), 10), np.repeat(np.arange(5), 20))
+    tree = Tree.from_leaves(np.full(1000, 20), np.repeat(np.arange(100), 10), np.repeat(np.arange(5), 20))
     truth = tree.sums(rng.binomial(20, rng.uniform(0.1, 0.5, 100)[tree.parents[0]]))
     reports = drawn(rng, tree, truth[0], [0.4, 0.4, 0.4])
     found = adjust_tree(tree, reports, [1, 1, 1], 0.9)
@@ -385,7 +388,7 @@ def test_the_same_reports_give_the_same_table_every_time():
 
 def test_a_tree_refuses_sizes_and_parents_that_are_none():
     with pytest.raises(ValueError, match="siblings together"):
-        Tree.over(np.array([1, 1, 1]), np.array([0, 1, 0]))
+        Tree.from_leaves(np.array([1, 1, 1]), np.array([0, 1, 0]))
     with pytest.raises(ValueError, match="must not be below"):
         Tree((np.array([1, 1]), np.array([3])), (np.array([0, 0]),))
     with pytest.raises(ValueError, match="one list fewer"):
@@ -404,7 +407,7 @@ def test_reports_at_the_ends_have_the_shape_of_the_mechanism():
 
 
 def test_enumeration_itself_agrees_with_the_mechanism():
-    tree = Tree.over(np.array([2, 1]), np.array([0, 0]))
+    tree = Tree.from_leaves(np.array([2, 1]), np.array([0, 0]))
     levels = all_tables(tree)
     assert len(levels[0]) == 6
     reports = [GeometricReports(np.array([1, 1]), 1.0), GeometricReports(np.array([2]), 1.0)]
@@ -439,7 +442,7 @@ class Shapes:
 def test_learning_computes_no_more_values_than_the_plan_foretells(sizes, rate, monkeypatch):
     counted, sizes = Shapes(), np.array(sizes)
     monkeypatch.setattr("inbounds.adjust.prior_shapes.log_beta_binomial", counted)
-    tree = Tree.over(sizes, np.repeat([0, 1], len(sizes) // 2 + 1)[: len(sizes)])
+    tree = Tree.from_leaves(sizes, np.repeat([0, 1], len(sizes) // 2 + 1)[: len(sizes)])
     y = sizes * np.arange(len(sizes)) // len(sizes)
     reports = [GeometricReports(y, rate), GeometricReports(tree.sums(y)[1], rate)]
     fit_local_rates(tree, reports)
@@ -449,7 +452,7 @@ def test_learning_computes_no_more_values_than_the_plan_foretells(sizes, rate, m
 
 def test_ordinary_plans_are_feasible_and_endless_ones_are_not():
     def found(sizes, rate, parents=1):
-        tree = Tree.over(np.array(sizes), np.arange(len(sizes)) * parents // len(sizes))
+        tree = Tree.from_leaves(np.array(sizes), np.arange(len(sizes)) * parents // len(sizes))
         return adjusting.is_feasible(tree, [GeometricReports(tree.sizes[0], rate)] * 2)
 
     assert found(range(5000, 5020), 0.5, 4)
@@ -460,7 +463,7 @@ def test_ordinary_plans_are_feasible_and_endless_ones_are_not():
 
 
 def test_windows_of_the_reports_teach_what_whole_ranges_do(monkeypatch):
-    rng, tree = np.random.default_rng(5), Tree.over(np.array([900, 900, 905, 700]), np.array([0, 0, 1, 1]))
+    rng, tree = np.random.default_rng(5), Tree.from_leaves(np.array([900, 900, 905, 700]), np.array([0, 0, 1, 1]))
     reports = drawn(rng, tree, rng.binomial(tree.sizes[0], 0.3), [0.7, 0.7])
     near = fit_local_rates(tree, reports)
     monkeypatch.setattr(prior_fit, "window_size", lambda size, far, rates: size + 1)
@@ -481,6 +484,9 @@ def test_intervals_are_the_shortest_runs_by_enumeration():
 @pytest.mark.filterwarnings("error")
 def test_a_variance_that_rounds_below_zero_is_zero():
     y, flat = np.array([4, 1, 0]), np.full(5, 0.2)
-    tree, prior = Tree.over(np.full(3, 4), np.zeros(3, int)), TablePrior(np.tile(flat, (3, 1, 1)), np.ones((1, 1)))
+    tree, prior = (
+        Tree.from_leaves(np.full(3, 4), np.zeros(3, int)),
+        TablePrior(np.tile(flat, (3, 1, 1)), np.ones((1, 1))),
+    )
     found = posterior(tree, [GeometricReports(y, 36.0), GeometricReports(np.array([5]), 36.0)], prior)
     np.testing.assert_allclose(found[0].means(), y, atol=1e-9)

@@ -16,7 +16,7 @@ from inbounds.adjust.likelihoods import GeometricReports, NoReports
 from inbounds.adjust.network import TableBatch, best_table
 from inbounds.adjust.posterior import Marginals, posterior
 from inbounds.adjust.tree import Tree
-from inbounds.adjust.two_way import TwoWay, adjust_two_way, has_both_margins
+from inbounds.adjust.two_way import TwoWay, adjust_two_way, both_margins_posterior
 from inbounds.schema.report_types import KNOWN, LEAST_SQUARES, MOST, POSTERIOR
 
 
@@ -38,7 +38,7 @@ def enumerated(asked):
             (np.zeros(asked.rows * asked.columns, int),),
         )
     )[0]
-    if asked.known:
+    if asked.known_totals:
         cells = cells[cells.sum(axis=1) == asked.sizes[0]]
     square = cells.reshape(-1, asked.rows, asked.columns)
     levels = [cells, square.sum(axis=2), square.sum(axis=1)]
@@ -63,7 +63,7 @@ def test_a_tree_that_says_nothing_leaves_the_other_as_it_is():
     tree = Tree((side.tree.sizes[0], np.full(3, 12)), (np.repeat(np.arange(3), 2),))
     silent = Side(tree, [NoReports(asked.cells.y), NoReports(np.zeros(3, int))])
     alone = posterior(side.tree, side.reports, prior)
-    for one, other in zip(crossed_posterior(side, silent, asked.rotate, prior)[0], alone, strict=True):
+    for one, other in zip(crossed_posterior(side, silent, asked.transposed_order, prior)[0], alone, strict=True):
         np.testing.assert_allclose(one.means(), other.means(), atol=1e-3)
 
 
@@ -74,10 +74,10 @@ def test_the_posterior_of_two_way_tables_equals_enumeration_and_two_trees_come_n
         _, asked = two_way(rng, rows, columns, size, known)
         levels, log = enumerated(asked)
         mass = np.exp(log - log.max()) / np.exp(log - log.max()).sum()
-        assert furthest(has_both_margins(asked), levels, mass) < 1e-7
+        assert furthest(both_margins_posterior(asked), levels, mass) < 1e-7
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(tabling, "MOST_POINTS", 0)
-            distances.append(furthest(has_both_margins(asked), levels, mass))
+            distances.append(furthest(both_margins_posterior(asked), levels, mass))
     assert max(distances) < 0.12
 
 
@@ -110,7 +110,7 @@ def test_many_tables_are_solved_in_portions_as_one(monkeypatch):
     monkeypatch.setattr("inbounds.adjust.network.ARCS", 1)
     other = adjust_two_way(asked, [1, 1, 1], 0.9)
     assert np.array_equal(one.row_sums.values, other.row_sums.values)
-    assert one.by == POSTERIOR
+    assert one.method == POSTERIOR
 
 
 @given(st.data())
@@ -132,7 +132,7 @@ def test_every_adjusted_two_way_table_adds_up(data):
             found = adjust_two_way(asked, [1, 1, 1], 0.9)
         check_two_way(asked, found)
         if all(margins) and not most:
-            assert found.by == LEAST_SQUARES
+            assert found.method == LEAST_SQUARES
 
 
 def check_two_way(asked, found):
@@ -140,7 +140,7 @@ def check_two_way(asked, found):
     totals = cells.sum(axis=(1, 2))
     assert (cells >= 0).all()
     assert (totals <= asked.sizes).all()
-    assert not asked.known or np.array_equal(totals, asked.sizes)
+    assert not asked.known_totals or np.array_equal(totals, asked.sizes)
     for level, reports, axis in ((found.row_sums, asked.row_sums, 2), (found.column_sums, asked.column_sums, 1)):
         assert (level is None) == (reports is None)
         assert level is None or np.array_equal(level.values, cells.sum(axis=axis).ravel())
@@ -155,7 +155,9 @@ def check_two_way(asked, found):
 @settings(max_examples=8, deadline=None)
 def test_every_adjusted_histogram_on_a_tree_adds_up_both_ways(data):
     parent = np.array([0, 0, 0, 1, 1])
-    tree = Tree.over(np.array(data.draw(st.lists(st.integers(1, 7), min_size=5, max_size=5))), parent, np.array([0, 0]))
+    tree = Tree.from_leaves(
+        np.array(data.draw(st.lists(st.integers(1, 7), min_size=5, max_size=5))), parent, np.array([0, 0])
+    )
     labels, sums = data.draw(st.integers(1, 3)), data.draw(st.sampled_from(["", KNOWN, MOST]))
     rate = data.draw(st.floats(0.02, 4))
     reports = tuple(
@@ -177,7 +179,7 @@ def test_every_adjusted_histogram_on_a_tree_adds_up_both_ways(data):
 
 def test_known_sizes_make_histograms_on_a_tree_better():
     rng = np.random.default_rng(5)
-    tree = Tree.over(np.full(60, 12), np.repeat(np.arange(6), 10))
+    tree = Tree.from_leaves(np.full(60, 12), np.repeat(np.arange(6), 10))
     shares = rng.dirichlet(np.ones(3), 6)
     cells = np.array([rng.multinomial(12, shares[p]) for p in tree.parents[0]]).T
     levels = [np.concatenate(own) for own in zip(*(tree.sums(own) for own in cells), strict=True)]
@@ -199,7 +201,7 @@ def test_the_table_that_is_most_likely_is_further_from_the_truth():
     found = adjust_two_way(asked, [1, 1, 1], 0.9)
     sizes = [np.repeat(asked.sizes, many) for many in (12, 3, 4)]
     costs = [AbsoluteCost(own.y, own.rate) for own in (asked.cells, asked.row_sums, asked.column_sums)]
-    likely = best_table(TableBatch(3, 4, *sizes, asked.sizes, known=True), *costs)[0]
+    likely = best_table(TableBatch(3, 4, *sizes, asked.sizes, known_totals=True), *costs)[0]
     assert np.abs(found.cells.values - x.ravel()).mean() < np.abs(likely - x).mean()
 
 

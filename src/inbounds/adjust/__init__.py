@@ -1,6 +1,6 @@
-"""Tables that add up: from reports about every node to whole numbers in range whose sums hold, with intervals.
+"""Adjustment of reports: whole numbers in range that add up, with credible intervals.
 
     tree, reports → prior → posterior → best whole numbers → table
 
-It knows nothing of plans and data: everything here is post-processing of reports that are private already.
+Everything here is post-processing of reports that are already private. No module reads plans or data.
 """

@@ -1,4 +1,7 @@
-"""What a published value costs at a node: convex costs, given by their slopes c(d + 1) - c(d)."""
+"""Convex costs of publishing the value d at a node, given by their slopes c(d + 1) - c(d).
+
+`tree_optimum` and `network` minimize their sum over all nodes.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,18 +13,20 @@ from inbounds.adjust.posterior import Marginals
 from inbounds.exact import Floats, Ints
 
 TIE = 1e-9
-"""Weight of the square that spreads what is left to chance."""
+"""Weight of a small quadratic cost that breaks ties: it spreads the values evenly."""
 
 
 class NodeCost(Protocol):
+    """The cost of every value of every node of a level."""
+
     def slopes(self, nodes: Ints, d: Ints) -> Floats:
-        """c(d + 1) - c(d) at nodes[i], d[i]; they never fall as d rises."""
+        """Return c(d + 1) - c(d) at nodes[i], d[i]. Slopes never fall as d rises."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class PosteriorCost:
-    """weight · E|X - d| under the posterior: the slope is weight · (2·F(d) - 1), which rises whatever the posterior."""
+    """The cost weight · E|X - d| under the posterior. Its slope weight · (2·F(d) - 1) rises for every posterior."""
 
     marginals: Marginals
     weight: float
@@ -39,19 +44,24 @@ class PosteriorCost:
 
 @dataclass(frozen=True, eq=False)
 class AbsoluteCost:
-    """weight · |d - y|: the most likely table, if y are truncated geometric reports and the weight their epsilon."""
+    """The cost weight · |d - y|. With truncated geometric reports y and weight epsilon it gives the most likely
+    table.
+    """
 
     y: Ints
     weight: float
 
     def slopes(self, nodes: Ints, d: Ints) -> Floats:
-        away = d - self.y[nodes]
-        return np.asarray(self.weight * (np.where(away >= 0, 1.0, -1.0) + TIE * away))
+        distance = d - self.y[nodes]
+        return np.asarray(self.weight * (np.where(distance >= 0, 1.0, -1.0) + TIE * distance))
 
 
 @dataclass(frozen=True, eq=False)
 class FixedCost:
-    """weight · |d - y| of a weight above all others: two slopes, so that a held value is two arcs of a network."""
+    """The cost weight · |d - y| without a tie-breaking term, for values that must stay at y.
+
+    The weight is above all others. There are two slopes, so a fixed value takes two arcs of a network.
+    """
 
     y: Ints
     weight: float
@@ -62,7 +72,7 @@ class FixedCost:
 
 @dataclass(frozen=True, eq=False)
 class SquaredCost:
-    """weight · (d - y)²."""
+    """The cost weight · (d - y)²."""
 
     y: Floats
     weight: float
@@ -73,7 +83,7 @@ class SquaredCost:
 
 @dataclass(frozen=True, eq=False)
 class SelectedCost:
-    """The costs of some of the nodes of another numbering."""
+    """The costs of selected nodes: node i here is node nodes[i] of `cost`."""
 
     cost: NodeCost
     nodes: Ints

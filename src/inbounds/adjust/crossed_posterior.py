@@ -1,8 +1,9 @@
-"""The posterior where leaves belong to two trees: cells to rows and columns, labels of groups to regions and sizes.
+"""The posterior where every leaf belongs to two trees, such as cells under rows and columns, or labels under regions
+and group sizes.
 
-No elimination order is short on a two-way table, so the two trees exchange what each says of the leaves, until they
-agree (loopy sum-product). Within each tree the posterior is exact; what is approximate is that each tree takes what the
-other says of one leaf and of the next as independent.
+Exact elimination is too expensive on a two-way table. The two trees exchange messages about the leaves until they agree
+(loopy sum-product). Within each tree the posterior is exact. The approximation: each tree treats the other tree's
+messages about different leaves as independent.
 """
 
 from collections.abc import Sequence
@@ -19,21 +20,21 @@ from inbounds.exact import Floats, Ints
 
 ROUNDS = 40
 SETTLED = 1e-4
-"""The trees have agreed when no probability of a leaf differs by more; they stop after ROUNDS in any case."""
+"""The trees agree when no probability of a leaf differs by more. They stop after ROUNDS in any case."""
 
 DAMPING = 0.3
-"""How much of the message before is kept: without it two margins can overshoot in turn."""
+"""Share of the previous message in the new one. Without it two margins can overshoot in turn."""
 
 LEAST = 1e-13
-"""Probabilities below it are noise of the transforms."""
+"""Smaller probabilities are rounding errors of the Fourier transforms."""
 
 FAINTEST = -25.0
-"""Least logarithm of a message beside its largest: no message rules a value out for good."""
+"""Least logarithm of a message relative to its largest value, so that no message excludes a value for good."""
 
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One of two trees over the same leaves, with the reports of its levels, the leaves' first."""
+    """One of two trees over the same leaves, with the reports of its levels from the leaves up."""
 
     tree: Tree
     reports: Sequence[LevelReports]
@@ -51,44 +52,53 @@ class _WeightedPrior:
         return self.prior.weights
 
     def log_mass(self, leaves: slice, low: Ints, width: int) -> Floats:
-        own = self.log_message[leaves]
-        at = np.clip(low[:, None] + np.arange(width), 0, own.shape[1] - 1)
-        return np.asarray(self.prior.log_mass(leaves, low, width) + np.take_along_axis(own, at, axis=1)[:, None, :])
+        log_message = self.log_message[leaves]
+        column = np.clip(low[:, None] + np.arange(width), 0, log_message.shape[1] - 1)
+        return np.asarray(
+            self.prior.log_mass(leaves, low, width) + np.take_along_axis(log_message, column, axis=1)[:, None, :]
+        )
 
 
 def crossed_posterior(one: Side, other: Side, order: Ints, prior: Prior) -> tuple[list[Marginals], list[Marginals]]:
-    """The marginals of both trees. order[i]: the leaf of `one` that is leaf i of `other`; prior: of `one`'s leaves."""
+    """Compute the marginals of all nodes of both trees, level by level from the leaves.
+
+    order[i] is the leaf of `one` that is leaf i of `other`. prior: of the leaves of `one`.
+    """
     width = int(one.tree.sizes[0].max()) + 1
-    back = np.argsort(order)
+    inverse_order = np.argsort(order)
     message = np.zeros((len(order), width))
     leaves = one.reports[0]
-    silent = NoReports(leaves.y[order], leaves.variance, leaves.steepness)
-    flat = np.ones((len(other.tree.sizes[1]), 1))
+    no_reports = NoReports(leaves.y[order], leaves.variance, leaves.steepness)
+    one_class = np.ones((len(other.tree.sizes[1]), 1))
     first = adjust_by_branch(one.tree, one.reports, prior)
     for _ in range(ROUNDS):
-        mine = _full(first[0], width)
-        cavity = _divide_message(mine, message)[order]
-        second = posterior(other.tree, [silent, *other.reports[1:]], TablePrior(np.exp(cavity)[:, None, :], flat))
-        theirs = _full(second[0], width)
-        if np.abs(theirs[back] - mine).max() < SETTLED:
+        first_mass = _to_full_range(first[0], width)
+        cavity = _divide_message(first_mass, message)[order]
+        second = posterior(
+            other.tree, [no_reports, *other.reports[1:]], TablePrior(np.exp(cavity)[:, None, :], one_class)
+        )
+        second_mass = _to_full_range(second[0], width)
+        if np.abs(second_mass[inverse_order] - first_mass).max() < SETTLED:
             break
-        message = DAMPING * message + (1 - DAMPING) * np.maximum(_divide_message(theirs, cavity)[back], FAINTEST)
+        message = DAMPING * message + (1 - DAMPING) * np.maximum(
+            _divide_message(second_mass, cavity)[inverse_order], FAINTEST
+        )
         first = adjust_by_branch(one.tree, one.reports, _WeightedPrior(prior, message))
     return first, second
 
 
 def _divide_message(mass: Floats, log_message: Floats) -> Floats:
-    """log(mass/message), the largest 0; nothing where there is no mass."""
-    held = mass > LEAST
-    log = np.where(held, np.log(np.where(held, mass, 1.0)) - np.where(held, log_message, 0.0), -np.inf)
+    """Compute log(mass/message), shifted so that the largest is 0; -inf where there is no mass."""
+    positive = mass > LEAST
+    log = np.where(positive, np.log(np.where(positive, mass, 1.0)) - np.where(positive, log_message, 0.0), -np.inf)
     return np.asarray(log - log.max(axis=1, keepdims=True))
 
 
-def _full(marginals: Marginals, width: int) -> Floats:
-    """Leaves' marginals on the whole range."""
+def _to_full_range(marginals: Marginals, width: int) -> Floats:
+    """Extend the marginals of leaves to the whole range 0..width - 1."""
     if marginals.mass.shape[1] == width:
         return marginals.mass
-    out = np.zeros((len(marginals.low), width))
-    at = marginals.low[:, None] + np.arange(marginals.mass.shape[1])
-    np.put_along_axis(out, at, marginals.mass, axis=1)
-    return out
+    full = np.zeros((len(marginals.low), width))
+    column = marginals.low[:, None] + np.arange(marginals.mass.shape[1])
+    np.put_along_axis(full, column, marginals.mass, axis=1)
+    return full

@@ -1,4 +1,4 @@
-"""What was reported about the nodes of a level, as likelihoods of their true values."""
+"""Reports about the nodes of a level, as likelihoods of their true values."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -8,35 +8,39 @@ import numpy as np
 from inbounds.exact import Floats, Ints
 
 STEEPEST = 40.0
-"""Largest tilt: exp(-40) per unit is nothing beside anything."""
+"""Largest slope of a log likelihood per unit: a factor exp(-40) is negligible."""
 
 
 FAINTEST = 60.0
-"""Fall of a log likelihood beyond which a value is not looked at."""
+"""Values whose log likelihood is lower than the largest by more than this are ignored."""
 
 
 class LevelReports(Protocol):
     """Reports y of the nodes of one level."""
 
     @property
-    def y(self) -> Ints: ...
+    def y(self) -> Ints:
+        """The reports."""
+        ...
 
     @property
     def steepness(self) -> float:
-        """How fast the likelihood falls, per unit, far from the report."""
+        """Fall of the log likelihood per unit, far from the report."""
         ...
 
     @property
     def variance(self) -> float:
-        """Of a report about a value far from the ends."""
+        """Variance of a report about a value far from the ends of the range."""
         ...
 
     def unbiased_estimate(self, sizes: Ints) -> Floats:
-        """Readings whose mean is the true value, for nodes of these sizes; the reports where none are known."""
+        """Estimate the true values of nodes of these sizes without bias; return the reports if no such estimate is
+        known.
+        """
         ...
 
     def log_likelihood(self, nodes: Ints | slice, low: Ints, width: int) -> Floats:
-        """log Pr[y | x] + constant for the values low .. low + width - 1 of each node."""
+        """Return log Pr[y | x] + constant for the values low .. low + width - 1 of each node."""
         ...
 
 
@@ -44,7 +48,8 @@ class LevelReports(Protocol):
 class GeometricReports:
     """Truncated geometric reports: Pr[y | x] is proportional to exp(-rate·|y - x|) in x, at the ends of the range too.
 
-    rate: epsilon per unit. Pr[0 | x] sums all noise that leaves the range, α^x/(1 + α), α = exp(-rate): the same shape.
+    rate: epsilon per unit. Pr[0 | x] collects all noise that leaves the range, α^x/(1 + α) with α = exp(-rate): the
+    same shape in x.
     """
 
     y: Ints
@@ -59,7 +64,7 @@ class GeometricReports:
         return geometric_variance(self.rate)
 
     def unbiased_estimate(self, sizes: Ints) -> Floats:
-        """A report at an end is read as far beyond it as the noise went in the mean, α/(1 - α)."""
+        """Move a report at an end of the range outwards by the mean excess of the noise, α/(1 - α)."""
         beyond = np.where(sizes > 0, 1 / np.expm1(min(self.rate, STEEPEST)), 0.0)
         return np.where(self.y <= 0, -beyond, np.where(self.y >= sizes, sizes + beyond, self.y.astype(np.float64)))
 
@@ -69,7 +74,7 @@ class GeometricReports:
 
 @dataclass(frozen=True, eq=False)
 class KnownTotals:
-    """Values that are public."""
+    """Public values: the likelihood is 1 at y and 0 elsewhere."""
 
     y: Ints
 
@@ -85,7 +90,7 @@ class KnownTotals:
 
 @dataclass(frozen=True, eq=False)
 class NoReports:
-    """Nothing was reported; y and variance say where to look for the values."""
+    """No reports: every value is equally likely; y and variance only place the windows."""
 
     y: Ints
     variance: float = 1e12
@@ -109,36 +114,36 @@ class ReportColumns:
     @property
     def steepness(self) -> float:
         with np.errstate(divide="ignore", invalid="ignore"):
-            steps = [np.nanmax(np.abs(np.diff(np.log(own), axis=1)), initial=0.0) for own in self.columns]
+            steps = [np.nanmax(np.abs(np.diff(np.log(P), axis=1)), initial=0.0) for P in self.columns]
         return float(min(max(steps), STEEPEST))
 
     @property
     def variance(self) -> float:
-        own = self.columns[int(self.which[0])]
-        y, middle = np.arange(len(own)), own[:, own.shape[1] // 2]
+        P = self.columns[int(self.which[0])]
+        y, middle = np.arange(len(P)), P[:, P.shape[1] // 2]
         return float(middle @ y**2 - (middle @ y) ** 2)
 
     def unbiased_estimate(self, sizes: Ints) -> Floats:
         return self.y.astype(np.float64)
 
     def log_likelihood(self, nodes: Ints | slice, low: Ints, width: int) -> Floats:
-        out = np.full((len(low), width), -np.inf)
+        log = np.full((len(low), width), -np.inf)
         which, y, x = self.which[nodes], self.y[nodes], _values(low, width)
-        for kind, own in enumerate(self.columns):
-            rows = np.flatnonzero(which == kind)
-            at = np.clip(x[rows], 0, own.shape[1] - 1)
+        for k, P in enumerate(self.columns):
+            rows = np.flatnonzero(which == k)
+            clipped = np.clip(x[rows], 0, P.shape[1] - 1)
             with np.errstate(divide="ignore"):
-                out[rows] = np.where(at == x[rows], np.log(own[y[rows][:, None], at]), -np.inf)
-        return out
+                log[rows] = np.where(clipped == x[rows], np.log(P[y[rows][:, None], clipped]), -np.inf)
+        return log
 
 
 def geometric_variance(rate: float) -> float:
-    """2α/(1 - α)², α = exp(-rate): of two-sided geometric noise."""
+    """Return the variance of two-sided geometric noise, 2α/(1 - α)² with α = exp(-rate)."""
     return float(1 / (2 * np.sinh(min(rate, 2 * STEEPEST) / 2) ** 2))
 
 
 def reach(reports: LevelReports) -> int:
-    """How far from a report the true value of its node is looked for."""
+    """Return how far from its report the true value of a node is searched."""
     return int(FAINTEST / reports.steepness) + 2
 
 

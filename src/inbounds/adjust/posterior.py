@@ -1,13 +1,14 @@
 """The posterior of every node of a tree of counts, by sum-product.
 
-Each parent of leaves has classes z with weights; given z its leaves are independent; every node has a report. Messages
-go up (how likely each sum is) and down (how likely the rest makes it) in windows that hold all but 1e-12 of their mass.
+Each parent of leaves has classes z with weights. Given z its leaves are independent, and every node has a report.
+Messages go up (how likely each sum is) and down (how likely the rest of the tree makes it). They are stored in windows
+that hold all but 1e-12 of their mass.
 
-Where leaves and margins disagree by many standard deviations those windows would miss the posterior. So the leaves of a
-parent are tilted by exp(t·x), with the t for which they sum to what least squares says, and the tilt is undone exactly
-at the parent, whose likelihood is multiplied by exp(-t·x).
+Where leaves and margins disagree by many standard deviations, those windows would miss the posterior. Then the leaves
+of a parent are tilted by exp(t·x), with t such that they sum to the least-squares value. The tilt is undone exactly at
+the parent: its likelihood is multiplied by exp(-t·x).
 
-NodeCost: O(leaves · classes · width · log), in portions of parents, so that memory stays bounded.
+Cost: O(leaves · classes · width · log), in portions of parents, so that memory stays bounded.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,17 +34,17 @@ from inbounds.adjust.windows import (
 from inbounds.exact import Floats, Ints
 
 PORTION = 1 << 22
-"""Entries of the leaves' messages that are held at a time."""
+"""Largest number of entries of the leaves' messages in memory at a time."""
 
 FULL_RANGE = 256
-"""Leaves of a wider range get a window around their report."""
+"""Largest number of values of a leaf that is stored in full; wider leaves get a window around their report."""
 
 FAR = 3.0
-"""Standard deviations between leaves and margin from which a parent is tilted."""
+"""A parent is tilted if leaves and margin differ by more standard deviations than this."""
 
 
 class OutOfWindow(ArithmeticError):
-    """Reports and prior contradict each other beyond what floats can hold."""
+    """Reports and prior contradict each other by more than floats can represent."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,15 +55,16 @@ class Marginals:
     mass: Floats
 
     def means(self) -> Floats:
+        """Return E[X] of every node."""
         return np.asarray(self.low + self.mass @ np.arange(self.mass.shape[1]))
 
     def errors(self, values: Ints) -> Floats:
-        """E|X - value| of every node."""
+        """Return E|X - value| of every node."""
         x = self.low[:, None] + np.arange(self.mass.shape[1])
         return np.asarray((self.mass * np.abs(x - values[:, None])).sum(axis=1))
 
     def intervals(self, level: float) -> tuple[Ints, Ints]:
-        """For every node the shortest run of values that holds `level` of its mass, the first of equals."""
+        """Find for every node the shortest run of values that holds `level` of its mass; the first one if tied."""
         cumulative = np.concatenate([np.zeros((len(self.mass), 1)), np.cumsum(self.mass, axis=1)], axis=1)
         stop = _first_at_least(cumulative, cumulative[:, :-1] + (level - 1e-12))
         lengths = np.where(stop < cumulative.shape[1], stop, 2 * cumulative.shape[1]) - np.arange(self.mass.shape[1])
@@ -72,7 +74,7 @@ class Marginals:
 
 
 def _first_at_least(rows: Floats, bounds: Floats) -> Ints:
-    """For every bound the first place of its rising row that is not below it, by bisection of all at once."""
+    """Find for every bound the first place of its rising row that is not below it, by bisection of all at once."""
     low, high = np.zeros(bounds.shape, np.int64), np.full(bounds.shape, rows.shape[1])
     for _ in range(rows.shape[1].bit_length()):
         middle = (low + high) // 2
@@ -82,19 +84,22 @@ def _first_at_least(rows: Floats, bounds: Floats) -> Ints:
 
 
 def posterior(tree: Tree, reports: Sequence[LevelReports], prior: Prior) -> list[Marginals]:
-    """The marginal distribution of every node, level by level from the leaves."""
+    """Compute the marginal distribution of every node, level by level from the leaves.
+
+    Raises `OutOfWindow` if reports and prior contradict each other beyond float range.
+    """
     leaves = _Leaves.from_tree(tree, reports, prior)
     sums = [leaves.sum_portion(portion) for portion in leaves.portions()]
     message, tilt = _join_messages(sums), np.concatenate([portion.tilt for portion in sums])
     up, tapes = [], []
     for level in range(1, tree.depth):
         likelihood = _likelihood(reports[level], tree.sizes[level], message, tilt if level == 1 else 0.0)
-        own = message.mass * likelihood
-        if not (own.sum(axis=-1) > 0).all():
+        product = message.mass * likelihood
+        if not (product.sum(axis=-1) > 0).all():
             raise OutOfWindow
         up.append((message, likelihood))
         if level < tree.depth - 1:
-            inner = crop_window(own, message.low)
+            inner = crop_window(product, message.low)
             message, tape = fold_children(inner, tree.children[level])
             tapes.append((inner, tape))
     marginals = []
@@ -103,19 +108,21 @@ def posterior(tree: Tree, reports: Sequence[LevelReports], prior: Prior) -> list
         message, likelihood = up[level - 1]
         down, mass = _cut_message(down, message.mass * likelihood)
         marginals.append(Marginals(message.low[:, 0], mass[:, 0]))
-        sent = down * likelihood
+        outgoing = down * likelihood
         if level > 1:
             inner, tape = tapes[level - 2]
-            down = _place_message(unfold_children(sent, tape), inner.low - up[level - 2][0].low, up[level - 2][0].width)
+            down = _place_message(
+                unfold_children(outgoing, tape), inner.low - up[level - 2][0].low, up[level - 2][0].width
+            )
     low, width = leaves.low, leaves.width
     mass = np.empty((len(low), width))
-    for part, portion in zip(sums, leaves.portions(), strict=True):
-        leaves.fill_marginals(portion, part, message, sent, mass)
+    for leaf_sums, portion in zip(sums, leaves.portions(), strict=True):
+        leaves.fill_marginals(portion, leaf_sums, message, outgoing, mass)
     return [Marginals(low, mass), *reversed(marginals)]
 
 
 def _likelihood(reports: LevelReports, sizes: Ints, message: Message, tilt: Floats | float) -> Floats:
-    """exp(log Pr[y | x] - tilt·x) on the windows, the largest of each node one."""
+    """Compute exp(log Pr[y | x] - tilt·x) on the windows, scaled so that the largest of each node is one."""
     low, width = message.low[:, 0], message.width
     x = low[:, None] + np.arange(width)
     log = reports.log_likelihood(slice(None), low, width) - np.reshape(tilt, (-1, 1)) * (x - low[:, None])
@@ -125,26 +132,26 @@ def _likelihood(reports: LevelReports, sizes: Ints, message: Message, tilt: Floa
 
 
 def _cut_message(down: Floats, up: Floats) -> tuple[Floats, Floats]:
-    """The message without places where the marginal has no mass, so that no transform mixes scales; the marginal."""
+    """Set a message to zero where the marginal has no mass, so that transforms do not mix scales; return both."""
     mass = normalize_mass(up * down)
     return scale_to_max(np.where(mass > TOLERANCE / mass.shape[-1], down, 0.0)), mass
 
 
 def _place_message(message: Floats, begin: Ints, width: int) -> Floats:
-    """A message on windows that begin later within wider ones."""
-    out = np.zeros((*message.shape[:-1], width))
-    np.put_along_axis(out, begin[..., None] + np.arange(message.shape[-1]), message, axis=-1)
-    return out
+    """Copy a message into wider windows, starting at `begin`."""
+    wide = np.zeros((*message.shape[:-1], width))
+    np.put_along_axis(wide, begin[..., None] + np.arange(message.shape[-1]), message, axis=-1)
+    return wide
 
 
 def leaf_window(values: int, leaves: LevelReports) -> int:
-    """How many values of a leaf are looked at."""
+    """Return how many values of a leaf are considered, of `values` possible ones."""
     return values if values <= FULL_RANGE else min(values, max(2 * reach(leaves) + 1, FULL_RANGE))
 
 
 @dataclass(frozen=True, eq=False)
 class _LeafSums:
-    """The sums over the leaves of a portion of parents, by class and mixed."""
+    """The distribution of the sum over the leaves of each parent of a portion, and the weights of its classes."""
 
     mixed: Message
     weights: Floats
@@ -153,7 +160,7 @@ class _LeafSums:
 
 @dataclass(frozen=True, eq=False)
 class _Leaves:
-    """The leaves with their windows, and what they say of their parents, a portion of parents at a time."""
+    """The leaves with their windows. They are processed for a portion of parents at a time."""
 
     tree: Tree
     reports: LevelReports
@@ -173,7 +180,7 @@ class _Leaves:
         return cls(tree, reports[0], prior, reports[1].steepness, near[1], low, width)
 
     def portions(self) -> Iterator[tuple[slice, slice]]:
-        """Ranges of parents and of their leaves."""
+        """Yield ranges of parents and of their leaves."""
         classes = self.prior.weights.shape[1]
         ends = np.cumsum(self.tree.children[0])
         most = max(PORTION // (classes * self.width), 1)
@@ -185,7 +192,7 @@ class _Leaves:
             start = stop
 
     def _tilted_leaves(self, parents: slice, leaves: slice, tilt: Floats) -> tuple[Floats, Floats]:
-        """Leaves × classes × window: distributions of the tilted leaves given the class; and the classes' weights."""
+        """Compute the distributions of the tilted leaves, leaves × classes × window, and the weights of the classes."""
         low, parent = self.low[leaves], self.tree.parents[0][leaves] - parents.start
         x = low[:, None] + np.arange(self.width)
         log = self.prior.log_mass(leaves, low, self.width)
@@ -205,64 +212,69 @@ class _Leaves:
         return mass / np.maximum(evidence, 1e-300)[..., None], weights / weights.sum(axis=1, keepdims=True)
 
     def _tilts(self, parents: slice, leaves: slice) -> Floats:
-        """Per parent the t for which the leaves sum to what least squares says; 0 where they nearly do."""
+        """Compute for each parent the tilt t for which its leaves sum to the least-squares value; 0 where they nearly
+        do.
+        """
         parent = self.tree.parents[0][leaves] - parents.start
-        none = np.zeros(parents.stop - parents.start)
-        given, weights = self._tilted_leaves(parents, leaves, none)
-        leaf = np.einsum("nk,nkx->nx", weights[parent], given)
+        no_tilt = np.zeros(parents.stop - parents.start)
+        by_class, weights = self._tilted_leaves(parents, leaves, no_tilt)
+        leaf = np.einsum("nk,nkx->nx", weights[parent], by_class)
         x = np.arange(self.width)
         base = np.bincount(parent, self.low[leaves])
         target = np.clip(self.near[parents], 0.5, np.maximum(self.tree.sizes[1][parents] - 0.5, 0.5)) - base
         mean = leaf @ x
         deviation = np.sqrt(np.bincount(parent, np.maximum(leaf @ x**2 - mean**2, 0.0)))
-        wanted = np.abs(target - np.bincount(parent, mean)) > FAR * deviation
-        if not wanted.any():
-            return none
-        return np.where(wanted, _solved_tilts(leaf, parent, target, wanted, self.steepness), 0.0)
+        far_off = np.abs(target - np.bincount(parent, mean)) > FAR * deviation
+        if not far_off.any():
+            return no_tilt
+        return np.where(far_off, _solve_tilts(leaf, parent, target, far_off, self.steepness), 0.0)
 
     def sum_portion(self, portion: tuple[slice, slice]) -> _LeafSums:
+        """Compute the distribution of the sum over the leaves of each parent."""
         tilt = self._tilts(*portion)
-        given, weights = self._tilted_leaves(*portion, tilt)
-        by_class, _ = self._fold(portion, given)
+        leaf_masses, weights = self._tilted_leaves(*portion, tilt)
+        by_class, _ = self._fold(portion, leaf_masses)
         begin = by_class.low.min(axis=1)
         width = int((by_class.low.max(axis=1) - begin).max()) + by_class.width
-        full = _place_message(by_class.mass, by_class.low - begin[:, None], width)
-        mixed = Message(begin[:, None], np.einsum("gk,gks->gs", weights, full)[:, None, :])
+        wide = _place_message(by_class.mass, by_class.low - begin[:, None], width)
+        mixed = Message(begin[:, None], np.einsum("gk,gks->gs", weights, wide)[:, None, :])
         return _LeafSums(mixed, weights, tilt)
 
-    def _fold(self, portion: tuple[slice, slice], given: Floats) -> tuple[Message, list[Fold]]:
+    def _fold(self, portion: tuple[slice, slice], leaf_masses: Floats) -> tuple[Message, list[Fold]]:
         parents, leaves = portion
-        low = np.repeat(self.low[leaves][:, None], given.shape[1], axis=1)
-        return fold_children(Message(low, given), self.tree.children[0][parents])
+        low = np.repeat(self.low[leaves][:, None], leaf_masses.shape[1], axis=1)
+        return fold_children(Message(low, leaf_masses), self.tree.children[0][parents])
 
     def fill_marginals(
-        self, portion: tuple[slice, slice], part: _LeafSums, message: Message, sent: Floats, mass: Floats
+        self, portion: tuple[slice, slice], leaf_sums: _LeafSums, message: Message, outgoing: Floats, mass: Floats
     ) -> None:
-        """The marginals of the portion's leaves, from the message that was sent to their parents."""
+        """Write the marginals of the portion's leaves into `mass`, from the message `outgoing` at their parents."""
         parents, leaves = portion
-        given, _ = self._tilted_leaves(parents, leaves, part.tilt)
-        by_class, tape = self._fold(portion, given)
+        leaf_masses, _ = self._tilted_leaves(parents, leaves, leaf_sums.tilt)
+        by_class, tape = self._fold(portion, leaf_masses)
         begin = by_class.low - message.low[parents]
-        at = begin[..., None] + np.arange(by_class.width)
-        inside = (at >= 0) & (at < message.width)
-        own = np.take_along_axis(
-            np.broadcast_to(sent[parents], (*begin.shape, message.width)), np.clip(at, 0, message.width - 1), axis=-1
+        place = begin[..., None] + np.arange(by_class.width)
+        inside = (place >= 0) & (place < message.width)
+        incoming = np.take_along_axis(
+            np.broadcast_to(outgoing[parents], (*begin.shape, message.width)),
+            np.clip(place, 0, message.width - 1),
+            axis=-1,
         )
-        own = np.where(inside, own, 0.0)
-        classes = part.weights * np.einsum("gks,gks->gk", by_class.mass, own)
+        incoming = np.where(inside, incoming, 0.0)
+        classes = leaf_sums.weights * np.einsum("gks,gks->gk", by_class.mass, incoming)
         classes /= classes.sum(axis=1, keepdims=True)
         parent = self.tree.parents[0][leaves] - parents.start
-        below = normalize_mass(unfold_children(own, tape) * given)
+        below = normalize_mass(unfold_children(incoming, tape) * leaf_masses)
         mass[leaves] = normalize_mass(np.einsum("nk,nkx->nx", classes[parent], below))
 
 
-def _solved_tilts(leaf: Floats, parent: Ints, target: Floats, wanted: Flags, most: float) -> Floats:
-    """By bisection, for the wanted parents alone."""
-    own = np.flatnonzero(wanted[parent])
+def _solve_tilts(leaf: Floats, parent: Ints, target: Floats, far_off: Flags, steepest: float) -> Floats:
+    """Find the tilts of the parents marked in `far_off` by bisection in -steepest..steepest."""
+    leaves = np.flatnonzero(far_off[parent])
     with np.errstate(divide="ignore"):
-        log = np.log(leaf[own])
-    group, x = parent[own], np.arange(leaf.shape[1])
-    low, high = np.full(len(target), -most), np.full(len(target), most)
+        log = np.log(leaf[leaves])
+    group, x = parent[leaves], np.arange(leaf.shape[1])
+    low, high = np.full(len(target), -steepest), np.full(len(target), steepest)
     for _ in range(30):
         middle = (low + high) / 2
         tilted = log + middle[group][:, None] * x
@@ -273,7 +285,7 @@ def _solved_tilts(leaf: Floats, parent: Ints, target: Floats, wanted: Flags, mos
 
 
 def _join_messages(parts: list[_LeafSums]) -> Message:
-    """The mixed messages of all portions on windows of one width."""
+    """Join the messages of all portions on windows of one width."""
     width = max(part.mixed.width for part in parts)
     mass = [np.pad(part.mixed.mass, ((0, 0), (0, 0), (0, width - part.mixed.width))) for part in parts]
     return Message(np.concatenate([part.mixed.low for part in parts]), np.concatenate(mass))

@@ -1,4 +1,4 @@
-"""How likely the true values of leaves are: what a posterior needs of a prior, and the priors there are."""
+"""Priors of the true values of leaves: the protocol that `posterior` needs, and its implementations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,23 +11,24 @@ from inbounds.exact import Floats, Ints
 
 
 class Prior(Protocol):
-    """Classes of every parent of leaves, and what its leaves are given each."""
+    """A mixture over classes of every parent of leaves; given its class, the leaves are independent."""
 
     @property
     def weights(self) -> Floats:
-        """parents × classes."""
+        """Weights of the classes, parents × classes."""
         ...
 
     def log_mass(self, leaves: slice, low: Ints, width: int) -> Floats:
-        """leaves × classes × window."""
+        """Return log Pr[x | class] for x = low .. low + width - 1, leaves × classes × window."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Rates:
-    """Leaves of the mean rate rates[parent, class]; the classes of one shape after those of another, as many of each.
+    """A prior whose leaves have mean rate rates[parent, class].
 
-    A class is a mean rate with a shape, so that the posterior is over both.
+    A class is a mean rate with a shape, so the posterior is over both. The classes are ordered by shape, the same
+    number for each.
     """
 
     sizes: Ints
@@ -37,27 +38,29 @@ class Rates:
     shapes: tuple[Shape, ...]
 
     def log_mass(self, leaves: slice, low: Ints, width: int) -> Floats:
-        given, again = _log_conditional(self.sizes[leaves], self.parent[leaves], self.rates, self.shapes, low, width)
-        return np.asarray(given[again])
+        by_kind, kind = _log_conditional(self.sizes[leaves], self.parent[leaves], self.rates, self.shapes, low, width)
+        return np.asarray(by_kind[kind])
 
 
 def _log_conditional(
     sizes: Ints, owner: Ints, rates: Floats, shapes: Sequence[Shape], low: Ints, width: int
 ) -> tuple[Floats, Ints]:
-    """log Pr[x] by class for each kind of leaf there is, kinds × classes × window, and which kind every leaf is."""
+    """Compute log Pr[x | class] once for each distinct kind of leaf, kinds × classes × window, and the kind of each
+    leaf.
+    """
     kinds = np.stack([owner, sizes, low])
-    _, first, again = np.unique(kinds, axis=1, return_index=True, return_inverse=True)
+    _, first, kind = np.unique(kinds, axis=1, return_index=True, return_inverse=True)
     x, size = low[first][:, None, None] + np.arange(width), sizes[first][:, None, None]
     by_shape = np.split(rates[owner[first]][..., None], len(shapes), axis=1)
-    found = [shape.log_mass(x, size, own) for shape, own in zip(shapes, by_shape, strict=True)]
-    return np.concatenate(found, axis=1), again
+    by_class = [shape.log_mass(x, size, shape_rates) for shape, shape_rates in zip(shapes, by_shape, strict=True)]
+    return np.concatenate(by_class, axis=1), kind
 
 
 @dataclass(frozen=True, eq=False)
 class LabelRates:
-    """Leaves whose rates belong to their label, averaged over its classes: one class for each parent.
+    """A prior whose leaves have the rate of their label, averaged over its classes: one class for each parent.
 
-    chances: of the classes of every label.
+    chances: probabilities of the classes of every label.
     """
 
     sizes: Ints
@@ -69,23 +72,23 @@ class LabelRates:
 
     def log_mass(self, leaves: slice, low: Ints, width: int) -> Floats:
         label = self.label[leaves]
-        given, again = _log_conditional(self.sizes[leaves], label, self.rates, self.shapes, low, width)
+        by_kind, kind = _log_conditional(self.sizes[leaves], label, self.rates, self.shapes, low, width)
         with np.errstate(divide="ignore"):
-            mixed = np.einsum("lkx,lk->lx", np.exp(given)[again], self.chances[label])
+            mixed = np.einsum("lkx,lk->lx", np.exp(by_kind)[kind], self.chances[label])
             return np.asarray(np.log(mixed)[:, None, :])
 
 
 @dataclass(frozen=True, eq=False)
 class TablePrior:
-    """Any prior: mass[leaf, class, x]."""
+    """A prior given as a table mass[leaf, class, x]."""
 
     mass: Floats
     weights: Floats
 
     def log_mass(self, leaves: slice, low: Ints, width: int) -> Floats:
-        own = self.mass[leaves]
+        mass = self.mass[leaves]
         x = low[:, None, None] + np.arange(width)
-        at = np.clip(x, 0, own.shape[-1] - 1)
+        clipped = np.clip(x, 0, mass.shape[-1] - 1)
         with np.errstate(divide="ignore"):
-            taken = np.log(np.take_along_axis(own, np.broadcast_to(at, (*own.shape[:2], width)), axis=-1))
-        return np.where(at == x, taken, -np.inf)
+            log = np.log(np.take_along_axis(mass, np.broadcast_to(clipped, (*mass.shape[:2], width)), axis=-1))
+        return np.where(clipped == x, log, -np.inf)

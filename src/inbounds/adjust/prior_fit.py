@@ -1,17 +1,16 @@
-"""The prior of leaves, learned from the reports alone (empirical Bayes: post-processing).
+"""Fit of the prior of leaves to the reports alone (empirical Bayes, which is post-processing).
 
-Every parent of leaves has a mean rate, unknown, and given it the leaves are independent, of a common shape. Which shape
-is unknown too, and so is the beta distribution that parents' rates are from. All of it is averaged over, as likely as
-*the other* parents' reports make it together: one's own are counted once, by the posterior. Were parents thought to
-differ more than they do (any rate alike, or what each says of itself, noise and all), leaves would look more alike
-than they are, and intervals would be too short.
+Every parent of leaves has an unknown mean rate. Given it, the leaves are independent and have a common shape. The shape
+is unknown, and so is the beta distribution of the parents' rates. The prior averages over all of them, weighted by the
+reports of *the other* parents: the posterior already counts the parent's own reports. If parents were assumed to differ
+more than they do (any rate equally likely, or each parent's noisy estimate), leaves would look more alike than they
+are, and intervals would be too short.
 
-Shapes are beta-binomials of several spreads (`BetaBinomialShape`), or leaves of several kinds whose shares are
-learned (`MixtureShape`).
-Kinds have many parameters, so they are judged by leaves that they were not learned from.
+Shapes are beta-binomials of several spreads (`BetaBinomialShape`), or a mixture of kinds of leaves with fitted shares
+(`MixtureShape`). Mixtures have many parameters, so they are tested on leaves that were not used to fit them.
 
-One prior for all leaves, or a flat one, makes margins worse: a flat prior pulls every rate to one half, and a common
-one every parent to the others.
+One prior for all leaves, or a flat prior, makes margins worse: a flat prior pulls every rate to one half, and a common
+prior pulls every parent to the others.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,9 +28,9 @@ from inbounds.adjust.tree import Tree
 from inbounds.exact import Floats, Ints
 
 SPREADS = tuple((k / 16) ** 2 for k in range(14))
-"""Correlations of two people of one leaf that are tried; 0 is the binomial.
+"""Candidate correlations of two people of one leaf; 0 is the binomial.
 
-Their roots, standard deviations of rates within a parent, are equally likely beforehand, as Gelman (2006) advises.
+Their roots, the standard deviations of rates within a parent, have a uniform prior, as Gelman (2006) advises.
 """
 
 PASSES = 3
@@ -40,168 +39,177 @@ MATCHED = 50
 report cost as much as computing one value."""
 
 NEGLIGIBLE = 0.02
-"""Shapes of less probability are left out."""
+"""Shapes with a smaller probability are left out."""
 
 PARENT_SPREADS = tuple((k / 16) ** 2 for k in (1, 2, 3, 4, 5, 6, 8, 10, 8 * np.sqrt(2)))
-"""Correlations of the beta distributions of parents' rates that are tried; at 1/2 they are nearly flat in arcsin √p."""
+"""Candidate correlations of the beta distributions of parents' rates; at 1/2 nearly flat in arcsin √p."""
 
 RATES = 9
 REACH = 3.5
-"""Rates of a parent's grid, and its half width in standard deviations."""
+"""Number of rates of a parent's grid, and its half width in standard deviations."""
 
 KINDS = 41
 ROUNDS = 2000
 SETTLED = 1e-6
-"""Rates that a kind of leaf may have; most steps of expectation and maximization for their shares, and when to stop."""
+"""Number of candidate rates of a kind of leaf; largest number of EM steps for their shares; change at which EM stops.
+"""
 
 WIDEST = 256
 FEWEST = 50
-"""Values of a leaf up to which kinds are considered, and leaves from which on."""
+"""Mixtures are considered for leaves with fewer values than WIDEST, and from FEWEST leaves on."""
 
 PORTION = 1 << 22
-"""Rates × values that are held at a time."""
+"""Largest number of rates × values in memory at a time."""
 
 
 def fit_local_rates(tree: Tree, reports: Sequence[LevelReports]) -> Rates:
-    """The rates of every parent of leaves and their shapes, from the reports about the leaves and about the parents.
+    """Fit the rates of every parent of leaves, and the shapes, to the reports about leaves and parents.
 
-    The grid must be as fine as what leaves and parent say together: rates further apart than that make a comb of the
-    parent's posterior.
+    The grid of rates must be as fine as the combined information of leaves and parent. Rates further apart would make
+    the posterior of the parent a comb of separate peaks.
     """
-    told = _DistinctReports.from_reports(tree.sizes[0], tree.parents[0], reports[0])
+    distinct = _DistinctReports.from_reports(tree.sizes[0], tree.parents[0], reports[0])
     steps = _steps(tree.sizes[1])
-    evidence = _evidence(told, _rate(steps), reports[1])
-    likely = _likely(evidence, steps)
+    evidence = _evidence(distinct, _rate(steps), reports[1])
+    likely = _select_shapes(evidence, steps)
     places = [_grid(evidence[shape], steps) for shape in likely]
     weights = np.concatenate(
-        [_interpolate(own, steps, at) * _spacing(at) for own, at in zip(likely.values(), places, strict=True)], axis=1
+        [_interpolate(prior, steps, at) * _spacing(at) for prior, at in zip(likely.values(), places, strict=True)],
+        axis=1,
     )
     rates = _rate(np.concatenate(places, axis=1))
     return Rates(tree.sizes[0], tree.parents[0], rates, _scale_mass(weights), tuple(likely))
 
 
 def fit_label_rates(sizes: Ints, label: Ints, parents: int, reports: LevelReports) -> LabelRates:
-    """The rates of labels that leaves of different parents share, and shapes, from the reports about the leaves."""
-    told = _DistinctReports.from_reports(sizes, label, reports)
+    """Fit the rates of labels, which leaves of different parents share, and the shapes to the reports about the
+    leaves.
+    """
+    distinct = _DistinctReports.from_reports(sizes, label, reports)
     steps = _steps(np.bincount(label, sizes))
-    evidence: Evidence = {shape: told.log_evidence(_rate(steps), shape) for shape in map(BetaBinomialShape, SPREADS)}
-    every = _shares(evidence)
-    shapes = tuple(shape for shape, chance in every.items() if chance > NEGLIGIBLE)
-    chances = np.array([every[shape] for shape in shapes]) / sum(every[shape] for shape in shapes)
+    evidence: Evidence = {
+        shape: distinct.log_evidence(_rate(steps), shape) for shape in map(BetaBinomialShape, SPREADS)
+    }
+    shape_shares = _shares(evidence)
+    shapes = tuple(shape for shape, chance in shape_shares.items() if chance > NEGLIGIBLE)
+    chances = np.array([shape_shares[shape] for shape in shapes]) / sum(shape_shares[shape] for shape in shapes)
     places = [_grid(evidence[shape], steps) for shape in shapes]
-    known = [
-        chance * _scale_mass(np.exp(_interpolate(_peak(evidence[shape]), steps, own)))
-        for shape, own, chance in zip(shapes, places, chances, strict=True)
+    by_shape = [
+        chance * _scale_mass(np.exp(_interpolate(_peak(evidence[shape]), steps, at)))
+        for shape, at, chance in zip(shapes, places, chances, strict=True)
     ]
     rates = _rate(np.concatenate(places, axis=1))
-    return LabelRates(sizes, label, rates, np.concatenate(known, axis=1), shapes, np.ones((parents, 1)))
+    return LabelRates(sizes, label, rates, np.concatenate(by_shape, axis=1), shapes, np.ones((parents, 1)))
 
 
 # --- which shapes, and how common each rate is --------------------------------------------------------------
 
 Evidence = dict[Shape, Floats]
-"""For every shape, parents × rates: the log probability of a parent's reports."""
+"""The log probability of each parent's reports for every shape, parents × rates."""
 
 
-def _evidence(told: "_DistinctReports", rates: Floats, sums: LevelReports) -> Evidence:
-    """Of all shapes that are tried, from the reports about leaves and parents."""
-    if int(told.sizes.max()) >= WIDEST or told.counts.sum() < FEWEST:
-        return {shape: told.log_evidence(rates, shape, sums) for shape in map(BetaBinomialShape, SPREADS)}
-    own = _evidence_of_leaves(told, rates)
-    return {shape: log + told.log_evidence_of_sums(rates, shape, sums) for shape, log in own.items()}
+def _evidence(distinct: "_DistinctReports", rates: Floats, sums: LevelReports) -> Evidence:
+    """Compute the evidence of all candidate shapes from the reports about leaves and parents."""
+    if int(distinct.sizes.max()) >= WIDEST or distinct.counts.sum() < FEWEST:
+        return {shape: distinct.log_evidence(rates, shape, sums) for shape in map(BetaBinomialShape, SPREADS)}
+    of_leaves = _evidence_of_leaves(distinct, rates)
+    return {shape: log + distinct.log_evidence_of_sums(rates, shape, sums) for shape, log in of_leaves.items()}
 
 
-def _evidence_of_leaves(told: "_DistinctReports", rates: Floats) -> Evidence:
-    """Of the beta-binomials, or of kinds where those foretell leaves better."""
-    alike = [BetaBinomialShape(spread) for spread in SPREADS]
-    halves = told.halves
-    of_halves = [{shape: half.log_evidence(rates, shape) for shape in alike} for half in halves]
-    every: Evidence = {shape: of_halves[0][shape] + of_halves[1][shape] for shape in alike}
+def _evidence_of_leaves(distinct: "_DistinctReports", rates: Floats) -> Evidence:
+    """Compute the evidence of the beta-binomials, or of a mixture if it predicts held-out leaves better."""
+    beta_binomials = [BetaBinomialShape(spread) for spread in SPREADS]
+    halves = distinct.halves
+    of_halves = [{shape: half.log_evidence(rates, shape) for shape in beta_binomials} for half in halves]
+    every: Evidence = {shape: of_halves[0][shape] + of_halves[1][shape] for shape in beta_binomials}
     gain = 0.0
-    for known, before, new in zip(halves, of_halves, halves[::-1], strict=True):
-        kinds = known.kinds()
-        own = known.log_evidence(rates, kinds)
-        gain += _total({kinds: own + new.log_evidence(rates, kinds)}) - _total({kinds: own})
+    for fitted, before, held_out in zip(halves, of_halves, halves[::-1], strict=True):
+        kinds = fitted.kinds()
+        log_evidence = fitted.log_evidence(rates, kinds)
+        gain += _total({kinds: log_evidence + held_out.log_evidence(rates, kinds)}) - _total({kinds: log_evidence})
         gain -= _total(every) - _total(before)
     if gain <= 0:
         return every
-    kinds = told.kinds()
-    return {kinds: told.log_evidence(rates, kinds)}
+    kinds = distinct.kinds()
+    return {kinds: distinct.log_evidence(rates, kinds)}
 
 
 def _total(evidence: Mapping[Any, Floats]) -> float:
-    """The log probability of all reports, shapes and rates equally likely."""
-    return float(logsumexp([_parent_log_mean(own).sum() for own in evidence.values()])) - float(np.log(len(evidence)))
+    """Compute the log probability of all reports, with shapes and rates equally likely."""
+    return float(logsumexp([_parent_log_mean(log).sum() for log in evidence.values()])) - float(np.log(len(evidence)))
 
 
 def _parent_log_mean(log: Floats) -> Floats:
-    """log mean exp over rates: the log probability of each parent's reports."""
+    """Compute log mean exp over rates: the log probability of each parent's reports."""
     return np.asarray(logsumexp(log, axis=1) - np.log(log.shape[1]))
 
 
 def _shares(evidence: Evidence) -> dict[Shape, float]:
-    """How likely each shape is, whatever the rates."""
-    log = np.array([_parent_log_mean(own).sum() for own in evidence.values()])
+    """Compute the probability of each shape, averaged over rates."""
+    log = np.array([_parent_log_mean(by_rate).sum() for by_rate in evidence.values()])
     return dict(zip(evidence, np.exp(log - logsumexp(log)).tolist(), strict=True))
 
 
-def _likely(evidence: Evidence, steps: Floats) -> dict[Shape, Floats]:
-    """The shapes that all reports leave likely, each with a prior, parents × rates: of the shape and the rate together.
+def _select_shapes(evidence: Evidence, steps: Floats) -> dict[Shape, Floats]:
+    """Select the shapes that are likely given all reports, each with a joint prior of shape and rate, parents × rates.
 
     With E_u(shape, population) the probability of the reports about parent u, averaged over a population's rates, the
     weight of both for parent v is Π_{u ≠ v} E_u.
     """
-    betas, beforehand = _populations(steps)
-    log = np.array([_log_of_populations(own, betas) for own in evidence.values()])
-    total = log.sum(axis=1) + beforehand
+    betas, log_priors = _populations(steps)
+    log = np.array([_population_evidence(by_rate, betas) for by_rate in evidence.values()])
+    total = log.sum(axis=1) + log_priors
     chances = np.exp(logsumexp(total, axis=1) - logsumexp(total))
-    kept = np.flatnonzero(chances > NEGLIGIBLE)
-    rest = total[kept, None] - log[kept]
+    likely = np.flatnonzero(chances > NEGLIGIBLE)
+    rest = total[likely, None] - log[likely]
     weights = np.exp(rest - logsumexp(rest, axis=(0, 2), keepdims=True))
     shapes = list(evidence)
-    return {shapes[k]: own @ betas for k, own in zip(kept.tolist(), weights, strict=True)}
+    return {shapes[k]: by_population @ betas for k, by_population in zip(likely.tolist(), weights, strict=True)}
 
 
 def _populations(steps: Floats) -> tuple[Floats, Floats]:
-    """Beta distributions on the steps, as rows, and the log chance of each.
+    """Build the candidate beta distributions on the steps, as rows, and the log prior probability of each.
 
-    Standard deviations on the scale of the steps are √spread/π, and means that far apart; all deviations are equally
-    likely beforehand, and all means of each.
+    On the scale of the steps the standard deviations are √spread/π, and the means are that far apart. All deviations
+    are equally likely, and for each deviation all means.
     """
-    rate, rows, beforehand = _rate(steps), [], []
+    rate, densities, log_priors = _rate(steps), [], []
     for spread in PARENT_SPREADS:
         means = _rate(_midpoints(int(np.ceil(np.pi / np.sqrt(spread)))))[:, None]
         a, b = means * (1 / spread - 1), (1 - means) * (1 / spread - 1)
-        rows.append(_scale_mass(_peaked_mass(xlogy(a - 0.5, rate) + xlog1py(b - 0.5, -rate))))
-        beforehand += [-np.log(len(PARENT_SPREADS) * len(means))] * len(means)
-    return np.concatenate(rows), np.array(beforehand)
+        densities.append(_scale_mass(_peaked_mass(xlogy(a - 0.5, rate) + xlog1py(b - 0.5, -rate))))
+        log_priors += [-np.log(len(PARENT_SPREADS) * len(means))] * len(means)
+    return np.concatenate(densities), np.array(log_priors)
 
 
-def _log_of_populations(log_evidence: Floats, betas: Floats) -> Floats:
-    """parents × populations: the log probability of each parent's reports, averaged over the rates of each."""
+def _population_evidence(log_evidence: Floats, betas: Floats) -> Floats:
+    """Compute the log probability of each parent's reports, averaged over the rates of each population."""
     top = log_evidence.max(axis=1, keepdims=True)
     return np.asarray(top + np.log(np.maximum(np.exp(log_evidence - top) @ betas.T, 1e-300)))
 
 
 def _spacing(places: Floats) -> Floats:
-    """How far apart the places of each row are: what a place stands for."""
+    """Return the distance between the places of each row."""
     return np.asarray(places[:, 1:2] - places[:, :1])
 
 
 def _peak(log: Floats) -> Floats:
+    """Shift each row so that its largest value is 0."""
     return np.asarray(log - log.max(axis=1, keepdims=True))
 
 
 def _peaked_mass(log: Floats) -> Floats:
+    """Exponentiate each row, scaled so that its largest value is 1."""
     return np.asarray(np.exp(_peak(log)))
 
 
 def _scale_mass(mass: Floats) -> Floats:
+    """Scale each row to sum to one."""
     return np.asarray(mass / mass.sum(axis=1, keepdims=True))
 
 
 def _interpolate(rows: Floats, steps: Floats, places: Floats) -> Floats:
-    """Each row's function of the steps at its places."""
+    """Interpolate each row, a function on the steps, at its places."""
     at = np.clip(np.searchsorted(steps, places) - 1, 0, len(steps) - 2)
     part = np.clip((places - steps[at]) / (steps[at + 1] - steps[at]), 0.0, 1.0)
     below, above = np.take_along_axis(rows, at, axis=1), np.take_along_axis(rows, at + 1, axis=1)
@@ -212,23 +220,23 @@ def _interpolate(rows: Floats, steps: Floats, places: Floats) -> Floats:
 
 
 def _steps(sizes: Ints | Floats | np.int64) -> Floats:
-    """A grid of (0, 1) as fine as the largest parent may be known."""
-    many = int(np.clip(8 * np.sqrt(sizes.max()), 100, 600))
-    return _midpoints(many)
+    """Build a grid of (0, 1) as fine as the rate of the largest parent can be known."""
+    count = int(np.clip(8 * np.sqrt(sizes.max()), 100, 600))
+    return _midpoints(count)
 
 
-def _midpoints(many: int) -> Floats:
-    """The middles of so many equal parts of (0, 1)."""
-    return np.asarray((np.arange(many) + 0.5) / many)
+def _midpoints(count: int) -> Floats:
+    """Return the midpoints of `count` equal parts of (0, 1)."""
+    return np.asarray((np.arange(count) + 0.5) / count)
 
 
 def _rate(t: Floats) -> Floats:
-    """From the scale on which every rate is known about equally well, (2/π)·arcsin √p, back to p."""
+    """Convert t = (2/π)·arcsin √p, a scale on which every rate is known about equally well, to the rate p."""
     return np.asarray(np.sin(t * np.pi / 2) ** 2)
 
 
 def _grid(log_evidence: Floats, t: Floats) -> Floats:
-    """parents × RATES places around the mean of each parent's posterior of t, as far as REACH, inside (0, 1)."""
+    """Place RATES points around the mean of each parent's posterior of t, within REACH deviations and (0, 1)."""
     post = _scale_mass(_peaked_mass(log_evidence))
     mean = post @ t
     step = 1 / len(t)
@@ -238,30 +246,33 @@ def _grid(log_evidence: Floats, t: Floats) -> Floats:
     return np.asarray(low[:, None] + (high - low)[:, None] * np.linspace(0, 1, RATES))
 
 
-# --- what learning costs ------------------------------------------------------------------------------------
+# --- cost of the fit    ------------------------------------------------------------------------------------
 
 
 def window_size(size: int, far: int, rates: int) -> int:
-    """Values that are looked at together: all of short ranges, else about half of what one report reaches."""
+    """Return how many values are processed together: all of a short range, else about half the reach of a report."""
     return size + 1 if size < WIDEST else min(max(far, WIDEST // 4), PORTION // rates, size + 1)
 
 
 def fitting_cost(sizes: Ints, reports: LevelReports) -> int:
-    """The most values of a shape that learning a prior of leaves has to compute, whatever was reported."""
+    """Bound the number of values of shapes that the fit computes, for any reports."""
     rates, far, values = len(_steps(sizes.sum())), reach(reports), 0
-    for size, leaves in zip(*(own.tolist() for own in np.unique(sizes, return_counts=True)), strict=True):
+    for size, leaves in zip(*(column.tolist() for column in np.unique(sizes, return_counts=True)), strict=True):
         near = min(size + 1, 2 * far + 2 * window_size(size, far, rates))
         values += min(size + 1, leaves * near) + min(leaves, size + 1) * near // MATCHED
     passes = 1 if int(sizes.max()) >= WIDEST else PASSES
     return passes * len(SPREADS) * rates * values
 
 
-# --- what reports say ---------------------------------------------------------------------------------------
+# --- distinct reports ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class _DistinctReports:
-    """Reports about leaves without repetition: size, a leaf that has each, and how often each parent has it."""
+    """The distinct reports about leaves: size, an example leaf of each, and how often each parent has it.
+
+    odd: the same counts over every other leaf.
+    """
 
     sizes: Ints
     leaves: Ints
@@ -271,36 +282,39 @@ class _DistinctReports:
 
     @classmethod
     def from_reports(cls, leaf_sizes: Ints, parent: Ints, reports: LevelReports) -> "_DistinctReports":
+        """Count equal pairs of size and report for every parent."""
         pairs = np.stack([leaf_sizes, reports.y])
         (sizes, _), leaf, which = np.unique(pairs, axis=1, return_index=True, return_inverse=True)
         shape = int(parent.max()) + 1, len(leaf)
         counts, odd = (
-            sparse.csr_matrix((own, (parent, which)), shape=shape)
-            for own in (np.ones(len(which)), np.arange(len(which)) % 2.0)
+            sparse.csr_matrix((weights, (parent, which)), shape=shape)
+            for weights in (np.ones(len(which)), np.arange(len(which)) % 2.0)
         )
         return cls(sizes, leaf, reports, counts, odd)
 
     @property
     def halves(self) -> tuple["_DistinctReports", "_DistinctReports"]:
-        """Every other leaf, and the rest."""
-        one, other = (replace(self, counts=own, odd=own) for own in (self.odd, self.counts - self.odd))
+        """The reports of every other leaf, and those of the rest."""
+        one, other = (replace(self, counts=half, odd=half) for half in (self.odd, self.counts - self.odd))
         return one, other
 
     def log_evidence(self, rates: Floats, shape: Shape, sums: LevelReports | None = None) -> Floats:
-        """parents × rates: the log probability of a parent's leaves' reports if that is its rate; and of its own."""
+        """Compute the log probability of the reports about a parent's leaves, and `sums` about itself, parents ×
+        rates.
+        """
         moments = self._moments(rates, shape, 0 if sums is None else 2)
         of_leaves = np.asarray(self.counts @ np.log(moments[0]))
         return of_leaves if sums is None else of_leaves + self._log_evidence_of_sums(moments, sums)
 
     def log_evidence_of_sums(self, rates: Floats, shape: Shape, sums: LevelReports) -> Floats:
-        """parents × rates: the log probability of the parents' own reports, given their leaves' and the rate."""
+        """Compute the log probability of the reports about parents, given the rate and the leaves' reports."""
         return self._log_evidence_of_sums(self._moments(rates, shape, 2), sums)
 
     def _log_evidence_of_sums(self, moments: Floats, sums: LevelReports) -> Floats:
-        """Normal, enough to place a grid: the leaves' means and variances given their reports add up.
+        """Approximate that log probability by a normal density, which is accurate enough to place a grid.
 
-        Taken as independent of the leaves' reports, which are about the same people, it would make leaves look more
-        alike than they are.
+        The means and variances of the leaves given their reports add up. Treating the sums as independent of the
+        leaves' reports, which are about the same people, would make leaves look more alike than they are.
         """
         chances, first, second = moments
         mean = first / chances
@@ -308,32 +322,32 @@ class _DistinctReports:
         return np.asarray(-((sums.y[:, None] - self.counts @ mean) ** 2) / (2 * variance) - np.log(variance) / 2)
 
     def _moments(self, rates: Floats, shape: Shape, most: int) -> Floats:
-        """powers 0..most × distinct reports × rates: E[x^power; report] of a leaf of that mean rate.
+        """Compute E[x^power; report] of a leaf of each mean rate, powers 0..most × distinct reports × rates.
 
-        At power 0 it is the report's probability. Values are looked at within reach of the reports alone.
+        At power 0 this is the probability of the report. Only values within reach of the reports are used.
         """
-        found = np.full((most + 1, len(self.sizes), len(rates)), 1e-300)
+        moments = np.full((most + 1, len(self.sizes), len(rates)), 1e-300)
         for size in np.unique(self.sizes):
-            for told, low, width in self._windows(int(size), len(rates)):
+            for which, low, width in self._windows(int(size), len(rates)):
                 x = low + np.arange(width)
                 leaf = np.exp(shape.log_mass(x, np.asarray(size), rates[:, None])).T
-                weighed = np.exp(self.reports.log_likelihood(self.leaves[told], np.full(len(told), low), width))
-                for moment in found:
-                    moment[told] += weighed @ leaf
-                    weighed = weighed * x
-        return found
+                weighted = np.exp(self.reports.log_likelihood(self.leaves[which], np.full(len(which), low), width))
+                for moment in moments:
+                    moment[which] += weighted @ leaf
+                    weighted = weighted * x
+        return moments
 
     def _windows(self, size: int, rates: int) -> Iterator[tuple[Ints, int, int]]:
-        """Runs of values of leaves of a size, with the reports that they are within reach of."""
-        told, far = np.flatnonzero(self.sizes == size), reach(self.reports)
+        """Yield the reports within reach of each run of values of leaves of this size, with its start and length."""
+        which, far = np.flatnonzero(self.sizes == size), reach(self.reports)
         run = window_size(size, far, rates)
-        y = self.reports.y[self.leaves[told]]
+        y = self.reports.y[self.leaves[which]]
         first, last = np.maximum(y - far, 0) // run, np.minimum(y + far, size) // run
         for k in np.unique(np.concatenate([np.arange(a, b + 1) for a, b in zip(first, last, strict=True)])).tolist():
-            yield told[(first <= k) & (k <= last)], k * run, min(run, size + 1 - k * run)
+            yield which[(first <= k) & (k <= last)], k * run, min(run, size + 1 - k * run)
 
     def kinds(self) -> MixtureShape:
-        """The kinds of leaves, by expectation and maximization from equal shares."""
+        """Fit the shares of the kinds of leaves by expectation maximization from equal shares."""
         rates = _rate(_midpoints(KINDS))
         chances, counts = (
             self._moments(rates, BetaBinomialShape(0.0), 0)[0],
@@ -344,5 +358,5 @@ class _DistinctReports:
             before, shares = shares, shares * (chances.T @ (counts / (chances @ shares))) / counts.sum()
             if np.abs(shares - before).max() < SETTLED:
                 break
-        kept = shares > 1e-4
-        return MixtureShape(rates[kept], shares[kept] / shares[kept].sum())
+        used = shares > 1e-4
+        return MixtureShape(rates[used], shares[used] / shares[used].sum())

@@ -1,4 +1,4 @@
-"""How the leaves of one parent may differ: distributions of a leaf's value, given the mean rate of its siblings."""
+"""Shapes: distributions of the value of a leaf, given the mean rate of its siblings."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -16,11 +16,14 @@ class Shape(Protocol):
     """The distribution of a leaf's value around a mean rate."""
 
     def log_mass(self, x: Ints, size: Ints, rate: Floats) -> Floats:
-        """log Pr[x] on 0..size with mean size·rate; -inf outside."""
+        """Return log Pr[x] on 0..size with mean size·rate; -inf outside."""
         ...
 
     def correlation(self, rate: Floats) -> Floats:
-        """Of two members of one leaf: the variance of a leaf is size·rate·(1 - rate)·(1 + (size - 1)·correlation)."""
+        """Return the correlation of two members of one leaf.
+
+        The variance of a leaf is size·rate·(1 - rate)·(1 + (size - 1)·correlation).
+        """
         ...
 
 
@@ -39,16 +42,16 @@ class BetaBinomialShape:
 
 @dataclass(frozen=True, eq=False)
 class MixtureShape:
-    """Leaves of several kinds: a leaf has rate rates[g] with probability shares[g].
+    """A mixture of kinds of leaves: a leaf has rate rates[g] with probability shares[g].
 
-    Around another mean the log odds of all kinds are shifted alike, until the mean of their rates is it.
+    For another mean rate, the log odds of all kinds are shifted by the same amount, so that the mean rate is right.
     """
 
     rates: Floats
     shares: Floats
 
     def _rates(self, mean: Floats) -> Floats:
-        """The kinds' rates around each mean: mean.shape + kinds."""
+        """Return the rates of the kinds for each mean rate, with shape mean.shape + kinds."""
         odds, shifts = logit(self.rates), np.linspace(-FURTHEST, FURTHEST, 2001)
         means = expit(odds + shifts[:, None]) @ self.shares
         rising = np.flatnonzero(np.diff(means, prepend=-1.0) > 0)
@@ -68,7 +71,7 @@ class MixtureShape:
 
 
 def log_beta_binomial(x: Ints, size: Ints, rate: Floats, spread: float) -> Floats:
-    """log Pr[x] of a beta-binomial on 0..size with mean size·rate; -inf outside.
+    """Return log Pr[x] of a beta-binomial on 0..size with mean size·rate; -inf outside.
 
     spread: the correlation of two members, 1/(a + b + 1); at 0 it is the binomial.
     """

@@ -1,11 +1,11 @@
-"""How epsilon is shared among the levels of a hierarchy, from the plan alone.
+"""Division of epsilon among the levels of a hierarchy, from the plan alone.
 
-With the share s of a level its own reports have the variance own = 2α/(1 - α)², α = exp(-s·epsilon). Together with the
-sum of its k children a node is known with
+With share s, the reports of a level have the variance U = 2α/(1 - α)², α = exp(-s·epsilon). Combined with the sum of
+its k children, a node is known with variance
 
-    V[l] = 1/(1/own[l] + 1/(k·V[l-1])),     V[0] = 1/(1/own[0] + 1/uniform),
+    V[l] = 1/(1/U[l] + 1/(k·V[l-1])),     V[0] = 1/(1/U[0] + 1/uniform),
 
-where a leaf is uniform on its range before anything is reported. Minimised: Σ weight[l]·√V[l].
+where a leaf has a uniform prior on its range. The shares minimize Σ weight[l]·√V[l].
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ STEPS = 200
 """Shares are multiples of 1/STEPS."""
 
 FLOOR = Fraction(1, 20)
-"""Least share of a level, of up to 1/FLOOR levels: what is declared is said with some care."""
+"""Least share of a level, if there are at most 1/FLOOR levels: every declared level gets some accuracy."""
 
 
 def optimize_shares(
@@ -30,11 +30,11 @@ def optimize_shares(
     size: float,
     below: Sequence[int] | None = None,
 ) -> tuple[Fraction, ...]:
-    """Shares of the levels, leaves first, that sum to one.
+    """Find the shares of the levels, leaves first, that minimize the weighted error. They sum to one.
 
-    epsilons: epsilon per unit that a level would have if it had the whole. weights: of the levels' mean absolute
-    errors. children: of a node of each level above the leaves, on average. size: of a leaf's range, on average. below:
-    the level whose nodes are the children of each level above the leaves, by default the one before.
+    epsilons: epsilon per unit of each level if it got all of it. weights: of the levels' mean absolute errors.
+    children: mean number of children of a node, for each level above the leaves. size: mean range of a leaf. below: for
+    each level above the leaves, the level of its children; by default the previous one.
     """
     levels = len(weights)
     least = min(int(STEPS * FLOOR), STEPS // levels)
@@ -50,20 +50,21 @@ def optimize_shares(
 
 
 def _descend(shares: list[int], least: int, error: Callable[[list[int]], float]) -> list[int]:
-    """Moves from one level to another as long as one helps, of half the size where none does."""
-    pace = STEPS // 4
-    while pace:
-        moves = [shares, *(_move_share(shares, a, b, pace) for a, b in permutations(range(len(shares)), 2))]
+    """Move shares between levels while a move helps; halve the step when none does."""
+    step = STEPS // 4
+    while step:
+        moves = [shares, *(_move_share(shares, a, b, step) for a, b in permutations(range(len(shares)), 2))]
         best = min((move for move in moves if min(move) >= least), key=error)
-        pace, shares = (pace // 2, shares) if best == shares else (pace, best)
+        step, shares = (step // 2, shares) if best == shares else (step, best)
     return shares
 
 
 def _move_share(shares: list[int], giver: int, taker: int, steps: int) -> list[int]:
-    moved = list(shares)
-    moved[giver] -= steps
-    moved[taker] += steps
-    return moved
+    """Return the shares after `giver` passes `steps` to `taker`."""
+    result = list(shares)
+    result[giver] -= steps
+    result[taker] += steps
+    return result
 
 
 def _error(
@@ -74,8 +75,9 @@ def _error(
     size: float,
     below: Sequence[int],
 ) -> float:
+    """Compute Σ weight[l]·√V[l] for shares in units of 1/STEPS."""
     variances: list[float] = []
     for level, share in enumerate(shares):
-        before = children[level - 1] * variances[below[level - 1]] if level else ((size + 1) ** 2 - 1) / 12
-        variances.append(1 / (1 / geometric_variance(epsilons[level] * share / STEPS) + 1 / before))
+        prior_variance = children[level - 1] * variances[below[level - 1]] if level else ((size + 1) ** 2 - 1) / 12
+        variances.append(1 / (1 / geometric_variance(epsilons[level] * share / STEPS) + 1 / prior_variance))
     return sum(float(weight) * float(np.sqrt(variance)) for weight, variance in zip(weights, variances, strict=True))

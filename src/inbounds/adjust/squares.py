@@ -1,7 +1,7 @@
-"""Least squares on a tree: what the reports alone say, levels weighed by their variances, without ranges.
+"""Least squares on a tree from the reports alone, levels weighted by their variances, without ranges.
 
-Two passes (Hay, Rastogi, Miklau, Suciu 2010, section 4, for any variances): up, each node's own report and the sum of
-its children are averaged; down, what a parent exceeds its children by is shared among them by their variances.
+Two passes (Hay, Rastogi, Miklau, Suciu 2010, section 4, for any variances). Up: average each node's own report and the
+sum of its children. Down: divide the difference between a parent and its children in proportion to their variances.
 """
 
 from collections.abc import Sequence
@@ -13,40 +13,40 @@ from inbounds.adjust.tree import Tree
 from inbounds.exact import Floats, Ints
 
 ROUNDING = 1e-7
-"""What the bisection may leave below a whole number."""
+"""Largest error of the bisection below a whole number."""
 
 LEAST_VARIANCE = 1e-9
-"""Of leaves whose values are public."""
+"""Variance of leaves whose values are public."""
 
 
 def least_squares(tree: Tree, reports: Sequence[LevelReports]) -> list[Floats]:
-    """Real values of every level that add up and are closest to the reports."""
+    """Find the real values of every level that add up and are closest to the reports."""
     variances = variances_up(tree, reports)
     values = [reports[0].y.astype(np.float64)]
     for level, parent in enumerate(tree.parents):
         total, spread = np.bincount(parent, values[-1]), np.bincount(parent, variances[level])
         values.append(total + spread / (spread + reports[level + 1].variance) * (reports[level + 1].y - total))
     for level in range(tree.depth - 2, -1, -1):
-        parent, own = tree.parents[level], variances[level]
+        parent, variance = tree.parents[level], variances[level]
         missing = values[level + 1] - np.bincount(parent, values[level])
-        values[level] = values[level] + own * (missing / np.bincount(parent, own))[parent]
+        values[level] = values[level] + variance * (missing / np.bincount(parent, variance))[parent]
     return values
 
 
 def variances_up(tree: Tree, reports: Sequence[LevelReports]) -> list[Floats]:
-    """Of every node, known by its own report and the sum of its children: 1/(1/own + 1/Σ)."""
-    found = [np.full(len(tree.sizes[0]), max(reports[0].variance, LEAST_VARIANCE))]
-    for parent, own in zip(tree.parents, reports[1:], strict=True):
-        spread = np.bincount(parent, found[-1])
-        found.append(spread * own.variance / (spread + own.variance))
-    return found
+    """Compute the variance of every node given its own report (U) and the sum of its children (S): 1/(1/U + 1/S)."""
+    variances = [np.full(len(tree.sizes[0]), max(reports[0].variance, LEAST_VARIANCE))]
+    for parent, level_reports in zip(tree.parents, reports[1:], strict=True):
+        spread = np.bincount(parent, variances[-1])
+        variances.append(spread * level_reports.variance / (spread + level_reports.variance))
+    return variances
 
 
 def nearest_whole(values: Floats, parent: Ints, sizes: Ints, totals: Ints) -> Ints:
-    """The nearest whole numbers 0..size whose sums over siblings are the totals.
+    """Find the nearest whole numbers 0..size whose sums over siblings are the totals.
 
-    First the least-squares projection, x = value - t cut to 0..size with the t of each parent that makes the sum right,
-    by bisection; then the largest remainders are rounded up, earlier siblings first among equals.
+    First the least-squares projection: x = value - t clipped to 0..size, with the t of each parent that makes the sum
+    right, found by bisection. Then the largest remainders are rounded up, earlier siblings first if tied.
     """
     t_low, t_high = (
         np.full(len(totals), side * (float(np.abs(values).max()) + float(sizes.max()) + 1)) for side in (-1, 1)

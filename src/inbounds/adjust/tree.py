@@ -1,4 +1,4 @@
-"""A forest of nodes whose values add up: the children of every node sum to it."""
+"""Trees of nodes whose values add up: the children of every node sum to it."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,9 +13,8 @@ from inbounds.exact import Ints
 class Tree:
     """Levels from the leaves up, each with its nodes in order.
 
-    sizes[l][v]: the largest value of node v of level l; a parent's is the sum of its children's, or less where all of
-    them together cannot be so many.
-    parents[l][v]: the node of level l + 1 that v belongs to; siblings stand together.
+    sizes[l][v]: the largest value of node v of level l. A parent's size is at most the sum of its children's sizes.
+    parents[l][v]: the node of level l + 1 that v belongs to. Siblings are consecutive.
     """
 
     sizes: tuple[Ints, ...]
@@ -31,8 +30,8 @@ class Tree:
                 raise ValueError("sizes must not be below those of the parents in sum")
 
     @classmethod
-    def over(cls, leaves: Ints, *parents: Ints) -> "Tree":
-        """The tree over leaves of these sizes."""
+    def from_leaves(cls, leaves: Ints, *parents: Ints) -> "Tree":
+        """Build the tree over leaves of these sizes; `parents` as in the class."""
         sizes = [np.asarray(leaves, dtype=np.int64)]
         for parent in parents:
             sizes.append(sum_children(sizes[-1], parent))
@@ -40,16 +39,16 @@ class Tree:
 
     @property
     def depth(self) -> int:
-        """Levels, the leaves included."""
+        """Number of levels, including the leaves."""
         return len(self.sizes)
 
     @cached_property
     def children(self) -> tuple[Ints, ...]:
-        """How many children the nodes of each level above the leaves have."""
+        """Number of children of every node, for each level above the leaves."""
         return tuple(np.bincount(parent) for parent in self.parents)
 
     def sums(self, leaves: Ints) -> list[Ints]:
-        """The values of every level that follow from those of the leaves."""
+        """Compute the values of every level from those of the leaves."""
         levels = [np.asarray(leaves, dtype=np.int64)]
         for parent in self.parents:
             levels.append(sum_children(levels[-1], parent))
@@ -57,5 +56,5 @@ class Tree:
 
 
 def sum_children(values: Ints, parent: Ints) -> Ints:
-    """Sums of whole values over siblings, exact below 2^53."""
+    """Sum whole values over siblings; exact below 2^53."""
     return np.bincount(parent, values).astype(np.int64)

@@ -1,7 +1,8 @@
-"""From reports to a table that adds up: whole numbers in range, with intervals. Post-processing, the same every time.
+"""Adjustment of the reports of a tree: whole numbers in range that add up, with credible intervals.
 
-Published are the whole numbers d that add up and minimise Σ_l weight[l] · (mean over the nodes of level l of E|X - d|)
-under the posterior. They are not the most likely table, whose totals are biased.
+This is deterministic post-processing. The published whole numbers d add up and minimize
+Σ_l weight[l] · (mean over the nodes of level l of E|X - d|) under the posterior. They are not the most likely table,
+whose totals are biased.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,21 +24,21 @@ from inbounds.exact import Floats, Ints
 from inbounds.schema.report_types import LEAST_SQUARES, POSTERIOR
 
 LARGEST = 10**8
-"""Leaves × rates × values of a leaf up to which the posterior is computed: about a minute."""
+"""Largest leaves × rates × values of a leaf for which the posterior is computed: about a minute."""
 
 LEARNED = 10**9
-"""Values of shapes up to which a prior is learned: about a minute."""
+"""Largest number of values of shapes for which a prior is fitted: about a minute."""
 
 MARGINS = 4 * 10**7
-"""Nodes of a level × values of a window up to which margins are held at once: below 2 GB."""
+"""Largest nodes of a level × values of a window for the margins: below 2 GB."""
 
 SIBLINGS = 10**7
-"""Children of one parent × rates × values of a window up to which they are held at once: below 2 GB."""
+"""Largest children of one parent × rates × values of a window: below 2 GB."""
 
 
 @dataclass(frozen=True, eq=False)
 class TreeLevelResult:
-    """The nodes of one level: published values, the ends of their intervals, and their expected absolute errors."""
+    """The result for the nodes of one level: published values, ends of intervals, and expected absolute errors."""
 
     values: Ints
     low: Ints
@@ -47,19 +48,19 @@ class TreeLevelResult:
 
 @dataclass(frozen=True, eq=False)
 class AdjustedTree:
-    """Levels from the leaves up, and how they were found."""
+    """Results of the levels from the leaves up, and the method: POSTERIOR or LEAST_SQUARES."""
 
     levels: tuple[TreeLevelResult, ...]
-    by: str
+    method: str
 
-    def around(self, values: Sequence[Ints]) -> "AdjustedTree":
-        """Other values with these intervals, widened where they must be."""
+    def with_values(self, values: Sequence[Ints]) -> "AdjustedTree":
+        """Replace the values; widen intervals that do not hold them."""
         pairs = zip(self.levels, values, strict=True)
         levels = [
-            TreeLevelResult(own, np.minimum(level.low, own), np.maximum(level.high, own), level.errors)
-            for level, own in pairs
+            TreeLevelResult(value, np.minimum(level.low, value), np.maximum(level.high, value), level.errors)
+            for level, value in pairs
         ]
-        return AdjustedTree(tuple(levels), self.by)
+        return AdjustedTree(tuple(levels), self.method)
 
 
 def adjust_tree(
@@ -69,51 +70,53 @@ def adjust_tree(
     interval: float,
     prior: Callable[[], Prior] | None = None,
 ) -> AdjustedTree:
-    """Nodes of a tree whose children add up to their parents.
+    """Adjust the nodes of a tree so that children add up to their parents.
 
-    weights: of the levels' mean errors. interval: the probability that the intervals hold. prior: how that of the
-    leaves is learned, by default as rates of their parents. Where the posterior would be too large, least squares and
-    intervals of normal errors take its place, and `by` says so.
+    weights: of the levels' mean errors. interval: probability of the credible intervals. prior: fits the prior of the
+    leaves; by default `fit_local_rates`. If the posterior would be too large or fails, least squares and intervals of
+    normal errors are used instead, and `method` says so.
     """
     top = reports[-1].y if isinstance(reports[-1], KnownTotals) else None
     if is_feasible(tree, reports):
         try:
-            found = adjust_by_branch(tree, reports, fit_local_rates(tree, reports) if prior is None else prior())
+            marginals = adjust_by_branch(tree, reports, fit_local_rates(tree, reports) if prior is None else prior())
         except OutOfWindow:
             pass
         else:
-            values = best_sums(tree, expected_errors(found, weights), top)
-            return AdjustedTree(tuple(tree_level_results(found, values, interval)), POSTERIOR)
+            values = best_sums(tree, expected_errors(marginals, weights), top)
+            return AdjustedTree(tuple(tree_level_results(marginals, values, interval)), POSTERIOR)
     return round_least_squares(tree, reports, interval)
 
 
 def is_feasible(tree: Tree, reports: Sequence[LevelReports]) -> bool:
-    """Whether prior and posterior of a tree take about a minute and 2 GB at most, whatever was reported."""
+    """Return whether fitting the prior and computing the posterior need at most a minute and 2 GB, for any reports."""
     widest = int(tree.sizes[0].max()) + 1
-    held = int(tree.children[0].max()) * RATES * leaf_window(widest, reports[0])
-    if len(tree.sizes[0]) * RATES * widest > LARGEST or held > SIBLINGS or margin_values(tree, reports) > MARGINS:
+    siblings = int(tree.children[0].max()) * RATES * leaf_window(widest, reports[0])
+    if len(tree.sizes[0]) * RATES * widest > LARGEST or siblings > SIBLINGS or margin_values(tree, reports) > MARGINS:
         return False
     return fitting_cost(tree.sizes[0], reports[0]) <= LEARNED
 
 
-def expected_errors(found: Sequence[Marginals], weights: Sequence[float]) -> list[NodeCost]:
-    """The cost of each level: its weight for the mean over its nodes."""
-    return [PosteriorCost(own, weight / len(own.low)) for own, weight in zip(found, weights, strict=True)]
+def expected_errors(marginals: Sequence[Marginals], weights: Sequence[float]) -> list[NodeCost]:
+    """Return the cost of each level: its weight times the mean expected error of its nodes."""
+    return [PosteriorCost(level, weight / len(level.low)) for level, weight in zip(marginals, weights, strict=True)]
 
 
-def tree_level_results(found: Sequence[Marginals], values: Sequence[Ints], interval: float) -> list[TreeLevelResult]:
-    """Published values with their intervals."""
-    return [_level(own, value, interval) for own, value in zip(found, values, strict=True)]
+def tree_level_results(
+    marginals: Sequence[Marginals], values: Sequence[Ints], interval: float
+) -> list[TreeLevelResult]:
+    """Combine published values with their intervals and expected errors."""
+    return [_level_result(level, value, interval) for level, value in zip(marginals, values, strict=True)]
 
 
-def _level(marginals: Marginals, values: Ints, interval: float) -> TreeLevelResult:
-    """A published value may lie outside the shortest interval; then that is widened to it."""
+def _level_result(marginals: Marginals, values: Ints, interval: float) -> TreeLevelResult:
+    """Compute intervals; widen the shortest interval if the published value is outside it."""
     low, high = marginals.intervals(interval)
     return TreeLevelResult(values, np.minimum(low, values), np.maximum(high, values), marginals.errors(values))
 
 
 def round_least_squares(tree: Tree, reports: Sequence[LevelReports], interval: float) -> AdjustedTree:
-    """The whole numbers nearest to least squares, level by level from the top; intervals of normal errors."""
+    """Round least squares to whole numbers that add up, level by level from the top; intervals assume normal errors."""
     near = least_squares(tree, reports)
     values = [np.clip(np.rint(near[-1]), 0, tree.sizes[-1]).astype(np.int64)]
     for level in range(tree.depth - 2, -1, -1):

@@ -1,8 +1,9 @@
-"""The whole numbers of least cost that add up on a tree, without a solver.
+"""Whole numbers of least cost that add up on a tree, without a solver.
 
 A convex cost is given by its slopes. The cheapest way for siblings to sum to s takes the s smallest of all their
-slopes: the (min, +) convolution of convex functions merges their sorted slopes. So slopes are merged level by level up,
-each parent adds its own, and what the top takes is counted back down. O(total range · depth · log).
+slopes: the (min, +) convolution of convex functions merges their sorted slopes. Slopes are merged level by level
+upwards, and each parent adds its own. Then the steps chosen at the top are counted back down.
+O(total range · depth · log).
 """
 
 from collections.abc import Sequence
@@ -15,16 +16,16 @@ from inbounds.adjust.tree import Tree
 from inbounds.exact import Floats, Ints
 
 BEYOND = 1e15
-"""Slope of a value beyond a node's range: more than all costs together."""
+"""Slope of a value beyond a node's range: larger than all costs together."""
 
 
 def best_sums(
     tree: Tree, costs: Sequence[NodeCost], top: Ints | None = None, low: Ints | None = None, high: Ints | None = None
 ) -> list[Ints]:
-    """Values 0..size of every node, children adding up to their parent, of least total cost.
+    """Find values 0..size of every node of least total cost, with children adding up to their parent.
 
-    costs: one for each level. top: public values of the topmost level. low, high: the leaves' values are sought
-    between these, to save time where ranges are long.
+    costs: one for each level. top: public values of the topmost level. low, high: search range of the leaves' values,
+    which saves time for long ranges.
     """
     low = np.zeros_like(tree.sizes[0]) if low is None else low
     spans = [(tree.sizes[0] if high is None else high) - low]
@@ -40,8 +41,8 @@ def best_sums(
         owner, step = _number_steps(spans[level + 1])
         d = bases[level + 1][owner] + step
         value = value[order] + costs[level + 1].slopes(owner, d) + BEYOND * (d >= tree.sizes[level + 1][owner])
-    taken = value < 0 if top is None else step < (np.asarray(top) - bases[-1])[owner]
-    values = [np.bincount(owner[taken], minlength=len(spans[-1]))]
+    chosen_steps = value < 0 if top is None else step < (np.asarray(top) - bases[-1])[owner]
+    values = [np.bincount(owner[chosen_steps], minlength=len(spans[-1]))]
     for level in range(tree.depth - 2, -1, -1):
         owner, step = _number_steps(spans[level + 1])
         child = merged[level][step < values[0][owner]]
@@ -50,9 +51,9 @@ def best_sums(
 
 
 def _sorted_within(spans: Ints, value: Floats) -> Ints:
-    """The places of values in rising order within each of the runs that follow one another; of equals the earlier.
+    """Sort the values of each run separately; return their places, earlier ones first if tied.
 
-    One run at a time, since the runs are made of sorted ones, which a stable sort merges.
+    One run at a time, since each run consists of sorted parts, which a stable sort merges.
     """
     ends = np.cumsum(spans).tolist()
     order = np.empty(len(value), np.int64)
@@ -62,6 +63,6 @@ def _sorted_within(spans: Ints, value: Floats) -> Ints:
 
 
 def _number_steps(spans: Ints) -> tuple[Ints, Ints]:
-    """For every step of every node: the node, and the step's place within it."""
+    """Return for every step of every node the node and the place of the step within it."""
     owner = np.repeat(np.arange(len(spans)), spans)
     return owner, np.arange(len(owner)) - (np.cumsum(spans) - spans)[owner]

@@ -1,6 +1,7 @@
-"""Distributions of sums in windows: children folded pair by pair into their parents, and back.
+"""Distributions of sums in windows: the convolution of children pair by pair, and the way back.
 
-A message is an array nodes × classes × window with the first value of each window; classes are carried along.
+A message is an array nodes × classes × window with the first value of each window. Classes are independent of each
+other.
 """
 
 from dataclasses import dataclass
@@ -14,12 +15,12 @@ from inbounds.exact import Floats, Ints
 Flags = NDArray[np.bool_]
 
 TOLERANCE = 1e-12
-"""Mass that a window may leave out; the Fourier transform is exact to about 1e-16 of the largest entry."""
+"""Largest mass outside a window. The Fourier transform is exact to about 1e-16 of the largest entry."""
 
 
 @dataclass(frozen=True, eq=False)
 class Message:
-    """mass[v, k, j]: of the value low[v, k] + j of node v in class k; rows sum to one."""
+    """mass[v, k, j] is the probability of the value low[v, k] + j of node v in class k; rows sum to one."""
 
     low: Ints
     mass: Floats
@@ -31,7 +32,9 @@ class Message:
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """One round of folding: which nodes were first of a pair, what was folded, and where each window began and went."""
+    """One round of folding: the message before it, the first node of each pair, which of them have a second one, and
+    the start of each window before and after cropping.
+    """
 
     folded: Message
     first: Ints
@@ -41,27 +44,29 @@ class Fold:
 
 
 def normalize_mass(mass: Floats) -> Floats:
-    """Rows that sum to one, without what the transform left below zero."""
+    """Scale rows to sum to one, without negative rounding errors."""
     mass = np.maximum(mass, 0.0)
     return np.asarray(mass / np.maximum(mass.sum(axis=-1, keepdims=True), 1e-300))
 
 
 def crop_window(mass: Floats, low: Ints) -> Message:
-    """Every row cut to the common width that holds all but TOLERANCE of each."""
+    """Crop every row to the common width that holds all but TOLERANCE of each."""
     mass = normalize_mass(mass)
     cumulative = np.cumsum(mass, axis=-1)
     first = (cumulative <= TOLERANCE / 2).sum(axis=-1)
     last = np.maximum((cumulative < 1 - TOLERANCE / 2).sum(axis=-1), first)
-    at = np.arange(mass.shape[-1])
-    own = (at >= first[..., None]) & (at <= last[..., None])  # beyond its own window a row is noise of the transform
+    place = np.arange(mass.shape[-1])
+    inside = (place >= first[..., None]) & (place <= last[..., None])  # outside: rounding errors
     width = int((last - first).max()) + 1
     begin = np.minimum(first, mass.shape[-1] - width)
-    kept = np.take_along_axis(np.where(own, mass, 0.0), begin[..., None] + np.arange(width), axis=-1)
-    return Message(low + begin, kept)
+    cropped = np.take_along_axis(np.where(inside, mass, 0.0), begin[..., None] + np.arange(width), axis=-1)
+    return Message(low + begin, cropped)
 
 
 def fold_children(message: Message, children: Ints) -> tuple[Message, list[Fold]]:
-    """The distribution of the sum over every parent's children, with the tape that `unfold_children` needs."""
+    """Compute the distribution of the sum over every parent's children, and the rounds that `unfold_children`
+    reverses.
+    """
     tape: list[Fold] = []
     count = np.asarray(children)
     while count.max() > 1:
@@ -69,21 +74,21 @@ def fold_children(message: Message, children: Ints) -> tuple[Message, list[Fold]
         first = np.flatnonzero(place % 2 == 0)
         paired = place[first] + 1 < np.repeat(count, count)[first]
         width, low = message.width, message.low[first].copy()
-        out = np.zeros((*message.mass[first].shape[:-1], 2 * width - 1))
-        out[:, :, :width] = message.mass[first]
+        sums = np.zeros((*message.mass[first].shape[:-1], 2 * width - 1))
+        sums[:, :, :width] = message.mass[first]
         one = first[paired]
         size = next_fast_len(2 * width - 1, real=True)
         both = rfft(message.mass[one], size) * rfft(message.mass[one + 1], size)
-        out[paired] = irfft(both, size)[..., : 2 * width - 1]
+        sums[paired] = irfft(both, size)[..., : 2 * width - 1]
         low[paired] += message.low[one + 1]
-        above = crop_window(out, low)
+        above = crop_window(sums, low)
         tape.append(Fold(message, first, paired, low, above.low))
         message, count = above, (count + 1) // 2
     return message, tape
 
 
 def unfold_children(down: Floats, tape: list[Fold]) -> Floats:
-    """Messages from above, on the windows of the sums, as messages to every child on its window."""
+    """Turn messages from above, on the windows of the sums, into messages to every child on its window."""
     for fold in reversed(tape):
         width = fold.folded.width
         full = np.zeros((*down.shape[:-1], 2 * width - 1))
@@ -92,12 +97,13 @@ def unfold_children(down: Floats, tape: list[Fold]) -> Floats:
         new[fold.first[~fold.paired]] = full[~fold.paired, :, :width]
         one = fold.first[fold.paired]
         size = next_fast_len(2 * width - 1, real=True)
-        sent = rfft(full[fold.paired], size)
+        transform = rfft(full[fold.paired], size)
         for child, sibling in ((one, one + 1), (one + 1, one)):
-            new[child] = irfft(sent * np.conj(rfft(fold.folded.mass[sibling], size)), size)[..., :width]
+            new[child] = irfft(transform * np.conj(rfft(fold.folded.mass[sibling], size)), size)[..., :width]
         down = scale_to_max(np.maximum(new, 0.0))
     return down
 
 
 def scale_to_max(message: Floats) -> Floats:
+    """Scale rows so that the largest entry is one."""
     return np.asarray(message / np.maximum(message.max(axis=-1, keepdims=True), 1e-300))

@@ -113,4 +113,4 @@ def build_group_tree(groups: Groups, levels: Sequence[str]) -> NestedGroups:
         parents.append(np.array([number[key[:depth]] for key in nodes[-1]], dtype=np.int64))
         nodes.append(above)
     at_leaves = np.array(order, dtype=np.int64)
-    return NestedGroups(at_leaves, Tree.over(groups.sizes[at_leaves], *parents), tuple(nodes))
+    return NestedGroups(at_leaves, Tree.from_leaves(groups.sizes[at_leaves], *parents), tuple(nodes))

@@ -41,7 +41,7 @@ def adjust_columns(form: ReportsForm) -> list[tuple[Columns, str]]:
     """
     above = sum(max(parents) + 1 for parents in form["parents"])
     pairs = zip(form["statistics"], adjust_reports(form), strict=True)
-    return [(_columns(form, own, found, above), found.by) for own, found in pairs]
+    return [(_columns(form, own, found, above), found.method) for own, found in pairs]
 
 
 def _columns(form: ReportsForm, own: AddingForm, found: AdjustedStatistic, above: int) -> Columns:
@@ -78,7 +78,7 @@ def _levels(form: ReportsForm, own: AddingForm) -> AdjustedStatistic:
     first = np.array(form["parents"][0])
     order = np.argsort(first, kind="stable")
     sizes = np.array(form["sizes"])[order]
-    tree = Tree.over(sizes * own["positions"], first[order], *map(np.array, form["parents"][1:]))
+    tree = Tree.from_leaves(sizes * own["positions"], first[order], *map(np.array, form["parents"][1:]))
     people = tree.sums(sizes)
     reports = []
     for level, (layer, rate) in enumerate(zip(own["layers"], _rates(own), strict=True)):
@@ -93,7 +93,7 @@ def _levels(form: ReportsForm, own: AddingForm) -> AdjustedStatistic:
         parts = [_to_values(own, nodes, part.reshape(labels, -1)) for part in (each.values, each.low, each.high)]
         parts.append(each.errors.reshape(labels, -1) * float(parse_fraction(own["step"])))
         layers.append(TreeLevelResult(*((part[:, back] if level == 0 else part) for part in parts)))
-    return AdjustedStatistic(own["statistic"], tuple(layers), found.by)
+    return AdjustedStatistic(own["statistic"], tuple(layers), found.method)
 
 
 def _declared_order(sizes: Ints, order: Ints, level: int) -> Ints:
@@ -119,7 +119,7 @@ def _crosstab(form: ReportsForm, own: AddingForm) -> AdjustedStatistic:
         assert level is not None
         parts: list[Any] = [level.values, level.low, level.high, level.errors]
         layers.append(TreeLevelResult(*(part.reshape(len(sizes), -1).T for part in parts)))
-    return AdjustedStatistic(own["statistic"], tuple(layers), found.by)
+    return AdjustedStatistic(own["statistic"], tuple(layers), found.method)
 
 
 def _to_values(own: AddingForm, people: Ints, positions: Ints) -> Any:
