@@ -93,12 +93,12 @@ def test_refinement_is_being_better_for_every_loss_and_prior():
             for _ in range(40):
                 loss, prior = rng.random((n, n)), rng.dirichlet(np.ones(n))
                 assert finer.bayes_loss(loss, prior) <= coarser.bayes_loss(loss, prior) + 1e-8
-            assert found.refuted is None
-        elif found.refuted is not None:
+            assert found.refutation is None
+        elif found.refutation is not None:
             refuted += 1
-            loss, prior = found.refuted.loss, found.refuted.prior
-            assert finer.bayes_loss(loss, prior) == pytest.approx(found.refuted.finer, rel=1e-9)
-            assert coarser.loss(loss, prior) == pytest.approx(found.refuted.coarser, rel=1e-9)
+            loss, prior = found.refutation.loss, found.refutation.prior
+            assert finer.bayes_loss(loss, prior) == pytest.approx(found.refutation.finer, rel=1e-9)
+            assert coarser.loss(loss, prior) == pytest.approx(found.refutation.coarser, rel=1e-9)
             assert coarser.bayes_loss(loss, prior) < finer.bayes_loss(loss, prior)
     assert refuted >= 20
 

@@ -1,7 +1,7 @@
 """Privacy and properties as one list of comparisons between cells of the matrix.
 
-Everything a request demands besides "columns sum to one" is homogeneous, `factor * P[greater] >= P[lesser]`,
-or a floor `P[cell] >= 1/outputs`. The program, its polish and its lower bound all read this list.
+Every constraint of a request besides "columns sum to one" is either homogeneous, `factor * P[greater] >= P[lesser]`,
+or a floor `P[cell] >= 1/outputs`. The linear program, its polish and its lower bound all use this list.
 """
 
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from inbounds.errors import TooLarge
 from inbounds.properties import MatrixLayout, canonical_property, compile_property
 
 MOST_COMPARED = 1 << 17  # outputs times edges of the largest program over a graph
-VIOLATED = 6e-13  # a comparison that fails by more joins; above the solver's own tolerance
+VIOLATED = 6e-13  # a comparison that fails by more is added; above the solver's own tolerance
 
 
 @dataclass(frozen=True, eq=False)
 class CellInequalities:
-    """factor[k] * P.flat[greater[k]] >= P.flat[lesser[k]]."""
+    """The inequalities factor[k] * P.flat[greater[k]] >= P.flat[lesser[k]]."""
 
     greater: Ints
     lesser: Ints
@@ -29,8 +29,8 @@ class CellInequalities:
     def __len__(self) -> int:
         return len(self.greater)
 
-    def __getitem__(self, chosen: Ints) -> "CellInequalities":
-        return CellInequalities(self.greater[chosen], self.lesser[chosen], self.factor[chosen])
+    def __getitem__(self, index: Ints) -> "CellInequalities":
+        return CellInequalities(self.greater[index], self.lesser[index], self.factor[index])
 
     def __add__(self, other: "CellInequalities") -> "CellInequalities":
         return CellInequalities(
@@ -40,12 +40,12 @@ class CellInequalities:
         )
 
     def shortfall(self, P: Floats) -> Floats:
-        """By how much each comparison fails (negative: holds with room)."""
+        """Return by how much each comparison fails (negative: holds with room)."""
         flat = P.ravel()
         return flat[self.lesser] - self.factor * flat[self.greater]
 
     def strongest(self) -> "CellInequalities":
-        """Without repetitions (the smallest factor of equal pairs) and without a cell compared to itself."""
+        """Drop duplicates (the smallest factor of equal pairs stays) and cells compared to themselves."""
         order = np.lexsort((self.factor, self.lesser, self.greater))
         g, x = self.greater[order], self.lesser[order]
         first = np.ones(len(g), dtype=bool)
@@ -57,34 +57,37 @@ NOTHING = CellInequalities(np.empty(0, np.int64), np.empty(0, np.int64), np.empt
 
 
 def layout(problem: Problem) -> MatrixLayout:
+    """Return the layout that `inbounds.properties` needs."""
     return MatrixLayout(problem.shape[0], problem.home, problem.below, problem.above)
 
 
 def names(problem: Problem) -> frozenset[str]:
-    """The properties asked for, in canonical spelling, without those that another one implies."""
-    asked = {canonical_property(name) for name in problem.properties}
-    if "row_monotone" in asked:
-        asked.discard("row_honest")
-    if "column_monotone" in asked:
-        asked.discard("column_honest")
-    if {"fair", "column_honest"} <= asked or {"fair", "column_monotone"} <= asked:
-        asked.discard("row_honest")  # no cell is above the common truth
-    if asked & {"column_honest", "column_monotone"}:
-        asked.discard("weakly_honest")  # the largest of `outputs` cells is at least their mean
-    return frozenset(asked)
+    """Return the requested properties in canonical spelling, without those that another one implies."""
+    properties = {canonical_property(name) for name in problem.properties}
+    if "row_monotone" in properties:
+        properties.discard("row_honest")
+    if "column_monotone" in properties:
+        properties.discard("column_honest")
+    if {"fair", "column_honest"} <= properties or {"fair", "column_monotone"} <= properties:
+        properties.discard("row_honest")  # no cell is above the common truth
+    if properties & {"column_honest", "column_monotone"}:
+        properties.discard("weakly_honest")  # the largest of `outputs` cells is at least their mean
+    return frozenset(properties)
 
 
 def is_mirrored_problem(problem: Problem) -> bool:
-    """Whether the neighbourhoods and cells are their own mirror image."""
+    """Return whether the neighbourhoods and cells equal their mirror image."""
     n = problem.shape[1]
     cliques = set(problem.cliques)
     if problem.edges is not None:
-        return False  # the numbers of answers on a graph mean nothing
+        return False  # the numbering of answers on a graph has no meaning
     return layout(problem).mirrors and all((n - b, n - a, d) in cliques for a, b, d in cliques)
 
 
 def is_foldable(problem: Problem) -> bool:
-    """Whether a symmetric optimum exists: it is demanded, or loss and prior are symmetric too (003, Theorem 1)."""
+    """Return whether a symmetric optimum exists: it is requested, or loss and prior are symmetric too (003, Theorem
+    1).
+    """
     if not is_mirrored_problem(problem):
         if "symmetric" in names(problem):
             raise ValueError(
@@ -95,7 +98,7 @@ def is_foldable(problem: Problem) -> bool:
     same_prior = problem.worst or np.array_equal(problem.prior, problem.prior[::-1])
     tables = [problem.loss, *(limit.table for limit in problem.limits)]
     same_loss = all(np.array_equal(table, table[::-1, ::-1]) for table in tables)
-    if not all(limit.each for limit in problem.limits):
+    if not all(limit.per_answer for limit in problem.limits):
         same_prior = np.array_equal(problem.prior, problem.prior[::-1])
     return "symmetric" in names(problem) or (same_prior and same_loss)
 
@@ -104,10 +107,10 @@ def is_foldable(problem: Problem) -> bool:
 
 
 def privacy(problem: Problem) -> CellInequalities:
-    """Comparisons that imply P[i, j] <= exp(epsilon d) P[i, k] for all j, k in every clique.
+    """List comparisons that imply P[i, j] <= exp(epsilon d) P[i, k] for all j, k in every clique.
 
     In a monotone row the least cell of a clique is at one of its ends and the largest beside the peak, so
-    two to four comparisons say it; otherwise every pair is compared.
+    two to four comparisons suffice; otherwise every pair is compared.
     """
     if "row_monotone" in names(problem):
         return _join([_peak_pairs(problem, clique) for clique in problem.cliques]).strongest()
@@ -124,7 +127,7 @@ def privacy(problem: Problem) -> CellInequalities:
 
 
 def hubs(problem: Problem) -> tuple[tuple[int, int, float], ...]:
-    """The cliques that are cheaper said through their least cell: mu <= P[i, j] <= exp(epsilon d) mu.
+    """Return the cliques that are cheaper to express by their least cell: mu <= P[i, j] <= exp(epsilon d) mu.
 
     All or none: one clique over n answers takes 2n comparisons instead of n(n-1), but sliding windows share
     most of their pairs.
@@ -146,8 +149,8 @@ def _join(parts: list[CellInequalities]) -> CellInequalities:
 
 
 def _limits(problem: Problem) -> Floats:
-    """limits[j, k]: the least distance of a clique that holds both answers, or the length of the edge from k to j;
-    infinite if there is none, or j = k."""
+    """Compute limits[j, k]: the least distance of a clique that holds both answers, or the length of the edge from k to
+    j; infinite if there is none, or j = k."""
     n = problem.shape[1]
     limits = np.full((n, n), np.inf)
     if problem.edges is not None:
@@ -168,13 +171,13 @@ def _peak_pairs(problem: Problem, clique: tuple[int, int, float]) -> CellInequal
 
 
 def steps(problem: Problem) -> Floats:
-    """steps[i, j]: log-ratio / epsilon allowed between answer j and the answers nearest to output i."""
+    """Compute steps[i, j]: the log-ratio / epsilon allowed between answer j and the answers nearest to output i."""
     n, reach = problem.shape[1], _limits(problem)
     reach[~np.isfinite(reach)] = 0.0  # dijkstra: 0 means no edge
-    apart = dijkstra(coo_array(reach).tocsr(), directed=False)
-    apart[~np.isfinite(apart)] = 0.0
+    distances = dijkstra(coo_array(reach).tocsr(), directed=False)
+    distances[~np.isfinite(distances)] = 0.0
     near = np.clip(np.stack((problem.above, problem.below - 1)), 0, n - 1)
-    result: Floats = np.minimum(apart[near[0]], apart[near[1]])
+    result: Floats = np.minimum(distances[near[0]], distances[near[1]])
     return result
 
 
@@ -182,11 +185,15 @@ def steps(problem: Problem) -> Floats:
 
 
 def property_comparisons(problem: Problem, only: frozenset[str]) -> CellInequalities:
-    """What the named properties compare."""
+    """List the comparisons of the named properties."""
     parts = []
     for name in sorted(only):
-        asked = compile_property(name, layout(problem))
-        parts.append(CellInequalities(asked.greater, asked.lesser, np.full(asked.greater.size, float(asked.ratio))))
+        comparison = compile_property(name, layout(problem))
+        parts.append(
+            CellInequalities(
+                comparison.greater, comparison.lesser, np.full(comparison.greater.size, float(comparison.ratio))
+            )
+        )
     return _join(parts)
 
 
@@ -220,7 +227,7 @@ def classes(problem: Problem, compared: CellInequalities, *, folded: bool) -> In
 
 
 def drop_duplicates(compared: CellInequalities, cells: Ints) -> CellInequalities:
-    """One comparison for all that are the same after merging cells; still named by cells, not classes."""
+    """Keep one of the comparisons that are the same after merging cells; indices are still cells, not classes."""
     g, x = cells[compared.greater], cells[compared.lesser]
     first = np.full(int(cells.max()) + 1, -1, dtype=np.int64)
     first[cells[::-1]] = np.arange(len(cells))[::-1]
@@ -230,15 +237,15 @@ def drop_duplicates(compared: CellInequalities, cells: Ints) -> CellInequalities
 # --- comparisons across rows, which join a program only when violated -----------------------------------
 
 
-def property_stages(asked: frozenset[str]) -> tuple[frozenset[str], ...]:
-    """Honesty of columns first: monotonicity implies it, it says more per comparison, and often it suffices."""
-    honest = frozenset({"column_honest"} if asked & {"column_honest", "column_monotone"} else ())
-    ratios = frozenset(name for name in asked if name.startswith("column_ratio"))
-    return honest, (asked & {"column_monotone"}) | ratios
+def property_stages(properties: frozenset[str]) -> tuple[frozenset[str], ...]:
+    """Split column properties into stages: honesty first, because monotonicity implies it and it often suffices."""
+    honest = frozenset({"column_honest"} if properties & {"column_honest", "column_monotone"} else ())
+    ratios = frozenset(name for name in properties if name.startswith("column_ratio"))
+    return honest, (properties & {"column_monotone"}) | ratios
 
 
 def first_violated(stages: tuple[CellInequalities, ...], P: Floats) -> CellInequalities:
-    """What fails in the first stage where anything fails."""
+    """Return the violated comparisons of the first stage that has any."""
     for stage in stages:
         short = np.flatnonzero(stage.shortfall(P) > VIOLATED)
         if short.size:

@@ -1,7 +1,7 @@
-"""What a solver is asked: plain arrays, no query objects, no privacy promises.
+"""The input and output of every route: plain arrays, no query objects, no privacy guarantee.
 
-Every route of the designer takes a `Problem` and returns a `Proposal`. A proposal is only that: the
-exact repair and the checker turn it into a mechanism.
+Every route of the designer takes a `Problem` and returns a `Proposal`. A proposal becomes a mechanism only after
+rounding to integer weights and the exact check.
 """
 
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class EdgeArrays:
-    """Answers on a graph: P[i, tail] <= exp(epsilon * length) * P[i, head] for every edge and output i."""
+    """Edges between answers: P[i, tail] <= exp(epsilon * length) * P[i, head] for every edge and output i."""
 
     tails: Ints
     heads: Ints
@@ -23,43 +23,45 @@ class EdgeArrays:
 
 
 SPARE = 1e-11
-"""Share of its largest loss by which a limit is kept tighter than asked: rounding to whole weights moves less."""
+"""Share of its largest loss by which a proposal keeps a limit tighter than required: rounding changes less."""
 
 
 @dataclass(frozen=True, eq=False)
 class LinearLimit:
-    """Another expected loss that must stay below a bound: sum_i table[i, j] P[i, j] <= bound for every answer j
-    (`each`), or on average under the prior, or under a prior of its own (`under`). table: not negative.
-    spare: share of the largest loss by which a proposal keeps more than the bound."""
+    """Another expected loss that must stay below a bound: sum_i table[i, j] P[i, j] <= bound.
+
+    It holds for every answer j (`per_answer`), or on average under the prior, or under the prior `under`.
+    table: not negative. spare: share of the largest loss by which a proposal keeps the bound tighter.
+    """
 
     table: Floats
     bound: float
-    each: bool
+    per_answer: bool
     under: Floats | None = None
     spare: float = SPARE
 
     @property
     def inside(self) -> float:
-        """The bound that a proposal keeps, so that the mechanism keeps the one that was asked for."""
+        """The tighter bound for proposals, so that the mechanism keeps `bound` after rounding."""
         return self.bound - self.spare * float(self.table.max())
 
     def prior(self, prior: Floats) -> Floats:
-        """The weights of the answers in its average."""
+        """Return the weights of the answers in the average."""
         return prior if self.under is None else self.under
 
     def weights(self, prior: Floats, multiplier: Floats) -> Floats:
-        """What a multiplier (one per answer, or one) puts on each answer's loss."""
-        return multiplier if self.each else multiplier * self.prior(prior)
+        """Return the weight that a multiplier (one per answer, or one) puts on each answer's loss."""
+        return multiplier if self.per_answer else multiplier * self.prior(prior)
 
     def values(self, P: Floats, prior: Floats) -> Floats:
-        """The losses that the bound is for: one per answer, or one."""
+        """Return the losses that the bound limits: one per answer, or one."""
         losses = (self.table * P).sum(axis=0)
-        return losses if self.each else np.array([losses @ self.prior(prior)])
+        return losses if self.per_answer else np.array([losses @ self.prior(prior)])
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Minimize a linear loss over matrices P[output, answer], columns summing to one, that are private.
+    """A request in numbers: minimize a linear loss over private matrices P[output, answer] with columns summing to one.
 
     cliques: (start, stop, distance): for answers j, k in start..stop-1 and every output i,
         P[i, j] <= exp(epsilon * distance) * P[i, k]. Count: (j, j+2, 1) for every j; `AllPairs`: one
@@ -72,7 +74,7 @@ class Problem:
         not rise (000 (12)-(13)). With one output per answer, below[i] = i + 1 and above[i] = i.
     properties: names of `inbounds.properties` to impose.
     limits: other losses that must stay below a bound.
-    edges: of answers on a graph, which has no cliques.
+    edges: for answers on a graph; then there are no cliques.
     """
 
     epsilon: float
@@ -92,27 +94,27 @@ class Problem:
         return self.loss.shape
 
     def value(self, P: Floats) -> float:
-        """What is minimized."""
-        each = (self.loss * P).sum(axis=0)
-        return float(each.max() if self.worst else each @ self.prior)
+        """Return the objective: the average or largest expected loss."""
+        losses = (self.loss * P).sum(axis=0)
+        return float(losses.max() if self.worst else losses @ self.prior)
 
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """A route's answer: floats P (outputs x answers), and a proved lower bound on the best possible loss."""
+    """The result of a route: floats P (outputs x answers), and a proved lower bound on the best possible loss."""
 
     matrix: Floats
     bound: float
     route: str
 
 
-# --- mirror images: when a problem is its own, an optimal matrix can be too, at no loss -----------------------
+# --- mirror images: a problem that equals its mirror image has an optimum that does too -----------------------
 
 
 def is_mirror_symmetric(problem: Problem) -> bool:
-    """Whether neighbourhood, loss and (for an average) prior read the same from both ends."""
+    """Return whether neighbourhood, loss and (for an average) prior equal their mirror images."""
     if problem.edges is not None:
-        return False  # the numbers of answers on a graph mean nothing
+        return False  # the numbering of answers on a graph has no meaning
     n = problem.shape[1]
     cliques = {(n - b, n - a, d) for a, b, d in problem.cliques} == set(problem.cliques)
     loss = np.array_equal(problem.loss, problem.loss[::-1, ::-1])
@@ -120,18 +122,17 @@ def is_mirror_symmetric(problem: Problem) -> bool:
 
 
 def symmetrize(problem: Problem, P: Floats) -> Floats:
-    """P itself, or its average with its mirror image if the problem is mirrored: the loss is the same (worst:
-    no more)."""
+    """Average P with its mirror image if the problem is mirror symmetric. The loss stays the same (worst: no more)."""
     return (P + P[::-1, ::-1]) / 2 if is_mirror_symmetric(problem) else P
 
 
 def fold_mirror(x: Floats, size: int) -> Floats:
-    """What answers j and n-1-j have on average, for the first `size`: a ray and its mirror image as one column."""
+    """Average answers j and n-1-j, for the first `size` answers: a ray and its mirror image become one column."""
     return np.asarray((x + x[::-1])[:size] / 2)
 
 
 def unfold_mirror(y: Floats, answers: int) -> Floats:
-    """The duals of all answers from those of the folded ones: the transpose of `fold_mirror`."""
+    """Expand the duals of folded answers to all answers: the transpose of `fold_mirror`."""
     full = np.zeros(answers)
     full[: len(y)] = y / 2
     return full + full[::-1]

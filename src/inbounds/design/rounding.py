@@ -1,8 +1,8 @@
-"""From a proposal to whole weights that still have what was asked for.
+"""Rounding of a proposal to integer weights that are private and keep the requested properties.
 
-Rounding raises what a solver left too small, and what that adds must be given back somewhere. Given to one output it is
-cheap, but can break a property; given to all outputs alike it keeps every property, but costs most. Between the two
-stands a little of a mechanism that keeps every ratio with room to spare: then hardly anything has to be raised.
+Rounding raises cells that a solver left too small, so the columns must be reduced elsewhere. Reducing one output is
+cheap but can break a property. Reducing all outputs alike keeps every property but costs most. Between the two: mix in
+a little of a mechanism that keeps every ratio with room to spare, so that hardly any cell has to be raised.
 """
 
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ from inbounds.query import RangeQuery
 from inbounds.trusted.bounds import TOTAL
 
 SHARES = (1e-13, 1e-12, 1e-11, 1e-10)
-"""How much of the roomy mechanism is mixed in, least first."""
+"""Shares of the mechanism with room to spare that are tried, smallest first."""
 
 
 def round_proposal(matrix: Floats, problem: Problem, query: RangeQuery, epsilon: Fraction) -> Ints:
-    """Private integer weights next to a matrix: the first way of rounding that keeps the problem's properties."""
+    """Round a matrix to private integer weights by the first method that keeps the problem's properties."""
     if not problem.properties:
         return round_to_weights(matrix, query, epsilon)
     layout = MatrixLayout(len(query.outputs), query.home_cell, query.below, query.above)
@@ -34,7 +34,7 @@ def round_proposal(matrix: Floats, problem: Problem, query: RangeQuery, epsilon:
 
 
 def _mixtures(matrix: Floats, problem: Problem) -> Iterator[Floats]:
-    """The matrix itself, then with ever more of what is at hand for half of epsilon."""
+    """Yield the matrix, then mixtures with a growing share of the baseline for half of epsilon."""
     yield matrix
     roomy = baseline_matrix(replace(problem, epsilon=problem.epsilon / 2, limits=()))
     for share in SHARES:

@@ -1,1 +1,1 @@
-"""Proved bounds on what any mechanism can reach."""
+"""Proved lower bounds on the loss of any mechanism."""

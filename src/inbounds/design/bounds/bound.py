@@ -16,17 +16,16 @@ from inbounds.design.problem import Floats
 from inbounds.design.solver import pricing
 
 UNIT = 2.0**-53
-#: lowering starts at this share of the bound and grows by FACTOR; beyond SHARP the last step is refined by
+#: v is lowered by this share of the bound, then by FACTOR times as much; beyond SHARP the last step is refined by
 #: halving
 START, FACTOR, SHARP, HALVINGS = 2.0**-48, 4.0, 1e-11, 12
 
 
 def average(v: Floats, cost: Floats, cone: pricing.Cone) -> float:
-    """A true lower bound on min sum(cost * P), near sum(v) when v is nearly dual feasible.
+    """Compute a true lower bound on min sum(cost * P), close to sum(v) when v is nearly dual feasible.
 
-    v: one number per answer, any; cost[i, j] = prior_j * loss_ij >= 0, each factor at most one rounding away
-    from what is meant. Guarantee: never above the optimum, also not by rounding. Cost: a few runs of
-    `pricing.min_over_cone`.
+    v: any number per answer; cost[i, j] = prior_j * loss_ij >= 0, each factor correct up to one rounding. Guarantee:
+    never above the optimum, not even by rounding. Cost: a few runs of `pricing.min_over_cone`.
     """
     trivial = max(0.0, _total(cost.min(axis=0) * (1 - 8 * UNIT)))
     low = (cost * (1 - 8 * UNIT)).T
@@ -35,18 +34,18 @@ def average(v: Floats, cost: Floats, cone: pricing.Cone) -> float:
     share = np.full(len(v), 1.0 / len(v))
     size = max(math.fsum(np.abs(v)), 1e-290)
     bad, good = 0.0, START * size
-    while not _feasible(low, v - good * share, cone):
+    while not _is_feasible(low, v - good * share, cone):
         bad, good = good, FACTOR * good
         if math.fsum(v) - good < trivial:
             return trivial
     for _ in range(HALVINGS if bad > SHARP * size else 0):
         middle = (bad + good) / 2
-        bad, good = (bad, middle) if _feasible(low, v - middle * share, cone) else (middle, good)
+        bad, good = (bad, middle) if _is_feasible(low, v - middle * share, cone) else (middle, good)
     return max(trivial, _total(v - good * share))
 
 
 def worst(v: Floats, weights: Floats, loss: Floats, cone: pricing.Cone) -> float:
-    """A true lower bound on the least possible worst loss of any answer, loss >= 0, from answer weights.
+    """Compute a true lower bound on the least possible worst loss of any answer, loss >= 0, from answer weights.
 
     The worst answer loses at least the average under any weights, so this is `average` divided by their sum.
     """
@@ -57,7 +56,8 @@ def worst(v: Floats, weights: Floats, loss: Floats, cone: pricing.Cone) -> float
     return average(v, weights * loss, cone) / total * (1 - 8 * UNIT)
 
 
-def _feasible(low: Floats, v: Floats, cone: pricing.Cone) -> bool:
+def _is_feasible(low: Floats, v: Floats, cone: pricing.Cone) -> bool:
+    """Return whether c_i - v is surely non-negative on the cone for every output i."""
     r = low - v[:, None]
     r -= 2 * UNIT * np.abs(r)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -65,5 +65,5 @@ def _feasible(low: Floats, v: Floats, cone: pricing.Cone) -> bool:
 
 
 def _total(v: Floats) -> float:
-    """The sum of v, rounded down."""
+    """Sum v, rounded down."""
     return math.nextafter(math.fsum(v), -math.inf)

@@ -1,12 +1,12 @@
-"""A lower bound on the best possible loss from any dual vector, right or wrong: weak duality with a margin.
+"""A lower bound on the best possible loss from any multipliers, by weak duality, with rounding errors subtracted.
 
 For multipliers y >= 0 of comparisons factor * P[g] >= P[x], every allowed P satisfies
 
     loss . P  >=  sum_ij R[i, j] P[i, j],     R = loss - sum_k y_k (factor_k e_g(k) - e_x(k)),
 
 and, because columns sum to one, that sum is sum_j v_j + sum_ij (R[i, j] - v_j) P[i, j] for any v. Lower v until
-no class of equal cells has a negative total of R - v: then sum_j v_j is a bound, and no tolerance of a
-solver entered it. Rounding errors are bounded along the way and subtracted.
+no class of equal cells has a negative total of R - v: then sum_j v_j is a bound that does not depend on the tolerance
+of a solver. Rounding errors are bounded along the way and subtracted.
 """
 
 import math
@@ -26,7 +26,7 @@ def _nothing() -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class EqualityGroup:
-    """Multipliers of mu <= P[i, j] <= factor mu over one clique: rise of the right part, fall of the left."""
+    """Multipliers of mu <= P[i, j] <= factor mu over one clique: `rise` of the right inequality, `fall` of the left."""
 
     start: int
     stop: int
@@ -37,8 +37,11 @@ class EqualityGroup:
 
 @dataclass(frozen=True, eq=False)
 class Duals:
-    """Multipliers of the comparisons, of the cliques held by their least cell, of the columns, of the limits on other
-    losses, and, when the aim is the worst answer, weights of the answers. Whatever is left out counts as zero."""
+    """Multipliers of a problem; those left out count as zero.
+
+    values: of the comparisons. holds: of cliques expressed by their least cell. columns: of the column sums. answers:
+    weights of the answers when the aim is the worst answer. limits: of the limits on other losses.
+    """
 
     comparisons: CellInequalities = NOTHING
     values: Floats = field(default_factory=_nothing)
@@ -49,7 +52,7 @@ class Duals:
 
 
 def lower_bound(problem: Problem, duals: Duals, cells: Ints) -> float:
-    """A number that no private mechanism with the properties asked for can beat.
+    """Compute a lower bound on the loss of every private mechanism with the requested properties.
 
     Valid for every `duals` (negative multipliers are cut to zero). cells: cells with equal numbers are equal in
     some optimum (`comparisons.classes`). O(outputs * answers + comparisons).
@@ -69,18 +72,18 @@ def lower_bound(problem: Problem, duals: Duals, cells: Ints) -> float:
 
 
 def _limit_cost(problem: Problem, duals: Duals) -> list[float]:
-    """What the limits give away: P costs at least R . P less multiplier times bound of each limit; rounded up."""
+    """Return the terms that limits subtract from the bound, multiplier times bound of each limit, rounded up."""
     pairs = zip(problem.limits, duals.limits, strict=False)
     return [-limit.bound * q * (1 + 4 * UNIT) for limit, y in pairs for q in np.maximum(y, 0.0).tolist()]
 
 
 def trivial_bound(problem: Problem) -> float:
-    """Every answer reported at its least loss."""
+    """Compute the bound without multipliers: every answer reported at its least loss."""
     return lower_bound(problem, Duals(), np.arange(problem.loss.size))
 
 
 def _totals(R: Floats, error: Floats, v: Floats, cells: Ints) -> Floats:
-    """Sum of R - v over each class, rounded down."""
+    """Sum R - v over each class, rounded down."""
     count = np.bincount(cells)
     sure = R - v - error - UNIT * (np.abs(R) + np.abs(v)) * count[cells].reshape(R.shape)
     totals: Floats = np.bincount(cells, sure.ravel()).astype(np.float64)
@@ -88,14 +91,14 @@ def _totals(R: Floats, error: Floats, v: Floats, cells: Ints) -> Floats:
 
 
 def _lowering(mean: Floats, cells: Ints, shape: tuple[int, int]) -> Floats:
-    """How much to lower each column's v so that every class total becomes non-negative."""
+    """Compute how much to lower each column's v so that every class total becomes non-negative."""
     need = np.maximum(0.0, -mean)[cells].reshape(shape)
     lowering: Floats = need.max(axis=0)
     return lowering
 
 
 def _weights(problem: Problem, duals: Duals) -> Floats:
-    """The worst answer loses at least the average under any weights that sum to one."""
+    """Return weights of the answers. The worst answer loses at least the average under any weights that sum to one."""
     if not problem.worst:
         return problem.prior
     n = problem.shape[1]
@@ -104,7 +107,7 @@ def _weights(problem: Problem, duals: Duals) -> Floats:
 
 
 def reduced_costs(problem: Problem, duals: Duals) -> tuple[Floats, Floats]:
-    """R and a bound on its rounding error."""
+    """Compute R and a bound on its rounding error."""
     R: Floats = problem.loss * _weights(problem, duals)
     for limit, q in zip(problem.limits, duals.limits, strict=False):
         R = R + limit.table * limit.weights(problem.prior, np.maximum(q, 0.0)) * (1 - 4 * UNIT)
@@ -124,7 +127,7 @@ def reduced_costs(problem: Problem, duals: Duals) -> tuple[Floats, Floats]:
 
 
 def _balance(hold: EqualityGroup) -> tuple[Floats, Floats]:
-    """rise and fall, with `rise` shrunk until mu itself has a multiplier of the right sign."""
+    """Return rise and fall, with `rise` shrunk until mu itself has a multiplier of the right sign."""
     rise, fall = np.maximum(hold.rise, 0.0), np.maximum(hold.fall, 0.0)
     room = 1.0 - (hold.stop - hold.start + 4) * UNIT
     need, have = hold.factor * rise.sum(axis=1), fall.sum(axis=1) * room

@@ -1,1 +1,1 @@
-"""Closed forms: the papers' formulas as float matrices P[output, answer]. They propose; repair and checker decide."""
+"""Closed forms: the papers' formulas as float matrices P[output, answer]. They are proposals, not yet certified."""

@@ -1,4 +1,6 @@
-"""Two-sided geometric noise on a grid, back into the range: snapped to the nearest output, or folded at the ends."""
+"""Two-sided geometric noise on a grid, returned into the range: snapped to the nearest output, or folded at the
+ends.
+"""
 
 import numpy as np
 
@@ -7,7 +9,8 @@ from inbounds.exact import Floats
 
 
 def snapped_geometric(edges: Floats, rate: float) -> Floats:
-    """Masses of geometric noise between half-integers: Pr[noise >= m] = b^m / (1 + b) for m >= 1, b = exp(-rate).
+    """Compute the masses of geometric noise between half-integers: Pr[noise >= m] = b^m / (1 + b) for m >= 1, b =
+    exp(-rate).
 
     edges[i, j]: the boundary between outputs i and i + 1 seen from answer j, in steps.
     """
@@ -15,13 +18,16 @@ def snapped_geometric(edges: Floats, rate: float) -> Floats:
 
 
 def truncated_matrix(size: int, rate: float) -> Floats:
-    """GM (003 Definition 4) for answers and outputs 0..size-1 and a privacy loss of `rate` per step."""
+    """Compute GM (003 Definition 4) for answers and outputs 0..size-1 and a privacy loss of `rate` per step."""
     places = np.arange(size)
     return snapped_geometric(np.subtract.outer(places[1:], places) - 0.5, rate)
 
 
 def folded_matrix(size: int, rate: float) -> Floats:
-    """Geometric noise reflected at -1/2 and size - 1/2: (b^x + b^(2N-x)) / (1 - b^(2N)) summed over both images x."""
+    """Compute geometric noise reflected at -1/2 and size - 1/2.
+
+    The masses are (b^x + b^(2N-x)) / (1 - b^(2N)), up to a factor, summed over both images x.
+    """
     i, j = np.arange(size)[:, None], np.arange(size)[None, :]
     images = [np.abs(i - j), i + j + 1]
     series = sum(np.exp(-rate * x) + np.exp(-rate * (2 * size - x)) for x in images)

@@ -8,21 +8,21 @@ import numpy as np
 from inbounds.exact import Floats
 
 LogTail = Callable[[Floats], Floats]
-"""x >= 0 to log Pr[noise > x], for noise symmetric around 0."""
+"""Maps x >= 0 to log Pr[noise > x], for noise symmetric around 0."""
 
 
 def snap_to_cells(log_tail: LogTail, edges: Floats) -> Floats:
-    """P[i, j]: mass of symmetric noise between edges[i-1, j] and edges[i, j], the outer edges infinite.
+    """Compute P[i, j], the mass of symmetric noise between edges[i-1, j] and edges[i, j], the outer edges infinite.
 
-    edges[i, j] is boundary i seen from answer j. Masses come from the tail on their own side of zero, so
-    that small ones keep their relative accuracy.
+    edges[i, j] is boundary i seen from answer j. Masses are differences of tails on the same side of zero, so small
+    masses keep their relative accuracy.
     """
     infinite = np.full((1, edges.shape[1]), np.inf)
     return probability_between(log_tail, np.vstack([-infinite, edges]), np.vstack([edges, infinite]))
 
 
 def probability_between(log_tail: LogTail, low: Floats, high: Floats) -> Floats:
-    """Mass of symmetric noise in low..high, elementwise (low < high)."""
+    """Compute the mass of symmetric noise in low..high, elementwise (low < high)."""
     near, far = np.where(low >= 0, low, -high), np.where(low >= 0, high, -low)
     with np.errstate(invalid="ignore", over="ignore"):
         inner, outer = log_tail(np.maximum(near, 0)), log_tail(far)
@@ -32,12 +32,15 @@ def probability_between(log_tail: LogTail, low: Floats, high: Floats) -> Floats:
 
 
 def laplace_tail(scale: float) -> LogTail:
-    """log Pr[noise > x] of Laplace noise: exp(-x / scale) / 2."""
+    """Return log Pr[noise > x] of Laplace noise: exp(-x / scale) / 2."""
     return lambda x: -x / scale - math.log(2)
 
 
 def staircase_tail(epsilon: float, gamma: float) -> LogTail:
-    """log Pr[noise > x], x in units of the sensitivity: a^k times what is left of the k-th double step."""
+    """Return log Pr[noise > x] of staircase noise, x in units of the sensitivity.
+
+    a = exp(-epsilon): the tail is a^k times the rest of the k-th double step. gamma: width of the upper step.
+    """
     a = math.exp(-epsilon)
     y = -math.expm1(-epsilon) / (2 * (gamma + a * (1 - gamma)))
 

@@ -6,9 +6,9 @@ from inbounds.exact import Floats, Ints
 
 
 def response_matrix(home: Ints, outputs: int, rate: float) -> Floats:
-    """The true output home[j] with probability e^rate / (m - 1 + e^rate), each of the m - 1 others equally (001 (3)).
+    """Compute randomized response: the true output home[j] with probability e^rate / (m - 1 + e^rate) (001 (3)).
 
-    Scaled by e^-rate, so that no rate overflows.
+    The m - 1 other outputs are equally likely. Scaled by e^-rate, so that no rate overflows.
     """
     others = np.exp(-rate)
     matrix = np.full((outputs, len(home)), others)

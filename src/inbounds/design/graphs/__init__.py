@@ -1,1 +1,1 @@
-"""The optimum for answers on a graph."""
+"""Optimal designs for answers on a graph. `graph_route` chooses the method."""

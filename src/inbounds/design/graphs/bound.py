@@ -1,10 +1,11 @@
-"""A lower bound on the best possible loss on a graph, from any multipliers: weak duality with every rounding counted.
+"""A lower bound on the best possible loss on a graph, from any multipliers: weak duality with every rounding error
+subtracted.
 
 For f >= 0 every private P has, with B x = (exp(d) x_head - x_tail) over the edges,
 
     sum_i c_i · P_i  =  sum_i (c_i - B'f_i) · P_i + f_i · B P_i  >=  sum_j min_i (c_i - B'f_i)_j,
 
-because B P_i >= 0, P >= 0, and the columns of P sum to one. No tolerance of a solver enters it.
+because B P_i >= 0, P >= 0, and the columns of P sum to one. The bound does not depend on the tolerance of a solver.
 """
 
 import math
@@ -20,9 +21,9 @@ UNIT = 2.0**-52
 
 
 def lower_bound(network: Network, cost: Floats, f: Floats, symmetry: Symmetry | None = None) -> float:
-    """cost[i, j] = weight_j loss_ij, each factor at most a rounding away from what is meant; f: outputs × edges.
+    """Compute the bound. cost[i, j] = weight_j loss_ij, each factor correct up to one rounding; f: outputs × edges.
 
-    With a symmetry, f is that of one output of each orbit: those of the others are the same, turned or mirrored.
+    With a symmetry, f has one output of each orbit: those of the others are its images.
     """
     f = np.where(network.real, np.maximum(f, 0.0), 0.0)
     # lengths are rounded twice and exp once: a ratio that is surely no smaller than the true one

@@ -1,4 +1,4 @@
-"""Which private row improves a mix most, on any graph: minimum cuts, for all outputs at once.
+"""Pricing on any graph: the private row that improves a mix most, by minimum cuts, for all outputs at once.
 
 A private row x lies in the cone x_tail <= exp(d) x_head. From a row x one may raise any set S of answers that is
 closed under its tight edges (a tail in S has its head in S); to first order that changes r · x by the sum of r_j x_j
@@ -16,44 +16,47 @@ from inbounds.design.graphs.network import Flags, Network
 from inbounds.design.problem import Floats, Ints
 
 TIGHT = 1e-9
-"""Slack of log x below which an edge is tight."""
+"""An edge is tight if its slack in log x is below this."""
 
 WHOLE = 1 << 30
-"""Capacities of one output sum to about this: flows are found in whole numbers of 32 bits."""
+"""Sum of the capacities of one output, approximately: flows are 32-bit integers."""
 
 GAIN = 1e-11
-"""Share of the sum of |r_j x_j| that a closed set must win."""
+"""Least gain of a closed set, as a share of the sum of |r_j x_j|."""
 
 PASSES = 3
-"""Flows found one after the other, each in finer units for what the last one left."""
+"""Number of successive flows, each in finer units for the remainder of the last one."""
 
 
 def price_closures(
     network: Network, r: Floats, w: Floats, potentials: Floats, most: int
 ) -> tuple[Floats, Floats, bool]:
-    """Rows of log x, one for each row of r, raised at most `most` times, their -r · x / w · x, and whether that is
-    the largest there is."""
+    """Improve the rows `potentials` (log x), one for each row of r, by raising closed sets at most `most` times.
+
+    Returns the rows, their gains -r · x / w · x, and whether these are the largest possible.
+    """
     h = potentials - potentials.max(axis=1, keepdims=True)
     gain = closure_gains(r, w, np.exp(h))
     live = np.arange(len(r))
     for _ in range(most):
-        better, now, found = _raise_set(network, r[live], w, h[live], gain[live])
+        better, new_rows, new_gain = _raise_set(network, r[live], w, h[live], gain[live])
         live = live[better]
         if not len(live):
             break
-        h[live], gain[live] = now[better], found[better]
+        h[live], gain[live] = new_rows[better], new_gain[better]
     return h, gain, not len(live)
 
 
 def closure_gains(r: Floats, w: Floats, x: Floats) -> Floats:
+    """Compute -r · x / w · x of every row."""
     return np.asarray(-(r * x).sum(axis=1) / (x @ w))
 
 
 def _raise_set(network: Network, r: Floats, w: Floats, h: Floats, gain: Floats) -> tuple[Flags, Floats, Floats]:
-    """One closed set raised for every output: whether it helped, log x and gain after it."""
+    """Raise one closed set for every output; return whether it helped, and log x and gain after it."""
     value = (r + gain[:, None] * w) * np.exp(h)
     slack = network.slack(h)
-    tight = _Tight(network, slack <= TIGHT)
+    tight = _TightEdges(network, slack <= TIGHT)
     closed = tight.source_side(tight.flow(value))
     won = -(value * closed).sum(axis=1)
     leaving = closed[:, network.tails] & ~closed[:, network.heads]
@@ -61,27 +64,27 @@ def _raise_set(network: Network, r: Floats, w: Floats, h: Floats, gain: Floats) 
     fine = (won > GAIN * np.abs(value).sum(axis=1)) & np.isfinite(step)
     raised = h + np.where(fine, step, 0.0)[:, None] * closed
     raised -= raised.max(axis=1, keepdims=True)
-    found = closure_gains(r, w, np.exp(raised))
-    return fine & (found > gain), raised, found
+    new_gain = closure_gains(r, w, np.exp(raised))
+    return fine & (new_gain > gain), raised, new_gain
 
 
 def multipliers(network: Network, r: Floats, potentials: Floats) -> Floats:
-    """f[i, edge] >= 0 with r_i - f_i · (exp(d) x_head - x_tail) as little below zero as flows on tight edges allow.
+    """Compute f[i, edge] >= 0 with r_i - f_i · (exp(d) x_head - x_tail) as little below zero as tight edges allow.
 
-    At a minimum of r · x over the cone nothing is left below zero.
+    At a minimum of r · x over the cone nothing remains below zero.
     """
     x = np.exp(potentials - potentials.max(axis=1, keepdims=True))
-    tight = _Tight(network, network.slack(potentials) <= TIGHT)
-    value, found = r * x, np.zeros(len(tight.outputs))
+    tight = _TightEdges(network, network.slack(potentials) <= TIGHT)
+    value, flow = r * x, np.zeros(len(tight.outputs))
     for _ in range(PASSES):
-        more = tight.flow(value, found)
-        pushed = more.sizes[tight.outputs] * more.along
-        found += pushed
+        increment = tight.flow(value, flow)
+        pushed = increment.sizes[tight.outputs] * increment.along
+        flow += pushed
         np.add.at(value, (tight.outputs, network.tails[tight.edges]), pushed)
         np.add.at(value, (tight.outputs, network.heads[tight.edges]), -pushed)
     f = np.zeros((len(r), len(network.tails)))
     with np.errstate(divide="ignore", over="ignore"):
-        f[tight.outputs, tight.edges] = np.maximum(found, 0.0) / x[tight.outputs, network.tails[tight.edges]]
+        f[tight.outputs, tight.edges] = np.maximum(flow, 0.0) / x[tight.outputs, network.tails[tight.edges]]
     return np.where(np.isfinite(f), f, 0.0)
 
 
@@ -92,8 +95,8 @@ class _Flow:
         self.joined, self.flow, self.along, self.sizes = joined, flow, along, sizes
 
 
-class _Tight:
-    """The tight edges of every output's row, as one graph of (output, answer) with a source and a sink."""
+class _TightEdges:
+    """The tight edges of the rows of all outputs, as one graph of (output, answer) with a source and a sink."""
 
     def __init__(self, network: Network, tight: Flags) -> None:
         self.shape = len(tight), network.size
@@ -102,31 +105,33 @@ class _Tight:
         self.heads = self.outputs * network.size + network.heads[self.edges]
 
     def flow(self, value: Floats, back: Floats | None = None) -> _Flow:
-        """As much as can be from negative values to positive ones; `back`: what may be taken back along each edge."""
+        """Compute a maximum flow from negative values to positive ones; `back`: flow that may be undone on each
+        edge.
+        """
         source = value.size
         lacking = np.maximum(-value, 0.0)
         total = np.minimum(lacking.sum(axis=1), np.maximum(value, 0.0).sum(axis=1))
         unit = np.where(total > 0, total, 1.0) / WHOLE
-        room = np.floor(np.minimum(np.abs(value), total[:, None]) / unit[:, None]).astype(np.int32).ravel()
-        giving, taking = (np.flatnonzero((side.ravel() > 0) & (room > 0)) for side in (lacking, value))
+        capacity = np.floor(np.minimum(np.abs(value), total[:, None]) / unit[:, None]).astype(np.int32).ravel()
+        giving, taking = (np.flatnonzero((side.ravel() > 0) & (capacity > 0)) for side in (lacking, value))
         rows: list[Ints] = [np.full(len(giving), source), taking, self.tails]
         columns: list[Ints] = [giving, np.full(len(taking), source + 1), self.heads]
-        data = [room[giving], room[taking], np.full(len(self.tails), 2**31 - 1)]
+        data = [capacity[giving], capacity[taking], np.full(len(self.tails), 2**31 - 1)]
         if back is not None:
-            used = np.flatnonzero(back > 0)
-            rows, columns = [*rows, self.heads[used]], [*columns, self.tails[used]]
-            data.append(np.floor(np.minimum(back[used] / unit[self.outputs[used]], WHOLE)))
+            reversible = np.flatnonzero(back > 0)
+            rows, columns = [*rows, self.heads[reversible]], [*columns, self.tails[reversible]]
+            data.append(np.floor(np.minimum(back[reversible] / unit[self.outputs[reversible]], WHOLE)))
         ends = np.concatenate(rows).astype(np.int32), np.concatenate(columns).astype(np.int32)
         joined = csr_array((np.concatenate(data).astype(np.int32), ends), shape=(source + 2, source + 2))
         flow = maximum_flow(joined, source, source + 1, method="dinic").flow
         along = np.empty(0) if back is None else np.asarray(flow[self.tails, self.heads], dtype=np.float64)
         return _Flow(joined, flow, along, unit)
 
-    def source_side(self, found: _Flow) -> Flags:
-        """The answers of every output on the source's side of a minimum cut."""
-        left = found.joined - found.flow
-        left.data[:] = left.data > 0
-        left.eliminate_zeros()
-        reached = np.zeros(left.shape[0], dtype=np.bool_)
-        reached[breadth_first_order(left, left.shape[0] - 2, return_predecessors=False)] = True
+    def source_side(self, maximum: _Flow) -> Flags:
+        """Return which answers of every output are on the source side of a minimum cut."""
+        residual = maximum.joined - maximum.flow
+        residual.data[:] = residual.data > 0
+        residual.eliminate_zeros()
+        reached = np.zeros(residual.shape[0], dtype=np.bool_)
+        reached[breadth_first_order(residual, residual.shape[0] - 2, return_predecessors=False)] = True
         return reached[:-2].reshape(self.shape)

@@ -1,10 +1,9 @@
-"""Many linear systems with the same graph, factored at once: one for every output of an interior point.
+"""Factorizations of many linear systems on the same graph: one for every output of `graph_interior`.
 
 Each matrix A_i has an entry for every answer and for every two answers that share an edge. `TreeFactors` eliminates a
-tree from its leaves; `DenseFactors` takes a graph of many edges as a full matrix; `BandFactors` anything else, as a
-band
-of blocks in an order that keeps it narrow (Cuthill and McKee 1969). All solve A_i y = right for all i, and sum up all
-inverses.
+tree from its leaves; `DenseFactors` treats a graph with many edges as a full matrix; `BandFactors` handles anything
+else as a band of blocks, in an order that keeps it narrow (Cuthill and McKee 1969). All solve A_i y = right for all i,
+and sum the inverses.
 """
 
 from dataclasses import dataclass, field
@@ -19,30 +18,31 @@ from inbounds.design.graphs.network import Network
 from inbounds.design.problem import Floats, Ints
 
 MANY_PAIRS = 12
-"""Pairs per answer from which a band is no faster than the whole matrix."""
+"""With more pairs per answer a band is no faster than the full matrix."""
 
 AT_A_TIME = 32
-"""Outputs whose inverses are summed up together."""
+"""Number of outputs whose inverses are summed together."""
 
 
 @dataclass(frozen=True, eq=False)
 class EdgePairs:
-    """The answers that share an edge, once each: first < second; `of` is the pair of every edge."""
+    """The pairs of answers that share an edge, once each, first < second; pair_of_edge: the pair of every edge."""
 
     first: Ints
     second: Ints
-    of: Ints
+    pair_of_edge: Ints
 
     @classmethod
     def among(cls, network: Network) -> "EdgePairs":
+        """List the pairs of a network."""
         low, high = np.minimum(network.tails, network.heads), np.maximum(network.tails, network.heads)
-        keys, of = np.unique(low * network.size + high, return_inverse=True)
-        return cls(keys // network.size, keys % network.size, of.reshape(-1))
+        keys, pair_of_edge = np.unique(low * network.size + high, return_inverse=True)
+        return cls(keys // network.size, keys % network.size, pair_of_edge.reshape(-1))
 
 
 @dataclass(frozen=True, eq=False)
 class TreeFactors:
-    """Trees: child before parent. lengths of elimination: ratio[k] = A[child, parent] / pivot[child]."""
+    """Factors of trees, eliminated child before parent: ratio[child] = A[child, parent] / pivot[child]."""
 
     order: Ints
     parent: Ints
@@ -76,7 +76,7 @@ class TreeFactors:
         return np.asarray(y.T)
 
     def inverses(self, scale: Floats) -> Floats:
-        """sum_i diag(scale_i) A_i^-1 diag(scale_i).
+        """Compute sum_i diag(scale_i) A_i^-1 diag(scale_i).
 
         A^-1[j, l] is the sum over common ancestors k of u_jk u_lk / pivot_k, u_jk the product of -ratio on the way from
         j up to k: one product of matrices for every node, over its descendants and all outputs.
@@ -84,15 +84,15 @@ class TreeFactors:
         n = len(self.pivot)
         total, below = np.zeros((n, n)), dict[int, list[tuple[Ints, Floats]]]()
         for k in self.order[::-1].tolist():
-            own = np.array([k]), scale[:, k][None, :]
-            nodes, u = (np.concatenate(parts) for parts in zip(own, *below.pop(k, []), strict=True))
+            leaf_part = np.array([k]), scale[:, k][None, :]
+            nodes, u = (np.concatenate(parts) for parts in zip(leaf_part, *below.pop(k, []), strict=True))
             total[np.ix_(nodes, nodes)] += (u / self.pivot[k]) @ u.T
             below.setdefault(int(self.parent[k]), []).append((nodes, -self.ratio[k] * u))
         return total
 
 
 def _middle(joined: csr_array) -> int:
-    """The node of a tree below which the largest branch is smallest."""
+    """Return the node of a tree whose largest branch is smallest."""
     order, parent = breadth_first_order(joined, 0)
     sizes, largest = np.ones(len(order)), np.zeros(len(order))
     for child in order[:0:-1].tolist():
@@ -103,7 +103,7 @@ def _middle(joined: csr_array) -> int:
 
 @dataclass(frozen=True, eq=False)
 class BandFactors:
-    """A band of blocks: left[k] = pivot[k]^-1 A[k, k+1], inverted[k] = pivot[k]^-1, for blocks k in turn."""
+    """Factors of a band of blocks: left[k] = pivot[k]^-1 A[k, k+1], inverted[k] = pivot[k]^-1, for blocks k in turn."""
 
     place: Ints
     inverted: list[Floats]
@@ -150,21 +150,25 @@ class BandFactors:
         return np.asarray(np.concatenate(x, axis=1)[:, self.place, 0])
 
     def inverses(self, scale: Floats) -> Floats:
-        """sum_i diag(scale_i) A_i^-1 diag(scale_i). Row k of blocks of an inverse is -left[k] times row k + 1, and its
-        own block is added."""
+        """Compute sum_i diag(scale_i) A_i^-1 diag(scale_i).
+
+        Block row k of an inverse is -left[k] times block row k + 1, plus its diagonal block.
+        """
         count, width, m = len(self.inverted), self.width, len(self.inverted[0])
         total = np.zeros((count * width, count * width))
-        by = np.zeros((m, count * width))
-        by[:, self.place] = scale
+        padded = np.zeros((m, count * width))
+        padded[:, self.place] = scale
         for start in range(0, m, AT_A_TIME):
-            some = slice(start, start + AT_A_TIME)
-            row = self.inverted[-1][some]
+            batch = slice(start, start + AT_A_TIME)
+            row = self.inverted[-1][batch]
             for k in range(count - 1, -1, -1):
                 if k + 1 < count:
-                    ahead = -self.left[k][some] @ row
-                    own = self.inverted[k][some] - ahead[:, :, :width] @ self.left[k][some].transpose(0, 2, 1)
-                    row = np.concatenate([own, ahead], axis=2)
-                here, ahead_of = by[some, k * width : (k + 1) * width], by[some, k * width :]
+                    ahead = -self.left[k][batch] @ row
+                    diagonal_block = self.inverted[k][batch] - ahead[:, :, :width] @ self.left[k][batch].transpose(
+                        0, 2, 1
+                    )
+                    row = np.concatenate([diagonal_block, ahead], axis=2)
+                here, ahead_of = padded[batch, k * width : (k + 1) * width], padded[batch, k * width :]
                 total[k * width : (k + 1) * width, k * width :] += np.einsum("iab,ia,ib->ab", row, here, ahead_of)
         total = np.triu(total) + np.triu(total, 1).T
         return total[np.ix_(self.place, self.place)]
@@ -172,17 +176,17 @@ class BandFactors:
 
 @dataclass(frozen=True, eq=False)
 class DenseFactors:
-    """Most pairs of answers share an edge: one triangle for every output."""
+    """Factors of full matrices, for graphs with many edges: one triangle for every output."""
 
     roots: list[Floats]
 
     @classmethod
     def from_pairs(cls, pairs: EdgePairs, diagonal: Floats, beside: Floats) -> "DenseFactors":
         n, roots = diagonal.shape[1], []
-        for own, off in zip(diagonal, beside, strict=True):
+        for entries, beside_entries in zip(diagonal, beside, strict=True):
             A = np.zeros((n, n), order="F")
-            A[pairs.second, pairs.first] = off
-            A[np.diag_indices(n)] = own
+            A[pairs.second, pairs.first] = beside_entries
+            A[np.diag_indices(n)] = entries
             root, failed = dpotrf(A, lower=1, overwrite_a=1)
             if failed:
                 raise LinAlgError("not positive definite")
@@ -193,24 +197,24 @@ class DenseFactors:
         return np.array([dpotrs(root, b, lower=1)[0] for root, b in zip(self.roots, right, strict=True)])
 
     def inverses(self, scale: Floats) -> Floats:
-        """sum_i diag(scale_i) A_i^-1 diag(scale_i)."""
+        """Compute sum_i diag(scale_i) A_i^-1 diag(scale_i)."""
         total = np.zeros_like(self.roots[0])
-        for root, by in zip(self.roots, scale, strict=True):
-            total += dpotri(root, lower=1)[0] * by * by[:, None]
+        for root, factor in zip(self.roots, scale, strict=True):
+            total += dpotri(root, lower=1)[0] * factor * factor[:, None]
         return np.tril(total) + np.tril(total, -1).T
 
     def spread(self, scale: Floats, means: Floats) -> Floats:
-        """diag(scale_i) A_i^-1 diag(scale_i) M' for every output i."""
+        """Compute diag(scale_i) A_i^-1 diag(scale_i) M' for every output i."""
         return np.array(
             [
-                by[:, None] * dpotrs(root, np.asfortranarray((means * by).T), lower=1)[0]
-                for root, by in zip(self.roots, scale, strict=True)
+                factor[:, None] * dpotrs(root, np.asfortranarray((means * factor).T), lower=1)[0]
+                for root, factor in zip(self.roots, scale, strict=True)
             ]
         )
 
 
 def make_factors(pairs: EdgePairs, diagonal: Floats, beside: Floats) -> "Factors":
-    """By what suits the graph: branches for a tree, a band where it is narrow."""
+    """Factor by the method that suits the graph: a tree, a full matrix for many edges, else a band."""
     n = diagonal.shape[1]
     if len(pairs.first) == n - 1:
         return TreeFactors.from_pairs(pairs, diagonal, beside)

@@ -1,10 +1,9 @@
-"""The optimum on a graph as a mix of private rows: column generation with a proof at the end.
+"""The optimum on a graph as a mix of private rows: column generation with a proved bound.
 
 A private matrix is a sum of rows from the cone, each reported as one output. A small linear program mixes the rows
 found so far so that they sum to one at every answer; its duals v price all others (`closure_pricing`,
-`tree_pricing`). They are
-smoothed (Wentges 1997) as long as many rows still come, and so long only outputs that gained are priced again. For the
-worst answer its weights are priced with them.
+`tree_pricing`). While many new rows are added, the duals are smoothed (Wentges 1997) and only outputs that gained are
+priced again. For the worst-case aim the weights of the answers are part of the duals.
 """
 
 import time
@@ -35,7 +34,7 @@ MOMENT = 1.0
 
 @dataclass(frozen=True, eq=False)
 class GraphComponent:
-    """A connected part of the answers: loss with least value zero, prior weights, aim, and its graph."""
+    """A connected component of the graph: loss with least value zero, prior weights, aim, and its network."""
 
     loss: Floats
     prior: Floats
@@ -44,27 +43,28 @@ class GraphComponent:
 
     @property
     def weights(self) -> Floats:
-        """Of the answers, before any are found for the worst one."""
+        """Initial weights of the answers: the prior, or uniform for the worst-case aim."""
         return np.full(self.network.size, 1.0 / self.network.size) if self.worst else self.prior
 
     @property
     def constant(self) -> Floats:
-        """What is best without looking; an answer alone in its part has its own best report."""
+        """The best matrix that always reports the same output."""
         P = np.zeros(self.loss.shape)
         P[(self.loss.max(axis=1) if self.worst else self.loss @ self.prior).argmin()] = 1.0
         return P
 
     def value(self, P: Floats) -> float:
+        """Return the objective of P."""
         losses = (self.loss * P).sum(axis=0)
         return float(losses.max() if self.worst else self.prior @ losses)
 
-    def lower(self, duals: "ComponentDuals", lacking: float) -> tuple[float, "ComponentDuals"]:
-        """What duals prove that are too large by `lacking`, spread over all answers, and they without it."""
-        v = duals.v - lacking / self.network.size
+    def lower(self, duals: "ComponentDuals", excess: float) -> tuple[float, "ComponentDuals"]:
+        """Lower duals by `excess`, spread over all answers; return the bound that they prove, and the duals."""
+        v = duals.v - excess / self.network.size
         return float(v.sum()) / (float(duals.weights.sum()) if self.worst else 1.0), ComponentDuals(v, duals.weights)
 
     def bound(self, weights: Floats, f: Floats, symmetry: Symmetry | None = None) -> float:
-        """The worst answer loses at least the average under any weights."""
+        """Prove a bound from multipliers f. The worst answer loses at least the average under any weights."""
         low = lower_bound(self.network, weights * self.loss, f, symmetry)
         if self.worst:
             low = low / float(weights.sum()) * (1 - 2.0**-50 * len(weights)) if weights.sum() > 0 else 0.0
@@ -73,19 +73,20 @@ class GraphComponent:
 
 @dataclass(frozen=True, eq=False)
 class ComponentDuals:
-    """v for the sums of the columns, and the weights of the answers."""
+    """Duals: v of the column sums, and the weights of the answers."""
 
     v: Floats
     weights: Floats
 
     def mix(self, other: "ComponentDuals", share: float) -> "ComponentDuals":
+        """Return share * other + (1 - share) * self."""
         return ComponentDuals(
             share * other.v + (1 - share) * self.v, share * other.weights + (1 - share) * self.weights
         )
 
 
 class Pricing(NamedTuple):
-    """How rows that improve are found, and the multipliers that prove that none is left."""
+    """A pricing method: a function that improves rows, and one for the multipliers that prove a bound."""
 
     improved: Callable[[Network, Floats, Floats, Floats, int], tuple[Floats, Floats, bool]]
     multipliers: Callable[[Network, Floats, Floats], Floats]
@@ -96,39 +97,39 @@ ON_TREES = Pricing(tree_pricing.price_tree_rows, tree_pricing.multipliers)
 
 
 def generate(part: GraphComponent, deadline: float) -> tuple[Floats, float]:
-    """The best mix of rows found until the deadline, and a bound that holds whatever was found."""
+    """Find the best mix of rows until the deadline, and a valid bound."""
     pricing = ON_TREES if part.network.is_tree else BY_CUTS
     master, rows = _start(part)
-    every = np.arange(len(part.loss))
-    live, smooth, most, fine = every, SMOOTH, RAISES, False
+    all_outputs = np.arange(len(part.loss))
+    live, smooth, most, fine = all_outputs, SMOOTH, RAISES, False
     last = best = ComponentDuals(np.zeros(part.network.size), part.weights)  # the loss is not negative
     proved, P = 0.0, part.constant
     while (mix := master.solve(max(deadline - time.monotonic(), MOMENT))) is not None:
         P = master.matrix(mix.weights)
         last = ComponentDuals(mix.v, mix.mu).mix(last, smooth if last.v.any() else 0.0)
-        gain, sure = _raise(part, pricing, last, rows, live, most)
+        gain, sure = _improve_rows(part, pricing, last, rows, live, most)
         better = live[gain > LEAST * mix.value]
-        came = master.add(rows[better].T, _cheapest(part, last.weights, rows[better]))
-        if len(live) == len(every):
+        added = master.add(rows[better].T, _cheapest(part, last.weights, rows[better]))
+        if len(live) == len(all_outputs):
             low, lowered = part.lower(last, max(float(gain.max()), 0.0))
             proved, best = max((proved, best), (low, lowered), key=lambda pair: pair[0])
         if time.monotonic() > deadline or (sure and mix.value - proved <= CLOSED * mix.value):
             break
-        if not came and len(live) == len(every) and sure and not smooth:
+        if not added and len(live) == len(all_outputs) and sure and not smooth:
             if fine:
                 break
             fine = True
             master.refine()
-        settled = came <= len(every) / FEW
-        smooth, most = (0.0, RAISES if came else ALL) if settled else (smooth, RAISES)
-        live = every if settled else better
+        few_added = added <= len(all_outputs) / FEW
+        smooth, most = (0.0, RAISES if added else ALL) if few_added else (smooth, RAISES)
+        live = all_outputs if few_added else better
     return P, _prove_bound(part, pricing, best, rows)
 
 
-def _raise(
+def _improve_rows(
     part: GraphComponent, pricing: Pricing, duals: ComponentDuals, rows: Floats, live: Ints, most: int
 ) -> tuple[Floats, bool]:
-    """Raise the rows of the outputs `live` in place: what each gains, and whether no more can be gained."""
+    """Improve the rows of the outputs `live` in place; return what each gains, and whether that is the most."""
     n = part.network.size
     r = (duals.weights * part.loss - duals.v)[live]
     rows[live], gain, sure = pricing.improved(part.network, r, np.full(n, 1.0 / n), rows[live], most)
@@ -136,7 +137,10 @@ def _raise(
 
 
 def _start(part: GraphComponent) -> tuple[MasterProgram, Floats]:
-    """The constant row and rows around each answer, exp(-min(distance, radius)); those without a radius."""
+    """Start the program with the constant row and rows exp(-min(distance, radius)) around each answer.
+
+    Also returns one row per output to improve, exp(-distance).
+    """
     n, far = part.network.size, part.network.distances
     shortest = float(part.network.lengths.min())
     logs = [np.zeros((1, n)), -far, *(-np.minimum(far, radius * shortest) for radius in RADII)]
@@ -149,13 +153,13 @@ def _start(part: GraphComponent) -> tuple[MasterProgram, Floats]:
 
 
 def _cheapest(part: GraphComponent, weights: Floats, rows: Floats) -> Ints:
-    """For every row the output that it is reported as at the least cost."""
+    """Return for every row the output with the least cost."""
     x = np.exp(rows - rows.max(axis=1, keepdims=True))
     return np.asarray((x @ (weights * part.loss).T).argmin(axis=1))
 
 
 def _prove_bound(part: GraphComponent, pricing: Pricing, best: ComponentDuals, rows: Floats) -> float:
-    """The bound of the best duals: every row that improves is found, and what v is too large by is taken off."""
+    """Prove the bound of the best duals: improve all rows fully, and lower v by what they gain."""
     n = part.network.size
     w = np.full(n, 1.0 / n)
     r = best.weights * part.loss - best.v

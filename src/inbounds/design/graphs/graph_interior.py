@@ -1,11 +1,11 @@
-"""The optimum on a graph by an interior point: where rows are nearly flat, closed sets would be raised for ever.
+"""The optimum on a graph by an interior-point method, for nearly flat rows, where raising closed sets takes too long.
 
 min sum_i c_i · x_i with sum_i x_i = 1 and B x_i = s_i >= 0 over the edges, multipliers f_i >= 0:
 
     c_i - v - B'f_i = 0,   s_i f_i = mu.
 
 Newton's step (Mehrotra's predictor and corrector) eliminates each output, A_i = B' diag(f_i / s_i) B, and leaves n
-equations for v with the matrix sum_i A_i^-1 (`factors`). Every iterate's f gives a bound that holds (`bound`).
+equations for v with the matrix sum_i A_i^-1 (`factors`). The f of every iterate gives a valid bound (`bound`).
 """
 
 import time
@@ -34,6 +34,8 @@ ROOM, HALVINGS = 0.9, 30
 
 @dataclass(frozen=True, eq=False)
 class GraphPoint:
+    """An iterate, or a direction: rows x, slacks s, multipliers f and duals v."""
+
     x: Floats
     s: Floats
     f: Floats
@@ -54,7 +56,7 @@ class GraphSystem:
         self.factors = make_factors(pairs, np.full_like(diagonal, 1 + RIDGE), beside)
         means = form.symmetry.means
         self.spread = None
-        if isinstance(self.factors, DenseFactors) and len(means) < len(form.symmetry.of):
+        if isinstance(self.factors, DenseFactors) and len(means) < len(form.symmetry.orbit):
             self.spread = self.factors.spread(1 / self.scale, means)
             self.total = means @ self.spread.sum(axis=0)
         else:
@@ -66,7 +68,7 @@ class GraphSystem:
         return np.asarray(self.factors.solve(right / self.scale) / self.scale)
 
     def direction(self, target: Floats) -> GraphPoint:
-        """Towards s f = target."""
+        """Compute the Newton direction towards s f = target."""
         form, at = self.form, self.at
         dual = form.cost - form.symmetry.unfold(at.v) - form.apply_transpose(at.f)
         primal = 1 - form.sums(at.x)
@@ -74,16 +76,16 @@ class GraphSystem:
         right = form.apply_transpose(q) - dual
         dx, dv = self._solve_bordered(right, primal)
         for _ in range(REFINED):
-            left = right + form.symmetry.unfold(dv) - form.apply_transpose(self.w * form.along(dx))
-            if np.abs(left).max() <= EXACT * np.abs(right).max():
+            residual = right + form.symmetry.unfold(dv) - form.apply_transpose(self.w * form.along(dx))
+            if np.abs(residual).max() <= EXACT * np.abs(right).max():
                 break
-            more, dv_more = self._solve_bordered(left, primal - form.sums(dx))
-            dx, dv = dx + more, dv + dv_more
+            dx_more, dv_more = self._solve_bordered(residual, primal - form.sums(dx))
+            dx, dv = dx + dx_more, dv + dv_more
         ds = form.along(dx)
         return GraphPoint(dx, ds, q - self.w * ds, dv)
 
     def _solve_bordered(self, right: Floats, sums: Floats) -> tuple[Floats, Floats]:
-        """A_i dx_i = right_i + dv with sum_i dx_i = sums, up to symmetry."""
+        """Solve A_i dx_i = right_i + dv with sum_i dx_i = sums, up to symmetry."""
         y = self.solve(right)
         b = sums - self.form.sums(y)
         dv = cho_solve(self.root, b / self.size) / self.size
@@ -94,8 +96,7 @@ class GraphSystem:
 
 
 class EdgeProgram:
-    """The program of one part in units of its cost, one output for each orbit of its symmetry, and its sparse
-    operators."""
+    """The program of one component in units of its cost, with one output for each orbit of its symmetry."""
 
     def __init__(self, part: GraphComponent) -> None:
         network = part.network
@@ -110,21 +111,25 @@ class EdgeProgram:
         self.B = csr_array((np.r_[network.ratios, -np.ones(count)], ends), shape=(count, n))
         self.squares = csr_array((np.r_[network.ratios**2, np.ones(count)], ends), shape=(count, n))
         self.pairs = EdgePairs.among(network)
-        self.in_pairs = csr_array((np.ones(count), (edges, self.pairs.of)), shape=(count, len(self.pairs.first)))
+        self.in_pairs = csr_array(
+            (np.ones(count), (edges, self.pairs.pair_of_edge)), shape=(count, len(self.pairs.first))
+        )
         self.BT = self.B.T.tocsr()
 
     def sums(self, x: Floats) -> Floats:
-        """Of the columns, as means over the orbits of the answers."""
+        """Return the column sums as means over the orbits of the answers."""
         return self.symmetry.fold(x.sum(axis=0))
 
     def along(self, x: Floats) -> Floats:
+        """Return B x of every output."""
         return np.asarray((self.B @ x.T).T)
 
     def apply_transpose(self, f: Floats) -> Floats:
+        """Return B' f of every output."""
         return np.asarray((self.BT @ f.T).T)
 
     def start(self) -> GraphPoint:
-        """exp(-c · distance), columns divided by their sums, for the largest c that leaves room at every edge."""
+        """Start from normalized columns of exp(-c · distance), with the largest c that leaves room at every edge."""
         network = self.part.network
         far = np.minimum(network.distances, 600.0)
         low, high = 0.0, 1.0
@@ -140,7 +145,9 @@ class EdgeProgram:
 
 
 def solve(part: GraphComponent, deadline: float, enough: float = GAP) -> tuple[Floats, float]:
-    """The best matrix and the best bound of all iterates, up to a relative gap of `enough`; for average losses."""
+    """Return the best matrix and the best bound of all iterates, up to a relative gap of `enough`; for average
+    losses.
+    """
     form = EdgeProgram(part)
     at, best, low = form.start(), part.constant, 0.0
     stalled, last = 0, np.inf
@@ -163,18 +170,19 @@ def solve(part: GraphComponent, deadline: float, enough: float = GAP) -> tuple[F
 
 
 def _step(form: EdgeProgram, at: GraphPoint) -> GraphPoint:
+    """Make one step of Mehrotra's predictor and corrector."""
     newton = GraphSystem(form, at)
     gap = float((at.s * at.f).sum())
     guess = newton.direction(np.zeros_like(at.s))
-    primal, dual = _room(at.s, guess.s), _room(at.f, guess.f)
+    primal, dual = _longest_step(at.s, guess.s), _longest_step(at.f, guess.f)
     reached = float(((at.s + primal * guess.s) * (at.f + dual * guess.f)).sum())
     aim = gap / at.s.size * (reached / gap) ** 3
     move = newton.direction(aim - guess.s * guess.f)
-    primal, dual = _room(at.s, move.s), _room(at.f, move.f)
+    primal, dual = _longest_step(at.s, move.s), _longest_step(at.f, move.f)
     x = at.x + primal * move.x
     return GraphPoint(x, at.s + primal * move.s, at.f + dual * move.f, at.v + dual * move.v)
 
 
-def _room(at: Floats, move: Floats) -> float:
-    """The longest step, at most one, that stays positive, and INSIDE of the way to zero."""
+def _longest_step(at: Floats, move: Floats) -> float:
+    """Return INSIDE times the longest step that stays positive, at most one."""
     return min(1.0, INSIDE / max(-float((move / at).min()), 1e-300))

@@ -1,8 +1,8 @@
-"""The largest graphs: the metric's own geometric mechanism with the best report of each output, and a bound by tiles.
+"""Designs for the largest graphs: the metric's geometric mechanism with the best remap, and a bound by tiles.
 
-Without the edges between them, tiles of the answers are problems of their own, and leaving out constraints can only
-lower the least loss: the sum of the tiles' bounds is a bound. Within a tile, an output that loses at least as much as
-another under every answer of the tile is not needed.
+Without the edges between them, tiles of the answers are separate problems. Dropping constraints can only lower the
+least loss, so the sum of the tiles' bounds is a bound. Within a tile, an output that loses at least as much as another
+under every answer of the tile is not needed.
 """
 
 import time
@@ -18,13 +18,13 @@ from inbounds.design.graphs.network import Network
 from inbounds.design.problem import Floats, Ints
 
 TILE = 64
-"""Answers of a tile."""
+"""Number of answers of a tile."""
 
 Solve = Callable[[GraphComponent, float], tuple[Floats, float, str]]
 
 
 def solve(part: GraphComponent, deadline: float, solve_tile: Solve) -> tuple[Floats, float]:
-    """For average losses: the remapped mechanism, and what the tiles prove until the deadline."""
+    """Return the remapped mechanism, and the bound that the tiles prove until the deadline; for average losses."""
     network = part.network
     both = np.minimum(network.distances, network.distances.T)
     P = geometric_matrix(both, network.tails, network.heads, network.lengths)
@@ -35,27 +35,28 @@ def solve(part: GraphComponent, deadline: float, solve_tile: Solve) -> tuple[Flo
     remapped = np.zeros_like(P)
     np.add.at(remapped, guesses, P)
     low = 0.0
-    for tile in _tiles(part):
+    for tile in _split_tiles(part):
         if time.monotonic() > deadline:
             break
         low += solve_tile(tile, deadline)[1] * (1 - 2.0**-50)
     return remapped, low
 
 
-def _tiles(part: GraphComponent) -> Iterator[GraphComponent]:
-    """Connected tiles, each grown from the first answer that is left, in the order in which it is reached."""
+def _split_tiles(part: GraphComponent) -> Iterator[GraphComponent]:
+    """Yield connected tiles, each grown breadth-first from the first remaining answer."""
     network = part.network
     joined = csr_array((np.ones(len(network.tails)), (network.tails, network.heads)), shape=(network.size,) * 2)
-    left = np.ones(network.size, dtype=np.bool_)
-    while left.any():
-        chosen = np.flatnonzero(left)
-        near = csr_array(joined[chosen][:, chosen])
-        tile = np.sort(chosen[breadth_first_order(near, 0, return_predecessors=False)[:TILE]])
-        left[tile] = False
-        yield _tile(part, tile)
+    remaining = np.ones(network.size, dtype=np.bool_)
+    while remaining.any():
+        answers = np.flatnonzero(remaining)
+        near = csr_array(joined[answers][:, answers])
+        tile = np.sort(answers[breadth_first_order(near, 0, return_predecessors=False)[:TILE]])
+        remaining[tile] = False
+        yield _build_tile(part, tile)
 
 
-def _tile(part: GraphComponent, tile: Ints) -> GraphComponent:
+def _build_tile(part: GraphComponent, tile: Ints) -> GraphComponent:
+    """Return the problem of one tile."""
     network = part.network
     place = np.full(network.size, -1, dtype=np.int64)
     place[tile] = np.arange(len(tile))
@@ -63,12 +64,12 @@ def _tile(part: GraphComponent, tile: Ints) -> GraphComponent:
     tails, heads = place[network.tails[inside]], place[network.heads[inside]]
     within = Network(len(tile), tails, heads, network.lengths[inside], network.real[inside])
     loss = part.loss[:, tile]
-    needed = _drop_dominated(loss, tile)
-    return GraphComponent(loss[needed], part.prior[tile], False, within)
+    outputs = _drop_dominated(loss, tile)
+    return GraphComponent(loss[outputs], part.prior[tile], False, within)
 
 
 def _drop_dominated(loss: Floats, tile: Ints) -> Ints:
-    """The tile's own outputs, and those that none of them is at least as good as."""
+    """Return the outputs of the tile, and those that none of them dominates."""
     worse = np.zeros(len(loss), dtype=np.bool_)
     for k in tile.tolist():
         worse |= (loss >= loss[k]).all(axis=1)

@@ -1,4 +1,4 @@
-"""Which way to the optimum on a graph: part by part, each by the cheapest way that closes its gap."""
+"""The route for graphs: each connected component by the cheapest method that closes its gap."""
 
 import time
 from collections.abc import Iterator
@@ -24,15 +24,15 @@ LARGE, MOST_PAIRS = 1000, 1 << 24
 
 
 def solve(problem: Problem, max_seconds: float) -> Proposal:
-    """The optimal private matrix for any edges, loss table, prior and aim, with a bound that rounding cannot break.
+    """Find the optimal private matrix for any edges, loss table, prior and aim, with a bound that includes rounding.
 
-    Returns after about `max_seconds` at the latest, then with the best found and a valid but weaker bound.
+    Returns after about `max_seconds` at the latest, then with the best matrix so far and a valid but weaker bound.
     """
     deadline = time.monotonic() + max_seconds
     matrix, bounds, routes = np.zeros(problem.shape), [], set()
-    for chosen, part, floor in _parts(problem):
+    for answers, part, floor in _parts(problem):
         P, low, route = solve_part(part, deadline)
-        matrix[:, chosen] = P
+        matrix[:, answers] = P
         bounds.append(low + floor)
         routes.add(route)
     low = max(bounds) if problem.worst else sum(bounds) - 2.0**-50 * sum(map(abs, bounds))
@@ -40,34 +40,34 @@ def solve(problem: Problem, max_seconds: float) -> Proposal:
 
 
 def _parts(problem: Problem) -> Iterator[tuple[Ints, GraphComponent, float]]:
-    """The connected parts, with the constant that was taken off their losses to make the least one zero."""
+    """Yield the connected components, with the constant subtracted from their losses to make the least one zero."""
     assert problem.edges is not None
-    for chosen, network in find_components(problem.edges, problem.epsilon, problem.shape[1]):
-        loss, prior = problem.loss[:, chosen], problem.prior[chosen]
-        floor = np.full(len(chosen), loss.min()) if problem.worst else loss.min(axis=0)
+    for answers, network in find_components(problem.edges, problem.epsilon, problem.shape[1]):
+        loss, prior = problem.loss[:, answers], problem.prior[answers]
+        floor = np.full(len(answers), loss.min()) if problem.worst else loss.min(axis=0)
         terms = floor[:1] if problem.worst else prior * floor
         off = float(terms.sum() - 2.0**-50 * len(terms) * np.abs(terms).sum())
-        yield chosen, GraphComponent(loss - floor, prior, problem.worst, network), off
+        yield answers, GraphComponent(loss - floor, prior, problem.worst, network), off
 
 
 def solve_part(part: GraphComponent, deadline: float) -> tuple[Floats, float, str]:
-    """By the way that suits the part; by another as well if that leaves a gap and time is left."""
+    """Solve a component by the method that suits it, and by another one if a gap and time remain."""
     if part.network.size == 1 or not (part.loss * part.weights).any():
         return part.constant, 0.0, "one report"
     if part.network.size > LARGE and not part.worst:
         return (*graph_remap.solve(part, deadline, solve_part), "metric geometric remap")
     best, low, name = part.constant, 0.0, "one report"
-    for way in _ways(part):
-        P, proved = WAYS[way](part, deadline)
+    for method in _choose_methods(part):
+        P, proved = METHODS[method](part, deadline)
         low = max(low, proved)
         if part.value(P) < part.value(best):
-            best, name = P, way
+            best, name = P, method
         if part.value(best) - low <= CLOSED * part.value(best) or time.monotonic() > deadline:
             break
     return best, low, name
 
 
-WAYS = {
+METHODS = {
     "closures": generate,
     "tree rows": generate,
     "interior point": graph_interior.solve,
@@ -75,22 +75,25 @@ WAYS = {
 }
 
 
-def _ways(part: GraphComponent) -> list[str]:
-    """Closed sets where rows fall steeply; an interior point where they are nearly flat, where answers have many edges,
-    and on large trees; without the longest of very many edges."""
+def _choose_methods(part: GraphComponent) -> list[str]:
+    """List the methods to try, in order.
+
+    Closed sets where rows fall steeply; an interior point where rows are nearly flat, where answers have many edges,
+    and on large trees; without long edges if there are very many.
+    """
     network = part.network
     rows = "tree rows" if network.is_tree else "closures"
     if part.worst or len(part.loss) != network.size:
         return [rows]
     if len(part.loss) * len(network.tails) > MOST_PAIRS:
         return ["interior point without long edges"]
-    turned = len(symmetry.find_symmetry(part.loss, part.prior, network).group) >= TURNED
+    has_symmetries = len(symmetry.find_symmetry(part.loss, part.prior, network).group) >= TURNED
     crowded = len(network.tails) > CROWDED * network.size
-    slow = (
-        network.diameter < (FLAT_TURNED if turned else FLAT)
+    interior_first = (
+        network.diameter < (FLAT_TURNED if has_symmetries else FLAT)
         or crowded
         or (network.is_tree and network.size >= LARGE_TREE)
     )
-    if slow and network.size >= SMALL:
+    if interior_first and network.size >= SMALL:
         return ["interior point", rows]
     return [rows, "interior point"]

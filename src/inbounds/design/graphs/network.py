@@ -1,4 +1,4 @@
-"""A graph of answers as plain arrays, one connected part at a time."""
+"""A graph of answers as plain arrays, one connected component at a time."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ from inbounds.design.problem import EdgeArrays, Floats, Ints
 Flags = NDArray[np.bool_]
 
 FAR = 40.0
-"""Log-ratios beyond it count as this one in a proposal: it allows a ratio of 10^17. No bound relies on them."""
+"""Larger log-ratios count as this one in a proposal: a ratio of 10^17. No bound uses such edges."""
 
 
 @dataclass(frozen=True, eq=False)
 class Network:
     """x[tail] <= exp(length) x[head] for every edge; lengths are in units of 1 / epsilon.
 
-    Every edge has one back: an edge that was one-way has one of length FAR, and longer ones are cut to FAR. `real` says
-    where a bound may rely on an edge: not on these.
+    Every edge has a reverse edge: a one-way edge gets one of length FAR, and longer edges are cut to FAR. `real` marks
+    the other edges, which a bound may use.
     """
 
     size: int
@@ -50,33 +50,33 @@ class Network:
         return len(self.tails) == 2 * (self.size - 1)
 
     def slack(self, potentials: Floats) -> Floats:
-        """How far each row of log x is from each edge's limit: rows × edges."""
+        """Return how far each row of log x is from the limit of each edge, rows × edges."""
         return np.asarray(self.lengths - (potentials[:, self.tails] - potentials[:, self.heads]))
 
 
 def find_components(edges: EdgeArrays, epsilon: float, size: int) -> Iterator[tuple[Ints, Network]]:
-    """The connected parts: which answers, and their network with answers numbered anew."""
+    """Yield the answers of each connected component, and its network with renumbered answers."""
     joined = csr_array((np.ones(len(edges.tails)), (edges.tails, edges.heads)), shape=(size, size))
-    count, of = connected_components(joined, directed=False)
+    count, component = connected_components(joined, directed=False)
     for part in range(count):
-        chosen = np.flatnonzero(of == part)
+        answers = np.flatnonzero(component == part)
         place = np.full(size, -1, dtype=np.int64)
-        place[chosen] = np.arange(len(chosen))
-        here = of[edges.tails] == part
+        place[answers] = np.arange(len(answers))
+        here = component[edges.tails] == part
         yield (
-            chosen,
+            answers,
             undirected_network(
-                len(chosen), place[edges.tails[here]], place[edges.heads[here]], epsilon * edges.lengths[here]
+                len(answers), place[edges.tails[here]], place[edges.heads[here]], epsilon * edges.lengths[here]
             ),
         )
 
 
 def undirected_network(size: int, tails: Ints, heads: Ints, lengths: Floats) -> Network:
-    """The network of these edges, with one back for each."""
-    back = np.setdiff1d(heads * size + tails, tails * size + heads)
-    t = np.concatenate([tails, back // size])
-    h = np.concatenate([heads, back % size])
-    d = np.concatenate([lengths, np.full(len(back), FAR)])
+    """Build the network of these edges, with a reverse edge for each."""
+    missing = np.setdiff1d(heads * size + tails, tails * size + heads)
+    t = np.concatenate([tails, missing // size])
+    h = np.concatenate([heads, missing % size])
+    d = np.concatenate([lengths, np.full(len(missing), FAR)])
     real = (d < FAR) & (np.arange(len(d)) < len(tails))
     order = np.lexsort((h, t))
     return Network(size, t[order], h[order], np.minimum(d, FAR)[order], real[order])

@@ -1,8 +1,9 @@
-"""Crowded graphs: most edges say hardly more than paths of shorter ones do, and are left out until the end.
+"""Designs for graphs with very many edges: long edges are dropped and repaired at the end.
 
-Without the long edges the least loss is a bound. The solution breaks the long ones by little: every row x is raised to
-max_k x_k exp(-(1 - c) d(j, k)) for the metric d of all edges, and columns are divided by their sums. Along an edge of
-length L that is private where the logs of the sums differ by at most c L.
+Most long edges add little to paths of shorter ones. Without them the least loss is a bound. The solution breaks the
+long edges by little. To repair it, every row x is raised to max_k x_k exp(-(1 - c) d(j, k)) for the metric d of all
+edges, and columns are divided by their sums. Along an edge of length L that is private where the logs of the sums
+differ by at most c L.
 """
 
 import time
@@ -28,37 +29,45 @@ RAISED, FACTOR = 40, 1.25
 
 
 def solve(part: GraphComponent, deadline: float) -> tuple[Floats, float]:
-    """For average losses: the best matrix that the kept edges lead to, and the best bound."""
+    """Return the best matrix that the short edges lead to, and the best bound; for average losses."""
     best, low = part.constant, 0.0
     outputs = len(symmetry.find_symmetry(part.loss, part.prior, part.network).outputs)
-    all_kept = KEPT if outputs <= MANY_OUTPUTS else KEPT_BY_ALL
-    for kept in all_kept if part.network.diameter >= FLAT else all_kept[1:]:
+    choices = KEPT if outputs <= MANY_OUTPUTS else KEPT_BY_ALL
+    for edges_per_answer in choices if part.network.diameter >= FLAT else choices[1:]:
         start = time.monotonic()
-        x, proved = graph_interior.solve(replace(part, network=_thin(part.network, kept)), deadline, SEARCHED)
+        x, proved = graph_interior.solve(
+            replace(part, network=_keep_short_edges(part.network, edges_per_answer)), deadline, SEARCHED
+        )
         low, best = max(low, proved), min(best, close_ratios(x, part.network), key=part.value)
-        left = deadline - time.monotonic()
-        if part.value(best) - low <= ENOUGH * part.value(best) or left < TIME * (time.monotonic() - start):
+        remaining = deadline - time.monotonic()
+        if part.value(best) - low <= ENOUGH * part.value(best) or remaining < TIME * (time.monotonic() - start):
             break
     return best, low
 
 
-def _thin(network: Network, kept: float) -> Network:
-    """The shortest edges, so many per answer, and all that are as long as one of them."""
-    rank = min(int(kept * network.size), len(network.lengths) - 1)
-    near = network.lengths <= np.partition(network.lengths, rank)[rank] * (1 + 1e-9)
-    found = Network(network.size, network.tails[near], network.heads[near], network.lengths[near], network.real[near])
-    return found if np.isfinite(found.diameter) else network
+def _keep_short_edges(network: Network, edges_per_answer: float) -> Network:
+    """Keep the shortest edges, `edges_per_answer` on average, and ties; all edges if the graph would fall apart."""
+    rank = min(int(edges_per_answer * network.size), len(network.lengths) - 1)
+    is_short = network.lengths <= np.partition(network.lengths, rank)[rank] * (1 + 1e-9)
+    short = Network(
+        network.size,
+        network.tails[is_short],
+        network.heads[is_short],
+        network.lengths[is_short],
+        network.real[is_short],
+    )
+    return short if np.isfinite(short.diameter) else network
 
 
 def close_ratios(P: Floats, network: Network) -> Floats:
-    """The rows raised until they keep every edge, columns summing to one."""
+    """Raise the rows until they keep every edge, with columns summing to one."""
     share, tails, heads = 0.0, network.tails, network.heads
     for _ in range(RAISED):
         near = np.exp(-(1 - share) * network.distances)  # near[j, k]: x_j >= x_k · near
         raised = np.array([(near * row).max(axis=1) for row in np.maximum(P, 0.0)])
         sums = raised.sum(axis=0)
-        needed = float((np.log(sums[heads] / sums[tails]) / network.lengths).max())
-        if needed <= share:
+        least_share = float((np.log(sums[heads] / sums[tails]) / network.lengths).max())
+        if least_share <= share:
             break
-        share = min(max(needed, share) * FACTOR, 1.0)
+        share = min(max(least_share, share) * FACTOR, 1.0)
     return np.asarray(raised / sums)

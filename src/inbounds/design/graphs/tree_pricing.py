@@ -1,4 +1,4 @@
-"""Which private row improves a mix most, on a tree: exactly, from the leaves to the root, for all outputs at once.
+"""Pricing on a tree: the private row that improves a mix most, from the leaves to the root, for all outputs at once.
 
 An extreme row of a tree's cone has every edge tight, one way or the other. Seen from the root, a subtree whose least
 value is negative is raised as far as its edge allows, any other lowered:
@@ -17,7 +17,7 @@ from inbounds.design.graphs.network import Flags, Network
 from inbounds.design.problem import Floats, Ints
 
 STEPS = 100
-"""Dinkelbach's steps, which converge superlinearly: a few are taken."""
+"""Largest number of Dinkelbach steps. They converge superlinearly, so a few suffice."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class TreeLevel:
 
 
 def tree_levels(network: Network) -> list[TreeLevel]:
-    """From the deepest nodes to the root's children."""
+    """List the levels from the deepest nodes to the children of the root."""
     n = network.size
     joined = csr_array((np.ones(len(network.tails)), (network.tails, network.heads)), shape=(n, n))
     order, parent = breadth_first_order(joined, 0)
@@ -39,18 +39,18 @@ def tree_levels(network: Network) -> list[TreeLevel]:
     for node in order[1:].tolist():
         depth[node] = depth[parent[node]] + 1
     edge = {(t, h): e for e, (t, h) in enumerate(zip(network.tails.tolist(), network.heads.tolist(), strict=True))}
-    found = []
-    for deep in range(int(depth.max()), 0, -1):
-        children = np.flatnonzero(depth == deep)
+    levels = []
+    for level in range(int(depth.max()), 0, -1):
+        children = np.flatnonzero(depth == level)
         parents = parent[children].astype(np.int64)
         pairs = [*zip(children.tolist(), parents.tolist(), strict=True)]
         up, down = np.array([edge[c, p] for c, p in pairs]), np.array([edge[p, c] for c, p in pairs])
-        found.append(TreeLevel(children, parents, up, down))
-    return found
+        levels.append(TreeLevel(children, parents, up, down))
+    return levels
 
 
 def _least(network: Network, r: Floats, all_levels: list[TreeLevel]) -> Floats:
-    """least[i, j]: the least value of r_i · x over rows of j's subtree with x_j = 1."""
+    """Compute least[i, j], the least value of r_i · x over rows of j's subtree with x_j = 1."""
     least = r.T.copy()
     for level in all_levels:
         child = least[level.children]
@@ -62,21 +62,22 @@ def _least(network: Network, r: Floats, all_levels: list[TreeLevel]) -> Floats:
 def price_tree_rows(
     network: Network, r: Floats, w: Floats, potentials: Floats, most: int
 ) -> tuple[Floats, Floats, bool]:
-    """As `closures.improved`: the rows of the largest -r · x / w · x there are."""
+    """Find the rows with the largest -r · x / w · x; arguments and results as in `closure_pricing.price_closures`."""
     h = potentials - potentials.max(axis=1, keepdims=True)
     gain = closure_gains(r, w, np.exp(h))
     all_levels = tree_levels(network)
     for _ in range(STEPS):
-        now = _rows(network, _least(network, r + gain[:, None] * w, all_levels) < 0, all_levels)
-        found = closure_gains(r, w, np.exp(now))
-        better = found > gain
+        new_rows = _best_rows(network, _least(network, r + gain[:, None] * w, all_levels) < 0, all_levels)
+        new_gain = closure_gains(r, w, np.exp(new_rows))
+        better = new_gain > gain
         if not better.any():
             return h, gain, True
-        h[better], gain[better] = now[better], found[better]
+        h[better], gain[better] = new_rows[better], new_gain[better]
     return h, gain, False
 
 
-def _rows(network: Network, negative: Flags, all_levels: list[TreeLevel]) -> Floats:
+def _best_rows(network: Network, negative: Flags, all_levels: list[TreeLevel]) -> Floats:
+    """Return log x of the extreme rows that raise the subtrees marked negative and lower the others."""
     h = np.zeros(negative.shape)
     for level in reversed(all_levels):
         up, down = network.lengths[level.up], network.lengths[level.down]
@@ -85,7 +86,7 @@ def _rows(network: Network, negative: Flags, all_levels: list[TreeLevel]) -> Flo
 
 
 def multipliers(network: Network, r: Floats, potentials: Floats) -> Floats:
-    """As `closures.multipliers`: what each subtree lacks or has left is passed on to its parent."""
+    """Compute multipliers as in `closure_pricing.multipliers`: each subtree passes its least value on to its parent."""
     all_levels = tree_levels(network)
     least, f = _least(network, r, all_levels), np.zeros((len(r), len(network.tails)))
     for level in all_levels:

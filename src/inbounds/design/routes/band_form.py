@@ -131,12 +131,12 @@ def band_form(
         return np.append(weights, np.zeros(ratios.hubs))[:, None] * table
 
     table, unit = table_of(loss, even if worst else prior)
-    capped = [(each, *table_of(each.table, even if each.each else each.prior(prior))) for each in limits]
-    own = [table] * worst + [one for limit, one, _ in capped if limit.each]
-    wholes = [weighted(limit.prior(prior), one) for limit, one, _ in capped if not limit.each]
+    capped = [(each, *table_of(each.table, even if each.per_answer else each.prior(prior))) for each in limits]
+    own = [table] * worst + [one for limit, one, _ in capped if limit.per_answer]
+    wholes = [weighted(limit.prior(prior), one) for limit, one, _ in capped if not limit.per_answer]
     base = np.zeros_like(table) if worst else weighted(prior, table)
     form = BandForm(ratios, base, (-np.ones_like(table), *own), tuple(wholes), np.empty(0), worst, mirrored)
-    tops = [(limit.each, limit.inside * (1 - TIGHTER) / size) for limit, _, size in capped]
+    tops = [(limit.per_answer, limit.inside * (1 - TIGHTER) / size) for limit, _, size in capped]
     caps = form.spread_to_rows(
         [0.0] * worst + [top for each, top in tops if each], [top for each, top in tops if not each]
     )

@@ -162,8 +162,8 @@ def _worst_rows(model: FoldedProgram, scale: Floats) -> ProgramRows:
 def _limit_rows(model: FoldedProgram, limit: LinearLimit, scale: Floats) -> ProgramRows:
     """sum_i table[i, j] P[i, j] <= bound for every answer j, or one row for their average."""
     n, prior = model.problem.shape[1], model.problem.prior
-    matrix = _cell_rows(model, limit.table if limit.each else limit.table * limit.prior(prior), scale)
-    matrix = matrix if limit.each else csr_array(csr_array(np.ones((1, n))) @ matrix)
+    matrix = _cell_rows(model, limit.table if limit.per_answer else limit.table * limit.prior(prior), scale)
+    matrix = matrix if limit.per_answer else csr_array(csr_array(np.ones((1, n))) @ matrix)
     top = np.full(matrix.shape[0], highs.MASS * limit.inside)
     return ProgramRows(matrix, np.full(len(top), -np.inf), top)
 

@@ -129,7 +129,7 @@ class LimitedMaster:
         first: Floats = np.zeros(s.size)
         t, excess = first, first
         for _, limit in s.groups:
-            count = s.size if limit is None or limit.each else 1
+            count = s.size if limit is None or limit.per_answer else 1
             top = 0.0 if limit is None else limit.inside
             for _ in range(count):
                 self.solver.addRow(free, top, 0, np.empty(0, np.int32), np.empty(0))
@@ -158,7 +158,9 @@ class LimitedMaster:
         for table, limit in s.groups:
             each = table[outputs].T * x
             blocks.append(
-                s.fold_rays(each) if limit is None or limit.each else (limit.prior(s.problem.prior) @ each)[None, :]
+                s.fold_rays(each)
+                if limit is None or limit.per_answer
+                else (limit.prior(s.problem.prior) @ each)[None, :]
             )
         cost = np.zeros(len(fresh)) if self.worst else s.problem.prior @ (s.cost[outputs].T * x)
         highs.add_columns(self.solver, cost, csc_array(np.vstack(blocks)))
@@ -177,9 +179,9 @@ class LimitedMaster:
         v, y = s.unfold_duals(y[: s.size]), y[s.size :]
         weights, limits, paid = s.problem.prior, [], 0.0
         for _, limit in s.groups:
-            count = s.size if limit is None or limit.each else 1
+            count = s.size if limit is None or limit.per_answer else 1
             own, y = np.maximum(-y[:count], 0.0), y[count:]
-            own_of_all = s.unfold_duals(own) if limit is None or limit.each else own
+            own_of_all = s.unfold_duals(own) if limit is None or limit.per_answer else own
             if limit is None:
                 weights = own_of_all
             else:
@@ -216,7 +218,9 @@ def build_limited_program(problem: Problem) -> tuple[LimitedProgram, Floats]:
     cone = pricing.cone(problem, slice(0, problem.shape[1]))
     same = problem.worst or np.array_equal(problem.prior, problem.prior[::-1])
     tables = [rest, *(limit.table for limit in problem.limits)]
-    same = same and (all(limit.each for limit in problem.limits) or np.array_equal(problem.prior, problem.prior[::-1]))
+    same = same and (
+        all(limit.per_answer for limit in problem.limits) or np.array_equal(problem.prior, problem.prior[::-1])
+    )
     fold = cone.is_mirrored and same and all(np.array_equal(t, t[::-1, ::-1]) for t in tables)
     even = replace(problem, limits=tuple(_scale_limit(limit) for limit in problem.limits))
     return LimitedProgram(even, rest / scale, scale, cone, bool(fold)), floor

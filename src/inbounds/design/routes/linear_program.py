@@ -58,7 +58,7 @@ def _duals(model: FoldedProgram, y: Floats, scale: Floats) -> Duals:
     answers, y = (y[:n], y[n:]) if model.problem.worst else (y[:0], y)
     limits = []
     for limit in model.problem.limits:
-        count = n if limit.each else 1
+        count = n if limit.per_answer else 1
         limits.append(-y[:count])
         y = y[count:]
     holds = []

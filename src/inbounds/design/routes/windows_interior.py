@@ -129,7 +129,8 @@ def points(
             each, average = iter(form.unfold(own)[:, : cone.size]), iter(whole[:, None])
             v, weights = next(each), next(each) / units[0] if worst else prior
             multipliers = tuple(
-                next(each if limit.each else average) / unit for limit, unit in zip(limits, units[1:], strict=True)
+                next(each if limit.per_answer else average) / unit
+                for limit, unit in zip(limits, units[1:], strict=True)
             )
             yield WindowSolution(P + P[::-1, ::-1] if mirrored else P, v, weights, multipliers)
 
