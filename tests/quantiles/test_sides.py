@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import inbounds as ib
-from inbounds.design.quantiles.search import design_scores, sides_of
+from inbounds.design.quantiles.search import choose_sides, design_scores
 from inbounds.errors import InvalidDistribution, PassportError, ScoreRatioViolation
 from inbounds.mechanism.origin import Origin
 from inbounds.mechanism.quantiles import PermuteAndFlip, QuantileMechanism, SidedPermuteAndFlip
@@ -237,7 +237,7 @@ def test_an_extreme_loses_no_more_than_by_the_steepest_table_at_any_large_epsilo
 @pytest.mark.parametrize("epsilon", ["0.2", "1", "4"])
 def test_minima_mirror_maxima(size, epsilon):
     least, most = (ib.quantile(at, 0, 400, size=size) for at in (0, 1))
-    assert sides_of(least, Fraction(epsilon)) == sides_of(most, Fraction(epsilon))[::-1]
+    assert choose_sides(least, Fraction(epsilon)) == choose_sides(most, Fraction(epsilon))[::-1]
 
 
 @pytest.mark.parametrize("epsilon", ["0.2", "1", "4"])

@@ -1,4 +1,4 @@
-"""The designs of a quantile: permute-and-flip, the best law over the central records, and the choice between them."""
+"""Designs for quantiles: path scores, the best law over the central records, and the choice between them."""
 
 from inbounds.design.quantiles.central import design_central
 from inbounds.design.quantiles.choose import QuantileDesign, design_quantile

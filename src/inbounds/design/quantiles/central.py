@@ -1,4 +1,4 @@
-"""central_records: the best law over the central order statistics of a group, for few values and any size."""
+"""Design of `central_records`: the best law over the central order statistics of a group, for few values."""
 
 import math
 from itertools import takewhile
@@ -17,10 +17,10 @@ from inbounds.trusted.bounds import TOTAL
 from inbounds.trusted.multisets import all_multisets, neighbour_groups
 
 MOST_MULTISETS = 1500
-"""Multisets up to which the central records are chosen by default: a linear program of some seconds."""
+"""Largest number of multisets of the default window of central records: a linear program of some seconds."""
 
 SLACKS = tuple(10.0**-digits for digits in (9, 8, 7, 6, 5, 4, 3))
-"""Shares of a probability that are given up for the tolerance of the solver, the first that suffices."""
+"""Shares of epsilon reserved for the tolerance of the solver; the first that suffices is used."""
 
 REFERENCE = "the non-oblivious optimum of 004 §6, on trimmed data"
 
@@ -28,11 +28,12 @@ REFERENCE = "the non-oblivious optimum of 004 §6, on trimmed data"
 def design_central(
     query: QuantileQuery, epsilon: Number, *, length: int | None = None, prior: Prior = None
 ) -> QuantileMechanism:
-    """The law of least expected absolute error that sees only the `length` records around the quantile, in order.
+    """Design the law of least expected absolute error that sees only the `length` records around the quantile, in
+    order.
 
     min sum_s prior(s) sum_i P[i, s] |i - quantile(s)| over all private P[output, multiset]: a linear program over the
-    multisets of `length` values. length: odd for a median, by default as many as make 1,500 multisets. prior: of the
-    values of independent records; without one their shares are unknown, as in `QuantileMechanism.channel`.
+    multisets of `length` values. length: odd for a median; by default the most with at most 1,500 multisets. prior: of
+    the values of independent records; without one their shares are unknown, as in `QuantileMechanism.channel`.
 
     >>> from inbounds import median
     >>> design_central(median(0, 2, size=25), 1, length=3)
@@ -70,7 +71,7 @@ def design_central(
 
 
 def max_window(query: QuantileQuery, most: int) -> int:
-    """The most central records, an odd number, that make no more multisets than that; 0 where one makes more."""
+    """Return the largest odd number of central records with at most `most` multisets; 0 if one record has more."""
     odd = range(1, query.size + 1, 2)
     return max(takewhile(lambda k: math.comb(k + query.width, query.width) <= most, odd), default=0)
 
@@ -79,7 +80,7 @@ def max_window(query: QuantileQuery, most: int) -> int:
 
 
 def unknown_chances(multisets: Ints, truths: Ints, first: int, size: int) -> Floats:
-    """The same where every value is as likely to be the quantile, and given it every histogram as likely.
+    """Compute Pr[multiset] if every value is equally likely to be the quantile, and given it every histogram.
 
     Of a window from lo to hi, the records before it are any multiset of 0..lo and those after it any of hi..w:
     C(first-1+lo, lo) · C(after+w-hi, w-hi) histograms have it.
@@ -92,18 +93,18 @@ def unknown_chances(multisets: Ints, truths: Ints, first: int, size: int) -> Flo
     width, after = multisets.shape[1] - 1, size - first - int(multisets[0].sum()) + 1
     lows, highs = _ends(multisets)
     logs = log_multisets(first - 1, lows) + log_multisets(after, width - highs)
-    found = np.exp(logs - logs.max())
-    return np.asarray(found / np.bincount(truths, found, width + 1)[truths] / (width + 1))
+    weights = np.exp(logs - logs.max())
+    return np.asarray(weights / np.bincount(truths, weights, width + 1)[truths] / (width + 1))
 
 
 def _ends(multisets: Ints) -> tuple[Ints, Ints]:
-    """The least and the largest value of each."""
-    there = multisets > 0
-    return there.argmax(axis=1), multisets.shape[1] - 1 - there[:, ::-1].argmax(axis=1)
+    """Return the least and the largest value of each multiset."""
+    present = multisets > 0
+    return present.argmax(axis=1), multisets.shape[1] - 1 - present[:, ::-1].argmax(axis=1)
 
 
 def window_chances(multisets: Ints, values: Floats, first: int, size: int) -> Floats:
-    """Pr[the records of rank first, … in order are each multiset], of `size` independent records.
+    """Compute Pr[the records of rank first, … form each multiset], for `size` independent records.
 
     Between the least value lo and the largest hi of the window, all records are in it. Of the first - 1 before it some
     are lo, the others less; of those after it some are hi, the others more: n! times a sum over how many, each of
@@ -115,31 +116,31 @@ def window_chances(multisets: Ints, values: Floats, first: int, size: int) -> Fl
     with np.errstate(divide="ignore"):
         logs = np.log(values)
         less, more = np.log(np.cumsum(values) - values), np.log(np.cumsum(values[::-1])[::-1] - values)
-    found = np.empty(len(multisets))
+    log_chances = np.empty(len(multisets))
     for s, (group, lo, hi) in enumerate(zip(multisets, lows.tolist(), highs.tolist(), strict=True)):
         if lo == hi:
-            outer = _outer(before, less[lo])[:, None] + _outer(after, more[hi])[None, :]
-            own = length + np.arange(before + 1)[:, None] + np.arange(after + 1)[None, :]
-            found[s] = _log_sum(outer + _term(own, logs[lo]))
+            outer = _outer_terms(before, less[lo])[:, None] + _outer_terms(after, more[hi])[None, :]
+            counts = length + np.arange(before + 1)[:, None] + np.arange(after + 1)[None, :]
+            log_chances[s] = _log_sum(outer + _log_term(counts, logs[lo]))
         else:
-            inner = sum(_term(group[t], logs[t]) for t in range(lo + 1, hi))
-            left = _log_sum(_outer(before, less[lo]) + _term(group[lo] + np.arange(before + 1), logs[lo]))
-            right = _log_sum(_outer(after, more[hi]) + _term(group[hi] + np.arange(after + 1), logs[hi]))
-            found[s] = inner + left + right
-    return np.asarray(np.exp(found + math.lgamma(size + 1)))
+            inner = sum(_log_term(group[t], logs[t]) for t in range(lo + 1, hi))
+            left = _log_sum(_outer_terms(before, less[lo]) + _log_term(group[lo] + np.arange(before + 1), logs[lo]))
+            right = _log_sum(_outer_terms(after, more[hi]) + _log_term(group[hi] + np.arange(after + 1), logs[hi]))
+            log_chances[s] = inner + left + right
+    return np.asarray(np.exp(log_chances + math.lgamma(size + 1)))
 
 
-def _term(count: Ints, log: float) -> Floats:
-    """log(value^count / count!), where 0^0 = 1."""
+def _log_term(count: Ints, log: float) -> Floats:
+    """Compute log(value^count / count!), with 0^0 = 1."""
     from scipy.special import gammaln
 
     with np.errstate(invalid="ignore"):
         return np.asarray(np.where(count > 0, count * log, 0.0) - gammaln(np.asarray(count) + 1.0))
 
 
-def _outer(records: int, log: float) -> Floats:
-    """The same for the records beyond: records - e of them, for e = 0, 1, …"""
-    return _term(records - np.arange(records + 1), log)
+def _outer_terms(records: int, log: float) -> Floats:
+    """Compute `_log_term` for records - e records beyond the window, for e = 0, 1, …"""
+    return _log_term(records - np.arange(records + 1), log)
 
 
 def _log_sum(terms: Floats) -> float:
@@ -151,37 +152,37 @@ def _log_sum(terms: Floats) -> float:
 
 
 def _solve(costs: Floats, groups: Ints, ratio: float) -> Floats:
-    """min costs·P with columns that sum to one and least[i, group] <= P[i, s] <= ratio · least[i, group]."""
+    """Minimize costs·P with columns that sum to one and least[i, group] <= P[i, s] <= ratio · least[i, group]."""
     from scipy.optimize import linprog
     from scipy.sparse import coo_array
 
     outputs, columns = costs.shape
     cells, floors = outputs * columns, outputs * len(groups)
-    own = (np.arange(outputs)[:, None, None] * columns + groups[None, :, :]).ravel()
+    cell = (np.arange(outputs)[:, None, None] * columns + groups[None, :, :]).ravel()
     least = cells + np.repeat(np.arange(floors), groups.shape[1])
-    rows, ones = np.arange(len(own)), np.ones(len(own))
+    rows, ones = np.arange(len(cell)), np.ones(len(cell))
     above = coo_array(
-        (np.concatenate([ones, -ones, ones, -ratio * ones]), _places(rows, (least, own), (own, least))),
-        shape=(2 * len(own), cells + floors),
+        (np.concatenate([ones, -ones, ones, -ratio * ones]), _places(rows, (least, cell), (cell, least))),
+        shape=(2 * len(cell), cells + floors),
     )
     sums = coo_array(
         (np.ones(cells), (np.tile(np.arange(columns), outputs), np.arange(cells))), shape=(columns, cells + floors)
     )
     cost = np.concatenate([costs.ravel(), np.zeros(floors)])
-    found = linprog(cost, above.tocsr(), np.zeros(2 * len(own)), sums.tocsr(), np.ones(columns), method="highs-ipm")
-    if found.x is None:
+    solution = linprog(cost, above.tocsr(), np.zeros(2 * len(cell)), sums.tocsr(), np.ones(columns), method="highs-ipm")
+    if solution.x is None:
         raise ConvergenceError("the linear program of the central records was not solved; use fewer of them")
-    return np.asarray(found.x[:cells].reshape(outputs, columns))
+    return np.asarray(solution.x[:cells].reshape(outputs, columns))
 
 
 def _places(rows: Ints, first: tuple[Ints, Ints], second: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
-    """Where +1, -1, +1, -ratio stand: two rows of inequalities for each cell of a group."""
+    """Return the places of +1, -1, +1, -ratio: two rows of inequalities for each cell of a group."""
     shifted = rows + len(rows)
     return np.concatenate([rows, rows, shifted, shifted]), np.concatenate([*first, *second])
 
 
 def _round_to_weights(proposal: Floats, groups: Ints, epsilon: float, slack: float) -> Ints:
-    """Weights near the proposal: raised until neighbours are within a little less than epsilon, then rounded."""
+    """Raise the proposal until neighbours are within a little less than epsilon, then round it to weights."""
     P = np.maximum(proposal, 2.0**-50)
     least = math.exp(-epsilon * (1 - slack))
     for _ in range(len(groups)):

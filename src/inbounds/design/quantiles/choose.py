@@ -1,4 +1,4 @@
-"""choose: path scores, the central records or the oblivious optimum, settled and said before any record is read."""
+"""Choice between path scores, central records and the oblivious optimum for a quantile, before any record is read."""
 
 import math
 from dataclasses import dataclass, replace
@@ -18,25 +18,25 @@ from inbounds.query import QuantileQuery, check_quantile
 from inbounds.trusted.path_lengths import quantile_rank
 
 MOST_VALUES = 129
-"""Values up to which the oblivious optimum is considered: where there are more, one record hardly tells where it is."""
+"""Largest number of values for which the oblivious optimum is considered; with more, it is rarely better."""
 
 REGRET = 1.02
-"""How many times the error of path scores the oblivious optimum may have on any records, unless a prior was given."""
+"""Largest error of the oblivious optimum on any records, relative to path scores, unless there is a prior."""
 
 
 MOST_CENTRAL = 350
-"""Multisets of central records up to which they are considered: a linear program of half a second for each size."""
+"""Largest number of multisets of central records that is considered: a linear program of half a second."""
 
 FEW = 1 << 10
-"""Records that are laid out one by one when groups are imagined; larger groups are multiples of such."""
+"""Largest size of an example group that is generated record by record; larger groups are multiples of it."""
 
 
 @dataclass(frozen=True)
 class QuantileDesign:
-    """The mechanism that was chosen for a quantile, what the others were expected to lose, and why.
+    """The mechanism chosen for a quantile, the expected errors of the candidates, and the reason.
 
-    errors: expected absolute error of path scores and of the oblivious optimum; of that at least so much, where it
-    needed no design to be ruled out. central: of the best law over the central records, where it was designed.
+    errors: expected absolute error of path scores and of the oblivious optimum, or a lower bound on the latter if that
+    was enough to rule it out. central: error of the best law over the central records, if it was designed.
     """
 
     mechanism: QuantileMechanism
@@ -49,13 +49,13 @@ class QuantileDesign:
 
 
 def design_quantile(query: QuantileQuery, epsilon: Number, prior: Prior = None) -> QuantileDesign:
-    """Path scores, the oblivious optimum or the central records: what has the least expected error.
+    """Choose path scores, the oblivious optimum or the central records by the least expected error.
 
-    prior: of the values of independent records, one weight each. With a prior that is all; where there are few values
-    the best law over the central records is then considered too. Without one the shares of the values are unknown, and
-    the oblivious optimum is chosen only if it also loses at most 1.02 times as much on records that lie together,
-    wherever and however closely: there path scores lose least. A law over a few central records cannot do that, for it
-    does not see how many agree.
+    prior: of the values of independent records, one weight each. With a prior and few values, the
+    best law over the central records is considered too. Without a prior the shares of the values are unknown. Then the
+    oblivious optimum is chosen only if it also loses at most 1.02 times as much as path scores on every clustered
+    group, where path scores lose least. A law over a few central records cannot do that, because it does not see how
+    many records agree.
 
     >>> from inbounds import median
     >>> str(design_quantile(median(0, 20, size=300), 4)).partition(":")[0]
@@ -63,46 +63,57 @@ def design_quantile(query: QuantileQuery, epsilon: Number, prior: Prior = None) 
     """
     check_quantile(query)
     bound = to_epsilon(epsilon)
-    found = _choose(query, bound, prior)
+    choice = _choose(query, bound, prior)
     length = max_window(query, MOST_CENTRAL)
     if prior is None or not (query.public_size and query.records == 1 and length > 1):
-        return found
+        return choice
     central = design_central(query, bound, length=length, prior=prior)
-    loss, other = central.expected_error(prior=prior), found.mechanism.expected_error(prior=prior)
+    loss, other = central.expected_error(prior=prior), choice.mechanism.expected_error(prior=prior)
     if loss >= other:
-        return replace(found, central=loss)
-    reason = f"the {length} central records: expected error {loss:.3g}, {found.reason.partition(':')[0]} {other:.3g}"
-    return QuantileDesign(central, found.errors, reason, loss)
+        return replace(choice, central=loss)
+    reason = f"the {length} central records: expected error {loss:.3g}, {choice.reason.partition(':')[0]} {other:.3g}"
+    return QuantileDesign(central, choice.errors, reason, loss)
 
 
 def _choose(query: QuantileQuery, bound: Fraction, prior: Prior) -> QuantileDesign:
-    """Path scores or the oblivious optimum."""
+    """Choose path scores or the oblivious optimum."""
     scores = design_scores(query, bound)
     name = {SidedPermuteAndFlip: "sided path scores", CountedTable: "counted path scores"}.get(
         type(scores.law), "path scores"
     )
     expected = scores.channel(prior)
-    own = expected.loss()
-    # Pr[i | t] >= exp(-epsilon) Pr[i | t'] for any two answers: no oblivious report is better than a constant so often
+    score_error = expected.loss()
+    # Pr[i | t] >= exp(-epsilon) Pr[i | t'] for any two answers: an oblivious report loses that share of a constant
     least = math.exp(-float(bound)) * expected.constant_loss()
-    if own <= least or len(query.values) > MOST_VALUES:
-        return QuantileDesign(scores, (own, least), f"{name}: expected error {own:.3g}, {_other(least, at_least=True)}")
-    together = None if prior is not None else _together(query)
-    alike = None if together is None else _errors(scores, together)
-    # of an oblivious report, the errors at both ends of the range add up to exp(-epsilon) · width or more
-    if alike is not None and max(alike[0], alike[query.width]) * REGRET < math.exp(-float(bound)) * query.width / 2:
-        return QuantileDesign(scores, (own, least), _not_everywhere(name, own, least, at_least=True))
-    other = _oblivious(query, scores, prior)
-    loss = other.expected_error(prior=prior)
-    if loss >= own:
-        return QuantileDesign(scores, (own, loss), f"{name}: expected error {own:.3g}, {_other(loss)}")
-    if together is not None and alike is not None and (_errors(other, together) > REGRET * alike).any():
-        return QuantileDesign(scores, (own, loss), _not_everywhere(name, own, loss))
-    return QuantileDesign(other, (own, loss), f"the oblivious optimum: expected error {loss:.3g}, {name} {own:.3g}")
+    if score_error <= least or len(query.values) > MOST_VALUES:
+        return QuantileDesign(
+            scores,
+            (score_error, least),
+            f"{name}: expected error {score_error:.3g}, {_describe_oblivious(least, at_least=True)}",
+        )
+    groups = None if prior is not None else _clustered_groups(query)
+    group_errors = None if groups is None else _errors(scores, groups)
+    # the errors of an oblivious report at both ends of the range add up to at least exp(-epsilon) · width
+    if (
+        group_errors is not None
+        and max(group_errors[0], group_errors[query.width]) * REGRET < math.exp(-float(bound)) * query.width / 2
+    ):
+        return QuantileDesign(scores, (score_error, least), _describe_regret(name, score_error, least, at_least=True))
+    oblivious = _oblivious(query, scores, prior)
+    loss = oblivious.expected_error(prior=prior)
+    if loss >= score_error:
+        return QuantileDesign(
+            scores, (score_error, loss), f"{name}: expected error {score_error:.3g}, {_describe_oblivious(loss)}"
+        )
+    if groups is not None and group_errors is not None and (_errors(oblivious, groups) > REGRET * group_errors).any():
+        return QuantileDesign(scores, (score_error, loss), _describe_regret(name, score_error, loss))
+    return QuantileDesign(
+        oblivious, (score_error, loss), f"the oblivious optimum: expected error {loss:.3g}, {name} {score_error:.3g}"
+    )
 
 
 def _oblivious(query: QuantileQuery, scores: QuantileMechanism, prior: Prior) -> QuantileMechanism:
-    """The optimum over the true answer alone, for the answers that a given prior of records makes likely."""
+    """Design the optimum over the true answer alone, with the prior of answers that the prior of records implies."""
     answers = None
     if prior is not None:
         answers = quantile_distribution(to_prior(prior, query.as_range_query), query.at, query.size)
@@ -110,9 +121,11 @@ def _oblivious(query: QuantileQuery, scores: QuantileMechanism, prior: Prior) ->
     return QuantileMechanism(query, scores.epsilon, ObliviousRecords(Matrix(best.weights)), best.origin)
 
 
-def _together(query: QuantileQuery) -> Ints:
-    """Groups whose records lie together: evenly within 0, 1, 2, 4, … steps of every value (first those that are all
-    equal), or at the value down to the quantile, and evenly up to an end of the range beyond it.
+def _clustered_groups(query: QuantileQuery) -> Ints:
+    """List groups whose records are clustered.
+
+    Records lie evenly within 0, 1, 2, 4, … steps of every value (first those that are all equal), or at the value up to
+    the quantile and evenly from there to an end of the range.
     """
     values, count = np.arange(query.width + 1), min(query.size, FEW)
     spreads = [0, *(1 << b for b in range(query.width.bit_length()))]
@@ -125,25 +138,25 @@ def _together(query: QuantileQuery) -> Ints:
 
 
 def _evenly(low: Ints, high: Ints, count: int) -> Ints:
-    """Histograms of `count` records spread evenly over low..high, one row for each pair."""
+    """Build histograms of `count` records spread evenly over low..high, one row for each pair."""
     shares = (np.arange(count) + 0.5) / max(1, count)
     places = low[:, None] + np.floor(shares * (high - low + 1)[:, None]).astype(np.int64)
     return np.array([np.bincount(row, minlength=len(low)) for row in places])
 
 
 def _errors(mechanism: QuantileMechanism, groups: Ints) -> Floats:
-    """The expected error for every group, in steps."""
+    """Compute the expected error for every group, in steps."""
     query = mechanism.query
     distances = np.abs(np.arange(query.width + 1) - query.true_positions(groups)[:, None])
     return np.asarray((mechanism.probabilities(groups) * distances).sum(axis=1))
 
 
-def _other(loss: float, *, at_least: bool = False) -> str:
+def _describe_oblivious(loss: float, *, at_least: bool = False) -> str:
     return f"the oblivious optimum {'at least ' if at_least else ''}{loss:.3g}"
 
 
-def _not_everywhere(name: str, own: float, loss: float, *, at_least: bool = False) -> str:
+def _describe_regret(name: str, error: float, loss: float, *, at_least: bool = False) -> str:
     return (
-        f"{name}: expected error {own:.3g} where shares are unknown, {_other(loss, at_least=at_least)}, "
+        f"{name}: expected error {error:.3g} where shares are unknown, {_describe_oblivious(loss, at_least=at_least)}, "
         "which loses more where records lie together; give a prior of the values if they do not"
     )

@@ -1,4 +1,4 @@
-"""permute_and_flip: the steepest score table that the checker lets pass."""
+"""Design of `permute_and_flip`: the steepest score table that the exact check accepts."""
 
 import math
 from collections.abc import Callable
@@ -16,33 +16,34 @@ from inbounds.trusted.bounds import TOTAL, TOTAL_BITS
 from inbounds.trusted.limits import MOST_DEEPER, MOST_SCORED
 
 MOST_WEIGHTS = 1 << 16
-"""Weights of a table; longer lengths count as the last of them."""
+"""Largest number of weights of a table; longer lengths get the last weight."""
 
 STRIDE = 8
-"""Levels from one length to the next: how finely the depth of a group can count beside it."""
+"""Levels from one length to the next: the resolution at which the depth of a group counts."""
 
 MOST_DEPTHS = 32
-"""Entries about the depth of a group; the last is repeated."""
+"""Largest number of entries for the depth of a group; the last is repeated."""
 
 SHARE = 0.5
-"""Where between the exponential mechanism's step exp(epsilon/2) and the steepest one the table's own step lies.
+"""Position of the table's step between the exponential mechanism's step exp(epsilon/2) and the steepest one.
 
-The steeper it is the less the depth of a group may count: half-way is the best or nearly so from sparse records, where
-few must change, to many equal ones, where many may. Below epsilon 1 that much less: depths take long to count in full.
+The steeper it is, the less the depth of a group may count. Half-way is nearly the best from sparse records, where few
+must change, to many equal ones, where many may. Below epsilon 1 the position is multiplied by epsilon: depths then take
+long to count in full.
 """
 
 SLACKS = tuple(2.0**-bits for bits in (34, 30, 26, 22, 18, 12))
-"""Shares of epsilon that are given up for the rounding of floats, the first that suffices."""
+"""Shares of epsilon reserved for the rounding of floats; the first that suffices is used."""
 
 REFERENCE = "McKenna and Sheldon 2020, with the bound of docs/theory/quantiles.md"
 
 
 def design_permute_flip(query: QuantileQuery, epsilon: Number) -> QuantileMechanism:
-    """The quantile by permute-and-flip over path lengths: each value raises its hand with a probability that falls with
-    the number of records that would have to change, and one of the raised hands is reported.
+    """Design permute-and-flip over path lengths.
 
-    The probability also falls with the depth of the group, the number of records that may change before its quantile
-    does; table and depths are as steep as the exact bound allows.
+    Each value is a candidate with a probability that falls with the number of records that would have to change for it
+    to be the quantile. One of the candidates is reported. The probability also falls with the depth of the group, the
+    number of records that may change before its quantile does. Table and depths are as steep as the exact bound allows.
 
     >>> from inbounds import median
     >>> design_permute_flip(median(1, 5, size=25), 1)
@@ -62,7 +63,7 @@ def design_permute_flip(query: QuantileQuery, epsilon: Number) -> QuantileMechan
 
 
 def round_table_up(first: float, level: float, most: int) -> tuple[int, ...]:
-    """Whole weights that fall by exp(first), then by at most exp(level) at a time, until they fall no more."""
+    """Build integer weights that fall by exp(first), then by at most exp(level) at a time, until they stop falling."""
     step = max(TOTAL + 1, int(Fraction(math.exp(level)) * TOTAL))
     table = [TOTAL, min(TOTAL - 1, math.ceil(TOTAL / Fraction(math.exp(first))))]
     while len(table) <= min(most, MOST_WEIGHTS):
@@ -76,23 +77,27 @@ def round_table_up(first: float, level: float, most: int) -> tuple[int, ...]:
 
 
 def _propose_steps(epsilon: float, query: QuantileQuery) -> tuple[float, float, tuple[int, ...]]:
-    """(first step, step of a level, what each further depth adds): all of epsilon is spent."""
+    """Propose the first step, the step of a level, and the levels of each further depth; all of epsilon is used."""
     if query.width > MOST_SCORED:
         return epsilon / 2, epsilon / 2 / STRIDE, (STRIDE,)
     cases = _Cases(query.width)
-    steepest = _steepest(cases, epsilon)
+    steepest = _steepest_step(cases, epsilon)
     share = 0.5 + SHARE * min(1.0, epsilon) * (steepest / epsilon - 0.5)
-    # A step of stride + most levels is then epsilon, or a hundredth less: what competition between outputs adds.
+    # A step of stride + most levels is then epsilon, or one percent less for the competition between outputs.
     most = min(STRIDE, math.ceil(STRIDE * (1 / share - 1) - 1e-9))
     level = epsilon / (STRIDE + most) * (1.0 if most == STRIDE else 0.99)
     R = STRIDE * level
     first = _last_within(lambda s: cases.move(s, R) - epsilon, 1e-3 * epsilon, R)
     depths = min(MOST_DEPTHS, query.max_length, max(1, MOST_DEEPER // query.width))
-    return first, level, _deeper(lambda more, x: _at_depth(cases, R, more, x) <= epsilon, level, first, most, depths)
+    return (
+        first,
+        level,
+        _depth_levels(lambda more, x: _at_depth(cases, R, more, x) <= epsilon, level, first, most, depths),
+    )
 
 
-def _steepest(cases: "_Cases", epsilon: float) -> float:
-    """The largest step whose first one can be chosen such that both cases without any depth are within epsilon."""
+def _steepest_step(cases: "_Cases", epsilon: float) -> float:
+    """Return the largest step for which some first step keeps both cases without depth within epsilon."""
 
     def step(s: float) -> float:
         return max(s, _last_within(lambda r: cases.stays(r, r, s) - epsilon, 0.0, epsilon))
@@ -100,17 +105,19 @@ def _steepest(cases: "_Cases", epsilon: float) -> float:
     return step(_last_within(lambda s: cases.move(s, step(s)) - epsilon, 1e-3 * epsilon, epsilon))
 
 
-def _deeper(within: Callable[[float, float], bool], level: float, x: float, most: int, depths: int) -> tuple[int, ...]:
-    """For one depth after the other the most levels that stay within epsilon, until no more could be wished for."""
-    found: list[int] = []
-    while len(found) < depths and (not found or found[-1] < most):
-        found.append(next(d for d in range(most, -1, -1) if d == 0 or within(d * level, x)))
-        x += found[-1] * level
-    return tuple(found)
+def _depth_levels(
+    within: Callable[[float, float], bool], level: float, x: float, most: int, depths: int
+) -> tuple[int, ...]:
+    """Find for one depth after the other the most levels that stay within epsilon, until the maximum is reached."""
+    levels: list[int] = []
+    while len(levels) < depths and (not levels or levels[-1] < most):
+        levels.append(next(d for d in range(most, -1, -1) if d == 0 or within(d * level, x)))
+        x += levels[-1] * level
+    return tuple(levels)
 
 
 def _at_depth(cases: "_Cases", R: float, more: float, x: float) -> float:
-    """The larger of the two cases in which the depth of a group rises or falls by one."""
+    """Return the larger of the two cases in which the depth of a group rises or falls by one."""
     return max(cases.stays(R + more, R - more, x + more), cases.stays(R - more, R + more, x))
 
 
@@ -122,19 +129,21 @@ class _Cases:
         self.u, self.weights, self.c = nodes**2, 2 * weights * nodes, width - 1
 
     def _integral(self, linear: float, z: float) -> float:
-        """∫ (1 - linear·u)(1 - z·u)^c du, with u = v² so that nodes are close together where the mass is."""
+        """Compute ∫ (1 - linear·u)(1 - z·u)^c du, with u = v² so that nodes are dense where the mass is."""
         return float((self.weights * (1 - linear * self.u) * np.exp(self.c * np.log1p(-z * self.u))).sum())
 
-    def stays(self, own: float, others: float, x: float) -> float:
-        return own + math.log(self._integral(1.0, math.exp(-x - others)) / self._integral(1.0, math.exp(-x)))
+    def stays(self, step: float, others: float, x: float) -> float:
+        """Return the log ratio if the quantile stays the same."""
+        return step + math.log(self._integral(1.0, math.exp(-x - others)) / self._integral(1.0, math.exp(-x)))
 
     def move(self, x: float, R: float) -> float:
+        """Return the log ratio if the quantile moves."""
         first = math.exp(-x)
         return x + math.log(self._integral(first, math.exp(-x - R)) / self._integral(1.0, first))
 
 
 def _last_within(excess: Callable[[float], float], low: float, high: float) -> float:
-    """The end of the interval from `low` on which a rising function is not positive."""
+    """Return the end of the interval from `low` on which a rising function is not positive, at most `high`."""
     from scipy.optimize import brentq
 
     if excess(high) <= 0:

@@ -1,1 +1,1 @@
-"""Linear programs and what they are solved with."""
+"""Linear programs: HiGHS, master programs over rays, pricing, and the linear algebra of interior points."""

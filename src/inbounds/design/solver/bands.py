@@ -1,9 +1,9 @@
 """Ratio limits between answers of one window, and the banded systems that an interior point makes of them.
 
-A row x of a private matrix satisfies A x >= 0, two rows of A for each pair of answers j < k in one window:
-growth x_k - x_j and growth x_j - x_k. A' diag(w) A is a band as wide as the windows, one matrix for each output; all
-are factored at once, along the answers. Their off-diagonal entries are negative, so sums of positive terms give the
-factors and the inverse; only pivots would cancel, and those follow from A' diag(w) A x, which is known.
+A row x of a private matrix satisfies A x >= 0, two rows of A for each pair of answers j < k in one window: growth x_k -
+x_j and growth x_j - x_k. A' diag(w) A is a band as wide as the windows, one matrix for each output. All are factored at
+once, along the answers. Their off-diagonal entries are negative, so the factors and the inverse are sums of positive
+terms. Only pivots would cancel; they are computed from A' diag(w) A x, which is known.
 """
 
 from dataclasses import dataclass
@@ -15,13 +15,15 @@ from inbounds.design.problem import Floats
 from inbounds.design.solver.pricing import Cone
 
 CHUNK = 24
-"""Rows of an inverse that are summed over the outputs at once."""
+"""Number of rows of an inverse that are summed over the outputs at once."""
 
 
 @dataclass(frozen=True, eq=False)
 class Windows:
-    """A, its transpose, and the band of A' diag(w) A as a linear map of w; width: how far neighbours are apart; hubs:
-    variables of an output that are no answers."""
+    """The matrix A, its transpose, and the band of A' diag(w) A as a linear map of w.
+
+    width: the largest distance between neighbours. hubs: number of variables of an output that are not answers.
+    """
 
     limits: csr_array
     transpose: csr_array
@@ -30,19 +32,19 @@ class Windows:
     hubs: int = 0
 
     def initial_point(self, x: Floats) -> Floats:
-        """Rows that are constant: all ratios have room."""
+        """Return constant rows, which leave room in all ratios."""
         return x
 
     def factor(self, w: Floats, x: Floats, product: Floats) -> "Factors":
-        """Factors of A' diag(w) A; x > 0 and product = A' diag(w) A x give the pivots without cancellation."""
+        """Factor A' diag(w) A; x > 0 and product = A' diag(w) A x give the pivots without cancellation."""
         n, m, width = len(x), x.shape[1], self.width
         band = np.concatenate([(self.band @ w).reshape(n, width + 1, m), np.zeros((width, width + 1, m))])
-        x, left = (np.concatenate([each, np.zeros((width, m))]) for each in (x, product))
+        x, remainder = (np.concatenate([table, np.zeros((width, m))]) for table in (x, product))
         for j in range(n):
             row = band[j]
-            row[0] = (left[j] - (row[1:] * x[j + 1 : j + 1 + width]).sum(axis=0)) / x[j]
+            row[0] = (remainder[j] - (row[1:] * x[j + 1 : j + 1 + width]).sum(axis=0)) / x[j]
             lower = row[1:] / row[0]
-            left[j + 1 : j + 1 + width] -= lower * left[j]
+            remainder[j + 1 : j + 1 + width] -= lower * remainder[j]
             for d in range(width):
                 band[j + 1 + d, : width - d] -= lower[d] * row[1 + d :]
             row[1:] = lower
@@ -52,7 +54,7 @@ class Windows:
 
 
 def windows(cone: Cone) -> Windows:
-    """The limits of a cone: windows of one step, or a chain of any steps."""
+    """Build the limits of a cone: windows of one step, or a chain of any steps."""
     n = cone.size
     k = np.repeat(np.arange(n), np.arange(n) - cone.reach)
     j = np.concatenate([np.arange(first, last) for last, first in enumerate(cone.reach)])
@@ -70,13 +72,13 @@ def windows(cone: Cone) -> Windows:
 
 @dataclass(frozen=True, eq=False)
 class Factors:
-    """L D L' of the bands of all outputs: lower[j, d - 1] is L[j + d, j], shape (answers, width, outputs)."""
+    """Factors L D L' of the bands of all outputs: lower[j, d - 1] is L[j + d, j], shape (answers, width, outputs)."""
 
     lower: Floats
     pivots: Floats
 
     def solve(self, right: Floats) -> Floats:
-        """The solutions for right-hand sides of shape (answers, outputs)."""
+        """Solve for right-hand sides of shape (answers, outputs)."""
         n, width, m = self.lower.shape
         x = np.concatenate([right, np.zeros((width, m))])
         for j in range(n - 1):
@@ -88,7 +90,7 @@ class Factors:
         return x[:n]
 
     def inverse_sums(self, tables: tuple[Floats, ...]) -> Floats:
-        """sum over outputs of diag(a) inverse diag(b) for any two tables a, b (answers, outputs), as [a, b, :, :].
+        """Sum diag(a) inverse diag(b) over outputs for any two tables a, b (answers, outputs), as [a, b, :, :].
 
         Rows of an inverse are combinations of the next `width` rows, so a chunk of rows needs those after it only,
         and its part of the sums is a product of two matrices.
@@ -101,11 +103,11 @@ class Factors:
             rows, here = slice(start, stop), self._block(start, stop, after)
             carried = self._carry(start, stop)
             left = np.concatenate([(carried * table[rows, None]).reshape(-1, width * m) for table in tables])
-            own = np.stack([table[rows] for table in tables], axis=2)
+            in_chunk = np.stack([table[rows] for table in tables], axis=2)
             for b, table in enumerate(tables):
                 right = (after * table[stop:]).transpose(1, 0, 2).reshape(-1, width * m)
                 S[:, b, rows, stop:] = (left @ right.T).reshape(len(tables), stop - start, n - stop)
-                S[:, b, rows, rows] = ((here * table[rows]) @ own).transpose(2, 0, 1)
+                S[:, b, rows, rows] = ((here * table[rows]) @ in_chunk).transpose(2, 0, 1)
             first = carried[:width]
             beyond = sum(first[:, s, None] * after[s] for s in range(width))
             stop, after = start, np.concatenate([here[:width], beyond], axis=1)
@@ -113,7 +115,9 @@ class Factors:
         return np.where(upper, S, S.transpose(1, 0, 3, 2))
 
     def _carry(self, start: int, stop: int) -> Floats:
-        """What row j has of the rows `stop` and later, for columns from `stop` on: (rows, width, outputs)."""
+        """Compute the coefficients of row j in the rows from `stop` on, for columns from `stop` on: (rows, width,
+        outputs).
+        """
         (_, width, m), count = self.lower.shape, stop - start
         carried = np.zeros((count + width, width, m))
         carried[count:] = np.eye(width)[:, :, None]
@@ -122,11 +126,11 @@ class Factors:
         return carried[:count]
 
     def _block(self, start: int, stop: int, after: Floats) -> Floats:
-        """The inverse between the answers start..stop-1: (rows, columns, outputs)."""
+        """Compute the inverse between the answers start..stop-1: (rows, columns, outputs)."""
         (_, width, m), count = self.lower.shape, stop - start
         Z = np.zeros((count + width, count + width, m))
-        known = min(width, after.shape[1])
-        Z[count : count + known, count : count + known] = after[:known, :known]
+        overlap = min(width, after.shape[1])
+        Z[count : count + overlap, count : count + overlap] = after[:overlap, :overlap]
         for j in range(count - 1, -1, -1):
             lower, near = self.lower[start + j], slice(j + 1, j + 1 + width)
             Z[j, j + 1 :] = -(lower[:, None] * Z[near, j + 1 :]).sum(axis=0)

@@ -1,4 +1,4 @@
-"""The solver: one place that knows its names, its options and its moods."""
+"""The interface to HiGHS. Other modules use its names and options only through this one and `master`."""
 
 import time
 
@@ -19,10 +19,11 @@ OPTIONS: dict[str, bool | int | float | str] = {
     "dual_feasibility_tolerance": 1e-10,
 }
 DUAL_SIMPLEX, PRIMAL_SIMPLEX = 1, 4
-MASS = 256.0  # what columns sum to inside the solver, so that its absolute tolerance means 4e-13 of one
+MASS = 256.0  # sum of a column inside the solver, so that its absolute tolerance is 4e-13 of one
 
 
 def solver(**options: bool | int | float | str) -> highspy.Highs:
+    """Make a solver with OPTIONS, overridden by `options`."""
     highs: highspy.Highs = highspy.Highs()  # type: ignore[no-untyped-call]
     for option, value in {**OPTIONS, **options}.items():
         highs.setOptionValue(option, value)
@@ -30,7 +31,7 @@ def solver(**options: bool | int | float | str) -> highspy.Highs:
 
 
 def load(highs: highspy.Highs, cost: Floats, least: Floats, rows: csr_array, lower: Floats, upper: Floats) -> None:
-    """minimize cost . z subject to lower <= rows z <= upper, z >= least."""
+    """Load the program: minimize cost . z subject to lower <= rows z <= upper, z >= least."""
     lp = highspy.HighsLp()
     lp.num_row_, lp.num_col_ = rows.shape
     lp.col_cost_, lp.col_lower_, lp.col_upper_ = cost, least, np.full(len(cost), np.inf)
@@ -41,21 +42,22 @@ def load(highs: highspy.Highs, cost: Floats, least: Floats, rows: csr_array, low
 
 
 def add_rows(highs: highspy.Highs, rows: csr_array, lower: Floats, upper: Floats) -> None:
+    """Add the constraints lower <= rows z <= upper."""
     highs.addRows(len(lower), lower, upper, rows.nnz, rows.indptr[:-1], rows.indices, rows.data)
 
 
 def add_columns(highs: highspy.Highs, cost: Floats, columns: csc_array) -> None:
-    """Non-negative variables with these coefficients in the rows."""
+    """Add non-negative variables with these costs and coefficients in the rows."""
     k = len(cost)
     none, any_size = np.zeros(k), np.full(k, np.inf)
     highs.addCols(k, cost, none, any_size, columns.nnz, columns.indptr[:-1], columns.indices, columns.data)
 
 
 def run(highs: highspy.Highs, deadline: float) -> bool:
-    """Solve within the time left (monotonic clock); whether an optimum was reached.
+    """Solve until the deadline (monotonic clock); return whether an optimum was reached.
 
-    Every program here has an optimum, so another verdict is numerical trouble: repeated once from scratch,
-    without presolve and by the dual simplex method.
+    Every program here has an optimum, so any other status is numerical trouble. Then the program is solved once more
+    from scratch, without presolve and by the dual simplex method.
     """
     status = highspy.HighsModelStatus
     if _attempt(highs, deadline) not in (status.kOptimal, status.kTimeLimit):
@@ -69,21 +71,23 @@ def run(highs: highspy.Highs, deadline: float) -> bool:
 
 
 def run_once(highs: highspy.Highs, deadline: float) -> bool:
-    """As `run`, without a second attempt."""
+    """Solve as `run` does, without a second attempt."""
     return bool(_attempt(highs, deadline) == highspy.HighsModelStatus.kOptimal)
 
 
 def _attempt(highs: highspy.Highs, deadline: float) -> highspy.HighsModelStatus:
-    left = max(0.01, deadline - time.monotonic())
-    highs.setOptionValue("time_limit", highs.getRunTime() + left)
+    """Run the solver once until the deadline and return its status."""
+    seconds = max(0.01, deadline - time.monotonic())
+    highs.setOptionValue("time_limit", highs.getRunTime() + seconds)
     highs.run()
     return highs.getModelStatus()
 
 
 def values(highs: highspy.Highs) -> Floats:
-    """The solution, per unit of mass."""
+    """Return the solution, divided by MASS."""
     return np.array(highs.getSolution().col_value) / MASS
 
 
 def duals(highs: highspy.Highs) -> Floats:
+    """Return the duals of the rows."""
     return np.array(highs.getSolution().row_dual)

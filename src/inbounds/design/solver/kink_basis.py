@@ -1,12 +1,12 @@
-"""The equations of the master program, combined so that each says where rays bend.
+"""Linear combinations of the equations of the master program in which rays are sparse.
 
 A ray rises or falls as fast as privacy allows almost everywhere, or is level. With f = exp(-step) the two operators
 
     y_j = (x_j - f x_a) / (1 - f²),   z_j = y_j - f y_b,
 
-a and b the last and the first answer that share a window with j, make zeros of what rises and of what falls: of
-hundreds of entries those on plateaus and at bends are left. They can be inverted, so z says the same as x; but a
-simplex method on sparse columns takes a small part of the time, and stalls less.
+a and b the last and the first answer that share a window with j, turn rising and falling stretches into zeros. Of
+hundreds of entries only those on plateaus and at bends remain. The operators are invertible, so z is equivalent to x.
+The simplex method is much faster on sparse columns and stalls less.
 """
 
 from dataclasses import dataclass
@@ -20,13 +20,15 @@ from inbounds.design.problem import Floats, Ints
 from inbounds.design.solver.pricing import Cone
 
 NOISE = 2.0**-44
-"""Share of its terms below which a difference is rounding."""
+"""A difference below this share of its terms is rounding."""
 
 
 @dataclass(frozen=True, eq=False)
 class Kinks:
-    """The combinations for rays of a cone; mirrored: for the first half of rays that are averaged with their mirror
-    images."""
+    """The combinations for rays of a cone.
+
+    mirrored: rays are averaged with their mirror images, and only the first half is used.
+    """
 
     cone: Cone
     mirrored: bool
@@ -43,25 +45,24 @@ class Kinks:
 
     @cached_property
     def _inside(self) -> NDArray[np.bool_]:
-        """Answers with others beyond those they share a window with; of the last ones y is x, so that what falls to
-        the end leaves nothing there."""
+        """Answers with further answers beyond their window. For the others y is x, so that a ray that falls to the
+        end is zero there."""
         return self.cone.ahead < self.cone.size - 1
 
     def combine(self, log_x: Floats) -> Floats:
-        """z of rays, given as logs, one per column."""
+        """Compute z of rays, given as logs, one per column."""
         both = (log_x, log_x[::-1]) if self.mirrored else (log_x,)
-        bends: Floats = np.mean([self._bends(each)[: self.size] for each in both], axis=0)
+        bends: Floats = np.mean([self._bends(log_ray)[: self.size] for log_ray in both], axis=0)
         return self._scale[:, None] * bends
 
     def _bends(self, log_x: Floats) -> Floats:
-        """z before it is scaled; the logs of a and j differ by a whole number of steps, so that zeros of y are
-        exact."""
-        after, before = (each[:, None] for each in self._steps)
+        """Compute z before scaling. The logs of a and j differ by a whole number of steps, so zeros of y are exact."""
+        after, before = (step[:, None] for step in self._steps)
         turns = np.rint((log_x[self.cone.ahead] - log_x) / after) - 1
-        rest = np.where(self._inside[:, None], np.expm1(turns * after) / np.expm1(-2 * after), 1.0)
-        y: Floats = np.exp(log_x) * rest
-        back = np.exp(-before) * y[self.cone.reach]
-        return np.where(np.abs(y - back) > NOISE * (y + back), y - back, 0.0)
+        factor = np.where(self._inside[:, None], np.expm1(turns * after) / np.expm1(-2 * after), 1.0)
+        y: Floats = np.exp(log_x) * factor
+        previous = np.exp(-before) * y[self.cone.reach]
+        return np.where(np.abs(y - previous) > NOISE * (y + previous), y - previous, 0.0)
 
     @cached_property
     def matrix(self) -> csr_array:
@@ -75,14 +76,14 @@ class Kinks:
 
     @cached_property
     def _operators(self) -> csr_array:
-        """Both as one matrix; what a mirrored ray has beyond its middle it has before it too."""
+        """Both operators as one matrix. A mirrored ray has the same values beyond its middle as before it."""
         n, size = self.cone.size, self.size
-        after, before = (each[:size] for each in self._steps)
+        after, before = (step[:size] for step in self._steps)
         ahead, inside = self.cone.ahead[:size], self._inside[:size]
         ahead = np.minimum(ahead, n - 1 - ahead) if self.mirrored else ahead
         size_of_y = np.where(inside, -1 / np.expm1(-2 * after), 1.0)
-        rising = diags_array(size_of_y) @ _less(ahead, np.where(inside, np.exp(-after), 0.0))
-        return csr_array(_less(self.cone.reach[:size], np.exp(-before)) @ rising)
+        rising = diags_array(size_of_y) @ _difference_operator(ahead, np.where(inside, np.exp(-after), 0.0))
+        return csr_array(_difference_operator(self.cone.reach[:size], np.exp(-before)) @ rising)
 
     @cached_property
     def _inverse(self) -> Floats:
@@ -90,11 +91,11 @@ class Kinks:
 
     @cached_property
     def _scale(self) -> Floats:
-        """What an equation is multiplied by so that missing it by one moves no x by more than one."""
+        """Factors of the equations, so that an error of one in an equation changes no x by more than one."""
         return np.asarray(np.abs(self._inverse).max(axis=0))
 
 
-def _less(places: Ints, factor: Floats) -> csr_array:
-    """x_j - factor_j x_place for every j."""
+def _difference_operator(places: Ints, factor: Floats) -> csr_array:
+    """Return the operator x_j - factor_j x_place for every j."""
     j = np.arange(len(places))
     return csr_array(eye_array(len(j)) - coo_array((factor, (j, places)), shape=(len(j), len(j))))

@@ -1,4 +1,4 @@
-"""Cholesky factors of matrices that rounding makes nearly singular."""
+"""Cholesky factors of nearly singular matrices."""
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor
@@ -7,7 +7,10 @@ from inbounds.design.problem import Floats
 
 
 def definite_root(K: Floats, ridges: tuple[float, ...]) -> tuple[Floats, bool]:
-    """The factor of K with the first of these shares of its diagonal added that makes it definite."""
+    """Factor K plus the first of the shares `ridges` of its diagonal that makes it positive definite.
+
+    Raises `LinAlgError` if none does.
+    """
     for ridge in ridges:
         try:
             root: tuple[Floats, bool] = cho_factor(K + np.diag(ridge * np.diag(K)))

@@ -1,11 +1,11 @@
-"""The cone that every row of a private matrix lies in, and the ray of it that a linear cost likes best.
+"""The cone of private rows, and pricing: the extreme ray with the least linear cost.
 
 A row x of P[output, answer] is private when x_j <= exp(step) x_k for all answers j, k of one window. Such
 rows form a cone. On an extreme ray the tight ratios connect all answers, so with equal steps x = exp(step *
 h) with whole numbers h that differ by at most one inside a window. The least cost r.x over the cone is
-therefore a shortest path along the answers. Its state is what the next h may depend on: whether the other
-level of the window lies above or below, and how many answers ago it was seen. The level itself is no state,
-because the cost of a suffix scales with its first entry.
+therefore a shortest path along the answers. Its state is all that restricts the next h: whether the other
+level of the window lies above or below, and how many answers ago it occurred. The level itself is not part of the
+state, because the cost of a suffix scales with its first entry.
 """
 
 import math
@@ -21,7 +21,7 @@ from inbounds.design.problem import Floats, Ints, Problem
 
 Moves = NDArray[np.int8]
 
-#: rounds of pricing towards the most improving ray, at most; and what a round must bring to be followed by another
+#: largest number of rounds towards the most improving ray; least relative gain of a round that is followed by another
 SHARPER, FINER = 60, 1e-9
 
 
@@ -63,7 +63,7 @@ class Cone:
 
 
 def split_components(problem: Problem) -> Iterator[slice]:
-    """The connected runs of answers: no privacy constraint ties one run to another."""
+    """Yield the connected runs of answers. No privacy constraint links two runs."""
     start, end = 0, 0
     for low, high in _links(problem):
         if low >= end > start:
@@ -79,14 +79,13 @@ def _links(problem: Problem) -> list[tuple[int, int]]:
 
 
 def is_regular(problem: Problem) -> bool:
-    """Whether `Cone` can hold the neighbourhood: only links between successive answers, or one distance for
-    all."""
+    """Return whether `Cone` can represent the neighbourhood: only links between successive answers, or one distance."""
     wide = any(b - a > 2 for a, b, _ in problem.cliques)
     return not wide or len({d for a, b, d in problem.cliques if b - a > 1}) <= 1
 
 
 def cone(problem: Problem, part: slice) -> Cone:
-    """The cone of the answers in `part`, one of the `split_components` of a `is_regular` problem."""
+    """Build the cone of the answers in `part`, one of the `split_components` of an `is_regular` problem."""
     reach = np.arange(part.start, part.stop)
     step = np.full(part.stop - part.start, np.inf)
     for a, b, d in problem.cliques:
@@ -99,7 +98,7 @@ def cone(problem: Problem, part: slice) -> Cone:
 
 
 def min_over_cone(r: Floats, cone: Cone, unit: float = 0.0) -> Floats:
-    """min over the cone of r[:, i].x for every i, x scaled to 1 at its first (`everyone`: least) entry.
+    """Compute min over the cone of r[:, i].x for every i, x scaled to 1 at its first (`everyone`: least) entry.
 
     With `unit` at least `rounding(cone)` the result is a true lower bound: every addition is lowered by unit
     times the sizes of its terms. Cost: n * window * outputs.
@@ -108,7 +107,7 @@ def min_over_cone(r: Floats, cone: Cone, unit: float = 0.0) -> Floats:
         return np.array(r[0])
     if cone.everyone:
         return _least_everyone(r, float(cone.step[0]), unit)
-    V = _end(r, cone)
+    V = _final_states(r, cone)
     for j in range(cone.size - 2, -1, -1):
         best, _ = _advance(V, cone, j)
         V = r[j] + best
@@ -119,43 +118,43 @@ def min_over_cone(r: Floats, cone: Cone, unit: float = 0.0) -> Floats:
 
 
 def best_rays(r: Floats, cone: Cone) -> Floats:
-    """log x of a ray that reaches `min_over_cone`, for every column of r; shape (n, outputs), first entry 0."""
+    """Return log x of a ray that attains `min_over_cone`, for every column of r; shape (n, outputs), first entry 0."""
     if cone.everyone:
         return np.where(r < 0, float(cone.step[0]), 0.0)
-    V = _end(r, cone)
+    V = _final_states(r, cone)
     moves: list[Moves] = []
     for j in range(cone.size - 2, -1, -1):
         best, move = _advance(V, cone, j)
         V = r[j] + best
         moves.append(move)
-    return _follow(moves[::-1], cone, r.shape[1])
+    return _trace_moves(moves[::-1], cone, r.shape[1])
 
 
 def most_improving(r: Floats, cone: Cone, worth: float, deadline: float = math.inf) -> tuple[Floats, Ints, float]:
-    """For every column of r where a ray gains more than `worth`, the log of the ray that gains most; which columns;
-    and the largest gain of all.
+    """Find the ray that gains most for every column of r where one gains more than `worth`.
 
-    The gain of a ray, -r.x, is counted per unit of its mean. Asking for more than `worth` keeps noise on a ray that
-    grows by many orders from hiding a real gain; asking again for more than was found (Dinkelbach) leads in a few
-    rounds to the largest gain. Means of a mechanism's rows sum to one, so no mix gains more than that.
+    Returns the logs of these rays, their columns, and the largest gain. The gain of a ray is -r.x divided by its mean.
+    The threshold `worth` keeps rounding errors of rays that span many orders of magnitude from hiding a real gain.
+    Repeating the search with the gain so far as threshold (Dinkelbach) leads in a few rounds to the largest gain. The
+    means of a mechanism's rows sum to one, so no mix gains more than that.
     """
-    least = np.full(r.shape[1], worth)
+    threshold = np.full(r.shape[1], worth)
     log_x, good = np.zeros_like(r), np.zeros(r.shape[1], bool)
     for _ in range(SHARPER):
-        found = best_rays(r + least / cone.size, cone)
-        x = np.exp(found - found.max(axis=0))
+        rays = best_rays(r + threshold / cone.size, cone)
+        x = np.exp(rays - rays.max(axis=0))
         gain = -(r * x).sum(axis=0) / x.mean(axis=0)
-        better = gain > least * (1 + FINER)
+        better = gain > threshold * (1 + FINER)
         if not better.any() or time.monotonic() > deadline:
             break
-        log_x[:, better] = found[:, better]
+        log_x[:, better] = rays[:, better]
         good |= better
-        least = np.maximum(least, gain)
-    return log_x[:, good], np.flatnonzero(good), float(least.max())
+        threshold = np.maximum(threshold, gain)
+    return log_x[:, good], np.flatnonzero(good), float(threshold.max())
 
 
 def rounding(cone: Cone) -> float:
-    """What one step of `min_over_cone` may lose: ratio, product, sum and their sizes, each to the nearest float."""
+    """Return the relative rounding error of one step of `min_over_cone`: of ratio, product, sum and their sizes."""
     return float(2.0**-53 * (16 + 4 * cone.step.max(initial=0.0)))
 
 
@@ -166,15 +165,14 @@ def _least_everyone(r: Floats, step: float, unit: float) -> Floats:
     return total
 
 
-def _end(r: Floats, cone: Cone) -> Floats:
+def _final_states(r: Floats, cone: Cone) -> Floats:
     # axes: the other level is above / below; it was seen 1, 2, ... answers ago, last: too long ago to matter
     depth = int(cone.memory.max(initial=0))
     return np.broadcast_to(r[-1], (2, depth + 1, r.shape[1]))
 
 
 def _advance(V: Floats, cone: Cone, j: int) -> tuple[Floats, Moves]:
-    """The best continuation of every state at answer j, and whether it goes up (1), down (-1) or stays
-    (0)."""
+    """Compute the best continuation of every state at answer j, and its move: up (1), down (-1) or level (0)."""
     grow = np.exp(cone.step[j])
     up, down = grow * V[1, 0], V[0, 0] / grow
     turn, sign = np.minimum(up, down), np.where(up < down, 1, -1).astype(np.int8)
@@ -190,7 +188,8 @@ def _advance(V: Floats, cone: Cone, j: int) -> tuple[Floats, Moves]:
     return np.where(better, other, best), np.where(better, kind, 0).astype(np.int8)
 
 
-def _follow(moves: list[Moves], cone: Cone, count: int) -> Floats:
+def _trace_moves(moves: list[Moves], cone: Cone, count: int) -> Floats:
+    """Follow the best moves from the first answer; return log x of the rays."""
     log_x = np.zeros((cone.size, count))
     below, ago = np.zeros(count, int), np.full(count, moves[0].shape[1] - 1)
     for j, move in enumerate(moves):

@@ -1,8 +1,8 @@
 """The last pivots of a linear program, in dense algebra and with relative tolerances.
 
-A solver stops when reduced costs are within an absolute tolerance. A column whose entries span many orders of
-magnitude can hide a real improvement below it. From the solver's basis a few pivots with full precision
-finish the work.
+A solver stops when reduced costs are within an absolute tolerance. If the entries of a column span many orders of
+magnitude, a real improvement can be smaller than that. A few pivots in full precision from the solver's basis complete
+the optimization.
 """
 
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from scipy.linalg import lstsq
 
 from inbounds.design.problem import Floats, Ints
 
-#: a reduced cost below this share of its terms, a pivot below this share of its column, a negative weight:
-#: all noise
+#: rounding errors: a reduced cost below this share of its terms, a pivot below this share of its column, a negative
+#: weight above this share of the largest
 NOISE, PIVOT, NEGATIVE = 1e-13, 1e-10, 1e-9
 #: columns tried per pivot
 CANDIDATES = 64
@@ -26,9 +26,9 @@ Booleans = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """min costs.w, columns @ w = 1 in the first `equal` rows and <= 0 in the others, w >= 0.
+    """The program min costs.w, columns @ w = 1 in the first `equal` rows and <= 0 in the others, w >= 0.
 
-    slacks: what each slack of an equation has of the equations, if the solver knows combinations of them.
+    slacks: coefficients of each slack in the equations, if the solver uses combinations of the equations.
     """
 
     columns: Floats
@@ -41,7 +41,7 @@ class Program:
         return (np.arange(len(self.columns)) < self.equal).astype(float)
 
     def basis(self, index: Ints) -> tuple[Floats, Floats]:
-        """The square matrix of a basis and its costs; index -1 - row stands for the slack of that row."""
+        """Return the square matrix of a basis and its costs; index -1 - row is the slack of that row."""
         inside = index >= 0
         B = np.zeros((len(index), len(index)))
         B[:, inside] = self.columns[:, index[inside]]
@@ -53,64 +53,64 @@ class Program:
 
 
 def finish(program: Program, index: Ints, limit: int) -> tuple[Floats, Floats] | None:
-    """Weights and duals after at most `limit` pivots from the basis `index`; None if that basis is not feasible.
+    """Return weights and duals after at most `limit` pivots from the basis `index`; None if that is not feasible.
 
-    Ties in the ratio test are broken by a tiny shift of the right-hand side, by which every basic weight starts
-    positive; so each pivot makes progress and none repeats. The weights returned are those without the shift.
+    Ties in the ratio test are broken by a tiny shift of the right-hand side that makes every basic weight positive at
+    the start. So each pivot makes progress and no basis repeats. The returned weights are those without the shift.
     """
     index, shifted = index.copy(), program.right
-    found: tuple[Floats, Floats] | None = None
+    solution: tuple[Floats, Floats] | None = None
     for count in range(limit + 1):
         B, c = program.basis(index)
         try:
             w, y = _solve(B, program.right), _solve(B.T, c)
         except np.linalg.LinAlgError:
-            return found
-        if not _feasible(program, index, w):
-            return found
-        found = _weights(program, index, w), y
+            return solution
+        if not _is_feasible(program, index, w):
+            return solution
+        solution = _weights(program, index, w), y
         if count == 0:
             spread = SHIFT * (1 + GOLDEN * np.arange(len(w)) % 1)
-            shifted = shifted + B @ np.where(_fix_slacks(program, index), 0.0, spread)
+            shifted = shifted + B @ np.where(_is_fixed_slack(program, index), 0.0, spread)
         pivot = _pivot(program, index, B, _solve(B, shifted), y) if limit else None
         if pivot is None:
-            return found
+            return solution
         index[pivot[0]] = pivot[1]
-    return found
+    return solution
 
 
 def _solve(A: Floats, b: Floats) -> Floats:
+    """Solve A x = b with one step of iterative refinement."""
     x = np.linalg.solve(A, b)
     return np.asarray(x + np.linalg.solve(A, b - A @ x), np.float64)
 
 
-def _fix_slacks(program: Program, index: Ints) -> Booleans:
-    """Slacks of equations: zero, whatever happens."""
+def _is_fixed_slack(program: Program, index: Ints) -> Booleans:
+    """Return which basic variables are slacks of equations: they must be zero."""
     return (index < 0) & (-1 - index < program.equal)
 
 
-def _feasible(program: Program, index: Ints, w: Floats) -> bool:
+def _is_feasible(program: Program, index: Ints, w: Floats) -> bool:
     low = -NEGATIVE * max(1.0, float(np.abs(w).max()))
-    off = np.abs(w[_fix_slacks(program, index)]).max(initial=0.0)
+    off = np.abs(w[_is_fixed_slack(program, index)]).max(initial=0.0)
     return bool(np.all(np.isfinite(w)) and w.min() >= low and off <= -low)
 
 
 def _weights(program: Program, index: Ints, w: Floats) -> Floats:
-    """Weights of all columns; if some are negative by noise, the others are fitted again without them."""
+    """Return the weights of all columns; if some are negative by rounding, fit the others again without them."""
     weights = np.zeros(len(program.costs))
     weights[index[index >= 0]] = np.maximum(w[index >= 0], 0.0)
-    used = np.flatnonzero(weights)
+    positive = np.flatnonzero(weights)
     if w[index >= 0].min(initial=0.0) < 0:
         head = slice(0, program.equal)
         left_over = program.right[head] - program.columns[head] @ weights
-        fit = lstsq(program.columns[head, used], left_over, lapack_driver="gelsy")[0]
-        weights[used] = np.maximum(weights[used] + fit, 0.0)
+        fit = lstsq(program.columns[head, positive], left_over, lapack_driver="gelsy")[0]
+        weights[positive] = np.maximum(weights[positive] + fit, 0.0)
     return weights
 
 
 def _pivot(program: Program, index: Ints, B: Floats, w: Floats, y: Floats) -> tuple[int, int] | None:
-    """The exchange (place, column) that improves most among the best candidates; without progress the first
-    (Bland)."""
+    """Choose the exchange (place, column) that improves most among the best candidates; without progress the first."""
     A = np.hstack([program.columns, np.eye(len(y))[:, program.equal :]])
     cost = np.append(program.costs, np.zeros(len(y) - program.equal))
     gain = y @ A - cost
@@ -120,7 +120,7 @@ def _pivot(program: Program, index: Ints, B: Floats, w: Floats, y: Floats) -> tu
     if not len(few):
         return None
     direction = _solve(B, A[:, few])
-    step, place = _longest(_fix_slacks(program, index), w, direction)
+    step, place = _ratio_test(_is_fixed_slack(program, index), w, direction)
     progress = np.where(np.isfinite(step), gain[few] * step, 0.0)
     best = int(progress.argmax()) if progress.max() > 0 else int(np.isfinite(step).argmax())
     if not np.isfinite(step[best]):
@@ -129,9 +129,8 @@ def _pivot(program: Program, index: Ints, B: Floats, w: Floats, y: Floats) -> tu
     return int(place[best]), column if column < count else -1 - (program.equal + column - count)
 
 
-def _longest(fixed: Booleans, w: Floats, direction: Floats) -> tuple[Floats, Ints]:
-    """The ratio test for many columns: how far each can enter, and whose place it takes (near ties: largest
-    pivot)."""
+def _ratio_test(fixed: Booleans, w: Floats, direction: Floats) -> tuple[Floats, Ints]:
+    """Compute for many columns how far each can enter, and whose place it takes (near ties: largest pivot)."""
     pivot = np.where(fixed[:, None], np.abs(direction), direction)
     usable = pivot > PIVOT * np.abs(direction).max(axis=0)
     room = np.where(fixed, 0.0, np.maximum(w, 0.0))[:, None]

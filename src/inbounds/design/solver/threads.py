@@ -1,4 +1,4 @@
-"""One thread for linear algebra, so that a design has the same bits however many a machine would use."""
+"""One thread for linear algebra, so that a design has the same bits on every machine."""
 
 from contextlib import AbstractContextManager
 from functools import lru_cache
@@ -6,14 +6,15 @@ from typing import Any
 
 
 def one_thread() -> AbstractContextManager[Any]:
-    """Within it every library of linear algebra that is loaded works on one thread: sums have one order."""
+    """Limit all loaded linear algebra libraries to one thread within a `with` block, so that sums have one order."""
     limits: AbstractContextManager[Any] = _libraries().limit(limits=1)
     return limits
 
 
 @lru_cache(maxsize=1)
 def _libraries() -> Any:
-    import scipy.linalg  # noqa: F401  # brings its own library, which must be there to be found
+    """Find the linear algebra libraries."""
+    import scipy.linalg  # noqa: F401  # loads its own library, which must be found too
     from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
     return ThreadpoolController()
