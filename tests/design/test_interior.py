@@ -135,8 +135,8 @@ def test_a_design_that_is_slow_to_prove_is_closed_by_an_interior_point(
 def test_no_interior_point_where_squares_of_ratios_overflow() -> None:
     size = 2 * windows_interior.FEWEST
     steep = Cone(np.maximum(np.arange(size) - 2, 0), np.full(size - 1, 400.0))
-    assert not windows_interior.applies(steep)
-    assert windows_interior.applies(replace(steep, step=np.full(size - 1, 2.0)))
+    assert not windows_interior.is_applicable(steep)
+    assert windows_interior.is_applicable(replace(steep, step=np.full(size - 1, 2.0)))
 
 
 def test_a_deadline_ends_the_steps() -> None:

@@ -126,7 +126,7 @@ def test_rays_and_an_interior_point_meet_limits_at_the_same_loss(
     for share, applies in ((0.0, True), (np.inf, False)):
         tried = []
         monkeypatch.setattr(limited, "STAIRS_SHARE", share)
-        monkeypatch.setattr(windows_interior, "applies", lambda cone, applies=applies: applies)
+        monkeypatch.setattr(windows_interior, "is_applicable", lambda cone, applies=applies: applies)
         monkeypatch.setattr(windows_interior, "points", lambda *given, tried=tried: tried.append(1) or points(*given))
         found.append(ib.optimal(query, epsilon, **wish, subject_to=[ib.limit_loss(tail, bound, limit_aim)]))
         assert bool(tried) == applies

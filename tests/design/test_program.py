@@ -179,7 +179,7 @@ def test_row_by_row_and_the_full_program_agree_on_chains(seed):
         prior=prior / prior.sum(), worst=bool(rng.random() < 0.3), properties=asked,
     )  # fmt: skip
     assert row_program.accepts(problem)
-    one, other = row_program.solve(problem), linear_program.full(problem, deadline=np.inf)
+    one, other = row_program.solve(problem), linear_program.solve_full_program(problem, deadline=np.inf)
     assert check(problem, one) == pytest.approx(check(problem, other), rel=1e-9, abs=1e-10)
 
 
@@ -280,7 +280,7 @@ def test_the_bound_survives_wrong_multipliers():
     """Any dual vector gives a true bound: random ones never pass the optimum."""
     rng = np.random.default_rng(7)
     problem = square(6, 0.5, "absolute", 2, properties=frozenset({"fair", "column_monotone"}))
-    built = linear_program.model(problem)
+    built = linear_program.fold_program(problem)
     best = loss_of(problem, linear_program.solve(problem).matrix)
     for _ in range(200):
         size = len(built.compared)

@@ -144,7 +144,7 @@ def test_a_tree_has_one_root_and_no_circle(parents, fine):
         ib.tree(parents)
 
 
-def choose_counting(people):
+def counts_of(people):
     return tuple(sum(person) for person in zip(*people, strict=True))
 
 
@@ -154,7 +154,7 @@ def test_a_pair_of_counts_joins_exactly_what_one_person_can_change(exclusive):
     found = set()
     for people in product(kinds, repeat=3):
         for other in kinds:
-            a, b = choose_counting(people), choose_counting((other, *people[1:]))
+            a, b = counts_of(people), counts_of((other, *people[1:]))
             if a != b:
                 found.add((a, b))
     query = ib.pair_of_counts(3, 3, exclusive=exclusive)

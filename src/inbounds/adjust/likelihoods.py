@@ -148,4 +148,5 @@ def reach(reports: LevelReports) -> int:
 
 
 def _values(low: Ints, width: int) -> Ints:
+    """Return the values of the windows, nodes × width."""
     return np.asarray(low)[:, None] + np.arange(width)

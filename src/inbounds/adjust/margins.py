@@ -137,10 +137,12 @@ def remaining_reports(
 
 
 def _normal(reports: LevelReports, mean: Floats) -> NormalApproximation:
+    """Approximate the reports of a level by normal distributions with this mean."""
     return NormalApproximation(mean, np.broadcast_to(np.maximum(reports.variance, NO_VARIANCE), mean.shape))
 
 
 def _no_information(nodes: int) -> NormalApproximation:
+    """Return an approximation that says nothing about the nodes."""
     return NormalApproximation(np.zeros(nodes), np.full(nodes, NO_WORD))
 
 

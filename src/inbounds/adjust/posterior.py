@@ -172,6 +172,7 @@ class _Leaves:
 
     @classmethod
     def from_tree(cls, tree: Tree, reports: Sequence[LevelReports], prior: Prior) -> "_Leaves":
+        """Choose the windows of the leaves, and find the least-squares values of their parents."""
         width = leaf_window(int(tree.sizes[0].max()) + 1, reports[0])
         low = np.zeros(len(tree.sizes[0]), np.int64)
         near = least_squares(tree, reports)
@@ -241,6 +242,7 @@ class _Leaves:
         return _LeafSums(mixed, weights, tilt)
 
     def _fold(self, portion: tuple[slice, slice], leaf_masses: Floats) -> tuple[Message, list[Fold]]:
+        """Compute the distribution of the sum over the leaves of each parent, by class."""
         parents, leaves = portion
         low = np.repeat(self.low[leaves][:, None], leaf_masses.shape[1], axis=1)
         return fold_children(Message(low, leaf_masses), self.tree.children[0][parents])

@@ -61,7 +61,7 @@ def layout(problem: Problem) -> MatrixLayout:
     return MatrixLayout(problem.shape[0], problem.home, problem.below, problem.above)
 
 
-def names(problem: Problem) -> frozenset[str]:
+def requested_properties(problem: Problem) -> frozenset[str]:
     """Return the requested properties in canonical spelling, without those that another one implies."""
     properties = {canonical_property(name) for name in problem.properties}
     if "row_monotone" in properties:
@@ -89,7 +89,7 @@ def is_foldable(problem: Problem) -> bool:
     1).
     """
     if not is_mirrored_problem(problem):
-        if "symmetric" in names(problem):
+        if "symmetric" in requested_properties(problem):
             raise ValueError(
                 "symmetric must be asked of a query that is its own mirror image, and here the cells or the "
                 "neighbourhoods are not; leave it out"
@@ -100,7 +100,7 @@ def is_foldable(problem: Problem) -> bool:
     same_loss = all(np.array_equal(table, table[::-1, ::-1]) for table in tables)
     if not all(limit.per_answer for limit in problem.limits):
         same_prior = np.array_equal(problem.prior, problem.prior[::-1])
-    return "symmetric" in names(problem) or (same_prior and same_loss)
+    return "symmetric" in requested_properties(problem) or (same_prior and same_loss)
 
 
 # --- privacy --------------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ def privacy(problem: Problem) -> CellInequalities:
     In a monotone row the least cell of a clique is at one of its ends and the largest beside the peak, so
     two to four comparisons suffice; otherwise every pair is compared.
     """
-    if "row_monotone" in names(problem):
+    if "row_monotone" in requested_properties(problem):
         return _join([_peak_pairs(problem, clique) for clique in problem.cliques]).strongest()
     m, n = problem.shape
     if problem.edges is not None and m * len(problem.edges.tails) > MOST_COMPARED:
@@ -132,13 +132,14 @@ def hubs(problem: Problem) -> tuple[tuple[int, int, float], ...]:
     All or none: one clique over n answers takes 2n comparisons instead of n(n-1), but sliding windows share
     most of their pairs.
     """
-    if "row_monotone" in names(problem):
+    if "row_monotone" in requested_properties(problem):
         return ()
     pairs = {(j, k) for a, b, _ in problem.cliques for j in range(a, b) for k in range(j + 1, b)}
     return problem.cliques if sum(b - a for a, b, _ in problem.cliques) < len(pairs) else ()
 
 
 def _join(parts: list[CellInequalities]) -> CellInequalities:
+    """Concatenate lists of comparisons."""
     if not parts:
         return NOTHING
     return CellInequalities(
@@ -162,6 +163,7 @@ def _limits(problem: Problem) -> Floats:
 
 
 def _peak_pairs(problem: Problem, clique: tuple[int, int, float]) -> CellInequalities:
+    """Compare both ends of a clique with the cells beside the peak of each row."""
     (m, n), (a, b, d) = problem.shape, clique
     rows = n * np.arange(m)
     peaks = [np.clip(p, a, b - 1) for p in (problem.above, problem.below - 1)]
@@ -198,9 +200,9 @@ def property_comparisons(problem: Problem, only: frozenset[str]) -> CellInequali
 
 
 def floors(problem: Problem) -> Floats:
-    """The least value allowed in each cell."""
+    """Return the least value allowed in each cell."""
     least = np.zeros(problem.shape)
-    if "weakly_honest" in names(problem):
+    if "weakly_honest" in requested_properties(problem):
         least.flat[layout(problem).homes] = 1.0 / problem.shape[0]
     return least
 

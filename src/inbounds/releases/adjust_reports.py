@@ -41,7 +41,7 @@ def adjust_columns(form: ReportsForm) -> list[tuple[Columns, str]]:
     """
     above = sum(max(parents) + 1 for parents in form["parents"])
     pairs = zip(form["statistics"], adjust_reports(form), strict=True)
-    return [(_columns(form, own, found, above), found.method) for own, found in pairs]
+    return [(_columns(form, own, found, above), found.by) for own, found in pairs]
 
 
 def _columns(form: ReportsForm, own: AddingForm, found: AdjustedStatistic, above: int) -> Columns:

@@ -51,6 +51,7 @@ class TreeFactors:
 
     @classmethod
     def from_pairs(cls, pairs: EdgePairs, diagonal: Floats, beside: Floats) -> "TreeFactors":
+        """Factor the matrices with this diagonal and these entries `beside` it, one per pair."""
         n = diagonal.shape[1]
         ends = np.r_[pairs.first, pairs.second], np.r_[pairs.second, pairs.first]
         joined = csr_array((np.ones(2 * len(pairs.first)), ends), shape=(n, n))
@@ -67,6 +68,7 @@ class TreeFactors:
         return cls(order.astype(np.int64), parent.astype(np.int64), pivot, ratio)
 
     def solve(self, right: Floats) -> Floats:
+        """Solve A_i y_i = right_i for all outputs i."""
         y = right.T.copy()
         for child in self.order[:0:-1].tolist():
             y[self.parent[child]] -= self.ratio[child] * y[child]
@@ -112,6 +114,7 @@ class BandFactors:
 
     @classmethod
     def from_pairs(cls, pairs: EdgePairs, diagonal: Floats, beside: Floats) -> "BandFactors":
+        """Factor the matrices with this diagonal and these entries `beside` it, one per pair."""
         m, n = diagonal.shape
         ends = np.r_[pairs.first, pairs.second], np.r_[pairs.second, pairs.first]
         joined = csr_array((np.ones(2 * len(pairs.first)), ends), shape=(n, n))
@@ -138,6 +141,7 @@ class BandFactors:
         return cls(place, inverted, left, width)
 
     def solve(self, right: Floats) -> Floats:
+        """Solve A_i y_i = right_i for all outputs i."""
         count, width = len(self.inverted), self.width
         padded = np.zeros((len(right), count * width))
         padded[:, self.place] = right
@@ -182,6 +186,7 @@ class DenseFactors:
 
     @classmethod
     def from_pairs(cls, pairs: EdgePairs, diagonal: Floats, beside: Floats) -> "DenseFactors":
+        """Factor the matrices with this diagonal and these entries `beside` it, one per pair."""
         n, roots = diagonal.shape[1], []
         for entries, beside_entries in zip(diagonal, beside, strict=True):
             A = np.zeros((n, n), order="F")
@@ -194,6 +199,7 @@ class DenseFactors:
         return cls(roots)
 
     def solve(self, right: Floats) -> Floats:
+        """Solve A_i y_i = right_i for all outputs i."""
         return np.array([dpotrs(root, b, lower=1)[0] for root, b in zip(self.roots, right, strict=True)])
 
     def inverses(self, scale: Floats) -> Floats:

@@ -65,6 +65,7 @@ class GraphSystem:
         self.size, self.root = size, cho_factor(self.total / size / size[:, None] + 1e-15 * np.eye(len(size)))
 
     def solve(self, right: Floats) -> Floats:
+        """Solve A_i y_i = right_i for all outputs i."""
         return np.asarray(self.factors.solve(right / self.scale) / self.scale)
 
     def direction(self, target: Floats) -> GraphPoint:

@@ -88,6 +88,7 @@ def unknown_chances(multisets: Ints, truths: Ints, first: int, size: int) -> Flo
     from scipy.special import gammaln
 
     def log_multisets(records: int, values: Ints) -> Floats:
+        """Return the log number of multisets of `records` records from values + 1 values."""
         return np.asarray(gammaln(records + values + 1.0) - gammaln(values + 1.0) - gammaln(records + 1.0))
 
     width, after = multisets.shape[1] - 1, size - first - int(multisets[0].sum()) + 1
@@ -144,6 +145,7 @@ def _outer_terms(records: int, log: float) -> Floats:
 
 
 def _log_sum(terms: Floats) -> float:
+    """Compute log(sum(exp(terms))) without overflow."""
     largest = float(terms.max())
     return largest + math.log(float(np.exp(terms - largest).sum())) if largest > -math.inf else -math.inf
 

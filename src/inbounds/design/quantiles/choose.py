@@ -152,10 +152,12 @@ def _errors(mechanism: QuantileMechanism, groups: Ints) -> Floats:
 
 
 def _describe_oblivious(loss: float, *, at_least: bool = False) -> str:
+    """Describe the error of the oblivious optimum."""
     return f"the oblivious optimum {'at least ' if at_least else ''}{loss:.3g}"
 
 
 def _describe_regret(name: str, error: float, loss: float, *, at_least: bool = False) -> str:
+    """Explain a choice of path scores because of clustered groups."""
     return (
         f"{name}: expected error {error:.3g} where shares are unknown, {_describe_oblivious(loss, at_least=at_least)}, "
         "which loses more where records lie together; give a prior of the values if they do not"

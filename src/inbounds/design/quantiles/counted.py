@@ -101,4 +101,5 @@ def _rank_deviation(query: QuantileQuery) -> float:
 
 
 def _is_central(query: QuantileQuery) -> bool:
+    """Return whether the quantile lies in the middle half of the ranks."""
     return 4 * min(query.rank, query.size - query.rank + 1) > query.size

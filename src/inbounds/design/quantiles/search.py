@@ -84,6 +84,7 @@ def choose_sides(query: QuantileQuery, epsilon: Fraction) -> tuple[Side, Side]:
 
 
 def _side(levels: tuple[int, int], spread: int, near: int) -> Side:
+    """Combine the levels of a side with its spread and the level of the spread."""
     return (*levels, spread, min(near, levels[0]))
 
 

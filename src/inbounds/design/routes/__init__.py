@@ -1,1 +1,1 @@
-"""The ways to an optimum, each for the queries it suits."""
+"""Routes to an optimum. Each takes a `Problem` that it accepts and returns a `Proposal` with a proved bound."""

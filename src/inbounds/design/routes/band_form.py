@@ -1,4 +1,4 @@
-"""The linear program that `interior` solves: one banded row for each output, sums of one, and losses with a cap.
+"""The linear program of `windows_interior`: one banded row for each output, sums of one, and capped losses.
 
     minimize sum base * x   subject to   sum_i x_i = 1,   A x_i >= 0,   losses <= caps,
 
@@ -17,16 +17,17 @@ from inbounds.design.solver.pricing import Cone
 from inbounds.design.solver.stars import Arrows, Star, star
 
 TIGHTER = 1e-10
-"""Share of a cap that is given up, so that points near the optimum keep it."""
+"""Share by which caps are tightened, so that points near the optimum keep them."""
 
 
 @dataclass(frozen=True, eq=False)
 class BandForm:
-    """tables: with a row for each answer: -1 for the sums, then losses that are capped answer by answer. wholes: losses
-    that are capped in sum. caps: of each of those rows. worst: the first capped loss is the aim, its cap is minimized.
+    """The arrays of the program.
 
-    mirrored: only the first half of the outputs is there; the others are their mirror images, so that what is asked
-    of an answer is asked of it and its mirror image together.
+    tables: have a row for each answer: -1 for the sums, then losses that are capped answer by answer. wholes: losses
+    that are capped in sum. caps: of each of those rows. worst: the first capped loss is the aim, its cap is minimized.
+    mirrored: only the first half of the outputs is stored. The others are their mirror images, so a constraint on an
+    answer is one on it and its mirror image together.
     """
 
     limits: Windows | Star
@@ -50,7 +51,7 @@ class BandForm:
         return len(self.tables) * self.half + len(self.wholes)
 
     def fold(self, x: Floats) -> Floats:
-        """Sums over pairs of mirrored answers, along the last axis; the middle one stands alone."""
+        """Sum over pairs of mirrored answers, along the last axis; the middle one has no partner."""
         n = self.answers
         x = x[..., :n]
         if not self.mirrored:
@@ -58,19 +59,19 @@ class BandForm:
         return np.concatenate([(x + x[..., ::-1])[..., : n // 2], x[..., n // 2 : (n + 1) // 2]], axis=-1)
 
     def unfold(self, y: Floats) -> Floats:
-        """The same number for both answers of a pair: the transpose of `fold`."""
+        """Give both answers of a pair the same number: the transpose of `fold`."""
         pairs = y[..., : self.answers // 2][..., ::-1] if self.mirrored else y[..., :0]
         return np.concatenate([y, pairs, np.zeros((*y.shape[:-1], self.limits.hubs))], axis=-1)
 
     @property
     def total(self) -> Floats:
-        """What the outputs of an answer (and its mirror image) sum to."""
+        """The sum over outputs for each answer (and its mirror image)."""
         ones = self.fold(np.ones(self.answers))
         return ones / 2 if self.mirrored else ones
 
     @property
     def tops(self) -> Floats:
-        """What each capped row has of the worst loss."""
+        """The coefficient of the worst loss in each capped row."""
         return (
             np.concatenate([self.total, np.zeros(self.rows - 2 * self.half)])
             if self.worst
@@ -78,32 +79,32 @@ class BandForm:
         )
 
     def spread_to_rows(self, per_table: Sequence[float], per_whole: Sequence[float]) -> Floats:
-        """One number for every table and whole as a number for each capped row, per unit of probability."""
+        """Expand one number per table and whole to one number per capped row, per unit of probability."""
         wholes = np.asarray(per_whole, float) / (2 if self.mirrored else 1)
-        return np.concatenate([*(each * self.total for each in per_table), wholes])
+        return np.concatenate([*(number * self.total for number in per_table), wholes])
 
     def parts(self, y: Floats) -> tuple[Floats, Floats]:
-        """Duals of all rows as those of the tables, (tables, folded answers), and of the wholes."""
+        """Split the duals of all rows into those of the tables, (tables, folded answers), and of the wholes."""
         split = len(self.tables) * self.half
         return y[:split].reshape(len(self.tables), self.half), y[split:]
 
     def apply_duals(self, y: Floats) -> Floats:
-        """sum_b tables[b] * y[b]."""
-        own, whole = self.parts(y)
-        r: Floats = -np.repeat(self.unfold(own[0])[:, None], self.base.shape[1], axis=1)
-        for table, part in zip(self.tables[1:], own[1:], strict=True):
-            r += table * self.unfold(part)[:, None]
-        for table, part in zip(self.wholes, whole, strict=True):
-            r += table * part
+        """Compute sum_b tables[b] * y[b]."""
+        table_duals, whole_duals = self.parts(y)
+        r: Floats = -np.repeat(self.unfold(table_duals[0])[:, None], self.base.shape[1], axis=1)
+        for table, dual in zip(self.tables[1:], table_duals[1:], strict=True):
+            r += table * self.unfold(dual)[:, None]
+        for table, dual in zip(self.wholes, whole_duals, strict=True):
+            r += table * dual
         return r
 
     def sums(self, x: Floats) -> Floats:
-        """The sums over outputs of tables[b] * x, folded, for every b; then those of the wholes over answers too."""
-        own = [self.fold((table * x).sum(axis=1)) for table in self.tables]
-        return np.concatenate([*own, [np.vdot(table, x) for table in self.wholes]])
+        """Sum tables[b] * x over outputs, folded, for every b; then the wholes over outputs and answers."""
+        table_sums = [self.fold((table * x).sum(axis=1)) for table in self.tables]
+        return np.concatenate([*table_sums, [np.vdot(table, x) for table in self.wholes]])
 
     def inverse(self, bands: Factors | Arrows) -> Floats:
-        """What `sums` finds where all bands are solved for `apply_duals`: a matrix with a row for each dual."""
+        """Compute the matrix of y -> sums(bands.solve(apply_duals(y))), with a row for each dual."""
         blocks, h, split = bands.inverse_sums(self.tables), self.half, len(self.tables) * self.half
         K = np.empty((self.rows, self.rows))
         for a, row in enumerate(blocks):
@@ -116,14 +117,17 @@ class BandForm:
 
 
 def band_form(
-    loss: Floats, prior: Floats, worst: bool, cone: Cone, mirrored: bool, kept: Ints, limits: Sequence[LinearLimit]
+    loss: Floats, prior: Floats, worst: bool, cone: Cone, mirrored: bool, outputs: Ints, limits: Sequence[LinearLimit]
 ) -> tuple[BandForm, list[float]]:
-    """The program with these outputs alone; and the units of the loss and of every limit, whose mean in it is one."""
+    """Build the program with the outputs in `outputs` only; also return the units of the loss and of every limit.
+
+    In these units the mean of each loss is one.
+    """
     ratios = star(cone) if cone.everyone else windows(cone)
     even = np.full(len(prior), 1 / len(prior))
 
     def table_of(whole: Floats, weights: Floats) -> tuple[Floats, float]:
-        table = np.vstack([whole[kept].T, np.zeros((ratios.hubs, len(kept)))])
+        table = np.vstack([whole[outputs].T, np.zeros((ratios.hubs, len(outputs)))])
         unit = float((weights @ table[: cone.size]).mean()) or 1.0
         return table / unit, unit
 
@@ -131,13 +135,14 @@ def band_form(
         return np.append(weights, np.zeros(ratios.hubs))[:, None] * table
 
     table, unit = table_of(loss, even if worst else prior)
-    capped = [(each, *table_of(each.table, even if each.per_answer else each.prior(prior))) for each in limits]
-    own = [table] * worst + [one for limit, one, _ in capped if limit.per_answer]
+    capped = [(limit, *table_of(limit.table, even if limit.per_answer else limit.prior(prior))) for limit in limits]
+    answer_tables = [table] * worst + [one for limit, one, _ in capped if limit.per_answer]
     wholes = [weighted(limit.prior(prior), one) for limit, one, _ in capped if not limit.per_answer]
     base = np.zeros_like(table) if worst else weighted(prior, table)
-    form = BandForm(ratios, base, (-np.ones_like(table), *own), tuple(wholes), np.empty(0), worst, mirrored)
+    form = BandForm(ratios, base, (-np.ones_like(table), *answer_tables), tuple(wholes), np.empty(0), worst, mirrored)
     tops = [(limit.per_answer, limit.inside * (1 - TIGHTER) / size) for limit, _, size in capped]
     caps = form.spread_to_rows(
-        [0.0] * worst + [top for each, top in tops if each], [top for each, top in tops if not each]
+        [0.0] * worst + [top for per_answer, top in tops if per_answer],
+        [top for per_answer, top in tops if not per_answer],
     )
     return replace(form, caps=caps), [unit, *(size for _, _, size in capped)]

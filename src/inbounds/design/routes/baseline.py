@@ -1,4 +1,4 @@
-"""What is always at hand: a private mechanism with every property asked for, and a bound, without any search."""
+"""The baseline: a private mechanism with every requested property, and a bound, from closed forms without a search."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -8,7 +8,7 @@ import numpy as np
 from inbounds.design.closed.fair import fair_matrix
 from inbounds.design.closed.noise import snap_to_cells, staircase_tail
 from inbounds.design.closed.response import response_matrix
-from inbounds.design.comparisons import floors, names, property_comparisons
+from inbounds.design.comparisons import floors, property_comparisons, requested_properties
 from inbounds.design.problem import Floats, Problem, Proposal
 from inbounds.design.routes import geometric
 from inbounds.design.routes.outward_fill import FillBounds, fill_outward
@@ -16,36 +16,39 @@ from inbounds.errors import ConvergenceError
 
 HOLDS = 1e-14  # a comparison of formulas that fails by less is rounding
 FAR = 745.0  # exp(-745) is the least positive float: answers that far apart do not constrain each other
-CLOSED = 1e-7  # relative gap beyond which a proposal is compared with what is at hand
+CLOSED = 1e-7  # relative gap beyond which a proposal is compared with the baseline
 GAMMAS = (0.25, 0.5, 1.0)  # widths of the upper step of a staircase, beside the best for absolute errors
 REMAPPED = 1e9  # products that a remap of a staircase may take
 SAME = 1e-10  # losses that differ by less, relatively, are the same
 
 
 def baseline_matrix(problem: Problem) -> Floats:
-    """The best of a few closed forms: uniform (003, Definition 5), randomized response, explicit fair, the outward
-    fill, the truncated geometric mechanism and staircases, and those with the best remap; with the properties."""
-    found = [P for P in _closed_forms(problem) if has_properties(problem, P)]
-    if not found:
+    """Return the best closed form that has the properties and keeps the limits.
+
+    Candidates: uniform (003, Definition 5), randomized response, explicit fair, the outward fill, the truncated
+    geometric mechanism and staircases, and the last two with the best remap. Raises `ConvergenceError` if none fits.
+    """
+    candidates = [P for P in _closed_forms(problem) if has_properties(problem, P)]
+    if not candidates:
         raise ConvergenceError("no mechanism within the limits was found in time; allow more, or more seconds")
-    return min(found, key=problem.value)
+    return min(candidates, key=problem.value)
 
 
-def improve_with_baseline(problem: Problem, found: Proposal) -> Proposal:
-    """What a search that was stopped found, or what is at hand if that is better."""
-    if problem.value(found.matrix) - found.bound <= CLOSED * abs(found.bound):
-        return found
-    bound = float(np.fmax(found.bound, baseline_bound(problem)))
+def improve_with_baseline(problem: Problem, proposal: Proposal) -> Proposal:
+    """Return the proposal of a search, or the baseline if that is better; with the better bound."""
+    if problem.value(proposal.matrix) - proposal.bound <= CLOSED * abs(proposal.bound):
+        return proposal
+    bound = float(np.fmax(proposal.bound, baseline_bound(problem)))
     if problem.limits:
-        return replace(found, bound=bound)
+        return replace(proposal, bound=bound)
     P = baseline_matrix(problem)
-    if problem.value(found.matrix) - problem.value(P) > SAME * abs(bound):
+    if problem.value(proposal.matrix) - problem.value(P) > SAME * abs(bound):
         return Proposal(P, bound, "a mechanism at hand")
-    return replace(found, bound=bound)
+    return replace(proposal, bound=bound)
 
 
 def baseline_bound(problem: Problem) -> float:
-    """A bound from the ratios between answers k apart alone: every k-th answer is then a chain of its own.
+    """Compute a bound from the ratios between answers k apart alone: every k-th answer then forms a separate chain.
 
     The theorem of `geometric` solves those. Any k up to the width of the windows will do: the largest is best unless
     the prior is narrow. The worst answer loses at least the average of all. Cost: as a few `geometric.solve`.
@@ -66,6 +69,7 @@ def baseline_bound(problem: Problem) -> float:
 
 
 def _spaced_bound(problem: Problem, k: int, d: float) -> float:
+    """Sum the bounds of the k chains of answers k apart."""
     bounds = []
     for r in range(k):
         loss, prior, home = problem.loss[:, r::k], problem.prior[r::k], problem.home[r::k]
@@ -75,8 +79,11 @@ def _spaced_bound(problem: Problem, k: int, d: float) -> float:
 
 
 def _closed_forms(problem: Problem) -> Iterator[Floats]:
-    """Private for every neighbourhood: a clique of k steps and distance d allows the ratio alpha^-k when a step
-    allows 1/alpha. Neighbouring outputs of explicit fair then differ by at most 1/alpha too."""
+    """Yield matrices that are private for every neighbourhood.
+
+    A clique of k steps and distance d allows the ratio alpha^-k when a step allows 1/alpha. Neighbouring outputs of
+    explicit fair then differ by at most 1/alpha too.
+    """
     m, n = problem.shape
     if problem.edges is not None:
         yield np.full((m, n), 1.0 / m)
@@ -84,7 +91,7 @@ def _closed_forms(problem: Problem) -> Iterator[Floats]:
         return
     wide = [(b - a - 1, d) for a, b, d in problem.cliques if b - a > 1]
     nearest, per_step = min((d for _, d in wide), default=1.0), min((d / k for k, d in wide), default=1.0)
-    ratios = [_property_ratio(name) for name in names(problem) if name.startswith("column_ratio")]
+    ratios = [_property_ratio(name) for name in requested_properties(problem) if name.startswith("column_ratio")]
     most = float(np.log(min(ratios, default=np.inf)))
     yield np.full((m, n), 1.0 / m)
     if m == n and np.array_equal(problem.home, np.arange(n)):
@@ -96,7 +103,7 @@ def _closed_forms(problem: Problem) -> Iterator[Floats]:
 
 
 def _geometric(problem: Problem, per_step: float) -> Iterator[Floats]:
-    """The truncated geometric mechanism on the chain of all answers, reported at home, and as the prior likes best."""
+    """Yield the truncated geometric mechanism on the chain of all answers, without and with the best remap."""
     n = problem.shape[1]
     chain = all(b - a <= 2 for a, b, _ in problem.cliques)
     links = problem.cliques if chain else tuple((j, j + 2, per_step) for j in range(n - 1))
@@ -112,8 +119,8 @@ def _geometric(problem: Problem, per_step: float) -> Iterator[Floats]:
 
 
 def _staircases(problem: Problem, reach: int, distance: float) -> Iterator[Floats]:
-    """Staircase noise (Geng and Viswanath 2014) on the positions of the answers, with steps of several widths,
-    reported at home, and as the prior likes best."""
+    """Yield staircase noise (Geng and Viswanath 2014) on the positions of the answers, with steps of several widths,
+    without and with the best remap."""
     (m, n), rate = problem.shape, min(problem.epsilon * distance, FAR)
     edges = (np.arange(n - 1)[:, None] + 0.5 - np.arange(n)) / reach
     for gamma in (1 / (1 + float(np.exp(rate / 2))), *GAMMAS):
@@ -128,13 +135,14 @@ def _staircases(problem: Problem, reach: int, distance: float) -> Iterator[Float
 
 
 def has_properties(problem: Problem, P: Floats, slack: float = HOLDS) -> bool:
-    """Whether P has the properties asked for, up to `slack` of probability, and keeps the limits."""
-    asked = property_comparisons(problem, names(problem))
+    """Return whether P has the requested properties, up to `slack` of probability, and keeps the limits."""
+    comparisons = property_comparisons(problem, requested_properties(problem))
     if any((limit.values(P, problem.prior) > limit.bound).any() for limit in problem.limits):
         return False
-    return bool(np.all(asked.shortfall(P) <= slack) and np.all(floors(problem) - P <= slack))
+    return bool(np.all(comparisons.shortfall(P) <= slack) and np.all(floors(problem) - P <= slack))
 
 
 def _property_ratio(name: str) -> float:
+    """Read the ratio from the name of a `column_ratio` property."""
     top, _, bottom = name.removeprefix("column_ratio(").removesuffix(")").partition("/")
     return int(top) / int(bottom or 1)

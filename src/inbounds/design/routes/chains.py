@@ -1,8 +1,8 @@
-"""Rows when only consecutive answers are neighbours: least cost, the row that has it, and the multipliers.
+"""Rows when only consecutive answers are neighbours: the least cost, the row that attains it, and its multipliers.
 
 A row of such a mechanism satisfies low[i, j] <= x[j] / x[j+1] <= high[i, j], nothing else (privacy, and row
-monotonicity if asked). Rooted at one cell, the least value of r . x follows by passing costs inward:
-a cell that costs takes the least share of its inner neighbour, one that gains takes the largest.
+monotonicity if requested). The least value of r . x, relative to a root cell, follows by passing costs inward:
+a cell with a positive cost takes the least share of its inner neighbour, one with a negative cost the largest.
 """
 
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from inbounds.design.bounds.duality import Duals, reduced_costs
-from inbounds.design.comparisons import CellInequalities, names
+from inbounds.design.comparisons import CellInequalities, requested_properties
 from inbounds.design.problem import Floats, Ints, Problem
 
 
@@ -18,7 +18,7 @@ from inbounds.design.problem import Floats, Ints, Problem
 class Chain:
     """Ratio limits of consecutive answers, outputs x (answers - 1): x[j] <= up * x[j+1], x[j+1] <= down * x[j].
 
-    root: the answer from which each output's row is told (its peak, when rows are monotone).
+    root: the answer relative to which each row is computed (its peak, when rows are monotone).
     """
 
     up: Floats
@@ -27,18 +27,19 @@ class Chain:
 
 
 def is_chain(problem: Problem) -> bool:
+    """Return whether exactly the consecutive answers are neighbours."""
     n = problem.shape[1]
     return sorted((a, b) for a, b, _ in problem.cliques) == [(j, j + 2) for j in range(n - 1)]
 
 
 def chain(problem: Problem) -> Chain:
-    """The limits of a problem whose neighbours are consecutive answers."""
+    """Build the limits of a problem whose neighbours are consecutive answers."""
     m, n = problem.shape
     limit = np.empty(n - 1)
     for start, _, d in problem.cliques:
         limit[start] = np.exp(problem.epsilon * d)
     up, down = np.tile(limit, (m, 1)), np.tile(limit, (m, 1))
-    if "row_monotone" in names(problem):
+    if "row_monotone" in requested_properties(problem):
         j = np.arange(n - 1)
         up[j + 1 < problem.below[:, None]] = 1.0
         down[j >= problem.above[:, None]] = 1.0
@@ -47,8 +48,10 @@ def chain(problem: Problem) -> Chain:
 
 @dataclass(frozen=True, eq=False)
 class ForwardPass:
-    """carried[i, j]: cost of cell j with everything outside it passed in; at the root, of the whole row
-    relative to its root cell."""
+    """The result of passing costs inward: carried[i, j] is the cost of cell j with all cells outside it.
+
+    At the root it is the cost of the whole row relative to its root cell.
+    """
 
     carried: Floats
     chain: Chain
@@ -75,7 +78,7 @@ def forward_pass(chain: Chain, cost: Floats) -> ForwardPass:
 
 
 def chain_rays(passed: ForwardPass, rows: Ints) -> Floats:
-    """The rows that attain the least cost, scaled to largest cell one."""
+    """Return the rows that attain the least cost, scaled so that the largest cell is one."""
     g, c = passed.carried[rows], passed.chain
     up, down, root = c.up[rows], c.down[rows], c.root[rows]
     x = np.ones((len(rows), g.shape[1]))
@@ -90,7 +93,7 @@ def chain_rays(passed: ForwardPass, rows: Ints) -> Floats:
 
 
 def multipliers(passed: ForwardPass) -> tuple[CellInequalities, Floats]:
-    """One comparison per edge, with the multiplier that cancels what its outer cell carries."""
+    """Return one comparison per edge, with the multiplier that cancels the carried cost of its outer cell."""
     g, c = passed.carried, passed.chain
     m, n = g.shape
     inner_is_right = np.arange(n - 1) < c.root[:, None]
@@ -111,10 +114,10 @@ def multipliers(passed: ForwardPass) -> tuple[CellInequalities, Floats]:
 def complete_duals(
     problem: Problem, links: Chain, duals: Duals, *, tied: Floats | float = 0.0, folded: bool
 ) -> tuple[Duals, ForwardPass]:
-    """Multipliers of everything but the chains, completed by the best ones along the chains.
+    """Complete multipliers of all other constraints by the best ones along the chains.
 
-    The passing is exact in the far tails, where a solver's own multipliers are lost in rounding. tied: multipliers
-    of single cells that only the pricing needs.
+    Passing costs is exact in the far tails, where a solver's multipliers are lost in rounding. tied: multipliers of
+    single cells that only the pricing needs.
     """
     R, _ = reduced_costs(problem, duals)
     R = R - duals.columns - tied

@@ -1,11 +1,11 @@
-"""Optimal mechanisms as mixes of extreme rays: column generation with a proof at the end.
+"""The route for any neighbourhood without properties: mixes of extreme rays, by column generation, with a proved bound.
 
 A private matrix is a sum of rows from the cone of `pricing`, so it is a non-negative mix of the cone's
 extreme rays, each reported as one output. The mix must sum to one at every answer: n equations, one column
 per (ray, output). A small linear program chooses among the rays found so far; its duals v price all others.
-First come staircases, priced all at once; then the shortest path of `pricing` prices every ray there is, and
-when none improves, v proves the optimum. For the worst case every answer has a second equation, its loss,
-whose duals act as the prior.
+First come staircases, priced all at once. Then the shortest path of `pricing` prices all rays, and when none
+improves, v proves the optimum. For the worst case every answer has a second equation, its loss, whose duals act as the
+prior.
 """
 
 import time
@@ -52,8 +52,7 @@ ALIKE = 1e-11
 
 @dataclass(frozen=True, eq=False)
 class Component:
-    """A connected run of answers: its loss (smallest value zero), prior weights, squared steps from home, aim
-    and cone."""
+    """A connected run of answers: loss (smallest value zero), prior weights, squared steps from home, aim and cone."""
 
     loss: Floats
     prior: Floats
@@ -68,18 +67,18 @@ class Component:
 
 
 def accepts(problem: Problem) -> bool:
-    """Whether this route proves optimality: no properties, and windows that `pricing` is exact for."""
+    """Return whether this route proves optimality: no properties, and windows that `pricing` is exact for."""
     return not problem.properties and pricing.is_regular(problem)
 
 
 def solve(problem: Problem, max_seconds: float = 60.0) -> Proposal:
-    """The optimal private matrix without properties, any neighbourhood, loss table, prior and aim.
+    """Find the optimal private matrix without properties, for any neighbourhood, loss table, prior and aim.
 
     Returns after about `max_seconds` at the latest, then with the best mix so far and a valid but weaker
     bound. Cost: a few dozen rounds, each O(n * window * outputs) for the pricing and a warm-started program
     with n (worst case 2n) rows. The dual argument is in `bound`.
     """
-    deadline = time.monotonic() + max(max_seconds - _proving(problem), max_seconds / 2)
+    deadline = time.monotonic() + max(max_seconds - _proving_seconds(problem), max_seconds / 2)
     blocks, bounds = [], []
     for part, floor in _parts(problem):
         P, low = _solve_part(part, deadline)
@@ -89,14 +88,14 @@ def solve(problem: Problem, max_seconds: float = 60.0) -> Proposal:
     return Proposal(symmetrize(problem, np.hstack(blocks)), low, "cone rays")
 
 
-def _proving(problem: Problem) -> float:
-    """Seconds that a bound takes; where all answers are neighbours, no answer looks back at others."""
+def _proving_seconds(problem: Problem) -> float:
+    """Estimate the seconds that a bound takes; it is cheaper if all answers are neighbours."""
     width = max((b - a for a, b, _ in problem.cliques), default=1)
     return PROVING * problem.loss.size * (width if width < problem.shape[1] else 1)
 
 
 def _parts(problem: Problem) -> Iterator[tuple[Component, float]]:
-    """The parts, with the constant that was taken off their losses to make the least one zero."""
+    """Yield the components, with the constant subtracted from their losses to make the least one zero."""
     for span in pricing.split_components(problem):
         loss, prior = problem.loss[:, span], problem.prior[span]
         floor = np.full(loss.shape[1], loss.min()) if problem.worst else loss.min(axis=0)
@@ -108,6 +107,7 @@ def _parts(problem: Problem) -> Iterator[tuple[Component, float]]:
 
 
 def _solve_part(part: Component, deadline: float) -> tuple[Floats, float]:
+    """Return the best matrix of a component and its bound."""
     if part.cone.size == 1 or not part.loss.any():
         return _constant(part), 0.0
     if not (part.cone.everyone and part.cone.size >= MANY):
@@ -119,47 +119,51 @@ def _solve_part(part: Component, deadline: float) -> tuple[Floats, float]:
 
 
 def _interior(part: Component, deadline: float) -> tuple[Floats, float]:
-    """Near-optimal by `everyone`, with its bound: once its row minima are known, answers do not depend on each
-    other, and each takes what is cheapest for it, whatever the aim."""
+    """Find a near-optimal matrix by `everyone`, with its bound.
+
+    Given the row minima, answers are independent of each other, and each takes what is cheapest for it, for both aims.
+    """
     step, low = float(part.cone.step[0]), 0.0
     cost = part.loss if part.worst else part.prior * part.loss
     best = _constant(part)
     for P, v, mu in everyone.points(part.loss, part.prior, part.worst, step, part.is_mirrored, deadline):
-        found = [everyone.fill_from_minima(P.min(axis=1), cost, part.away, float(np.expm1(step)))]
+        candidates = [everyone.fill_from_minima(P.min(axis=1), cost, part.away, float(np.expm1(step)))]
         sums = P.sum(axis=0)
-        found += [P / sums] if np.abs(sums - 1).max() < SOUND else []
-        best = min(best, *found, key=lambda each: _value(part, each))
+        candidates += [P / sums] if np.abs(sums - 1).max() < SOUND else []
+        best = min(best, *candidates, key=lambda Q: _value(part, Q))
         low = max(low, _bound(part, v, mu))
     return best, low
 
 
 def _value(part: Component, P: Floats) -> float:
+    """Return the objective of P."""
     losses = (part.loss * P).sum(axis=0)
     return float(losses.max() if part.worst else part.prior @ losses)
 
 
 def _bound(part: Component, v: Floats, mu: Floats) -> float:
+    """Prove a bound from duals v and answer weights mu."""
     if part.worst:
         return bound.worst(v, mu, part.loss, part.cone)
     return bound.average(v, part.prior * part.loss, part.cone)
 
 
 def _generate(part: Component, deadline: float) -> tuple[Floats, float]:
-    """The best mix of rays and its bound; a constant mechanism and zero if the solver broke down at once.
+    """Find the best mix of rays and its bound; a constant mechanism and zero if the solver fails at once.
 
-    Where proving it takes longer than an interior point would, one is tried; if that fails too, rays go on.
+    If the proof takes longer than an interior point would, that is tried; if it fails too, column generation goes on.
     """
     tails = stairs(part.cone)
     master, mix = _start(part, tails, deadline)
     if mix is None:
         return _constant(part), 0.0
     P, low = _constant(part), 0.0
-    matched = part.cone.size >= MATCHED and windows_interior.applies(part.cone)
+    matched = part.cone.size >= MATCHED and windows_interior.is_applicable(part.cone)
     for impatient in (matched, False):
         mix = _add_staircases(part, tails, master, mix, _stairs_work(part) if impatient else np.inf, deadline)
         first = len(master.outputs)
-        allowed = _rays_work(part, master, mix) if impatient else np.inf
-        mix, proved = _add_rays(part, master, mix, allowed, deadline)
+        work_limit = _rays_work(part, master, mix) if impatient else np.inf
+        mix, proved = _add_rays(part, master, mix, work_limit, deadline)
         P, low = _better(part, (P, low), (master.matrix(mix.weights), proved or 0.0))
         if proved is not None or time.monotonic() > deadline:
             break
@@ -170,17 +174,19 @@ def _generate(part: Component, deadline: float) -> tuple[Floats, float]:
 
 
 def _better(part: Component, one: tuple[Floats, float], other: tuple[Floats, float]) -> tuple[Floats, float]:
-    """The better mechanism of two, the first if they are alike, and the better bound."""
+    """Return the better mechanism of two, the first if they are equal up to ALIKE, and the better bound."""
     first = _value(part, one[0]) * (1 - ALIKE) <= _value(part, other[0])
     return one[0] if first else other[0], max(one[1], other[1])
 
 
 def _is_closed(part: Component, P: Floats, low: float, enough: float = ENOUGH) -> bool:
+    """Return whether the relative gap is at most `enough`."""
     return _value(part, P) - low <= enough * _value(part, P)
 
 
 def _stairs_work(part: Component) -> float:
-    """After which an interior point is tried: for the worst answer, where staircases take long."""
+    """Return the work on staircases after which an interior point is tried: only for the worst-case aim, where they are
+    slow."""
     return (
         STAIRS_SHARE * windows_interior.work(part.cone, len(part.loss) // (2 if part.is_mirrored else 1))
         if part.worst
@@ -189,30 +195,35 @@ def _stairs_work(part: Component) -> float:
 
 
 def _rays_work(part: Component, master: MasterProgram, mix: MasterSolution) -> float:
-    """As `_stairs_work`, on all rays: a share of an interior point with the outputs that the mix uses."""
-    used = np.unique(master.outputs[: len(mix.weights)][mix.weights > 0])
-    return _stairs_work(part) if part.worst else master.work + RAYS_SHARE * windows_interior.work(part.cone, len(used))
+    """Return the work on all rays after which an interior point with the outputs of the mix is tried."""
+    outputs = np.unique(master.outputs[: len(mix.weights)][mix.weights > 0])
+    return (
+        _stairs_work(part) if part.worst else master.work + RAYS_SHARE * windows_interior.work(part.cone, len(outputs))
+    )
 
 
 def _select_outputs(part: Component, master: MasterProgram, mix: MasterSolution, first: int) -> Ints:
-    """The outputs that a mix uses or that rays from `first` on would, and those beside them; for the worst answer all,
-    because most are used by some mechanism that is best."""
-    used = np.append(master.outputs[: len(mix.weights)][mix.weights > 0], master.outputs[first:])
-    beside = np.clip(np.concatenate([used - 1, used, used + 1]), 0, len(part.loss) - 1)
+    """Select the outputs of the mix and of the rays from `first` on, and those beside them.
+
+    For the worst-case aim select all, because most are used by some optimal mechanism.
+    """
+    outputs = np.append(master.outputs[: len(mix.weights)][mix.weights > 0], master.outputs[first:])
+    beside = np.clip(np.concatenate([outputs - 1, outputs, outputs + 1]), 0, len(part.loss) - 1)
     return np.arange(len(part.loss)) if part.worst else np.unique(beside)
 
 
 def _among_outputs(part: Component, outputs: Ints, deadline: float) -> tuple[Floats, float]:
-    """Near-optimal by `windows_interior` with few outputs, and its bound; again with those that would improve, if
-    few.
+    """Find a near-optimal matrix by `windows_interior` with few outputs, and its bound.
+
+    If few other outputs would improve it, try again with them.
     """
     P, low = _constant(part), 0.0
     for _ in range(TRIES):
         v, mu = np.zeros(part.cone.size), part.prior
-        given = part.loss, part.prior, part.worst, part.cone, part.is_mirrored, outputs, deadline
-        for found in windows_interior.points(*given):
-            v, mu, sums = found.v, found.weights, found.matrix.sum(axis=0)
-            Q = found.matrix / sums if np.abs(sums - 1).max() < SOUND else P
+        arguments = part.loss, part.prior, part.worst, part.cone, part.is_mirrored, outputs, deadline
+        for point in windows_interior.points(*arguments):
+            v, mu, sums = point.v, point.weights, point.matrix.sum(axis=0)
+            Q = point.matrix / sums if np.abs(sums - 1).max() < SOUND else P
             P, low = _better(part, (P, low), (Q, _bound(part, v, mu)))
             if _is_closed(part, P, low, windows_interior.GAP):
                 break
@@ -227,14 +238,14 @@ def _among_outputs(part: Component, outputs: Ints, deadline: float) -> tuple[Flo
 
 
 def _constant(part: Component) -> Floats:
+    """Return the matrix that always reports the output of least total loss."""
     P = np.zeros(part.loss.shape)
     P[part.loss.sum(axis=1).argmin()] = 1.0
     return P
 
 
 def _start(part: Component, tails: Stairs, deadline: float) -> tuple[MasterProgram, MasterSolution | None]:
-    """The narrowest staircases and the constant row; solved twice if the value is far from the solver's
-    scale."""
+    """Start with the narrowest staircases and the constant row; solve twice if the value is far from the scale."""
     n, largest = part.cone.size, float(part.loss.max())
     peaks = np.arange(n)
     log_x = np.hstack([np.zeros((n, 1)), tails.log_rays(peaks, peaks)])
@@ -249,8 +260,9 @@ def _start(part: Component, tails: Stairs, deadline: float) -> tuple[MasterProgr
 def _initial_master(
     part: Component, log_x: Floats, outputs: Ints, scale: float, deadline: float
 ) -> tuple[MasterProgram, MasterSolution | None]:
+    """Build and solve the first master program, with kinks if it is long and that works."""
     kinks = Kinks(part.cone, part.is_mirrored)
-    for combined in ([kinks] if kinks.size >= LONG else []) + [None]:  # plain sums where combined ones cannot be solved
+    for combined in ([kinks] if kinks.size >= LONG else []) + [None]:  # plain sums if the combined ones fail
         master = MasterProgram(part.loss, part.prior, part.worst, part.is_mirrored, scale, combined)
         master.add(log_x, outputs)
         master.begin()
@@ -261,13 +273,12 @@ def _initial_master(
 
 
 def _weights(part: Component) -> Floats:
-    """Answer weights to begin with: the prior, or all alike for the worst case."""
+    """Return initial answer weights: the prior, or uniform for the worst case."""
     return np.full(part.cone.size, 1.0 / part.cone.size) if part.worst else part.prior
 
 
 def _cheapest(part: Component, weights: Floats, log_x: Floats) -> Ints:
-    """The output that costs each ray least under answer weights; ties go to the least squared error in
-    positions."""
+    """Return the cheapest output of each ray under answer weights; ties go to the least squared error in positions."""
     x = np.exp(log_x - log_x.max(axis=0))
     cost = (weights * part.loss) @ x
     tied = cost <= cost.min(axis=0) * (1 + TIE)
@@ -277,13 +288,13 @@ def _cheapest(part: Component, weights: Floats, log_x: Floats) -> Ints:
 
 
 def _add_staircases(
-    part: Component, tails: Stairs, master: MasterProgram, mix: MasterSolution, allowed: float, deadline: float
+    part: Component, tails: Stairs, master: MasterProgram, mix: MasterSolution, work_limit: float, deadline: float
 ) -> MasterSolution:
-    """Column generation over all staircases: for each start the best end, for each end the best start."""
+    """Run column generation over all staircases: for each start the best end, for each end the best start."""
     size = np.abs(tails.sums(np.full(part.cone.size, 1.0 / part.cone.size)))  # of real staircases: positive
     edge = np.arange(part.cone.size)
     cost: Floats | None = None
-    while time.monotonic() < deadline and master.work < allowed:
+    while time.monotonic() < deadline and master.work < work_limit:
         if cost is None or part.worst:
             cost = tails.cheapest(mix.mu * _outputs(part))
         gain = (tails.sums(mix.v) - cost) / size
@@ -297,31 +308,30 @@ def _add_staircases(
 
 
 def _outputs(part: Component) -> Floats:
-    """The loss of the outputs that need to be tried: half of them if the other half mirrors them."""
+    """Return the losses of the outputs to price: half of them if the other half mirrors them."""
     return part.loss[: (len(part.loss) + 1) // 2] if part.is_mirrored else part.loss
 
 
 def _add_rays(
-    part: Component, master: MasterProgram, mix: MasterSolution, allowed: float, deadline: float
+    part: Component, master: MasterProgram, mix: MasterSolution, work_limit: float, deadline: float
 ) -> tuple[MasterSolution, float | None]:
-    """Column generation over all rays until none improves or time runs out, with the bound; None if more than what is
-    allowed would be needed.
+    """Run column generation over all rays until none improves or time runs out; return the mix and its bound.
 
-    Where many outputs are as good as each other the program's own duals wander, so rays are priced between them and
-    the best duals so far (Wentges 1997). When those bring nothing new, or meet the value, the same basis is solved
-    exactly; then with pivots that the solver's tolerance would not make.
+    The bound is None if more work than `work_limit` would be needed. If many outputs are equally good, the duals of the
+    program oscillate, so rays are priced between them and the best duals so far (Wentges 1997). If that brings nothing
+    new, or the bound meets the value, the same basis is solved exactly, then with pivots below the solver's tolerance.
     """
     master.refine()
     care, pivots = iter((EXACT, PIVOTS)), None
     best = PricingResult(mix, -np.inf)
-    while master.work < allowed:
+    while master.work < work_limit:
         priced = price_rays(part, mix if pivots is not None else best.towards(mix), deadline)
-        best = max(best, priced, key=lambda each: each.bound)
+        best = max(best, priced, key=lambda result: result.bound)
         master.work += PRICING * part.loss.size
         stuck = not master.add(priced.log_rays, priced.outputs)
         if stuck and pivots is None:
             priced = price_rays(part, mix, deadline)
-            best = max(best, priced, key=lambda each: each.bound)
+            best = max(best, priced, key=lambda result: result.bound)
             stuck = not master.add(priced.log_rays, priced.outputs)
         if time.monotonic() > deadline:
             return mix, _bound(part, best.mix.v, best.mix.mu)
@@ -337,14 +347,17 @@ def _add_rays(
 
 
 def _prove_bound(part: Component, mix: MasterSolution, other: MasterSolution) -> float:
-    """The bound of the duals that prove more: the mix's own, or the best on the way."""
-    return max(_bound(part, each.v, each.mu) for each in (mix, other))
+    """Return the better of the bounds of two solutions' duals."""
+    return max(_bound(part, solution.v, solution.mu) for solution in (mix, other))
 
 
 @dataclass(frozen=True, eq=False)
 class PricingResult:
-    """Duals (v lowered so that no ray improves), the bound that they prove up to rounding, and the rays that would
-    have improved, as logs, with the outputs to report them as."""
+    """The result of pricing.
+
+    mix: duals, with v lowered so that no ray improves. bound: what they prove up to rounding. log_rays, outputs: the
+    improving rays, as logs, with the outputs to report them as.
+    """
 
     mix: MasterSolution
     bound: float
@@ -352,14 +365,14 @@ class PricingResult:
     outputs: Ints = field(default_factory=lambda: np.empty(0, np.int64))
 
     def towards(self, mix: MasterSolution) -> MasterSolution:
-        """Duals halfway to those of a mix."""
+        """Return the duals halfway to those of a mix."""
         if self.bound == -np.inf:
             return mix
         return replace(mix, v=(self.mix.v + mix.v) / 2, mu=(self.mix.mu + mix.mu) / 2)
 
 
 def price_rays(part: Component, mix: MasterSolution, deadline: float) -> PricingResult:
-    """The most improving ray of every output where one improves the mix by more than WORTH of its value."""
+    """Find the most improving ray of every output where one improves the mix by more than WORTH of its value."""
     r = (mix.mu * _outputs(part)).T - mix.v[:, None]
     log_x, outputs, most = pricing.most_improving(r, part.cone, WORTH * mix.value, deadline)
     lowered = replace(mix, v=mix.v - most / part.cone.size)

@@ -1,4 +1,4 @@
-"""Counts of any size: the optimal remap of the truncated geometric mechanism as one array, no matrix.
+"""The route for counts of any size: the optimal remap of the truncated geometric mechanism as one array, no matrix.
 
 `geometric` proves what is optimal. Here the answers are 0..n-1, one step apart, and the loss is a function f
 of the error. The posterior weight of answer j at the geometric value s is p_j alpha^|s-j|; its sums, and its
@@ -33,8 +33,9 @@ BATCH = 4_000_000
 
 @dataclass(frozen=True, eq=False)
 class Remap:
-    """outputs[s]: what the geometric value s is reported as; the average loss; a lower bound on any private
-    loss."""
+    """A remap: outputs[s] is the report of the geometric value s; its average loss; a lower bound on any private
+    loss.
+    """
 
     outputs: Ints
     loss: float
@@ -43,8 +44,8 @@ class Remap:
 
 @dataclass(frozen=True, eq=False)
 class NoisePosterior:
-    """left[k][s] = sum_{j <= s} p_j alpha^(s-j) (s-j)^k and right[k][s] = sum_{j >= s} p_j alpha^(j-s)
-    (j-s)^k, k = 0..3.
+    """Moments of the posterior at every geometric value s: left[k][s] = sum_{j <= s} p_j alpha^(s-j) (s-j)^k and
+    right[k][s] = sum_{j >= s} p_j alpha^(j-s) (j-s)^k, k = 0..3.
 
     before and beyond are the sums for k = 0 without s itself.
     """
@@ -56,14 +57,13 @@ class NoisePosterior:
     beyond: Floats
 
     def power(self, steps: Ints) -> Floats:
-        """alpha^steps, zero for a negative number of steps."""
+        """Return alpha^steps, zero for a negative number of steps."""
         value: Floats = np.where(steps >= 0, np.exp(-self.epsilon * np.maximum(steps, 0)), 0.0)
         return value
 
     @property
     def age(self) -> Floats:
-        """Rounding errors of the sums grow with the steps that their terms have come: sum of weight * (1 +
-        steps)."""
+        """Sum of weight * (1 + steps): rounding errors grow with the number of steps of a term's recursion."""
         return self.left[0] + self.left[1] + self.beyond + self.right[1]
 
     @property
@@ -76,17 +76,21 @@ class RemapCost(Protocol):
     """The cost of reporting y at geometric value s, sum_j p_j alpha^|s-j| f(|y-j|), and how far rounding may
     move it."""
 
-    def value(self, s: Ints, y: Ints) -> Floats: ...
+    def value(self, s: Ints, y: Ints) -> Floats:
+        """Return the cost of reporting y at s."""
+        ...
 
-    def doubt(self, s: Ints, y: Ints) -> Floats: ...
+    def doubt(self, s: Ints, y: Ints) -> Floats:
+        """Return a bound on the rounding error of the cost."""
+        ...
 
     def likely(self) -> Bools:
-        """Values s that are likely enough to tell reports apart."""
+        """Return which values s have enough probability to compare reports."""
         ...
 
 
 def remap(epsilon: float, loss: Floats, prior: Floats | None = None) -> Remap:
-    """The best report of every geometric value for answers 0..n-1, each one step from the next.
+    """Find the best report of every geometric value for answers 0..n-1, each one step from the next.
 
     loss[e]: loss of an error of e = 0..n-1, finite and not falling. prior: weights summing to one; None:
     uniform. Guarantee: optimal among all epsilon-private mechanisms under the average aim (theorem in
@@ -99,10 +103,10 @@ def remap(epsilon: float, loss: Floats, prior: Floats | None = None) -> Remap:
     n = len(loss)
     p = np.full(n, 1.0 / n) if prior is None else prior
     f = loss - loss[0]
-    special = _special(p, epsilon, f)
+    special = _find_fast_cost(p, epsilon, f)
     edge = math.ceil(TAIL / epsilon)
     if special is None and np.all(p == p[0]) and n > 2 * edge + 2:
-        return _with_ends(epsilon, loss, edge)
+        return _remap_ends(epsilon, loss, edge)
     cost: RemapCost = special or _SumCost(p, epsilon, f)
     y = _best_reports(cost, n)
     if np.array_equal(p, p[::-1]):
@@ -111,7 +115,7 @@ def remap(epsilon: float, loss: Floats, prior: Floats | None = None) -> Remap:
 
 
 def least_variance(epsilon: float, prior: Floats) -> float:
-    """The squared loss, in steps, of reading every geometric value as the mean of its posterior; rounded down.
+    """Compute the squared loss, in steps, of reporting the posterior mean of every geometric value; rounded down.
 
     Σ_s w_s (x_2 - x_1² / x_0), x_k the moments of the posterior around s: no report, on or off the grid, loses less.
     """
@@ -128,7 +132,8 @@ def least_variance(epsilon: float, prior: Floats) -> float:
 
 
 def _summary(cost: RemapCost, y: Ints, w: Floats, base: float) -> Remap:
-    s, sure = np.arange(len(y)), np.where(cost.likely(), w, 0.0)  # what is not likely costs at least nothing
+    """Compute the loss of the reports y and the bound; `base` is the loss of no error."""
+    s, sure = np.arange(len(y)), np.where(cost.likely(), w, 0.0)  # unlikely values cost at least zero
     value = cost.value(s, y)
     total = math.fsum(w * value)
     low = math.fsum(sure * value) - math.fsum(sure * cost.doubt(s, y)) - 4 * SAME * (total + abs(base))
@@ -136,40 +141,45 @@ def _summary(cost: RemapCost, y: Ints, w: Floats, base: float) -> Remap:
 
 
 def _weights(n: int, epsilon: float) -> Floats:
-    """The truncated geometric mechanism is P[s, j] = w_s alpha^|s-j|."""
+    """Return w of the truncated geometric mechanism P[s, j] = w_s alpha^|s-j|."""
     w = np.full(n, math.tanh(epsilon / 2))
     w[[0, -1]] = 1.0 if n == 1 else 1 / (1 + math.exp(-epsilon))
     return w
 
 
 def _best_reports(cost: RemapCost, n: int) -> Ints:
-    """argmin_y of the cost for every s, non-decreasing: halve the gaps between known s, search between their
-    reports. A value that tells nothing is read as the nearest one that does: a tie there must not bind the others."""
+    """Find argmin_y of the cost for every s, non-decreasing in s.
+
+    Halve the gaps between solved s, and search between their reports. An unlikely value gets the report of the nearest
+    likely one, so that a tie there does not restrict the others.
+    """
     likely = np.flatnonzero(cost.likely())
     count = len(likely)
     half = 1 << count.bit_length()
-    known = np.full(2 * half + 1, n - 1)  # by place in `likely` + 1, with ends that hold the outermost reports
-    known[0] = 0
+    reports = np.full(2 * half + 1, n - 1)  # by place in `likely` + 1, with ends that hold the outermost reports
+    reports[0] = 0
     while half := half // 2:
         at = np.arange(half, count + 1, 2 * half)
-        known[at] = _search(cost, likely[at - 1], known[at - half], known[at + half])
+        reports[at] = _search(cost, likely[at - 1], reports[at - half], reports[at + half])
     middles = (likely[1:] + likely[:-1]) / 2
-    nearest: Ints = known[1 + np.searchsorted(middles, np.arange(n))]
+    nearest: Ints = reports[1 + np.searchsorted(middles, np.arange(n))]
     return nearest
 
 
 def _search(cost: RemapCost, s: Ints, low: Ints, high: Ints) -> Ints:
+    """Find the best report in low..high for each s; the first one if tied."""
     count = high - low + 1
     first = np.cumsum(count) - count
     y = np.arange(count.sum()) - np.repeat(first - low, count)
     value = cost.value(np.repeat(s, count), y)
     best = np.repeat(np.minimum.reduceat(value, first), count)
     hits = np.flatnonzero(value == best)
-    chosen: Ints = y[hits[np.searchsorted(hits, first)]]
-    return chosen
+    reports: Ints = y[hits[np.searchsorted(hits, first)]]
+    return reports
 
 
 def _posterior(p: Floats, epsilon: float) -> NoisePosterior:
+    """Compute the moments of the posterior for the prior p."""
     alpha = math.exp(-epsilon)
     left = _moments(p, alpha)
     right = tuple(x[::-1] for x in _moments(p[::-1], alpha))
@@ -179,8 +189,10 @@ def _posterior(p: Floats, epsilon: float) -> NoisePosterior:
 
 
 def _moments(p: Floats, alpha: float) -> tuple[Floats, ...]:
-    """x_k(s) = sum_{j <= s} p_j alpha^(s-j) (s-j)^k: x_0(s) = p_s + alpha x_0(s-1), and (t+1)^k expanded for
-    k > 0."""
+    """Compute x_k(s) = sum_{j <= s} p_j alpha^(s-j) (s-j)^k, k = 0..3.
+
+    x_0(s) = p_s + alpha x_0(s-1); for k > 0 by expanding (t+1)^k.
+    """
     from scipy.signal import lfilter  # slow to import, and only large counts need it
 
     moments: list[Floats] = []
@@ -191,22 +203,24 @@ def _moments(p: Floats, alpha: float) -> tuple[Floats, ...]:
     return tuple(moments)
 
 
-def _special(p: Floats, epsilon: float, f: Floats) -> RemapCost | None:
-    """The O(1) cost of a loss that has one."""
+def _find_fast_cost(p: Floats, epsilon: float, f: Floats) -> RemapCost | None:
+    """Return the O(1) cost of a loss that has one, else None."""
     e = np.arange(len(f))
     last = int(np.flatnonzero(f == 0)[-1])
     if np.all(f[last + 1 :] == f[-1]):
-        return _Threshold(_posterior(p, epsilon), last, float(f[-1]))
-    for power, kind in ((1, _Absolute), (2, _SquaredCost)):
+        return _ThresholdCost(_posterior(p, epsilon), last, float(f[-1]))
+    for power, kind in ((1, _AbsoluteCost), (2, _SquaredCost)):
         if np.allclose(f, f[1] * e**power, rtol=SAME, atol=0.0):
             return kind(_posterior(p, epsilon), float(f[1]))
     return None
 
 
 @dataclass(frozen=True, eq=False)
-class _Absolute:
-    """f(e) = unit * e. For y <= s, d = s - y: sums over j <= y, y < j <= s and j > s, each by moments around
-    y or s."""
+class _AbsoluteCost:
+    """The loss f(e) = unit * e.
+
+    For y <= s, d = s - y: sums over j <= y, y < j <= s and j > s, each by moments around y or s.
+    """
 
     at: NoisePosterior
     unit: float
@@ -219,9 +233,9 @@ class _Absolute:
         fall = np.exp(-at.epsilon * d)
         low = y <= s
         near = 2 * fall * np.where(low, at.left[1][y], at.right[1][y])
-        own = d * np.where(low, at.left[0][s] + at.beyond[s], at.right[0][s] + at.before[s])
+        shift = d * np.where(low, at.left[0][s] + at.beyond[s], at.right[0][s] + at.before[s])
         tilt = at.right[1][s] - at.left[1][s]
-        return np.asarray(self.unit * (near + own + np.where(low, tilt, -tilt)))
+        return np.asarray(self.unit * (near + shift + np.where(low, tilt, -tilt)))
 
     def doubt(self, s: Ints, y: Ints) -> Floats:
         at, d = self.at, np.abs(s - y)
@@ -233,7 +247,7 @@ class _Absolute:
 
 @dataclass(frozen=True, eq=False)
 class _SquaredCost:
-    """f(e) = unit * e^2: second moment around s, moved to y."""
+    """The loss f(e) = unit * e^2: second moment around s, moved to y."""
 
     at: NoisePosterior
     unit: float
@@ -253,8 +267,8 @@ class _SquaredCost:
 
 
 @dataclass(frozen=True, eq=False)
-class _Threshold:
-    """f(e) = unit if e > d else 0: what the posterior holds below y - d and above y + d."""
+class _ThresholdCost:
+    """The loss f(e) = unit if e > d else 0: the posterior mass below y - d and above y + d."""
 
     at: NoisePosterior
     d: int
@@ -278,12 +292,14 @@ class _Threshold:
         return self.unit * DOUBT * (1 + at.epsilon) * sizes
 
     def _below(self, s: Ints, a: Ints) -> Floats:
+        """Return the posterior mass at s of the answers up to a."""
         at, last = self.at, len(self.at.before) - 1
         under = at.power(s - a) * at.left[0][np.clip(a, 0, last)]
         over = at.left[0][s] + at.beyond[s] - at.power(a + 1 - s) * at.right[0][np.clip(a + 1, 0, last)]
         return np.where(a < 0, 0.0, np.where(a <= s, under, over))
 
     def _above(self, s: Ints, b: Ints) -> Floats:
+        """Return the posterior mass at s of the answers from b on."""
         at, last = self.at, len(self.at.before) - 1
         over = at.power(b - s) * at.right[0][np.clip(b, 0, last)]
         under = at.right[0][s] + at.before[s] - at.power(s - b + 1) * at.left[0][np.clip(b - 1, 0, last)]
@@ -292,7 +308,7 @@ class _Threshold:
 
 @dataclass(frozen=True, eq=False)
 class _SumCost:
-    """Any f: term by term, over the answers near s."""
+    """Any loss f: a sum over the answers near s."""
 
     p: Floats
     epsilon: float
@@ -319,9 +335,9 @@ class _SumCost:
         return DOUBT * (8 + TAIL) * self.value(s, y)
 
 
-def _with_ends(epsilon: float, loss: Floats, edge: int) -> Remap:
-    """A uniform prior: far from both ends every value is its own best report, and the ends are those of a
-    short range."""
+def _remap_ends(epsilon: float, loss: Floats, edge: int) -> Remap:
+    """Find the remap for a uniform prior: far from both ends every value is its own best report, and the ends are those
+    of a short range."""
     n, short = len(loss), 2 * edge + 2
     cost = _SumCost(np.full(short, 1.0 / n), epsilon, (loss - loss[0])[:short])
     ends = _best_reports(cost, short)[: edge + 1]

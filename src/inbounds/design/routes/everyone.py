@@ -1,8 +1,8 @@
-"""When all answers are neighbours: an interior-point method that only factors an n x n matrix.
+"""An interior-point method for queries whose answers are all neighbours; it factors only n x n matrices.
 
 A private row is x_j = a + u_j with 0 <= u_j <= k a, k = exp(epsilon) - 1: one number a_i per output and a
 share of each answer. Few outputs are used at the optimum, so the duals v are far from unique and column
-generation wanders among them; an interior point stays in their middle. With slack s = k a - u and multipliers
+generation oscillates among them; an interior point stays in their middle. With slack s = k a - u and multipliers
 z_u, z_s the conditions are
 
     sum_i x_ij = 1,   u + s = k a,   z_u = r + z_s,   sum_j r_ij = k sum_j z_s,ij,   u z_u = s z_s = 0,
@@ -32,8 +32,11 @@ DUST = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class InteriorPoint:
-    """a: per output; u, s and their multipliers: per output and answer; y: duals per answer, v and (worst)
-    the weights; t, slack: the worst loss and each answer's distance from it."""
+    """An iterate, or a direction.
+
+    a: per output. u, s, zu, zs: per output and answer. y: duals per answer, v and (worst) the weights. t, slack: the
+    worst loss and the distance of each answer's loss from it.
+    """
 
     a: Floats
     u: Floats
@@ -51,7 +54,7 @@ class InteriorPoint:
 
     @property
     def bound(self) -> float:
-        """The size of what the duals prove."""
+        """Absolute value of the bound that the duals prove."""
         return abs(float(self.y[0].sum()))
 
     @property
@@ -61,7 +64,8 @@ class InteriorPoint:
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """r = base + sum_b tables[b] * y[b]: average: base = cost, tables = -1; worst: base = 0, tables = -1, loss.
+    """The program in terms of r = base + sum_b tables[b] * y[b]. Average: base = cost, tables = -1. Worst: base = 0,
+    tables = -1, loss.
 
     mirrored: the tables hold only the first half of the outputs. The others are their mirror images, so the duals
     of answers j and n-1-j are one unknown, and what the half gives to both answers of such a pair sums to one.
@@ -73,7 +77,7 @@ class Form:
     mirrored: bool
 
     def fold(self, x: Floats) -> Floats:
-        """Sums over the pairs of mirrored answers, along the last axis."""
+        """Sum over pairs of mirrored answers, along the last axis."""
         if not self.mirrored:
             return x
         n = x.shape[-1]
@@ -81,7 +85,7 @@ class Form:
         return np.concatenate([pairs[..., : n // 2], x[..., n // 2 : (n + 1) // 2]], axis=-1)
 
     def unfold(self, y: Floats) -> Floats:
-        """The same number for both answers of a pair: the transpose of `fold`."""
+        """Give both answers of a pair the same number: the transpose of `fold`."""
         n = self.base.shape[1]
         return np.concatenate([y, y[..., : n // 2][..., ::-1]], axis=-1) if self.mirrored else y
 
@@ -90,6 +94,7 @@ class Form:
         return 0.5 if self.mirrored else 1.0
 
     def reduced(self, y: Floats) -> Floats:
+        """Compute r for the duals y."""
         r = self.base.copy()
         for table, row in zip(self.tables, y, strict=True):
             r += table * row
@@ -99,10 +104,10 @@ class Form:
 def points(
     loss: Floats, prior: Floats, worst: bool, step: float, mirrored: bool = False, deadline: float = np.inf
 ) -> Iterator[tuple[Floats, Floats, Floats]]:
-    """P, v and answer weights, ever nearer to the optimum, from a relative gap of NEAR on; at least one of them.
+    """Yield P, v and answer weights, ever nearer to the optimum, from a relative gap of NEAR on; at least once.
 
-    The last steps can break down in rounding, and the best P and the best v need not come from the same step, so
-    whoever asks keeps the best of each. Ends at a gap of 1e-11, or when `time.monotonic()` passes the deadline: v
+    The last steps can fail by rounding, and the best P and the best v need not come from the same step, so the caller
+    keeps the best of each. Ends at a gap of 1e-11, or when `time.monotonic()` passes the deadline: v
     always gives a bound, but columns of P may not sum to one.
 
     Cost: about 10 to 30 factorizations of an n x n matrix (worst case 2n x 2n; some 70 for a loss without any
@@ -115,11 +120,12 @@ def points(
     tables = (minus, half) if worst else (minus,)
     form = Form(np.zeros_like(half) if worst else prior * half, tables, float(np.expm1(step)), mirrored)
     with np.errstate(all="ignore"):
-        for point in _late(_steps(form, deadline)):
-            yield _whole(form, point, m), scale * point.y[0], point.y[1] if worst else prior
+        for point in _near_optimal(_steps(form, deadline)):
+            yield _full_matrix(form, point, m), scale * point.y[0], point.y[1] if worst else prior
 
 
 def _steps(form: Form, deadline: float) -> Iterator[InteriorPoint]:
+    """Yield all iterates until the gap closes, the deadline passes or a step fails."""
     point: InteriorPoint | None = _start(form)
     for _ in range(STEPS):
         if point is None or not np.isfinite(point.gap):
@@ -130,8 +136,8 @@ def _steps(form: Form, deadline: float) -> Iterator[InteriorPoint]:
         point = _step(form, point)
 
 
-def _late(reached: Iterable[InteriorPoint]) -> Iterator[InteriorPoint]:
-    """The points within NEAR; the last one in any case."""
+def _near_optimal(reached: Iterable[InteriorPoint]) -> Iterator[InteriorPoint]:
+    """Yield the points within NEAR; the last one in any case."""
     last = None
     for point in reached:
         last = point
@@ -142,17 +148,18 @@ def _late(reached: Iterable[InteriorPoint]) -> Iterator[InteriorPoint]:
         yield last
 
 
-def _whole(form: Form, p: InteriorPoint, m: int) -> Floats:
+def _full_matrix(form: Form, p: InteriorPoint, m: int) -> Floats:
+    """Return P with all m outputs, including mirror images."""
     P = np.zeros((m, form.base.shape[1]))
     P[: len(p.a)] = p.matrix
     return P + P[::-1, ::-1] if form.mirrored else P
 
 
 def fill_from_minima(a: Floats, cost: Floats, away: Floats, k: float) -> Floats:
-    """The cheapest matrix with row minima a: each answer adds to its cheapest outputs, at most k a_i each.
+    """Build the cheapest matrix with row minima a: each answer adds to its cheapest outputs, at most k a_i each.
 
-    Ties go to the output nearest in position. Minima that are noise are dropped; the rest is scaled if need
-    be so that columns can sum to one. Private by construction.
+    Ties go to the output nearest in position. Minima that are rounding errors are dropped; the others are scaled if
+    necessary so that columns can sum to one. Private by construction.
     """
     a = np.where(a > DUST * a.max(), a, 0.0)
     a = a / min(max(1.0, float(a.sum())), (1 + k) * float(a.sum()))
@@ -165,6 +172,7 @@ def fill_from_minima(a: Floats, cost: Floats, away: Floats, k: float) -> Floats:
 
 
 def _start(form: Form) -> InteriorPoint:
+    """Return the first point: all outputs alike."""
     m, n = form.base.shape
     a = np.full(m, form.total / (m * (1 + form.k / 2)))
     u = np.full((m, n), form.k * a[0] / 2)
@@ -194,7 +202,7 @@ class _Factors:
     root: tuple[Floats, bool]
 
     def solve(self, right: Floats) -> Floats:
-        """K y = right; refined, because the factors are those of K with a ridge."""
+        """Solve K y = right, with refinement, because the factors are those of K with a ridge."""
         y: Floats = cho_solve(self.root, right)
         for _ in range(REFINEMENTS):
             y += cho_solve(self.root, right - self.K @ y)
@@ -202,6 +210,7 @@ class _Factors:
 
 
 def _factors(form: Form, p: InteriorPoint) -> _Factors:
+    """Build and factor the reduced system at a point."""
     tu, ts = p.u / p.zu, p.s / p.zs
     w = 1 / (tu + ts)
     M, E, G = 1 + form.k * w * tu, tu * ts * w, form.k**2 * w.sum(axis=1)
@@ -218,7 +227,7 @@ def _factors(form: Form, p: InteriorPoint) -> _Factors:
 
 
 def _direction(form: Form, p: InteriorPoint, f: _Factors, aim: tuple[Floats, Floats, Floats]) -> InteriorPoint:
-    """The Newton step towards u z_u = aim[0], s z_s = aim[1], slack * weights = aim[2], as a point of
+    """Compute the Newton step towards u z_u = aim[0], s z_s = aim[1], slack * weights = aim[2], as a point of
     differences."""
     hu, hs = aim[0] / p.zu - p.u, aim[1] / p.zs - p.s
     H = hu + hs - (form.k * p.a[:, None] - p.u - p.s)
@@ -239,7 +248,7 @@ def _direction(form: Form, p: InteriorPoint, f: _Factors, aim: tuple[Floats, Flo
 
 
 def _bordered(form: Form, f: _Factors, right: Floats) -> tuple[Floats, float]:
-    """K dy + dt = right in the rows of the weights, whose changes sum to zero; without weights K dy = right."""
+    """Solve K dy + dt = right in the rows of the weights, whose changes sum to zero; without weights K dy = right."""
     dy = f.solve(right)
     if len(form.tables) == 1:
         return dy, 0.0
@@ -250,25 +259,25 @@ def _bordered(form: Form, f: _Factors, right: Floats) -> tuple[Floats, float]:
 
 
 def _step(form: Form, p: InteriorPoint) -> InteriorPoint | None:
+    """Make one step of Mehrotra's predictor and corrector; None if the system cannot be factored."""
     try:
         f = _factors(form, p)
     except (LinAlgError, ValueError):
         return None
     zero = np.zeros_like(p.u)
     guess = _direction(form, p, f, (zero, zero, zero[0]))
-    reach = _moved(form, p, guess, 1.0)
+    reach = _move_along(form, p, guess, 1.0)
     count = 2 * p.u.size + (len(p.slack) if len(p.y) > 1 else 0)
     aim = p.gap / count * (max(reach.gap, 0.0) / p.gap) ** 3
     weights = guess.y[1] if len(p.y) > 1 else zero[0]
     targets = (aim - guess.u * guess.zu, aim - guess.s * guess.zs, aim - guess.slack * weights)
-    return _moved(form, p, _direction(form, p, f, targets), INSIDE)
+    return _move_along(form, p, _direction(form, p, f, targets), INSIDE)
 
 
-def _moved(form: Form, p: InteriorPoint, d: InteriorPoint, inside: float) -> InteriorPoint:
-    """p plus the longest primal and dual steps along d, at most one, that stay positive; `inside` of the way
-    to zero."""
-    primal = min(1.0, inside * _room((p.u, d.u), (p.s, d.s), (p.slack, d.slack)))
-    dual = min(1.0, inside * _room((p.zs, d.zs), (p.zu, d.zu), (p.y[1:], d.y[1:])))
+def _move_along(form: Form, p: InteriorPoint, d: InteriorPoint, inside: float) -> InteriorPoint:
+    """Move p along d by `inside` times the longest primal and dual steps that stay positive, at most one."""
+    primal = min(1.0, inside * _longest_step((p.u, d.u), (p.s, d.s), (p.slack, d.slack)))
+    dual = min(1.0, inside * _longest_step((p.zs, d.zs), (p.zu, d.zu), (p.y[1:], d.y[1:])))
     y, zs = p.y + dual * d.y, p.zs + dual * d.zs
     return InteriorPoint(
         p.a + primal * d.a,
@@ -282,6 +291,7 @@ def _moved(form: Form, p: InteriorPoint, d: InteriorPoint, inside: float) -> Int
     )
 
 
-def _room(*pairs: tuple[Floats, Floats]) -> float:
+def _longest_step(*pairs: tuple[Floats, Floats]) -> float:
+    """Return the longest step for which x + step * d stays non-negative in all pairs (x, d)."""
     falls = [float((-d[d < 0] / x[d < 0]).max(initial=0.0)) for x, d in pairs]
     return 1 / max(max(falls), 1e-300)

@@ -1,4 +1,4 @@
-"""003's flowchart: under zero-one loss on counts, 128 property sets have four answers.
+"""The flowchart of 003: under zero-one loss on counts, 128 sets of properties lead to four mechanisms.
 
 - any set with fairness: the explicit fair mechanism (EM) is optimal and has all seven properties (Theorem 4);
 - nothing beyond symmetry and row properties: the truncated geometric mechanism (GM) (Theorem 3);
@@ -26,38 +26,38 @@ COLUMN = frozenset({"column_honest", "column_monotone"})
 
 @dataclass(frozen=True)
 class FlowchartChoice:
-    """Which mechanism is optimal: "GM", "EM", or "WM" with the constraints of its small program."""
+    """The optimal mechanism: "GM", "EM", or "WM" with the constraints of its small program."""
 
     mechanism: str
     constraints: frozenset[str] = frozenset()
 
 
 def choose_closed_form(n: int, alpha: float, properties: Iterable[str] = ()) -> FlowchartChoice:
-    """The optimal mechanism on answers 0..n under zero-one loss and a uniform prior. 003, Figure 5.
+    """Choose the optimal mechanism on answers 0..n under zero-one loss and a uniform prior (003, Figure 5).
 
     WM's constraints include what costs nothing extra (symmetry, row monotonicity), so its matrix has every
-    property that was asked for.
+    requested property.
 
     >>> [choose_closed_form(4, 0.9, names).mechanism for names in (["fair", "row_honest"], ["symmetric"])]
     ['EM', 'GM']
     """
     if not 0 < alpha < 1:
         raise ValueError(f"alpha must be between 0 and 1, got {alpha!r}; it is exp(-epsilon)")
-    asked = frozenset(canonical_property(name) for name in properties)
-    if any(name.startswith("column_ratio") for name in asked):
+    requested = frozenset(canonical_property(name) for name in properties)
+    if any(name.startswith("column_ratio") for name in requested):
         raise ValueError("column_ratio must not be asked of the flowchart, which knows 003's seven properties")
-    if "fair" in asked:
+    if "fair" in requested:
         return FlowchartChoice("EM")
-    if asked & COLUMN and n > 1:
+    if requested & COLUMN and n > 1:
         free = frozenset({"column_monotone", "row_monotone", "symmetric"})
         return FlowchartChoice("GM") if alpha <= 0.5 else FlowchartChoice("WM", free)
-    if "weakly_honest" in asked and n > 1 and n < 2 * alpha / (1 - alpha):
+    if "weakly_honest" in requested and n > 1 and n < 2 * alpha / (1 - alpha):
         return FlowchartChoice("WM", frozenset({"weakly_honest", "row_monotone", "symmetric"}))
     return FlowchartChoice("GM")
 
 
 def accepts(problem: Problem) -> bool:
-    """Zero-one loss, uniform average, a count, and a choice that needs no program."""
+    """Return whether this route applies: zero-one loss, uniform average, a count, and a choice without a program."""
     m, n = problem.shape
     return (
         m == n
@@ -67,22 +67,23 @@ def accepts(problem: Problem) -> bool:
         and np.array_equal(problem.loss, 1.0 - np.eye(n))
         and bool(np.allclose(problem.prior, 1 / n, rtol=1e-14))
         and not any(name.startswith("column_ratio") for name in problem.properties)
-        and _choice(problem).mechanism != "WM"
+        and _choose(problem).mechanism != "WM"
     )
 
 
 def solve(problem: Problem) -> Proposal:
-    """GM or EM, for a problem that `accepts`.
+    """Return GM or EM for a problem that `accepts`.
 
     GM's bound is that of the problem without properties. EM's is Lemma 4: a fair truth y is at most EM's own, so
     the loss 1 - y is at least EM's.
     """
-    if _choice(problem).mechanism == "GM":
-        found = geometric.solve(replace(problem, properties=frozenset()))
-        return replace(found, route="flowchart, geometric")
+    if _choose(problem).mechanism == "GM":
+        proposal = geometric.solve(replace(problem, properties=frozenset()))
+        return replace(proposal, route="flowchart, geometric")
     P = fair_matrix(len(problem.prior), problem.epsilon)
     return Proposal(P, float(1.0 - P[0, 0] * (1.0 + 1e-15 * len(P))), "flowchart, explicit fair")
 
 
-def _choice(problem: Problem) -> FlowchartChoice:
+def _choose(problem: Problem) -> FlowchartChoice:
+    """Apply the flowchart to a problem."""
     return choose_closed_form(len(problem.prior) - 1, float(np.exp(-problem.epsilon)), problem.properties)

@@ -1,8 +1,8 @@
-"""The program with equal cells merged: its variables and its rows, in P = scale * z.
+"""The linear program with equal cells merged: its variables and its rows, in P = scale * z.
 
 - cells that must be equal (fairness, mirror images, plateaus) are one variable;
 - P[i, j] = exp(-epsilon steps(i, j)) z[i, j], so far tails keep their relative accuracy;
-- comparisons that others imply are left out: in monotone rows, in cliques that have a least cell of their own.
+- comparisons that others imply are dropped: in monotone rows, and in cliques expressed by their least cell.
 """
 
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ from inbounds.design.comparisons import (
     drop_duplicates,
     hubs,
     is_foldable,
-    names,
     privacy,
     property_comparisons,
+    requested_properties,
     steps,
 )
 from inbounds.design.problem import Floats, Ints, LinearLimit, Problem
@@ -29,7 +29,7 @@ CAP = 12.0  # cells are scaled by exp(-12) at most: further out, one unit of sca
 
 @dataclass(frozen=True, eq=False)
 class HubVariable:
-    """A clique said through its least cell, mu <= P[i, j] <= factor mu, for the outputs that need saying."""
+    """A clique expressed by its least cell, mu <= P[i, j] <= factor mu, for the outputs that need it."""
 
     start: int
     stop: int
@@ -63,36 +63,37 @@ class FoldedProgram:
         return self.size + sum(len(hub.outputs) for hub in self.hubs) + self.problem.worst
 
     def matrix(self, z: Floats) -> Floats:
+        """Return P of a solution z."""
         P: Floats = (self.scale * z[: self.size])[self.cells].reshape(self.problem.shape)
         return P
 
 
-def model(problem: Problem) -> FoldedProgram:
+def fold_program(problem: Problem) -> FoldedProgram:
     """Build the folded program of a request. O(outputs * answers * largest neighbourhood)."""
-    asked, folded = names(problem), is_foldable(problem)
-    equal = property_comparisons(problem, asked & {"fair", "row_honest", "row_monotone"})
+    properties, folded = requested_properties(problem), is_foldable(problem)
+    equal = property_comparisons(problem, properties & {"fair", "row_honest", "row_monotone"})
     cells = classes(problem, equal, folded=folded)
     scale = np.zeros(cells.max() + 1)
     np.maximum.at(scale, cells, np.exp(-np.minimum(CAP, problem.epsilon * steps(problem))).ravel())
     hubbed = _hubs(problem, len(scale), folded=folded)
-    linked = property_comparisons(problem, asked & {"row_monotone"})
+    linked = property_comparisons(problem, properties & {"row_monotone"})
     linked = drop_duplicates(linked if hubbed else privacy(problem) + linked, cells)
     merged = {"fair", "symmetric", "row_monotone", "weakly_honest"}
-    other = drop_duplicates(property_comparisons(problem, asked - merged), cells)
+    other = drop_duplicates(property_comparisons(problem, properties - merged), cells)
     return FoldedProgram(problem, folded, cells, scale, linked + other, len(linked), hubbed)
 
 
 def _hubs(problem: Problem, first: int, *, folded: bool) -> tuple[HubVariable, ...]:
-    """Of two mirrored (clique, output) pairs one is enough."""
+    """List the hub variables; of two mirrored (clique, output) pairs one is enough."""
     m, n = problem.shape
-    made, outputs = [], np.arange(m)
+    variables, outputs = [], np.arange(m)
     for a, b, d in hubs(problem):
-        kept = outputs
+        needed = outputs
         if folded:
-            kept = outputs[: (m + 1) // 2] if a == n - b else outputs[: m if a < n - b else 0]
-        made.append(HubVariable(a, b, float(np.exp(problem.epsilon * d)), kept, first))
-        first += len(kept)
-    return tuple(made)
+            needed = outputs[: (m + 1) // 2] if a == n - b else outputs[: m if a < n - b else 0]
+        variables.append(HubVariable(a, b, float(np.exp(problem.epsilon * d)), needed, first))
+        first += len(needed)
+    return tuple(variables)
 
 
 # --- the rows, in P = scale * z -------------------------------------------------------------------------
@@ -100,7 +101,7 @@ def _hubs(problem: Problem, first: int, *, folded: bool) -> tuple[HubVariable, .
 
 @dataclass(frozen=True, eq=False)
 class ProgramRows:
-    """lower <= matrix z <= upper."""
+    """The constraints lower <= matrix z <= upper."""
 
     matrix: csr_array
     lower: Floats
@@ -108,7 +109,7 @@ class ProgramRows:
 
 
 def _at_least_zero(model: FoldedProgram, plus: tuple[Ints, Floats], minus: tuple[Ints, Floats]) -> ProgramRows:
-    """plus_value z[plus] - minus_value z[minus] >= 0, one row per entry, divided by the larger value."""
+    """Build rows plus_value z[plus] - minus_value z[minus] >= 0, one per entry, divided by the larger value."""
     (g, high), (x, low) = plus, minus
     norm = np.maximum(high, low)
     k = np.arange(len(g))
@@ -119,12 +120,13 @@ def _at_least_zero(model: FoldedProgram, plus: tuple[Ints, Floats], minus: tuple
 
 
 def _comparison_rows(model: FoldedProgram, compared: CellInequalities, scale: Floats) -> ProgramRows:
+    """Build the rows of comparisons between cells."""
     g, x = model.cells[compared.greater], model.cells[compared.lesser]
     return _at_least_zero(model, (g, compared.factor * scale[g]), (x, scale[x]))
 
 
 def _hub_rows(model: FoldedProgram, hub: HubVariable, scale: Floats) -> list[ProgramRows]:
-    """factor mu - P[i, j] >= 0, then P[i, j] - mu >= 0, for the hub's outputs i and answers j."""
+    """Build rows factor mu - P[i, j] >= 0, then P[i, j] - mu >= 0, for the hub's outputs i and answers j."""
     n = model.problem.shape[1]
     i, j = (v.ravel() for v in np.indices((len(hub.outputs), hub.stop - hub.start)))
     cell = model.cells[hub.outputs[i] * n + j + hub.start]
@@ -136,7 +138,7 @@ def _hub_rows(model: FoldedProgram, hub: HubVariable, scale: Floats) -> list[Pro
 
 
 def _cell_rows(model: FoldedProgram, weight: Floats, scale: Floats) -> csr_array:
-    """Row j: sum_i weight[i, j] P[i, j]."""
+    """Build rows j: sum_i weight[i, j] P[i, j]."""
     m, n = model.problem.shape
     j = np.broadcast_to(np.arange(n), (m, n)).ravel()
     values = weight.ravel() * scale[model.cells]
@@ -144,15 +146,15 @@ def _cell_rows(model: FoldedProgram, weight: Floats, scale: Floats) -> csr_array
 
 
 def _column_rows(model: FoldedProgram, scale: Floats) -> ProgramRows:
-    """Columns sum to MASS; of two mirrored columns one is enough."""
+    """Build the rows of column sums, which are MASS; of two mirrored columns one is enough."""
     m, n = model.problem.shape
-    kept = (n + 1) // 2 if model.folded else n
-    mass = np.full(kept, highs.MASS)
-    return ProgramRows(_cell_rows(model, np.ones((m, n)), scale)[:kept], mass, mass)
+    count = (n + 1) // 2 if model.folded else n
+    mass = np.full(count, highs.MASS)
+    return ProgramRows(_cell_rows(model, np.ones((m, n)), scale)[:count], mass, mass)
 
 
 def _worst_rows(model: FoldedProgram, scale: Floats) -> ProgramRows:
-    """t - sum_i loss[i, j] P[i, j] >= 0."""
+    """Build rows t - sum_i loss[i, j] P[i, j] >= 0."""
     n = model.problem.shape[1]
     t = coo_array((np.ones(n), (np.arange(n), np.full(n, model.variables - 1))), (n, model.variables))
     matrix = csr_array(t.tocsr() - _cell_rows(model, model.problem.loss, scale))
@@ -160,7 +162,7 @@ def _worst_rows(model: FoldedProgram, scale: Floats) -> ProgramRows:
 
 
 def _limit_rows(model: FoldedProgram, limit: LinearLimit, scale: Floats) -> ProgramRows:
-    """sum_i table[i, j] P[i, j] <= bound for every answer j, or one row for their average."""
+    """Build rows sum_i table[i, j] P[i, j] <= bound for every answer j, or one row for their average."""
     n, prior = model.problem.shape[1], model.problem.prior
     matrix = _cell_rows(model, limit.table if limit.per_answer else limit.table * limit.prior(prior), scale)
     matrix = matrix if limit.per_answer else csr_array(csr_array(np.ones((1, n))) @ matrix)
@@ -169,7 +171,7 @@ def _limit_rows(model: FoldedProgram, limit: LinearLimit, scale: Floats) -> Prog
 
 
 def program_rows(model: FoldedProgram, scale: Floats) -> ProgramRows:
-    """All rows, in the order in which multipliers are read back: columns, worst answers, limits, hubs, comparisons."""
+    """Build all rows, in the order that `linear_program` reads: columns, worst answers, limits, hubs, comparisons."""
     parts = [_column_rows(model, scale)]
     if model.problem.worst:
         parts.append(_worst_rows(model, scale))
@@ -184,8 +186,8 @@ def program_rows(model: FoldedProgram, scale: Floats) -> ProgramRows:
     )
 
 
-def costs(model: FoldedProgram, each: Floats, scale: Floats) -> Floats:
-    """Cost of each variable when cell [i, j] costs each[i, j]."""
+def costs(model: FoldedProgram, cell_costs: Floats, scale: Floats) -> Floats:
+    """Compute the cost of each variable when cell [i, j] costs cell_costs[i, j]."""
     cost = np.zeros(model.variables)
-    cost[: model.size] = np.bincount(model.cells, each.ravel() * scale[model.cells], model.size)
+    cost[: model.size] = np.bincount(model.cells, cell_costs.ravel() * scale[model.cells], model.size)
     return cost

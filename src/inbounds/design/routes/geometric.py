@@ -1,4 +1,4 @@
-"""Counts and other chains without a solver: the truncated geometric mechanism, outputs read as best guesses.
+"""The route for counts and other chains, without a solver: the truncated geometric mechanism with the best remap.
 
 Let alpha_j = exp(-epsilon * d_j) be the ratio allowed between answers j and j + 1, and T[s, j] the product of
 the ratios between s and j: the rays of the cone with one peak. The truncated geometric mechanism is P =
@@ -21,7 +21,7 @@ C_s-1) up to a positive factor, both >= 0. QED.
 
 For counts this is the theorem of Ghosh, Roughgarden and Sundararajan (Universally utility-maximizing privacy
 mechanisms, 2009), with unequal distances, any outputs and a weaker condition on the loss added. The bound
-does not rest on it: v is checked by `bound`.
+does not depend on the theorem: v is checked by `bound`.
 """
 
 import numpy as np
@@ -35,27 +35,30 @@ TIE = 1e-13
 
 
 def accepts(problem: Problem) -> bool:
-    """Whether the theorem above holds: average aim, no properties, a chain of answers, a loss with ordered
-    differences."""
+    """Return whether the theorem above applies: average aim, no properties, a chain, a loss with ordered
+    differences.
+    """
     chain = all(b - a <= 2 for a, b, _ in problem.cliques)
     return chain and not problem.worst and not problem.properties and has_ordered_differences(problem.loss)
 
 
 def has_ordered_differences(loss: Floats) -> bool:
-    """Whether loss_ij - loss_i'j, i < i', changes sign at most once along j, from minus to plus.
+    """Return whether loss_ij - loss_i'j, i < i', changes sign at most once along j, from minus to plus.
 
     True for every non-decreasing function of the distance |output - answer|, also one per answer: the sign
     changes at the midpoint. Cost: O(outputs * answers) for convex losses and for functions of the distance in
     positions, otherwise O(outputs^2 * answers).
     """
-    return _monge(loss) or _depends_on_distance(loss) or _pairwise_ordered(loss)
+    return _is_monge(loss) or _depends_on_distance(loss) or _pairwise_ordered(loss)
 
 
-def _monge(loss: Floats) -> bool:
+def _is_monge(loss: Floats) -> bool:
+    """Return whether all mixed second differences are non-positive, as for convex losses of the error."""
     return bool(np.all(np.diff(np.diff(loss, axis=0), axis=1) <= 0))
 
 
 def _depends_on_distance(loss: Floats) -> bool:
+    """Return whether the loss is a non-decreasing function of the distance in positions."""
     m, n = loss.shape
     f = loss[0]
     away = np.abs(np.arange(m)[:, None] - np.arange(n))
@@ -63,6 +66,7 @@ def _depends_on_distance(loss: Floats) -> bool:
 
 
 def _pairwise_ordered(loss: Floats) -> bool:
+    """Check the condition for every pair of outputs."""
     for i in range(len(loss) - 1):
         sign = np.sign(loss[i] - loss[i + 1 :])
         if np.any((np.maximum.accumulate(sign, axis=1) > 0) & (sign < 0)):
@@ -71,7 +75,7 @@ def _pairwise_ordered(loss: Floats) -> bool:
 
 
 def solve(problem: Problem) -> Proposal:
-    """The optimal matrix of a problem that `accepts`. Cost: O(outputs * answers); no solver.
+    """Compute the optimal matrix of a problem that `accepts`. Cost: O(outputs * answers); no solver.
 
     Guarantee: a matrix of rays, private up to rounding; the bound is checked against the whole cone, so it is
     valid even where the theorem does not apply, only then not equal to the loss.
@@ -91,7 +95,7 @@ def solve(problem: Problem) -> Proposal:
 
 
 def peak_costs(c: Floats, step: Floats) -> Floats:
-    """C[i, s] = sum_j c[i, j] T[s, j], by one recursion from each end."""
+    """Compute C[i, s] = sum_j c[i, j] T[s, j], by one recursion from each end."""
     left, right = c.copy(), c.copy()
     alpha = np.exp(-step)
     for s in range(1, c.shape[1]):
@@ -101,7 +105,7 @@ def peak_costs(c: Floats, step: Floats) -> Floats:
 
 
 def peak_weights(step: Floats) -> Floats:
-    """w with sum_s w_s T[s, j] = 1 for every j: (1 - a b) / ((1 + a)(1 + b)) for the ratios a, b to both
+    """Compute w with sum_s w_s T[s, j] = 1 for every j: (1 - a b) / ((1 + a)(1 + b)) for the ratios a, b to both
     neighbours."""
     gaps = np.concatenate([[np.inf], step, [np.inf]])
     a, b = np.exp(-gaps[:-1]), np.exp(-gaps[1:])
@@ -110,7 +114,7 @@ def peak_weights(step: Floats) -> Floats:
 
 
 def peak_duals(c: Floats, C: Floats, y: Ints, step: Floats) -> Floats:
-    """v with T v = C_y: the cost of the report y_s at s itself, plus what neighbours gain by their own reports.
+    """Compute v with T v = C_y: the cost of the report y_s at s itself, plus what neighbours gain by their own reports.
 
     The tridiagonal inverse of T, arranged so that nothing large cancels:
     v_s = c[y_s, s] + sum over neighbours t of (C[y_s, t] - C[y_t, t]) * a / (1 - a^2).
@@ -125,7 +129,7 @@ def peak_duals(c: Floats, C: Floats, y: Ints, step: Floats) -> Floats:
 
 
 def _best(C: Floats, away: Floats) -> Ints:
-    """The output that costs each peak least; ties go to the least squared error in positions."""
+    """Return the cheapest output of each peak; ties go to the least squared error in positions."""
     lowest = C.min(axis=0)
     tied = lowest * (1 + TIE) >= C
     y: Ints = np.where(tied, away, np.inf).argmin(axis=0)

@@ -1,14 +1,15 @@
-"""Cone rays with limits on other losses: off by more than 2 in at most 5 of 100 cases, whatever the truth is.
+"""The route with limits on other losses, such as: off by more than 2 in at most 5 of 100 cases, for every answer.
 
-As in `rays` a mechanism is a mix of extreme rays, each reported as one output, and a small program chooses among the
-rays found so far. A limit is one more row of the program (one for every answer, or one for the average), and its
-multiplier is one more cost in the pricing: with multipliers q >= 0 of rows g . P <= b every private P within them has
+As in `column_generation` a mechanism is a mix of extreme rays, each reported as one output, and a small program chooses
+among the rays found so far. A limit is one more row of the program (one for every answer, or one for the average), and
+its multiplier is one more cost in the pricing: with multipliers q >= 0 of rows g . P <= b every private P within them
+has
 
     loss . P >= (loss + q g) . P - q . b >= sum_j v_j - q . b,
 
 if `loss + q g - v` is non-negative on the cone, which `bound` decides with every rounding counted. A column that buys
-excess over the limits at a high price keeps the program solvable; where the optimum buys some, nothing keeps them.
-Where the proof takes longer than an interior point would, one is tried, as in `rays`.
+excess over the limits at a high price keeps the program feasible. If the optimum buys some, no mechanism keeps the
+limits. If the proof takes longer than an interior point would, that is tried, as in `column_generation`.
 """
 
 import math
@@ -39,9 +40,9 @@ FEW = 8
 
 @dataclass(frozen=True, eq=False)
 class LimitedProgram:
-    """What does not change: costs (least value zero, unit `scale`), limits, and the cone of all answers.
+    """The fixed data of the search: costs (least value zero, unit `scale`), limits, and the cone of all answers.
 
-    fold: everything reads the same from both ends, so a ray and its mirror image are one column.
+    fold: everything equals its mirror image, so a ray and its mirror image are one column.
     """
 
     problem: Problem
@@ -62,38 +63,43 @@ class LimitedProgram:
         return worst + [(limit.table, limit) for limit in self.problem.limits]
 
     def value(self, P: Floats) -> float:
-        """What is minimized, in units of `scale`."""
+        """Return the objective of P, in units of `scale`."""
         losses = (self.cost * P).sum(axis=0)
         return float(losses.max() if self.problem.worst else losses @ self.problem.prior)
 
     def fold_rays(self, x: Floats) -> Floats:
+        """Fold rays with their mirror images, if the program is folded."""
         return fold_mirror(x, self.size) if self.fold else x
 
     def unfold_duals(self, y: Floats) -> Floats:
+        """Expand duals to all answers, if the program is folded."""
         return unfold_mirror(y, self.problem.shape[1]) if self.fold else y
 
 
 @dataclass(frozen=True, eq=False)
 class LimitDuals:
-    """v of the sums; weights of the answers' losses (the prior, or those of the worst answer); what each limit's
-    multiplier puts on each answer; and the limits' share of the bound, sum q . b."""
+    """Duals of the program.
+
+    v: of the sums. weights: of the answers' losses (the prior, or those of the worst-case aim). limits: the weight that
+    each limit's multiplier puts on each answer. limit_cost: the sum q . b over the limits.
+    """
 
     v: Floats
     weights: Floats
     limits: tuple[Floats, ...]
-    paid: float
+    limit_cost: float
 
     def towards(self, other: "LimitDuals") -> "LimitDuals":
-        """Halfway."""
+        """Return the duals halfway to `other`."""
         return LimitDuals(
             (self.v + other.v) / 2,
             (self.weights + other.weights) / 2,
             tuple((a + b) / 2 for a, b in zip(self.limits, other.limits, strict=True)),
-            (self.paid + other.paid) / 2,
+            (self.limit_cost + other.limit_cost) / 2,
         )
 
     def costs(self, s: LimitedProgram) -> Floats:
-        """What the pricing sees: the loss and the limits' tables under their multipliers."""
+        """Return the costs for the pricing: the loss plus the limits' tables times their multipliers."""
         table = self.weights * s.cost
         for weights, limit in zip(self.limits, s.problem.limits, strict=True):
             table = table + weights * limit.table
@@ -101,7 +107,7 @@ class LimitDuals:
 
 
 def accepts(problem: Problem) -> bool:
-    """Limits, no properties, and windows that `pricing` is exact for, all connected."""
+    """Return whether this route applies: limits, no properties, windows that `pricing` is exact for, one component."""
     parts = list(pricing.split_components(problem))
     return bool(problem.limits) and not problem.properties and pricing.is_regular(problem) and len(parts) == 1
 
@@ -123,6 +129,7 @@ class LimitedMaster:
         self._add_rows()
 
     def _add_rows(self) -> None:
+        """Add the equations, the worst loss and the limits, and the columns t and excess."""
         s, free = self.setting, -highspy.kHighsInf
         for _ in range(s.size):
             self.solver.addRow(1.0, 1.0, 0, np.empty(0, np.int32), np.empty(0))
@@ -140,10 +147,11 @@ class LimitedMaster:
         highs.add_columns(self.solver, np.array([PRICES[0]]), csc_array(excess[:, None]))
 
     def price(self, excess: float) -> None:
+        """Set the price of excess over the limits."""
         self.solver.changeColCost(int(self.worst), excess)
 
     def add(self, log_x: Floats, outputs: Ints) -> int:
-        """Add rays reported as outputs; how many were new."""
+        """Add rays reported as outputs; return how many were new."""
         s, fresh = self.setting, []
         for c, (x, i) in enumerate(zip(log_x.T, outputs, strict=True)):
             key = np.append(np.round(x - x.max(), 9) + 0.0, i).tobytes()
@@ -156,11 +164,11 @@ class LimitedMaster:
         x /= x.mean(axis=0)
         blocks = [s.fold_rays(x)]
         for table, limit in s.groups:
-            each = table[outputs].T * x
+            losses = table[outputs].T * x
             blocks.append(
-                s.fold_rays(each)
+                s.fold_rays(losses)
                 if limit is None or limit.per_answer
-                else (limit.prior(s.problem.prior) @ each)[None, :]
+                else (limit.prior(s.problem.prior) @ losses)[None, :]
             )
         cost = np.zeros(len(fresh)) if self.worst else s.problem.prior @ (s.cost[outputs].T * x)
         highs.add_columns(self.solver, cost, csc_array(np.vstack(blocks)))
@@ -168,7 +176,7 @@ class LimitedMaster:
         return len(fresh)
 
     def solve(self, deadline: float) -> LimitDuals | None:
-        """The duals of the best mix, or None if there is none in time."""
+        """Solve; return the duals of the best mix, or None if the time runs out."""
         solved = highs.run(self.solver, deadline)
         self.work += float(self.rays.size) * self.solver.getInfo().simplex_iteration_count
         if not solved:
@@ -177,23 +185,24 @@ class LimitedMaster:
         self.value = float(self.solver.getInfo().objective_function_value)
         self.mix = np.maximum(self.solver.getSolution().col_value, 0.0)
         v, y = s.unfold_duals(y[: s.size]), y[s.size :]
-        weights, limits, paid = s.problem.prior, [], 0.0
+        weights, limits, limit_cost = s.problem.prior, [], 0.0
         for _, limit in s.groups:
             count = s.size if limit is None or limit.per_answer else 1
-            own, y = np.maximum(-y[:count], 0.0), y[count:]
-            own_of_all = s.unfold_duals(own) if limit is None or limit.per_answer else own
+            multiplier, y = np.maximum(-y[:count], 0.0), y[count:]
+            unfolded = s.unfold_duals(multiplier) if limit is None or limit.per_answer else multiplier
             if limit is None:
-                weights = own_of_all
+                weights = unfolded
             else:
-                limits.append(limit.weights(s.problem.prior, own_of_all))
-                paid += limit.bound * math.fsum(own)
-        return LimitDuals(v, weights, tuple(limits), paid)
+                limits.append(limit.weights(s.problem.prior, unfolded))
+                limit_cost += limit.bound * math.fsum(multiplier)
+        return LimitDuals(v, weights, tuple(limits), limit_cost)
 
     @property
     def excess(self) -> float:
         return float(self.mix[int(self.worst)])
 
     def matrix(self) -> Floats:
+        """Return the matrix of the last mix."""
         weights = self.mix[1 + self.worst :]
         P = np.zeros(self.setting.problem.shape)
         np.add.at(P, self.outputs[: len(weights)], (self.rays[:, : len(weights)] * weights).T)
@@ -202,16 +211,18 @@ class LimitedMaster:
 
 @dataclass(frozen=True, eq=False)
 class LimitedSolution:
-    """The best matrix that keeps the limits, if any was found, and a proved bound on any that does; needed: by how much
-    any mechanism exceeds one of them, in shares of its largest loss."""
+    """The best matrix that keeps the limits, or None, and a proved bound on any that does.
+
+    least_excess: by how much every mechanism exceeds one of the limits, as a share of its largest loss.
+    """
 
     matrix: Floats | None
     bound: float
-    needed: float
+    least_excess: float
 
 
 def build_limited_program(problem: Problem) -> tuple[LimitedProgram, Floats]:
-    """The fixed part, and the floor that was taken off the losses of each answer."""
+    """Build the fixed data, and return the floor that was subtracted from the losses of each answer."""
     floor = np.full(problem.shape[1], problem.loss.min()) if problem.worst else problem.loss.min(axis=0)
     rest = problem.loss - floor
     scale = float(rest.max()) or 1.0
@@ -227,37 +238,37 @@ def build_limited_program(problem: Problem) -> tuple[LimitedProgram, Floats]:
 
 
 def _scale_limit(limit: LinearLimit) -> LinearLimit:
-    """The same limit, its largest loss one: a power of two, so that nothing is rounded."""
+    """Scale a limit by a power of two, so that its largest loss is about one and nothing is rounded."""
     unit = math.ldexp(1.0, math.frexp(float(limit.table.max()) or 1.0)[1])
     return replace(limit, table=limit.table / unit, bound=limit.bound / unit)
 
 
-def solve(problem: Problem, max_seconds: float, doubted: Callable[[], None] = lambda: None) -> LimitedSolution:
-    """The best private mechanism that keeps the limits, for a problem that `accepts`.
+def solve(problem: Problem, max_seconds: float, check_feasible: Callable[[], None] = lambda: None) -> LimitedSolution:
+    """Find the best private mechanism that keeps the limits, for a problem that `accepts`.
 
-    doubted: called when none was found soon, before the search goes on; it raises where it knows that there is none.
+    check_feasible: called if none is found soon, before the search goes on. It raises if there is none.
     """
     deadline = time.monotonic() + max_seconds
     s, floor = build_limited_program(problem)
-    found = _search(s, deadline, doubted)
+    solution = _search(s, deadline, check_feasible)
     off = float(floor[0] if problem.worst else problem.prior @ floor)
     rounding = 2.0**-50 * len(floor) * float(np.abs(floor).max() + abs(off))
-    return replace(found, bound=found.bound * s.scale + off - rounding)
+    return replace(solution, bound=solution.bound * s.scale + off - rounding)
 
 
-def _search(s: LimitedProgram, deadline: float, doubted: Callable[[], None]) -> LimitedSolution:
-    """Rays as long as they take a small part of an interior point; that; and rays again if it fails."""
+def _search(s: LimitedProgram, deadline: float, check_feasible: Callable[[], None]) -> LimitedSolution:
+    """Try rays for a small part of the work of an interior point, then that, and rays again if it fails."""
     master = LimitedMaster(s)
     _begin(s, master)
     best = LimitedSolution(None, -math.inf, 0.0)
-    hasty = windows_interior.applies(s.cone) and len(s.problem.limits) <= FEW
-    for impatient in (hasty, False):
-        share = STAIRS_SHARE * windows_interior.work(s.cone, s.size) if impatient else math.inf
-        best = _better(s, best, _generate_columns(s, master, share, deadline))
+    try_interior = windows_interior.is_applicable(s.cone) and len(s.problem.limits) <= FEW
+    for impatient in (try_interior, False):
+        work_limit = STAIRS_SHARE * windows_interior.work(s.cone, s.size) if impatient else math.inf
+        best = _better(s, best, _generate_columns(s, master, work_limit, deadline))
         if not impatient or _is_closed(s, best) or time.monotonic() > deadline:
             break
         if best.matrix is None:
-            doubted()
+            check_feasible()
         best = _better(s, best, _interior(s, deadline))
         if _is_closed(s, best) or time.monotonic() > deadline:
             break
@@ -265,57 +276,60 @@ def _search(s: LimitedProgram, deadline: float, doubted: Callable[[], None]) -> 
 
 
 def _better(s: LimitedProgram, one: LimitedSolution, other: LimitedSolution) -> LimitedSolution:
-    """The better matrix, bound and need of two."""
-    found = [each.matrix for each in (one, other) if each.matrix is not None]
+    """Combine the better matrix, bound and least excess of two solutions."""
+    matrices = [solution.matrix for solution in (one, other) if solution.matrix is not None]
     return LimitedSolution(
-        min(found, key=s.value, default=None), max(one.bound, other.bound), max(one.needed, other.needed)
+        min(matrices, key=s.value, default=None), max(one.bound, other.bound), max(one.least_excess, other.least_excess)
     )
 
 
-def _is_closed(s: LimitedProgram, found: LimitedSolution) -> bool:
-    return found.matrix is not None and s.value(found.matrix) - found.bound <= ENOUGH * abs(found.bound)
+def _is_closed(s: LimitedProgram, solution: LimitedSolution) -> bool:
+    """Return whether the gap is at most ENOUGH."""
+    return solution.matrix is not None and s.value(solution.matrix) - solution.bound <= ENOUGH * abs(solution.bound)
 
 
 def _generate_columns(s: LimitedProgram, master: LimitedMaster, share: float, deadline: float) -> LimitedSolution:
-    """Column generation at one price of excess after the other, until none is bought; with the first alone, and this
-    much work, where an interior point will follow."""
-    low, needed = -math.inf, 0.0
+    """Run column generation at rising prices of excess until none is bought.
+
+    With a finite `share` of work, when an interior point will follow, only at the first price.
+    """
+    low, least_excess = -math.inf, 0.0
     for price in PRICES if share == math.inf else PRICES[:1]:
         master.price(price)
         low = max(low, _generate(s, master, master.work + share, deadline))
-        needed = max(needed, (low - 1) / price)  # no loss is above one, so what is above it was paid for excess
+        # no loss is above one, so the rest of the bound is the price of excess
+        least_excess = max(least_excess, (low - 1) / price)
         if master.excess <= BOUGHT or time.monotonic() > deadline:
             break
     P = master.matrix()
     sums = P.sum(axis=0)
     sound = master.excess <= BOUGHT and (sums > 0).all()
-    return LimitedSolution(symmetrize_if(s, P / sums) if sound else None, low, needed)
+    return LimitedSolution(symmetrize_if(s, P / sums) if sound else None, low, least_excess)
 
 
 def _interior(s: LimitedProgram, deadline: float) -> LimitedSolution:
-    """Near-optimal by `windows_interior`, and its bound; with all outputs, because few are known before the limits
-    are met.
-    """
+    """Find a near-optimal matrix by `windows_interior` with all outputs, and its bound."""
     problem, best = s.problem, LimitedSolution(None, -math.inf, 0.0)
-    given = s.cost, problem.prior, problem.worst, s.cone, s.fold, np.arange(len(s.cost)), deadline, problem.limits
-    for found in windows_interior.points(*given):
+    arguments = s.cost, problem.prior, problem.worst, s.cone, s.fold, np.arange(len(s.cost)), deadline, problem.limits
+    for point in windows_interior.points(*arguments):
         best = _better(
-            s, best, LimitedSolution(_project_columns(s, found.matrix), _bound(s, _extract_duals(s, found)), 0.0)
+            s, best, LimitedSolution(_project_columns(s, point.matrix), _bound(s, _extract_duals(s, point)), 0.0)
         )
     return best
 
 
-def _extract_duals(s: LimitedProgram, found: windows_interior.WindowSolution) -> LimitDuals:
-    limits, paid = [], 0.0
-    for limit, own in zip(s.problem.limits, found.multipliers, strict=True):
-        own = np.maximum(own, 0.0)
-        limits.append(limit.weights(s.problem.prior, own))
-        paid += limit.bound * math.fsum(own)
-    return LimitDuals(found.v, np.maximum(found.weights, 0.0), tuple(limits), paid)
+def _extract_duals(s: LimitedProgram, point: windows_interior.WindowSolution) -> LimitDuals:
+    """Convert the duals of an interior point."""
+    limits, limit_cost = [], 0.0
+    for limit, multiplier in zip(s.problem.limits, point.multipliers, strict=True):
+        multiplier = np.maximum(multiplier, 0.0)
+        limits.append(limit.weights(s.problem.prior, multiplier))
+        limit_cost += limit.bound * math.fsum(multiplier)
+    return LimitDuals(point.v, np.maximum(point.weights, 0.0), tuple(limits), limit_cost)
 
 
 def _project_columns(s: LimitedProgram, P: Floats) -> Floats | None:
-    """P with columns that sum to one, if they nearly did and it keeps the limits."""
+    """Scale the columns of P to sum to one; None if they are far from it or P does not keep the limits."""
     sums = P.sum(axis=0)
     if not np.abs(sums - 1).max() < SOUND:
         return None
@@ -324,11 +338,12 @@ def _project_columns(s: LimitedProgram, P: Floats) -> Floats | None:
 
 
 def symmetrize_if(s: LimitedProgram, P: Floats) -> Floats:
+    """Average P with its mirror image, if the program is folded."""
     return symmetrize(s.problem, P) if s.fold else P
 
 
 def _begin(s: LimitedProgram, master: LimitedMaster) -> None:
-    """The constant row and the narrowest staircases, as the outputs that each table likes best."""
+    """Add the constant row and the narrowest staircases, with the cheapest outputs of each table."""
     n, tails = s.problem.shape[1], stairs(s.cone)
     peaks = np.arange(n)
     log_x = np.hstack([np.zeros((n, 1)), tails.log_rays(peaks, peaks)])
@@ -338,24 +353,26 @@ def _begin(s: LimitedProgram, master: LimitedMaster) -> None:
         master.add(log_x, (s.problem.prior * table @ x).argmin(axis=0))
 
 
-def _generate(s: LimitedProgram, master: LimitedMaster, allowed: float, deadline: float) -> float:
-    """Column generation, priced halfway between the program's duals and the best so far; the bound that they prove.
-    allowed: work after which it ends."""
+def _generate(s: LimitedProgram, master: LimitedMaster, work_limit: float, deadline: float) -> float:
+    """Run column generation, priced halfway between the program's duals and the best so far; return the proved bound.
+
+    work_limit: work after which it ends.
+    """
     best, low = None, -math.inf
     for _ in range(ROUNDS):
         duals = master.solve(deadline)
         if duals is None:
             break
         fresh = 0
-        for tried in (duals,) if best is None else (best.towards(duals), duals):
-            found = _improving(s, tried, master.value)
-            if found.bound > low:
-                best, low = found.lowered, found.bound
-            fresh = master.add(found.log_rays, found.outputs)
+        for candidate in (duals,) if best is None else (best.towards(duals), duals):
+            priced = _price_rays(s, candidate, master.value)
+            if priced.bound > low:
+                best, low = priced.lowered, priced.bound
+            fresh = master.add(priced.log_rays, priced.outputs)
             master.work += PRICING * s.cost.size
             if fresh:
                 break
-        over = master.work > allowed or time.monotonic() > deadline
+        over = master.work > work_limit or time.monotonic() > deadline
         if not fresh or over or master.value - low <= CLOSED * abs(master.value):
             break
     return -math.inf if best is None else _bound(s, best)
@@ -363,8 +380,8 @@ def _generate(s: LimitedProgram, master: LimitedMaster, allowed: float, deadline
 
 @dataclass(frozen=True, eq=False)
 class PricedRays:
-    """Rays that improve, as logs, with the outputs to report them as; duals lowered until none does, and the bound
-    that those prove up to rounding."""
+    """Improving rays, as logs, with the outputs to report them as; duals lowered until no ray improves, and the bound
+    that they prove up to rounding."""
 
     log_rays: Floats
     outputs: Ints
@@ -372,20 +389,20 @@ class PricedRays:
     bound: float
 
 
-def _improving(s: LimitedProgram, duals: LimitDuals, value: float) -> PricedRays:
-    """The most improving ray of every output where one improves."""
+def _price_rays(s: LimitedProgram, duals: LimitDuals, value: float) -> PricedRays:
+    """Find the most improving ray of every output where one improves."""
     table = duals.costs(s)
     r = (table[: (len(table) + 1) // 2] if s.fold else table).T - duals.v[:, None]
     log_x, outputs, most = pricing.most_improving(r, s.cone, WORTH * abs(value))
     lowered = replace(duals, v=duals.v - most / s.cone.size)
     total = float(duals.weights.sum()) if s.problem.worst else 1.0
-    proved = (float(duals.v.sum()) - most - duals.paid) / total if total > 0 else -math.inf
+    proved = (float(duals.v.sum()) - most - duals.limit_cost) / total if total > 0 else -math.inf
     return PricedRays(log_x, outputs, lowered, proved)
 
 
 def _bound(s: LimitedProgram, duals: LimitDuals) -> float:
-    """What the duals prove, with every rounding counted."""
-    proved = bound.average(duals.v, duals.costs(s) * (1 - 2.0**-50), s.cone) - duals.paid * (1 + 2.0**-50)
+    """Prove the bound of the duals, with every rounding error subtracted."""
+    proved = bound.average(duals.v, duals.costs(s) * (1 - 2.0**-50), s.cone) - duals.limit_cost * (1 + 2.0**-50)
     if not s.problem.worst:
         return proved
     total = math.fsum(duals.weights)

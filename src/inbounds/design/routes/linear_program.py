@@ -1,6 +1,6 @@
-"""The papers' linear program, for any properties, neighbourhood, loss, prior and aim: scaled and folded.
+"""The route for any properties, neighbourhood, loss, prior and aim: the papers' linear program, scaled and folded.
 
-The textbook form (000, section 4.3; 003, section III) is made smaller and sounder by `folded`. The lower bound
+`folding` makes the textbook form (000, section 4.3; 003, section III) smaller and more accurate. The lower bound
 comes from the duals of the same basis in unscaled form, by weak duality (`duality`), completed along chains.
 """
 
@@ -17,7 +17,7 @@ from inbounds.design.problem import Floats, Problem, Proposal
 from inbounds.design.routes import row_program
 from inbounds.design.routes.baseline import baseline_matrix
 from inbounds.design.routes.chains import chain, complete_duals, is_chain
-from inbounds.design.routes.folding import FoldedProgram, costs, model, program_rows
+from inbounds.design.routes.folding import FoldedProgram, costs, fold_program, program_rows
 from inbounds.design.solver import highs
 from inbounds.design.solver.polish import normalize_columns, raise_to_ratios
 
@@ -38,7 +38,8 @@ INTERIOR_POINT: dict[str, str | float] = {"solver": "ipm", "run_crossover": "off
 SMALL = 0.1  # a loss below this share of the unit is solved again in a smaller unit
 
 
-def _start(model: FoldedProgram, scale: Floats, *, presolve: bool) -> highspy.Highs:
+def _load_solver(model: FoldedProgram, scale: Floats, *, presolve: bool) -> highspy.Highs:
+    """Load the program in P = scale * z into a solver."""
     problem, built = model.problem, program_rows(model, scale)
     least = np.zeros(model.variables)
     np.maximum.at(least, model.cells, highs.MASS * floors(problem).ravel() / scale[model.cells])
@@ -51,10 +52,10 @@ def _start(model: FoldedProgram, scale: Floats, *, presolve: bool) -> highspy.Hi
 
 
 def _duals(model: FoldedProgram, y: Floats, scale: Floats) -> Duals:
-    """The multipliers of a program in P = scale * z, block by block in the order of `program_rows`."""
+    """Read the multipliers of a program in P = scale * z, block by block in the order of `program_rows`."""
     m, n = model.problem.shape
-    kept = (n + 1) // 2 if model.folded else n
-    v, y = row_program.unfold_rows(y[:kept], n), y[kept:]
+    columns = (n + 1) // 2 if model.folded else n
+    v, y = row_program.unfold_rows(y[:columns], n), y[columns:]
     answers, y = (y[:n], y[n:]) if model.problem.worst else (y[:0], y)
     limits = []
     for limit in model.problem.limits:
@@ -76,19 +77,19 @@ def _duals(model: FoldedProgram, y: Floats, scale: Floats) -> Duals:
 
 
 def _bound(model: FoldedProgram, y: Floats, scale: Floats) -> float:
-    """The better of two bounds: multipliers as they are, and recomputed along the chains if there are any."""
+    """Return the better of two bounds: with the multipliers as they are, and recomputed along the chains, if any."""
     problem, duals = model.problem, _duals(model, y, scale)
     bound = max(trivial_bound(problem), lower_bound(problem, duals, model.cells))
     if is_chain(problem):
-        own = np.arange(model.linked, len(model.compared))
-        rest = replace(duals, comparisons=model.compared[own], values=np.maximum(duals.values[own], 0.0))
+        unlinked = np.arange(model.linked, len(model.compared))
+        rest = replace(duals, comparisons=model.compared[unlinked], values=np.maximum(duals.values[unlinked], 0.0))
         whole, _ = complete_duals(problem, chain(problem), rest, folded=model.folded)
         bound = max(bound, lower_bound(problem, whole, model.cells))
     return bound
 
 
-def _proposal(model: FoldedProgram, x: Floats) -> Floats:
-    """The matrix of a solution (a value per class of cells), made to keep every comparison and hub."""
+def _repair_solution(model: FoldedProgram, x: Floats) -> Floats:
+    """Turn a solution (a value per class of cells) into a matrix that keeps every comparison and hub."""
     greater, lesser = model.cells[model.compared.greater], model.cells[model.compared.lesser]
     classwise = CellInequalities(greater, lesser, model.compared.factor)
     P = np.maximum(x, 0.0)[model.cells].reshape(model.problem.shape)
@@ -106,24 +107,24 @@ def _proposal(model: FoldedProgram, x: Floats) -> Floats:
     return P
 
 
-def _best(problem: Problem, found: list[Floats]) -> Floats:
-    """The first of those whose columns sum to one most nearly and whose loss is least, up to SAME of it."""
-    off = [_off(P) for P in found]
-    sound = [normalize_columns(P) for P, o in zip(found, off, strict=True) if o <= max(ROUNDING, 2 * min(off))]
+def _choose_best(problem: Problem, matrices: list[Floats]) -> Floats:
+    """Choose the first matrix of least loss, up to SAME of it, among those whose columns sum to one best."""
+    errors = [_column_error(P) for P in matrices]
+    sound = [normalize_columns(P) for P, o in zip(matrices, errors, strict=True) if o <= max(ROUNDING, 2 * min(errors))]
     least = min(map(problem.value, sound))
     return next(P for P in sound if problem.value(P) <= least + SAME * abs(least))
 
 
-def _off(P: Floats) -> float:
-    """By how much the columns miss a sum of one."""
+def _column_error(P: Floats) -> float:
+    """Return the largest error of a column sum."""
     return float(np.abs(P.sum(axis=0) - 1.0).max())
 
 
-def _without_ties(model: FoldedProgram, solver: highspy.Highs, plain: highspy.Highs, deadline: float) -> bool:
-    """Among all optima, find one with the least squared distance to the truth, all answers counted alike.
+def _break_ties(model: FoldedProgram, solver: highspy.Highs, plain: highspy.Highs, deadline: float) -> bool:
+    """Find, among all optima, one with the least squared distance to the truth, with equal weights of the answers.
 
-    What has a multiplier is tight in every optimum and nothing else is, so locking it leaves the optima. Whether
-    the solver managed.
+    Exactly the constraints with a multiplier are tight in every optimum, so fixing them leaves the set of optima.
+    Returns whether the solver succeeded.
     """
     far = np.square(np.arange(model.problem.shape[0], dtype=np.float64)[:, None] - model.problem.home)
     cost = costs(model, far, model.scale)
@@ -139,102 +140,105 @@ def _without_ties(model: FoldedProgram, solver: highspy.Highs, plain: highspy.Hi
 
 
 def solve(problem: Problem, max_seconds: float = 60.0) -> Proposal:
-    """The best private mechanism with the properties asked for, and a proved bound.
+    """Find the best private mechanism with the requested properties, and a proved bound.
 
-    Within `max_seconds` an optimum (on long chains row by row, if that closes; else by the full program); beyond,
-    the best mechanism at hand with its valid, weaker bound. Deterministic unless time runs out. The full program
+    Within `max_seconds` an optimum (on long chains row by row, if that closes the gap; else by the full program); after
+    that, the baseline with a valid, weaker bound. Deterministic unless time runs out. The full program
     has about outputs * answers / 2 variables when it folds.
 
-    Solvers have absolute tolerances, so the least loss of every answer is taken off, and the rest is divided by the
-    loss of what is at hand; again by what was found, if that is much smaller.
+    Solvers have absolute tolerances, so the least loss of every answer is subtracted, and the rest is divided by the
+    loss of the baseline; then again by the loss of the solution, if that is much smaller.
     """
     deadline = time.monotonic() + max_seconds
     floor = np.full(problem.shape[1], problem.loss.min()) if problem.worst else problem.loss.min(axis=0)
     rest = replace(problem, loss=problem.loss - floor)
     first = rest.value(baseline_matrix(replace(rest, limits=())))
-    found = _solve_scaled(rest, first, deadline)
-    value = rest.value(found.matrix)
-    if 0 < value < SMALL * first and value - found.bound > PROVED * value:
+    proposal = _solve_scaled(rest, first, deadline)
+    value = rest.value(proposal.matrix)
+    if 0 < value < SMALL * first and value - proposal.bound > PROVED * value:
         again = _solve_scaled(rest, value, deadline)
-        closest = min(found, again, key=lambda each: rest.value(each.matrix))
-        found = replace(closest, bound=max(found.bound, again.bound))
+        closest = min(proposal, again, key=lambda candidate: rest.value(candidate.matrix))
+        proposal = replace(closest, bound=max(proposal.bound, again.bound))
     terms = floor[:1] if problem.worst else problem.prior * floor
-    off = 2.0**-50 * (abs(found.bound) + len(terms) * float(np.abs(terms).sum()))
-    return replace(found, bound=found.bound + float(terms.sum()) - off)
+    off = 2.0**-50 * (abs(proposal.bound) + len(terms) * float(np.abs(terms).sum()))
+    return replace(proposal, bound=proposal.bound + float(terms.sum()) - off)
 
 
 def _solve_scaled(problem: Problem, size: float, deadline: float) -> Proposal:
     """Solve in units of about `size`: a power of two, so that nothing is rounded."""
     size = max(size, NOTHING * float(problem.loss.max()))
     unit = math.ldexp(1.0, math.frexp(size)[1]) if size > 0 else 1.0
-    found = _by_rows_or_whole(replace(problem, loss=problem.loss / unit), deadline)
-    return replace(found, bound=found.bound * unit)
+    proposal = _solve_by_rows_or_full(replace(problem, loss=problem.loss / unit), deadline)
+    return replace(proposal, bound=proposal.bound * unit)
 
 
-def _by_rows_or_whole(problem: Problem, deadline: float) -> Proposal:
+def _solve_by_rows_or_full(problem: Problem, deadline: float) -> Proposal:
+    """Try a long chain row by row first; solve the full program otherwise, or if that does not close the gap."""
     if problem.limits or not (
         problem.shape[1] >= ROWS_FROM and row_program.accepts(problem) and _spread(problem) >= SPREAD
     ):
-        return full(problem, deadline)
+        return solve_full_program(problem, deadline)
     quick = row_program.solve(problem, (deadline - time.monotonic()) / 2, ROUNDS)
     if problem.value(quick.matrix) - quick.bound <= PROVED * abs(quick.bound):
         return quick
-    found = full(problem, deadline)
-    return replace(found, bound=max(found.bound, quick.bound))
+    proposal = solve_full_program(problem, deadline)
+    return replace(proposal, bound=max(proposal.bound, quick.bound))
 
 
 def _spread(problem: Problem) -> float:
+    """Return the largest log-ratio between the first and last answer."""
     return problem.epsilon * sum(d for _, _, d in problem.cliques)
 
 
-def full(problem: Problem, deadline: float) -> Proposal:
-    """The full program, up to a moment of the monotonic clock: a large one by an interior point, if that closes."""
-    built = model(problem)
+def solve_full_program(problem: Problem, deadline: float) -> Proposal:
+    """Solve the full program until the deadline (monotonic clock): a large one by an interior point, if that closes."""
+    built = fold_program(problem)
     if time.monotonic() > deadline:
         return Proposal(baseline_matrix(problem), trivial_bound(problem), "a mechanism at hand")
     if built.variables <= TIES_UP_TO:
-        return _by_simplex(built, deadline)
-    inner = _by_interior_point(built, deadline)
+        return _solve_by_simplex(built, deadline)
+    inner = _solve_by_interior_point(built, deadline)
     if time.monotonic() > deadline or problem.value(inner.matrix) - inner.bound <= CLOSED * abs(inner.bound):
         return inner
-    found = _by_simplex(built, deadline)
-    return replace(found, bound=max(found.bound, inner.bound))
+    proposal = _solve_by_simplex(built, deadline)
+    return replace(proposal, bound=max(proposal.bound, inner.bound))
 
 
-def _by_interior_point(built: FoldedProgram, deadline: float) -> Proposal:
-    """Without crossover: among many optima a vertex takes longest to find, and nobody asked for one.
+def _solve_by_interior_point(built: FoldedProgram, deadline: float) -> Proposal:
+    """Solve by an interior point without crossover, because no vertex is needed and finding one takes longest.
 
-    The multipliers need no second solve: they are as good in the scaled program.
+    The multipliers of the scaled program are accurate enough, so there is no second solve.
     """
     problem = built.problem
-    solver = _start(built, built.scale, presolve=True)
+    solver = _load_solver(built, built.scale, presolve=True)
     for option, value in INTERIOR_POINT.items():
         solver.setOptionValue(option, value)
     solved = highs.run_once(solver, deadline)
     bound = _bound(built, highs.duals(solver), built.scale) if solved else trivial_bound(problem)
-    P = _proposal(built, built.scale * highs.values(solver)[: built.size]) if solved else np.zeros(problem.shape)
-    if not solved or _off(P) > LOOSE:
+    P = _repair_solution(built, built.scale * highs.values(solver)[: built.size]) if solved else np.zeros(problem.shape)
+    if not solved or _column_error(P) > LOOSE:
         return Proposal(baseline_matrix(problem), bound, "a mechanism at hand")
     return Proposal(normalize_columns(P), bound, "full linear program, interior point")
 
 
-def _by_simplex(built: FoldedProgram, deadline: float) -> Proposal:
+def _solve_by_simplex(built: FoldedProgram, deadline: float) -> Proposal:
+    """Solve the program by the simplex method, with ties broken if it is small."""
     problem = built.problem
-    solver, found = _start(built, built.scale, presolve=True), []
+    solver, matrices = _load_solver(built, built.scale, presolve=True), []
     if highs.run(solver, deadline):
-        found.append(_proposal(built, built.scale * highs.values(solver)[: built.size]))
+        matrices.append(_repair_solution(built, built.scale * highs.values(solver)[: built.size]))
     elif time.monotonic() > deadline:
         return Proposal(baseline_matrix(problem), trivial_bound(problem), "a mechanism at hand")
     # the same basis in P itself, where multipliers do not suffer from the scaling
-    plain = _start(built, np.ones(built.size), presolve=False)
+    plain = _load_solver(built, np.ones(built.size), presolve=False)
     plain.setBasis(solver.getBasis())
     if highs.run(plain, deadline):
-        found.append(_proposal(built, highs.values(plain)[: built.size]))
+        matrices.append(_repair_solution(built, highs.values(plain)[: built.size]))
     bound = _bound(built, highs.duals(plain), np.ones(built.size))
-    found = [P for P in found if _off(P) <= LOOSE]
-    if not found:
+    matrices = [P for P in matrices if _column_error(P) <= LOOSE]
+    if not matrices:
         return Proposal(baseline_matrix(problem), bound, "a mechanism at hand")
-    if built.variables <= TIES_UP_TO and _without_ties(built, solver, plain, deadline):
-        settled = _proposal(built, built.scale * highs.values(solver)[: built.size])
-        found = [settled, *found] if _off(settled) <= LOOSE else found
-    return Proposal(_best(problem, found), bound, "full linear program, scaled and folded")
+    if built.variables <= TIES_UP_TO and _break_ties(built, solver, plain, deadline):
+        tie_free = _repair_solution(built, built.scale * highs.values(solver)[: built.size])
+        matrices = [tie_free, *matrices] if _column_error(tie_free) <= LOOSE else matrices
+    return Proposal(_choose_best(problem, matrices), bound, "full linear program, scaled and folded")

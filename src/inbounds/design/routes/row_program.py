@@ -1,10 +1,10 @@
-"""Row by row: properties on a chain of answers by column generation.
+"""The route for properties on a chain of answers: column generation, row by row.
 
 When only consecutive answers are neighbours, a row of the mechanism is a non-negative mix of rays that `chains`
 prices exactly, so privacy and row monotonicity hold by construction, in the farthest tail too. What couples
 rows stays in a small master program: columns sum to one, floors, the worst answer, and those comparisons across
 rows that turn out violated. The bound is the master's multipliers completed along the chains. Fairness ties all
-rows together and makes the search stall; fair requests belong to `fill` and to the full program.
+rows together and makes the search stall, so fair requests use `outward_fill` and the full program.
 """
 
 import time
@@ -25,9 +25,9 @@ from inbounds.design.comparisons import (
     floors,
     is_foldable,
     layout,
-    names,
     property_comparisons,
     property_stages,
+    requested_properties,
 )
 from inbounds.design.problem import Floats, Ints, Problem, Proposal
 from inbounds.design.routes.baseline import baseline_matrix
@@ -42,7 +42,7 @@ GAIN = 1e-13  # a ray that improves by less is rounding
 
 @dataclass(frozen=True, eq=False)
 class RowRules:
-    """lower <= matrix . cells (+ extra variables) <= upper."""
+    """The constraints lower <= matrix . cells (+ extra variables) <= upper."""
 
     matrix: csr_array
     lower: Floats
@@ -51,17 +51,17 @@ class RowRules:
 
 @dataclass(frozen=True, eq=False)
 class RowProgram:
-    """What does not change during the search.
+    """The fixed data of the search.
 
-    cells: classes of equal cells; kept: how many columns are said (half, when folded); truths: cells P[home[j], j]
-    that are tied to y or to a floor.
+    cells: classes of equal cells. columns: number of columns with an equation (half, when folded). truths: cells
+    P[home[j], j] with a floor.
     """
 
     problem: Problem
     folded: bool
     links: Chain
     cells: Ints
-    kept: int
+    columns: int
     truths: Ints
     rules: RowRules
     cost: Floats
@@ -73,28 +73,29 @@ class RowProgram:
 
 
 def build_row_program(problem: Problem) -> RowProgram:
-    n, asked, folded = problem.shape[1], names(problem), is_foldable(problem)
-    kept = (n + 1) // 2 if folded else n
-    truths = layout(problem).homes[: kept if "weakly_honest" in asked else 0]
-    equal = property_comparisons(problem, asked & {"row_monotone"})
+    """Collect the fixed data of a problem."""
+    n, properties, folded = problem.shape[1], requested_properties(problem), is_foldable(problem)
+    columns = (n + 1) // 2 if folded else n
+    truths = layout(problem).homes[: columns if "weakly_honest" in properties else 0]
+    equal = property_comparisons(problem, properties & {"row_monotone"})
     cost = problem.loss * (0.0 if problem.worst else problem.prior)
     return RowProgram(
-        problem, folded, chain(problem), classes(problem, equal, folded=folded), kept, truths,
-        _rules(problem, kept, truths), cost,
+        problem, folded, chain(problem), classes(problem, equal, folded=folded), columns, truths,
+        _rules(problem, columns, truths), cost,
     )  # fmt: skip
 
 
-def _rules(problem: Problem, kept: int, truths: Ints) -> RowRules:
-    """Columns sum to MASS, truths are above their floor, t minus each expected loss is above zero."""
+def _rules(problem: Problem, columns: int, truths: Ints) -> RowRules:
+    """Build the rules: columns sum to MASS, truths are above their floor, t minus each expected loss is above zero."""
     m, n = problem.shape
     cell, far = np.arange(m * n), np.inf
     j = cell % n
-    parts = [_block(np.where(j < kept, 1.0, 0.0), j, kept, cell)]
-    lower, upper = [np.full(kept, highs.MASS)], [np.full(kept, highs.MASS)]
+    parts = [_block(np.where(j < columns, 1.0, 0.0), j, columns, cell)]
+    lower, upper = [np.full(columns, highs.MASS)], [np.full(columns, highs.MASS)]
     if truths.size:
-        parts.append(_block(np.ones(kept), np.arange(kept), kept, truths, m * n))
+        parts.append(_block(np.ones(columns), np.arange(columns), columns, truths, m * n))
         lower.append(highs.MASS * floors(problem).ravel()[truths])
-        upper.append(np.full(kept, far))
+        upper.append(np.full(columns, far))
     if problem.worst:
         parts.append(_block(-problem.loss.ravel(), j, n, cell))
         lower.append(np.zeros(n))
@@ -103,12 +104,14 @@ def _rules(problem: Problem, kept: int, truths: Ints) -> RowRules:
 
 
 def _block(values: Floats, rows: Ints, height: int, cells: Ints, width: int | None = None) -> csr_array:
+    """Build a sparse block with these values; rows from `height` on are dropped."""
     inside = rows < height
     place = (rows[inside], cells[inside])
     return coo_array((values[inside], place), shape=(height, width or len(cells))).tocsr()
 
 
 def _comparison_rules(problem: Problem, compared: CellInequalities) -> RowRules:
+    """Build the rules of comparisons."""
     k, size = np.arange(len(compared)), len(compared)
     place = (np.concatenate((k, k)), np.concatenate((compared.greater, compared.lesser)))
     values = np.concatenate((compared.factor, -np.ones(size)))
@@ -121,7 +124,7 @@ def _comparison_rules(problem: Problem, compared: CellInequalities) -> RowRules:
 
 @dataclass(eq=False)
 class RowMaster:
-    """Rays found so far (output and shape of each), comparisons that joined, and the solver that holds both."""
+    """The master program: rays found so far (output and shape of each), comparisons added so far, and the solver."""
 
     setting: RowProgram
     solver: highspy.Highs
@@ -131,14 +134,14 @@ class RowMaster:
     joined: CellInequalities = NOTHING
 
     def matrix(self) -> Floats:
-        """The mechanism of the last solution: rays times weights."""
+        """Return the matrix of the last solution: rays times weights."""
         weights = np.maximum(highs.values(self.solver)[self.extras :], 0.0)
         P = np.zeros(self.setting.problem.shape)
         np.add.at(P, self.output, weights[:, None] * np.concatenate(self.shape))
         return P + P[::-1, ::-1] if self.setting.folded else P
 
     def add(self, output: Ints, shape: Floats) -> None:
-        """Take up rays."""
+        """Add rays."""
         s = self.setting
         cells = _cells(s, output, shape)
         parts = [s.rules.matrix @ cells, _comparison_rules(s.problem, self.joined).matrix @ cells]
@@ -147,7 +150,7 @@ class RowMaster:
         self.shape.append(shape)
 
     def join(self, compared: CellInequalities) -> None:
-        """Take up comparisons."""
+        """Add comparisons."""
         rules = _comparison_rules(self.setting.problem, compared)
         A = csr_array(rules.matrix @ _cells(self.setting, self.output, np.concatenate(self.shape)))
         A.indices += self.extras
@@ -155,22 +158,24 @@ class RowMaster:
         self.joined = self.joined + compared
 
     def duals(self) -> Duals:
-        """The master's multipliers, without those of the chains."""
+        """Return the multipliers of the master program, without those of the chains."""
         s, y = self.setting, highs.duals(self.solver)
-        n, first = s.problem.shape[1], s.kept + len(s.truths)
+        n, first = s.problem.shape[1], s.columns + len(s.truths)
         answers = y[first : first + n] if s.problem.worst else y[:0]
-        return Duals(self.joined, y[len(s.rules.lower) :], (), unfold_rows(y[: s.kept], n), answers)
+        return Duals(self.joined, y[len(s.rules.lower) :], (), unfold_rows(y[: s.columns], n), answers)
 
     def floor_multipliers(self) -> Floats:
-        """Multipliers of the floors, cell by cell: for the pricing only, the bound sees floors itself."""
+        """Return the multipliers of the floors, cell by cell. Only the pricing needs them; the bound handles floors
+        itself.
+        """
         s, y = self.setting, highs.duals(self.solver)
         tied = np.zeros(s.problem.loss.size)
-        tied[s.truths] = y[s.kept : s.kept + len(s.truths)]
+        tied[s.truths] = y[s.columns : s.columns + len(s.truths)]
         return tied.reshape(s.problem.shape)
 
 
 def unfold_rows(v: Floats, n: int) -> Floats:
-    """A folded column stands for itself and its mirror image, except the middle one."""
+    """Divide the duals of folded columns between each column and its mirror image; the middle one has none."""
     if len(v) == n:
         return v
     j = np.arange(n)
@@ -179,7 +184,7 @@ def unfold_rows(v: Floats, n: int) -> Floats:
 
 
 def _cells(s: RowProgram, output: Ints, shape: Floats) -> csr_array:
-    """Cells (rows) of each ray (columns), with its mirror image when folded."""
+    """Return the cells (rows) of each ray (columns), with its mirror image when folded."""
     m, n = s.problem.shape
     cell = output[:, None] * n + np.arange(n)
     k = np.broadcast_to(np.arange(len(output))[:, None], cell.shape)
@@ -188,8 +193,8 @@ def _cells(s: RowProgram, output: Ints, shape: Floats) -> csr_array:
     return coo_array((shape.ravel(), (cell.ravel(), k.ravel())), shape=(m * n, len(output))).tocsr()
 
 
-def _begin(s: RowProgram) -> RowMaster:
-    """Uniform rows, with which every request is feasible, geometric ones, and those of explicit fair."""
+def _start_master(s: RowProgram) -> RowMaster:
+    """Start with uniform rows, which make every request feasible, geometric rows, and those of explicit fair."""
     rules, n = s.rules, s.problem.shape[1]
     solver = highs.solver(presolve="off", simplex_strategy=highs.PRIMAL_SIMPLEX)
     nothing = csr_array((len(rules.lower), 0))
@@ -211,43 +216,43 @@ def _begin(s: RowProgram) -> RowMaster:
 
 
 def _price_rows(master: RowMaster) -> tuple[float, ForwardPass]:
-    """The proved bound of the master's multipliers, and what each row could gain."""
+    """Return the proved bound of the master's multipliers, and the possible gain of each row."""
     s, duals = master.setting, master.duals()
     whole, passed = complete_duals(s.problem, s.links, duals, tied=master.floor_multipliers(), folded=s.folded)
     return lower_bound(s.problem, whole, s.cells), passed
 
 
 def _stages(s: RowProgram) -> tuple[CellInequalities, ...]:
-    """What may join: honesty of rows and columns first, then the rest."""
-    asked = names(s.problem)
-    first, *later = property_stages(asked)
-    kinds = (first | (asked & {"row_honest"}), *later)
+    """List the comparisons that may be added: honesty of rows and columns first, then the rest."""
+    properties = requested_properties(s.problem)
+    first, *later = property_stages(properties)
+    kinds = (first | (properties & {"row_honest"}), *later)
     return tuple(drop_duplicates(property_comparisons(s.problem, kind), s.cells) for kind in kinds)
 
 
 def accepts(problem: Problem) -> bool:
-    """One output per answer, consecutive answers neighbours, not fair, no column ratio: the search's home.
+    """Return whether this route applies: one output per answer, consecutive neighbours, not fair, no column ratio.
 
-    (Coarser cells force whole stretches of columns to be equal, and the search stalls on that.)
+    Coarser cells force many columns to be equal, which makes the search stall.
     """
-    asked = names(problem)
+    properties = requested_properties(problem)
     return (
         np.array_equal(problem.home, np.arange(problem.shape[0]))
         and is_chain(problem)
-        and "fair" not in asked
-        and not any(name.startswith("column_ratio") for name in asked)
+        and "fair" not in properties
+        and not any(name.startswith("column_ratio") for name in properties)
     )
 
 
 def solve(problem: Problem, max_seconds: float = 60.0, max_rounds: int = 1000) -> Proposal:
-    """The best private mechanism on a chain of answers with properties other than fairness, and a proved bound.
+    """Find the best private mechanism on a chain of answers with properties other than fairness, and a proved bound.
 
     Each round prices all rows in O(outputs * answers) and solves a program with about one row per answer. If the
-    gap does not close in `max_rounds` or `max_seconds`, a mechanism at hand is returned with the bound reached.
+    gap does not close in `max_rounds` or `max_seconds`, returns the baseline with the bound so far.
     """
     deadline, s = time.monotonic() + max_seconds, build_row_program(problem)
     waiting = _stages(s)
-    master, best = _begin(s), trivial_bound(problem)
+    master, best = _start_master(s), trivial_bound(problem)
     for _ in range(max_rounds):
         if not highs.run(master.solver, deadline):
             break

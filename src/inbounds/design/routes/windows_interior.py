@@ -1,8 +1,8 @@
 """An interior-point method for windows of neighbours, with one banded system for each output.
 
-Where the best mechanism has fewer rays than answers, duals v are far from unique: column generation soon has the
-optimum and then takes long to prove it. An interior point does not care. With slack t = A x of the ratio limits
-(`bands`) and multipliers z the conditions are, for every output i,
+If the best mechanism has fewer rays than answers, the duals v are far from unique: column generation soon has the
+optimum and then takes long to prove it. An interior point does not have this problem. With slack t = A x of the ratio
+limits (`bands`) and multipliers z the conditions are, for every output i,
 
     sum_i x_i = 1,   A x_i = t_i,   A' z_i = r_i,   t z = 0,   r_ij = weight_j loss_ij - v_j,
 
@@ -44,8 +44,11 @@ USUAL, VECTORS = 30, 60
 
 @dataclass(frozen=True, eq=False)
 class WindowPoint:
-    """x, t, z: per answer or ratio limit, and output; y: duals, v and then those of capped losses; top: the worst loss;
-    slack: how far capped losses are below their caps. Directions have the same parts."""
+    """An iterate, or a direction.
+
+    x, t, z: per answer or ratio limit, and output. y: duals, v and then those of capped losses. top: the worst loss.
+    slack: how far capped losses are below their caps.
+    """
 
     x: Floats
     t: Floats
@@ -64,6 +67,7 @@ class WindowPoint:
         return float(np.vdot(self.t, self.z) + self.slack @ self.multipliers)
 
     def step_along(self, d: "WindowPoint", primal: float, dual: float) -> "WindowPoint":
+        """Move along d by the primal and dual step lengths."""
         return WindowPoint(
             self.x + primal * d.x,
             self.t + primal * d.t,
@@ -74,26 +78,27 @@ class WindowPoint:
         )
 
     def gap_after(self, d: "WindowPoint", primal: float, dual: float) -> float:
-        """The gap of `step_along`."""
+        """Compute the gap after `step_along`."""
         first = primal * np.vdot(d.t, self.z) + dual * np.vdot(self.t, d.z) + primal * dual * np.vdot(d.t, d.z)
         others = (self.slack + primal * d.slack) @ (self.multipliers + dual * d.multipliers)
         return float(np.vdot(self.t, self.z) + first + others)
 
     def room(self, d: "WindowPoint", inside: float = 1.0) -> tuple[float, float]:
-        """The longest primal and dual steps along d, at most one, that keep t, slack, z and multipliers positive;
-        `inside` of the way to zero."""
+        """Return `inside` times the longest primal and dual steps along d that keep t, slack, z and multipliers
+        positive, at most one."""
         primal = max(_fall(self.t, d.t), _fall(self.slack, d.slack))
         dual = max(_fall(self.z, d.z), _fall(self.multipliers, d.multipliers))
         return min(1.0, inside / max(primal, 1e-300)), min(1.0, inside / max(dual, 1e-300))
 
 
 def _fall(x: Floats, d: Floats) -> float:
+    """Return the largest relative decrease of x along d."""
     return -float((d / x).min()) if x.size else 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class WindowSolution:
-    """A near-optimal P, with duals: v, the weights of the answers' losses, and for each limit its multipliers, one for
+    """A near-optimal P with duals: v, the weights of the answers' losses, and the multipliers of each limit, one for
     every answer or one."""
 
     matrix: Floats
@@ -112,59 +117,60 @@ def points(
     deadline: float = np.inf,
     limits: Sequence[LinearLimit] = (),
 ) -> Iterator[WindowSolution]:
-    """Solutions ever nearer to the optimum among mechanisms that use only `outputs` and keep the limits.
+    """Yield solutions ever nearer to the optimum among mechanisms that use only `outputs` and keep the limits.
 
-    From a relative gap of NEAR on, and the last point in any case; the last steps can break down in rounding, so
-    whoever asks keeps the best P and the best v. mirrored: loss, prior, cone and limits read the same from both ends.
+    From a relative gap of NEAR on, and the last point in any case. The last steps can fail by rounding, so the caller
+    keeps the best P and the best v. mirrored: loss, prior, cone and limits equal their mirror images.
     Cost: some 20 to 40 steps of O(outputs * answers² * window), half as many outputs if mirrored.
     """
     m = len(loss)
-    kept = np.unique(np.minimum(outputs, m - 1 - outputs)) if mirrored else np.unique(outputs)
-    form, units = band_form(loss, prior, worst, cone, mirrored, kept, limits)
+    stored = np.unique(np.minimum(outputs, m - 1 - outputs)) if mirrored else np.unique(outputs)
+    form, units = band_form(loss, prior, worst, cone, mirrored, stored, limits)
     with np.errstate(all="ignore"):
-        for point in _late(form, _steps(form, deadline)):
+        for point in _near_optimal(form, _steps(form, deadline)):
             P = np.zeros((m, cone.size))
-            P[kept] = point.x[: cone.size].T
-            own, whole = form.parts(units[0] * point.y)
-            each, average = iter(form.unfold(own)[:, : cone.size]), iter(whole[:, None])
-            v, weights = next(each), next(each) / units[0] if worst else prior
+            P[stored] = point.x[: cone.size].T
+            table_duals, whole_duals = form.parts(units[0] * point.y)
+            answer_duals, average = iter(form.unfold(table_duals)[:, : cone.size]), iter(whole_duals[:, None])
+            v, weights = next(answer_duals), next(answer_duals) / units[0] if worst else prior
             multipliers = tuple(
-                next(each if limit.per_answer else average) / unit
+                next(answer_duals if limit.per_answer else average) / unit
                 for limit, unit in zip(limits, units[1:], strict=True)
             )
             yield WindowSolution(P + P[::-1, ::-1] if mirrored else P, v, weights, multipliers)
 
 
-def applies(cone: Cone) -> bool:
-    """Enough answers to pay, and floats that hold the squares of the largest ratios between neighbours."""
+def is_applicable(cone: Cone) -> bool:
+    """Return whether there are enough answers, and floats can hold the squares of the largest ratios."""
     return cone.size >= FEWEST and float(cone.step.max()) <= LARGEST_STEP
 
 
 def work(cone: Cone, outputs: int) -> float:
-    """About how many numbers are touched: a usual count of steps, each with inverses, limits and their solutions."""
+    """Estimate how many numbers are processed in the usual number of steps."""
     n, width = cone.size, 1 if cone.everyone else int((np.arange(cone.size) - cone.reach).max())
     return USUAL * outputs * n * (n * (width + 1) / 2 + VECTORS * width)
 
 
 def _value(form: BandForm, point: WindowPoint) -> float:
+    """Return the objective of a point."""
     return point.top if form.worst else float((form.base * point.x).sum())
 
 
-def _late(form: BandForm, reached: Iterator[WindowPoint]) -> Iterator[WindowPoint]:
-    """Points within NEAR of the optimum, the last one, and the last whose sums are right if theirs are not."""
+def _near_optimal(form: BandForm, reached: Iterator[WindowPoint]) -> Iterator[WindowPoint]:
+    """Yield points within NEAR of the optimum, the last one, and the last with accurate sums if theirs are not."""
     late, last, sound = False, None, None
     for point in reached:
         last, late = point, point.gap <= NEAR * _value(form, point)
         sound = point if np.abs(form.sums(point.x)[: form.half] + form.total).max() < SOUND else sound
         if late:
             yield point
-    for left in (None if late else last, None if sound is last else sound):
-        if left is not None:
-            yield left
+    for remaining in (None if late else last, None if sound is last else sound):
+        if remaining is not None:
+            yield remaining
 
 
 def _start(form: BandForm) -> WindowPoint:
-    """All outputs alike, all multipliers of an output alike."""
+    """Return the first point: all outputs alike, all multipliers of an output alike."""
     n, m = form.answers, form.base.shape[1]
     x = form.limits.initial_point(np.full((n, m), (0.5 if form.mirrored else 1.0) / m))
     y, h = np.zeros(form.rows), form.half
@@ -183,12 +189,13 @@ def _start(form: BandForm) -> WindowPoint:
 
 
 def _steps(form: BandForm, deadline: float) -> Iterator[WindowPoint]:
+    """Yield all iterates until the gap closes, progress stops, the deadline passes or a step fails."""
     point, before = _start(form), np.inf
     for _ in range(STEPS):
         yield point
         value = _value(form, point)
         if value == 0:
-            return  # no loss is negative: nothing is better
+            return  # no loss is negative, so this is optimal
         share = point.gap / value
         crawls = share <= GOOD and share > CRAWL * before
         if share <= GAP or crawls or time.monotonic() > deadline:
@@ -215,19 +222,19 @@ class WindowSystem:
     border: Floats
 
     @cached_property
-    def lacks(self) -> tuple[Floats, Floats]:
-        """What the equations lack at the point."""
-        return _lacks(self.form, self.point)
+    def residuals(self) -> tuple[Floats, Floats]:
+        """Residuals of the equations at the point."""
+        return _residuals(self.form, self.point)
 
     def duals(self, right: Floats) -> Floats:
-        """K y = right; refined, because the factors are those of K with a ridge."""
+        """Solve K y = right, with refinement, because the factors are those of K with a ridge."""
         y: Floats = cho_solve(self.root, right)
         for _ in range(REFINEMENTS):
             y += cho_solve(self.root, right - self.K @ y)
         return y
 
     def _solve_bordered(self, right: Floats, off: float) -> tuple[Floats, float]:
-        """K y + top * tops = right, where y has `off` of tops; without a worst loss there is no top."""
+        """Solve K y + top * tops = right with tops . y = off; without a worst loss there is no top."""
         form, y = self.form, self.duals(right)
         if not form.worst:
             return y, 0.0
@@ -235,21 +242,24 @@ class WindowSystem:
         return y - top * self.border, top
 
     def direction(self, products: Floats, others: Floats) -> WindowPoint:
-        """The step that changes z by `products` / t less what t changes, slack * multipliers by `others`, and mends
-        what the equations lack; `products` are divided by t already."""
+        """Compute the Newton direction towards given changes of the products.
+
+        products: of t * z, already divided by t. others: of slack * multipliers. It also removes the residuals of the
+        equations.
+        """
         form, p = self.form, self.point
-        lack, sums = self.lacks
-        free = self.bands.solve(form.limits.transpose @ products - lack)
+        dual_residual, sums = self.residuals
+        free = self.bands.solve(form.limits.transpose @ products - dual_residual)
         right = form.sums(free) - sums
         right[form.half :] += others / p.multipliers
         dy, top = self._solve_bordered(right, float(1 - form.tops @ p.multipliers))
         return self._along(free - self.bands.solve(form.apply_duals(dy)), products, dy, top, others)
 
     def correct_sums(self, d: WindowPoint, products: Floats, others: Floats) -> WindowPoint:
-        """A direction whose sums are what they should be: rounding in K, which nearly flat optima make large, is
-        found by multiplying, and solved for once more."""
+        """Correct the sums of a direction: rounding errors in K, which are large near flat optima, are measured by
+        multiplication and solved for once more."""
         form = self.form
-        missed = form.sums(d.x) - self.lacks[1]
+        missed = form.sums(d.x) - self.residuals[1]
         missed[form.half :] += d.slack - d.top * form.tops
         if np.abs(missed).max() < TRUE:
             return d
@@ -257,20 +267,22 @@ class WindowSystem:
         return self._along(d.x - self.bands.solve(form.apply_duals(dy)), products, d.y + dy, d.top + top, others)
 
     def _along(self, dx: Floats, products: Floats, dy: Floats, top: float, others: Floats) -> WindowPoint:
+        """Complete the direction of x and y to all parts."""
         p, dt = self.point, self.form.limits.limits @ dx
         dz = self.ratio * dt
         np.subtract(products, dz, out=dz)
         return WindowPoint(dx, dt, dz, dy, top, (others - p.slack * dy[self.form.half :]) / p.multipliers)
 
 
-def _lacks(form: BandForm, p: WindowPoint) -> tuple[Floats, Floats]:
-    """r - A' z, and what is missing in the sums over outputs: those of probability (negated) and of loss."""
-    wanted = np.concatenate([-form.total, form.caps + p.top * form.tops - p.slack])
-    lack = form.base + form.apply_duals(p.y) - form.limits.transpose @ p.z
-    return lack, wanted - form.sums(p.x)
+def _residuals(form: BandForm, p: WindowPoint) -> tuple[Floats, Floats]:
+    """Compute r - A' z, and the residuals of the sums over outputs: of probability (negated) and of loss."""
+    target = np.concatenate([-form.total, form.caps + p.top * form.tops - p.slack])
+    dual_residual = form.base + form.apply_duals(p.y) - form.limits.transpose @ p.z
+    return dual_residual, target - form.sums(p.x)
 
 
 def _newton(form: BandForm, p: WindowPoint) -> WindowSystem:
+    """Build and factor the linear system at a point."""
     ratio = p.z / p.t
     bands = form.limits.factor(ratio, p.x, form.limits.transpose @ p.z)
     K, h = form.inverse(bands), form.half
@@ -281,6 +293,7 @@ def _newton(form: BandForm, p: WindowPoint) -> WindowSystem:
 
 
 def _step(form: BandForm, p: WindowPoint) -> WindowPoint:
+    """Make one step of Mehrotra's predictor and corrector."""
     newton = _newton(form, p)
     others, mean = p.slack * p.multipliers, p.gap / (p.t.size + p.slack.size)
     guess = newton.direction(-p.z, -others)

@@ -89,12 +89,15 @@ class MasterProgram:
         return self._fold(np.exp(log_x)) if self.kinks is None else self.kinks.combine(log_x)
 
     def _fold(self, x: Floats) -> Floats:
+        """Fold rays with their mirror images, if mirrored."""
         return fold_mirror(x, self.size) if self.mirrored else x
 
     def _unfold(self, y: Floats) -> Floats:
+        """Expand duals to all answers, if mirrored."""
         return unfold_mirror(y, self.loss.shape[1]) if self.mirrored else y
 
     def _append(self, columns: Floats, combined: Floats, costs: Floats) -> None:
+        """Add columns to the program and to the solver."""
         self.columns, self.costs = np.hstack([self.columns, columns]), np.append(self.costs, costs)
         entries = csc_array(combined)
         self.entries += entries.nnz
@@ -150,6 +153,7 @@ class MasterProgram:
         return y if self.kinks is None else np.append(self.kinks.matrix.T @ y[:n], y[n:])
 
     def _run(self, end: float) -> bool:
+        """Run the solver until `end`; return whether the solution is usable."""
         self.solver.setOptionValue("time_limit", self.solver.getRunTime() + max(end - time.monotonic(), 0.0))
         self.solver.run()
         self.work += float(self.entries) * self.solver.getInfo().simplex_iteration_count

@@ -74,6 +74,7 @@ def split_components(problem: Problem) -> Iterator[slice]:
 
 
 def _links(problem: Problem) -> list[tuple[int, int]]:
+    """List all single answers and cliques as ranges, sorted."""
     singles = [(j, j + 1) for j in range(problem.shape[1])]
     return sorted(singles + [(a, b) for a, b, _ in problem.cliques])
 
@@ -159,6 +160,7 @@ def rounding(cone: Cone) -> float:
 
 
 def _least_everyone(r: Floats, step: float, unit: float) -> Floats:
+    """Compute `min_over_cone` if all answers are neighbours."""
     # x is exp(step) where r is negative and 1 elsewhere
     value: Floats = np.where(r < 0, np.exp(step), 1.0) * r
     total: Floats = value.sum(axis=0) - (len(r) + 2) * unit * np.abs(value).sum(axis=0)
@@ -166,6 +168,7 @@ def _least_everyone(r: Floats, step: float, unit: float) -> Floats:
 
 
 def _final_states(r: Floats, cone: Cone) -> Floats:
+    """Return the costs of all states at the last answer."""
     # axes: the other level is above / below; it was seen 1, 2, ... answers ago, last: too long ago to matter
     depth = int(cone.memory.max(initial=0))
     return np.broadcast_to(r[-1], (2, depth + 1, r.shape[1]))

@@ -91,6 +91,7 @@ def _is_fixed_slack(program: Program, index: Ints) -> Booleans:
 
 
 def _is_feasible(program: Program, index: Ints, w: Floats) -> bool:
+    """Return whether basic weights are non-negative, and slacks of equations zero, up to rounding."""
     low = -NEGATIVE * max(1.0, float(np.abs(w).max()))
     off = np.abs(w[_is_fixed_slack(program, index)]).max(initial=0.0)
     return bool(np.all(np.isfinite(w)) and w.min() >= low and off <= -low)
