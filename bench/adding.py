@@ -255,7 +255,7 @@ def large() -> dict[str, float]:
         start = time.process_time()
         ib.release(plan, data, output=f"{folder}/out.csv", cache=f"{folder}/cache")
         spent = time.process_time() - start
-    tree = Tree.over(np.full(groups, SIZE), np.repeat(np.arange(2000), 50), np.repeat(np.arange(20), 100))
+    tree = Tree.from_leaves(np.full(groups, SIZE), np.repeat(np.arange(2000), 50), np.repeat(np.arange(20), 100))
     reports = drawn(rng, tree, tree.sums(high.sum(axis=1)), [1 / 3] * 3)
     found = adjust_by_branch(tree, reports, fit_local_rates(tree, reports))
     costs = expected_errors(found, [1.0] * 3)

@@ -41,7 +41,7 @@ def adult_groups(rng: Generator) -> tuple[Tree, np.ndarray]:
         leaves.append(data.high_income[members[: full * SIZE]].reshape(full, SIZE).sum(axis=1))
         bands += [band] * full
     names, parent = np.unique(bands, return_inverse=True)
-    tree = Tree.over(np.full(len(parent), SIZE), parent, names // 10, np.zeros(2, np.int64))
+    tree = Tree.from_leaves(np.full(len(parent), SIZE), parent, names // 10, np.zeros(2, np.int64))
     return tree, np.concatenate(leaves)
 
 
@@ -51,7 +51,7 @@ def balanced(rates: Callable[[Generator], np.ndarray], reach: int = 1) -> Callab
     def make(rng: Generator) -> tuple[Tree, np.ndarray]:
         parents = [np.repeat(np.arange(n), 10) for n in (100, 10, 1)]
         values = rng.binomial(reach, np.repeat(rates(rng)[:, None], SIZE, axis=1)).sum(axis=1)
-        return Tree.over(np.full(1000, SIZE * reach), *parents), values
+        return Tree.from_leaves(np.full(1000, SIZE * reach), *parents), values
 
     return make
 
@@ -100,13 +100,15 @@ def deep(rng: Generator) -> tuple[Tree, Any]:
     for _ in range(6):
         odds = np.repeat(odds, 3) + rng.normal(0, 0.5, 3 * len(odds))
     branches = [np.repeat(np.arange(3**k), 3) for k in range(5, -1, -1)]
-    return Tree.over(np.full(3**6, 12), *branches), rng.binomial(12, 1 / (1 + np.exp(-odds)))
+    return Tree.from_leaves(np.full(3**6, 12), *branches), rng.binomial(12, 1 / (1 + np.exp(-odds)))
 
 
 def many_small_parents(rng: Generator) -> tuple[Tree, Any]:
     """300 parents of three groups of twelve, under a total."""
     rate = np.repeat(1 / (1 + np.exp(-rng.normal(-1.2, 0.5, 300))), 3)
-    return Tree.over(np.full(900, 12), np.repeat(np.arange(300), 3), np.zeros(300, np.int64)), rng.binomial(12, rate)
+    return Tree.from_leaves(np.full(900, 12), np.repeat(np.arange(300), 3), np.zeros(300, np.int64)), rng.binomial(
+        12, rate
+    )
 
 
 OTHER_SHAPES = [
@@ -154,7 +156,9 @@ def in_order(key: np.ndarray, value: np.ndarray, size: int) -> tuple[Tree, Any]:
         owners += [own] * full
     names, parent = np.unique(owners, return_inverse=True)
     above, second = np.unique(names // 10, return_inverse=True)
-    return Tree.over(np.full(len(parent), size), parent, second, np.zeros(len(above), np.int64)), np.concatenate(leaves)
+    return Tree.from_leaves(np.full(len(parent), size), parent, second, np.zeros(len(above), np.int64)), np.concatenate(
+        leaves
+    )
 
 
 def households(rng: Generator) -> tuple[Tree, Any]:
@@ -180,13 +184,13 @@ def deep_and_uneven(rng: Generator) -> tuple[Tree, Any]:
         parents.insert(0, np.repeat(np.arange(len(odds)), many))
         odds = np.repeat(odds, many) + rng.normal(0, 0.7, many.sum())
     sizes = rng.integers(5, 31, len(odds))
-    return Tree.over(sizes, *parents), rng.binomial(sizes, 1 / (1 + np.exp(-odds)))
+    return Tree.from_leaves(sizes, *parents), rng.binomial(sizes, 1 / (1 + np.exp(-odds)))
 
 
 def alike_by_branch(rng: Generator) -> tuple[Tree, Any]:
     """Five levels of six children each, groups of ten; one rate for all groups of a branch below the total."""
     branches = [np.repeat(np.arange(6**k), 6) for k in range(3, -1, -1)]
-    return Tree.over(np.full(6**4, 10), *branches), rng.binomial(10, np.repeat(rng.beta(1, 4, 6), 6**3))
+    return Tree.from_leaves(np.full(6**4, 10), *branches), rng.binomial(10, np.repeat(rng.beta(1, 4, 6), 6**3))
 
 
 def of_all_sizes(rng: Generator) -> tuple[Tree, Any]:
@@ -195,21 +199,23 @@ def of_all_sizes(rng: Generator) -> tuple[Tree, Any]:
     parent = np.repeat(np.arange(60), many)
     sizes = np.clip(np.rint(np.exp(rng.normal(3, 0.8, len(parent)))), 3, 60).astype(np.int64)
     odds = np.repeat(rng.normal(-0.5, 1, 60), many) + rng.normal(0, 0.5, len(parent))
-    return Tree.over(sizes, parent, np.zeros(60, np.int64)), rng.binomial(sizes, 1 / (1 + np.exp(-odds)))
+    return Tree.from_leaves(sizes, parent, np.zeros(60, np.int64)), rng.binomial(sizes, 1 / (1 + np.exp(-odds)))
 
 
 def mostly_empty(rng: Generator) -> tuple[Tree, Any]:
     """Six groups of ten have nobody, the others any share; 40 groups of 15 in each of 25 parents."""
     rate = np.where(rng.random(1000) < 0.6, 0.0, rng.beta(1, 3, 1000))
     parent = np.repeat(np.arange(25), 40)
-    return Tree.over(np.full(1000, 15), parent, np.zeros(25, np.int64)), rng.binomial(15, rate)
+    return Tree.from_leaves(np.full(1000, 15), parent, np.zeros(25, np.int64)), rng.binomial(15, rate)
 
 
 def parents_of_two_kinds(rng: Generator) -> tuple[Tree, Any]:
     """Every parent is of one of two kinds, its groups alike but for some scatter; 8 groups of 40 in each of 90."""
     mean = np.repeat(np.where(rng.random(90) < 0.5, 0.1, 0.7), 8)
     parent = np.repeat(np.arange(90), 8)
-    return Tree.over(np.full(720, 40), parent, np.zeros(90, np.int64)), rng.binomial(40, scattered(rng, mean, 0.03))
+    return Tree.from_leaves(np.full(720, 40), parent, np.zeros(90, np.int64)), rng.binomial(
+        40, scattered(rng, mean, 0.03)
+    )
 
 
 HELD_OUT = [
