@@ -70,7 +70,7 @@ def asked_anew(task: str, url: str, token: str, first: int = 0) -> Row:
 def new_question(k: int) -> dict[str, object]:
     """One that nobody has asked, whose designs are kept."""
     condition = f"age > {17 + k % 70} and age < {200 + k // 70}"
-    return {"count": condition, "by": ["sex"], "epsilon": "0.001", "anyway": True}
+    return {"count": condition, "by": ["sex"], "epsilon": "0.001", "allow_useless": True}
 
 
 def measured(task: str, url: str, token: str, question: Asked) -> Row:
@@ -126,7 +126,7 @@ def serving(folder: Path, workers: int, database: str = "", tick: str = "") -> I
 def _served(settings: Path, workers: int, datasets: dict[str, None]) -> Iterator[tuple[str, str]]:
     with Curator.open(settings) as curator:
         token = curator.add_account(f"bench {secrets.token_hex(4)}", datasets)
-    words = ["-m", "inbounds", "serve", str(settings), "--port", "8437", "--workers", str(workers)]
+    words = ["-m", "inbounds", "curator", "serve", str(settings), "--port", "8437", "--workers", str(workers)]
     server = subprocess.Popen([sys.executable, *words], stdout=subprocess.DEVNULL)
     url = "http://127.0.0.1:8437"
     try:
@@ -214,7 +214,7 @@ def response_times() -> list[Row]:
                     for dataset in [*found] if k % 2 else [*found][::-1]:
                         question = {"count": f"age > {k % 100} and age < {101 + k // 100}", "by": ["town"]}
                         start = time.perf_counter()
-                        posted(http, {**question, "epsilon": "0.01", "anyway": True}, dataset)
+                        posted(http, {**question, "epsilon": "0.01", "allow_useless": True}, dataset)
                         found[dataset].append(time.perf_counter() - start)
     return [twins(found["with_"], found["without"])]
 

@@ -118,7 +118,7 @@ def test_sample_never_repeats_a_bad_true_answer(inbounds, passport, answer):
 
 def test_design_saves_a_mechanism_that_verifies(started, tmp_path):
     path = tmp_path / "m.json"
-    request = "design count --size 6 --epsilon 0.5 --require fair,column-monotone --out"
+    request = "design count --size 6 --epsilon 0.5 --property fair,column-monotone --out"
     done = started(*request.split(), str(path))
     assert done.returncode == 0, done.stderr
     mechanism = ib.load(path)
@@ -133,7 +133,7 @@ def test_design_saves_a_mechanism_that_verifies(started, tmp_path):
         (["count", "--epsilon", "1"], "count needs --size"),
         (["mean", "--epsilon", "1", "--size", "5"], "mean needs --low and --high"),
         (["count", "--size", "3", "--epsilon", "0"], "epsilon must be positive"),
-        (["count", "--size", "3", "--epsilon", "1", "--require", "nice"], "property must be one of"),
+        (["count", "--size", "3", "--epsilon", "1", "--property", "nice"], "property must be one of"),
         (["count", "--size", "3", "--epsilon", "1", "--loss", "cubed"], "loss must be one of"),
         (["count", "--size", "3", "--epsilon", "1", "--aim", "median"], "aim must be 'average' or 'worst'"),
         (["sum", "--epsilon", "1"], "query must be count"),

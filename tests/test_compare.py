@@ -341,6 +341,6 @@ def test_compare_reads_files_and_writes_a_report(tmp_path):
 
 def test_recommend_explains_itself():
     """Two sentences, and the same in JSON."""
-    words = ("recommend", "count", "--size", "6", "--epsilon", "0.7", "--require", "fair")
+    words = ("recommend", "count", "--size", "6", "--epsilon", "0.7", "--property", "fair")
     reason = " ".join(run(*words).output.split())
     assert reason == json.loads(run(*words, "--json").output)["reason"]

@@ -117,7 +117,7 @@ def name(page: Path) -> str:
 
 @contextlib.contextmanager
 def demo_curator(folder: Path) -> Iterator[dict[str, str]]:
-    """The curator of `inbounds serve --demo` at a free port, and the environment that its page speaks of."""
+    """The curator of `inbounds curator serve --demo` at a free port, and the environment that its page speaks of."""
     import uvicorn
 
     from inbounds.curator.demo import open_demo

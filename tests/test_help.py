@@ -110,11 +110,11 @@ def test_the_first_page_says_what_exit_codes_mean():
         ("inbounds design ", {"count", "total", "mean", "extreme", "interval", "ordinal", "category"}),
         ("inbounds design count --lo", {"--loss", "--low"}),
         ("inbounds design count --aim ", {"average", "worst"}),
-        ("inbounds design count --require row", {"row_honest", "row_monotone"}),
-        ("inbounds design count --require fair,sy", {"fair,symmetric"}),
-        ("inbounds epsilon count --family trunc", {"truncated_geometric"}),
+        ("inbounds design count --property row", {"row_honest", "row_monotone"}),
+        ("inbounds design count --property fair,sy", {"fair,symmetric"}),
+        ("inbounds calibrate count --family trunc", {"truncated_geometric"}),
         ("inbounds local reconstruct r.csv --method le", {"least-squares"}),
-        ("inbounds ledger create budget.db --rule ", {"sum", "zcdp"}),
+        ("inbounds ledger init budget.db --rule ", {"sum", "zcdp"}),
         ("inbounds local ", {"plan", "randomize", "reconstruct", "estimate", "test"}),
     ],
 )
@@ -135,9 +135,9 @@ def test_a_shell_completes_the_statistics_and_sizes_of_a_record(tmp_path):
     content = json.loads(record.read_text())
     names = {statistic["name"] for statistic in content["plan"]["statistics"]}
     assert names
-    assert completed(f"inbounds read {record} --statistic ") == names
+    assert completed(f"inbounds interpret {record} --statistic ") == names
     sizes = {str(use["size"]) for use in content["mechanisms"]}
-    assert completed(f"inbounds read {record} --statistic {names.pop()} --size ") == sizes
+    assert completed(f"inbounds interpret {record} --statistic {names.pop()} --size ") == sizes
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"format": "inbounds release", "plan": {}}', '{"format": "another"}'])

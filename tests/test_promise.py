@@ -217,7 +217,7 @@ def test_bad_input_is_refused_with_the_rule(call, message):
 
 
 def run(line, *words):
-    return CliRunner().invoke(app, ["epsilon", *line.split(), *words], catch_exceptions=False, env={"COLUMNS": "120"})
+    return CliRunner().invoke(app, ["calibrate", *line.split(), *words], catch_exceptions=False, env={"COLUMNS": "120"})
 
 
 def test_the_command_finds_the_epsilon_and_saves_the_mechanism(tmp_path):

@@ -438,14 +438,14 @@ def run(*words):
 
 def test_read_says_what_a_published_value_means(saved):
     """One value, all values, and JSON."""
-    one = run("read", saved, 3).output
+    one = run("interpret", saved, 3).output
     assert "published 3 → true answer 2–4 with 97 %" in one
     assert "published 2" not in one
-    assert run("read", saved).output.count("published") == 6
-    (row,) = json.loads(run("read", saved, 3, "--json").output)
+    assert run("interpret", saved).output.count("published") == 6
+    (row,) = json.loads(run("interpret", saved, 3, "--json").output)
     assert row["answers"] == [2, 3, 4]
     with pytest.raises(ValueError, match="one of the values"):
-        run("read", saved, 9)
+        run("interpret", saved, 9)
 
 
 def test_report_writes_the_page(saved, tmp_path):

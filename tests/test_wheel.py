@@ -127,7 +127,7 @@ def test_every_module_of_the_core_imports_without_extras(clean, tmp_path):
     assert int(call(clean, "-W", "error", "-c", code, cwd=tmp_path).stdout) > 200
 
 
-@pytest.mark.parametrize(("words", "extra"), [("studio", "studio"), ("serve --demo", "serve")])
+@pytest.mark.parametrize(("words", "extra"), [("studio", "studio"), ("curator serve --demo", "curator")])
 def test_a_command_names_the_extra_that_it_needs(clean, tmp_path, words, extra):
     refused = call(clean.parent / "inbounds", *words.split(), cwd=tmp_path, check=False)
     assert refused.returncode == 2

@@ -25,7 +25,7 @@ def publish(
     plain = [{"count": "c = 'p'", "name": "yes"}, {"histogram": "c", "consistent": True}]
     asked = plan_of(plain, "public") if plan is None else plan
     mechanisms = folder / "mechanisms"
-    ib.release(asked, FRAME, output=folder / name, mechanisms=mechanisms, cache=cache, anyway=True)
+    ib.release(asked, FRAME, output=folder / name, mechanisms=mechanisms, cache=cache, allow_useless=True)
     return Published(folder / f"{name}.release.json", folder / name, sorted(mechanisms.iterdir()))
 
 

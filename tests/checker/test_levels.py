@@ -24,7 +24,7 @@ def record(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("levels")
     plan = to_plan(plan_of([request.param], "public", design={"mechanism": "truncated_geometric"}), FRAME)
     settled = CheckedDesign.from_design(
-        ReleaseDesign.from_workload(Workload.from_plan(plan), folder / "designs"), folder, anyway=True
+        ReleaseDesign.from_workload(Workload.from_plan(plan), folder / "designs"), folder, allow_useless=True
     )
     kept = draw_table(
         ChargeSession.open(plan, None, None, None),

@@ -79,7 +79,7 @@ def test_a_record_states_the_types_of_its_keys_and_colliding_ones_are_refused_be
     plan = one_count([["1", "1", "2024-01-31"], ["2", "01", "2024-02-01"]], by=("g", "h", "d"))
     days = pa.array([19753, 19754], pa.date32())
     frame = pa.table({"g": [1, 2], "h": ["1", "01"], "d": days, "c": ["p", "q"]})
-    done = ib.release(plan, frame, output=tmp_path / "t.csv", anyway=True)
+    done = ib.release(plan, frame, output=tmp_path / "t.csv", allow_useless=True)
     assert done.record["groups"]["types"] == {"g": "number", "h": "text", "d": "date"}
     assert preview_release(plan, frame).record["groups"]["types"] == {
         "g": "number",
@@ -90,14 +90,14 @@ def test_a_record_states_the_types_of_its_keys_and_colliding_ones_are_refused_be
     plan["groups"]["keys"] = [["1", "1", "2024-01-31"], ["01", "1", "2024-01-31T00:00"]]
     (tmp_path / "other").mkdir()
     with pytest.raises(SourceError):
-        ib.release(plan, frame, output=tmp_path / "other" / "t.csv", anyway=True)
+        ib.release(plan, frame, output=tmp_path / "other" / "t.csv", allow_useless=True)
     assert not list((tmp_path / "other").iterdir())
 
 
 def test_keys_that_are_said_to_be_of_another_type_are_refused(tmp_path):
     """Two texts, 1 and 01, of a column that is then said to hold numbers."""
     frame = pa.table({"g": ["1"], "c": ["p"]})
-    ib.release(one_count(["1", "01"]), frame, output=tmp_path / "t.csv", anyway=True)
+    ib.release(one_count(["1", "01"]), frame, output=tmp_path / "t.csv", allow_useless=True)
     path = tmp_path / "t.csv.release.json"
     record = json.loads(path.read_text())
     assert ib.verify(path).is_valid
@@ -134,7 +134,9 @@ def test_a_draw_that_its_mechanism_never_gives_is_refused(tmp_path):
         "privacy": {"epsilon": "0.5"},
     }
     frame = pa.table({"g": ["a"] * 6, "c": ["p"] * 3 + ["q"] * 3})
-    ib.release(plan, frame, output=tmp_path / "t.csv", mechanisms=tmp_path / "m", cache=tmp_path / "c", anyway=True)
+    ib.release(
+        plan, frame, output=tmp_path / "t.csv", mechanisms=tmp_path / "m", cache=tmp_path / "c", allow_useless=True
+    )
     (passport,) = (tmp_path / "m").iterdir()
     assert not ib.load(passport).weights[0].any()
     path, table = tmp_path / "t.csv.release.json", (tmp_path / "t.csv").read_text()

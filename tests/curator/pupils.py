@@ -53,7 +53,7 @@ def account(curator: Curator, name: str, cap: str | None = None, level: str | No
 
 def question(k: int, epsilon: str = "0.5") -> dict[str, Any]:
     """One of many different questions: how many are of some ages."""
-    return {"count": f"age > {10 + k % 7} and age < {18 + k // 7}", "epsilon": epsilon, "anyway": True}
+    return {"count": f"age > {10 + k % 7} and age < {18 + k // 7}", "epsilon": epsilon, "allow_useless": True}
 
 
 def ask_many(settings: dict[str, Any], folder: Path, token: str, queue: Any) -> None:

@@ -108,7 +108,7 @@ def test_the_label_of_all_other_values_is_not_the_condition_of_that_text(curator
 
 def test_a_sum_can_be_drawn_anew_and_is_paid_then(curator, ana):
     curator.ask(ana, "pupils", {**LIKES, "by": ["school", "year"]})
-    assert curator.ask(ana, "pupils", {**LIKES, "anew": True}).how == "new"
+    assert curator.ask(ana, "pupils", {**LIKES, "redraw": True}).how == "new"
     assert spent(curator) == 1
 
 
@@ -241,7 +241,7 @@ def test_a_question_no_better_than_a_constant_is_refused_before_it_is_charged(cu
     with pytest.raises(PlanError, match="no better than a constant"):
         curator.ask(ana, "pupils", vain)
     assert spent(curator) == 0
-    assert curator.ask(ana, "pupils", {**vain, "anyway": True}).how == "new"
+    assert curator.ask(ana, "pupils", {**vain, "allow_useless": True}).how == "new"
 
 
 def test_conditions_filter_every_statistic_and_public_sizes_are_then_a_maximum(opened):

@@ -206,7 +206,7 @@ def test_a_token_in_the_place_of_the_address_is_not_told() -> None:
         ({"mean": "age", "epsilon": [1]}, "^epsilon must be one number such as '0.5'"),
         ({"mean": ["age"], "epsilon": 1}, "^mean must be a text"),
         ({"mean": "age", "by": {"a": 1}, "epsilon": 1}, "^by must be a list"),
-        ({"mean": "age", "epsilon": 1, "anew": "often"}, "^anew must be true or false"),
+        ({"mean": "age", "epsilon": 1, "redraw": "often"}, "^redraw must be true or false"),
         ({"mean": "age", "epsilon": 1, "aim": "best"}, "^aim must be one of 'average' or 'worst'"),
         ({"crosstab": ["likes"], "epsilon": 1}, "^crosstab must be a list of at least 2"),
     ],
@@ -248,6 +248,6 @@ def test_the_command_asks_previews_and_lists(curator: Curator, way: Way, monkeyp
     assert len(run(*question)["table"]["school"]) == 4
     vain = ("pupils", "--count", "age > 12", "--epsilon", "0.0001")
     refused = CliRunner().invoke(commands, ["ask", URL, *vain], env={"INBOUNDS_TOKEN": token})
-    assert "--anyway" in str(refused.exception)
-    assert run(*vain, "--anyway")["how"] == "new"
-    assert run(*vain, "--anyway", "--anew")["how"] == "same"
+    assert "--allow-useless" in str(refused.exception)
+    assert run(*vain, "--allow-useless")["how"] == "new"
+    assert run(*vain, "--allow-useless", "--redraw")["how"] == "same"

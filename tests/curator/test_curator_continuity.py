@@ -31,7 +31,7 @@ def test_a_missing_ledger_is_not_made_anew(opened, folder):
     remove_ledger(folder)
     with pytest.raises(LedgerError, match=r"got no file; .* put that ledger back") as refused:
         opened()
-    assert "ledger create" not in str(refused.value)
+    assert "ledger init" not in str(refused.value)
     assert not (folder / "budget.db").exists()
 
 

@@ -78,7 +78,7 @@ def test_several_workers_serve_one_address(settings, folder, free_port):
     with Curator(parse_settings(settings, folder)) as curator:
         token = curator.add_account("ana", {"pupils": None})
     (folder / "curator.toml").write_text(toml_of(settings))
-    command = [sys.executable, "-m", "inbounds", "serve", str(folder / "curator.toml"), "--workers", "2"]
+    command = [sys.executable, "-m", "inbounds", "curator", "serve", str(folder / "curator.toml"), "--workers", "2"]
     process = subprocess.Popen([*command, "--port", str(free_port)], env={**os.environ, "PYTHONWARNINGS": "ignore"})
     try:
         with httpx.Client(

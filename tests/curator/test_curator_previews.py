@@ -16,7 +16,7 @@ def test_under_zcdp_costs_are_in_rho_as_the_ledger_charges_them(opened):
 
 def test_a_preview_is_of_the_level_that_the_account_sees(opened):
     curator = opened(levels={"public": "0.1", "partners": "1"})
-    likes = {"count": "likes = 'yes'", "anyway": True}
+    likes = {"count": "likes = 'yes'", "allow_useless": True}
     errors = {}
     for level in ("public", "partners"):
         own = account(curator, level, level=level)

@@ -23,12 +23,12 @@ def test_questions_stored_under_groups_that_are_gone_are_passed_over(opened):
 def test_a_small_epsilon_is_drawn_anew_where_the_stored_answer_costs_more_than_the_cap(curator, ana):
     curator.ask(ana, "pupils", {**LIKES, "epsilon": 2})
     bob = account(curator, "bob", "1")
-    with pytest.raises(CapExceeded, match=r"stored answer, 2; ask with anew"):
+    with pytest.raises(CapExceeded, match=r"stored answer, 2; ask with redraw"):
         curator.ask(bob, "pupils", LIKES)
-    drawn = curator.ask(bob, "pupils", {**LIKES, "anew": True})
+    drawn = curator.ask(bob, "pupils", {**LIKES, "redraw": True})
     assert (drawn.how, drawn.epsilon, drawn.cost.account) == ("new", "0.5", "0.5")
     assert spent(curator) == Fraction(5, 2)
-    assert curator.ask(bob, "pupils", {**LIKES, "anew": True}).table == drawn.table
+    assert curator.ask(bob, "pupils", {**LIKES, "redraw": True}).table == drawn.table
 
 
 def test_a_file_that_took_its_name_leaves_its_old_one_to_nobody(tmp_path):

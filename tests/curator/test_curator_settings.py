@@ -142,6 +142,8 @@ def test_an_account_for_an_unknown_dataset_is_refused_with_those_that_are_there(
 def test_a_port_that_is_taken_or_none_is_refused_before_a_token_is_made(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         for port, words in ((taken.getsockname()[1], "must be free to listen at"), (99_999, "between 0 and 65535")):
-            done = CliRunner().invoke(app, ["serve", "--demo", "--folder", str(tmp_path / "demo"), "--port", str(port)])
+            done = CliRunner().invoke(
+                app, ["curator", "serve", "--demo", "--folder", str(tmp_path / "demo"), "--port", str(port)]
+            )
             assert words in str(done.exception)
     assert not (tmp_path / "demo").exists()

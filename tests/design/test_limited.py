@@ -262,7 +262,7 @@ def test_plans_and_commands_take_limits_in_words() -> None:
     with pytest.raises(ValueError, match="list of limits"):
         parse_design_options({"at_most": "absolute=1"})
     asked = ["design", "count", "--size", "12", "--epsilon", "1", "--loss", "squared"]
-    shown = CliRunner().invoke(app, [*asked, "--at-most", "off-by-more-than-2=0.07", "--then", "absolute"])
+    shown = CliRunner().invoke(app, [*asked, "--limit", "off-by-more-than-2=0.07", "--then-minimize", "absolute"])
     assert shown.exit_code == 0
-    refused = CliRunner().invoke(app, [*asked, "--at-most", "off-by-more-than-2=0.01"])
+    refused = CliRunner().invoke(app, [*asked, "--limit", "off-by-more-than-2=0.01"])
     assert refused.exit_code != 0

@@ -59,7 +59,7 @@ class PlanFuzzer:
         for statistic in content["statistics"]:
             self.accepted[next(iter(statistic))] += 1
         try:
-            release(content, self.place.frame, cache=self.folder / "designs", anyway=True)
+            release(content, self.place.frame, cache=self.folder / "designs", allow_useless=True)
             self.released += 1
         except Exception as reason:
             self.failed.append(f"{self.name} {number}: {type(reason).__name__}: {reason}; {content}")

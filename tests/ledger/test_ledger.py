@@ -256,7 +256,7 @@ def test_the_first_entry_says_what_it_begins(ledger):
 
 def test_people_who_are_not_there_are_named_with_the_way_out(ledger):
     for ask in (ledger.population, lambda name: ledger.charge(name, 1), lambda name: ledger.raise_budget(name, 3)):
-        with pytest.raises(ib.LedgerError, match="people must be in the ledger, got 'nobody'; inbounds ledger create"):
+        with pytest.raises(ib.LedgerError, match="people must be in the ledger, got 'nobody'; inbounds ledger init"):
             ask("nobody")
 
 
@@ -738,7 +738,7 @@ def test_other_files_are_no_ledgers_and_stay_as_they_are(tmp_path):
         with pytest.raises(ib.LedgerError, match="no ledger"):
             Ledger.open(path)
     assert (text.read_bytes(), other.read_bytes()) == before
-    with pytest.raises(ib.LedgerError, match="inbounds ledger create"):
+    with pytest.raises(ib.LedgerError, match="inbounds ledger init"):
         Ledger.open(tmp_path / "none.db", create=False)
     with pytest.raises(ValueError, match="in a folder that is there"):
         Ledger.open(tmp_path / "no" / "folder.db")

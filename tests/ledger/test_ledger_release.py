@@ -504,9 +504,9 @@ def test_a_year_on_the_command_line(command, folder):
     code, said = command("release", "plan.toml", "--out", "2026-01.csv")
     assert code == 0, said
     assert "nothing was drawn or spent now" in one_line(said)
-    code, said = command("release", "plan.toml", "--out", "2026-01.csv", "--new")
+    code, said = command("release", "plan.toml", "--out", "2026-01.csv", "--redraw")
     assert code == 2
-    code, said = command("release", "plan.toml", "--out", "2026-01.csv", "--new", "--overwrite")
+    code, said = command("release", "plan.toml", "--out", "2026-01.csv", "--redraw", "--overwrite")
     assert "1 in all of 2, 1 left" in one_line(said)
     for month in ("2026-02", "2026-03"):
         assert command("release", "plan.toml", "--edition", month, "--out", f"{month}.csv")[0] == 0

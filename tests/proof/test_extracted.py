@@ -353,7 +353,7 @@ def passport(tmp_path):
 
 
 def test_verify_asks_the_second_checker(passport, monkeypatch, capsys):
-    code, said = run(monkeypatch, capsys, "verify", str(passport), "--with", str(PROGRAM))
+    code, said = run(monkeypatch, capsys, "verify", str(passport), "--checker", str(PROGRAM))
     assert code == 0
     assert "seconded" in said
     assert ib.verify(passport, second=str(PROGRAM)).seconded == str(PROGRAM)
@@ -386,7 +386,7 @@ def test_verify_refuses_where_the_checkers_do_not_agree(passport, monkeypatch, c
     content["sha256"] = cases.digest_of(content)
     passport.write_text(json.dumps(content))
     monkeypatch.setattr(certify, "_check_rows", lambda *_: None)
-    code, said = run(monkeypatch, capsys, "verify", str(passport), "--with", str(PROGRAM))
+    code, said = run(monkeypatch, capsys, "verify", str(passport), "--checker", str(PROGRAM))
     assert code == 1
     assert "do not agree" in " ".join(said.split())
 

@@ -296,7 +296,7 @@ def frozen_release(name: str, plan: Mapping[str, Any], data: Any, folder: Path) 
     """Return the digest of the cells of a table that is released with seeded entropy, and of its reports."""
     with seeded(name), warnings.catch_warnings(), one_thread():
         warnings.simplefilter("ignore")
-        done = ib.release(plan, data, cache=folder / "designs", anyway=True)
+        done = ib.release(plan, data, cache=folder / "designs", allow_useless=True)
     return freeze(_cells(done), columns=done.table.num_columns, rows=done.table.num_rows, first=_first(done))
 
 

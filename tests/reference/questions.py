@@ -58,7 +58,7 @@ PLAIN: list[Question] = [
     ("ana", {"count": "'yes' = likes", "by": ["school"], "epsilon": "0.5"}),  # the same
     ("bob", {**YES, "by": ["school"], "epsilon": "0.5"}),  # the same, for another account
     ("bob", {**YES, "by": ["school"], "epsilon": "0.25"}),  # a larger epsilon is there
-    ("bob", {**YES, "by": ["school"], "epsilon": "0.25", "anew": True}),
+    ("bob", {**YES, "by": ["school"], "epsilon": "0.25", "redraw": True}),
     ("ana", {**YES, "by": ["school", "year"], "epsilon": 1}),
     ("ana", {**YES, "by": ["year"], "epsilon": "0.5"}),  # a sum of cells
     ("bob", {**YES, "by": [], "epsilon": 1}),  # a sum of cells

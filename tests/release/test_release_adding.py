@@ -340,7 +340,7 @@ def test_anyone_gets_the_same_digits_from_the_record(written, command):
     found = recompute_table(path)
     assert found.different == ()
     assert found.columns["s0"] == done.table["s0"].to_pylist()
-    said = command(path.parent, "read", path.name, "--adjust")
+    said = command(path.parent, "interpret", path.name, "--adjust")
     assert said.returncode == 0
     assert "digit by digit" in said.one_line
 
@@ -354,7 +354,7 @@ def test_a_table_that_does_not_follow_from_its_reports_is_found_out(written, com
     record["sha256"] = content_digest(record)
     path.write_text(json.dumps(record))
     assert recompute_table(path).different
-    assert command(path.parent, "read", path.name, "--adjust").returncode == 1
+    assert command(path.parent, "interpret", path.name, "--adjust").returncode == 1
 
 
 @pytest.mark.parametrize("spoil", ["epsilon", "layers", "rows", "missing"])
@@ -519,7 +519,7 @@ def test_the_command_line_takes_nested_columns(tmp_path, command):
     lines = ["r,s,c", *(f"{row['r']},{row['s']},{row['c']}" for row in ROWS)]
     (tmp_path / "data.csv").write_text("\n".join(lines) + "\n")
     (tmp_path / "keys.csv").write_text("r,s\n" + "".join(f"{r},{s}\n" for r, s in KEYS))
-    words = ["release", "data.csv", "--count", "c = 'p'", "--by", "r,s", "--levels", "--keys", "keys.csv"]
+    words = ["release", "data.csv", "--count", "c = 'p'", "--by", "r,s", "--nested", "--keys", "keys.csv"]
     assert command(tmp_path, *words, "--size", "5", "--epsilon", "4", "--cache", "cache").returncode == 0
     table = (tmp_path / "data.released.csv").read_text().splitlines()
     assert table[0].startswith("level,r,s,group_size,count")
@@ -571,7 +571,12 @@ def test_how_a_table_was_made_to_add_up_is_told_in_record_report_and_when_comput
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(adjusting, "LARGEST", most)
             done = release(
-                own, frame(rows), anyway=True, key=str(most), output=tmp_path / f"{most}.csv", cache=tmp_path / "cache"
+                own,
+                frame(rows),
+                allow_useless=True,
+                key=str(most),
+                output=tmp_path / f"{most}.csv",
+                cache=tmp_path / "cache",
             )
             by = recompute_table(tmp_path / f"{most}.csv.release.json").by["s0"]
         assert done.record["reports"]["statistics"][0]["by"] == by

@@ -225,7 +225,7 @@ def test_an_interval_is_the_shortest_run_with_enough_posterior(n, epsilon, level
     expected = [runs(row, float(Fraction(level))) for row in mechanism.matrix]
     assert list(zip(low, high, strict=True)) == expected
     sets = [mechanism.credible_set(i, float(Fraction(level))).answers for i in outputs]
-    assert [(s[0], s[-1]) for s in sets] == expected  # the table and `inbounds read` say the same
+    assert [(s[0], s[-1]) for s in sets] == expected  # the table and `inbounds interpret` say the same
 
 
 @pytest.mark.parametrize("remap", [None, np.array([0, 0, 2, 3, 3, 5, 5])])

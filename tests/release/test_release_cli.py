@@ -51,7 +51,7 @@ def test_the_command_runs_by_itself(folder):
 
 
 def test_one_line_releases_a_table_with_its_record_and_report(folder, inbounds):
-    done = inbounds(folder, *ONE_LINE, *COUNT, "--interval", "0.9", "--report", "report.html")
+    done = inbounds(folder, *ONE_LINE, *COUNT, "--credible-level", "0.9", "--report", "report.html")
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     with open(folder / "survey.released.csv", newline="") as file:
@@ -300,7 +300,7 @@ def test_expected_errors_are_thinned_alike_for_every_statistic_and_that_is_said(
 
 def test_a_wide_table_is_printed_as_far_as_it_fits(folder, inbounds, monkeypatch):
     monkeypatch.setattr(out, "_width", 60)
-    words = [*ONE_LINE, *COUNT, "--histogram", "answer", "--labels", "yes,no,unsure", "--interval", "0.9"]
+    words = [*ONE_LINE, *COUNT, "--histogram", "answer", "--labels", "yes,no,unsure", "--credible-level", "0.9"]
     done = inbounds(folder, *words, "--report", "report.html")
     assert done.returncode == 0, done.stderr
     drawn = [line for line in done.stdout.splitlines() if line.startswith(("┃", "│"))]
@@ -329,7 +329,7 @@ def test_markup_in_a_label_is_shown_on_the_page_and_not_obeyed(folder, inbounds)
 def test_a_value_is_read_as_the_terminal_shows_it(folder, inbounds):
     mean = ["--mean", "score", "--low", "0", "--high", "4", "--size", "12"]
     assert inbounds(folder, *ONE_LINE, *mean).returncode == 0
-    record = ["read", "survey.released.csv.release.json"]
+    record = ["interpret", "survey.released.csv.release.json"]
     shown = json.loads(inbounds(folder, *record, "2.833", "--json").stdout)
     assert [round(row["output"], 3) for row in shown] == [2.833]
     assert json.loads(inbounds(folder, *record, repr(shown[0]["output"]), "--json").stdout) == shown
@@ -343,7 +343,7 @@ def test_a_value_is_read_as_the_terminal_shows_it(folder, inbounds):
 
 def test_a_cell_of_a_histogram_is_read_by_the_name_of_its_column(folder, inbounds):
     assert inbounds(folder, *ONE_LINE, *COUNT, "--histogram", "answer", "--labels", "yes,no").returncode == 0
-    record = ["read", "survey.released.csv.release.json", "1", "--statistic"]
+    record = ["interpret", "survey.released.csv.release.json", "1", "--statistic"]
     by_name = inbounds(folder, *record, "answer")
     assert by_name.returncode == 0, by_name.stderr
     assert inbounds(folder, *record, "answer: yes").stdout == by_name.stdout
@@ -379,9 +379,9 @@ def test_a_published_median_is_read_from_its_record_and_from_its_passport(folder
     words = ["--by", "g", "--keys", "keys.csv", "--size", "50", "--epsilon", "1", "--low", "1", "--high", "5"]
     done = inbounds(folder, "release", "v.csv", "--median", "v", *words)
     assert done.returncode == 0, done.stderr
-    read = inbounds(folder, "read", "v.released.csv.release.json", "3", "--statistic", "v_median", "--size", "50")
+    read = inbounds(folder, "interpret", "v.released.csv.release.json", "3", "--statistic", "v_median", "--size", "50")
     assert read.returncode == 0, read.stderr
     assert "published 3" in read.stdout
     assert "every value of a record equally likely" in " ".join(read.stdout.split())
     ib.design_permute_flip(ib.median(1, 5, size=50), 1).save(folder / "passport.json")
-    assert inbounds(folder, "read", "passport.json", "3").stdout == read.stdout
+    assert inbounds(folder, "interpret", "passport.json", "3").stdout == read.stdout

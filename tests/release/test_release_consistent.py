@@ -125,6 +125,6 @@ def test_a_dry_run_and_the_record_say_where_absent_records_are_counted(tmp_path,
     asked = plan(["A"], 2, columns={"c": labels}, statistics=[{"histogram": "c", "consistent": consistent}])
     for found in (
         preview_release(asked, frame([]), cache=tmp_path),
-        release(asked, frame([]), cache=tmp_path, anyway=True),
+        release(asked, frame([]), cache=tmp_path, allow_useless=True),
     ):
         assert said in " ".join(found.record["values"])

@@ -186,14 +186,14 @@ def test_how_records_find_their_group_is_said_and_part_of_the_plans_digest():
 def test_periods_and_not_stated_in_one_line(tmp_path, command):
     in_csv(tmp_path / "t.csv")
     (tmp_path / "keys.txt").write_text("2024-01\n2024-03\nnone\n")
-    words = ("--count", "n > 1", "--by", "s", "--period", "s=month", "--not-stated", "none", "--keys", "keys.txt")
-    done = command(tmp_path, "release", "t.csv", *words, "--maximum", "9", "--epsilon", "2")
+    words = ("--count", "n > 1", "--by", "s", "--period", "s=month", "--missing-key", "none", "--keys", "keys.txt")
+    done = command(tmp_path, "release", "t.csv", *words, "--max-size", "9", "--epsilon", "2")
     assert done.returncode == 0
     assert [line.split(",")[0] for line in (tmp_path / "t.released.csv").read_text().split()[1:]] == [
         "2024-01", "2024-03", "none",
     ]  # fmt: skip
     refused = command(
-        tmp_path, "release", "t.csv", *words[:-2], "--period", "month", "--maximum", "9", "--epsilon", "2"
+        tmp_path, "release", "t.csv", *words[:-2], "--period", "month", "--max-size", "9", "--epsilon", "2"
     )
     assert refused.returncode == 2
 
@@ -303,6 +303,6 @@ def test_several_columns_of_groups_in_one_line_are_separated_by_commas_or_repeat
     (tmp_path / "d.csv").write_text("g,h\na,x\na,y\nb,x\n")
     (tmp_path / "k.csv").write_text("g,h\na,x\nb,y\n")
     for name, by in (("1.csv", ["--by", "g, h"]), ("2.csv", ["--by", "g", "--by", "h"])):
-        words = ["--keys", "k.csv", "--maximum", "9", "--count", "true", "--epsilon", "64", "--out", name]
+        words = ["--keys", "k.csv", "--max-size", "9", "--count", "true", "--epsilon", "64", "--out", name]
         assert command(tmp_path, "release", "d.csv", *by, *words).returncode == 0
     assert (tmp_path / "1.csv").read_text() == (tmp_path / "2.csv").read_text()

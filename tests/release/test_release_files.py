@@ -131,7 +131,7 @@ def test_only_a_second_release_is_said_to_spend_its_epsilon(command, folder):
     assert "must not exist yet, got other.csv; give another name, or replace it with --overwrite" in done.one_line
     assert "epsilon" not in done.one_line
     assert command(folder, *ONE_LINE).returncode == 0
-    refused(command, folder, [*ONE_LINE, "--new"], "a second release spends its epsilon on top of the first")
+    refused(command, folder, [*ONE_LINE, "--redraw"], "a second release spends its epsilon on top of the first")
 
 
 def test_writing_the_same_release_again_is_not_said_to_spend_anything(tmp_path):
@@ -158,7 +158,7 @@ def test_init_never_replaces_the_data(command, folder, name):
     [
         ["design", "count", "--size", "2", "--epsilon", "1", "--out"],
         ["recommend", "count", "--size", "2", "--epsilon", "1", "--out"],
-        ["epsilon", "count", "--size", "2", "--mean-error", "0.5", "--out"],
+        ["calibrate", "count", "--size", "2", "--mean-error", "0.5", "--out"],
         ["local", "plan", "--low", "0", "--high", "3", "--epsilon", "1", "--reports", "20", "--out"],
         ["compose", "m.json", "--out"],
         ["compare", "count", "--size", "2", "--epsilon", "1", "--out"],
@@ -170,7 +170,7 @@ def test_init_never_replaces_the_data(command, folder, name):
 def test_passports_records_and_pages_replace_only_their_own_kind(command, folder, words):
     ib.catalog.uniform(ib.count(2), 1).save(folder / "m.json")
     assert command(folder, *ONE_LINE).returncode == 0
-    passports = words[0] in ("design", "recommend", "epsilon", "local")
+    passports = words[0] in ("design", "recommend", "calibrate", "local")
     own = "m.json" if passports else "new.png" if words[0] == "attack" or "--figure" in words else "new"
     for name in {"survey.csv", "other.csv", f"{RELEASED}.release.json", "m.json"} - {own}:
         before = contents(folder)
@@ -211,11 +211,11 @@ def test_a_register_is_spared_however_the_plan_was_made(folder):
 
 
 def test_the_passports_of_another_release_are_not_replaced(command, folder):
-    assert command(folder, *ONE_LINE, "--mechanisms", "passports").returncode == 0
-    assert command(folder, *ONE_LINE, "-o", "again.csv", "--mechanisms", "passports").returncode == 0
+    assert command(folder, *ONE_LINE, "--passports", "passports").returncode == 0
+    assert command(folder, *ONE_LINE, "-o", "again.csv", "--passports", "passports").returncode == 0
     before = (folder / "passports" / "count-3.json").read_bytes()
     other = [word if word != "1" else "2" for word in ONE_LINE]
-    done = command(folder, *other, "-o", "third.csv", "--mechanisms", "passports")
+    done = command(folder, *other, "-o", "third.csv", "--passports", "passports")
     assert done.returncode == 2
     assert "is not this mechanism's passport; give another folder" in done.one_line
     assert (folder / "passports" / "count-3.json").read_bytes() == before
@@ -223,7 +223,7 @@ def test_the_passports_of_another_release_are_not_replaced(command, folder):
 
 
 def test_a_table_does_not_take_the_name_of_a_passport(command, folder):
-    done = command(folder, *ONE_LINE, "-o", "count-3.json", "--mechanisms", ".")
+    done = command(folder, *ONE_LINE, "-o", "count-3.json", "--passports", ".")
     assert done.returncode == 2
     assert "exists; give another name" in done.one_line or "must not exist" in done.one_line
     assert not (folder / "count-3.json.release.json").exists()

@@ -182,9 +182,9 @@ def test_a_record_whose_sums_cost_more_than_it_says_is_refused(frame, tmp_path, 
 
 def test_the_drawn_sums_can_be_read_and_the_mean_says_so(frame, tmp_path, command):
     release(PLAN, frame, cache=tmp_path, output=tmp_path / "t.csv")
-    said = command(tmp_path, "read", "t.csv.release.json", "36", "--statistic", "x_mean_above_low")
+    said = command(tmp_path, "interpret", "t.csv.release.json", "36", "--statistic", "x_mean_above_low")
     assert said.returncode == 0
-    refused = command(tmp_path, "read", "t.csv.release.json", "3.6", "--statistic", "x_mean")
+    refused = command(tmp_path, "interpret", "t.csv.release.json", "3.6", "--statistic", "x_mean")
     assert refused.returncode == 2
     assert "computed from x_mean_above_low and x_mean_below_high" in refused.one_line
 

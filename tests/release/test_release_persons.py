@@ -391,7 +391,7 @@ def test_two_tables_that_differ_in_one_person_differ_in_nothing_but_the_draws(st
         wanted = to_plan({**content, **({"source": source} if source else {})}, given)
         with closing(open_plan_source(wanted)) as opened:
             seen.append(handed(opened))
-        done = release(wanted, cache=designs, anyway=True)
+        done = release(wanted, cache=designs, allow_useless=True)
         record = {k: v for k, v in done.record.items() if k not in ("id", "time", "plan", "plan_sha256", "draws")}
         seen.append((done.table.column_names, done.table["g"].to_pylist(), record))
     here, said, there, again = seen
@@ -467,7 +467,7 @@ def test_person_can_be_named_in_python(tmp_path):
 
 def test_the_promise_about_persons_stands_in_record_and_report_and_is_verified(tmp_path, command):
     rows = random_rows(random.Random(1), ["A", "B"])
-    done = release(plan(EVERYTHING), frame(rows), cache=tmp_path, output=tmp_path / "t.csv", anyway=True)
+    done = release(plan(EVERYTHING), frame(rows), cache=tmp_path, output=tmp_path / "t.csv", allow_useless=True)
     assert done.record["plan"]["person"] == {"id": "person", "max_records": 2, "max_groups": 2}
     assert "one person may be added or removed, with all records" in done.record["statement"]
     assert check(tmp_path / "t.csv.release.json")
@@ -498,7 +498,7 @@ def test_a_person_with_more_records_than_the_declared_maximum_costs_no_more_than
 )  # fmt: skip
 def test_the_cost_of_a_person_is_added_up_anew(tmp_path, statistic, lie):
     """By rules that the release does not have: it may be as wrong as the record."""
-    release(plan([statistic]), frame([]), cache=tmp_path, output=tmp_path / "t.csv", anyway=True)
+    release(plan([statistic]), frame([]), cache=tmp_path, output=tmp_path / "t.csv", allow_useless=True)
     path = tmp_path / "t.csv.release.json"
     record = json.loads(path.read_text())
     made = record["mechanisms"][0]
@@ -515,7 +515,7 @@ def test_the_cost_of_a_person_is_added_up_anew(tmp_path, statistic, lie):
 @pytest.mark.parametrize("lie", ["person", "reach", "max_records", "max_groups"])
 def test_a_record_that_promises_persons_more_than_its_mechanisms_is_refused(tmp_path, lie):
     asked = plan([{"count": "true"}, {"histogram": "c"}])
-    release(asked, frame([]), cache=tmp_path, output=tmp_path / "t.csv", anyway=True)
+    release(asked, frame([]), cache=tmp_path, output=tmp_path / "t.csv", allow_useless=True)
     path = tmp_path / "t.csv.release.json"
     record = json.loads(path.read_text())
     if lie == "person":
@@ -533,8 +533,8 @@ def test_a_record_that_promises_persons_more_than_its_mechanisms_is_refused(tmp_
 
 def test_persons_in_one_line(tmp_path, command):
     in_csv(tmp_path / "t.csv", frame(random_rows(random.Random(1), ["A", "B"])))
-    asked = ("--count", "x >= 2", "--maximum", "50", "--epsilon", "1")
-    done = command(tmp_path, "release", "t.csv", *asked, "--person", "person", "--max-records", "3")
+    asked = ("--count", "x >= 2", "--max-size", "50", "--epsilon", "1")
+    done = command(tmp_path, "release", "t.csv", *asked, "--id-column", "person", "--max-records", "3")
     assert done.returncode == 0
     assert "at most 3 of them count in each of at most 1 group" in done.one_line
     refused = command(tmp_path, "release", "t.csv", *asked, "--max-records", "3")

@@ -82,7 +82,7 @@ def test_wishes_in_the_record_lead_to_the_same_mechanism(tmp_path, wishes):
     own = {"max": "x", "loss": "absolute", "prior": {"normal": [2, 1]}}
     columns = {**COLUMNS, "x": {"low": 0, "high": 2, "step": "1/2"}}
     asked = plan({"count": "c = 'p'"}, own, size=4, columns=columns, **wishes)
-    done = release(asked, FRAME, cache=tmp_path, anyway=True)
+    done = release(asked, FRAME, cache=tmp_path, allow_useless=True)
     for name in ("count", "x_max"):
         assert find_mechanism(done.record, name) == done.mechanisms[name, 4]
 
@@ -230,18 +230,20 @@ def test_no_page_is_made_of_a_table_that_was_changed(command, done, tmp_path):
 
 def test_a_released_value_is_read_from_the_record(command, done, tmp_path):
     record = "o.csv.release.json"
-    by_record = command(tmp_path, "read", record, "1", "--statistic", "yes", "--size", "3")
-    by_passport = command(tmp_path, "read", "mechanisms/yes-3.json", "1")
+    by_record = command(tmp_path, "interpret", record, "1", "--statistic", "yes", "--size", "3")
+    by_passport = command(tmp_path, "interpret", "mechanisms/yes-3.json", "1")
     assert by_record.returncode == 0, by_record.one_line
     assert by_record.one_line == by_passport.one_line
-    given = command(tmp_path, "read", record, "1", "--statistic", "yes", "--size", "3", "--mechanisms", "mechanisms")
+    given = command(
+        tmp_path, "interpret", record, "1", "--statistic", "yes", "--size", "3", "--passports", "mechanisms"
+    )
     assert given.one_line == by_passport.one_line
-    lost = command(tmp_path, "read", record, "3")
+    lost = command(tmp_path, "interpret", record, "3")
     assert lost.returncode == 2
     assert (
         "is the record of a whole table; give --statistic and --size: statistic must be one of yes, c" in lost.one_line
     )
-    odd = command(tmp_path, "read", "mechanisms/yes-3.json", "--size", "3")
+    odd = command(tmp_path, "interpret", "mechanisms/yes-3.json", "--size", "3")
     assert odd.returncode == 2
     assert "are for release records" in odd.one_line
 
@@ -249,7 +251,7 @@ def test_a_released_value_is_read_from_the_record(command, done, tmp_path):
 def test_cells_that_were_moved_after_the_draw_are_read_with_a_warning(command, tmp_path):
     asked = plan({"histogram": "c", "consistent": True}, size=3)
     release(asked, FRAME, output=tmp_path / "o.csv", cache=tmp_path / "cache")
-    assert "made to add up after the draw" in command(tmp_path, "read", "o.csv.release.json", "1").one_line
+    assert "made to add up after the draw" in command(tmp_path, "interpret", "o.csv.release.json", "1").one_line
 
 
 def test_verify_takes_several_files_and_fails_with_any(command, done, tmp_path):
@@ -270,7 +272,7 @@ def test_verify_takes_several_files_and_fails_with_any(command, done, tmp_path):
 
 
 def test_who_takes_a_released_table_is_told_its_record(command, done, tmp_path):
-    for words in (("verify", "o.csv"), ("read", "o.csv", "4"), ("report", "o.csv", "--out", "page.html")):
+    for words in (("verify", "o.csv"), ("interpret", "o.csv", "4"), ("report", "o.csv", "--out", "page.html")):
         hint = command(tmp_path, *words)
         assert hint.returncode == 1
         assert "o.csv is a released table; give its record, o.csv.release.json" in hint.one_line
@@ -317,7 +319,7 @@ def test_compose_says_what_does_not_add_up_with_releases(command, tmp_path):
 def test_a_release_ends_with_what_it_has_spent_and_where_the_passports_are(command, tmp_path):
     (tmp_path / "d.csv").write_text("g,c\nA,p\n")
     words = ["release", "d.csv", "--count", "c = 'p'", "--size", "3", "--epsilon", "1/2"]
-    done = command(tmp_path, *words, "--mechanisms", "m")
+    done = command(tmp_path, *words, "--passports", "m")
     assert done.returncode == 0, done.one_line
     assert "mechanisms m" in done.one_line
     assert "epsilon 0.5 was spent on these people by this release. d.csv: epsilon 0.5 in all" in done.one_line

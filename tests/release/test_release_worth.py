@@ -1,4 +1,4 @@
-"""Said before it is spent: statistics that are no better than a constant, what would help, and --anyway."""
+"""Said before it is spent: statistics that are no better than a constant, what would help, and --allow-useless."""
 
 import re
 from fractions import Fraction
@@ -78,10 +78,10 @@ def test_only_some_sizes_may_be_no_better(tmp_path):
 
 def test_a_plan_that_would_say_nothing_is_released_only_if_asked_for(tmp_path):
     content = plan([IDLE, {"count": "true"}], epsilon="0.001")
-    with pytest.raises(PlanError, match=r"all no better than a constant.*anyway=True") as caught:
+    with pytest.raises(PlanError, match=r"all no better than a constant.*allow_useless=True") as caught:
         release(content, FRAME, cache=tmp_path)
     assert str(caught.value).count("no better than a constant") == 3
-    assert release(content, FRAME, cache=tmp_path, anyway=True).table.num_rows == 2
+    assert release(content, FRAME, cache=tmp_path, allow_useless=True).table.num_rows == 2
 
 
 def test_whether_it_is_asked_for_depends_on_the_plan_alone(tmp_path):
@@ -96,13 +96,13 @@ def test_the_command_line_asks_for_anyway_and_charges_nothing_without(tmp_path, 
     asked = ["release", "t.csv", "--count", "x > 1", "--size", "3", "--epsilon", "0.001", "--out", "o.csv"]
     dry = command(tmp_path, *asked, "--dry-run")
     assert dry.returncode == 0
-    assert "a release needs --anyway" in dry.one_line
+    assert "a release needs --allow-useless" in dry.one_line
     refused = command(tmp_path, *asked)
     assert refused.returncode == 2
-    assert "give --anyway" in refused.one_line
+    assert "give --allow-useless" in refused.one_line
     assert not (tmp_path / "o.csv").exists()
     assert not (tmp_path / "inbounds.ledger").exists()
-    done = command(tmp_path, *asked, "--anyway", "--report", "r.html")
+    done = command(tmp_path, *asked, "--allow-useless", "--report", "r.html")
     assert done.returncode == 0
     assert "no better than a constant" in (tmp_path / "r.html").read_text()
 

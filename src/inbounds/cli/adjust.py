@@ -1,4 +1,4 @@
-"""read --adjust: a table that adds up, computed again from its record."""
+"""interpret --adjust: a table that adds up, computed again from its record."""
 
 import json
 from pathlib import Path

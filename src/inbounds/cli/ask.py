@@ -35,10 +35,13 @@ def ask(
     where: Annotated[str | None, typer.Option(help="Only records that meet it count.", metavar="CONDITION")] = None,
     epsilon: Annotated[str | None, typer.Option(help="How private: smaller is more.", metavar=NUMBER)] = None,
     key: Annotated[str | None, typer.Option(help="Of this request: asked again with it, it is charged once.")] = None,
-    anew: Annotated[
-        bool, typer.Option("--anew", help="Draw it although a stored sum, or an answer at a larger epsilon, would do.")
+    redraw: Annotated[
+        bool,
+        typer.Option("--redraw", help="Draw it although a stored sum, or an answer at a larger epsilon, would do."),
     ] = False,
-    anyway: Annotated[bool, typer.Option("--anyway", help="Ask although it is no better than a constant.")] = False,
+    allow_useless: Annotated[
+        bool, typer.Option("--allow-useless", help="Ask although it is no better than a constant.")
+    ] = False,
     preview: Annotated[bool, typer.Option("--preview", help="What it would cost and be worth; free.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -53,7 +56,7 @@ def ask(
     columns = {"mean": mean, "sum": sum_, "median": median, "min": min_, "max": max_, "mode": mode}
     parts = {"crosstab": _split_list(crosstab), "quantile": _quantile(quantile), "by": _split_list(by)}
     said = {**columns, **parts, "count": count, "histogram": histogram, "where": where, "epsilon": epsilon}
-    flags = {name: True for name, given in (("anew", anew), ("anyway", anyway)) if given}
+    flags = {name: True for name, given in (("redraw", redraw), ("allow_useless", allow_useless)) if given}
     question = {name: value for name, value in said.items() if value is not None} | flags
     with connect(url, token) as curator:
         if dataset is None:

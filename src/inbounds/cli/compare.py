@@ -1,4 +1,4 @@
-"""compare, recommend, epsilon: which mechanism, and which epsilon."""
+"""compare, recommend, calibrate: which mechanism, and which epsilon."""
 
 import json
 from dataclasses import replace
@@ -9,7 +9,7 @@ import typer
 
 from inbounds.cli import completion
 from inbounds.cli.app import MECHANISMS, NUMBER, AsJson, Epsilon, app, out
-from inbounds.cli.design import Aim, LossName, PriorFile, Require, print_saved, read_weights_or_none, with_spinner
+from inbounds.cli.design import Aim, LossName, PriorFile, Properties, print_saved, read_weights_or_none, with_spinner
 from inbounds.cli.inputs import load_input_mechanism
 from inbounds.cli.outputs import (
     COMPARISON_TABLE,
@@ -158,7 +158,7 @@ def _print_comparison(found: Comparison, report: Path | None, as_json: bool) -> 
 def recommend(
     query: RangeQuery,
     epsilon: Epsilon,
-    require: Require = "",
+    properties: Properties = "",
     loss: LossName = "",
     aim: Aim = "average",
     prior: PriorFile = None,
@@ -168,11 +168,11 @@ def recommend(
 ) -> None:
     """Name the mechanism to take, and say why in two sentences.
 
-    Example: [bold]inbounds recommend count --size 20 --epsilon 0.5 --require fair[/]
+    Example: [bold]inbounds recommend count --size 20 --epsilon 0.5 --property fair[/]
     """
     if to is not None:
         check_target(to, PASSPORT, overwrite=overwrite, reads=[prior])
-    needs = [name for name in require.replace(" ", "").split(",") if name]
+    needs = [name for name in properties.replace(" ", "").split(",") if name]
     chosen = parse_loss(loss) if loss else None
     weights = read_weights_or_none(prior)
     found = with_spinner(
@@ -188,9 +188,9 @@ def recommend(
     print_saved(to)
 
 
-@app.command("epsilon", rich_help_panel=MECHANISMS)
+@app.command(rich_help_panel=MECHANISMS)
 @with_query_options
-def choose_epsilon(
+def calibrate(
     query: RangeQuery,
     mean_error: Annotated[
         str | None, typer.Option(help="Promise: the mean error is at most this.", metavar=NUMBER)
@@ -220,11 +220,11 @@ def choose_epsilon(
 ) -> None:
     """Find the smallest epsilon that keeps a promise about the error, or the best promises at an epsilon.
 
-    Example: [bold]inbounds epsilon count --size 20 --within 2 --probability 0.9[/]
+    Example: [bold]inbounds calibrate count --size 20 --within 2 --probability 0.9[/]
 
-    Example: [bold]inbounds epsilon count --size 20 --mean-error 1 --family truncated_geometric[/]
+    Example: [bold]inbounds calibrate count --size 20 --mean-error 1 --family truncated_geometric[/]
 
-    Example: [bold]inbounds epsilon count --size 20 --at 0.5[/]
+    Example: [bold]inbounds calibrate count --size 20 --at 0.5[/]
     """
     if at is not None:
         menu = with_spinner("searching", lambda: promises.best_of_each_kind(query, at, family, probability))
@@ -242,7 +242,9 @@ def choose_epsilon(
 def _promise(mean: str | None, worst: str | None, within: str | None, probability: str, loss: str) -> AccuracyGoal:
     given = [text for text in (mean, worst, within) if text is not None]
     if len(given) != 1:
-        raise ValueError("epsilon needs one promise: --mean-error, --worst-error or --within; or --at for the reverse")
+        raise ValueError(
+            "calibrate needs one promise: --mean-error, --worst-error or --within; or --at for the reverse"
+        )
     if within is not None:
         return promises.within(within, probability)
     make = promises.average if mean is not None else promises.worst

@@ -1,4 +1,4 @@
-"""serve, and curator: answer questions over HTTP, and who may ask."""
+"""curator: answer questions over HTTP, and manage accounts and datasets."""
 
 import json
 import tempfile
@@ -12,7 +12,7 @@ from inbounds.cli.app import TABLES, AsJson, Commands, app, out
 if TYPE_CHECKING:
     from inbounds.curator import Curator, DatasetStatus
 
-commands = Commands(help="The curator: who may ask what, and which datasets are closed.")
+commands = Commands(help="The curator: answer questions over HTTP; who may ask what, and which datasets are closed.")
 accounts = Commands(help="Accounts: their tokens, datasets, caps and levels.")
 app.add_typer(commands, name="curator", rich_help_panel=TABLES)
 commands.add_typer(accounts, name="account")
@@ -21,7 +21,7 @@ Settings = Annotated[Path, typer.Argument(help="The curator's settings: curator.
 Name = Annotated[str, typer.Argument(help="The name of the account.")]
 
 
-@app.command(rich_help_panel=TABLES)
+@commands.command()
 def serve(
     settings: Annotated[Path | None, typer.Argument(help="The curator's settings: curator.toml.")] = None,
     demo: Annotated[bool, typer.Option("--demo", help="On the embedded data; prints tokens once.")] = False,
@@ -33,12 +33,12 @@ def serve(
 ) -> None:
     """Answer questions about datasets over HTTP, from one budget for all who ask.
 
-    Example: [bold]inbounds serve --demo --port 8400[/]
+    Example: [bold]inbounds curator serve --demo --port 8400[/]
     """
     from inbounds.optional import import_optional
 
-    import_optional("uvicorn", "serve")
-    import_optional("fastapi", "serve")
+    import_optional("uvicorn", "curator")
+    import_optional("fastapi", "curator")
     if demo == (settings is not None):
         raise ValueError("serve needs either a file of settings, curator.toml, or --demo")
     from inbounds.curator.http.serve import check_free

@@ -30,19 +30,21 @@ PATIENCE = 2.0
 LossName = Annotated[str, typer.Option("--loss", help=f"{', '.join(LOSS_NAMES)}.", autocompletion=lambda: LOSS_NAMES)]
 
 
-Require = Annotated[
+Properties = Annotated[
     str,
     typer.Option(
-        help="Properties, separated by commas: fair,column_monotone,…", autocompletion=complete_list(PROPERTY_NAMES)
+        "--property",
+        help="Properties, separated by commas: fair,column_monotone,…",
+        autocompletion=complete_list(PROPERTY_NAMES),
     ),
 ]
-AtMost = Annotated[
+Limits = Annotated[
     list[str] | None,
     typer.Option(
-        "--at-most", help="Another loss and its limit: off-by-more-than-2=0.05, 'average squared=4'. Repeat it."
+        "--limit", help="Another loss and its limit: off-by-more-than-2=0.05, 'average squared=4'. Repeat it."
     ),
 ]
-Then = Annotated[
+ThenMinimize = Annotated[
     str,
     typer.Option(
         help="Losses to minimize next among the best, separated by commas.", autocompletion=complete_list(LOSS_NAMES)
@@ -61,11 +63,11 @@ def design(
     query: RangeQuery,
     epsilon: Epsilon,
     loss: LossName = "absolute",
-    require: Require = "",
+    properties: Properties = "",
     aim: Aim = "average",
     prior: PriorFile = None,
-    at_most: AtMost = None,
-    then: Then = "",
+    limit: Limits = None,
+    then_minimize: ThenMinimize = "",
     to: PassportOut = None,
     overwrite: Overwrite = False,
     max_seconds: Seconds = 60.0,
@@ -73,21 +75,21 @@ def design(
 ) -> None:
     """Find the optimal mechanism, certify it, and show what it does.
 
-    Example: [bold]inbounds design count --size 20 --epsilon 0.5 --require fair,column_monotone --out m.json[/]
+    Example: [bold]inbounds design count --size 20 --epsilon 0.5 --property fair,column_monotone --out m.json[/]
     """
     from inbounds.design.designer import optimal
 
     if to is not None:
         check_target(to, PASSPORT, overwrite=overwrite, reads=[prior])
-    asked = [name for name in require.replace(" ", "").split(",") if name]
+    required = [name for name in properties.replace(" ", "").split(",") if name]
     weights = read_weights(prior) if prior is not None else None
-    limits = [parse_limit(text) for text in at_most or ()]
-    next_aims = [parse_loss(name) for name in then.replace(" ", "").split(",") if name]
+    limits = [parse_limit(text) for text in limit or ()]
+    next_losses = [parse_loss(name) for name in then_minimize.replace(" ", "").split(",") if name]
     mechanism = with_spinner(
         "designing",
         lambda: optimal(
-            query, epsilon, parse_loss(loss), weights, asked, aim,  # type: ignore[arg-type]
-            subject_to=limits, then=next_aims, max_seconds=max_seconds,
+            query, epsilon, parse_loss(loss), weights, required, aim,  # type: ignore[arg-type]
+            subject_to=limits, then=next_losses, max_seconds=max_seconds,
         ),
     )  # fmt: skip
     if to is not None:

@@ -29,7 +29,7 @@ GroupSize = Annotated[
 Passports = Annotated[
     Path | None,
     typer.Option(
-        "--mechanisms",
+        "--passports",
         help="Of a release record: the folder of its passports; without it they are designed again.",
         metavar="FOLDER",
     ),
@@ -42,7 +42,7 @@ def load_input_mechanism(
     """The mechanism of a passport, or that of a statistic and size of a release record."""
     if detect_format(file) != RELEASE:
         if statistic is not None or size is not None or folder is not None:
-            raise ValueError("--statistic, --size and --mechanisms are for release records; this is no release record")
+            raise ValueError("--statistic, --size and --passports are for release records; this is no release record")
         if detect_format(file) != QUANTILE_PASSPORT.format:
             from inbounds.verdict import load_passport_of
 

@@ -1,4 +1,4 @@
-"""read and report: what a published value means, and a page for the analyst and the auditor."""
+"""interpret and report: what a published value means, and a page for the analyst and the auditor."""
 
 import json
 import math
@@ -23,7 +23,8 @@ from inbounds.cli.outputs import PAGE, Overwrite, check_target, out_option
 from inbounds.evaluate.compare import default_losses
 from inbounds.files import RELEASE, detect_format, write_text
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.bayes import Interpretation, interpret
+from inbounds.mechanism.bayes import Interpretation
+from inbounds.mechanism.bayes import interpret as interpret_output
 from inbounds.mechanism.limits import too_large
 from inbounds.report.templates import pick_evenly
 
@@ -45,12 +46,12 @@ MechanismOrRecord = Annotated[Path, typer.Argument(help="A mechanism passport, o
 
 
 @app.command(rich_help_panel=MECHANISMS)
-def read(
+def interpret(
     file: MechanismOrRecord,
     output: Annotated[str | None, typer.Argument(help="A published value; without it, all of them.")] = None,
     statistic: StatisticName = None,
     size: GroupSize = None,
-    mechanisms: Passports = None,
+    passports: Passports = None,
     level: Level = LEVEL,
     prior: PriorFile = None,
     adjust: Adjust = False,
@@ -59,17 +60,17 @@ def read(
 ) -> None:
     """Say what a published value means for the true answer.
 
-    Example: [bold]inbounds read m.json 3[/]
+    Example: [bold]inbounds interpret m.json 3[/]
 
-    Example: [bold]inbounds read released.csv.release.json 3 --statistic count --size 25[/]
+    Example: [bold]inbounds interpret released.csv.release.json 3 --statistic count --size 25[/]
 
-    Example: [bold]inbounds read released.csv.release.json --adjust[/]
+    Example: [bold]inbounds interpret released.csv.release.json --adjust[/]
     """
     if adjust:
         print_adjusted(file, as_json)
         return
     statistic = _statistic(file, statistic)
-    mechanism = with_spinner("designing", lambda: load_input_mechanism(file, statistic, size, mechanisms))
+    mechanism = with_spinner("designing", lambda: load_input_mechanism(file, statistic, size, passports))
     if not isinstance(mechanism, Mechanism):
         readings, unit = mechanism.channel(read_weights_or_none(prior)).readings(level), "value of a record"
     else:
@@ -132,7 +133,7 @@ def _interpret_mechanism(
     """Of all published values, or on a map too large for a matrix of the one that was asked for."""
     query, loss = mechanism.query, default_losses(mechanism.query)[0]
     if output is not None and query.places is not None and too_large(query):
-        return (interpret(mechanism, output, level, prior, loss),)
+        return (interpret_output(mechanism, output, level, prior, loss),)
     return mechanism.interpretations(level, prior, loss)
 
 

@@ -25,7 +25,7 @@ Name = Annotated[str, typer.Option("--people", help="The name of the people.", m
 
 
 @commands.command()
-def create(
+def init(
     place: Place,
     people: Name,
     epsilon: Annotated[str | None, typer.Option(help="Their budget; without it no cap.", metavar=NUMBER)] = None,
@@ -37,14 +37,14 @@ def create(
 ) -> None:
     """Make a ledger, or add people to one.
 
-    Example: [bold]inbounds ledger create budget.db --people pupils --epsilon 2[/]
+    Example: [bold]inbounds ledger init budget.db --people pupils --epsilon 2[/]
     """
     with _open_ledger(place, create=True) as ledger:
         _print_people([ledger.add_population(people, epsilon, rule, delta)], as_json)  # type: ignore[arg-type]
 
 
-@commands.command("raise")
-def raise_(
+@commands.command()
+def raise_budget(
     place: Place,
     people: Name,
     epsilon: Annotated[str, typer.Option(help="The new budget in all.", metavar=NUMBER)],
@@ -53,7 +53,7 @@ def raise_(
 ) -> None:
     """Raise the budget of people; an entry says so, and it never falls.
 
-    Example: [bold]inbounds ledger raise budget.db --people pupils --epsilon 3 --purpose "decided 2026-11-02"[/]
+    Example: [bold]inbounds ledger raise-budget budget.db --people pupils --epsilon 3 --purpose "decided 2026-11-02"[/]
     """
     with _open_ledger(place) as ledger:
         _print_people([ledger.raise_budget(people, epsilon, purpose=purpose)], as_json)
@@ -217,4 +217,4 @@ def _print_people(people: list["Population"], as_json: bool) -> None:
     for who in people:
         out.print(str(who), markup=False)
     if not people:
-        out.print("nobody yet: inbounds ledger create LEDGER --people NAME --epsilon NUMBER")
+        out.print("nobody yet: inbounds ledger init LEDGER --people NAME --epsilon NUMBER")

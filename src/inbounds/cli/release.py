@@ -36,8 +36,8 @@ def _column(meaning: str, metavar: str = NUMBER) -> Any:
     return typer.Option(help=meaning, metavar=metavar, rich_help_panel="The column of numbers or labels")
 
 
-def _groups(meaning: str, metavar: str | None) -> Any:
-    return typer.Option(help=meaning, metavar=metavar, rich_help_panel="The groups")
+def _groups(meaning: str, metavar: str | None, *names: str) -> Any:
+    return typer.Option(*names, help=meaning, metavar=metavar, rich_help_panel="The groups")
 
 
 Count = Annotated[Column, _ask_option("Count the records that meet it, e.g. \"answer = 'yes'\".", metavar="CONDITION")]
@@ -56,18 +56,20 @@ Step = Annotated[Column, _column("Numbers are rounded to steps of this size, 1 u
 Missing = Annotated[Column, _column("What a record without a value counts as, --low unless given.")]
 Labels = Annotated[Column, _column("Labels of the histogram, separated by commas.", "A,B,…")]
 By = Annotated[Column, _groups("Column that names the group; several as A,B.", "COLUMN")]
-Levels = Annotated[
+Nested = Annotated[
     bool,
     _groups(
-        "The columns of --by nest, from the top down (--by region,school): every level is answered and adds up.", None
+        "The columns of --by nest, from the top down (--by region,school): every level is answered and adds up.",
+        None,
+        "--nested",
     ),
 ]
 Keys = Annotated[str | None, _groups("Public group keys: .txt (one per line), .csv, .parquet.", "FILE")]
 Size = Annotated[str | None, _groups("Public group size, or the column of --keys that holds it.", NUMBER)]
-Maximum = Annotated[str | None, _groups("Largest possible group, if sizes are not public.", NUMBER)]
+MaxSize = Annotated[str | None, _groups("Largest possible group, if sizes are not public.", NUMBER)]
 Period = Annotated[Column, _groups("How a column of dates names a group: day, month, quarter or year.", "COLUMN=month")]
-NotStated = Annotated[str | None, _groups("The key, among --keys, of records without one.", "TEXT")]
-Person = Annotated[
+MissingKey = Annotated[str | None, _groups("The key, among --keys, of records without one.", "TEXT")]
+IdColumn = Annotated[
     str | None, _groups("Column that says whose a record is; without it, each record is one person.", "COLUMN")
 ]
 MaxRecords = Annotated[int | None, _groups("Records of one person that count in one group, 1 unless given.", NUMBER)]
@@ -79,20 +81,22 @@ Table = Annotated[str | None, typer.Option(help="Table of a database.")]
 Delimiter = Annotated[str | None, typer.Option(help="What separates the fields of a CSV file, a comma unless given.")]
 DecimalMark = Annotated[str | None, typer.Option(help="Decimal mark of a CSV file: a point unless given, or a comma.")]
 Output = Annotated[Path | None, typer.Option("--out", "-o", help="Where to write: .csv, .parquet or .json.")]
-Interval = Annotated[
+CredibleLevel = Annotated[
     str | None, typer.Option(help="Add credible intervals of this probability, e.g. 0.9.", metavar=NUMBER)
 ]
 Dry = Annotated[bool, typer.Option("--dry-run", help="Say what would be released; read only the schema.")]
 Report = Annotated[Path | None, typer.Option(help="Write an HTML report here.")]
-Mechanisms = Annotated[
+Passports = Annotated[
     Path | None, typer.Option(help="Write the mechanisms' passports into this folder, for readers.", metavar="FOLDER")
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file, never one that is read.")]
 Edition = Annotated[
     str | None, typer.Option(help="Which edition of the data this is, e.g. 2026-11 (over the plan's).", metavar="TEXT")
 ]
-Anyway = Annotated[bool, typer.Option("--anyway", help="Release although no statistic is better than a constant.")]
-New = Annotated[bool, typer.Option("--new", help="Draw and charge anew, although this was released before.")]
+AllowUseless = Annotated[
+    bool, typer.Option("--allow-useless", help="Release although no statistic is better than a constant.")
+]
+Redraw = Annotated[bool, typer.Option("--redraw", help="Draw and charge anew, although this was released before.")]
 ReadAgain = Annotated[
     bool, typer.Option("--read-again", help="Read the data again under the charge of an earlier run that failed.")
 ]
@@ -118,13 +122,13 @@ def release(
     missing: Missing = None,
     labels: Labels = None,
     by: By = None,
-    levels: Levels = False,
+    nested: Nested = False,
     keys: Keys = None,
     period: Period = None,
-    not_stated: NotStated = None,
+    missing_key: MissingKey = None,
     size: Size = None,
-    maximum: Maximum = None,
-    person: Person = None,
+    max_size: MaxSize = None,
+    id_column: IdColumn = None,
     max_records: MaxRecords = None,
     max_groups: MaxGroups = None,
     epsilon: Epsilon = None,
@@ -132,14 +136,14 @@ def release(
     delimiter: Delimiter = None,
     decimal: DecimalMark = None,
     output: Output = None,
-    interval: Interval = None,
+    credible_level: CredibleLevel = None,
     dry_run: Dry = False,
     report: Report = None,
-    mechanisms: Mechanisms = None,
+    passports: Passports = None,
     overwrite: Overwrite = False,
     edition: Edition = None,
-    new: New = False,
-    anyway: Anyway = False,
+    redraw: Redraw = False,
+    allow_useless: AllowUseless = False,
     read_again: ReadAgain = False,
     cache: Cache = None,
     as_json: AsJson = False,
@@ -164,10 +168,10 @@ def release(
         "median": median, "min": least, "max": most, "quantile": quantile,
     }  # fmt: skip
     facts = {
-        "by": by, "keys": keys, "size": size, "maximum": maximum, "period": period, "not_stated": not_stated,
-        "epsilon": epsilon, "table": table, "interval": interval, "delimiter": delimiter,
-        "decimal": decimal, "levels": levels or None,
-        "person": person, "max_records": max_records, "max_groups": max_groups,
+        "by": by, "keys": keys, "size": size, "maximum": max_size, "period": period, "not_stated": missing_key,
+        "epsilon": epsilon, "table": table, "interval": credible_level, "delimiter": delimiter,
+        "decimal": decimal, "levels": nested or None,
+        "person": id_column, "max_records": max_records, "max_groups": max_groups,
     }  # fmt: skip
     column = {"low": low, "high": high, "step": step, "missing": missing, "labels": labels}
     if source.lower().endswith(".toml"):
@@ -177,13 +181,13 @@ def release(
         plan = one_line(source, asked, facts, column)
     plan = replace(plan, edition=edition) if edition is not None else plan
     target = Path(output or plan.output or f"{_stem(source)}.released.csv")
-    key = new_id() if new else None
+    key = new_id() if redraw else None
     booking = ChargeSession.open(plan, target, None, key)
     if report is not None:
         own = (str(target), str(record_path(target)), *booking.file)
         check_page_target(report, overwrite=overwrite, inputs=(*plan.inputs, *own))
-    settings: dict[str, Any] = {"cache": cache, "mechanisms": mechanisms}
-    told: dict[str, Any] = {"overwrite": overwrite, "key": key, "anyway": anyway, "read_again": read_again}
+    settings: dict[str, Any] = {"cache": cache, "mechanisms": passports}
+    told: dict[str, Any] = {"overwrite": overwrite, "key": key, "anyway": allow_useless, "read_again": read_again}
     with progress_bars() as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", ReusedTableWarning)  # told below
         found: ReleasePreview | Release = (
@@ -196,11 +200,21 @@ def release(
     if isinstance(found, ReleasePreview):
         print_preview(found, booking.describe_state(), as_json)
     else:
-        print_release(found, report, mechanisms, as_json)
+        print_release(found, report, passports, as_json)
 
 
-def _refuse_options(given: dict[str, Any]) -> None:
-    named = [f"--{name.replace('_', '-')}" for name, value in given.items() if value is not None]
+OPTION_NAMES = {
+    "maximum": "max-size", "not_stated": "missing-key", "levels": "nested",
+    "person": "id-column", "interval": "credible-level",
+}  # fmt: skip
+"""Options whose names differ from the facts of `one_line` that they fill."""
+
+
+def _refuse_options(facts: dict[str, Any]) -> None:
+    """Raise ValueError if options that describe a plan stand beside a plan file."""
+    named = [
+        f"--{OPTION_NAMES.get(name, name.replace('_', '-'))}" for name, value in facts.items() if value is not None
+    ]
     if named:
         raise ValueError(f"a plan file says everything itself; leave out {', '.join(named)}, or give a data file")
 
@@ -309,7 +323,7 @@ def _print_no_better(found: "ReleasePreview") -> None:
     for one in found.no_better:
         out.print(f"[yellow]•[/] {escape(str(one))}")
     if found.says_nothing:
-        out.print("[yellow]All statistics are no better than a constant: a release needs --anyway.[/]")
+        out.print("[yellow]All statistics are no better than a constant: a release needs --allow-useless.[/]")
 
 
 def _print_answers(plan: "Plan") -> str:
@@ -328,7 +342,7 @@ def _print_values(record: "ReleaseRecord") -> None:
         out.print()
 
 
-def print_release(done: "Release", report: Path | None, mechanisms: Path | None, as_json: bool) -> None:
+def print_release(done: "Release", report: Path | None, passports: Path | None, as_json: bool) -> None:
     """The table, the promise, where everything is, and that it adds up."""
     if as_json:
         typer.echo(json.dumps(done.to_json()))
@@ -336,7 +350,7 @@ def print_release(done: "Release", report: Path | None, mechanisms: Path | None,
     _print_table(done)
     out.print(f"\n{done.record['statement']}\n", markup=False)
     _print_values(done.record)
-    places = {"table": done.path, "record": f"{done.path}.release.json", "report": report, "mechanisms": mechanisms}
+    places = {"table": done.path, "record": f"{done.path}.release.json", "report": report, "passports": passports}
     width = max(len(name) for name, place in places.items() if place is not None)
     for name, place in places.items():
         if place is not None:

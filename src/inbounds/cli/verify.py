@@ -35,7 +35,7 @@ def verify(
     as_json: AsJson = False,
     second: Annotated[
         str | None,
-        typer.Option("--with", help="A second checker that must agree, such as inbounds-check.", metavar="PROGRAM"),
+        typer.Option("--checker", help="A second checker that must agree, such as inbounds-check.", metavar="PROGRAM"),
     ] = None,
     page: Annotated[Path | None, out_option("Write a page that checks the file again in any browser, offline.")] = None,
     overwrite: Overwrite = False,
@@ -60,7 +60,7 @@ def verify(
 
     Example: [bold]inbounds verify m.json --optimality[/]
 
-    Example: [bold]inbounds verify m.json --with inbounds-check[/]
+    Example: [bold]inbounds verify m.json --checker inbounds-check[/]
 
     Example: [bold]inbounds verify m.json --out check.html[/]
     """

@@ -127,7 +127,7 @@ HOW: Mapping[How, str] = {
 
 SUMMED = (
     "a sum of stored cells, which cost nothing now: its error is at most the sum of theirs, and near the ends of their "
-    "ranges they are biased, which adds up; ask with anew for a draw of its own"
+    "ranges they are biased, which adds up; ask with redraw for a draw of its own"
 )
 
 

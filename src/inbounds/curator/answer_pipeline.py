@@ -133,9 +133,9 @@ class AnswerPipeline:
                 evaluations.check_not_failed(run, evaluations.find_evaluation(run, asked.key), now)
             return found
 
-    def prepare_design(self, asked: PricedQuestion, *, anyway: bool) -> CheckedDesign:
+    def prepare_design(self, asked: PricedQuestion, *, allow_useless: bool) -> CheckedDesign:
         """Everything that a question is drawn by; a `PlanError` if it cannot be drawn, before anything is charged."""
-        ready = self.designer.design(asked.numbers, anyway=anyway)
+        ready = self.designer.design(asked.numbers, allow_useless=allow_useless)
         self.designer.chain(asked.dataset, ready)
         return ready
 
@@ -145,7 +145,7 @@ class AnswerPipeline:
             return None
         if self.designer.needs_design(asked.numbers):
             self._check_budget(asked)
-        return self.prepare_design(asked, anyway=asked.question.anyway)
+        return self.prepare_design(asked, allow_useless=asked.question.allow_useless)
 
     def _check_budget(self, asked: PricedQuestion) -> None:
         """Refuse early what the ledger would refuse; the ledger decides."""
@@ -302,7 +302,7 @@ class AnswerPipeline:
             return StoredTable(*decode_table(charge.answer), drawn=False)
         own = asked if charge.key == asked.key else self._question(asked.dataset, charge.key)
         try:
-            ready = self.prepare_design(own, anyway=True)
+            ready = self.prepare_design(own, allow_useless=True)
             drawing = _drawing(ready, self.designer.chain(own.dataset, ready))
             return draw_table(self._booking(own), lambda: ready, drawing=lambda _: drawing, charge=charge).kept
         except Exception:

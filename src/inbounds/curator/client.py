@@ -63,8 +63,9 @@ KINDS: dict[str, Callable[[str], Exception]] = {
 
 
 def connect(url: str, token: str, *, seconds: float = 60.0, transport: Any = None) -> "CuratorClient":
-    """A curator's client. url: where `inbounds serve` answers. token: of an account. seconds: to wait for one try.
+    """Connect to a curator.
 
+    url: where `inbounds curator serve` answers. token: of an account. seconds: how long one try may take.
     transport: an httpx transport, for tests and special proxies.
     """
     if not isinstance(url, str) or not url.startswith(("http://", "https://")):
@@ -83,7 +84,7 @@ class CuratorClient:
     """
 
     def __init__(self, url: str, token: str, seconds: float, transport: Any) -> None:
-        self.url, self._httpx = url.rstrip("/"), import_optional("httpx", "serve")
+        self.url, self._httpx = url.rstrip("/"), import_optional("httpx", "curator")
         headers = {"authorization": f"Bearer {token}", "accept": "application/json"}
         self._http = self._httpx.Client(base_url=self.url, headers=headers, timeout=seconds, transport=transport)
 

@@ -231,7 +231,7 @@ class Curator:
     def preview(self, account: Account, name: str, question: QuestionLike) -> QuestionPreview:
         """What a question would be answered with and cost; free, and reads no data."""
         asked = self.price(account, name, question)
-        ready = self._answering.prepare_design(asked, anyway=True)
+        ready = self._answering.prepare_design(asked, allow_useless=True)
         there = self._answering.find_reusable(asked)
         level, leveled = account_level(account, asked.dataset), self.designer.chain(asked.dataset, ready)
         own = ready.designed if leveled is None or level is None else leveled.level(leveled.epsilons.index(level))

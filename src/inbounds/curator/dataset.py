@@ -51,8 +51,8 @@ class Budget:
         if self in (Budget(), Budget(there.epsilon, there.rule, there.delta)):
             return ""
         return (
-            f"warning: datasets.{name}.budget is not that of the ledger, which holds: {there}; inbounds ledger raise "
-            "changes it"
+            f"warning: datasets.{name}.budget is not that of the ledger, which holds: {there}; "
+            "inbounds ledger raise-budget changes it"
         )
 
 

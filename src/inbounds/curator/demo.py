@@ -13,7 +13,7 @@ AGES = {"17-24": 25, "25-34": 35, "35-44": 45, "45-54": 55, "55-64": 65, "65 and
 """Age groups, and where each ends."""
 
 SETTINGS = f"""\
-# The curator of `inbounds serve --demo`: {len(AGES) * 2} groups of people of the UCI "Adult" data.
+# The curator of `inbounds curator serve --demo`: {len(AGES) * 2} groups of people of the UCI "Adult" data.
 
 [datasets.adult]
 title = "32,561 people of the 1994 US census: age, sex and income (UCI Adult)"
@@ -70,8 +70,8 @@ def open_demo(folder: Path, cap: str = "5") -> tuple[Curator, dict[str, str]]:
 
 
 def _write_data(file: Path) -> None:
-    pyarrow, people = import_optional("pyarrow", "serve"), adult()
-    import_optional("pyarrow.parquet", "serve")
+    pyarrow, people = import_optional("pyarrow", "curator"), adult()
+    import_optional("pyarrow.parquet", "curator")
     groups = np.array(list(AGES))[np.searchsorted(list(AGES.values()), people.age, side="right")]
     table = pyarrow.table(
         {

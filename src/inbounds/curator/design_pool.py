@@ -83,8 +83,8 @@ class DesignPool:
     def __post_init__(self) -> None:
         self._free = threading.Semaphore(max(1, self.processes))
 
-    def design(self, asked: Workload, *, anyway: bool) -> CheckedDesign:
-        """Every mechanism of a plan, known to be worth its epsilon unless `anyway`; nothing is read but designs."""
+    def design(self, asked: Workload, *, allow_useless: bool) -> CheckedDesign:
+        """Every mechanism of a plan, worth its epsilon unless `allow_useless`; nothing is read but designs."""
         if self.processes:
             self._check_failed(asked.plan)
             if not self._has_designs(asked):
@@ -94,7 +94,7 @@ class DesignPool:
                 self._memory = DesignCache()
             memory = self._memory
         return CheckedDesign.from_design(
-            ReleaseDesign.from_workload(asked, self.folder, memory=memory), self.folder, anyway=anyway
+            ReleaseDesign.from_workload(asked, self.folder, memory=memory), self.folder, allow_useless=allow_useless
         )
 
     def needs_design(self, asked: Workload) -> bool:
@@ -246,7 +246,9 @@ def _design(pipe: Connection, folder: Path, most: int) -> None:
 def _reason_against(plan: Plan, folder: Path) -> str:
     """Nothing when the plan's designs are on disk, or why they are not."""
     try:
-        CheckedDesign.from_design(ReleaseDesign.from_workload(Workload.from_plan(plan), folder), folder, anyway=True)
+        CheckedDesign.from_design(
+            ReleaseDesign.from_workload(Workload.from_plan(plan), folder), folder, allow_useless=True
+        )
     except (InboundsError, ValueError) as reason:
         return str(reason)
     except MemoryError:

@@ -50,7 +50,7 @@ class CapExceeded(CuratorError):
     def __init__(self, account: str, asked: Fraction, left: Fraction, *, stored: bool = False) -> None:
         self.account, self.asked, self.left, self.stored = account, asked, left, stored
         got = f"that of the stored answer, {format_all_digits(asked)}" if stored else format_all_digits(asked)
-        way = "ask with anew for a draw at the smaller epsilon" if stored else "ask for less"
+        way = "ask with redraw for a draw at the smaller epsilon" if stored else "ask for less"
         super().__init__(
             f"epsilon must be at most what is left of the cap of {account}, {format_all_digits(left)}, got "
             f""

@@ -152,7 +152,7 @@ def _issued_from_row(
 def request_digest(asked: PricedQuestion) -> str:
     """What a key stands for: the question, its epsilon and how it was asked."""
     question = asked.question
-    return sha256_hex(canonical_json({"key": asked.key, "question": question.to_json(), "anew": question.anew}))
+    return sha256_hex(canonical_json({"key": asked.key, "question": question.to_json(), "redraw": question.redraw}))
 
 
 def find_by_key(run: Run, before: AccountRow, key: str | None, digest: str) -> IssuedAnswer | None:

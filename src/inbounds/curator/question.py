@@ -22,7 +22,7 @@ from inbounds.schema.errors import PlanError, error_path
 from inbounds.statistics import CONDITIONS, KINDS
 from inbounds.statistics.designs import USUAL, DesignOptions
 
-FIELDS = (*KINDS, "where", "by", "epsilon", "consistent", "margins", *WISHES, "anew", "anyway")
+FIELDS = (*KINDS, "where", "by", "epsilon", "consistent", "margins", *WISHES, "redraw", "allow_useless")
 
 LONGEST_CONDITION = 4000
 """Characters of a condition that is asked. A stored one may be longer: two are joined, and numbers spelled out."""
@@ -35,10 +35,11 @@ EVERYTHING = "true"
 class Question:
     """One statistic about the groups of a dataset, in canonical form; made by `parse_question`.
 
-    where: what a record must meet to count; that of a count is part of its own condition. by: columns of groups, in
-    the dataset's order; none means all people as one group. epsilon: None where the dataset's levels say it. anew: draw
-    it although a sum of stored cells, or an answer at a larger epsilon, would do. anyway: although it is no better
-    than a constant.
+    where: the condition that a record must meet to count; for a count it is part of the statistic's condition.
+    by: the columns of groups, in the dataset's order; none means all people as one group.
+    epsilon: None if the dataset's levels state it.
+    redraw: draw a new answer even if a sum of stored cells, or an answer at a larger epsilon, would do.
+    allow_useless: answer even if no answer is expected to be better than a constant.
     """
 
     statistic: Statistic
@@ -46,8 +47,8 @@ class Question:
     where: str = ""
     epsilon: Fraction | None = None
     wishes: DesignOptions = USUAL
-    anew: bool = False
-    anyway: bool = False
+    redraw: bool = False
+    allow_useless: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """What is asked, as plain values that `parse_question` reads back."""
@@ -132,8 +133,8 @@ def parse_question(values: Mapping[str, Any], dataset: Dataset, *, stored: bool 
         where,
         _epsilon(values.get("epsilon"), dataset),
         wishes,
-        _flag(values, "anew"),
-        _flag(values, "anyway"),
+        _flag(values, "redraw"),
+        _flag(values, "allow_useless"),
     )
 
 

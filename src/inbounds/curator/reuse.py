@@ -89,7 +89,7 @@ def find_reusable(run: Run, ledger: Ledger, asked: PricedQuestion, now: int) -> 
     again = _again([text for base, text, _ in kin if base == asked.identity.base], ledger, asked)
     if again is not None:
         return again
-    if not asked.question.anew:
+    if not asked.question.redraw:
         families = (
             (
                 kin
@@ -115,9 +115,9 @@ def _kin(run: Run, asked: PricedQuestion, now: int) -> Kin:
 
 
 def _again(epsilons: list[str], ledger: Ledger, asked: PricedQuestion) -> ReusableAnswer | None:
-    """The same question at this epsilon, or at the least one above it; one asked for anew is at its own alone."""
+    """Find the same question at this epsilon, or at the least larger one; with redraw only at this epsilon."""
     stronger = sorted(epsilon for epsilon in map(Fraction, epsilons) if epsilon >= asked.epsilon)
-    if asked.question.anew:
+    if asked.question.redraw:
         stronger = [epsilon for epsilon in stronger if epsilon == asked.epsilon]
     for epsilon in stronger:
         there = replace(asked, epsilon=epsilon, plan=asked.question.to_plan(asked.dataset, epsilon))

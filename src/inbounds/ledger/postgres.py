@@ -98,7 +98,7 @@ class Postgres:
             run("SELECT pg_advisory_xact_lock(?)", LOCK)
             if not run("SELECT 1 FROM pg_namespace WHERE nspname = ?", self._schema):
                 if not create:
-                    make = f"inbounds ledger create {self.place} --people …"
+                    make = f"inbounds ledger init {self.place} --people …"
                     raise LedgerError(f"{self.place} must hold a ledger, got none; make one: {make}")
                 run(f"CREATE SCHEMA {self._schema}")
             run(f"SET search_path TO {self._schema}")

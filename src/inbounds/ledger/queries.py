@@ -132,7 +132,7 @@ def check_known(run: Run, name: str, place: str) -> Population:
 
 
 def check_unknown(name: str, place: str) -> LedgerError:
-    return LedgerError(f"people must be in the ledger, got {name!r}; inbounds ledger create {place} --people …")
+    return LedgerError(f"people must be in the ledger, got {name!r}; inbounds ledger init {place} --people …")
 
 
 def as_people(

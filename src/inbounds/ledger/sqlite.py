@@ -272,9 +272,7 @@ def _identity(path: str) -> tuple[int, int]:
 def _check_file(path: Path, create: bool) -> None:
     if not path.exists():
         if not create:
-            raise LedgerError(
-                f"{path} must be a ledger, got no file; make one: inbounds ledger create {path} --people …"
-            )
+            raise LedgerError(f"{path} must be a ledger, got no file; make one: inbounds ledger init {path} --people …")
         if not path.absolute().parent.is_dir():
             raise ValueError(f"a ledger must be in a folder that is there, got {path}")
         return

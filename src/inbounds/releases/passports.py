@@ -105,7 +105,7 @@ def find_mechanism(
         raise PassportError(f"no passport in {folder} has the digest that the record states for {_owner(line)}")
     raise PassportError(
         f"the mechanism of {_owner(line)} cannot be designed again here with the digest that the record states; "
-        "ask the publisher for the passports (inbounds release --mechanisms FOLDER) and give their folder"
+        "ask the publisher for the passports (inbounds release --passports FOLDER) and give their folder"
     )
 
 

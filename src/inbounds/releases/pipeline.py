@@ -202,7 +202,7 @@ class ReleasePreview:
 
     @property
     def says_nothing(self) -> bool:
-        """Whether all statistics are no better than a constant: then a release must be asked for with `anyway`."""
+        """Whether all statistics are no better than a constant; a release then needs `allow_useless`."""
         return len(self.no_better) == len(self.plan.statistics) and all(one.everywhere for one in self.no_better)
 
     def to_json(self) -> dict[str, Any]:
@@ -223,7 +223,7 @@ def release(
     ledger: LedgerLike | None = None,
     key: str | None = None,
     person: str | None = None,
-    anyway: bool = False,
+    allow_useless: bool = False,
     read_again: bool = False,
 ) -> Release:
     """Answer a plan: charge, aggregate, draw with operating-system entropy, and write the table with its record.
@@ -237,7 +237,7 @@ def release(
     key: the request's name, to draw anew; without it the same plan, people and edition return the stored table,
     with the warning `ReusedTableWarning`, and cost nothing. person: the column that says whose a record is (over the
     plan's).
-    anyway: release a plan whose statistics are all no better than a constant; without it that is a `PlanError`.
+    allow_useless: release a plan whose statistics are all no better than a constant; without it that is a `PlanError`.
     read_again: read the data again under the charge of an earlier run that failed before its draw was stored; without
     it that is an `UnfinishedRelease`.
 
@@ -256,7 +256,7 @@ def release(
 
     def settled() -> CheckedDesign:
         return CheckedDesign.from_design(
-            _design_plan(wanted, cache, mechanisms, progress), _folder(cache), anyway=anyway
+            _design_plan(wanted, cache, mechanisms, progress), _folder(cache), allow_useless=allow_useless
         )
 
     kept, designed = booking.find_stored(), None
@@ -279,7 +279,7 @@ def release(
     return result.write(target, overwrite=overwrite)
 
 
-ANEW = "new data need a new edition, another draw a key of its own (--new on the command line)"
+ANEW = "new data need a new edition, another draw a key of its own (--redraw on the command line)"
 
 
 @dataclass(frozen=True)
@@ -290,10 +290,10 @@ class CheckedDesign:
     idle: tuple[UselessStatistic, ...] = ()
 
     @staticmethod
-    def from_design(designed: ReleaseDesign, folder: Path, *, anyway: bool) -> "CheckedDesign":
-        """A `PlanError` where no statistic is better than a constant, unless `anyway`."""
+    def from_design(designed: ReleaseDesign, folder: Path, *, allow_useless: bool) -> "CheckedDesign":
+        """A `PlanError` where no statistic is better than a constant, unless `allow_useless`."""
         idle = find_useless(designed, folder) if designed.has_useless else ()
-        if idle and not anyway:
+        if idle and not allow_useless:
             with designed.asked.plan.with_line_numbers():
                 check_useful(designed, idle)
         return CheckedDesign(designed, idle)

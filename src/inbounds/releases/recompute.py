@@ -198,7 +198,7 @@ def _load_designs(
         elif _extent(request) > MOST_DESIGNED_AGAIN:
             raise PassportError(
                 f"a mechanism with more than {MOST_DESIGNED_AGAIN} answers is not designed again; give the passports "
-                "along with the record (inbounds release --mechanisms FOLDER writes them)"
+                "along with the record (inbounds release --passports FOLDER writes them)"
             )
     start = time.monotonic()
 
@@ -206,7 +206,7 @@ def _load_designs(
         if time.monotonic() - start > PATIENCE:
             raise PassportError(
                 f"designing the mechanisms of the record again takes more than {PATIENCE:.0f} seconds; give their "
-                "passports along with it (inbounds release --mechanisms FOLDER writes them)"
+                "passports along with it (inbounds release --passports FOLDER writes them)"
             )
 
     designed = ReleaseDesign.from_workload(asked, default_cache_folder(), watch, memory)
@@ -214,7 +214,7 @@ def _load_designs(
         if memory.made[request].sha256 != sha256:
             raise PassportError(
                 f"the mechanism of {line['statistic']} in groups of {line['size']} cannot be designed again here with "
-                "the digest that the record states; give its passport (inbounds release --mechanisms FOLDER)"
+                "the digest that the record states; give its passport (inbounds release --passports FOLDER)"
             )
     return designed
 

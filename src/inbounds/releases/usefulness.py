@@ -68,8 +68,8 @@ def check_useful(designed: ReleaseDesign, found: tuple[UselessStatistic, ...]) -
     if are_all_useless(designed, found):
         said = "; ".join(map(str, found))
         raise PlanError(
-            "are all no better than a constant, so the release would spend epsilon and say nothing; give --anyway (in "
-            f"Python, anyway=True) to release it nevertheless: {said}",
+            "are all no better than a constant, so the release would spend epsilon and say nothing; give "
+            f"--allow-useless (in Python, allow_useless=True) to release it nevertheless: {said}",
             ("statistics",),
         )
 

@@ -59,7 +59,7 @@ class UnfinishedRelease(InboundsError):
         super().__init__(
             "an earlier run of this release was charged and stored no draw: it failed, or is still running; if it "
             "failed, say read_again=True (--read-again) to read the data again under that charge, which costs nothing "
-            "more, or draw and pay anew under a key of its own (--new)"
+            "more, or draw and pay anew under a key of its own (--redraw)"
         )
 
 

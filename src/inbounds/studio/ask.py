@@ -107,7 +107,7 @@ def question_of(pairs: list[tuple[str, str]]) -> dict[str, Any]:
         subject = {"of": of, "at": given.get("at", "")}
     asked: dict[str, Any] = {kind: subject, "by": [value for name, value in pairs if name == "by"]}
     asked |= {name: given[name] for name in ("where", "epsilon") if given.get(name)}
-    return asked | ({"anyway": True} if given.get("anyway") else {})
+    return asked | ({"allow_useless": True} if given.get("allow_useless") else {})
 
 
 def _preview(studio: Studio, pairs: list[tuple[str, str]]) -> dict[str, Any]:

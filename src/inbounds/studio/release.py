@@ -119,12 +119,12 @@ def _start_release(studio: Studio, given: dict[str, str]) -> Response:
         raise ValueError(CHANGED)
     running = studio.releases.get(name)
     if running is None or running.finished.is_set():
-        arguments = (str(studio.workspace.path(name)), str(target), plan.digest, given.get("anyway") == "yes")
+        arguments = (str(studio.workspace.path(name)), str(target), plan.digest, given.get("allow_useless") == "yes")
         studio.releases[name] = studio.work.last(draw, *arguments)
     return RedirectResponse(f"/release?plan={quote(name)}", 303)
 
 
-def draw(path: str, target: str, digest: str, anyway: bool, progress: Progress = ignore_progress) -> None:
+def draw(path: str, target: str, digest: str, allow_useless: bool, progress: Progress = ignore_progress) -> None:
     """The release itself, in a process of its own; an older table of the same name is not replaced."""
     file = Path(path)
     plan = load_draft(read_text(file), file.parent, file.name)
@@ -132,7 +132,7 @@ def draw(path: str, target: str, digest: str, anyway: bool, progress: Progress =
         raise ValueError(CHANGED)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that a table was stored before is what the page shows
-        release(plan, output=target, anyway=anyway, progress=progress)
+        release(plan, output=target, allow_useless=allow_useless, progress=progress)
 
 
 # --- what can be taken away -------------------------------------------------------------------------------

@@ -52,8 +52,10 @@ class QuestionForm(StrictForm):
     aim: Literal["average", "worst"] | None = None
     mechanism: Name | None = None
     at_most: Names | None = None
-    anew: bool = Field(False, description="Draw it although a stored sum, or an answer at a larger epsilon, would do.")
-    anyway: bool = Field(False, description="Ask although it is no better than a constant.")
+    redraw: bool = Field(
+        False, description="Draw it although a stored sum, or an answer at a larger epsilon, would do."
+    )
+    allow_useless: bool = Field(False, description="Ask although it is no better than a constant.")
 
     def values(self) -> dict[str, Any]:
         """The plain values of what was said."""

@@ -40,10 +40,10 @@ def command_snippet(question: ExploreState) -> str:
     if question.loss != "absolute":
         words.append(f"--loss={question.loss_name}")
     if question.require:
-        words.append(f"--require={','.join(question.require)}")
+        words.append(f"--property={','.join(question.require)}")
     if question.aim != "average":
         words.append(f"--aim={question.aim}")
-    words += [f"--at-most={text}" for text in question.limit_texts]
+    words += [f"--limit={text}" for text in question.limit_texts]
     if not question.prior_numbers:
         return shlex.join([*words, "--out=m.json"])
     facts_text = ", ".join(_literal(fact) for fact in question.facts)
