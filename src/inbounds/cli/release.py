@@ -187,7 +187,7 @@ def release(
         own = (str(target), str(record_path(target)), *booking.file)
         check_page_target(report, overwrite=overwrite, inputs=(*plan.inputs, *own))
     settings: dict[str, Any] = {"cache": cache, "mechanisms": passports}
-    told: dict[str, Any] = {"overwrite": overwrite, "key": key, "anyway": allow_useless, "read_again": read_again}
+    told: dict[str, Any] = {"overwrite": overwrite, "key": key, "allow_useless": allow_useless, "read_again": read_again}
     with progress_bars() as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", ReusedTableWarning)  # told below
         found: ReleasePreview | Release = (
