@@ -67,8 +67,8 @@ class Verdict:
     @property
     def unchecked_claims(self) -> tuple[str, ...]:
         """What the passport of a mechanism says and nothing here recomputed."""
-        said = self.mechanism.unchecked_claims if isinstance(self.mechanism, Mechanism) else ()
-        return said[:-1] if self.proves_bound else said
+        claims = self.mechanism.unchecked_claims if isinstance(self.mechanism, Mechanism) else ()
+        return claims[:-1] if self.proves_bound else claims
 
     @property
     def is_valid(self) -> bool:
@@ -99,8 +99,11 @@ class Verdict:
                 **note,
             }
         if isinstance(self.mechanism, QuantileMechanism):
-            said = {**quantile_passport_summary(self.mechanism), "promise": format_quantile_guarantee(self.mechanism)}
-            return {"valid": True, **said, **note}
+            summary = {
+                **quantile_passport_summary(self.mechanism),
+                "promise": format_quantile_guarantee(self.mechanism),
+            }
+            return {"valid": True, **summary, **note}
         return {
             "valid": True,
             **passport_summary(self.mechanism),
@@ -142,14 +145,14 @@ def verify(
     ...     ib.verify(f"{folder}/m.json").is_valid
     True
     """
-    file, given = Path(path), [Path(passport) for passport in passports]
-    if given and detect_format(file) != RELEASE:
+    file, passport_files = Path(path), [Path(passport) for passport in passports]
+    if passport_files and detect_format(file) != RELEASE:
         raise ValueError(f"passports must come along with a release record, got {file}; verify them by themselves")
-    found = _verdict(file, given)
-    if optimality and found.is_valid and isinstance(found.mechanism, Mechanism):
+    verdict = _verdict(file, passport_files)
+    if optimality and verdict.is_valid and isinstance(verdict.mechanism, Mechanism):
         solved = compute_proved_bound(read_json_file(file, "mechanism passport"))
-        found = replace(found, bound=None if solved is None else math.nextafter(float(solved), -math.inf))
-    return found if second is None else _check_second_opinion(found, second)
+        verdict = replace(verdict, bound=None if solved is None else math.nextafter(float(solved), -math.inf))
+    return verdict if second is None else _check_second_opinion(verdict, second)
 
 
 def verify_all(paths: Sequence[str | os.PathLike[str]], *, second: str | None = None) -> list[Verdict]:
@@ -162,21 +165,21 @@ def verify_all(paths: Sequence[str | os.PathLike[str]], *, second: str | None = 
     records = [file for file, kind in zip(files, kinds, strict=True) if kind == RELEASE]
     named = {record: _digests_named(record) for record in records}
     passports = {file: _digest(file) for file, kind in zip(files, kinds, strict=True) if kind in PASSPORTS}
-    found = []
+    verdicts = []
     for file in files:
         if file in named:
             others = {digest for record in records if record != file for digest in named[record]} - named[file]
-            found.append(_readable(file, [one for one, digest in passports.items() if digest not in others], None))
+            verdicts.append(_readable(file, [one for one, digest in passports.items() if digest not in others], None))
             continue
         verdict = _readable(file, [], second)
         if records and file in passports and verdict.is_valid:
             owners = [record.name for record in records if passports[file] in named[record]]
-            whose = (
+            drawn_by = (
                 f"it drew numbers of {', '.join(owners)}" if owners else "it belongs to no number of the records given"
             )
-            verdict = replace(verdict, note=whose)
-        found.append(verdict)
-    return found
+            verdict = replace(verdict, note=drawn_by)
+        verdicts.append(verdict)
+    return verdicts
 
 
 def _readable(file: Path, passports: Sequence[Path], second: str | None) -> Verdict:
@@ -243,17 +246,17 @@ def _release(file: Path, passports: Sequence[Path]) -> Verdict:
     lines = check_record(read_json_file(file, "release record")).lines
     certified = {passport: _certify_passport(passport) for passport in passports}
     contents = {str(passport): content for passport, (_, content) in certified.items()}
-    found = connect(lines, contents)
-    if found.missing and found.strays:
+    connection = connect(lines, contents)
+    if connection.missing and connection.strays:
         raise PassportError(
-            f"the passports given are not those of the record: none has the digest stated for {found.missing[0]}, and "
-            f"{found.strays[0]} drew no number of it"
+            f"the passports given are not those of the record: none has the digest stated for {connection.missing[0]}, and "
+            f"{connection.strays[0]} drew no number of it"
         )
     mechanisms = {content["sha256"]: mechanism for mechanism, content in certified.values()}
-    said = [f"{name} drew {', '.join(owners)}" for name, owners in found.connected.items()]
-    said += [f"no passport was given for {', '.join(found.missing)}"] if found.missing else []
-    said += [f"{', '.join(found.strays)} drew no number of this record"] if found.strays else []
-    return Verdict(file, proved=(*check_release(file, mechanisms), *said), unchecked=NOT_CHECKED)
+    sentences = [f"{name} drew {', '.join(owners)}" for name, owners in connection.connected.items()]
+    sentences += [f"no passport was given for {', '.join(connection.missing)}"] if connection.missing else []
+    sentences += [f"{', '.join(connection.strays)} drew no number of this record"] if connection.strays else []
+    return Verdict(file, proved=(*check_release(file, mechanisms), *sentences), unchecked=NOT_CHECKED)
 
 
 def _certify_passport(passport: Path) -> tuple[Mechanism | QuantileMechanism, Json]:
@@ -276,33 +279,33 @@ def _labels(file: Path) -> Verdict:
     return Verdict(file, mechanism, (format_label_guarantee(mechanism), *mechanism.law.proof_steps()))
 
 
-def _check_second_opinion(found: Verdict, program: str) -> Verdict:
+def _check_second_opinion(verdict: Verdict, program: str) -> Verdict:
     """The verdict where the other checker says the same of query, epsilon and law; otherwise a refusal."""
-    if found.proved and found.mechanism is None:
-        raise ValueError(f"{program} judges passports only, and {found.path} is none; verify it without")
-    said, private = _said_by(program, found.path), _private(found)
-    if said.startswith("private") == private:
-        return replace(found, seconded=program)
+    if verdict.proved and verdict.mechanism is None:
+        raise ValueError(f"{program} judges passports only, and {verdict.path} is none; verify it without")
+    opinion, private = _run_checker(program, verdict.path), _is_private(verdict)
+    if opinion.startswith("private") == private:
+        return replace(verdict, seconded=program)
     ours = "private" if private else "not private"
     return Verdict(
-        found.path, reason=f"the checkers do not agree: the passport is {ours} here, {program} says {said!r}"
+        verdict.path, reason=f"the checkers do not agree: the passport is {ours} here, {program} says {opinion!r}"
     )
 
 
-def _private(found: Verdict) -> bool:
+def _is_private(verdict: Verdict) -> bool:
     """Whether query, epsilon and law are private together, whatever is claimed of them."""
     try:
-        return bool(certify_law_only(read_json_file(found.path, "mechanism passport")))
+        return bool(certify_law_only(read_json_file(verdict.path, "mechanism passport")))
     except PassportError:
-        return found.is_valid
+        return verdict.is_valid
 
 
-def _said_by(program: str, file: Path) -> str:
+def _run_checker(program: str, file: Path) -> str:
     """The line that a checker prints of a file."""
-    found = shutil.which(program)
-    if found is None:
+    executable = shutil.which(program)
+    if executable is None:
         raise ValueError(f"{program} must be a program; `make proof` builds coq/build/inbounds-check")
-    done = subprocess.run([found, os.fspath(file)], capture_output=True, text=True, check=False)  # noqa: S603
+    done = subprocess.run([executable, os.fspath(file)], capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode == NO_VERDICT:
         raise ValueError(f"{program} has no verdict on this kind of passport; verify it without")
     if done.returncode not in (0, 1):

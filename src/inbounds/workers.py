@@ -58,7 +58,7 @@ class Job:
         """How long it has been going on."""
         return int(time.monotonic() - self.began)
 
-    def ready(self, seconds: float) -> bool:
+    def is_ready(self, seconds: float) -> bool:
         """Whether it is there, after waiting so long at most."""
         return self.finished.wait(seconds)
 
@@ -72,7 +72,7 @@ class JobQueue:
 
     def __init__(self, most: int | None = None) -> None:
         self.most = most or max(2, min(4, os.cpu_count() or 2))
-        self._context = _context()
+        self._context = _choose_context()
         self._lock = threading.Condition()
         self._idle: list[_JobProcess] = []
         self._busy: dict[str, _JobProcess] = {}
@@ -80,7 +80,7 @@ class JobQueue:
 
     def warm(self) -> None:
         """Start a process now, so that the first question need not wait for it."""
-        threading.Thread(target=lambda: self._rest(_JobProcess(self._context)), daemon=True).start()
+        threading.Thread(target=lambda: self._return_process(_JobProcess(self._context)), daemon=True).start()
 
     def ask(self, function: Callable[..., Any], *arguments: Hashable, again: Hashable = None) -> Job:
         """The job of a function of plain values. again: tells apart what is asked anew."""
@@ -90,32 +90,32 @@ class JobQueue:
                 self._jobs.move_to_end(key)
                 return self._jobs[key]
             job = self._jobs[key] = Job(function, arguments)
-            self._forget()
-        threading.Thread(target=self._do, args=(key, job), daemon=True).start()
+            self._forget_finished()
+        threading.Thread(target=self._run, args=(key, job), daemon=True).start()
         return job
 
-    def last(self, function: Callable[..., Any], *arguments: Any) -> Job:
+    def start_lasting(self, function: Callable[..., Any], *arguments: Any) -> Job:
         """A job that is done to its end and cannot be stopped, such as a release once it is charged."""
         job = Job(function, arguments, lasting=True)
         with self._lock:
             self._jobs[job.id] = job
-        threading.Thread(target=self._do, args=(job.id, job), daemon=True).start()
+        threading.Thread(target=self._run, args=(job.id, job), daemon=True).start()
         return job
 
     def job(self, name: str) -> Job:
         """A job by its id."""
         with self._lock:
-            found = next((job for job in self._jobs.values() if job.id == name), None)
-        if found is None:
+            match = next((job for job in self._jobs.values() if job.id == name), None)
+        if match is None:
             raise LookupError("this was finished long ago, or never asked")
-        return found
+        return match
 
     def stop(self, job: Job) -> None:
         """End a job and its process; a lasting one goes on."""
         with self._lock:
             if job.lasting or job.finished.is_set():
                 return
-            for key in [key for key, own in self._jobs.items() if own is job]:
+            for key in [key for key, known in self._jobs.items() if known is job]:
                 del self._jobs[key]
             worker = self._busy.get(job.id)
             job.end(failure=JobFailure(STOPPED, stopped=True))
@@ -130,7 +130,7 @@ class JobQueue:
                 worker.kill()
             self._idle.clear()
 
-    def _do(self, key: Hashable, job: Job) -> None:
+    def _run(self, key: Hashable, job: Job) -> None:
         worker = self._take_process(job)
         if worker is None:
             return
@@ -142,7 +142,7 @@ class JobQueue:
             del self._busy[job.id]
         if not job.finished.is_set():
             job.end(**{"result" if answer[0] == "done" else "failure": answer[1]})
-        self._rest(worker if worker.alive else _JobProcess(self._context))
+        self._return_process(worker if worker.alive else _JobProcess(self._context))
 
     def _take_process(self, job: Job) -> "_JobProcess | None":
         """A process for the job, once one is free; none if it was stopped before."""
@@ -154,12 +154,12 @@ class JobQueue:
             self._busy[job.id] = worker
             return worker
 
-    def _rest(self, worker: "_JobProcess") -> None:
+    def _return_process(self, worker: "_JobProcess") -> None:
         with self._lock:
             self._idle.append(worker)
             self._lock.notify_all()
 
-    def _forget(self) -> None:
+    def _forget_finished(self) -> None:
         for key in [key for key, job in self._jobs.items() if job.finished.is_set()][: len(self._jobs) - KEPT]:
             del self._jobs[key]
 
@@ -169,7 +169,7 @@ class _JobProcess:
 
     def __init__(self, context: Any) -> None:
         self.ours, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        self._process = context.Process(target=_run_worker, args=(theirs,), daemon=True)
         self._process.start()
         theirs.close()
 
@@ -190,7 +190,7 @@ class _JobProcess:
             job.progress = content
 
 
-def _serve(connection: Connection) -> None:
+def _run_worker(connection: Connection) -> None:
     """What a process does: answer until nobody asks."""
     while True:
         try:
@@ -217,7 +217,7 @@ def to_job_failure(error: Exception) -> JobFailure:
     return JobFailure(str(error), getattr(error, "path", ()))
 
 
-def _context() -> Any:
+def _choose_context() -> Any:
     """Processes that begin with what they need; where the system cannot copy one, each loads it by itself."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")

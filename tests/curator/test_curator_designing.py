@@ -118,7 +118,7 @@ def test_designs_that_take_long_keep_nobody_else_waiting(opened, monkeypatch):
         assert done.wait(60)
         raise DesignTooExpensive(TOO_MUCH)
 
-    monkeypatch.setattr(curator.designer, "_made_elsewhere", wait)
+    monkeypatch.setattr(curator.designer, "_design_in_worker", wait)
     service = app(curator)
 
     async def asked() -> None:

@@ -114,7 +114,7 @@ def test_the_chain_that_drew_is_read_by_its_digest(three):
 def leveled_of(curator, size, epsilons):
     """The chain that the curator draws a count in groups of a size from."""
     asked = curator.price(account(curator, f"of {size}", None, "inner"), "pupils", {"count": "age > 12"})
-    ready = curator.designer.design(asked.numbers, allow_useless=True)
+    ready = curator.designer.design(asked.workload, allow_useless=True)
     return ChainedDraw.from_design(ready.designed, epsilons)
 
 
@@ -165,7 +165,7 @@ def test_the_stored_table_is_drawn_from_the_chain(opened):
 def test_a_table_of_levels_has_the_rows_of_every_level(opened):
     curator = opened(levels=LEVELS)
     asked = curator.price(account(curator, "ana", None, "inner"), "pupils", LIKES)
-    ready = curator.designer.design(asked.numbers, allow_useless=True)
+    ready = curator.designer.design(asked.workload, allow_useless=True)
     leveled = ChainedDraw.from_design(ready.designed, [Fraction(1), Fraction(1, 2), Fraction(1, 4)])
     rows = leveled.draw(TrueAnswers((np.array([5, 7]),)), draws=seeded_entropy(np.random.default_rng(0)))
     found = leveled.answers(rows)

@@ -137,7 +137,7 @@ def test_the_same_request_is_one_job_and_another_is_another(work: JobQueue) -> N
     first = work.ask(design, ExploreState(size="3"))
     assert work.ask(design, ExploreState(size="3")) is first
     assert work.ask(design, ExploreState(size="4")) is not first
-    assert first.ready(60)
+    assert first.is_ready(60)
     assert first.result.sha256 == design(ExploreState(size="3")).sha256
 
 
@@ -146,17 +146,17 @@ def test_a_job_that_is_stopped_ends_its_process_and_leaves_the_others(work: JobQ
         design, ExploreState(kind="total", size="80", high="9", low="0", require=("row_monotone",), aim="worst")
     )
     short = work.ask(design, ExploreState(size="7"))
-    assert short.ready(60)
+    assert short.is_ready(60)
     work.stop(long)
-    assert long.ready(0)
+    assert long.is_ready(0)
     assert long.failure is not None
     assert long.failure.sentence == STOPPED
-    assert work.ask(design, ExploreState(size="8")).ready(60)
+    assert work.ask(design, ExploreState(size="8")).is_ready(60)
 
 
 def test_a_refusal_comes_back_as_its_sentence(work: JobQueue) -> None:
     job = work.ask(design, ExploreState(size="5", limits="off-by-more-than-1=0"))
-    assert job.ready(60)
+    assert job.is_ready(60)
     assert job.failure is not None
     assert "at most" in job.failure.sentence
 

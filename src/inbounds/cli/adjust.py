@@ -17,16 +17,18 @@ def print_adjusted(file: Path, as_json: bool) -> None:
 
     if detect_format(file) != RELEASE:
         raise ValueError("--adjust is for release records; this is no release record")
-    found = recompute_table(file)
+    recomputed = recompute_table(file)
     if as_json:
-        typer.echo(json.dumps(found.to_json()))
-    if found.different:
-        raise PassportError(f"the table does not follow from the reports in its record: {', '.join(found.different)}")
+        typer.echo(json.dumps(recomputed.to_json()))
+    if recomputed.different:
+        raise PassportError(
+            f"the table does not follow from the reports in its record: {', '.join(recomputed.different)}"
+        )
     if as_json:
         return
-    out.print(f"{len(found.columns)} columns follow from the reports in the record, digit by digit", markup=False)
-    for name, by in found.by.items():
-        out.print(f"  • {name}: {HOW[by]}", markup=False)
+    out.print(f"{len(recomputed.columns)} columns follow from the reports in the record, digit by digit", markup=False)
+    for name, method in recomputed.by.items():
+        out.print(f"  • {name}: {HOW[method]}", markup=False)
     out.print("\n[bold]Totals over all groups[/], read from the reports without bias")
-    for own in found.totals:
-        out.print(f"  • {own}", markup=False)
+    for total in recomputed.totals:
+        out.print(f"  • {total}", markup=False)

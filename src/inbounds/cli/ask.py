@@ -55,21 +55,21 @@ def ask(
         raise ValueError("token must be given: set the environment variable INBOUNDS_TOKEN, or --token")
     columns = {"mean": mean, "sum": sum_, "median": median, "min": min_, "max": max_, "mode": mode}
     parts = {"crosstab": _split_list(crosstab), "quantile": _quantile(quantile), "by": _split_list(by)}
-    said = {**columns, **parts, "count": count, "histogram": histogram, "where": where, "epsilon": epsilon}
-    flags = {name: True for name, given in (("redraw", redraw), ("allow_useless", allow_useless)) if given}
-    question = {name: value for name, value in said.items() if value is not None} | flags
+    values = {**columns, **parts, "count": count, "histogram": histogram, "where": where, "epsilon": epsilon}
+    flags = {name: True for name, flag in (("redraw", redraw), ("allow_useless", allow_useless)) if flag}
+    question = {name: value for name, value in values.items() if value is not None} | flags
     with connect(url, token) as curator:
         if dataset is None:
-            found: Any = [curator.describe(name) for name in curator.datasets()]
-            text = "\n".join(f"{one['name']}: {one['title']}" for one in found)
+            result: Any = [curator.describe(name) for name in curator.datasets()]
+            text = "\n".join(f"{one['name']}: {one['title']}" for one in result)
         elif preview:
             previewed = curator.preview(dataset, **question)
-            found, text = previewed.to_json(), str(previewed)
+            result, text = previewed.to_json(), str(previewed)
         else:
             answer = curator.ask(dataset, key=key, **question)
-            found, text = answer.to_json(), str(answer)
+            result, text = answer.to_json(), str(answer)
     if as_json:
-        typer.echo(json.dumps(found))
+        typer.echo(json.dumps(result))
     else:
         out.print(text, markup=False, highlight=False, soft_wrap=True)
 

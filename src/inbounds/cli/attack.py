@@ -107,8 +107,8 @@ def spread(values: Sequence[int]) -> list[int]:
     """All of a few; of many about ROWS, evenly spread on a logarithmic scale, ends included."""
     if len(values) <= ROWS:
         return list(values)
-    wanted = np.geomspace(values[0], values[-1], ROWS)
-    return sorted({min(values, key=lambda v: abs(v - w)) for w in wanted})
+    targets = np.geomspace(values[0], values[-1], ROWS)
+    return sorted({min(values, key=lambda v: abs(v - w)) for w in targets})
 
 
 # --- what is printed --------------------------------------------------------------------------------------
@@ -127,13 +127,13 @@ def _print_learned(
         "median": "median",
         "mean": "mean",
     }
-    shown = {by: name for by, name in names.items() if by in rows[0].loss}
+    shown = {measure: name for measure, name in names.items() if measure in rows[0].loss}
     by_count = {row.answers: row for row in rows}
     lines = []
     for k in spread([row.answers for row in rows]):
         row = by_count[k]
         error = max(row.error.values())
-        cells = [f"{row.loss[by]:.4g}" for by in shown]
+        cells = [f"{row.loss[measure]:.4g}" for measure in shown]
         extra = [f"{approximated[k]:.4g}"] if approximated else []
         lines.append([str(k), f"{float(k * mechanism.epsilon):.4g}", *cells, f"{error:.1g}" if error else "", *extra])
     heads = ["answers", "epsilon", *shown.values(), "±", *(["closed"] if approximated else [])]

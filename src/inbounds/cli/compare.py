@@ -80,17 +80,17 @@ def compare(
         return
     mechanisms = _load_mechanisms(file or [])
     if query is not None:
-        found = with_spinner(
+        comparison = with_spinner(
             "comparing", lambda: compared(query, epsilon, losses=losses, prior=weights, also=mechanisms)
         )
     elif file:
-        found = with_spinner("comparing", lambda: compared(mechanisms, losses=losses, prior=weights))
+        comparison = with_spinner("comparing", lambda: compared(mechanisms, losses=losses, prior=weights))
     else:
         raise ValueError("compare needs a query such as: count --size 20 --epsilon 0.5, or --file twice")
-    found = found.sort_by(sort) if sort is not None else found
+    comparison = comparison.sort_by(sort) if sort is not None else comparison
     if to is not None:
-        _write(found, to)
-    _print_comparison(found, to, as_json)
+        _write(comparison, to)
+    _print_comparison(comparison, to, as_json)
 
 
 def _load_mechanisms(files: list[Path]) -> dict[str, Any]:
@@ -105,50 +105,50 @@ WRITTEN = {".csv": COMPARISON_TABLE, ".tex": LATEX}
 COMPARISON_PAGE = replace(PAGE, endings=(*PAGE.endings, *WRITTEN))
 
 
-def _write(found: "Comparison | QuantileComparison", to: Path) -> None:
+def _write(comparison: "Comparison | QuantileComparison", to: Path) -> None:
     match to.suffix.lower():
         case ".csv":
-            to.write_text(found.to_csv(), encoding="utf-8")
+            to.write_text(comparison.to_csv(), encoding="utf-8")
         case ".tex":
-            to.write_text(found.to_latex() + "\n", encoding="utf-8")
+            to.write_text(comparison.to_latex() + "\n", encoding="utf-8")
         case _:
             from inbounds.report.html import save_page
             from inbounds.report.quantile_page import save_quantile_page
 
-            if isinstance(found, Comparison):
-                save_page(found, to)
+            if isinstance(comparison, Comparison):
+                save_page(comparison, to)
             else:
-                save_quantile_page(found, to)
+                save_quantile_page(comparison, to)
 
 
-def _show_quantiles(found: "QuantileComparison", to: Path | None, as_json: bool) -> None:
+def _show_quantiles(comparison: "QuantileComparison", to: Path | None, as_json: bool) -> None:
     if to is not None:
-        _write(found, to)
+        _write(comparison, to)
     if as_json:
-        typer.echo(json.dumps(found.to_json()))
+        typer.echo(json.dumps(comparison.to_json()))
         return
     from inbounds.report import quantile_page
     from inbounds.report.quantile_text import describe_quantile_query
 
-    out.print(f"[bold]{describe_quantile_query(found.query)}[/]\n")
-    out.print(terminal.quantile_comparison(found))
+    out.print(f"[bold]{describe_quantile_query(comparison.query)}[/]\n")
+    out.print(terminal.quantile_comparison(comparison))
     out.print("[dim]* best of the column; bayes: after the best guess.[/]")
-    out.print(f"[dim]{quantile_page.legend(found)}[/]")
+    out.print(f"[dim]{quantile_page.legend(comparison)}[/]")
     if to is not None:
         out.print(f"report: [bold]{to}[/]")
 
 
-def _print_comparison(found: Comparison, report: Path | None, as_json: bool) -> None:
+def _print_comparison(comparison: Comparison, report: Path | None, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(found.to_json()))
+        typer.echo(json.dumps(comparison.to_json()))
         return
-    query = found.rows[0].mechanism.query
-    epsilons = sorted({row.mechanism.epsilon for row in found.rows})
+    query = comparison.rows[0].mechanism.query
+    epsilons = sorted({row.mechanism.epsilon for row in comparison.rows})
     out.print(f"[bold]{wording.describe_query(query)}[/], epsilon {', '.join(map(format_decimal, epsilons))}\n")
-    out.print(terminal.comparison(found, out.width))
+    out.print(terminal.comparison(comparison, out.width))
     out.print(f"[dim]* best of the column. bayes: after the best guess for every report. {wording.LEGEND}[/]")
-    if found.left_out:
-        out.print(f"[dim]left out: {', '.join(found.left_out)} (the reasons: --json or --out)[/]")
+    if comparison.left_out:
+        out.print(f"[dim]left out: {', '.join(comparison.left_out)} (the reasons: --json or --out)[/]")
     if report is not None:
         out.print(f"report: [bold]{report}[/]")
 
@@ -175,16 +175,16 @@ def recommend(
     needs = [name for name in properties.replace(" ", "").split(",") if name]
     chosen = parse_loss(loss) if loss else None
     weights = read_weights_or_none(prior)
-    found = with_spinner(
+    recommendation = with_spinner(
         "comparing",
         lambda: recommended(query, epsilon, needs, loss=chosen, prior=weights, aim=aim),  # type: ignore[arg-type]
     )
     if to is not None:
-        found.mechanism.save(to)
+        recommendation.mechanism.save(to)
     if as_json:
-        typer.echo(json.dumps({**found.to_json(), "saved": to and str(to)}))
+        typer.echo(json.dumps({**recommendation.to_json(), "saved": to and str(to)}))
         return
-    out.print(found.reason)
+    out.print(recommendation.reason)
     print_saved(to)
 
 
@@ -232,40 +232,42 @@ def calibrate(
         return
     if to is not None:
         check_target(to, PASSPORT, overwrite=overwrite)
-    promise = _promise(mean_error, worst_error, within, probability, loss)
-    kept = with_spinner("searching", lambda: promises.calibrate_epsilon(query, promise, family))
+    promise = _build_goal(mean_error, worst_error, within, probability, loss)
+    result = with_spinner("searching", lambda: promises.calibrate_epsilon(query, promise, family))
     if to is not None:
-        kept.mechanism.save(to)
-    _print_kept(kept, query, to, as_json)
+        result.mechanism.save(to)
+    _print_goal(result, query, to, as_json)
 
 
-def _promise(mean: str | None, worst: str | None, within: str | None, probability: str, loss: str) -> AccuracyGoal:
-    given = [text for text in (mean, worst, within) if text is not None]
-    if len(given) != 1:
+def _build_goal(mean: str | None, worst: str | None, within: str | None, probability: str, loss: str) -> AccuracyGoal:
+    bounds = [text for text in (mean, worst, within) if text is not None]
+    if len(bounds) != 1:
         raise ValueError(
             "calibrate needs one promise: --mean-error, --worst-error or --within; or --at for the reverse"
         )
     if within is not None:
         return promises.within(within, probability)
     make = promises.average if mean is not None else promises.worst
-    return make(parse_loss(loss), given[0])
+    return make(parse_loss(loss), bounds[0])
 
 
-def _print_kept(kept: GoalResult, query: RangeQuery, saved: Path | None, as_json: bool) -> None:
+def _print_goal(result: GoalResult, query: RangeQuery, saved: Path | None, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps({**kept.to_json(), "saved": saved and str(saved)}))
+        typer.echo(json.dumps({**result.to_json(), "saved": saved and str(saved)}))
         return
-    out.print(f"[bold]epsilon {float(kept.epsilon):.10g}[/] is the smallest that keeps the promise:")
-    out.print(f"  {kept.promise}")
-    out.print(f"  {wording.describe_query(query)}, by {kept.mechanism.origin}")
-    out.print(f"  certified; the mechanism gives {kept.value:.6g} where {float(kept.promise.at_most):.6g} is promised")
+    out.print(f"[bold]epsilon {float(result.epsilon):.10g}[/] is the smallest that keeps the promise:")
+    out.print(f"  {result.promise}")
+    out.print(f"  {wording.describe_query(query)}, by {result.mechanism.origin}")
+    out.print(
+        f"  certified; the mechanism gives {result.value:.6g} where {float(result.promise.at_most):.6g} is promised"
+    )
     print_saved(saved)
 
 
 def _print_menu(menu: list[GoalResult], as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps([kept.to_json() for kept in menu]))
+        typer.echo(json.dumps([result.to_json() for result in menu]))
         return
     out.print(f"At [bold]epsilon {float(menu[0].epsilon):.10g}[/] one can promise one of:")
-    for kept in menu:
-        out.print(f"  • {kept.promise} [dim](by {kept.mechanism.origin.name})[/]")
+    for result in menu:
+        out.print(f"  • {result.promise} [dim](by {result.mechanism.origin.name})[/]")

@@ -84,15 +84,15 @@ def compose(
     if budget is not None and len(mechanisms) > 1:
         raise ValueError("--budget must be asked of one mechanism; several can share a budget in many ways")
     to_delta(delta)
-    counts = _each(times, len(mechanisms))
+    counts = _parse_times(times, len(mechanisms))
     whole_release = Composition(mechanisms, counts, same_question)
     rounds = _rounds(whole_release)
-    record = with_spinner("composing", lambda: _print_total(whole_release, rounds, delta))
-    allowed = _print_max_answers(mechanisms[0], budget, delta, same_question) if budget is not None else None
+    record = with_spinner("composing", lambda: _build_record(whole_release, rounds, delta))
+    allowed = _count_max_answers(mechanisms[0], budget, delta, same_question) if budget is not None else None
     if to is not None:
         record.save(to)
     if figure is not None:
-        _draw(rounds, _beside(delta), figure)
+        _draw(rounds, _list_deltas(delta), figure)
     if as_json:
         typer.echo(json.dumps(_composed_json(record, rounds, delta, allowed)))
         return
@@ -113,11 +113,11 @@ def _draw(rounds: "list[Composition]", deltas: list[str], to: Path) -> None:
     epsilon_against_answers(rounds, deltas).savefig(to, dpi=150)
 
 
-def _each(text: str, count: int) -> tuple[int, ...]:
-    given = [to_int(part, "times", 1) for part in text.split(",")]
-    if len(given) not in (1, count):
+def _parse_times(text: str, count: int) -> tuple[int, ...]:
+    counts = [to_int(part, "times", 1) for part in text.split(",")]
+    if len(counts) not in (1, count):
         raise ValueError(f"times must be one number, or one for each of the {count} mechanisms, got {text!r}")
-    return tuple(given * count if len(given) == 1 else given)
+    return tuple(counts * count if len(counts) == 1 else counts)
 
 
 def _rounds(total: "Composition") -> "list[Composition]":
@@ -125,7 +125,7 @@ def _rounds(total: "Composition") -> "list[Composition]":
     return [replace(total, times=tuple(min(r, t) for t in total.times)) for r in spread(range(1, max(total.times) + 1))]
 
 
-def _print_total(total: "Composition", rounds: "list[Composition]", delta: str) -> "CompositionRecord":
+def _build_record(total: "Composition", rounds: "list[Composition]", delta: str) -> "CompositionRecord":
     from inbounds.accounting.composition_record import CompositionRecord
 
     for part in rounds:
@@ -133,12 +133,12 @@ def _print_total(total: "Composition", rounds: "list[Composition]", delta: str) 
     return CompositionRecord.from_composition(total, delta)
 
 
-def _beside(delta: str) -> list[str]:
+def _list_deltas(delta: str) -> list[str]:
     """The delta asked for, and the usual ones that differ from it."""
     return [delta, *(d for d in DELTAS if to_fraction(d, "delta") != to_fraction(delta, "delta"))]
 
 
-def _print_max_answers(mechanism: Mechanism, budget: str, delta: str, same_question: bool) -> dict[str, int]:
+def _count_max_answers(mechanism: Mechanism, budget: str, delta: str, same_question: bool) -> dict[str, int]:
     from inbounds.accounting.compose import max_answers
 
     by_sum = max_answers(mechanism, budget)
@@ -160,7 +160,7 @@ def _print_composed(
         terminal.columns("", ["answers", "sum of epsilons (delta 0)", f"tight epsilon (delta {delta})"], lines, 0)
     )
     out.print(f"[bold]{record}[/].")
-    others = ", ".join(f"{format_upper_bound(rounds[-1].epsilon(d))} at {d}" for d in _beside(delta)[1:])
+    others = ", ".join(f"{format_upper_bound(rounds[-1].epsilon(d))} at {d}" for d in _list_deltas(delta)[1:])
     out.print(f"Tight epsilon at other deltas: {others}.")
     if not record.composition.same_question:
         out.print("This holds for any questions to these mechanisms about the same people, also chosen one by one.")

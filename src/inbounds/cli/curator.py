@@ -104,9 +104,9 @@ def add(
     with _open_curator(settings) as curator:
         token = curator.add_account(
             name,
-            {own: cap for own, cap, _ in granted},
+            {dataset_name: cap for dataset_name, cap, _ in granted},
             role="owner" if owner else "analyst",
-            levels={own: level for own, _, level in granted if level},
+            levels={dataset_name: level for dataset_name, _, level in granted if level},
         )
     typer.echo(json.dumps({"account": name, "token": token}) if as_json else f"token: {token}")
 
@@ -125,11 +125,11 @@ def list_(settings: Settings, as_json: AsJson = False) -> None:
     Example: [bold]inbounds curator account list curator.toml[/]
     """
     with _open_curator(settings) as curator:
-        found = [account.to_json() for account in curator.accounts()]
+        rows = [account.to_json() for account in curator.accounts()]
     if as_json:
-        typer.echo(json.dumps({"accounts": found}))
+        typer.echo(json.dumps({"accounts": rows}))
         return
-    for account in found:
+    for account in rows:
         gone = f", revoked {account['revoked']}" if account["revoked"] else ""
         out.print(f"{account['name']}: {account['role']}, holds {account['rows']} rows{gone}", markup=False)
         for grant in account["datasets"]:
@@ -183,11 +183,11 @@ def reopen(
         _print_statuses([curator.reopen(OWNER, name)], as_json)
 
 
-def _print_statuses(found: "list[DatasetStatus]", as_json: bool) -> None:
+def _print_statuses(statuses: "list[DatasetStatus]", as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps({"datasets": [one.to_json() for one in found]}))
+        typer.echo(json.dumps({"datasets": [one.to_json() for one in statuses]}))
         return
-    for one in found:
+    for one in statuses:
         out.print(str(one), markup=False)
 
 
@@ -203,10 +203,10 @@ def accept_ledger(settings: Settings, as_json: AsJson = False) -> None:
     from inbounds.curator.database import open_database
     from inbounds.curator.ledger_head import accept_head
 
-    own = load_settings(settings)
-    store = open_database(own.database)
+    loaded = load_settings(settings)
+    store = open_database(loaded.database)
     try:
-        head = accept_head(store, own.ledger)
+        head = accept_head(store, loaded.ledger)
     finally:
         store.close()
     if as_json:

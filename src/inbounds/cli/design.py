@@ -121,9 +121,9 @@ def print_mechanism(mechanism: Mechanism, bound: Literal["proved", "claimed"], s
     )
     stated = "; the passport states what it was made for" if not mechanism.law.measured_exactly else ""
     out.print(f"[bold]Tight epsilon[/] {mechanism.tight_epsilon():.9g}, rounded up{stated}")
-    found = passport_summary(mechanism)
-    each = "  ".join(f"{name} {value}" for name, value in found["claims"]["losses"].items())
-    out.print(f"[bold]Expected loss[/], every true answer equally likely: {each}")
+    summary = passport_summary(mechanism)
+    losses = "  ".join(f"{name} {value}" for name, value in summary["claims"]["losses"].items())
+    out.print(f"[bold]Expected loss[/], every true answer equally likely: {losses}")
     if mechanism.optimality is not None:
         words = optimality_words(mechanism, solved) if bound == "claimed" else _proved_words(mechanism.optimality)
         out.print(f"[bold]Optimality[/] {escape(words)}")
@@ -131,7 +131,7 @@ def print_mechanism(mechanism: Mechanism, bound: Literal["proved", "claimed"], s
         out.print("[bold]Properties[/]", terminal.properties(mechanism), sep="\n")
     except TooLarge:
         out.print("[dim]properties are not computed at this size[/]")
-    out.print(f"[bold]sha256[/] {found['sha256']}")
+    out.print(f"[bold]sha256[/] {summary['sha256']}")
 
 
 def _proved_words(best: Optimality) -> str:
@@ -148,12 +148,12 @@ def optimality_words(mechanism: Mechanism, solved: float | None = None) -> str:
     assert best is not None
     how = "claimed, not checked" if recompute_objective(mechanism) is None else "recomputed"
     left = f"; {best.remaining}" if best.remaining else ""
-    said = [f"{best.objective}: {best.value:.9g} ({how})"]
+    sentences = [f"{best.objective}: {best.value:.9g} ({how})"]
     if solved is not None:
-        said.append(f"proved by solving: no private mechanism is below {solved:.9g}")
+        sentences.append(f"proved by solving: no private mechanism is below {solved:.9g}")
     if solved is None or solved < best.bound - NO_GAP * abs(best.bound):
-        said.append(f"claimed, not checked: no mechanism is below {best.bound:.9g} (gap {best.gap:.2g}){left}")
-    return "; ".join(said)
+        sentences.append(f"claimed, not checked: no mechanism is below {best.bound:.9g} (gap {best.gap:.2g}){left}")
+    return "; ".join(sentences)
 
 
 def read_weights(path: Path) -> list[float]:

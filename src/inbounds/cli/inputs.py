@@ -78,15 +78,15 @@ def print_composition(files: Sequence[Path], options: Mapping[str, Any], as_json
     """compose, of released tables: the sum of their epsilons, in words."""
     from inbounds.releases.verify import compose_releases, load_record
 
-    given = [name for name, value in options.items() if value]
-    if given:
-        raise ValueError(f"releases are added up as they are; leave out {', '.join(given)}")
+    options_given = [name for name, value in options.items() if value]
+    if options_given:
+        raise ValueError(f"releases are added up as they are; leave out {', '.join(options_given)}")
     if any(detect_format(file) != RELEASE for file in files):
         raise ValueError("compose takes mechanism passports or release records, not both; add up what each says")
-    found = compose_releases({str(file): load_record(file) for file in files})
+    total = compose_releases({str(file): load_record(file) for file in files})
     if as_json:
-        typer.echo(json.dumps(found.to_json()))
+        typer.echo(json.dumps(total.to_json()))
         return
-    members = zip(found.names, map(str, found.epsilons), strict=True)
+    members = zip(total.names, map(str, total.epsilons), strict=True)
     out.print(terminal.columns("", ["release", "epsilon"], [[escape(name), epsilon] for name, epsilon in members]))
-    out.print(f"{found}.", markup=False)
+    out.print(f"{total}.", markup=False)

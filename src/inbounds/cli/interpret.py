@@ -137,39 +137,39 @@ def _interpret_mechanism(
     return mechanism.interpretations(level, prior, loss)
 
 
-def _statistic(file: Path, given: str | None) -> str | None:
+def _statistic(file: Path, name: str | None) -> str | None:
     """The statistic whose name or column was typed: "answer: yes" is a cell of the histogram answer."""
-    if given is None or detect_format(file) != RELEASE:
-        return given
+    if name is None or detect_format(file) != RELEASE:
+        return name
     from inbounds.releases.verify import find_statistic
     from inbounds.releases.verify import load_record as read_record
 
-    return find_statistic(read_record(file), given)
+    return find_statistic(read_record(file), name)
 
 
-def _parse_output(given: str, values: list[Any], mechanism: "Mechanism | QuantileMechanism") -> Any:
+def _parse_output(text: str, values: list[Any], mechanism: "Mechanism | QuantileMechanism") -> Any:
     """The reported value that was typed, perhaps with fewer decimals, as tables show it."""
     if isinstance(mechanism, Mechanism) and mechanism.query.labels is not None:
-        if given not in values:
+        if text not in values:
             raise ValueError("output must be one of the values the mechanism reports")
-        return given
-    typed = _number(given)
+        return text
+    typed = _number(text)
     nearest = sorted(values, key=lambda value: abs(_exactly(value) - typed))
     half = Decimal(1).scaleb(max(int(typed.as_tuple().exponent), -FINEST)) / 2
-    found = [value for value in nearest if abs(_exactly(value) - typed) <= half]
-    if len(found) == 1 or (found and _is_near(_exactly(found[0]), typed)):
-        return found[0]
+    matches = [value for value in nearest if abs(_exactly(value) - typed) <= half]
+    if len(matches) == 1 or (matches and _is_near(_exactly(matches[0]), typed)):
+        return matches[0]
     near = " and ".join(str(value) for value in nearest[:2])
-    raise ValueError(f"output must be one of the values the mechanism reports, got {given}; the nearest are {near}")
+    raise ValueError(f"output must be one of the values the mechanism reports, got {text}; the nearest are {near}")
 
 
-def _number(given: str) -> Decimal:
+def _number(text: str) -> Decimal:
     try:
-        if math.isfinite(float(given)):
-            return Decimal(given)
+        if math.isfinite(float(text)):
+            return Decimal(text)
     except (ValueError, ArithmeticError):
         pass
-    raise ValueError(f"output must be a number, got {given!r}")
+    raise ValueError(f"output must be a number, got {text!r}")
 
 
 def _exactly(value: Any) -> Decimal:

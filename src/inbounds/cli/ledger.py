@@ -74,11 +74,11 @@ def show(
     from inbounds.ledger import budget_page
 
     with _open_ledger(place) as ledger:
-        found = ledger.people()
+        people = ledger.people()
         if page is not None:
             check_target(page, PAGE, overwrite=overwrite, reads=[Path(place)])
-            write_text(page, budget_page.page(ledger.place, ledger.head(), found, ledger.entries()))
-    _print_people(found, as_json)
+            write_text(page, budget_page.page(ledger.place, ledger.head(), people, ledger.entries()))
+    _print_people(people, as_json)
     if page is not None and not as_json:
         print_page(page, as_json)
 
@@ -99,9 +99,9 @@ def import_(
     from inbounds.ledger.import_release import import_release
     from inbounds.releases.verify import load_record
 
-    found = [load_record(file) for file in records]
+    loaded = [load_record(file) for file in records]
     with _open_ledger(place, create=True) as ledger:
-        charges = [import_release(ledger, record, people) for record in found]
+        charges = [import_release(ledger, record, people) for record in loaded]
         totals = ledger.people()
     new = sum(not charge.repeated for charge in charges)
     if not as_json:
@@ -142,19 +142,19 @@ def verify(place: Place, head: Kept = None, as_json: AsJson = False) -> None:
     from inbounds.ledger.ledger import verify_ledger
 
     try:
-        kept = None if head is None else LedgerHead.load(head)
-        found = verify_ledger(place, kept, tell=lambda sentence: err.print(sentence, markup=False))
+        kept_head = None if head is None else LedgerHead.load(head)
+        verification = verify_ledger(place, kept_head, tell=lambda sentence: err.print(sentence, markup=False))
     except (LedgerError, PassportError) as reason:
         if not as_json:
             raise
         typer.echo(json.dumps({"valid": False, "reason": str(reason)}))
         raise typer.Exit(1) from None
     if as_json:
-        totals = [who.to_json() for who in found.people]
-        typer.echo(json.dumps({"valid": True, "checked": found.sentences(), "people": totals}))
+        totals = [who.to_json() for who in verification.people]
+        typer.echo(json.dumps({"valid": True, "checked": verification.sentences(), "people": totals}))
         return
     out.print(f"[bold green]checked[/] {place}")
-    for sentence in (*found.sentences(), *map(str, found.people)):
+    for sentence in (*verification.sentences(), *map(str, verification.people)):
         out.print(f"  • {sentence}", markup=False)
 
 
@@ -169,19 +169,19 @@ def head(place: Place, target: Out = None, overwrite: Overwrite = False, as_json
     def head_of(ledger: "Ledger") -> dict[str, Any]:
         return ledger.head().to_json()
 
-    found = _write_or_print(head_of, place, target, json_output("ledger's head", FORMAT), overwrite)
+    content = _write_or_print(head_of, place, target, json_output("ledger's head", FORMAT), overwrite)
     if as_json:
-        typer.echo(json.dumps(found))
+        typer.echo(json.dumps(content))
         return
     where = f" kept in {target}" if target is not None else ""
-    out.print(f"{found['entries']} entries, {found['sha256']}{where}", markup=False)
+    out.print(f"{content['entries']} entries, {content['sha256']}{where}", markup=False)
 
 
 def totals(place: Path, options: dict[str, Any], as_json: bool) -> None:
     """compose, of a ledger: what its entries add up to, by the ledger's own rule and no other."""
-    given = [name for name, value in options.items() if value]
-    if given:
-        raise ValueError(f"entries of a ledger add up by its own rule; leave out {', '.join(given)}")
+    options_given = [name for name, value in options.items() if value]
+    if options_given:
+        raise ValueError(f"entries of a ledger add up by its own rule; leave out {', '.join(options_given)}")
     with _open_ledger(str(place)) as ledger:
         _print_people(ledger.people(), as_json)
 
@@ -189,10 +189,10 @@ def totals(place: Path, options: dict[str, Any], as_json: bool) -> None:
 def _open_ledger(place: str, *, create: bool = False) -> "Ledger":
     from inbounds.ledger import Ledger
 
-    found = Ledger.open(place, create=create)
-    if found.brought_forward:
-        err.print(found.brought_forward, markup=False)
-    return found
+    ledger = Ledger.open(place, create=create)
+    if ledger.brought_forward:
+        err.print(ledger.brought_forward, markup=False)
+    return ledger
 
 
 def _write_or_print(

@@ -73,25 +73,25 @@ def plan(
     if to is not None:
         check_target(to, PASSPORT, overwrite=overwrite)
     with show_progress("simulating", err):
-        found = planner.plan_collection(query, epsilon, reports=reports, radius=radius, ratio=ratio)
-        needed = None if error is None else found.reports_needed(error)
+        collection = planner.plan_collection(query, epsilon, reports=reports, radius=radius, ratio=ratio)
+        needed = None if error is None else collection.reports_needed(error)
     if to is not None:
-        found.mechanism().save(to)
+        collection.mechanism().save(to)
     if as_json:
-        typer.echo(json.dumps({**found.to_json(), "reports_needed": needed}))
+        typer.echo(json.dumps({**collection.to_json(), "reports_needed": needed}))
         return
     heads = ["ratio between\nany two", "mechanism", "epsilon", "error"]
     rows = [
         [o.format_ratio, o.mechanism.replace("_", " "), o.promise, f"{o.error:.4g} ± {o.uncertainty:.2g}"]
-        for o in found.options
+        for o in collection.options
     ]
     out.print(terminal.columns(f"{reports} reports about {describe_query(query)}", heads, rows))
-    out.print(found.note)
+    out.print(collection.note)
     out.print(DISTANCES[query.is_ordered])
     if needed is not None:
         out.print(f"An error of {error} takes about [bold]{needed}[/] reports with the better one.")
     if to is not None:
-        out.print(f"wrote {to}: {local_guarantee(found.mechanism())}")
+        out.print(f"wrote {to}: {local_guarantee(collection.mechanism())}")
 
 
 def _planned_query(low: int | None, high: int | None, labels: str | None) -> RangeQuery:
@@ -133,9 +133,9 @@ def randomize(
         raise ValueError(f"--out must not be a file that is read, got {to}; give another name")
     files.check_target(to, overwrite=overwrite)
     client = Randomizer(load_local_mechanism(mechanism), "clamp" if clamp else "refuse")
-    kept = [name.strip() for name in keep.split(",") if name.strip()]
+    copied_columns = [name.strip() for name in keep.split(",") if name.strip()]
     with show_progress("randomizing", err):
-        rows = files.randomize_file(file, to, column, client, kept)
+        rows = files.randomize_file(file, to, column, client, copied_columns)
     statement = str(client.privacy)
     if as_json:
         typer.echo(json.dumps({"rows": rows, "out": str(to), "privacy": statement}))
@@ -231,7 +231,10 @@ def _write_distribution(path: Path, mechanism: "LocalMechanism", result: "Recons
 
         names, title = _answer_names(mechanism), f"What {result.reports:.0f} private reports tell"
         write_text(
-            path, distribution_page(names, result.distribution, title, [_way(mechanism, result)], mechanism.query)
+            path,
+            distribution_page(
+                names, result.distribution, title, [_describe_method(mechanism, result)], mechanism.query
+            ),
         )
         return
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -240,14 +243,14 @@ def _write_distribution(path: Path, mechanism: "LocalMechanism", result: "Recons
         lines.writerows(zip(_answer_names(mechanism), result.distribution.tolist(), strict=True))
 
 
-def _way(mechanism: "LocalMechanism", result: "Reconstruction") -> str:
+def _describe_method(mechanism: "LocalMechanism", result: "Reconstruction") -> str:
     """How the distribution was found, for a reader of the page."""
-    asked = f"epsilon {format_decimal(mechanism.epsilon)} a person"
-    return f"The distribution of the true answers behind the reports ({asked}), by {result.method}: an estimate."
+    privacy = f"epsilon {format_decimal(mechanism.epsilon)} a person"
+    return f"The distribution of the true answers behind the reports ({privacy}), by {result.method}: an estimate."
 
 
 def _print_distribution(mechanism: "LocalMechanism", result: "Reconstruction") -> None:
-    together = _ranges if mechanism.query.is_ordered else _largest
+    together = _merge_ranges if mechanism.query.is_ordered else _merge_smallest
     names, shares = together(_answer_names(mechanism), result.distribution)
     bars = terminal.bar(shares)
     rows = [[name, f"{share:.4f}", bar] for name, share, bar in zip(names, shares, bars, strict=True)]
@@ -258,7 +261,7 @@ def _print_distribution(mechanism: "LocalMechanism", result: "Reconstruction") -
     out.print(f"{result.method}: {result.iterations} steps; the log-likelihood of all reports is {below}")
 
 
-def _ranges(names: list[str], p: Floats) -> tuple[list[str], Floats]:
+def _merge_ranges(names: list[str], p: Floats) -> tuple[list[str], Floats]:
     """Neighbouring answers put together until they fit the terminal."""
     width = -(-len(names) // SHOWN)
     if width == 1:
@@ -269,7 +272,7 @@ def _ranges(names: list[str], p: Floats) -> tuple[list[str], Floats]:
     return ranges, np.add.reduceat(p, list(starts))
 
 
-def _largest(names: list[str], p: Floats) -> tuple[list[str], Floats]:
+def _merge_smallest(names: list[str], p: Floats) -> tuple[list[str], Floats]:
     """Labels have no neighbours: those with the largest shares, and all others as one line."""
     if len(names) <= SHOWN:
         return names, p

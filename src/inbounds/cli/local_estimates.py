@@ -42,14 +42,14 @@ def estimate_(
 
     strata = _strata(file, column, load_local_mechanism(mechanism), by)
     with show_progress("estimating", err):
-        found = {name: estimate(collector, level=level) for name, collector in strata.items()}
+        estimates = {name: estimate(collector, level=level) for name, collector in strata.items()}
     if as_json:
-        typer.echo(json.dumps([row for name, part in found.items() for row in _rows(name, part)]))
+        typer.echo(json.dumps([row for name, part in estimates.items() for row in _rows(name, part)]))
         return
     heads = ["stratum", "quantity", "estimate", f"{100 * level:.3g} % interval"]
     lines = [
         [row["stratum"], row["quantity"], f"{row['estimate']:.4g}", f"{row['lower']:.4g} to {row['upper']:.4g}"]
-        for name, part in found.items()
+        for name, part in estimates.items()
         for row in _rows(name, part)
     ]
     total = sum(collector.total for collector in strata.values())
@@ -79,15 +79,15 @@ def compare_strata(
         raise ValueError(f"--between must name two strata, such as 46,47; got {between!r}")
     strata = _strata(file, column, load_local_mechanism(mechanism), by)
     with show_progress("testing", err):
-        found = two_sample_test(strata[names[0]], strata[names[1]])
+        test = two_sample_test(strata[names[0]], strata[names[1]])
     if as_json:
-        typer.echo(json.dumps(found.to_json()))
+        typer.echo(json.dumps(test.to_json()))
         return
-    out.print(f"{names[0]} and {names[1]}: {found}")
+    out.print(f"{names[0]} and {names[1]}: {test}")
 
 
 def _rows(stratum: str, part: "Estimates") -> list[dict[str, Any]]:
-    return [{"stratum": stratum, "reports": part.reports, **each.to_json()} for each in part.summary()]
+    return [{"stratum": stratum, "reports": part.reports, **estimate.to_json()} for estimate in part.summary()]
 
 
 def _strata(file: Path, column: str, mechanism: "LocalMechanism", by: str | None) -> "StratifiedCollector":
@@ -97,14 +97,14 @@ def _strata(file: Path, column: str, mechanism: "LocalMechanism", by: str | None
     from inbounds.local.reports import output_count
     from inbounds.local.strata import StratifiedCollector
 
-    found: defaultdict[str, Collector] = defaultdict(lambda: Collector(mechanism))
+    collectors: defaultdict[str, Collector] = defaultdict(lambda: Collector(mechanism))
     numbers = output_count(mechanism).labels is None
     for batch in files.read(file, [column, *([by] if by else [])]):
         values = batch[column]
         reports = files.numbers(values, "reports") if numbers and values.dtype.kind not in "iuf" else values
         keys = batch[by].astype(str) if by else np.full(len(reports), "all")
         for key in np.unique(keys).tolist():
-            found[key].add(reports[keys == key])
-    if not found:
+            collectors[key].add(reports[keys == key])
+    if not collectors:
         raise ValueError(f"{file.name} must have at least one row")
-    return StratifiedCollector.from_collectors([by or "stratum"], found)
+    return StratifiedCollector.from_collectors([by or "stratum"], collectors)

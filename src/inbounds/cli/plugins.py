@@ -58,11 +58,11 @@ def find_plugins() -> dict[str, PluginCommand]:
 
     The studies of the papers are always listed: without their package the command says how to install it.
     """
-    found: dict[str, PluginCommand] = {}
+    commands: dict[str, PluginCommand] = {}
     for package, summary, entry in _registered():
-        found.setdefault(entry.name, PluginCommand(entry.name, package, summary, entry))
+        commands.setdefault(entry.name, PluginCommand(entry.name, package, summary, entry))
     missing = PluginCommand("studies", STUDIES, f"{STUDIES_SUMMARY} Needs {STUDIES}.", None)
-    return {"studies": missing, **found}
+    return {"studies": missing, **commands}
 
 
 def _registered() -> Iterator[tuple[str, str, "EntryPoint"]]:

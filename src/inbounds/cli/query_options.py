@@ -100,18 +100,18 @@ def with_query_options(command: Callable[..., None]) -> Callable[..., None]:
 
     The query is None when none is named; a command whose parameter has no default does not allow that.
     """
-    first, *own = inspect.signature(command).parameters.values()
+    first, *parameters = inspect.signature(command).parameters.values()
     described = inspect.signature(build_query).parameters
     kind, *options = described.values()
     if first.default is first.empty:
         kind = kind.replace(annotation=Annotated[str, Kind.__metadata__[0]], default=first.empty)  # type: ignore[attr-defined]
 
     @wraps(command)
-    def run(**given: Any) -> None:
-        asked = build_query(**{name: given.pop(name) for name in described})
-        command(asked, **given)
+    def run(**arguments: Any) -> None:
+        query_value = build_query(**{name: arguments.pop(name) for name in described})
+        command(query_value, **arguments)
 
-    by_name = [p.replace(kind=p.KEYWORD_ONLY) for p in (kind, *own, *options)]
+    by_name = [p.replace(kind=p.KEYWORD_ONLY) for p in (kind, *parameters, *options)]
     run.__signature__ = inspect.Signature(by_name)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in by_name}
     return run

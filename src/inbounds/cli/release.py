@@ -163,7 +163,7 @@ def release(
     from inbounds.releases.report import page
     from inbounds.releases.write import check_page_target, record_path
 
-    asked = {
+    statistics = {
         "count": count, "histogram": histogram, "mean": mean, "sum": sum_,
         "median": median, "min": least, "max": most, "quantile": quantile,
     }  # fmt: skip
@@ -175,10 +175,10 @@ def release(
     }  # fmt: skip
     column = {"low": low, "high": high, "step": step, "missing": missing, "labels": labels}
     if source.lower().endswith(".toml"):
-        _refuse_options({**asked, **facts, **column})
+        _refuse_options({**statistics, **facts, **column})
         plan = load_plan(source)
     else:
-        plan = one_line(source, asked, facts, column)
+        plan = one_line(source, statistics, facts, column)
     plan = replace(plan, edition=edition) if edition is not None else plan
     target = Path(output or plan.output or f"{_stem(source)}.released.csv")
     key = new_id() if redraw else None
@@ -187,20 +187,25 @@ def release(
         own = (str(target), str(record_path(target)), *booking.file)
         check_page_target(report, overwrite=overwrite, inputs=(*plan.inputs, *own))
     settings: dict[str, Any] = {"cache": cache, "mechanisms": passports}
-    told: dict[str, Any] = {"overwrite": overwrite, "key": key, "allow_useless": allow_useless, "read_again": read_again}
+    draw_options: dict[str, Any] = {
+        "overwrite": overwrite,
+        "key": key,
+        "allow_useless": allow_useless,
+        "read_again": read_again,
+    }
     with progress_bars() as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", ReusedTableWarning)  # told below
-        found: ReleasePreview | Release = (
+        result: ReleasePreview | Release = (
             preview_release(plan, progress=progress, **settings)
             if dry_run
-            else run(plan, output=target, progress=progress, **told, **settings)
+            else run(plan, output=target, progress=progress, **draw_options, **settings)
         )
     if report is not None:
-        write_text(report, page(found.record, getattr(found, "table", None)))
-    if isinstance(found, ReleasePreview):
-        print_preview(found, booking.describe_state(), as_json)
+        write_text(report, page(result.record, getattr(result, "table", None)))
+    if isinstance(result, ReleasePreview):
+        print_preview(result, booking.describe_state(), as_json)
     else:
-        print_release(found, report, passports, as_json)
+        print_release(result, report, passports, as_json)
 
 
 OPTION_NAMES = {
@@ -282,47 +287,47 @@ def progress_bars() -> Iterator["Watch"]:
         yield show
 
 
-def print_preview(found: "ReleasePreview", standing: str, as_json: bool) -> None:
+def print_preview(preview: "ReleasePreview", standing: str, as_json: bool) -> None:
     """What would be released, the promise, the account, the errors to expect, and what is left for these people."""
     if as_json:
-        typer.echo(json.dumps(found.to_json()))
+        typer.echo(json.dumps(preview.to_json()))
         return
-    plan = found.plan
+    plan = preview.plan
     out.print(f"[bold]Dry run[/] of {escape(plan.source.name)}: nothing is read but the schema, nothing is written\n")
     out.print(f"[bold]Answered[/] {escape(_print_answers(plan))}\n")
-    out.print(f"[bold]Promise[/] {found.statement}\n", markup=True)
+    out.print(f"[bold]Promise[/] {preview.statement}\n", markup=True)
     out.print("[bold]Account[/]")
-    for line in found.account:
+    for line in preview.account:
         out.print(f"  • {line}", markup=False)
     if standing:
         out.print(f"  • before this release, {standing}", markup=False)
     out.print()
-    _print_values(found.record)
-    _print_errors(found)
-    _print_no_better(found)
+    _print_values(preview.record)
+    _print_errors(preview)
+    _print_no_better(preview)
 
 
-def _print_errors(found: "ReleasePreview") -> None:
+def _print_errors(preview: "ReleasePreview") -> None:
     """A row for each statistic, whatever the length of its name, and as many sizes as the terminal has room for."""
-    names = [escape_controls(name) for name in found.errors]
+    names = [escape_controls(name) for name in preview.errors]
     room = (out.width - min(max(map(cell_len, names)), out.width // 3) - len("best constant") - 7) // 10
-    picked = pick_evenly(len(found.sizes), max(1, min(room, SHOWN_SIZES)))
-    most = "size" if found.plan.groups.public else "at most"
-    heads = ["statistic", *(f"{most} {found.sizes[k]}" for k in picked), "best constant"]
+    picked = pick_evenly(len(preview.sizes), max(1, min(room, SHOWN_SIZES)))
+    most = "size" if preview.plan.groups.public else "at most"
+    heads = ["statistic", *(f"{most} {preview.sizes[k]}" for k in picked), "best constant"]
     rows = [
         [escape(name), *(f"{row[k]:.4g}" for k in picked), f"{constants[-1]:.4g}"]
-        for name, row, constants in zip(names, found.errors.values(), found.constants.values(), strict=True)
+        for name, row, constants in zip(names, preview.errors.values(), preview.constants.values(), strict=True)
     ]
     out.print(terminal.columns("Expected error (mean absolute)", heads, rows), sep="\n")
-    if len(picked) < len(found.sizes):
-        out.print(f"[dim]{len(picked)} of {len(found.sizes)} sizes shown; all are in the record (--json)[/]")
+    if len(picked) < len(preview.sizes):
+        out.print(f"[dim]{len(picked)} of {len(preview.sizes)} sizes shown; all are in the record (--json)[/]")
 
 
-def _print_no_better(found: "ReleasePreview") -> None:
+def _print_no_better(preview: "ReleasePreview") -> None:
     """The statistics that a constant would answer as well, and what would help."""
-    for one in found.no_better:
+    for one in preview.no_better:
         out.print(f"[yellow]•[/] {escape(str(one))}")
-    if found.says_nothing:
+    if preview.says_nothing:
         out.print("[yellow]All statistics are no better than a constant: a release needs --allow-useless.[/]")
 
 
@@ -389,7 +394,7 @@ def _print_table(done: "Release") -> None:
 def _columns_in_order(done: "Release") -> list[str]:
     """Keys and sizes, answers, then errors and intervals; of several statistics the answers only."""
     plan = done.plan
-    cells = [cell for own in plan.statistics for cell in (*plan.cells(own), *plan.margin_cells(own))]
+    cells = [cell for statistic in plan.statistics for cell in (*plan.cells(statistic), *plan.margin_cells(statistic))]
     main = [*_keys(plan), *cells]
     rest = [name for name in done.table.column_names if name not in main]
     return main if len(plan.statistics) > 1 else main + rest

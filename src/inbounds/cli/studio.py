@@ -48,16 +48,16 @@ def studio(
         out.print(f"the studio is at [bold]{address}[/]", soft_wrap=True)
         out.print("The address works once, in one browser. Stop with Ctrl+C.")
 
-    made = Studio(Workspace.from_path(folder))
+    app_state = Studio(Workspace.from_path(folder))
     if curator is None:
-        run_studio(made, port=port, tell=tell, browse=not no_browser)
+        run_studio(app_state, port=port, tell=tell, browse=not no_browser)
         return
     from inbounds.curator.curator import Curator
 
-    with Curator.open(curator) as found:
-        check_account(found.accounts(), account)
-        made.curator, made.account = found, account
-        run_studio(made, port=port, tell=tell, browse=not no_browser)
+    with Curator.open(curator) as opened:
+        check_account(opened.accounts(), account)
+        app_state.curator, app_state.account = opened, account
+        run_studio(app_state, port=port, tell=tell, browse=not no_browser)
 
 
 def check_account(accounts: Sequence["Account"], name: str) -> None:

@@ -181,8 +181,8 @@ def sample(
     Example: [bold]inbounds sample m.json < true_counts.txt > private_counts.txt[/]
     """
     mechanism = load(file)
-    given = answers or [line.strip() for line in sys.stdin if line.strip()]
-    reports = mechanism.sample(given).tolist()
+    truths = answers or [line.strip() for line in sys.stdin if line.strip()]
+    reports = mechanism.sample(truths).tolist()
     if as_json:
         typer.echo(json.dumps(reports))
         return

@@ -37,8 +37,8 @@ class Grant:
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values; amounts as exact decimals in text."""
         amounts = {"cap": self.cap, "spent": self.spent, "left": self.remaining}
-        told = {name: None if value is None else format_all_digits(value) for name, value in amounts.items()}
-        return {"dataset": self.dataset, **told, "level": self.level}
+        texts = {name: None if value is None else format_all_digits(value) for name, value in amounts.items()}
+        return {"dataset": self.dataset, **texts, "level": self.level}
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,9 @@ class Account:
     rows: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        own = [grant.to_json() for grant in self.grants.values()]
+        datasets = [grant.to_json() for grant in self.grants.values()]
         facts = {"name": self.name, "role": self.role, "made": self.made, "revoked": self.revoked, "rows": self.rows}
-        return {**facts, "datasets": own}
+        return {**facts, "datasets": datasets}
 
 
 def new_token() -> str:
@@ -88,15 +88,15 @@ def revoke(run: Run, name: str, now: str) -> None:
 
 def find_account_by_token(run: Run, token: str) -> Account:
     """The account with this token."""
-    found = run(
+    rows = run(
         "SELECT name, role, made, held, revoked, dataset, cap, spent, level FROM accounts "
         "LEFT JOIN grants ON account = name WHERE token = ? ORDER BY dataset",
         hash_token(token),
     )
-    if not found or found[0][4] is not None:
+    if not rows or rows[0][4] is not None:
         raise UnknownToken("the token must be that of an account; ask the owner for one")
-    name, role, made, held = found[0][:4]
-    return Account(name, role, {row[5]: _grant(*row[5:]) for row in found if row[5] is not None}, made, rows=held)
+    name, role, made, held = rows[0][:4]
+    return Account(name, role, {row[5]: _grant(*row[5:]) for row in rows if row[5] is not None}, made, rows=held)
 
 
 def list_grants(run: Run, account: str) -> dict[str, Grant]:
@@ -109,8 +109,8 @@ def _grant(dataset: str, cap: int | None, spent: int, level: str | None) -> Gran
 
 
 def all_accounts(run: Run) -> list[Account]:
-    found = run("SELECT name, role, made, revoked, held FROM accounts ORDER BY name")
-    return [Account(name, role, list_grants(run, name), *facts) for name, role, *facts in found]
+    rows = run("SELECT name, role, made, revoked, held FROM accounts ORDER BY name")
+    return [Account(name, role, list_grants(run, name), *facts) for name, role, *facts in rows]
 
 
 class AccountRow(NamedTuple):
@@ -124,7 +124,7 @@ class AccountRow(NamedTuple):
     spent: int | None
     level: str | None
     digest: str | None
-    given: str | None
+    answer_id: str | None
 
     def grant(self, dataset: str, units: int) -> Grant:
         """What it may ask of a dataset, after so much more."""
@@ -174,10 +174,10 @@ def check_rows(account: str, held: int, most: int) -> None:
 
 
 def parse_cap(cap: Number | None) -> Fraction | None:
-    found = None if cap is None else to_fraction(cap, "cap")
-    if found is not None and not found > 0:
+    amount = None if cap is None else to_fraction(cap, "cap")
+    if amount is not None and not amount > 0:
         raise ValueError(f"cap must be positive, got {cap}; leave it out for none")
-    return found
+    return amount
 
 
 def _epsilon(units: int | None) -> Fraction | None:

@@ -33,14 +33,14 @@ class AnswerCost:
 
     @staticmethod
     def from_charge(
-        spent: Fraction, mine: IssuedAnswer, grant: Grant, people: Population, *, charged: bool
+        spent: Fraction, answer: IssuedAnswer, grant: Grant, people: Population, *, charged: bool
     ) -> "AnswerCost":
         """spent: as the people's ledger has it, in their unit. charged: by this call, to the people."""
         return AnswerCost(
             format_all_digits(spent) if charged else "0",
             None if people.remaining is None else format_all_digits(people.remaining),
             people.unit,
-            format_all_digits(mine.epsilon) if mine.charged else "0",
+            format_all_digits(answer.epsilon) if answer.charged else "0",
             None if grant.remaining is None else format_all_digits(grant.remaining),
         )
 
@@ -71,9 +71,9 @@ class Answer:
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
-        said = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return {
-            **said,
+            **values,
             "table": dict(self.table),
             "mechanisms": list(self.mechanisms),
             "values": list(self.values),
@@ -106,8 +106,8 @@ class Answer:
         """What it cost and what is left, in one sentence."""
         cost = self.cost
         left = "" if cost.people_left is None else f", {cost.people_left} left"
-        mine = "" if cost.account_left is None else f"; {cost.account_left} left of this account's cap"
-        return f"{cost.unit} {cost.people} of the people's budget{left}{mine} ({HOW[self.how]})"
+        account = "" if cost.account_left is None else f"; {cost.account_left} left of this account's cap"
+        return f"{cost.unit} {cost.people} of the people's budget{left}{account} ({HOW[self.how]})"
 
     def _repr_html_(self) -> str:
         """The table and what it cost, for a notebook."""
@@ -131,34 +131,36 @@ SUMMED = (
 )
 
 
-def view_for_account(mine: IssuedAnswer, kept: StoredTable, dataset: Dataset, cost: AnswerCost) -> Answer:
+def view_for_account(answer: IssuedAnswer, stored: StoredTable, dataset: Dataset, cost: AnswerCost) -> Answer:
     """A stored table as an account may see it: its own level and no other, and of a sum the sums alone."""
-    record, table = kept.record, kept.table.to_pydict()
-    if mine.level is not None:
-        table = _table_rows(table, mine.level)
-    if mine.recipe is not None:
-        table = sum_cells(mine.recipe, table)
-    epsilon = Fraction(record["epsilon"]["spent"] if mine.level is None else mine.level)
+    record, table = stored.record, stored.table.to_pydict()
+    if answer.level is not None:
+        table = _table_rows(table, answer.level)
+    if answer.recipe is not None:
+        table = sum_cells(answer.recipe, table)
+    epsilon = Fraction(record["epsilon"]["spent"] if answer.level is None else answer.level)
     return Answer(
-        mine.id,
-        mine.dataset,
+        answer.id,
+        answer.dataset,
         record["plan"].get("edition", ""),
-        mine.question,
+        answer.question,
         format_decimal(epsilon),
-        next((name for name, own in dataset.levels.items() if str(own) == mine.level), mine.level),
-        "same" if mine.how == "new" and not kept.drawn else mine.how,
+        next(
+            (name for name, level_epsilon in dataset.levels.items() if str(level_epsilon) == answer.level), answer.level
+        ),
+        "same" if answer.how == "new" and not stored.drawn else answer.how,
         table,
-        tuple(_mechanisms(record, mine.level)),
+        tuple(_mechanisms(record, answer.level)),
         record["statement"],
-        (*record.get("values", ()), *([SUMMED] if mine.recipe is not None else [])),
+        (*record.get("values", ()), *([SUMMED] if answer.recipe is not None else [])),
         record["time"],
         cost,
     )
 
 
 def _table_rows(table: Mapping[str, list[Any]], level: str) -> dict[str, list[Any]]:
-    mine = [k for k, own in enumerate(table[LEVEL]) if own == level]
-    return {name: [column[k] for k in mine] for name, column in table.items() if name != LEVEL}
+    rows = [k for k, row_level in enumerate(table[LEVEL]) if row_level == level]
+    return {name: [column[k] for k in rows] for name, column in table.items() if name != LEVEL}
 
 
 TOLD: Sequence[str] = ("sha256", "epsilon", "size", "groups", "origin", "expected_error", "constant_error")

@@ -51,7 +51,7 @@ class Reservation:
     leave: when the answer leaves, by the steady clock, if data is to be read for it.
     """
 
-    given: IssuedAnswer
+    answer: IssuedAnswer
     grant: Grant
     charge: Charge
     leave: float | None = None
@@ -61,8 +61,8 @@ class Reservation:
 class DrawInputs:
     """What a question is drawn by. digests: of the passports."""
 
-    booking: ChargeSession
-    ready: CheckedDesign
+    session: ChargeSession
+    design: CheckedDesign
     leveled: ChainedDraw | None
     source: OpenSource
     digests: tuple[str, ...]
@@ -89,8 +89,8 @@ class PunctualDrawing:
         return self.inner.answers(rows)
 
 
-def _drawing(ready: CheckedDesign, leveled: ChainedDraw | None) -> DrawMethod:
-    return IndependentDraw(ready.designed) if leveled is None else leveled
+def _draw_method(design: CheckedDesign, leveled: ChainedDraw | None) -> DrawMethod:
+    return IndependentDraw(design.designed) if leveled is None else leveled
 
 
 class AnswerPending(Exception):
@@ -124,33 +124,33 @@ class AnswerPipeline:
 
     # --- before anything is charged -----------------------------------------------------------------------
 
-    def find_reusable(self, asked: PricedQuestion) -> reuse.ReusableAnswer:
+    def find_reusable(self, request: PricedQuestion) -> reuse.ReusableAnswer:
         """The stored answer that a question would be given now, or the question itself."""
         with self.connections.store.reading() as run:
             now = self.now()
-            found = reuse.find_reusable(run, self.connections.ledger, asked, now)
-            if found.how == "new":
-                evaluations.check_not_failed(run, evaluations.find_evaluation(run, asked.key), now)
-            return found
+            reusable = reuse.find_reusable(run, self.connections.ledger, request, now)
+            if reusable.how == "new":
+                evaluations.check_not_failed(run, evaluations.find_evaluation(run, request.key), now)
+            return reusable
 
-    def prepare_design(self, asked: PricedQuestion, *, allow_useless: bool) -> CheckedDesign:
+    def prepare_design(self, request: PricedQuestion, *, allow_useless: bool) -> CheckedDesign:
         """Everything that a question is drawn by; a `PlanError` if it cannot be drawn, before anything is charged."""
-        ready = self.designer.design(asked.numbers, allow_useless=allow_useless)
-        self.designer.chain(asked.dataset, ready)
-        return ready
+        design = self.designer.design(request.workload, allow_useless=allow_useless)
+        self.designer.chain(request.dataset, design)
+        return design
 
-    def prepare(self, asked: PricedQuestion) -> CheckedDesign | None:
+    def prepare(self, request: PricedQuestion) -> CheckedDesign | None:
         """All that a new question is drawn by, which may take long to make; None for one that was answered."""
-        if self.find_reusable(asked).how != "new":
+        if self.find_reusable(request).how != "new":
             return None
-        if self.designer.needs_design(asked.numbers):
-            self._check_budget(asked)
-        return self.prepare_design(asked, allow_useless=asked.question.allow_useless)
+        if self.designer.needs_design(request.workload):
+            self._check_budget(request)
+        return self.prepare_design(request, allow_useless=request.question.allow_useless)
 
-    def _check_budget(self, asked: PricedQuestion) -> None:
+    def _check_budget(self, request: PricedQuestion) -> None:
         """Refuse early what the ledger would refuse; the ledger decides."""
-        who = self.connections.ledger.population(asked.dataset.people.name)
-        units = charge_units(who.rule, asked.plan.epsilons)
+        who = self.connections.ledger.population(request.dataset.people.name)
+        units = charge_units(who.rule, request.plan.epsilons)
         if who.budget_units is not None and who.spent_units + units > who.budget_units:
             assert who.budget is not None
             assert who.remaining is not None
@@ -158,63 +158,65 @@ class AnswerPipeline:
 
     # --- the answer ---------------------------------------------------------------------------------------
 
-    def answer(self, account: Account, asked: PricedQuestion, key: str | None) -> Answer:
+    def answer(self, account: Account, request: PricedQuestion, key: str | None) -> Answer:
         """The answer to a question, as this account may see it."""
         while True:
             try:
-                found = self._stored_answer(account, asked, key)
-                return found or self.slots.evaluate(partial(self._evaluate, account, asked, key))
+                stored = self._stored_answer(account, request, key)
+                return stored or self.slots.evaluate(partial(self._evaluate, account, request, key))
             except AnswerPending as other:
                 self.time.sleep(other.until / 1000 - self.time.wall())
 
-    def at_once(self, account: Account, asked: PricedQuestion, key: str | None) -> Answer | None:
+    def at_once(self, account: Account, request: PricedQuestion, key: str | None) -> Answer | None:
         """The stored answer to a question; None where one is to be drawn, or has not left yet."""
         try:
-            return self._stored_answer(account, asked, key)
+            return self._stored_answer(account, request, key)
         except AnswerPending:
             return None
 
-    def _stored_answer(self, account: Account, asked: PricedQuestion, key: str | None) -> Answer | None:
+    def _stored_answer(self, account: Account, request: PricedQuestion, key: str | None) -> Answer | None:
         """What can be given without a look at data."""
-        mine = self._reserve(account, asked, key, None)
-        return None if mine is None else self._issue(mine, self._stored_table(asked, mine.charge))
+        reservation = self._reserve(account, request, key, None)
+        return (
+            None if reservation is None else self._issue(reservation, self._stored_table(request, reservation.charge))
+        )
 
-    def _evaluate(self, account: Account, asked: PricedQuestion, key: str | None, deadline: Deadline) -> Answer:
+    def _evaluate(self, account: Account, request: PricedQuestion, key: str | None, deadline: Deadline) -> Answer:
         """The answer to a new question, drawn now in a thread of its own."""
         with ExitStack() as stack:
-            by = self._at_hand(asked, stack)
-            mine = self._reserve(account, asked, key, by)
-            assert mine is not None
-            if mine.leave is None:  # somebody else was faster
-                return self._issue(mine, self._stored_table(asked, mine.charge))
-            deadline.fix(mine.leave)
+            inputs = self._prepare_inputs(request, stack)
+            reservation = self._reserve(account, request, key, inputs)
+            assert reservation is not None
+            if reservation.leave is None:  # somebody else was faster
+                return self._issue(reservation, self._stored_table(request, reservation.charge))
+            deadline.fix(reservation.leave)
             try:
-                answer = self._issue(mine, self._drawn_table(by, mine.charge, deadline))
+                answer = self._issue(reservation, self._drawn_table(inputs, reservation.charge, deadline))
             except Exception:  # whatever it is, it may have seen data
-                if self._is_drawn(mine.charge.key):  # then it failed because of the draw, which anybody may see
-                    self._finish(mine.charge.key, deadline)
+                if self._is_drawn(reservation.charge.key):  # then it failed because of the draw, which anybody may see
+                    self._finish(reservation.charge.key, deadline)
                 raise CuratorUnavailable from None
-            self._finish(mine.charge.key, deadline)
+            self._finish(reservation.charge.key, deadline)
             return answer
 
-    def _at_hand(self, asked: PricedQuestion, stack: ExitStack) -> DrawInputs:
+    def _prepare_inputs(self, request: PricedQuestion, stack: ExitStack) -> DrawInputs:
         """All that a new question is drawn by, before anything is charged."""
-        ready = self.prepare(asked)
-        if ready is None:
+        design = self.prepare(request)
+        if design is None:
             raise AnswerPending(self.now())
-        leveled = self.designer.chain(asked.dataset, ready)
+        leveled = self.designer.chain(request.dataset, design)
         try:
-            source = stack.enter_context(closing(self.sources.open(asked.dataset, asked.plan)))
+            source = stack.enter_context(closing(self.sources.open(request.dataset, request.plan)))
         except (SourceError, AggregationError):  # what is wrong with it is for the operator alone
             raise CuratorUnavailable from None
-        return DrawInputs(self._booking(asked), ready, leveled, source, self.designer.publish(ready, leveled))
+        return DrawInputs(self._open_session(request), design, leveled, source, self.designer.publish(design, leveled))
 
-    def _booking(self, asked: PricedQuestion) -> ChargeSession:
+    def _open_session(self, request: PricedQuestion) -> ChargeSession:
         """Its entry in the ledger. Whether data may be read under a charge is up to `evaluations`."""
-        return ChargeSession.open(asked.plan, None, self.connections.ledger, asked.key, read_again=True)
+        return ChargeSession.open(request.plan, None, self.connections.ledger, request.key, read_again=True)
 
     def _reserve(
-        self, account: Account, asked: PricedQuestion, key: str | None, by: DrawInputs | None
+        self, account: Account, request: PricedQuestion, key: str | None, inputs: DrawInputs | None
     ) -> Reservation | None:
         """One transaction: the key, which answer is given, the account's cap and rows, the charge of the people, and
         that data will be read. by: what a new question is drawn by; without it None where data is to be read.
@@ -222,29 +224,29 @@ class AnswerPipeline:
         What the ledger refuses is undone here. What it charged and a crash undid here is found there by its key when
         it is asked again. Nothing was read then, because that is noted here before.
         """
-        digest, level = issued.request_digest(asked), account_level(account, asked.dataset)
+        digest, level = issued.request_digest(request), account_level(account, request.dataset)
         own_key = None if key is None else validate_name(key, "key")
         with self.connections.store.writing() as run:
             now, ledger = self.now(), self.connections.ledger
-            asker = accounts.load_account_row(run, account.name, asked.dataset.name, own_key)
-            source = issued.find_by_key(run, asker, own_key, digest) or reuse.find_reusable(run, ledger, asked, now)
-            stored = self._stored_charge(run, asked, source.key, now)
-            if stored is None and by is None:
+            asker = accounts.load_account_row(run, account.name, request.dataset.name, own_key)
+            source = issued.find_by_key(run, asker, own_key, digest) or reuse.find_reusable(run, ledger, request, now)
+            stored = self._stored_charge(run, request, source.key, now)
+            if stored is None and inputs is None:
                 return None
             if isinstance(source, IssuedAnswer):
-                mine = source
+                answer = source
             else:
-                mine = issued.reserve_answer(run, account, asker, source, asked, level, self.clock())
-                issued.record_request(run, account, asker, mine, own_key, digest, max(self.most_rows, account.rows))
-            grant = asker.grant(mine.dataset, mine.units * mine.noted)
+                answer = issued.reserve_answer(run, account, asker, source, request, level, self.clock())
+                issued.record_request(run, account, asker, answer, own_key, digest, max(self.most_rows, account.rows))
+            grant = asker.grant(answer.dataset, answer.units * answer.noted)
             if stored is not None:
-                return Reservation(mine, grant, stored)
-            assert by is not None
-            charge = self._charge(run, by.booking)
-            issued.note_mechanisms(run, asked.key, by.digests)
-            return Reservation(mine, grant, charge, self._begin(run, asked))
+                return Reservation(answer, grant, stored)
+            assert inputs is not None
+            charge = self._charge(run, inputs.session)
+            issued.note_mechanisms(run, request.key, inputs.digests)
+            return Reservation(answer, grant, charge, self._begin(run, request))
 
-    def _stored_charge(self, run: Run, asked: PricedQuestion, key: str, now: int) -> Charge | None:
+    def _stored_charge(self, run: Run, request: PricedQuestion, key: str, now: int) -> Charge | None:
         """The charge whose answer, or the draw for it, is stored; None where data is to be read under a new one.
 
         Before the moment at which an answer leaves, `AnswerPending`: its absence would tell how long it takes.
@@ -256,23 +258,23 @@ class AnswerPipeline:
         charge = self.connections.ledger.find(key)
         if charge is not None and (charge.answer is not None or charge.draw is not None):
             return charge
-        evaluations.check_open(run, asked.dataset.name, now)
-        if evaluation is not None or key != asked.key:
+        evaluations.check_open(run, request.dataset.name, now)
+        if evaluation is not None or key != request.key:
             raise EvaluationFailed
         return None
 
-    def _charge(self, run: Run, booking: ChargeSession) -> Charge:
+    def _charge(self, run: Run, session: ChargeSession) -> Charge:
         """Charge the people, and remember where their ledger stands then."""
-        charge = booking.charge()
+        charge = session.charge()
         assert charge is not None  # a curator has a ledger
         ledger_head.note_head(run, LedgerHead(self.connections.ledger.id, charge.number, charge.sha256))
         return charge
 
-    def _begin(self, run: Run, asked: PricedQuestion) -> float:
+    def _begin(self, run: Run, request: PricedQuestion) -> float:
         """Note that data will be read; when the answer leaves: for all by the wall clock, here by the steady one."""
         wall, steady = self.time.wall(), self.time.steady()
-        until = math.ceil((wall + float(asked.dataset.answer_seconds)) * 1000)
-        evaluations.begin_evaluation(run, asked.key, asked.dataset.name, until)
+        until = math.ceil((wall + float(request.dataset.answer_seconds)) * 1000)
+        evaluations.begin_evaluation(run, request.key, request.dataset.name, until)
         return steady + until / 1000 - wall
 
     def _finish(self, key: str, deadline: Deadline) -> None:
@@ -289,22 +291,26 @@ class AnswerPipeline:
         charge = self.connections.ledger.find(key)
         return charge is not None and (charge.draw is not None or charge.answer is not None)
 
-    def _drawn_table(self, by: DrawInputs, charge: Charge, deadline: Deadline) -> StoredTable:
+    def _drawn_table(self, inputs: DrawInputs, charge: Charge, deadline: Deadline) -> StoredTable:
         """Read the data, draw under a charge, store the draw and then the table made of it."""
-        drawing = PunctualDrawing(_drawing(by.ready, by.leveled), deadline)
+        drawing = PunctualDrawing(_draw_method(inputs.design, inputs.leveled), deadline)
         return draw_table(
-            by.booking, lambda: by.ready, drawing=lambda _: drawing, opening=lambda _: by.source, charge=charge
+            inputs.session,
+            lambda: inputs.design,
+            drawing=lambda _: drawing,
+            opening=lambda _: inputs.source,
+            charge=charge,
         ).kept
 
-    def _stored_table(self, asked: PricedQuestion, charge: Charge) -> StoredTable:
+    def _stored_table(self, request: PricedQuestion, charge: Charge) -> StoredTable:
         """The table under a charge, or that of the draw under it; no data is read."""
         if charge.answer is not None:
             return StoredTable(*decode_table(charge.answer), drawn=False)
-        own = asked if charge.key == asked.key else self._question(asked.dataset, charge.key)
+        source = request if charge.key == request.key else self._question(request.dataset, charge.key)
         try:
-            ready = self.prepare_design(own, allow_useless=True)
-            drawing = _drawing(ready, self.designer.chain(own.dataset, ready))
-            return draw_table(self._booking(own), lambda: ready, drawing=lambda _: drawing, charge=charge).kept
+            design = self.prepare_design(source, allow_useless=True)
+            drawing = _draw_method(design, self.designer.chain(source.dataset, design))
+            return draw_table(self._open_session(source), lambda: design, drawing=lambda _: drawing, charge=charge).kept
         except Exception:
             raise CuratorUnavailable from None
 
@@ -312,29 +318,33 @@ class AnswerPipeline:
         """The question with this key, as it is declared now."""
         with self.connections.store.reading() as run:
             ((text,),) = run("SELECT question FROM questions WHERE key = ?", key)
-        found = PricedQuestion.from_question(dataset, parse_question(json.loads(text), dataset, stored=True))
-        if found.key != key:
+        request = PricedQuestion.from_question(dataset, parse_question(json.loads(text), dataset, stored=True))
+        if request.key != key:
             raise UnknownResource("the answer must be about the dataset as it is declared now; ask again")
-        return found
+        return request
 
-    def _issue(self, mine: Reservation, kept: StoredTable) -> Answer:
+    def _issue(self, reservation: Reservation, stored: StoredTable) -> Answer:
         paid = AnswerCost.from_charge(
-            mine.charge.amount, mine.given, mine.grant, mine.charge.people, charged=not mine.charge.repeated
+            reservation.charge.amount,
+            reservation.answer,
+            reservation.grant,
+            reservation.charge.people,
+            charged=not reservation.charge.repeated,
         )
-        return view_for_account(mine.given, kept, self.access.is_known(mine.given.dataset), paid)
+        return view_for_account(reservation.answer, stored, self.access.is_known(reservation.answer.dataset), paid)
 
     def repeat(self, account: Account, name: str) -> Answer:
         """An answer that an account was given before, by its id."""
         with self.connections.store.reading() as run:
-            mine = issued.find_issued(run, name)
+            answer = issued.find_issued(run, name)
             grants = accounts.list_grants(run, account.name)
-            if mine is None or mine.account != account.name:
+            if answer is None or answer.account != account.name:
                 raise UnknownResource(f"answer must be one that this account was given, got {name!r}")
-            self.access.dataset(account, mine.dataset)
-            evaluation, now = evaluations.find_evaluation(run, mine.key), self.now()
+            self.access.dataset(account, answer.dataset)
+            evaluation, now = evaluations.find_evaluation(run, answer.key), self.now()
             evaluations.check_not_failed(run, evaluation, now)
-        charge = self.connections.ledger.find(mine.key)
+        charge = self.connections.ledger.find(answer.key)
         if charge is None or charge.answer is None or (evaluation is not None and evaluation.until > now):
             raise UnknownResource("the answer is not there yet; ask the question again, which is charged only once")
-        grant = grants.get(mine.dataset, Grant(mine.dataset))
-        return self._issue(Reservation(mine, grant, charge), StoredTable(*decode_table(charge.answer), drawn=False))
+        grant = grants.get(answer.dataset, Grant(answer.dataset))
+        return self._issue(Reservation(answer, grant, charge), StoredTable(*decode_table(charge.answer), drawn=False))

@@ -102,9 +102,9 @@ class CuratorClient:
 
     def datasets(self) -> list[str]:
         """The names of the datasets that this account may ask; `describe` says what they hold."""
-        found = self._get("/v1/datasets")
+        body = self._get("/v1/datasets")
         with _understood(self.url):
-            return [str(one["name"]) for one in found["datasets"]]
+            return [str(one["name"]) for one in body["datasets"]]
 
     def describe(self, name: str) -> dict[str, Any]:
         """The public facts about a dataset: its columns with their bounds, its groups, edition and levels."""
@@ -112,9 +112,9 @@ class CuratorClient:
 
     def preview(self, name: str, **question: Any) -> QuestionPreview:
         """What a question would cost and be worth; free, and reads no data. question: as of `ask`."""
-        said = self._post(f"/v1/datasets/{_part(name)}/preview", question, {})
+        body = self._post(f"/v1/datasets/{_part(name)}/preview", question, {})
         with _understood(self.url):
-            return QuestionPreview(**{**said, "no_better": tuple(said["no_better"]), "account": tuple(said["account"])})
+            return QuestionPreview(**{**body, "no_better": tuple(body["no_better"]), "account": tuple(body["account"])})
 
     def ask(self, name: str, *, key: str | None = None, **question: Any) -> Answer:
         """The answer to a question about a dataset.
@@ -125,21 +125,21 @@ class CuratorClient:
         The same question again is answered from what is stored, and costs the people's budget nothing.
         """
         name, headers = _part(name), {"idempotency-key": secrets.token_hex(16) if key is None else _key(key)}
-        said = self._post(f"/v1/datasets/{name}/answers", question, headers)
+        body = self._post(f"/v1/datasets/{name}/answers", question, headers)
         with _understood(self.url):
-            return _answer(said)
+            return _answer(body)
 
     def answers(self) -> list[dict[str, Any]]:
         """The answers that this account was given, the last first: id, dataset, question, how, epsilon, time."""
-        said = self._get("/v1/account")
+        body = self._get("/v1/account")
         with _understood(self.url):
-            return list(said["answers"])
+            return list(body["answers"])
 
     def answer(self, id: str) -> Answer:  # noqa: A002 - as the service calls it
         """An answer that this account was given, by its id."""
-        said = self._get(f"/v1/answers/{_part(id)}")
+        body = self._get(f"/v1/answers/{_part(id)}")
         with _understood(self.url):
-            return _answer(said)
+            return _answer(body)
 
     def account(self) -> dict[str, Any]:
         """This account: what it may ask, its caps and what is left of them."""
@@ -206,10 +206,10 @@ class RequestFailed(CuratorError):
 def _read(response: Any) -> dict[str, Any]:
     """The object that a response holds."""
     with _understood(str(response.url)):
-        found = response.json()
-        if not isinstance(found, dict):
+        body = response.json()
+        if not isinstance(body, dict):
             raise TypeError
-        return found
+        return body
 
 
 @contextmanager
@@ -228,15 +228,15 @@ def _key(key: str) -> str:
     return key
 
 
-def _answer(said: dict[str, Any]) -> Answer:
-    lists = {"mechanisms": tuple(said["mechanisms"]), "values": tuple(said["values"])}
-    return Answer(**{**said, **lists, "cost": AnswerCost(**said["cost"])})
+def _answer(body: dict[str, Any]) -> Answer:
+    lists = {"mechanisms": tuple(body["mechanisms"]), "values": tuple(body["values"])}
+    return Answer(**{**body, **lists, "cost": AnswerCost(**body["cost"])})
 
 
 def _plain_question(question: Mapping[str, Any]) -> dict[str, Any]:
     """A question as it travels: exact numbers as text, one column of groups as a list."""
-    said = {name: _to_json_value(value, name) for name, value in question.items() if value is not None}
-    return {**said, "by": [said["by"]]} if isinstance(said.get("by"), str) else said
+    values = {name: _to_json_value(value, name) for name, value in question.items() if value is not None}
+    return {**values, "by": [values["by"]]} if isinstance(values.get("by"), str) else values
 
 
 def _to_json_value(value: Any, name: str) -> Any:
@@ -288,11 +288,11 @@ def _to_error(problem: Mapping[str, str]) -> Exception:
     if kind == "closed":
         return DatasetClosed(problem["dataset"])
     if kind == "over-cap":
-        asked, left = (to_fraction(problem[name], name) for name in ("asked", "left"))
-        return CapExceeded(problem["account"], asked, left, stored=problem.get("stored") == "True")
+        requested, left = (to_fraction(problem[name], name) for name in ("asked", "left"))
+        return CapExceeded(problem["account"], requested, left, stored=problem.get("stored") == "True")
     if kind == "over-rows":
         return RowLimitExceeded(problem["account"], int(problem["asked"]), int(problem["most"]))
     if kind == "over-budget":
-        asked, left, budget = (to_fraction(problem[name], name) for name in ("asked", "left", "budget"))
-        return BudgetExceeded(problem["people"], asked, left, budget, problem["unit"])
+        requested, left, budget = (to_fraction(problem[name], name) for name in ("asked", "left", "budget"))
+        return BudgetExceeded(problem["people"], requested, left, budget, problem["unit"])
     return KINDS.get(kind, CuratorError)(problem["detail"])

@@ -68,8 +68,8 @@ class Curator:
         )
         self._access = Access(self._connections, settings.datasets, clock)
         self._slots = Slots(limits.evaluations, self._time, self.close_thread)
-        own = self._connections, self._sources, self.designer, self._access, limits.rows, clock
-        self._answering = AnswerPipeline(*own, self._time, self._slots)
+        parts = self._connections, self._sources, self.designer, self._access, limits.rows, clock
+        self._answering = AnswerPipeline(*parts, self._time, self._slots)
         try:
             self._connections.begin()
             self._declare_people()
@@ -110,7 +110,7 @@ class Curator:
         owner, who attaches the data: a file that an engine cannot read is found here, and not by a question that was
         charged. In words: where the trial took more than a quarter of `answer_seconds`, and which datasets are closed.
         """
-        told = []
+        warnings = []
         for dataset in self.settings.datasets.values():
             try:
                 with error_path("datasets", dataset.name):
@@ -118,7 +118,7 @@ class Curator:
             except PlanError as error:
                 raise error.with_place(self.settings.lines.place(error.path)) from None
             if 4 * seconds > dataset.answer_seconds:
-                told.append(
+                warnings.append(
                     f"warning: datasets.{dataset.name}.answer_seconds should be at least {_round_up(4 * seconds)}, got "
                     f"{format_decimal(dataset.answer_seconds)}: a trial evaluation took {seconds:.2g} seconds, "
                     f""
@@ -126,7 +126,7 @@ class Curator:
                     "that is not finished in time closes the dataset"
                 )
         self._slots.start(self._open_sources)
-        return told + [f"warning: {one}" for one in self.statuses(OWNER) if one.is_closed]
+        return warnings + [f"warning: {one}" for one in self.statuses(OWNER) if one.is_closed]
 
     def _open_sources(self) -> None:
         """Open every source in this thread, and have its engine work once."""
@@ -153,9 +153,9 @@ class Curator:
 
     def _declare_people(self) -> None:
         ledger = self._connections.ledger
-        there = {who.name for who in ledger.people()}
+        known = {who.name for who in ledger.people()}
         for people, budget in declared_budgets(self.settings.datasets).items():
-            if people not in there:
+            if people not in known:
                 ledger.add_population(people, budget.epsilon, budget.rule, budget.delta)  # type: ignore[arg-type]
         head = ledger.head()
         with self._connections.store.writing() as run:
@@ -164,7 +164,7 @@ class Curator:
     def budget_conflicts(self) -> list[str]:
         """In words, where the ledger has another budget than the settings declare; the ledger's holds."""
         datasets = self.settings.datasets.values()
-        return [line for one in datasets if (line := one.budget.against(self.people(one), one.name))]
+        return [line for one in datasets if (line := one.budget.describe_conflict(self.people(one), one.name))]
 
     # --- accounts -----------------------------------------------------------------------------------------
 
@@ -207,8 +207,8 @@ class Curator:
 
     def datasets(self, account: Account) -> list[Dataset]:
         """The datasets that an account may ask."""
-        own = self.settings.datasets
-        return [own[name] for name in own if account.role == "owner" or name in account.grants]
+        datasets = self.settings.datasets
+        return [datasets[name] for name in datasets if account.role == "owner" or name in account.grants]
 
     def people(self, dataset: Dataset) -> Population:
         """Where the people of a dataset stand."""
@@ -219,24 +219,28 @@ class Curator:
     def price(self, account: Account, name: str, question: QuestionLike) -> PricedQuestion:
         """A question as it would be drawn; nothing is charged or read."""
         dataset = self.dataset(account, name)
-        own = question if isinstance(question, Question) else parse_question(question, dataset)
-        if dataset.levels and own.epsilon not in (None, account_level(account, dataset)):
+        parsed = question if isinstance(question, Question) else parse_question(question, dataset)
+        if dataset.levels and parsed.epsilon not in (None, account_level(account, dataset)):
             raise PlanError("must be left out, or that of the account's own level", ("epsilon",))
-        if dataset.levels and own.wishes not in (USUAL, GEOMETRIC):
+        if dataset.levels and parsed.wishes not in (USUAL, GEOMETRIC):
             raise PlanError("must not be wished for: levels are one chain of geometric noise", ("design",))
         return PricedQuestion.from_question(
-            dataset, replace(own, epsilon=None, wishes=GEOMETRIC) if dataset.levels else own
+            dataset, replace(parsed, epsilon=None, wishes=GEOMETRIC) if dataset.levels else parsed
         )
 
     def preview(self, account: Account, name: str, question: QuestionLike) -> QuestionPreview:
         """What a question would be answered with and cost; free, and reads no data."""
-        asked = self.price(account, name, question)
-        ready = self._answering.prepare_design(asked, allow_useless=True)
-        there = self._answering.find_reusable(asked)
-        level, leveled = account_level(account, asked.dataset), self.designer.chain(asked.dataset, ready)
-        own = ready.designed if leveled is None or level is None else leveled.level(leveled.epsilons.index(level))
-        epsilon = level or there.asked.epsilon
-        return build_preview(asked, there, ready, own, self.people(asked.dataset), format_decimal(epsilon))
+        request = self.price(account, name, question)
+        design = self._answering.prepare_design(request, allow_useless=True)
+        reusable = self._answering.find_reusable(request)
+        level, leveled = account_level(account, request.dataset), self.designer.chain(request.dataset, design)
+        account_design = (
+            design.designed if leveled is None or level is None else leveled.level(leveled.epsilons.index(level))
+        )
+        epsilon = level or reusable.source.epsilon
+        return build_preview(
+            request, reusable, design, account_design, self.people(request.dataset), format_decimal(epsilon)
+        )
 
     def ask(self, account: Account, name: str, question: QuestionLike, *, key: str | None = None) -> Answer:
         """Answer a question: a stored answer where there is one, else charged, drawn and stored before it is given.
@@ -253,9 +257,9 @@ class Curator:
 
     def prepare(self, account: Account, name: str, question: QuestionLike) -> PricedQuestion:
         """A question with all that it would be drawn by; the first part of `ask`, which may take long."""
-        asked = self.price(account, name, question)
-        self._answering.prepare(asked)
-        return asked
+        request = self.price(account, name, question)
+        self._answering.prepare(request)
+        return request
 
     def ask_stored(
         self, account: Account, name: str, question: QuestionLike, *, key: str | None = None
@@ -265,7 +269,7 @@ class Curator:
 
     def needs_design(self, account: Account, name: str, question: QuestionLike) -> bool:
         """Whether the preview of a question waits for a design, which may take long; to find that out does not."""
-        return self.designer.needs_design(self.price(account, name, question).numbers)
+        return self.designer.needs_design(self.price(account, name, question).workload)
 
     def answer(self, account: Account, name: str) -> Answer:
         """An answer that this account was given before, by its id."""
@@ -284,10 +288,10 @@ class Curator:
         """
         with self._connections.store.reading() as run:
             may = account.role == "owner" or issued.is_drawn_by(run, account.name, digest)
-        found = self.designer.find_passport(digest) if may else None
-        if found is None:
+        passport = self.designer.find_passport(digest) if may else None
+        if passport is None:
             raise UnknownResource(f"mechanism must be the sha256 in an answer of this account, got {digest[:64]!r}")
-        return found
+        return passport
 
     # --- for the owner ------------------------------------------------------------------------------------
 
@@ -319,14 +323,14 @@ class Curator:
         with self._connections.store.reading() as run:
             held = issued.issued_for_dataset(run, dataset.name)
             rows = run("SELECT key, question, epsilon FROM questions WHERE dataset = ?", dataset.name)
-        asked = {key: (json.loads(question), Fraction(epsilon)) for key, question, epsilon in rows}
+        questions = {key: (json.loads(question), Fraction(epsilon)) for key, question, epsilon in rows}
         ledger, designer = self._connections.ledger, self.designer
         (status,) = (one for one in self.statuses(account) if one.name == name)
         return compute_exposure(
             status,
             self.people(dataset),
             held,
-            asked,
+            questions,
             lambda key, level: find_mechanisms_drawn(ledger, designer, key, level),
         )
 

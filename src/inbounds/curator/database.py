@@ -70,7 +70,7 @@ class ThreadConnections:
     """
 
     def __init__(self, ledger: str, database: str) -> None:
-        self._places, self._own = (ledger, database), threading.local()
+        self._places, self._thread = (ledger, database), threading.local()
         self._turns = threading.Lock(), threading.Lock()
 
     def begin(self) -> None:
@@ -81,31 +81,31 @@ class ThreadConnections:
     @property
     def ledger(self) -> Ledger:
         """The ledger, which goes on from where it was seen last; a missing one is never made anew."""
-        return self._both[0]
+        return self._ledger_and_store[0]
 
     @property
     def store(self) -> Store:
-        return self._both[1]
+        return self._ledger_and_store[1]
 
     @property
-    def _both(self) -> tuple[Ledger, Store]:
+    def _ledger_and_store(self) -> tuple[Ledger, Store]:
         """Opened together: to compare them needs a transaction of its own."""
-        if not hasattr(self._own, "both"):
+        if not hasattr(self._thread, "both"):
             with ExitStack() as stack:
                 store = stack.enter_context(closing(WriteQueue(open_database(self._places[1]), self._turns[1])))
-                ledger_head.check_there(store, self._places[0])
+                ledger_head.check_ledger_exists(store, self._places[0])
                 ledger = stack.enter_context(
                     Ledger(WriteQueue(decode_stored(self._places[0], create=False), self._turns[0]))
                 )
                 ledger_head.check_head(store, ledger)
                 stack.pop_all()
-            self._own.both = ledger, store
-        both: tuple[Ledger, Store] = self._own.both
+            self._thread.both = ledger, store
+        both: tuple[Ledger, Store] = self._thread.both
         return both
 
     def close(self) -> None:
         """End those of this thread."""
-        if hasattr(self._own, "both"):
-            for one in self._own.both:
+        if hasattr(self._thread, "both"):
+            for one in self._thread.both:
                 one.close()
-            del self._own.both
+            del self._thread.both

@@ -46,12 +46,12 @@ class Budget:
     rule: str = "sum"
     delta: Fraction | None = None
 
-    def against(self, there: Population, name: str) -> str:
+    def describe_conflict(self, population: Population, name: str) -> str:
         """In words, that the ledger has another budget for the people of a dataset; nothing where none is declared."""
-        if self in (Budget(), Budget(there.epsilon, there.rule, there.delta)):
+        if self in (Budget(), Budget(population.epsilon, population.rule, population.delta)):
             return ""
         return (
-            f"warning: datasets.{name}.budget is not that of the ledger, which holds: {there}; "
+            f"warning: datasets.{name}.budget is not that of the ledger, which holds: {population}; "
             "inbounds ledger raise-budget changes it"
         )
 
@@ -112,7 +112,7 @@ class Dataset:
     def groups_by(self, by: tuple[str, ...]) -> Groups:
         """The groups by some of the columns: keys that agree there are one group, with the sum of their sizes."""
         if by not in self._groups_by_columns:
-            self._groups_by_columns[by] = self._added_up(by)
+            self._groups_by_columns[by] = self._merge_groups(by)
         return self._groups_by_columns[by]
 
     @cached_property
@@ -120,21 +120,21 @@ class Dataset:
         """Those that were asked for, by their columns."""
         return {}
 
-    def _added_up(self, by: tuple[str, ...]) -> Groups:
-        own = self.groups
-        places = [own.by.index(name) for name in by]
+    def _merge_groups(self, by: tuple[str, ...]) -> Groups:
+        groups = self.groups
+        places = [groups.by.index(name) for name in by]
         sizes: dict[tuple[str, ...], int] = {}
-        for key, size in zip(own.keys, own.sizes.tolist(), strict=True):
+        for key, size in zip(groups.keys, groups.sizes.tolist(), strict=True):
             part = tuple(key[k] for k in places)
             sizes[part] = sizes.get(part, 0) + size
-        stated = any(own.not_stated in key for key in sizes)
-        period = {name: how for name, how in own.period.items() if name in by}
+        stated = any(groups.not_stated in key for key in sizes)
+        period = {name: how for name, how in groups.period.items() if name in by}
         return Groups(
             by,
             tuple(sizes),
             np.array(list(sizes.values()), dtype=np.int64),
-            own.public,
-            not_stated=own.not_stated if stated else "",
+            groups.public,
+            not_stated=groups.not_stated if stated else "",
             period=period,
         )
 
@@ -155,19 +155,20 @@ class Dataset:
 
     def describe(self) -> dict[str, Any]:
         """The public facts, as plain values."""
-        own = self.groups
+        groups = self.groups
         return {
             "name": self.name,
             "title": self.title,
             "edition": self.edition,
             "people": self.people.name,
             "neighbours": self.relation,
-            "by": list(own.by),
+            "by": list(groups.by),
             "groups": [
-                {"key": list(key), "records": size} for key, size in zip(own.keys, own.sizes.tolist(), strict=True)
+                {"key": list(key), "records": size}
+                for key, size in zip(groups.keys, groups.sizes.tolist(), strict=True)
             ],
-            "records": "public" if own.public else "at most",
-            "columns": {name: _column(column) for name, column in self.columns.items()},
+            "records": "public" if groups.public else "at most",
+            "columns": {name: _describe_column(column) for name, column in self.columns.items()},
             "interval": None if self.interval is None else format_decimal(self.interval),
             "levels": {name: format_decimal(epsilon) for name, epsilon in self.levels.items()},
             "person": self.people.summary() if self.people.id else None,
@@ -175,9 +176,9 @@ class Dataset:
         }
 
 
-def _column(column: Declared) -> dict[str, Any]:
-    said: dict[str, Any] = {**column.summary()}
-    return {**said, "labels": list(column_labels(column))} if "labels" in said else said
+def _describe_column(column: Declared) -> dict[str, Any]:
+    summary: dict[str, Any] = {**column.summary()}
+    return {**summary, "labels": list(column_labels(column))} if "labels" in summary else summary
 
 
 def parse_dataset(name: str, values: Mapping[str, Any], folder: Path) -> Dataset:
@@ -199,36 +200,36 @@ def parse_dataset(name: str, values: Mapping[str, Any], folder: Path) -> Dataset
             people=parse_privacy_unit(values.get("people", {}), folder),
             edition=str(values.get("edition", "")),
             neighbours=str(values.get("neighbours", "")),
-            interval=_interval(values.get("interval", "0.9")),
-            levels=_levels(values.get("levels", {})),
-            budget=_budget(values.get("budget", {})),
-            answer_seconds=_answer_seconds(values.get("answer_seconds", ANSWER_SECONDS)),
-            max_rows=_max_rows(values.get("max_rows", MAX_ROWS)),
+            interval=_parse_interval(values.get("interval", "0.9")),
+            levels=_parse_levels(values.get("levels", {})),
+            budget=_parse_budget(values.get("budget", {})),
+            answer_seconds=_parse_answer_seconds(values.get("answer_seconds", ANSWER_SECONDS)),
+            max_rows=_parse_max_rows(values.get("max_rows", MAX_ROWS)),
         )
 
 
-def _interval(value: Any) -> Fraction | None:
+def _parse_interval(value: Any) -> Fraction | None:
     with error_path("interval"):
-        found = to_fraction(value, "interval")
-        if not 0 <= found < 1:
+        level = to_fraction(value, "interval")
+        if not 0 <= level < 1:
             raise PlanError(f"must be between 0 (none) and 1, got {value}")
-        return found or None
+        return level or None
 
 
-def _max_rows(value: Any) -> int:
+def _parse_max_rows(value: Any) -> int:
     with error_path("max_rows"):
         return to_int(value, "max_rows", 1)
 
 
-def _answer_seconds(value: Any) -> Fraction:
+def _parse_answer_seconds(value: Any) -> Fraction:
     with error_path("answer_seconds"):
-        found = to_fraction(value, "answer_seconds")
-        if not 0 < found <= 3600:
+        seconds = to_fraction(value, "answer_seconds")
+        if not 0 < seconds <= 3600:
             raise PlanError(f"must be more than 0 and at most 3600, got {value}")
-        return found
+        return seconds
 
 
-def _levels(values: Any) -> dict[str, Fraction]:
+def _parse_levels(values: Any) -> dict[str, Fraction]:
     with error_path("levels"):
         if not isinstance(values, Mapping):
             raise PlanError('must be epsilons by name, such as { public = "0.1", partners = "0.5" }')
@@ -236,12 +237,12 @@ def _levels(values: Any) -> dict[str, Fraction]:
         return dict(sorted(named.items(), key=lambda item: -item[1]))
 
 
-def _budget(values: Any) -> Budget:
+def _parse_budget(values: Any) -> Budget:
     with error_path("budget"):
         check_known_fields("budget", values, ("epsilon", "rule", "delta"))
 
         def number(name: str) -> Fraction | None:
-            given: Number | None = values.get(name)
-            return None if given is None else to_fraction(given, name)
+            amount: Number | None = values.get(name)
+            return None if amount is None else to_fraction(amount, name)
 
         return Budget(number("epsilon"), values.get("rule", "sum"), number("delta"))

@@ -60,11 +60,11 @@ def write_demo(folder: Path) -> Path:
 def open_demo(folder: Path, cap: str = "5") -> tuple[Curator, dict[str, str]]:
     """The curator of a folder, and the tokens of an analyst and an owner if they are new."""
     curator = Curator(load_settings(write_demo(folder)))
-    there = {account.name for account in curator.accounts()}
+    names = {account.name for account in curator.accounts()}
     tokens = {}
-    if "analyst" not in there:
+    if "analyst" not in names:
         tokens["analyst"] = curator.add_account("analyst", {"adult": cap})
-    if "owner" not in there:
+    if "owner" not in names:
         tokens["owner"] = curator.add_account("owner", role="owner")
     return curator, tokens
 

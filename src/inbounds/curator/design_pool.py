@@ -83,23 +83,23 @@ class DesignPool:
     def __post_init__(self) -> None:
         self._free = threading.Semaphore(max(1, self.processes))
 
-    def design(self, asked: Workload, *, allow_useless: bool) -> CheckedDesign:
+    def design(self, workload: Workload, *, allow_useless: bool) -> CheckedDesign:
         """Every mechanism of a plan, worth its epsilon unless `allow_useless`; nothing is read but designs."""
         if self.processes:
-            self._check_failed(asked.plan)
-            if not self._has_designs(asked):
-                self._made_elsewhere(asked.plan)
+            self._check_failed(workload.plan)
+            if not self._has_designs(workload):
+                self._design_in_worker(workload.plan)
         with self._lock:
             if len(self._memory.made) + len(self._memory.expected) > MOST_KEPT:
                 self._memory = DesignCache()
             memory = self._memory
         return CheckedDesign.from_design(
-            ReleaseDesign.from_workload(asked, self.folder, memory=memory), self.folder, allow_useless=allow_useless
+            ReleaseDesign.from_workload(workload, self.folder, memory=memory), self.folder, allow_useless=allow_useless
         )
 
-    def needs_design(self, asked: Workload) -> bool:
+    def needs_design(self, workload: Workload) -> bool:
         """Whether something of a plan is to be designed yet: not what failed a while ago, which is refused at once."""
-        return not self._has_designs(asked) and self._failure(asked.plan) is None
+        return not self._has_designs(workload) and self._failure(workload.plan) is None
 
     def _failure(self, plan: Plan) -> PlanError | DesignTooExpensive | None:
         """Why a plan's designs could not be made a while ago."""
@@ -120,19 +120,19 @@ class DesignPool:
                 self._failed.clear()
             self._failed[_digest(plan)] = self.clock(), reason
 
-    def _has_designs(self, asked: Workload) -> bool:
+    def _has_designs(self, workload: Workload) -> bool:
         """Whether all designs are in memory or on disk."""
-        requests = [request for row in (*asked.requests, *asked.layers) for request in row]
+        requests = [request for row in (*workload.requests, *workload.layers) for request in row]
         return all(
             request in self._memory.made or (self.folder / f"{request.digest}.json").exists() for request in requests
         )
 
-    def _made_elsewhere(self, plan: Plan) -> None:
+    def _design_in_worker(self, plan: Plan) -> None:
         with self._free:
             with self._lock:
                 worker = self._idle.pop() if self._idle else _Worker(self.folder, self.bytes)
             try:
-                said = worker.ask(plan, self.seconds)
+                reason_text = worker.ask(plan, self.seconds)
             except BaseException as reason:
                 worker.stop()
                 if isinstance(reason, DesignTooExpensive):
@@ -140,29 +140,29 @@ class DesignPool:
                 raise
             with self._lock:
                 self._idle.append(worker)
-        if said:
-            refusal = DesignTooExpensive(said) if said == TOO_MUCH else PlanError(said)
+        if reason_text:
+            refusal = DesignTooExpensive(reason_text) if reason_text == TOO_MUCH else PlanError(reason_text)
             self._note_failed(plan, refusal)
             raise refusal
 
-    def chain(self, dataset: Dataset, ready: CheckedDesign) -> ChainedDraw | None:
+    def chain(self, dataset: Dataset, design: CheckedDesign) -> ChainedDraw | None:
         """The chains that a question about a dataset is drawn in, where that has levels."""
-        return ChainedDraw.from_design(ready.designed, list(dataset.levels.values())) if dataset.levels else None
+        return ChainedDraw.from_design(design.designed, list(dataset.levels.values())) if dataset.levels else None
 
-    def publish(self, ready: CheckedDesign, leveled: ChainedDraw | None) -> tuple[str, ...]:
+    def publish(self, checked: CheckedDesign, leveled: ChainedDraw | None) -> tuple[str, ...]:
         """Keep the passports of what is about to draw, for the accounts that are given the answer; their digests."""
-        designed = ready.designed
-        made: dict[str, HasPassport] = {
+        designed = checked.designed
+        passports: dict[str, HasPassport] = {
             design.sha256: design.mechanism for row in (*designed.designs, *designed.layers) for design in row
         }
         if leveled is not None:
-            made = {leveled.sha256(k): chain for k, chain in enumerate(leveled.chains)}
+            passports = {leveled.sha256(k): chain for k, chain in enumerate(leveled.chains)}
         folder = self.folder / PASSPORTS
         folder.mkdir(exist_ok=True)
-        for digest, mechanism in made.items():
+        for digest, mechanism in passports.items():
             if not (folder / f"{digest}.json").exists():
                 mechanism.save(folder / f"{digest}.json")
-        return tuple(made)
+        return tuple(passports)
 
     def find_passport(self, digest: str) -> str | None:
         """The passport with this digest, if it drew an answer here."""
@@ -176,11 +176,11 @@ class DesignPool:
     def mechanisms(self, digests: Sequence[str]) -> list[Mechanism]:
         """Those of the published passports that are mechanisms of a query, certified anew."""
         files = [self.folder / PASSPORTS / f"{digest}.json" for digest in digests]
-        found = []
+        loaded = []
         for file in files:
             with suppress(InboundsError, OSError):
-                found.append(load(file))
-        return found
+                loaded.append(load(file))
+        return loaded
 
     def level(self, digest: str, epsilon: Fraction) -> Mechanism:
         """One level of a published chain, as a mechanism by itself."""
@@ -220,10 +220,10 @@ class _Worker:
             self._pipe.send(plan)
             if not self._pipe.poll(seconds):
                 raise DesignTooExpensive(TOO_MUCH)
-            said: str = self._pipe.recv()
+            reason: str = self._pipe.recv()
         except (EOFError, OSError):
             raise DesignTooExpensive(TOO_MUCH) from None
-        return said
+        return reason
 
     def stop(self) -> None:
         self._process.kill()
@@ -240,10 +240,10 @@ def _design(pipe: Connection, folder: Path, most: int) -> None:
             plan = pipe.recv()
         except EOFError:
             return
-        pipe.send(_reason_against(plan, folder))
+        pipe.send(_find_obstacle(plan, folder))
 
 
-def _reason_against(plan: Plan, folder: Path) -> str:
+def _find_obstacle(plan: Plan, folder: Path) -> str:
     """Nothing when the plan's designs are on disk, or why they are not."""
     try:
         CheckedDesign.from_design(

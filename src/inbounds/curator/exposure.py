@@ -101,26 +101,26 @@ Held = Mapping[str, Fraction]
 def compute_exposure(
     status: DatasetStatus,
     people: Population,
-    given: Sequence[IssuedAnswer],
+    issued: Sequence[IssuedAnswer],
     questions: Mapping[str, tuple[Mapping[str, Any], Fraction]],
     drew: Callable[[str, Fraction], list[Mechanism]],
 ) -> Exposure:
     """From what was given to whom. questions: by key, what was asked and its epsilon. drew: what drew an
     answer, at the level of an epsilon."""
     hands: dict[str, dict[str, Fraction]] = {}
-    for one in given:
-        own = hands.setdefault(one.account, {})
+    for one in issued:
+        held = hands.setdefault(one.account, {})
         epsilon = questions[one.key][1] if one.level is None else Fraction(one.level)
-        own[one.key] = max(epsilon, own.get(one.key, Fraction(0)))
-    last = list(dict.fromkeys(one.key for one in reversed(given)))[:MOST_QUESTIONS]
+        held[one.key] = max(epsilon, held.get(one.key, Fraction(0)))
+    last = list(dict.fromkeys(one.key for one in reversed(issued)))[:MOST_QUESTIONS]
     return Exposure(
         status.name,
         status.observations,
         people,
-        {name: joint_epsilon([own]) for name, own in sorted(hands.items())},
+        {name: joint_epsilon([held]) for name, held in sorted(hands.items())},
         tuple(_largest(list(hands.values()), k) for k in range(1, len(hands) + 1)),
         tuple(
-            _expose_answer(questions[key][0], [own[key] for own in hands.values() if key in own], key, drew)
+            _expose_answer(questions[key][0], [held[key] for held in hands.values() if key in held], key, drew)
             for key in last
         ),
     )
@@ -129,8 +129,8 @@ def compute_exposure(
 def joint_epsilon(hands: Sequence[Held]) -> Fraction:
     """What some accounts hold together is private at this: of every answer the finest, and these add up."""
     together: dict[str, Fraction] = {}
-    for own in hands:
-        for key, epsilon in own.items():
+    for held in hands:
+        for key, epsilon in held.items():
             together[key] = max(epsilon, together.get(key, Fraction(0)))
     return sum(together.values(), Fraction(0))
 
@@ -138,7 +138,7 @@ def joint_epsilon(hands: Sequence[Held]) -> Fraction:
 def _largest(hands: Sequence[Held], k: int) -> Coalition:
     if len(hands) <= MOST_ENUMERATED:
         return Coalition(k, max(joint_epsilon(some) for some in combinations(hands, k)), True)
-    alone = sorted((joint_epsilon([own]) for own in hands), reverse=True)
+    alone = sorted((joint_epsilon([held]) for held in hands), reverse=True)
     return Coalition(k, min(sum(alone[:k], Fraction(0)), joint_epsilon(hands)), k == len(hands))
 
 
@@ -147,13 +147,17 @@ def _expose_answer(
 ) -> ExposedAnswer:
     """The measures of the finest level in the holders' hands; several sizes of groups: of the largest."""
     finest, k = max(held), len(held)
-    usable = [made for made in drew(key, finest) if len(made.query.answers) <= MOST_ANSWERS and made.query.is_ordered]
+    usable = [
+        mechanism
+        for mechanism in drew(key, finest)
+        if len(mechanism.query.answers) <= MOST_ANSWERS and mechanism.query.is_ordered
+    ]
     if not usable:
         return ExposedAnswer(question, finest, k, None, {}, {})
-    made = max(usable, key=lambda one: len(one.query.answers))
-    one, *more = simulate_collusion(made, sorted({1, k}), runs=200)
+    mechanism = max(usable, key=lambda one: len(one.query.answers))
+    one, *more = simulate_collusion(mechanism, sorted({1, k}), runs=200)
     many = more[0] if more else one
-    return ExposedAnswer(question, finest, k, len(made.query.answers), _format_row(one), _format_row(many))
+    return ExposedAnswer(question, finest, k, len(mechanism.query.answers), _format_row(one), _format_row(many))
 
 
 def _format_row(row: CollusionResult) -> dict[str, float]:

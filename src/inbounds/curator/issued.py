@@ -48,8 +48,8 @@ def reserve_answer(
     run: Run,
     account: Account,
     before: AccountRow,
-    found: ReusableAnswer,
-    asked: PricedQuestion,
+    source: ReusableAnswer,
+    request: PricedQuestion,
     level: Fraction | None,
     now: str,
 ) -> IssuedAnswer:
@@ -57,38 +57,38 @@ def reserve_answer(
 
     level: the epsilon of the account's own level, where the dataset has levels.
     """
-    told = asked.question.to_json()
+    question = request.question.to_json()
     seen = None if level is None else str(level)
-    own = {"account": account.name, "key": found.key, "question": told, "level": seen}
-    name = sha256_hex(canonical_json(own))[:32]
-    before_under = run(f"{EVERYTHING_GIVEN} WHERE account = ? AND key = ?", account.name, found.key)
+    identity = {"account": account.name, "key": source.key, "question": question, "level": seen}
+    name = sha256_hex(canonical_json(identity))[:32]
+    before_under = run(f"{EVERYTHING_GIVEN} WHERE account = ? AND key = ?", account.name, source.key)
     earlier_ones = [_issued_from_row(*row) for row in before_under]
-    there = next((one for one in earlier_ones if one.id == name), None)
-    if there is not None:
-        return there
-    dataset = asked.dataset
-    epsilon = found.asked.epsilon if level is None else level
-    larger = level is None and epsilon > asked.epsilon
+    earlier = next((one for one in earlier_ones if one.id == name), None)
+    if earlier is not None:
+        return earlier
+    dataset = request.dataset
+    epsilon = source.source.epsilon if level is None else level
+    larger = level is None and epsilon > request.epsilon
     charged = all(one.level != seen for one in earlier_ones)  # whatever question it was given for
     units = charge_cap(run, account.name, before, dataset.name, epsilon, stored=larger) if charged else 0
-    _note_question(run, found.asked, now)
-    recipe = None if found.recipe is None else canonical_json(found.recipe)
-    who, rows = account.name, len(asked.plan.groups)
-    values = who, dataset.name, found.key, canonical_json(told), found.how, recipe, seen, units, now, rows
+    _note_question(run, source.source, now)
+    recipe = None if source.recipe is None else canonical_json(source.recipe)
+    who, rows = account.name, len(request.plan.groups)
+    values = who, dataset.name, source.key, canonical_json(question), source.how, recipe, seen, units, now, rows
     run("INSERT INTO given VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", name, *values)
-    facts = name, who, dataset.name, found.key, told, found.how, found.recipe, seen, units, now, rows
+    facts = name, who, dataset.name, source.key, question, source.how, source.recipe, seen, units, now, rows
     return IssuedAnswer(*facts, charged, noted=True)
 
 
-def _note_question(run: Run, asked: PricedQuestion, now: str) -> None:
-    own = asked.identity
-    told = canonical_json({**asked.question.to_json(), **_epsilon(asked)})
-    values = asked.dataset.name, own.base, own.family, str(asked.epsilon), told, now
-    run("INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", asked.key, *values)
+def _note_question(run: Run, request: PricedQuestion, now: str) -> None:
+    identity = request.identity
+    question = canonical_json({**request.question.to_json(), **_epsilon(request)})
+    values = request.dataset.name, identity.base, identity.family, str(request.epsilon), question, now
+    run("INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", request.key, *values)
 
 
-def _epsilon(asked: PricedQuestion) -> dict[str, str]:
-    return {} if asked.dataset.levels else {"epsilon": str(asked.epsilon)}
+def _epsilon(request: PricedQuestion) -> dict[str, str]:
+    return {} if request.dataset.levels else {"epsilon": str(request.epsilon)}
 
 
 def note_mechanisms(run: Run, key: str, digests: Iterable[str]) -> None:
@@ -111,13 +111,13 @@ def is_drawn_by(run: Run, account: str, digest: str) -> bool:
     )
 
 
-def cancel_reservation(run: Run, given: IssuedAnswer) -> None:
+def cancel_reservation(run: Run, answer: IssuedAnswer) -> None:
     """Strike out that an answer was given, and the keys that it was asked under."""
-    own = given.account, given.id
-    ((keys,),) = run("SELECT count(*) FROM requests WHERE account = ? AND given = ?", *own)
-    run("DELETE FROM requests WHERE account = ? AND given = ?", *own)
-    run("DELETE FROM given WHERE id = ?", given.id)
-    add_rows(run, given.account, -keys - given.rows)
+    account_and_id = answer.account, answer.id
+    ((keys,),) = run("SELECT count(*) FROM requests WHERE account = ? AND given = ?", *account_and_id)
+    run("DELETE FROM requests WHERE account = ? AND given = ?", *account_and_id)
+    run("DELETE FROM given WHERE id = ?", answer.id)
+    add_rows(run, answer.account, -keys - answer.rows)
 
 
 def find_issued(run: Run, name: str) -> IssuedAnswer | None:
@@ -145,32 +145,32 @@ def issued_for_dataset(run: Run, dataset: str) -> list[IssuedAnswer]:
 def _issued_from_row(
     name: str, account: str, dataset: str, key: str, question: str, how: How, recipe: str | None, *rest: Any
 ) -> IssuedAnswer:
-    made = None if recipe is None else json.loads(recipe)
-    return IssuedAnswer(name, account, dataset, key, json.loads(question), how, made, *rest)
+    sum_recipe = None if recipe is None else json.loads(recipe)
+    return IssuedAnswer(name, account, dataset, key, json.loads(question), how, sum_recipe, *rest)
 
 
-def request_digest(asked: PricedQuestion) -> str:
+def request_digest(request: PricedQuestion) -> str:
     """What a key stands for: the question, its epsilon and how it was asked."""
-    question = asked.question
-    return sha256_hex(canonical_json({"key": asked.key, "question": question.to_json(), "redraw": question.redraw}))
+    question = request.question
+    return sha256_hex(canonical_json({"key": request.key, "question": question.to_json(), "redraw": question.redraw}))
 
 
 def find_by_key(run: Run, before: AccountRow, key: str | None, digest: str) -> IssuedAnswer | None:
     """What an account was given under a key; `KeyConflict` if that was for another question."""
-    if before.given is None:
+    if before.answer_id is None:
         return None
     if before.digest != digest:
         raise KeyConflict(f"key must be new for another question, got {key!r} of an earlier one; give another key")
-    return find_issued(run, before.given)
+    return find_issued(run, before.answer_id)
 
 
 def record_request(
-    run: Run, account: Account, before: AccountRow, mine: IssuedAnswer, key: str | None, digest: str, most: int
+    run: Run, account: Account, before: AccountRow, answer: IssuedAnswer, key: str | None, digest: str, most: int
 ) -> None:
     """Note what a key of an account stands for, and the rows that it holds from now on, at most so many."""
-    rows = mine.rows * mine.noted + (key is not None)
+    rows = answer.rows * answer.noted + (key is not None)
     check_rows(account.name, before.held + rows, most)
     if key is not None:
-        run("INSERT INTO requests VALUES (?, ?, ?, ?)", account.name, key, digest, mine.id)
+        run("INSERT INTO requests VALUES (?, ?, ?, ?)", account.name, key, digest, answer.id)
     if rows:
         add_rows(run, account.name, rows)

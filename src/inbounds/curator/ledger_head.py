@@ -24,7 +24,10 @@ def last_seen_head(run: Run) -> LedgerHead | None:
 def note_head(run: Run, head: LedgerHead) -> None:
     """Remember a head; never an earlier one than that which is remembered."""
     run(
-        "UPDATE seen SET entries = ?, sha256 = ? WHERE id = ? AND entries < ?", *_place(head), head.ledger, head.entries
+        "UPDATE seen SET entries = ?, sha256 = ? WHERE id = ? AND entries < ?",
+        *_entries_and_digest(head),
+        head.ledger,
+        head.entries,
     )
 
 
@@ -34,17 +37,17 @@ def start_head(store: Store, place: str) -> None:
         if last_seen_head(run) is None:
             is_new = not run("SELECT 1 FROM accounts LIMIT 1")
             with Ledger.open(place, create=is_new) as ledger:
-                _take(run, ledger)
+                _adopt_ledger(run, ledger)
 
 
 def accept_head(store: Store, place: str) -> LedgerHead:
     """Go on with the ledger that is there now, whichever it is: the decision of whoever answers for the people."""
     with store.writing() as run, Ledger.open(place, create=False) as ledger:
-        _take(run, ledger)
+        _adopt_ledger(run, ledger)
         return ledger.head()
 
 
-def _take(run: Run, ledger: Ledger) -> None:
+def _adopt_ledger(run: Run, ledger: Ledger) -> None:
     """Remember where a ledger stands, and forget what was given under charges that it does not have.
 
     What is asked again is drawn again then, and costs the account's cap again; what it spent stays spent.
@@ -55,13 +58,13 @@ def _take(run: Run, ledger: Ledger) -> None:
     forget_uncharged(run, ledger.has)
     run("DELETE FROM seen")
     head = ledger.head()
-    run("INSERT INTO seen VALUES (?, ?, ?)", head.ledger, *_place(head))
+    run("INSERT INTO seen VALUES (?, ?, ?)", head.ledger, *_entries_and_digest(head))
 
 
-def check_there(store: Store, place: str) -> None:
+def check_ledger_exists(store: Store, place: str) -> None:
     """A `LedgerError` where the ledger's file is gone: whoever makes a new one forgets what was spent."""
     if "://" not in place and not Path(place).exists():
-        raise _not_the_one(f"{place} must be the ledger of this curator, got no file", _read_head(store))
+        raise _wrong_ledger_error(f"{place} must be the ledger of this curator, got no file", _read_head(store))
 
 
 def check_head(store: Store, ledger: Ledger) -> None:
@@ -70,7 +73,7 @@ def check_head(store: Store, ledger: Ledger) -> None:
     try:
         ledger.check_continues(head)
     except LedgerError as reason:
-        raise _not_the_one(str(reason), head) from None
+        raise _wrong_ledger_error(str(reason), head) from None
 
 
 def _read_head(store: Store) -> LedgerHead:
@@ -81,12 +84,12 @@ def _read_head(store: Store) -> LedgerHead:
     return head
 
 
-def _not_the_one(reason: str, head: LedgerHead) -> LedgerError:
+def _wrong_ledger_error(reason: str, head: LedgerHead) -> LedgerError:
     return LedgerError(
         f"{reason}; this curator saw entry {head.entries} of ledger {head.ledger}: put that ledger back, or count "
         "what is missing as spent and then run inbounds curator accept-ledger"
     )
 
 
-def _place(head: LedgerHead) -> tuple[int, str]:
+def _entries_and_digest(head: LedgerHead) -> tuple[int, str]:
     return head.entries, head.sha256

@@ -36,8 +36,8 @@ class QuestionPreview:
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
-        said = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {**said, "no_better": list(self.no_better), "account": list(self.account)}
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {**values, "no_better": list(self.no_better), "account": list(self.account)}
 
     def __str__(self) -> str:
         """What it would cost and be worth, for a terminal."""
@@ -60,29 +60,29 @@ HOW: Mapping[How, str] = {
 
 
 def build_preview(
-    asked: PricedQuestion,
-    found: ReusableAnswer,
-    settled: CheckedDesign,
-    own: ReleaseDesign,
+    request: PricedQuestion,
+    source: ReusableAnswer,
+    design: CheckedDesign,
+    account_design: ReleaseDesign,
     people: Population,
     epsilon: str,
 ) -> QuestionPreview:
     """epsilon: of the answer that the account would be given. own: what draws it, at the account's own level."""
-    designed = settled.designed
+    designed = design.designed
     sizes = [str(size) for size in designed.asked.sizes]
-    expected = own.expected[0]
+    expected = account_design.expected[0]
     return QuestionPreview(
-        asked.question.to_json(),
-        found.how,
+        request.question.to_json(),
+        source.how,
         epsilon,
-        format_all_digits(format_units(people.rule, charge_units(people.rule, asked.plan.epsilons)))
-        if found.how == "new"
+        format_all_digits(format_units(people.rule, charge_units(people.rule, request.plan.epsilons)))
+        if source.how == "new"
         else "0",
         people.to_json()["left"],
         people.unit,
         dict(zip(sizes, (one.error for one in expected), strict=True)),
         dict(zip(sizes, (one.constant for one in expected), strict=True)),
-        tuple(map(str, settled.idle)),
-        tuple(describe_composition(asked.plan, designed.asked.entries)),
-        plan_statement(asked.plan),
+        tuple(map(str, design.idle)),
+        tuple(describe_composition(request.plan, designed.asked.entries)),
+        plan_statement(request.plan),
     )

@@ -53,17 +53,17 @@ class Question:
     def to_json(self) -> dict[str, Any]:
         """What is asked, as plain values that `parse_question` reads back."""
         one = self.statistic
-        asked: dict[str, Any] = {one.kind: one.of if one.at is None else {"of": one.of, "at": format_decimal(one.at)}}
+        values: dict[str, Any] = {one.kind: one.of if one.at is None else {"of": one.of, "at": format_decimal(one.at)}}
         if one.own.over_cells:
-            asked = {one.kind: list(one.own.margins(one.of)), "margins": list(one.margins)}
+            values = {one.kind: list(one.own.margins(one.of)), "margins": list(one.margins)}
         if one.consistent:
-            asked["consistent"] = True
+            values["consistent"] = True
         if self.where:
-            asked["where"] = self.where
-        asked["by"] = list(self.by)
+            values["where"] = self.where
+        values["by"] = list(self.by)
         if self.epsilon is not None:
-            asked["epsilon"] = format_decimal(self.epsilon)
-        return asked | _options_to_json(self.wishes)
+            values["epsilon"] = format_decimal(self.epsilon)
+        return values | _options_to_json(self.wishes)
 
     def to_plan(self, dataset: Dataset, epsilon: Fraction) -> Plan:
         """The plan that answers it at an epsilon; only the columns that it uses are part of it."""
@@ -71,7 +71,7 @@ class Question:
         if self.where and groups.public:  # how many meet it is not public: a changed record may come in or go out
             groups, neighbours = replace(groups, public=False), CHANGE
         names = {*self.statistic.own.domain.reads(self.statistic.of), *_condition_columns(self.where)}
-        with _as_asked():
+        with _shorten_error_paths():
             return Plan(
                 source=dataset.source,
                 groups=groups,
@@ -97,10 +97,10 @@ class QuestionIdentity:
     @staticmethod
     def from_plan(dataset: Dataset, plan: Plan) -> "QuestionIdentity":
         """From the plan, where its data is, people and edition: all that is declared, nothing that the data holds."""
-        asked = ledger_question(plan)
-        facts = {name: value for name, value in asked["plan"].items() if name != "epsilon"}
+        identity = ledger_question(plan)
+        facts = {name: value for name, value in identity["plan"].items() if name != "epsilon"}
         levels = [str(epsilon) for epsilon in dataset.levels.values()]
-        base = {**asked, "plan": facts, "dataset": dataset.name, "levels": levels}
+        base = {**identity, "plan": facts, "dataset": dataset.name, "levels": levels}
         apart = ("by", "groups", "keys_sha256", "not_stated", "period")
         family = {**base, "plan": {name: value for name, value in facts.items() if name not in apart}}
         return QuestionIdentity(sha256_hex(canonical_json(base)), sha256_hex(canonical_json(family)))
@@ -116,50 +116,50 @@ def parse_question(values: Mapping[str, Any], dataset: Dataset, *, stored: bool 
     stored: the values are those of a question that was accepted before (`Question.to_json`), so no length is limited.
     """
     check_known_fields("question", values, FIELDS)
-    asked = {name: values[name] for name in values if name in (*KINDS, "consistent", "margins", *WISHES)}
+    entry = {name: values[name] for name in values if name in (*KINDS, "consistent", "margins", *WISHES)}
     _check_sizes(values)
     _check_kind(values)
-    with _as_asked():
-        found = parse_statistics([asked], USUAL)
-    if len(found) != 1:
+    with _shorten_error_paths():
+        statistics = parse_statistics([entry], USUAL)
+    if len(statistics) != 1:
         raise PlanError("must be one share; ask for several quantiles one by one", ("quantile", "at"))
-    wishes = _in_order(found[0].wishes or USUAL)
-    _check_column(found[0], dataset)
+    wishes = _sort_options(statistics[0].wishes or USUAL)
+    _check_column(statistics[0], dataset)
     longest = None if stored else LONGEST_CONDITION
-    statistic, where = _canonical(replace(found[0], wishes=None, name=""), values.get("where", ""), dataset, longest)
+    statistic, where = _canonical(replace(statistics[0], wishes=None, name=""), values.get("where", ""), dataset, longest)
     return Question(
         statistic,
-        _by(values.get("by", []), dataset),
+        _parse_by(values.get("by", []), dataset),
         where,
-        _epsilon(values.get("epsilon"), dataset),
+        _parse_epsilon(values.get("epsilon"), dataset),
         wishes,
-        _flag(values, "redraw"),
-        _flag(values, "allow_useless"),
+        _parse_flag(values, "redraw"),
+        _parse_flag(values, "allow_useless"),
     )
 
 
 @contextmanager
-def _as_asked() -> Iterator[None]:
+def _shorten_error_paths() -> Iterator[None]:
     """A question is the one statistic of a plan: whoever asks wrote `mean`, not `statistics[1].mean`."""
     try:
         yield
     except PlanError as error:
-        own = error.path[2:] if error.path[:2] == ("statistics", 0) else error.path
-        raise type(error)(error.message, own) from error.__cause__
+        path = error.path[2:] if error.path[:2] == ("statistics", 0) else error.path
+        raise type(error)(error.message, path) from error.__cause__
 
 
 def _canonical(statistic: Statistic, where: Any, dataset: Dataset, longest: int | None) -> tuple[Statistic, str]:
     """The statistic and the condition beside it; what a count counts is one condition with that."""
-    also = _condition(where, "where", dataset, longest) if where else EVERYTHING
+    also = _parse_condition(where, "where", dataset, longest) if where else EVERYTHING
     if statistic.own.domain is not CONDITIONS:
         margins = tuple(sorted(statistic.margins))
         return replace(statistic, margins=margins, name=""), "" if also == EVERYTHING else also
-    own = _condition(statistic.of, statistic.kind, dataset, longest)
-    both = own if also == EVERYTHING else canonical_text(f"({own}) and ({also})")
+    condition = _parse_condition(statistic.of, statistic.kind, dataset, longest)
+    both = condition if also == EVERYTHING else canonical_text(f"({condition}) and ({also})")
     return replace(statistic, of=both, name=""), ""
 
 
-def _condition(text: Any, name: str, dataset: Dataset, longest: int | None) -> str:
+def _parse_condition(text: Any, name: str, dataset: Dataset, longest: int | None) -> str:
     with error_path(name):
         if not isinstance(text, str) or (longest is not None and len(text) > longest):
             raise PlanError(f"must be a condition of at most {LONGEST_CONDITION} characters")
@@ -168,21 +168,23 @@ def _condition(text: Any, name: str, dataset: Dataset, longest: int | None) -> s
 
 
 def _condition_columns(where: str) -> list[str]:
-    found = CONDITIONS.condition(where) if where else None
-    return [] if found is None else list(columns_used(found))
+    condition = CONDITIONS.condition(where) if where else None
+    return [] if condition is None else list(columns_used(condition))
 
 
-def _by(names: Any, dataset: Dataset) -> tuple[str, ...]:
-    own = dataset.groups.by
+def _parse_by(names: Any, dataset: Dataset) -> tuple[str, ...]:
+    group_columns = dataset.groups.by
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         raise PlanError("must be a list of columns", ("by",))
     for name in names:
-        if name not in own:
-            raise PlanError(f"must be columns of groups: {', '.join(own) or 'there are none'}; got {name!r}", ("by",))
-    return tuple(name for name in own if name in names)
+        if name not in group_columns:
+            raise PlanError(
+                f"must be columns of groups: {', '.join(group_columns) or 'there are none'}; got {name!r}", ("by",)
+            )
+    return tuple(name for name in group_columns if name in names)
 
 
-def _epsilon(value: Any, dataset: Dataset) -> Fraction | None:
+def _parse_epsilon(value: Any, dataset: Dataset) -> Fraction | None:
     if value is None:
         if not dataset.levels:
             raise PlanError("must be given, such as '0.5'", ("epsilon",))
@@ -191,7 +193,7 @@ def _epsilon(value: Any, dataset: Dataset) -> Fraction | None:
         return to_epsilon(value)
 
 
-def _flag(values: Mapping[str, Any], name: str) -> bool:
+def _parse_flag(values: Mapping[str, Any], name: str) -> bool:
     if not isinstance(values.get(name, False), bool):
         raise PlanError("must be true or false", (name,))
     return bool(values.get(name, False))
@@ -204,9 +206,9 @@ def _check_sizes(values: Mapping[str, Any]) -> None:
 
 
 def _check_kind(values: Mapping[str, Any]) -> None:
-    asked = [name for name in KINDS if name in values]
-    if len(asked) != 1:
-        got = " and ".join(asked) or "none"
+    kinds = [name for name in KINDS if name in values]
+    if len(kinds) != 1:
+        got = " and ".join(kinds) or "none"
         raise PlanError(f"question must ask for exactly one of {', '.join(KINDS)}, got {got}")
 
 
@@ -220,7 +222,7 @@ def _check_column(statistic: Statistic, dataset: Dataset) -> None:
             raise PlanError(f"must be about columns of the dataset: {columns}; got {name!r}", (statistic.kind,))
 
 
-def _in_order(wishes: DesignOptions) -> DesignOptions:
+def _sort_options(wishes: DesignOptions) -> DesignOptions:
     if wishes == USUAL:
         return USUAL
     return replace(wishes, properties=tuple(sorted(set(wishes.properties))), at_most=tuple(sorted(set(wishes.at_most))))
@@ -228,14 +230,14 @@ def _in_order(wishes: DesignOptions) -> DesignOptions:
 
 def _options_to_json(wishes: DesignOptions) -> dict[str, Any]:
     """Wishes that differ from the usual, as they are written."""
-    said = dict[str, Any]()
+    options = dict[str, Any]()
     if wishes == USUAL:
-        return said
+        return options
     for name in WISHES:
         value = getattr(wishes, name)
         if value != getattr(USUAL, name):
-            said[name] = list(value) if isinstance(value, tuple) else value
+            options[name] = list(value) if isinstance(value, tuple) else value
     if wishes.prior is not None:
         name, *numbers = wishes.prior
-        said["prior"] = name if not numbers else {name: [format_decimal(number) for number in numbers]}
-    return said
+        options["prior"] = name if not numbers else {name: [format_decimal(number) for number in numbers]}
+    return options

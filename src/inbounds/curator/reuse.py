@@ -24,7 +24,7 @@ from inbounds.schema.condition.canonical import format_condition
 from inbounds.schema.condition.tree import And, ColumnRef, Compare, Condition, In
 from inbounds.schema.condition.tree import Literal as Value
 
-Kin = list[tuple[str, str, str]]
+RelatedQuestions = list[tuple[str, str, str]]
 """Questions of one family that were charged: base, epsilon and the question itself, as texts."""
 
 How = Literal["new", "same", "stronger", "sum"]
@@ -54,7 +54,7 @@ class PricedQuestion:
         return self.identity.key(self.epsilon)
 
     @cached_property
-    def numbers(self) -> Workload:
+    def workload(self) -> Workload:
         """Which numbers it asks for, and what is to be designed for them."""
         return Workload.from_plan(self.plan)
 
@@ -74,106 +74,112 @@ class SumRecipe(TypedDict):
 class ReusableAnswer:
     """The question whose answer is given: its key in the ledger, and how the asked one follows from it."""
 
-    asked: PricedQuestion
+    source: PricedQuestion
     how: How
     recipe: "SumRecipe | None" = None
 
     @property
     def key(self) -> str:
-        return self.asked.key
+        return self.source.key
 
 
-def find_reusable(run: Run, ledger: Ledger, asked: PricedQuestion, now: int) -> ReusableAnswer:
+def find_reusable(run: Run, ledger: Ledger, request: PricedQuestion, now: int) -> ReusableAnswer:
     """The answer that a question is given, or the question itself, to be drawn. now: milliseconds since 1970."""
-    kin = _kin(run, asked, now)
-    again = _again([text for base, text, _ in kin if base == asked.identity.base], ledger, asked)
-    if again is not None:
-        return again
-    if not asked.question.redraw:
+    related = _load_related(run, request, now)
+    repeat = _find_repeat([text for base, text, _ in related if base == request.identity.base], ledger, request)
+    if repeat is not None:
+        return repeat
+    if not request.question.redraw:
         families = (
             (
-                kin
-                if source is asked.question
-                else _kin(run, PricedQuestion.from_question(asked.dataset, source), now),
+                related
+                if source is request.question
+                else _load_related(run, PricedQuestion.from_question(request.dataset, source), now),
                 cells,
             )
-            for source, cells in _sources(asked)
+            for source, cells in _find_sources(request)
         )
-        candidates = [sum_ for family, cells in families for sum_ in _sums(family, ledger, asked, cells)]
+        candidates = [sum_ for family, cells in families for sum_ in _find_sums(family, ledger, request, cells)]
         if candidates:
-            return min(candidates, key=lambda one: (len(one.asked.plan.groups), one.asked.epsilon, one.key))
-    return ReusableAnswer(asked, "new")
+            return min(candidates, key=lambda one: (len(one.source.plan.groups), one.source.epsilon, one.key))
+    return ReusableAnswer(request, "new")
 
 
-def _kin(run: Run, asked: PricedQuestion, now: int) -> Kin:
+def _load_related(run: Run, request: PricedQuestion, now: int) -> RelatedQuestions:
     """What was asked before that a question may be answered from: itself, whatever the epsilon, and of other groups."""
     return run(
         "SELECT base, epsilon, question FROM questions JOIN evaluations ON evaluations.key = questions.key "
         "WHERE family = ? AND (finished = 1 OR until > ?)",
-        *(asked.identity.family, now),
+        *(request.identity.family, now),
     )
 
 
-def _again(epsilons: list[str], ledger: Ledger, asked: PricedQuestion) -> ReusableAnswer | None:
+def _find_repeat(epsilons: list[str], ledger: Ledger, request: PricedQuestion) -> ReusableAnswer | None:
     """Find the same question at this epsilon, or at the least larger one; with redraw only at this epsilon."""
-    stronger = sorted(epsilon for epsilon in map(Fraction, epsilons) if epsilon >= asked.epsilon)
-    if asked.question.redraw:
-        stronger = [epsilon for epsilon in stronger if epsilon == asked.epsilon]
+    stronger = sorted(epsilon for epsilon in map(Fraction, epsilons) if epsilon >= request.epsilon)
+    if request.question.redraw:
+        stronger = [epsilon for epsilon in stronger if epsilon == request.epsilon]
     for epsilon in stronger:
-        there = replace(asked, epsilon=epsilon, plan=asked.question.to_plan(asked.dataset, epsilon))
-        if ledger.has(there.key):
-            return ReusableAnswer(there, "same" if epsilon == asked.epsilon else "stronger")
+        stored = replace(request, epsilon=epsilon, plan=request.question.to_plan(request.dataset, epsilon))
+        if ledger.has(stored.key):
+            return ReusableAnswer(stored, "same" if epsilon == request.epsilon else "stronger")
     return None
 
 
-def _sums(kin: Kin, ledger: Ledger, asked: PricedQuestion, stored_cells: list[str]) -> Iterator[ReusableAnswer]:
+def _find_sums(
+    related: RelatedQuestions, ledger: Ledger, request: PricedQuestion, stored_cells: list[str]
+) -> Iterator[ReusableAnswer]:
     """Stored answers about finer groups, or about more cells, that add up to what is asked."""
-    for _, _, text in kin:
+    for _, _, text in related:
         try:
-            stored = parse_question(json.loads(text), asked.dataset, stored=True)
-            there = PricedQuestion.from_question(asked.dataset, stored)
+            stored = parse_question(json.loads(text), request.dataset, stored=True)
+            source = PricedQuestion.from_question(request.dataset, stored)
         except ValueError:  # asked of groups that are declared no longer
             continue
-        finer = set(stored.by) >= set(asked.question.by)
-        if finer and there.epsilon >= asked.epsilon and ledger.has(there.key):
-            yield ReusableAnswer(there, "sum", _recipe(asked, there, stored_cells))
+        finer = set(stored.by) >= set(request.question.by)
+        if finer and source.epsilon >= request.epsilon and ledger.has(source.key):
+            yield ReusableAnswer(source, "sum", _build_recipe(request, source, stored_cells))
 
 
-def _recipe(asked: PricedQuestion, there: PricedQuestion, stored: list[str]) -> SumRecipe:
+def _build_recipe(request: PricedQuestion, source: PricedQuestion, stored: list[str]) -> SumRecipe:
     """Cells of the same names, or all stored ones for the only cell."""
-    own, other = asked.question.statistic, there.question.statistic
-    cells = asked.plan.cells(own)
+    statistic, stored_statistic = request.question.statistic, source.question.statistic
+    cells = request.plan.cells(statistic)
     parts = {cells[0]: stored} if len(cells) == 1 else {cell: [cell] for cell in cells}
-    return {"by": list(asked.question.by), "cells": parts, "errors": (f"{own.name}_error", f"{other.name}_error")}
+    return {
+        "by": list(request.question.by),
+        "cells": parts,
+        "errors": (f"{statistic.name}_error", f"{stored_statistic.name}_error"),
+    }
 
 
-def _sources(asked: PricedQuestion) -> Iterator[tuple[Question, list[str]]]:
+def _find_sources(request: PricedQuestion) -> Iterator[tuple[Question, list[str]]]:
     """Questions of some groups whose cells add up to the asked one, and which cells those are."""
-    question, plan = asked.question, asked.plan
+    question, plan = request.question, request.plan
     if question.statistic.own.over_groups and not question.statistic.consistent:
         yield question, plan.cells(question.statistic)
     if question.statistic.kind == "count":
-        yield from _histograms(asked)
+        yield from _find_histograms(request)
 
 
-def _histograms(asked: PricedQuestion) -> Iterator[tuple[Question, list[str]]]:
+def _find_histograms(request: PricedQuestion) -> Iterator[tuple[Question, list[str]]]:
     """A count of records with some labels is a sum of cells of the histogram of the others of its conditions."""
-    where = asked.question.statistic.where
+    where = request.question.statistic.where
     parts = where.parts if isinstance(where, And) else (where,)
     for part in parts:
-        name, labels = _labels(part)
-        column = asked.dataset.columns.get(name)
+        name, labels = _match_labels(part)
+        column = request.dataset.columns.get(name)
         if isinstance(column, LabelColumn) and set(labels) <= set(column.labels) - {column.other}:
             rest = [format_condition(other) for other in parts if other is not None and other is not part]
             also = " and ".join(f"({text})" for text in rest) or EVERYTHING
-            values = {**asked.question.to_json(), "histogram": name, "where": also}
+            values = {**request.question.to_json(), "histogram": name, "where": also}
             del values["count"]
-            source = parse_question(values, asked.dataset, stored=True)
-            columns = PricedQuestion.from_question(asked.dataset, source).plan.cells(source.statistic)
+            source = parse_question(values, request.dataset, stored=True)
+            columns = PricedQuestion.from_question(request.dataset, source).plan.cells(source.statistic)
             yield source, [columns[column.labels.index(label)] for label in labels]
 
 
-def _labels(part: Condition | None) -> tuple[str, tuple[str, ...]]:
+def _match_labels(part: Condition | None) -> tuple[str, tuple[str, ...]]:
     """The column that a condition is about, and the texts that meet it."""
     match part:
         case Compare("=", ColumnRef(name), Value(str(text))):

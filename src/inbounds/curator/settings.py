@@ -83,19 +83,19 @@ def declared_budgets(datasets: Mapping[str, Dataset]) -> dict[str, Budget]:
     Several datasets may be about the same people. One budget is for all of them, so those that declare it must
     declare the same; a `PlanError` otherwise.
     """
-    found: dict[str, tuple[str, Budget]] = {}
+    budgets: dict[str, tuple[str, Budget]] = {}
     for name, dataset in datasets.items():
-        people, own = dataset.people.name, dataset.budget
-        first, budget = found.setdefault(people, (name, own))
+        people, declared = dataset.people.name, dataset.budget
+        first, budget = budgets.setdefault(people, (name, declared))
         if budget == Budget():
-            found[people] = name, own
-        elif own not in (Budget(), budget):
+            budgets[people] = name, declared
+        elif declared not in (Budget(), budget):
             raise PlanError(
                 f"must be the same as datasets.{first}.budget, because both are about the people {people!r}; declare "
                 "it once",
                 ("datasets", name, "budget"),
             )
-    return {people: budget for people, (_, budget) in found.items()}
+    return {people: budget for people, (_, budget) in budgets.items()}
 
 
 def load_settings(path: str | PathLike[str]) -> Settings:

@@ -54,10 +54,10 @@ class Randomizer:
         kind = detect_kind(values)
         if kind is not None:
             return map_column(kind, values, self.array)
-        found = self.array(read_array(values))
-        if found.ndim == 1 and self._by_coordinates(found):
-            return tuple(found.tolist())
-        return found.item() if found.ndim == 0 else found
+        reports = self.array(read_array(values))
+        if reports.ndim == 1 and self._by_coordinates(reports):
+            return tuple(reports.tolist())
+        return reports.item() if reports.ndim == 0 else reports
 
     def array(self, values: NDArray[Any]) -> NDArray[Any]:
         """As a call, from array to array; block by block, so that the work stays in the processor's cache.
@@ -67,13 +67,13 @@ class Randomizer:
         if self._by_coordinates(values):
             return self._coordinates[self._draw(self.mechanism.query.encode(values))]
         flat, reported = np.ascontiguousarray(values).ravel(), self._output_names
-        found = np.empty(flat.shape, dtype=np.int64 if reported is None else reported.dtype)
+        reports = np.empty(flat.shape, dtype=np.int64 if reported is None else reported.dtype)
         for start in range(0, len(flat), BLOCK):
             block = slice(start, start + BLOCK)
             positions = self.mechanism.query.encode(flat[block], clip=self.outside == "clamp")
             outputs = self._draw(positions)
-            found[block] = outputs if reported is None else reported.take(outputs)
-        return found.reshape(np.shape(values))
+            reports[block] = outputs if reported is None else reported.take(outputs)
+        return reports.reshape(np.shape(values))
 
     def _draw(self, positions: Ints) -> Ints:
         return draw_outputs(self.mechanism.law.sampler, positions, system_entropy)

@@ -95,11 +95,11 @@ class Collector:
     @staticmethod
     def merge_all(collectors: "Iterable[Collector]") -> "Collector":
         """All of at least one collector together."""
-        found = list(collectors)
-        if not found:
+        parts = list(collectors)
+        if not parts:
             raise ValueError("collectors must be at least one; an empty list does not name the mechanism")
-        result = Collector(found[0].mechanism)
-        for collector in found:
+        result = Collector(parts[0].mechanism)
+        for collector in parts:
             result = result.merge(collector)
         return result
 
@@ -164,14 +164,14 @@ def _read_counts(content: Json, collector: Collector) -> Ints:
 def fingerprint(mechanism: LocalMechanism) -> str:
     """A name for the law and the values it reports: sha256 of both, wherever the mechanism came from."""
     query = mechanism.query
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     parts: list[Any] = [query.kind, query.labels, query.answers.start, query.answers.unit, query.shape]
     parts += [query.outputs.values.start, query.outputs.values.unit, mechanism.epsilon]
-    found.update("|".join(map(str, parts)).encode())
+    digest.update("|".join(map(str, parts)).encode())
     for scale in (query.answers, query.outputs.values):
-        found.update(np.asarray(scale.ticks, dtype="<i8").tobytes())
-    found.update(mechanism.law.canonical_bytes())
-    return found.hexdigest()
+        digest.update(np.asarray(scale.ticks, dtype="<i8").tobytes())
+    digest.update(mechanism.law.canonical_bytes())
+    return digest.hexdigest()
 
 
 def same_law(one: LocalMechanism, other: LocalMechanism) -> bool:
@@ -189,16 +189,16 @@ def tally(reports: Any, query: RangeQuery) -> Ints:
 
 def output_positions(reports: Any, query: RangeQuery) -> Ints:
     """Positions among the outputs of reported values, in their shape."""
-    given = np.asarray(reports)
-    if given.size == 0:
-        return np.zeros(given.shape, dtype=np.int64)
-    if query.places is not None and given.dtype.kind in "iuf":
-        return query.encode(given)
-    found = _label_positions(given, query) if query.labels is not None else _value_positions(given, query)
-    bad = int((found < 0).sum())
+    values = np.asarray(reports)
+    if values.size == 0:
+        return np.zeros(values.shape, dtype=np.int64)
+    if query.places is not None and values.dtype.kind in "iuf":
+        return query.encode(values)
+    positions = _label_positions(values, query) if query.labels is not None else _value_positions(values, query)
+    bad = int((positions < 0).sum())
     if bad:
-        raise ValueError(f"reports must be {_allowed_query(query)}; {bad} of {given.size} are not")
-    return found
+        raise ValueError(f"reports must be {_allowed_query(query)}; {bad} of {values.size} are not")
+    return positions
 
 
 def _allowed_query(query: RangeQuery) -> str:
@@ -208,25 +208,25 @@ def _allowed_query(query: RangeQuery) -> str:
     return f"among the outputs {values[0]}..{values[-1]} of the mechanism"
 
 
-def _label_positions(given: NDArray[Any], query: RangeQuery) -> Ints:
+def _label_positions(values: NDArray[Any], query: RangeQuery) -> Ints:
     assert query.labels is not None
     place = {label: i for i, label in enumerate(query.labels)}
-    flat = [place.get(label, -1) if isinstance(label, str) else -1 for label in given.ravel().tolist()]
-    return np.array(flat, dtype=np.int64).reshape(given.shape)
+    flat = [place.get(label, -1) if isinstance(label, str) else -1 for label in values.ravel().tolist()]
+    return np.array(flat, dtype=np.int64).reshape(values.shape)
 
 
-def _value_positions(given: NDArray[Any], query: RangeQuery) -> Ints:
+def _value_positions(reported: NDArray[Any], query: RangeQuery) -> Ints:
     """The output whose value is nearest, -1 when it misses by more than ON_GRID of a step."""
     scale = query.outputs.values
-    if given.dtype.kind in "iu" and scale.is_regular and scale.unit == 1 and scale.start.denominator == 1:
+    if reported.dtype.kind in "iu" and scale.is_regular and scale.unit == 1 and scale.start.denominator == 1:
         first, last = int(scale[0]), int(scale[-1])
-        inside = (given >= first) & (given <= last)
+        inside = (reported >= first) & (reported <= last)
         if inside.all():
-            return given.astype(np.int64, copy=False) - first
-        return np.where(inside, given.astype(np.int64) - first, -1)
-    if given.dtype.kind not in "iuf":
-        raise TypeError(f"reports must be numbers, got {given.dtype}")
-    values, numbers = scale.floats(), given.astype(np.float64)
+            return reported.astype(np.int64, copy=False) - first
+        return np.where(inside, reported.astype(np.int64) - first, -1)
+    if reported.dtype.kind not in "iuf":
+        raise TypeError(f"reports must be numbers, got {reported.dtype}")
+    values, numbers = scale.floats(), reported.astype(np.float64)
     right = np.searchsorted(values, numbers).clip(max=len(values) - 1)
     left = np.maximum(right - 1, 0)
     near = np.where(np.abs(values[left] - numbers) < np.abs(values[right] - numbers), left, right)
@@ -236,9 +236,9 @@ def _value_positions(given: NDArray[Any], query: RangeQuery) -> Ints:
 
 def whole_counts(times: ArrayLike) -> Ints:
     """Counts as int64; a `ValueError` unless they are whole and not negative."""
-    given = np.asarray(times)
-    if given.dtype.kind not in "iuf" or not (np.isfinite(given).all() and (given == np.floor(given)).all()):
+    counts = np.asarray(times)
+    if counts.dtype.kind not in "iuf" or not (np.isfinite(counts).all() and (counts == np.floor(counts)).all()):
         raise ValueError("counts must be whole numbers")
-    if (given < 0).any():
+    if (counts < 0).any():
         raise ValueError("counts must not be negative")
-    return given.astype(np.int64)
+    return counts.astype(np.int64)

@@ -30,11 +30,11 @@ def kind(mechanism: LocalMechanism) -> str:
 
 def draw_coordinates(client: Randomizer, columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Coordinates of reports, one row for each row of the columns; block by block, as `Randomizer.array`."""
-    found = np.empty((len(columns[0]), len(columns)), dtype=np.int64 if kind(client.mechanism) == "i" else np.float64)
-    for start in range(0, len(found), BLOCK):
+    reports = np.empty((len(columns[0]), len(columns)), dtype=np.int64 if kind(client.mechanism) == "i" else np.float64)
+    for start in range(0, len(reports), BLOCK):
         block = slice(start, start + BLOCK)
-        found[block] = client.array(np.stack([column[block] for column in columns], axis=1))
-    return found
+        reports[block] = client.array(np.stack([column[block] for column in columns], axis=1))
+    return reports
 
 
 def draw_names(client: Randomizer, columns: Sequence[NDArray[Any]]) -> list[str]:

@@ -82,10 +82,10 @@ def _least_flow(surplus: Floats, query: RangeQuery) -> float:
     edges, ones = np.arange(len(leaves)), np.ones(len(leaves))
     shape = len(surplus), len(edges)
     net = csr_array((ones, (leaves, edges)), shape) - csr_array((ones, (enters, edges)), shape)
-    found = linprog(np.tile([*map(float, lengths)], 2), A_eq=net, b_eq=surplus, method="highs")
-    if found.status != 0:
+    solution = linprog(np.tile([*map(float, lengths)], 2), A_eq=net, b_eq=surplus, method="highs")
+    if solution.status != 0:
         raise ValueError("p and q must have as much mass in every part of the graph: there is no path between parts")
-    return float(found.fun)
+    return float(solution.fun)
 
 
 _PIVOTS = 10_000_000

@@ -143,23 +143,23 @@ def select_columns(table: Any, engine: str, columns: Sequence[str], keep: Sequen
     """The table with these columns alone, a DuckDB relation and a reader as a reader; values are not looked at."""
     if isinstance(keep, str):
         raise TypeError(f"keep must be a list of columns, got the text {keep!r}; write [{keep!r}]")
-    wanted = [*columns, *keep]
-    if len(set(wanted)) < len(wanted):
+    names = [*columns, *keep]
+    if len(set(names)) < len(names):
         raise ValueError("keep must name other columns than those that are randomized, each once")
-    require_engine(table, engine, wanted)
+    require_engine(table, engine, names)
     match engine:
         case "pandas":
-            return table[wanted]
+            return table[names]
         case "polars" | "pyspark":
-            return table.select(wanted)
+            return table.select(names)
         case "duckdb":
-            chosen = table.project(", ".join(map(_quote, wanted)))
+            chosen = table.project(", ".join(map(_quote, names)))
             return (chosen.to_arrow_reader if hasattr(chosen, "to_arrow_reader") else chosen.fetch_record_batch)()
     if hasattr(table, "select"):
-        return table.select(wanted)
+        return table.select(names)
     pyarrow = import_optional("pyarrow", "local")
-    schema = pyarrow.schema([table.schema.field(name) for name in wanted])
-    return pyarrow.RecordBatchReader.from_batches(schema, (batch.select(wanted) for batch in table))
+    schema = pyarrow.schema([table.schema.field(name) for name in names])
+    return pyarrow.RecordBatchReader.from_batches(schema, (batch.select(names) for batch in table))
 
 
 def _count_combinations(table: Any, engine: str, columns: list[str]) -> list[tuple[Any, ...]]:

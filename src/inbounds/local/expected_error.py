@@ -158,7 +158,9 @@ def expectation(
     model = channel(query, option)
     likely = model.forward(truth)
     draws = np.random.default_rng(seed).multinomial(reports, likely / likely.sum(), size=runs)
-    errors = [distance(found, truth, query) for found in simulate_estimate(model, draws.astype(np.float64), query)]
+    errors = [
+        distance(estimate, truth, query) for estimate in simulate_estimate(model, draws.astype(np.float64), query)
+    ]
     spread = float(np.std(errors, ddof=1) / math.sqrt(len(errors)))
     return replace(option, error=float(np.mean(errors)), uncertainty=spread)
 
@@ -186,12 +188,12 @@ def _multiscale(problem: ReconstructionProblem) -> Floats:
     return estimate_multiscale(law, problem.reports)
 
 
-def distance(found: Floats, truth: Floats, query: RangeQuery) -> float:
+def distance(estimate: Floats, truth: Floats, query: RangeQuery) -> float:
     if isinstance(query.neighbours, Graph):
-        return kantorovich(found, truth, query)
+        return kantorovich(estimate, truth, query)
     if query.is_ordered:
-        return kantorovich(found, truth) * float(query.answers.unit)
-    return float(np.abs(found - truth).sum())
+        return kantorovich(estimate, truth) * float(query.answers.unit)
+    return float(np.abs(estimate - truth).sum())
 
 
 # --- the laws ---------------------------------------------------------------------------------------------

@@ -64,10 +64,10 @@ def _replace_in_polars(table: Any, kinds: Kinds, draw: DrawColumns) -> Any:
     frame = table.collect() if lazy else table
     types = {"i": polars.Int64, "f": polars.Float64, "O": polars.String}
     reports = draw({name: as_array("polars", frame[name]) for name in kinds})
-    found = frame.with_columns(
+    replaced = frame.with_columns(
         polars.Series(name, _to_plain(reports[name]), types[kind]) for name, kind in kinds.items()
     )
-    return found.lazy() if lazy else found
+    return replaced.lazy() if lazy else replaced
 
 
 def _replace_in_batch(table: Any, kinds: Kinds, draw: DrawColumns) -> Any:

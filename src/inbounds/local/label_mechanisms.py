@@ -132,9 +132,11 @@ class LabelComparison:
     def why(self) -> str:
         """One sentence: why the first is the first."""
         labels, at = len(self.query.answers), f"epsilon {float(self.epsilon):.4g}"
-        told = f"{self.best.name} for {labels} labels at {at}: variance {self.best.variance:.4g} / reports of a share"
+        sentence = (
+            f"{self.best.name} for {labels} labels at {at}: variance {self.best.variance:.4g} / reports of a share"
+        )
         others = [f"{law.variance / self.best.variance:.3g} times that for {law.name}" for law in self.laws[1:]]
-        return f"{told}, {', '.join(others)}; {_REASONS[self.best.name]}"
+        return f"{sentence}, {', '.join(others)}; {_REASONS[self.best.name]}"
 
     def __str__(self) -> str:
         return self.why
@@ -161,15 +163,15 @@ def compare_labels(query: RangeQuery, epsilon: Number) -> LabelComparison:
     'subset_selection'
     """
     check_query(query)
-    bound, asked = to_epsilon(epsilon), _labels(query)
-    found = [LabelCandidate(_response(asked, bound))]
+    bound, query_labels = to_epsilon(epsilon), _labels(query)
+    rows = [LabelCandidate(_response(query_labels, bound))]
     for candidates, origin in ((_subsets, SUBSET_SELECTION), (_halves, HADAMARD), (_planes, PROJECTIVE)):
-        if next(candidates(len(asked.answers), float(bound)), None):
-            found.append(LabelCandidate(_best(asked, bound, candidates, origin)))
-    least = min(law.variance for law in found)
-    first = next(law for law in found if law.variance <= WORTH_IT * least)
-    rest = sorted((law for law in found if law is not first), key=lambda law: law.variance)
-    return LabelComparison(asked, bound, (first, *rest))
+        if next(candidates(len(query_labels.answers), float(bound)), None):
+            rows.append(LabelCandidate(_best(query_labels, bound, candidates, origin)))
+    least = min(law.variance for law in rows)
+    first = next(law for law in rows if law.variance <= WORTH_IT * least)
+    rest = sorted((law for law in rows if law is not first), key=lambda law: law.variance)
+    return LabelComparison(query_labels, bound, (first, *rest))
 
 
 def _response(query: RangeQuery, epsilon: Fraction) -> Mechanism:
@@ -188,24 +190,26 @@ def _labels(query: RangeQuery) -> RangeQuery:
 
 def _response_variance(mechanism: Mechanism, share: Fraction) -> Fraction:
     """As `BlockResponse.variance` for reports that name one label."""
-    own, other = (Fraction(float(p)) for p in mechanism.law.likelihood(mechanism.query, 0)[:2])
-    seen = other + (own - other) * share
-    return seen * (1 - seen) / (own - other) ** 2
+    truth, other = (Fraction(float(p)) for p in mechanism.law.likelihood(mechanism.query, 0)[:2])
+    seen = other + (truth - other) * share
+    return seen * (1 - seen) / (truth - other) ** 2
 
 
 # --- designs: floats propose, the checker has the last word --------------------------------------------------
 
 
 def _best(query: RangeQuery, epsilon: Number, candidates: Any, origin: Origin) -> LabelMechanism:
-    bound, asked = to_epsilon(epsilon), _labels(query)
-    designs = [*candidates(len(asked.answers), float(bound))]
+    bound, query_labels = to_epsilon(epsilon), _labels(query)
+    designs = [*candidates(len(query_labels.answers), float(bound))]
     if not designs:
-        raise ValueError(f"labels must be fewer for {origin.name}, got {len(asked.answers)}; use projective_response")
-    share = Fraction(1, len(asked.answers))
+        raise ValueError(
+            f"labels must be fewer for {origin.name}, got {len(query_labels.answers)}; use projective_response"
+        )
+    share = Fraction(1, len(query_labels.answers))
     laws = [make_tight_blocks(design, bound) for design in designs]
     law = min(laws, key=lambda law: law.variance(share))
     parameters = {"design": repr(law.design)}
-    return LabelMechanism(asked, bound, law, Origin(origin.name, parameters, origin.reference))
+    return LabelMechanism(query_labels, bound, law, Origin(origin.name, parameters, origin.reference))
 
 
 def _subsets(labels: int, epsilon: float) -> Iterator[LabelDesign]:

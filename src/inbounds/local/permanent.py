@@ -55,9 +55,9 @@ class ReportMemory:
     @classmethod
     def at(cls, path: str | os.PathLike[str] | None, law: str, promised: int | None = None) -> "ReportMemory":
         """What is kept under the path; an empty memory if nothing is."""
-        found = cls(law, None if path is None else Path(path), promised=promised)
-        found._read()
-        return found
+        memory = cls(law, None if path is None else Path(path), promised=promised)
+        memory._read()
+        return memory
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.path is None:
@@ -74,12 +74,12 @@ class ReportMemory:
         return [self.periods[period][person] for person in people]
 
     def _draw(self, period: str, people: Sequence[Hashable], draw: Draw) -> None:
-        kept = self.periods.get(period, {})
-        first = {person: place for place, person in reversed(list(enumerate(people))) if person not in kept}
+        stored = self.periods.get(period, {})
+        first = {person: place for place, person in reversed(list(enumerate(people))) if person not in stored}
         if first:
             fresh = dict(zip(first, draw(list(first.values())), strict=True))
             if self.path is not None:
-                self._save(self.path, {**self.periods, period: {**kept, **fresh}})
+                self._save(self.path, {**self.periods, period: {**stored, **fresh}})
             self.periods.setdefault(period, {}).update(fresh)
 
     def _refuse_beyond_promised(self, period: str) -> None:
@@ -96,18 +96,18 @@ class ReportMemory:
         content = MEMORY.load(self.path)
         if content.get("law") != self.law:
             raise PassportError("the memory is of reports by another law, which a new one would come on top of")
-        kept = dict(_periods(content.get("periods")))
+        periods = dict(_periods(content.get("periods")))
         promised = content.get("promised")
-        if self.promised is not None and (len(kept) > self.promised or promised not in (None, self.promised)):
+        if self.promised is not None and (len(periods) > self.promised or promised not in (None, self.promised)):
             raise ValueError(
-                f"periods must be as many as were promised for the reports that are kept, {promised or len(kept)}, got "
+                f"periods must be as many as were promised for the reports that are kept, {promised or len(periods)}, got "
                 f"{self.promised}; everyone who sends them must promise the same"
             )
-        both = {**kept, **self.periods}
-        self.periods = {period: {**kept.get(period, {}), **self.periods.get(period, {})} for period in both}
+        both = {**periods, **self.periods}
+        self.periods = {period: {**periods.get(period, {}), **self.periods.get(period, {})} for period in both}
 
     def _save(self, path: Path, periods: Mapping[str, Mapping[Hashable, Any]]) -> None:
-        rows = {name: [list(kept), list(kept.values())] for name, kept in periods.items()}
+        rows = {name: [list(stored), list(stored.values())] for name, stored in periods.items()}
         promised = {} if self.promised is None else {"promised": self.promised}
         MEMORY.save({"law": self.law, "periods": rows, **promised}, path)
 
@@ -169,24 +169,24 @@ class PermanentRandomizer:
             raise TypeError(f"period must be a text such as '2026', got {type(period).__name__}")
         single = people is None
         named: list[Hashable] = [""] if single else _ids(people)
-        given = dict(values) if isinstance(self.client, Survey) else {"": values}
-        columns = {name: _to_column(each) for name, each in given.items()}
-        wanted = "one value" if single else f"one value for each of {len(named)} people"
+        answers = dict(values) if isinstance(self.client, Survey) else {"": values}
+        columns = {name: _to_column(values_of_column) for name, values_of_column in answers.items()}
+        expected = "one value" if single else f"one value for each of {len(named)} people"
         if any(len(column) != len(named) for column in columns.values()):
-            raise ValueError(f"values must be {wanted}; give the ids of people for more")
+            raise ValueError(f"values must be {expected}; give the ids of people for more")
 
         def draw(places: list[int]) -> list[Any]:
             chosen = {name: _array(_take(column, places)) for name, column in columns.items()}
             if any(column.shape != (len(places),) for column in chosen.values()):
-                raise ValueError(f"values must be {wanted}")
+                raise ValueError(f"values must be {expected}")
             if isinstance(self.client, Survey):
                 return _records(self.client.arrays(chosen))
             return list(self.client.array(chosen[""]).tolist())
 
-        found = self.memory.recall(period, named, draw)
+        reports = self.memory.recall(period, named, draw)
         if not isinstance(self.client, Survey):
-            return found[0] if single else np.array(found)
-        return found[0] if single else {name: _column(found, name) for name in self.client.mechanisms}
+            return reports[0] if single else np.array(reports)
+        return reports[0] if single else {name: _column(reports, name) for name in self.client.mechanisms}
 
 
 def make_permanent(
@@ -210,10 +210,10 @@ def make_permanent(
 
 
 def _ids(people: Any) -> list[Hashable]:
-    found = _array(people).ravel().tolist()
-    if not all(type(person) in (str, int) for person in found):
+    ids = _array(people).ravel().tolist()
+    if not all(type(person) in (str, int) for person in ids):
         raise TypeError("people must be named by texts or whole numbers; at least one is not")
-    return found
+    return ids
 
 
 def _to_column(values: Any) -> Any:

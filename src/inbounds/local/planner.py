@@ -87,15 +87,15 @@ class CollectionPlan:
         Simulated at each number tried, with the same draws and the estimate that will be used, between which the
         error falls like a power; to two digits.
         """
-        wanted = float(to_fraction(error, "error"))
-        if not wanted > 0:
+        target = float(to_fraction(error, "error"))
+        if not target > 0:
             raise ValueError(f"error must be positive, got {error!r}")
         option = self._option(mechanism or self.better.mechanism)
 
         def expected(reports: int) -> float:
             return self.expected_accuracy(option, reports).error
 
-        return _search(expected, wanted, self.reports, option.error)
+        return _search(expected, target, self.reports, option.error)
 
     def expected_accuracy(self, option: ExpectedAccuracy, reports: int) -> ExpectedAccuracy:
         """An option with the error that it has at so many reports."""
@@ -145,13 +145,18 @@ def plan_collection(
     >>> round(plan_collection((0, 100), ratio=20, reports=10_000, runs=5).better.worst_ratio, 6)
     20.0
     """
-    asked = parse_domain(query)
-    level = privacy_level(asked, epsilon, radius, ratio)
-    settled = CollectionPlan(
-        asked, to_int(reports, "reports", 1), (), _truth(truth, asked), to_int(runs, "runs", 2), to_int(seed, "seed", 0)
+    domain = parse_domain(query)
+    level = privacy_level(domain, epsilon, radius, ratio)
+    draft = CollectionPlan(
+        domain,
+        to_int(reports, "reports", 1),
+        (),
+        _truth(truth, domain),
+        to_int(runs, "runs", 2),
+        to_int(seed, "seed", 0),
     )
-    found = [settled.expected_accuracy(option, settled.reports) for option in candidate_guarantees(asked, level)]
-    return replace(settled, options=tuple(sorted(found, key=lambda option: option.error)))
+    accuracies = [draft.expected_accuracy(option, draft.reports) for option in candidate_guarantees(domain, level)]
+    return replace(draft, options=tuple(sorted(accuracies, key=lambda option: option.error)))
 
 
 def parse_domain(query: Any) -> RangeQuery:
@@ -233,20 +238,20 @@ def _by_rank(size: int) -> Floats:
     return np.asarray(shape / shape.sum())
 
 
-def _search(expected: Callable[[int], float], wanted: float, reports: int, error: float) -> int:
+def _search(expected: Callable[[int], float], target: float, reports: int, error: float) -> int:
     """The number of reports at which a falling function reaches `wanted`: bracket by fours, then halve."""
     low = high = reports
-    while error > wanted:
+    while error > target:
         low, high = high, high * 4
         if high > MOST_REPORTS:
-            raise ValueError(f"error must be reachable; {wanted:.4g} takes more than {MOST_REPORTS:.0e} reports")
+            raise ValueError(f"error must be reachable; {target:.4g} takes more than {MOST_REPORTS:.0e} reports")
         error = expected(high)
-    while low == high or expected(low) <= wanted:
+    while low == high or expected(low) <= target:
         if low == 1:
             return 1
         low, high = max(1, low // 4), low
     while high - low > max(1, low // 50):
         middle = math.isqrt(low * high)
         middle = middle if low < middle < high else (low + high) // 2
-        low, high = (low, middle) if expected(middle) <= wanted else (middle, high)
+        low, high = (low, middle) if expected(middle) <= target else (middle, high)
     return high

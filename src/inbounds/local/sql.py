@@ -53,14 +53,15 @@ def register(
 
     def draw(values: Sequence[Any]) -> list[Any]:
         if by_coordinates:
-            return coordinates.draw_names(client, [as_array("arrow", each) for each in values])
+            return coordinates.draw_names(client, [as_array("arrow", column) for column in values])
         return list(client.array(as_array("arrow", values[0])).tolist())
 
     def private(ids: Any, *values: Any) -> Any:
         if ids.null_count:
             raise ValueError("ids must not be missing; every person needs one")
         return pyarrow.array(
-            memory.recall("", ids.to_pylist(), lambda places: draw([each.take(places) for each in values])), reported
+            memory.recall("", ids.to_pylist(), lambda places: draw([column.take(places) for column in values])),
+            reported,
         )
 
     # DuckDB counts the parameters of a function by its signature.

@@ -50,7 +50,7 @@ class SurveyStatement:
     def __str__(self) -> str:
         how = "all attributes are reported" if self.ask == "all" else "one attribute is reported, drawn by lot"
         first = f"any two people: probabilities of all reports within a ratio of {format_ratio(self.ldp)}"
-        parts = (f"  people who differ in {name} alone: {each}" for name, each in self.statements.items())
+        parts = (f"  people who differ in {name} alone: {statement}" for name, statement in self.statements.items())
         return "\n".join([f"{first} ({self.ldp:.6g}-LDP); {how}", *parts])
 
 
@@ -78,18 +78,20 @@ class Survey:
         def outside(mechanism: LocalMechanism) -> Outside:
             return self.outside if as_local(mechanism, "a survey asks by").query.is_ordered else "refuse"
 
-        return {name: Randomizer(each, outside(each)) for name, each in self.mechanisms.items()}
+        return {name: Randomizer(law, outside(law)) for name, law in self.mechanisms.items()}
 
     @property
     def privacy(self) -> SurveyStatement:
         """What this promises to each person."""
-        return SurveyStatement({name: local_guarantee(each) for name, each in self.mechanisms.items()}, self.ask)
+        return SurveyStatement(
+            {name: local_guarantee(mechanism) for name, mechanism in self.mechanisms.items()}, self.ask
+        )
 
     @property
     def fingerprint(self) -> str:
         """A name for all laws together, and for how they are asked."""
         return sha256_hex(
-            canonical_json([self.ask, *([name, fingerprint(each)] for name, each in self.mechanisms.items())])
+            canonical_json([self.ask, *([name, fingerprint(mechanism)] for name, mechanism in self.mechanisms.items())])
         )
 
     def __call__(self, answers: Mapping[str, Any]) -> dict[str, Any]:
@@ -122,15 +124,15 @@ class Survey:
         """The reports of every attribute, counted by the table's engine; by: as for `ib.local.collect`."""
         if hasattr(table, "read_all"):  # a reader of Arrow can be read once only, and every attribute reads the table
             table = table.read_all()
-        asked = "all" if self.ask == "all" else "some"
+        answered = "all" if self.ask == "all" else "some"
         named = {name: None if shard is None else f"{shard}: {name}" for name in self.mechanisms}
         return {
-            name: collect(table, name, each, by=by, shard=named[name], asked=asked)  # type: ignore[arg-type]
-            for name, each in self.mechanisms.items()
+            name: collect(table, name, mechanism, by=by, shard=named[name], asked=answered)  # type: ignore[arg-type]
+            for name, mechanism in self.mechanisms.items()
         }
 
-    def _check_answers(self, given: Mapping[str, Any]) -> list[str]:
-        missing = [name for name in self.mechanisms if name not in given]
+    def _check_answers(self, answers: Mapping[str, Any]) -> list[str]:
+        missing = [name for name in self.mechanisms if name not in answers]
         if missing:
             raise ValueError(
                 f"answers must have all of {', '.join(map(repr, self.mechanisms))}; {missing[0]!r} is not there"
@@ -140,6 +142,6 @@ class Survey:
 
 def _only(chosen: NDArray[np.bool_], reports: NDArray[Any]) -> NDArray[Any]:
     """The reports that were chosen, None in place of the others."""
-    found = np.full(reports.shape, None, dtype=object)
-    found[chosen] = reports[chosen]
-    return found
+    column = np.full(reports.shape, None, dtype=object)
+    column[chosen] = reports[chosen]
+    return column

@@ -33,7 +33,7 @@ class SurveyPlan:
     def gain(self) -> float:
         """The errors of one by lot over those of all of them, the geometric mean over the attributes."""
         logs = [
-            math.log(self.one_by_lot[name].better.error / each.better.error) for name, each in self.all_of_them.items()
+            math.log(self.one_by_lot[name].better.error / plan.better.error) for name, plan in self.all_of_them.items()
         ]
         return math.exp(math.fsum(logs) / len(logs))
 
@@ -49,7 +49,7 @@ class SurveyPlan:
     def survey(self, ask: Ask | None = None) -> Survey:
         """The client that was planned."""
         chosen = ask or self.better
-        return Survey({name: each.mechanism() for name, each in self.plans(chosen).items()}, chosen)
+        return Survey({name: plan.mechanism() for name, plan in self.plans(chosen).items()}, chosen)
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -58,7 +58,7 @@ class SurveyPlan:
             "log_worst_ratio": float(self.epsilon),
             "reports": self.reports,
             "better": self.better,
-            **{ask: {name: each.better.to_json() for name, each in plans.items()} for ask, plans in ways.items()},
+            **{ask: {name: plan.better.to_json() for name, plan in plans.items()} for ask, plans in ways.items()},
         }
 
     def __str__(self) -> str:
@@ -67,7 +67,7 @@ class SurveyPlan:
         words: dict[Ask, str] = {"all": "all attributes from everybody", "one": "one attribute by lot from everybody"}
         for ask in sorted(words, key=lambda ask: ask != self.better):
             lines.append(f"  {words[ask]}{' (better)' if ask == self.better else ''}")
-            lines += [f"    {name}: {each.better}" for name, each in self.plans(ask).items()]
+            lines += [f"    {name}: {plan.better}" for name, plan in self.plans(ask).items()]
         return "\n".join(lines)
 
 

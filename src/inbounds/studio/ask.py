@@ -39,7 +39,7 @@ def router(studio: Studio) -> APIRouter:
     def first(dataset: str = "") -> Response:
         if studio.curator is None:
             return page("ask_none.html", "/ask", way=NONE)
-        return page("ask.html", "/ask", **_room(studio, dataset), **_empty())
+        return page("ask.html", "/ask", **_page_facts(studio, dataset), **_empty())
 
     @routes.post("/ask/preview")
     async def preview(request: Request) -> Response:
@@ -51,12 +51,12 @@ def router(studio: Studio) -> APIRouter:
 
     @routes.get("/ask/answer")
     def answer(id: str) -> Response:  # noqa: A002
-        curator, account = _who(studio)
+        curator, account = _curator_and_account(studio)
         return page("ask_answer.html", "/ask", **_answer_view(curator.answer(account, id)))
 
     @routes.get("/ask/exposure")
     def exposure(dataset: str) -> Response:
-        curator, account = _who(studio)
+        curator, account = _curator_and_account(studio)
         return page("ask_exposure.html", "/ask", **_exposure_view(curator.exposure(account, dataset).to_json()))
 
     return routes
@@ -66,16 +66,16 @@ async def _pairs(request: Request) -> list[tuple[str, str]]:
     return parse_qsl((await request.body()).decode("utf-8", "replace"), keep_blank_values=True)
 
 
-def _who(studio: Studio) -> "tuple[Curator, Account]":
+def _curator_and_account(studio: Studio) -> "tuple[Curator, Account]":
     """The curator, and the account that this studio asks for, as it stands now."""
     if studio.curator is None:
         raise ValueError(NONE)
     return studio.curator, studio.curator.find_account(studio.account)
 
 
-def _room(studio: Studio, chosen: str, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def _page_facts(studio: Studio, chosen: str, form: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The datasets that may be asked, the form for one of them, and what was given before."""
-    curator, account = _who(studio)
+    curator, account = _curator_and_account(studio)
     datasets = [one.name for one in curator.datasets(account)]
     name = chosen or next(iter(datasets), "")
     facts = curator.dataset(account, name).describe() if name else None
@@ -86,7 +86,7 @@ def _room(studio: Studio, chosen: str, given: Mapping[str, Any] | None = None) -
         "facts": facts,
         "people": str(curator.people(curator.dataset(account, name))) if name else "",
         "kinds": list(KINDS),
-        "given": given
+        "given": form
         or {"kind": "count", "of": "true", "by": [], "epsilon": "0.5", "where": "", "second": "", "at": ""},
         "before": [(one.id, one.time, _format_question(one.question)) for one in before],
     }
@@ -96,41 +96,41 @@ def _empty() -> dict[str, Any]:
     return {"found": None, "failure": None, "how": HOW}
 
 
-def question_of(pairs: list[tuple[str, str]]) -> dict[str, Any]:
+def question_from_form(pairs: list[tuple[str, str]]) -> dict[str, Any]:
     """The plain values of a question, as the curator and its service take them."""
-    given = {name: value.strip() for name, value in pairs}
-    kind, of = given.get("kind", ""), given.get("of", "")
+    form = {name: value.strip() for name, value in pairs}
+    kind, of = form.get("kind", ""), form.get("of", "")
     subject: Any = of
     if kind == "crosstab":
-        subject = [of, given.get("second", "")]
+        subject = [of, form.get("second", "")]
     if kind == "quantile":
-        subject = {"of": of, "at": given.get("at", "")}
-    asked: dict[str, Any] = {kind: subject, "by": [value for name, value in pairs if name == "by"]}
-    asked |= {name: given[name] for name in ("where", "epsilon") if given.get(name)}
-    return asked | ({"allow_useless": True} if given.get("allow_useless") else {})
+        subject = {"of": of, "at": form.get("at", "")}
+    question: dict[str, Any] = {kind: subject, "by": [value for name, value in pairs if name == "by"]}
+    question |= {name: form[name] for name in ("where", "epsilon") if form.get(name)}
+    return question | ({"allow_useless": True} if form.get("allow_useless") else {})
 
 
 def _preview(studio: Studio, pairs: list[tuple[str, str]]) -> dict[str, Any]:
     try:
-        curator, account = _who(studio)
-        found = curator.preview(account, dict(pairs).get("dataset", ""), question_of(pairs))
+        curator, account = _curator_and_account(studio)
+        preview = curator.preview(account, dict(pairs).get("dataset", ""), question_from_form(pairs))
     except (InboundsError, ValueError, TypeError) as error:
         return {**_empty(), "failure": to_job_failure(error)}
-    rows = [[size, f"{error:.3g}", f"{found.constants[size]:.3g}"] for size, error in found.errors.items()]
-    return {**_empty(), "found": found.to_json(), "rows": rows}
+    rows = [[size, f"{error:.3g}", f"{preview.constants[size]:.3g}"] for size, error in preview.errors.items()]
+    return {**_empty(), "found": preview.to_json(), "rows": rows}
 
 
 def _ask(studio: Studio, pairs: list[tuple[str, str]]) -> Response:
     """Ask, once it is confirmed; without the script, look first."""
-    given = dict(pairs)
-    curator, account = _who(studio)
-    if given.get("action") == "look":
-        kept = {**given, "by": [value for name, value in pairs if name == "by"]}
-        room = _room(studio, given.get("dataset", ""), kept)
+    form = dict(pairs)
+    curator, account = _curator_and_account(studio)
+    if form.get("action") == "look":
+        filled = {**form, "by": [value for name, value in pairs if name == "by"]}
+        room = _page_facts(studio, form.get("dataset", ""), filled)
         return page("ask.html", "/ask", **room, **_preview(studio, pairs))
-    if given.get("confirm") != "yes":
+    if form.get("confirm") != "yes":
         raise ValueError(ASKED)
-    answer = curator.ask(account, given.get("dataset", ""), question_of(pairs))
+    answer = curator.ask(account, form.get("dataset", ""), question_from_form(pairs))
     return RedirectResponse(f"/ask/answer?id={answer.id}", 303)
 
 
@@ -138,23 +138,23 @@ def _answer_view(answer: "Answer") -> dict[str, Any]:
     """An answer as a table, with what it cost."""
     columns = list(answer.table.values())
     rows = [[_text(value) for value in row] for row in zip(*columns, strict=True)]
-    said = {**answer.to_json(), "spoken": _format_question(answer.question)}
-    return {"answer": said, "head": list(answer.table), "rows": rows}
+    values = {**answer.to_json(), "spoken": _format_question(answer.question)}
+    return {"answer": values, "head": list(answer.table), "rows": rows}
 
 
-def _exposure_view(found: dict[str, Any]) -> dict[str, Any]:
+def _exposure_view(exposure: dict[str, Any]) -> dict[str, Any]:
     """What any accounts hold together, and what they know of each question."""
     coalitions = [
-        [str(own["accounts"]), own["epsilon"], "" if own["exact"] else "at most"] for own in found["coalitions"]
+        [str(row["accounts"]), row["epsilon"], "" if row["exact"] else "at most"] for row in exposure["coalitions"]
     ]
     questions = [
-        [_format_question(own["question"]), own["epsilon"], str(own["accounts"]), _text(own["now"].get("guess")),
-         _text(own["drawn_for_each"].get("guess"))]
-        for own in found["questions"]
+        [_format_question(row["question"]), row["epsilon"], str(row["accounts"]), _text(row["now"].get("guess")),
+         _text(row["drawn_for_each"].get("guess"))]
+        for row in exposure["questions"]
     ]  # fmt: skip
-    accounts = list(found["accounts"].items())
+    accounts = list(exposure["accounts"].items())
     shown = {"accounts": accounts, "coalitions": coalitions, "questions": questions}
-    return {"people": found["people"], "observations": found["observations"], **shown}
+    return {"people": exposure["people"], "observations": exposure["observations"], **shown}
 
 
 def _format_question(question: Mapping[str, Any]) -> str:

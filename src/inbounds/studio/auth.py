@@ -97,10 +97,10 @@ class StudioAuth:
 
     def _is_known(self, cookies: str) -> bool:
         try:
-            found = SimpleCookie(cookies).get(self.cookie)
+            cookie = SimpleCookie(cookies).get(self.cookie)
         except CookieError:
             return False
-        return found is not None and hmac.compare_digest(found.value.encode(), self.secret.encode())
+        return cookie is not None and hmac.compare_digest(cookie.value.encode(), self.secret.encode())
 
 
 class AuthMiddleware:
@@ -130,8 +130,8 @@ class AuthMiddleware:
 
 
 def _length(headers: dict[str, str]) -> int:
-    given = headers.get("content-length", "0")
-    return int(given) if given.isdecimal() and len(given) < 20 else MOST_BYTES + 1
+    header = headers.get("content-length", "0")
+    return int(header) if header.isdecimal() and len(header) < 20 else MOST_BYTES + 1
 
 
 def _limit_body(receive: Receive, scope: Scope) -> Receive:
@@ -150,12 +150,12 @@ def _limit_body(receive: Receive, scope: Scope) -> Receive:
 def _with_headers(send: Send) -> Send:
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":
-            there = {name for name, _ in message["headers"]}
-            message["headers"] = [*message["headers"], *_missing(there)]
+            present = {name for name, _ in message["headers"]}
+            message["headers"] = [*message["headers"], *_missing(present)]
         await send(message)
 
     return sent
 
 
-def _missing(there: set[bytes]) -> Iterable[tuple[bytes, bytes]]:
-    return ((name.encode(), value.encode()) for name, value in HEADERS.items() if name.encode() not in there)
+def _missing(present: set[bytes]) -> Iterable[tuple[bytes, bytes]]:
+    return ((name.encode(), value.encode()) for name, value in HEADERS.items() if name.encode() not in present)

@@ -20,14 +20,14 @@ def router(studio: Studio) -> APIRouter:
     def show(ledger: str = "") -> Response:
         names = studio.workspace.ledgers
         chosen = ledger or next(iter(names), "")
-        found = _find_ledger(studio, chosen) if chosen else None
-        return page("budget.html", "/budget", ledgers=names, chosen=chosen, found=found)
+        opened = _find_ledger(studio, chosen) if chosen else None
+        return page("budget.html", "/budget", ledgers=names, chosen=chosen, found=opened)
 
     @routes.post("/budget")
     async def declare(request: Request) -> Response:
-        given = parse_qs((await request.body()).decode("utf-8", "replace"))
+        form = parse_qs((await request.body()).decode("utf-8", "replace"))
         return await run_in_threadpool(
-            _declare_population, studio, {name: values[0].strip() for name, values in given.items()}
+            _declare_population, studio, {name: values[0].strip() for name, values in form.items()}
         )
 
     return routes
@@ -39,11 +39,11 @@ def _find_ledger(studio: Studio, name: str) -> dict[str, Any]:
         return budget_page.budget_view(ledger.head(), ledger.people(), ledger.entries())
 
 
-def _declare_population(studio: Studio, given: dict[str, str]) -> Response:
+def _declare_population(studio: Studio, form: dict[str, str]) -> Response:
     """People with a budget, in a ledger that is made if it is not there; an entry says so for ever."""
-    name = given.get("ledger", "")
+    name = form.get("ledger", "")
     if not name.endswith(".ledger"):
         raise ValueError(f"ledger must be a name that ends in .ledger, got {name!r}")
     with Ledger.open(studio.workspace.path(name), create=True) as ledger:
-        ledger.add_population(given.get("people", ""), given.get("epsilon", ""))
+        ledger.add_population(form.get("people", ""), form.get("epsilon", ""))
     return RedirectResponse(f"/budget?ledger={quote(name)}", 303)

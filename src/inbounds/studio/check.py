@@ -39,13 +39,13 @@ def router(studio: Studio) -> APIRouter:
         if not file:
             return _check_page(None, None, "")
         path = place.existing(file)
-        found = verify(path)
+        verdict = verify(path)
         if file in place.ledgers:  # a database, which only the server reads
             return page(
-                "check_ledger.html", "/check", file=file, valid=found.is_valid, said=found.reason or found.proved
+                "check_ledger.html", "/check", file=file, valid=verdict.is_valid, said=verdict.reason or verdict.proved
             )
         others = [check_page.read_document(table) for table in find_table(path)]
-        return _check_page(check_page.read_document(path), found.to_json(), file, others)
+        return _check_page(check_page.read_document(path), verdict.to_json(), file, others)
 
     @routes.post("/check/verdict")
     async def verdict(request: Request) -> Response:
@@ -84,24 +84,28 @@ def _judge_document(document: bytes, others: list[bytes]) -> Json:
                 passports.append(other)
             else:
                 tables.append(content)
-        found = _verdict(file, passports)
-        if not tables and found["valid"] is False and found["reason"] == f"the table {name} is not beside its record":
+        verdict = _verdict(file, passports)
+        if (
+            not tables
+            and verdict["valid"] is False
+            and verdict["reason"] == f"the table {name} is not beside its record"
+        ):
             return {"valid": None, "reason": f"a record is checked with its table: drop {name} together with it"}
         for table in tables:  # the table is the one that the record knows
             (Path(folder) / name).write_bytes(table)
-            found = _verdict(file, passports)
-            if found["valid"]:
+            verdict = _verdict(file, passports)
+            if verdict["valid"]:
                 break
-        return found
+        return verdict
 
 
 def _verdict(file: Path, passports: list[Path]) -> Json:
     """What is found of a file, which is not named by its place on this machine."""
-    found = verify(file, passports=passports).to_json()
+    verdict = verify(file, passports=passports).to_json()
     here = f"{file.parent}{os.sep}"
-    said = "reason" if not found["valid"] else "checked" if "checked" in found else ""
-    own = {} if not said else {said: str(found[said]).replace(str(file), "the file").replace(here, "")}
-    return {**found, **own}
+    field = "reason" if not verdict["valid"] else "checked" if "checked" in verdict else ""
+    changed = {} if not field else {field: str(verdict[field]).replace(str(file), "the file").replace(here, "")}
+    return {**verdict, **changed}
 
 
 def _table_named(file: Path) -> str:

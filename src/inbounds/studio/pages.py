@@ -35,12 +35,12 @@ def fragment(template: str, **values: Any) -> HTMLResponse:
 def environment() -> "Environment":
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    made = Environment(
+    templates = Environment(
         loader=PackageLoader("inbounds.studio"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals.update(rooms=ROOMS, version=__version__)
-    return made
+    templates.globals.update(rooms=ROOMS, version=__version__)
+    return templates

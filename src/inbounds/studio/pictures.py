@@ -23,14 +23,14 @@ def heatmap(matrix: Floats, answers: Sequence[str], reports: Sequence[str], link
     if max(rows, columns) > MOST_CELLS:
         small, names, named = average_blocks(matrix, answers, reports)
         place = [reports.index(name) for name in named]
-        mark = max((k for k, own in enumerate(place) if own <= chosen), default=0)
+        mark = max((k for k, position in enumerate(place) if position <= chosen), default=0)
         return heatmap(small, names, named, [links[k] for k in place], mark)
     left = max(40.0, 26 + 6.2 * min(max(map(len, reports)), 14))
     plot, top = drawing.WIDE - left - 6, float(matrix.max())
     w, h = plot / columns, min(plot / rows, 34.0)
-    said = "Probability of every published value (up) for every true answer (across)"
+    title = "Probability of every published value (up) for every true answer (across)"
     size = f"0 0 {drawing.WIDE} {rows * h + 44:.0f}"
-    whole = drawing.element("svg", {"viewBox": size, "role": "group", "aria-label": said})
+    whole = drawing.element("svg", {"viewBox": size, "role": "group", "aria-label": title})
     for i in range(rows):
         y = 4 + (rows - 1 - i) * h
         row = _row(matrix[i], (left, y, w, h), top, links[i], f"published {reports[i]}", i == chosen)

@@ -54,13 +54,13 @@ def router(studio: Studio) -> APIRouter:
 
     @routes.post("/release")
     async def run(request: Request) -> Response:
-        given = parse_qs((await request.body()).decode("utf-8", "replace"))
-        return await run_in_threadpool(_start_release, studio, {name: values[0] for name, values in given.items()})
+        form = parse_qs((await request.body()).decode("utf-8", "replace"))
+        return await run_in_threadpool(_start_release, studio, {name: values[0] for name, values in form.items()})
 
     @routes.get("/release/{what}")
     def download(what: str, plan: str) -> Response:
-        own = _find_dry_run(studio, plan)
-        return _FILES[what](plan, *own) if what in _FILES else Response(status_code=404)
+        dry_run = _find_dry_run(studio, plan)
+        return _FILES[what](plan, *dry_run) if what in _FILES else Response(status_code=404)
 
     return routes
 
@@ -89,15 +89,15 @@ def _state(studio: Studio, name: str, patience: float) -> dict[str, Any]:
     plan, target = _read(studio, name)
     shown: dict[str, Any] = {"plan": name, "job": None, "failure": None, "expected": None, "kept": None}
     running = studio.releases.get(name)
-    if running is not None and not running.ready(patience):
+    if running is not None and not running.is_ready(patience):
         return {**shown, "job": running, "doing": "Releasing"}
     if running is not None and running.failure is not None:
         shown["failure"] = studio.releases.pop(name).failure
-    kept = ChargeSession.open(plan, target, None, None).find_stored()
-    if kept is not None:
-        return {**shown, "kept": release_state.view(plan, kept.table, kept.record, target.name)}
+    stored = ChargeSession.open(plan, target, None, None).find_stored()
+    if stored is not None:
+        return {**shown, "kept": release_state.view(plan, stored.table, stored.record, target.name)}
     looked = _look(studio, name)
-    if not looked.ready(patience):
+    if not looked.is_ready(patience):
         return {**shown, "job": looked, "doing": "Designing"}
     shown["failure"] = shown["failure"] or looked.failure
     return {**shown, "expected": looked.result}
@@ -109,18 +109,18 @@ def _look(studio: Studio, name: str) -> Job:
     return studio.work.ask(dry_run, read_text(file), str(studio.workspace.folder), name, again=object())
 
 
-def _start_release(studio: Studio, given: dict[str, str]) -> Response:
+def _start_release(studio: Studio, form: dict[str, str]) -> Response:
     """Begin the release that was confirmed; the page then shows how it goes on."""
-    name = given.get("plan", "")
+    name = form.get("plan", "")
     plan, target = _read(studio, name)
-    if given.get("confirm") != "yes":
+    if form.get("confirm") != "yes":
         raise ValueError(ASKED)
-    if given.get("digest") != plan.digest:
+    if form.get("digest") != plan.digest:
         raise ValueError(CHANGED)
     running = studio.releases.get(name)
     if running is None or running.finished.is_set():
-        arguments = (str(studio.workspace.path(name)), str(target), plan.digest, given.get("allow_useless") == "yes")
-        studio.releases[name] = studio.work.last(draw, *arguments)
+        arguments = (str(studio.workspace.path(name)), str(target), plan.digest, form.get("allow_useless") == "yes")
+        studio.releases[name] = studio.work.start_lasting(draw, *arguments)
     return RedirectResponse(f"/release?plan={quote(name)}", 303)
 
 
@@ -140,10 +140,10 @@ def draw(path: str, target: str, digest: str, allow_useless: bool, progress: Pro
 
 def _find_dry_run(studio: Studio, name: str) -> tuple[StoredTable, Path]:
     plan, target = _read(studio, name)
-    kept = ChargeSession.open(plan, target, None, None).find_stored()
-    if kept is None:
+    stored = ChargeSession.open(plan, target, None, None).find_stored()
+    if stored is None:
         raise LookupError("this plan has not been released")
-    return kept, target
+    return stored, target
 
 
 def _file(content: bytes, name: str, kind: str = "application/octet-stream") -> Response:
@@ -152,39 +152,39 @@ def _file(content: bytes, name: str, kind: str = "application/octet-stream") -> 
     )
 
 
-def _table(plan: str, kept: StoredTable, target: Path) -> Response:
+def _table(plan: str, stored: StoredTable, target: Path) -> Response:
     """The table as it was released, encoded as its file is."""
-    return _file(encode_table_file(kept.table, target.suffix), target.name)
+    return _file(encode_table_file(stored.table, target.suffix), target.name)
 
 
-def _record(plan: str, kept: StoredTable, target: Path) -> Response:
+def _record(plan: str, stored: StoredTable, target: Path) -> Response:
     """The record beside the table; before the table is written, as the ledger keeps it."""
     beside = record_path(target)
-    text = read_text(beside) if beside.exists() else json.dumps(kept.record, indent=2)
+    text = read_text(beside) if beside.exists() else json.dumps(stored.record, indent=2)
     return _file(text.encode(), beside.name, "application/json")
 
 
-def _report(plan: str, kept: StoredTable, target: Path) -> Response:
+def _report(plan: str, stored: StoredTable, target: Path) -> Response:
     """The report as a page: it holds its style and no script."""
-    text = report_page(kept.record, kept.table)
+    text = report_page(stored.record, stored.table)
     return Response(text, media_type="text/html; charset=utf-8", headers={"content-security-policy": PAPER})
 
 
-def _report_file(plan: str, kept: StoredTable, target: Path) -> Response:
-    return _file(report_page(kept.record, kept.table).encode(), f"{target.stem}.report.html", "text/html")
+def _report_file(plan: str, stored: StoredTable, target: Path) -> Response:
+    return _file(report_page(stored.record, stored.table).encode(), f"{target.stem}.report.html", "text/html")
 
 
-def _passports(plan: str, kept: StoredTable, target: Path) -> Response:
+def _passports(plan: str, stored: StoredTable, target: Path) -> Response:
     """The passports that readers need, in one archive: the mechanisms that the record names by digest."""
-    made = {
+    mechanisms = {
         (f"{line['statistic']}{': ' + line['layer'] if 'layer' in line else ''}", _size(line["size"])): find_mechanism(
-            kept.record, line["statistic"], _size(line["size"]), layer=line.get("layer")
+            stored.record, line["statistic"], _size(line["size"]), layer=line.get("layer")
         )
-        for line in kept.record["mechanisms"]
+        for line in stored.record["mechanisms"]
     }
     packed = io.BytesIO()
     with TemporaryDirectory() as folder, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for file in write_passports(made, folder):
+        for file in write_passports(mechanisms, folder):
             archive.write(file, file.name)
     return _file(packed.getvalue(), f"{target.stem}.passports.zip", "application/zip")
 

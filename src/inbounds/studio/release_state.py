@@ -34,11 +34,11 @@ def view(plan: Plan, table: Any, record: ReleaseRecord, file: str) -> dict[str, 
 
 def _totals(record: ReleaseRecord, table: Any) -> dict[str, list[Any]]:
     """Sums over all groups, read without bias, and the columns whose cells must not be added."""
-    found = estimate_totals(record, table)
-    sums = [(own.column, own.sum) for own in found if own.sum is not None]
+    totals = estimate_totals(record, table)
+    sums = [(total.column, total.sum) for total in totals if total.sum is not None]
     return {
-        "totals": [[column, _text(own.estimate), _text(own.standard_error)] for column, own in sums],
-        "not_added": [own.column for own in found if own.sum is None],
+        "totals": [[column, _text(total.estimate), _text(total.standard_error)] for column, total in sums],
+        "not_added": [total.column for total in totals if total.sum is None],
     }
 
 

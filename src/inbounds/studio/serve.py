@@ -15,14 +15,14 @@ ADDRESS = "127.0.0.1"
 
 def open_socket(port: int) -> socket.socket:
     """A socket of this machine only; port 0: any that is free."""
-    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        made.bind((ADDRESS, port))
+        listener.bind((ADDRESS, port))
     except OSError as error:
-        made.close()
+        listener.close()
         raise ValueError(f"port must be free, got {port} ({error.strerror}); give another, or leave it out") from None
-    return made
+    return listener
 
 
 def make_auth(port: int) -> StudioAuth:
@@ -32,8 +32,8 @@ def make_auth(port: int) -> StudioAuth:
 
 def run_studio(studio: Studio, *, port: int = 0, tell: Callable[[str], None], browse: bool = True) -> None:
     """Serve until interrupted. tell: is given the address, with its one-time token. browse: open it in a browser."""
-    with open_socket(port) as found:
-        port = found.getsockname()[1]
+    with open_socket(port) as listener:
+        port = listener.getsockname()[1]
         guard = make_auth(port)
         address = f"http://{ADDRESS}:{port}{ENTER}?token={guard.token}"
         studio.work.warm()
@@ -43,6 +43,6 @@ def run_studio(studio: Studio, *, port: int = 0, tell: Callable[[str], None], br
         # no access log: it would hold the token
         server = uvicorn.Server(uvicorn.Config(app(studio, guard), log_level="warning", access_log=False))
         try:
-            server.run(sockets=[found])
+            server.run(sockets=[listener])
         finally:
             studio.work.close()

@@ -80,6 +80,6 @@ class Workspace:
         return [*self._names([".json"]), *self.ledgers]
 
     def _names(self, endings: Iterable[str]) -> list[str]:
-        wanted = tuple(endings)
+        suffixes = tuple(endings)
         files = (file for file in self.folder.iterdir() if not file.is_symlink() and file.is_file())
-        return sorted(file.name for file in files if file.name.lower().endswith(wanted) and file.name[0] != ".")
+        return sorted(file.name for file in files if file.name.lower().endswith(suffixes) and file.name[0] != ".")

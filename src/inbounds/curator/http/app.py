@@ -67,25 +67,27 @@ class Threads:
         self._pools = {name: ThreadPoolExecutor(size, thread_name_prefix=name) for name, size in sizes.items()}
         self._sizes, self._waiting = sizes, set[str]()
 
-    async def long(self, call: Callable[..., T], account: Account, *given: Any) -> T:
+    async def long(self, call: Callable[..., T], account: Account, *arguments: Any) -> T:
         """A call that may take long, in a queue of its own: one of each account, and not too many in all."""
         if account.name in self._waiting:
             raise CuratorBusy("one question of an account is prepared at a time; wait for the other")
         if len(self._waiting) >= MOST_WAITING:
             raise CuratorBusy("too many questions are being prepared; ask again in a while")
         self._waiting.add(account.name)
-        began = self._pools["designing"].submit(call, account, *given)
+        began = self._pools["designing"].submit(call, account, *arguments)
         began.add_done_callback(lambda _: self._waiting.discard(account.name))  # also if nobody waits for it any longer
         return await asyncio.wrap_future(began)
 
-    async def run(self, call: Callable[..., T], *given: Any, **named: Any) -> T:
+    async def run(self, call: Callable[..., T], *arguments: Any, **named: Any) -> T:
         """A call in one of the threads; it ends even if nobody waits any longer, and its answer is then stored."""
-        return await asyncio.get_running_loop().run_in_executor(self._pools["curator"], partial(call, *given, **named))
+        return await asyncio.get_running_loop().run_in_executor(
+            self._pools["curator"], partial(call, *arguments, **named)
+        )
 
-    async def evaluate(self, call: Callable[..., T], *given: Any, **named: Any) -> T:
+    async def evaluate(self, call: Callable[..., T], *arguments: Any, **named: Any) -> T:
         """A call that reads data, in a queue of its own: each holds its thread for a time that is fixed before."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._pools["evaluating"], partial(call, *given, **named))
+        return await loop.run_in_executor(self._pools["evaluating"], partial(call, *arguments, **named))
 
     async def account(self, token: str) -> Account:
         """Who asks."""
@@ -117,7 +119,7 @@ def app(curator: Curator) -> FastAPI:
         yield
         threads.close()
 
-    made = FastAPI(
+    service = FastAPI(
         title="inbounds curator",
         version=__version__,
         description=DESCRIPTION,
@@ -126,23 +128,23 @@ def app(curator: Curator) -> FastAPI:
         redoc_url=None,
         lifespan=lifespan,
     )
-    made.state.threads, made.state.metrics = threads, Metrics()
-    made.add_middleware(RequestLimits, limits=curator.limits, metrics=made.state.metrics)
+    service.state.threads, service.state.metrics = threads, Metrics()
+    service.add_middleware(RequestLimits, limits=curator.limits, metrics=service.state.metrics)
     for kind in (InboundsError, ValueError):  # any other is not ours, and the guard says nothing of it
-        made.add_exception_handler(kind, _answer_problem)
-    made.add_exception_handler(RequestValidationError, _answer_invalid)
-    made.add_exception_handler(HTTPException, _answer_http)
+        service.add_exception_handler(kind, _answer_problem)
+    service.add_exception_handler(RequestValidationError, _answer_invalid)
+    service.add_exception_handler(HTTPException, _answer_http)
     for path, route, method, form in ROUTES:
-        made.add_api_route(path, route, methods=[method], response_model=form, operation_id=route.__name__)
-    return made
+        service.add_api_route(path, route, methods=[method], response_model=form, operation_id=route.__name__)
+    return service
 
 
 # --- who asks ---------------------------------------------------------------------------------------------
 
 
 def _threads(request: Request) -> Threads:
-    found: Threads = request.app.state.threads
-    return found
+    threads: Threads = request.app.state.threads
+    return threads
 
 
 async def _account(
@@ -174,30 +176,30 @@ async def dataset(run: Run, account: Asker, name: DatasetName) -> dict[str, Any]
 
 async def preview(run: Run, account: Asker, name: DatasetName, question: models.QuestionForm) -> dict[str, Any]:
     """What a question would be answered with: free, and reads no data."""
-    asked = account, name, question.values()
-    if await run.run(run.curator.needs_design, *asked):
-        await run.long(run.curator.preview, *asked)
-    found = await run.run(run.curator.preview, *asked)
-    return found.to_json()
+    request = account, name, question.values()
+    if await run.run(run.curator.needs_design, *request):
+        await run.long(run.curator.preview, *request)
+    result = await run.run(run.curator.preview, *request)
+    return result.to_json()
 
 
 async def ask(
     run: Run, account: Asker, name: DatasetName, question: models.QuestionForm, key: Key = None
 ) -> dict[str, Any]:
     """Answer a question; charged once, however often it is asked."""
-    asked = account, name, question.values()
-    found = await run.run(run.curator.ask_stored, *asked, key=key)
-    if found is None:  # what waits for a design or for data does so apart; everything else waits for neither
-        if await run.run(run.curator.needs_design, *asked):
-            await run.long(run.curator.prepare, *asked)
-        found = await run.evaluate(run.curator.ask, *asked, key=key)
-    return found.to_json()
+    request = account, name, question.values()
+    result = await run.run(run.curator.ask_stored, *request, key=key)
+    if result is None:  # what waits for a design or for data does so apart; everything else waits for neither
+        if await run.run(run.curator.needs_design, *request):
+            await run.long(run.curator.prepare, *request)
+        result = await run.evaluate(run.curator.ask, *request, key=key)
+    return result.to_json()
 
 
 async def answer(run: Run, account: Asker, id: Annotated[str, Path(max_length=64)]) -> dict[str, Any]:  # noqa: A002
     """An answer that this account was given."""
-    found = await run.run(run.curator.answer, account, id)
-    return found.to_json()
+    result = await run.run(run.curator.answer, account, id)
+    return result.to_json()
 
 
 async def mechanism(run: Run, account: Asker, sha256: Annotated[str, Path(max_length=64)]) -> Response:
@@ -207,8 +209,8 @@ async def mechanism(run: Run, account: Asker, sha256: Annotated[str, Path(max_le
 
 async def account(run: Run, account: Asker) -> dict[str, Any]:
     """This account: what it may ask, what is left of its caps, what it was given."""
-    given = await run.run(run.curator.answers, account)
-    told = [
+    issued = await run.run(run.curator.answers, account)
+    answers = [
         {
             "id": one.id,
             "dataset": one.dataset,
@@ -217,9 +219,9 @@ async def account(run: Run, account: Asker) -> dict[str, Any]:
             "epsilon": format_decimal(one.epsilon),
             "time": one.time,
         }
-        for one in given
+        for one in issued
     ]
-    return {**account.to_json(), "answers": told}
+    return {**account.to_json(), "answers": answers}
 
 
 async def ledger(run: Run, account: Asker) -> dict[str, Any]:
@@ -229,14 +231,14 @@ async def ledger(run: Run, account: Asker) -> dict[str, Any]:
 
 async def reopen(run: Run, account: Asker, name: DatasetName) -> dict[str, Any]:
     """For the owner: open a dataset that was closed because an evaluation failed."""
-    found = await run.run(run.curator.reopen, account, name)
-    return found.to_json()
+    status = await run.run(run.curator.reopen, account, name)
+    return status.to_json()
 
 
 async def exposure(run: Run, account: Asker, name: DatasetName) -> dict[str, Any]:
     """For the owner: what any accounts that compare notes could know by now."""
-    found = await run.long(run.curator.exposure, account, name)
-    return found.to_json()
+    result = await run.long(run.curator.exposure, account, name)
+    return result.to_json()
 
 
 async def healthz(run: Run) -> dict[str, str]:

@@ -54,14 +54,14 @@ class HttpProblem:
     members: Mapping[str, str] = field(default_factory=dict)
 
     def body(self) -> bytes:
-        said = {
+        fields = {
             **self.members,
             "type": PREFIX + self.kind,
             "title": self.status.phrase,
             "status": int(self.status),
             "detail": self.detail,
         }
-        return json.dumps(said).encode()
+        return json.dumps(fields).encode()
 
     def headers(self) -> Mapping[str, str]:
         """What belongs beside the body."""

@@ -104,8 +104,8 @@ class RequestLimits:
         response = await self._response(scope, receive)
         await self._wait_for_tick(began)
         self.metrics.note(scope["method"], _route(scope), response.status)
-        kept = [header for header in response.headers if header[0] != NO_STORE[0]]
-        await send({"type": "http.response.start", "status": response.status, "headers": [*kept, NO_STORE]})
+        headers = [header for header in response.headers if header[0] != NO_STORE[0]]
+        await send({"type": "http.response.start", "status": response.status, "headers": [*headers, NO_STORE]})
         await send({"type": "http.response.body", "body": bytes(response.body)})
 
     async def _response(self, scope: Scope, receive: Receive) -> BufferedResponse:
@@ -115,17 +115,17 @@ class RequestLimits:
         body = await self._body(receive)
         if isinstance(body, HttpProblem):
             return BufferedResponse.from_problem(body)
-        found = BufferedResponse()
+        response = BufferedResponse()
         try:
             async with asyncio.timeout(self.limits.seconds):
-                await self.app(scope, _replay_body(body), found.take)
+                await self.app(scope, _replay_body(body), response.take)
         except Exception:  # nobody foresaw it, and its words may quote data
             self.metrics.count_failure()
             return BufferedResponse.from_problem(UNAVAILABLE)
         # tokens that nobody has are counted by where they come from; whoever has one is never kept out by strangers
-        if found.status == HTTPStatus.UNAUTHORIZED and not self._strangers.take(address):
+        if response.status == HTTPStatus.UNAUTHORIZED and not self._strangers.take(address):
             return BufferedResponse.from_problem(TOO_OFTEN)
-        return found
+        return response
 
     async def _body(self, receive: Receive) -> bytes | HttpProblem:
         """The whole body, if it is small and comes in time."""
@@ -165,8 +165,8 @@ def _replay_body(body: bytes) -> Receive:
 
 def _token(scope: Scope) -> str:
     """Whose requests are counted together; as a number that means nothing elsewhere."""
-    given = next((value for name, value in scope["headers"] if name == b"authorization"), None)
-    return f"token {hash(given)}" if given else ""
+    header = next((value for name, value in scope["headers"] if name == b"authorization"), None)
+    return f"token {hash(header)}" if header else ""
 
 
 def _route(scope: Scope) -> str:

@@ -88,13 +88,13 @@ def explain_validation_error(error: Mapping[str, Any]) -> str:
         close = difflib.get_close_matches(place[-1], names, 1)
         way = f"did you mean {close[0]}?" if close else f"known are {', '.join(names)}"
         return f"{'.'.join(place)} is not a field of a question; {way}"
-    own = [part for part in place if part in (*QuestionForm.model_fields, *QuantileForm.model_fields)]
+    fields = [part for part in place if part in (*QuestionForm.model_fields, *QuantileForm.model_fields)]
     if error["type"] == "json_invalid" or not place:
         return "the request must be JSON, an object with the fields of a question"
-    if own and own[-1] in EXACT and error["type"] != "missing":
-        return f"{'.'.join(own)} must be {EXACT[own[-1]]}"
+    if fields and fields[-1] in EXACT and error["type"] != "missing":
+        return f"{'.'.join(fields)} must be {EXACT[fields[-1]]}"
     form = FORMS.get(error["type"], "of the form that /openapi.json describes")
-    return f"{'.'.join(own or place)} must be {form.format(**error.get('ctx', {}))}"
+    return f"{'.'.join(fields or place)} must be {form.format(**error.get('ctx', {}))}"
 
 
 class ProblemModel(BaseModel):

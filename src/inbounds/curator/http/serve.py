@@ -49,20 +49,20 @@ class SharingLoop(asyncio.SelectorEventLoop):
     async def create_server(self, protocol_factory: Any, *args: Any, backlog: int = 100, **named: Any) -> Any:
         if named.get("sock") is None:
             return await super().create_server(protocol_factory, *args, backlog=backlog, **named)
-        made = await super().create_server(protocol_factory, *args, start_serving=False, **named)
+        server = await super().create_server(protocol_factory, *args, start_serving=False, **named)
         named["sock"].listen(backlog)
         self._taking = self.create_task(self._take_turns(protocol_factory, named["sock"]))
-        return made
+        return server
 
     async def _take_turns(self, protocol_factory: Any, sock: socket.socket) -> None:
-        mine = WeakSet[asyncio.BaseTransport]()
+        transports = WeakSet[asyncio.BaseTransport]()
         while sock.fileno() >= 0:
             pause = NO_ROOM
             with suppress(OSError):  # as with too many open files
                 connection, _ = await self.sock_accept(sock)
                 transport, _ = await self.connect_accepted_socket(protocol_factory, connection)
-                mine.add(transport)
-                pause = min(PAUSE * sum(not one.is_closing() for one in mine), LONGEST_PAUSE)
+                transports.add(transport)
+                pause = min(PAUSE * sum(not one.is_closing() for one in transports), LONGEST_PAUSE)
             await asyncio.sleep(pause)
 
 
@@ -74,9 +74,9 @@ class SharedConfig(uvicorn.Config):
     """
 
     def bind_socket(self) -> socket.socket:
-        found = super().bind_socket()
-        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # those that are accepted inherit it
-        return found
+        listener = super().bind_socket()
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # those that are accepted inherit it
+        return listener
 
     def get_loop_factory(self) -> Callable[[], asyncio.AbstractEventLoop]:
         return SharingLoop

@@ -108,8 +108,8 @@ class Estimates:
         if self._affine is None:
             behind = self._bootstrap
             errors = behind.draws.std(axis=0, ddof=1).tolist()
-            each = zip(names, behind.distribution.tolist(), errors, strict=True)
-            return [self._within_one(name, value, error) for name, value, error in each]
+            rows = zip(names, behind.distribution.tolist(), errors, strict=True)
+            return [self._within_one(name, value, error) for name, value, error in rows]
         return self._read_shares(self._affine, names)
 
     def quantile(self, at: Number) -> Estimate:
@@ -157,10 +157,10 @@ class Estimates:
         return [self.mean(), *(self.quantile(part) for part in (0.25, 0.5, 0.75))]
 
     def __str__(self) -> str:
-        told = self.summary()
-        shown = told if self.query.is_ordered else sorted(told, key=lambda each: -each.value)[:MOST_SHOWN]
-        rest = [f"  … and {len(told) - len(shown)} more"] if len(shown) < len(told) else []
-        return "\n".join([f"{self.reports} reports", *(f"  {each}" for each in shown), *rest])
+        estimates = self.summary()
+        shown = estimates if self.query.is_ordered else sorted(estimates, key=lambda line: -line.value)[:MOST_SHOWN]
+        rest = [f"  … and {len(estimates) - len(shown)} more"] if len(shown) < len(estimates) else []
+        return "\n".join([f"{self.reports} reports", *(f"  {line}" for line in shown), *rest])
 
     # --- inside -------------------------------------------------------------------------------------------
 
@@ -207,8 +207,8 @@ class Estimates:
     def _bounded_intervals(self, names: list[str], raw: Floats, deviation: Deviation, errors: Floats) -> list[Estimate]:
         """Readings with intervals that keep within 0..1."""
         low, high = bounded_interval(raw, deviation, self.level)
-        each = (part.tolist() for part in (np.clip(raw, 0, 1), low, high, errors, raw))
-        fields = zip(names, *each, strict=True)
+        columns = (part.tolist() for part in (np.clip(raw, 0, 1), low, high, errors, raw))
+        fields = zip(names, *columns, strict=True)
         return [Estimate(name, v, lo, hi, error, self.level, x) for name, v, lo, hi, error, x in fields]
 
     def _within_one(self, name: str, value: float, error: float) -> Estimate:
@@ -232,10 +232,10 @@ class Estimates:
             return (values >= low) & (values <= high), name
         if at_least is not None or at_most is not None:
             raise ValueError("share takes answers, or at_least and at_most, and not both")
-        wanted = [answers] if isinstance(answers, str) or not isinstance(answers, Iterable) else list(answers)
+        answer_list = [answers] if isinstance(answers, str) or not isinstance(answers, Iterable) else list(answers)
         chosen = np.zeros(len(self.query.answers), dtype=np.bool_)
-        chosen[self.query.encode(np.array(wanted))] = True
-        return chosen, f"share of {', '.join(map(str, wanted[:3]))}{' …' if len(wanted) > 3 else ''}"
+        chosen[self.query.encode(np.array(answer_list))] = True
+        return chosen, f"share of {', '.join(map(str, answer_list[:3]))}{' …' if len(answer_list) > 3 else ''}"
 
 
 def _quantile(p: Floats, values: Floats, part: float) -> float:
@@ -249,10 +249,10 @@ def _columns(share: Estimate) -> dict[str, Any]:
     return {"share": named.pop("estimate"), **{key: named[key] for key in ("lower", "upper", "standard_error")}}
 
 
-def find_query(found: Reconstruction) -> RangeQuery:
-    if found.problem.query is None:
+def find_query(reconstruction: Reconstruction) -> RangeQuery:
+    if reconstruction.problem.query is None:
         raise ValueError("estimates need a mechanism that names its answers; certify the matrix for a query first")
-    return found.problem.query
+    return reconstruction.problem.query
 
 
 def find_reconstruction(what: Any, options: dict[str, Any]) -> Reconstruction:

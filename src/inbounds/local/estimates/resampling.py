@@ -31,31 +31,39 @@ class BootstrapResult:
     draws: Floats
 
 
-def bootstrap_estimate(found: Reconstruction, runs: int, seed: int) -> BootstrapResult:
+def bootstrap_estimate(reconstruction: Reconstruction, runs: int, seed: int) -> BootstrapResult:
     """The distribution behind intervals, estimated from the reports and from simulated collections."""
-    size = reports_counted(found)
-    problem, rng = found.problem, np.random.default_rng(seed)
-    steps = updates_used(found)
+    size = reports_counted(reconstruction)
+    problem, rng = reconstruction.problem, np.random.default_rng(seed)
+    steps = updates_used(reconstruction)
     counts = problem.q * problem.reports
-    p = found.distribution if steps is None else update_batch(problem.channel, counts[None], problem.start, steps)[0]
+    p = (
+        reconstruction.distribution
+        if steps is None
+        else update_batch(problem.channel, counts[None], problem.start, steps)[0]
+    )
     likely = problem.channel.forward(p)
     draws = rng.multinomial(size, likely / likely.sum(), size=runs).astype(np.float64)
     if steps is None:
-        return BootstrapResult(p, np.stack([found.again(each) for each in draws]))
+        return BootstrapResult(p, np.stack([reconstruction.again(draw) for draw in draws]))
     return BootstrapResult(p, update_batch(problem.channel, draws, problem.start, steps))
 
 
-def reports_counted(found: Reconstruction) -> int:
+def reports_counted(reconstruction: Reconstruction) -> int:
     """How many reports there are; refused where only frequencies were given."""
-    size = round(found.reports)
-    if size < 2 or abs(size - found.reports) > 1e-6 * size:
+    size = round(reconstruction.reports)
+    if size < 2 or abs(size - reconstruction.reports) > 1e-6 * size:
         raise ValueError("intervals need counts of reports; these are frequencies without a number of reports")
     return size
 
 
-def updates_used(found: Reconstruction) -> int | None:
+def updates_used(reconstruction: Reconstruction) -> int | None:
     """How many plain updates are behind intervals; None where the estimate is not a number of them."""
-    if found.method != "ibu" or found.converged:
+    if reconstruction.method != "ibu" or reconstruction.converged:
         return None
-    chosen_by_reports = bool(found.choice)
-    return max(found.iterations, min(LONGER * found.iterations, MOST_STEPS)) if chosen_by_reports else found.iterations
+    chosen_by_reports = bool(reconstruction.choice)
+    return (
+        max(reconstruction.iterations, min(LONGER * reconstruction.iterations, MOST_STEPS))
+        if chosen_by_reports
+        else reconstruction.iterations
+    )

@@ -36,9 +36,9 @@ class StrataEstimates(Mapping[Any, Estimates]):
     def rows(self, what: Callable[[Estimates], Estimate] | None = None) -> list[dict[str, Any]]:
         """A plain dictionary for each stratum and quantity; what: one quantity, such as `lambda e: e.mean()`."""
         return [
-            {**self._key(stratum), "reports": part.reports, **each.to_json()}
+            {**self._key(stratum), "reports": part.reports, **estimate.to_json()}
             for stratum, part in self.items()
-            for each in ([what(part)] if what else part.summary())
+            for estimate in ([what(part)] if what else part.summary())
         ]
 
     def to_pandas(self, what: Callable[[Estimates], Estimate] | None = None) -> Any:
@@ -105,5 +105,5 @@ def estimate(
     if isinstance(what, StratifiedCollector):
         asked: dict[str, Any] = {"level": level, "runs": runs, "seed": seed, "smooth": smooth, **options}
         return StrataEstimates(what.by, {key: estimate(part, **asked) for key, part in what.items()})
-    found = find_reconstruction(what, options)
-    return Estimates(found, find_query(found), level, runs, seed, smooth)
+    reconstruction = find_reconstruction(what, options)
+    return Estimates(reconstruction, find_query(reconstruction), level, runs, seed, smooth)

@@ -60,9 +60,9 @@ def two_sample_test(one: Collector, other: Collector, *, runs: int | None = None
     >>> two_sample_test(*week).p_value < 0.01
     True
     """
-    for each in (one, other):
-        if not isinstance(each, Collector):
-            raise TypeError(f"a two-sample test takes two Collectors, got {type(each).__name__}")
+    for sample in (one, other):
+        if not isinstance(sample, Collector):
+            raise TypeError(f"a two-sample test takes two Collectors, got {type(sample).__name__}")
     if not same_law(one.mechanism, other.mechanism):
         raise ValueError("collectors must be for the same mechanism; these reports follow different laws")
     if one.shards & other.shards:

@@ -22,11 +22,11 @@ LARGEST_INVERSE = 256
 
 def unbiased_weights(channel: LinearChannel, weights: Floats) -> Floats | None:
     """u with P^T u = weights; None where there is none to RESIDUAL."""
-    found = _solve_unbiased(channel, weights)
-    if found is None or not np.isfinite(found).all():
+    solution = _solve_unbiased(channel, weights)
+    if solution is None or not np.isfinite(solution).all():
         return None
-    missed = np.abs(channel.backward(found) - weights).max()
-    return found if missed <= RESIDUAL * max(1.0, float(np.abs(weights).max())) else None
+    missed = np.abs(channel.backward(solution) - weights).max()
+    return solution if missed <= RESIDUAL * max(1.0, float(np.abs(weights).max())) else None
 
 
 def squared_readings(channel: LinearChannel, q: Floats) -> Floats | None:
@@ -38,9 +38,11 @@ def squared_readings(channel: LinearChannel, q: Floats) -> Floats | None:
         diagonal, off = channel.bands
         return np.asarray(tridiagonal((diagonal**2, off**2), q / channel.rows**2) / channel.columns**2)
     if isinstance(channel, DenseChannel) and channel.shape[0] == channel.shape[1] <= LARGEST_INVERSE:
-        found = [unbiased_weights(channel, weights) for weights in np.eye(len(q))]
+        readings = [unbiased_weights(channel, weights) for weights in np.eye(len(q))]
         return (
-            None if any(each is None for each in found) else np.array([float(q @ u**2) for u in found if u is not None])
+            None
+            if any(reading is None for reading in readings)
+            else np.array([float(q @ u**2) for u in readings if u is not None])
         )
     return None
 
@@ -53,8 +55,8 @@ def _solve_unbiased(channel: LinearChannel, weights: Floats) -> Floats | None:
     if isinstance(channel, ResponseChannel):
         if not (channel.lift > 0).all():
             return None
-        each = channel.base / channel.lift
-        c = float(each @ weights) / (1 + float(each.sum()))
+        share = channel.base / channel.lift
+        c = float(share @ weights) / (1 + float(share.sum()))
         return np.asarray((weights - c) / channel.lift)
     if isinstance(channel, SetReports):
         within = blocks_holding(channel.law.design, weights)

@@ -145,13 +145,13 @@ def _read(matrix: Floats, size: tuple[int, int], inset: int, misses: Misses) -> 
 def _log_u(matrix: Floats, inner: Ints) -> Floats:
     """log(rows / columns) from the first cell down its column, then along every row."""
 
-    def steps(here: Ints, there: Ints) -> Floats:
-        return np.asarray(np.log(matrix[there, here]) - np.log(matrix[here, there]))
+    def steps(here: Ints, target: Ints) -> Floats:
+        return np.asarray(np.log(matrix[target, here]) - np.log(matrix[here, target]))
 
-    found = np.zeros(inner.shape)
-    found[1:, 0] = np.cumsum(steps(inner[:-1, 0], inner[1:, 0]))
-    found[:, 1:] = found[:, :1] + np.cumsum(steps(inner[:, :-1], inner[:, 1:]), axis=1)
-    return found
+    sums = np.zeros(inner.shape)
+    sums[1:, 0] = np.cumsum(steps(inner[:-1, 0], inner[1:, 0]))
+    sums[:, 1:] = sums[:, :1] + np.cumsum(steps(inner[:, :-1], inner[:, 1:]), axis=1)
+    return sums
 
 
 def _edges(cells: Ints, inner: Ints, inset: int) -> Iterator[tuple[int, int, int, int]]:
@@ -168,15 +168,15 @@ def _kernel(matrix: Floats, cells: Ints, rows: Floats, columns: Floats, inset: i
     ends = []
     for side in cells.shape:
         steps = np.arange(1 - side, side)
-        there = np.clip((side - 1 + steps) // 2, inset, side - 1 - inset)
-        ends.append((there, there - steps))
+        target = np.clip((side - 1 + steps) // 2, inset, side - 1 - inset)
+        ends.append((target, target - steps))
     (y, from_y), (x, from_x) = ends
     held = [(start >= 0) & (start < side) for start, side in zip((from_y, from_x), cells.shape, strict=True)]
-    found = np.zeros((len(y), len(x)))
+    kernel = np.zeros((len(y), len(x)))
     i = cells[np.ix_(y[held[0]], x[held[1]])]
     j = cells[np.ix_(from_y[held[0]], from_x[held[1]])]
-    found[np.ix_(*held)] = matrix[i, j] / (rows[i] * columns[j])
-    return found
+    kernel[np.ix_(*held)] = matrix[i, j] / (rows[i] * columns[j])
+    return kernel
 
 
 def _with_transforms(missed: Slack, shaped: Ints, rows: Floats, kernel: Floats, columns: Floats) -> Slack:

@@ -82,13 +82,13 @@ def _halves_for(problem: ReconstructionProblem, counts: Ints) -> ReconstructionP
 
 def _held_out(seen: ReconstructionProblem, other: ReconstructionProblem, steps: list[int]) -> Floats:
     """The likelihood of the other half after each number of updates; minus infinity once it has long fallen."""
-    found = np.full(len(steps), -np.inf)
+    likelihoods = np.full(len(steps), -np.inf)
     best, updates, taken = 0, ibu.iterate(seen.channel, seen.q, seen.start), -1
     for k, count in enumerate(steps):
         while taken < count:
             update, taken = next(updates), taken + 1
-        found[k] = other.log_likelihood(update.p / update.p.sum())
-        best = k if found[k] >= found[best] else best
+        likelihoods[k] = other.log_likelihood(update.p / update.p.sum())
+        best = k if likelihoods[k] >= likelihoods[best] else best
         if count > PATIENCE * steps[best] + 10:
             break
-    return found
+    return likelihoods

@@ -50,10 +50,10 @@ def _(design: Affine, counts: Floats) -> Floats:
     """For each a the sum over the `size` places b from -a·x on. O(modulus²)."""
     m, table = design.modulus, counts.reshape(design.modulus - 1, design.modulus)
     windows = _windows(table, design.size)  # windows[a, b]: sum of counts at b, b + 1, … b + size - 1
-    found, labels = np.zeros(design.labels), np.arange(design.labels)
+    result, labels = np.zeros(design.labels), np.arange(design.labels)
     for a in range(1, m):
-        found += windows[a - 1].take(-a * labels % m)
-    return found
+        result += windows[a - 1].take(-a * labels % m)
+    return result
 
 
 @blocks_holding.register
@@ -101,12 +101,12 @@ def _orthogonal(q: int, dimension: int, values: Floats, points: int) -> Floats:
     below = min(space.holding, points)  # points with t = 0
     lower = _orthogonal(q, dimension - 1, values[: space.holding], below)
     vectors = np.concatenate([space.vectors(np.arange(below))[1], np.arange(points - below)])
-    found = _hyperplanes(q, dimension - 1, values[space.holding :], vectors, np.arange(points) >= below)
-    found[:below] += lower
+    sums = _hyperplanes(q, dimension - 1, values[space.holding :], vectors, np.arange(points) >= below)
+    sums[:below] += lower
     if points > below:
-        found[below] += values[: space.holding].sum()  # x' = 0 is orthogonal to all
-        found[below + 1 :] += lower.take(space.point_number(vectors[below + 1 :]))
-    return found
+        sums[below] += values[: space.holding].sum()  # x' = 0 is orthogonal to all
+        sums[below + 1 :] += lower.take(space.point_number(vectors[below + 1 :]))
+    return sums
 
 
 def _hyperplanes(q: int, dimension: int, values: Floats, vectors: Ints, top: Flags) -> Floats:
@@ -115,11 +115,11 @@ def _hyperplanes(q: int, dimension: int, values: Floats, vectors: Ints, top: Fla
     if q == 2:
         return np.asarray((transformed[0] + np.where(top, -1, 1) * transformed.take(vectors)) / 2)
     powers = q ** np.arange(dimension)
-    digits, found = vectors // powers[:, None] % q, np.full(len(vectors), transformed[0].real)
+    digits, sums = vectors // powers[:, None] % q, np.full(len(vectors), transformed[0].real)
     for factor in range(1, (q + 1) // 2):  # factors s and q - s are conjugates
         turn = np.where(top, np.exp(-2j * np.pi * factor / q), 1.0)
-        found += 2 * (turn * transformed.take(powers @ (digits * factor % q))).real
-    return np.asarray(found / q)
+        sums += 2 * (turn * transformed.take(powers @ (digits * factor % q))).real
+    return np.asarray(sums / q)
 
 
 def _transform(values: Floats, q: int, dimension: int) -> NDArray[Any]:
@@ -128,8 +128,8 @@ def _transform(values: Floats, q: int, dimension: int) -> NDArray[Any]:
         from scipy.fft import fftn
 
         return np.asarray(fftn(values.reshape((q,) * dimension)).ravel())
-    found = values.astype(np.float64)
+    transformed = values.astype(np.float64)
     for place in range(dimension):
-        pairs = found.reshape(-1, 2, 1 << place)
-        found = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1).ravel()
-    return found
+        pairs = transformed.reshape(-1, 2, 1 << place)
+        transformed = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1).ravel()
+    return transformed

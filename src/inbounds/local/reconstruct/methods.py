@@ -109,26 +109,28 @@ def by_likelihood(
 ) -> Reconstruction:
     chosen = acceleration or ("newton" if problem.channel.solvable and iterations is None else "squarem")
     if chosen == "newton":
-        found = _by_newton(problem, tolerance, watch)
+        solution = _by_newton(problem, tolerance, watch)
     else:
         updates = ibu.iterate if chosen == "none" else ibu.squarem
-        found = ibu.run_updates(
+        solution = ibu.run_updates(
             updates(problem.channel, problem.q, problem.start), tolerance, iterations or LIMIT, watch
         )
-    converged = found.residual <= tolerance
+    converged = solution.residual <= tolerance
     if iterations is None and not converged:
         raise ConvergenceError(
-            f"the residual must be at most {tolerance:.2g}, and after {len(found.path)} steps it is "
-            f"{found.residual:.2g}; raise the tolerance, or give iterations to stop where you choose"
+            f"the residual must be at most {tolerance:.2g}, and after {len(solution.path)} steps it is "
+            f"{solution.residual:.2g}; raise the tolerance, or give iterations to stop where you choose"
         )
-    return _record(problem, found, "ibu" if chosen == "none" else f"ibu, {chosen}", converged)
+    return _record(problem, solution, "ibu" if chosen == "none" else f"ibu, {chosen}", converged)
 
 
 def _record(
-    problem: ReconstructionProblem, found: InteriorSolution, name: str, converged: bool, raw: Floats | None = None
+    problem: ReconstructionProblem, solution: InteriorSolution, name: str, converged: bool, raw: Floats | None = None
 ) -> Reconstruction:
-    residual, path = problem.residual(found.p), np.array(found.path)
-    return Reconstruction(found.p, name, problem.reports, len(path) - 1, residual, converged, path, problem, rerun, raw)
+    residual, path = problem.residual(solution.p), np.array(solution.path)
+    return Reconstruction(
+        solution.p, name, problem.reports, len(path) - 1, residual, converged, path, problem, rerun, raw
+    )
 
 
 def _by_newton(problem: ReconstructionProblem, tolerance: float, watch: Watch) -> InteriorSolution:
@@ -138,11 +140,11 @@ def _by_newton(problem: ReconstructionProblem, tolerance: float, watch: Watch) -
     if warm.residual <= tolerance:
         return warm
     aim = tolerance / 4  # leaves room for zeros and slack
-    found = minimize(channel, LikelihoodObjective(q), warm.p, aim, lambda k, residual: watch(WARM_UP + k, residual))
-    path = (*warm.path, *(-value for value in found.path[1:]))
-    if found.residual <= tolerance:
-        return InteriorSolution(_without_dust(problem, found.p, tolerance), path, found.residual)
-    start = np.maximum(found.p, NEGLIGIBLE[-1] / len(found.p))
+    solution = minimize(channel, LikelihoodObjective(q), warm.p, aim, lambda k, residual: watch(WARM_UP + k, residual))
+    path = (*warm.path, *(-value for value in solution.path[1:]))
+    if solution.residual <= tolerance:
+        return InteriorSolution(_without_dust(problem, solution.p, tolerance), path, solution.residual)
+    start = np.maximum(solution.p, NEGLIGIBLE[-1] / len(solution.p))
     updates = ibu.squarem(channel, q, start / start.sum())
     rest = ibu.run_updates(updates, tolerance, LIMIT, lambda k, residual: watch(len(path) + k, residual))
     return InteriorSolution(rest.p, (*path, *rest.path), rest.residual)
@@ -164,9 +166,9 @@ def by_held_out(problem: ReconstructionProblem, tolerance: float, watch: Watch) 
     steps = held_out_steps(problem, lambda half: maximize_likelihood(half, RESAMPLED))
     if steps is None:
         return replace(by_likelihood(problem, None, tolerance, None, watch), choice=KEPT_MAXIMUM)
-    found = ibu.run_updates(ibu.iterate(problem.channel, problem.q, problem.start), tolerance, steps, watch)
+    solution = ibu.run_updates(ibu.iterate(problem.channel, problem.q, problem.start), tolerance, steps, watch)
     choice = f"stopped after {steps} updates, where half of the reports explain the other half best"
-    return replace(_record(problem, found, "ibu", found.residual <= tolerance), choice=choice)
+    return replace(_record(problem, solution, "ibu", solution.residual <= tolerance), choice=choice)
 
 
 SHRINKING: dict[str, tuple[Callable[[AffineEstimator, float], Floats], str]] = {
@@ -213,9 +215,9 @@ def by_inversion(problem: ReconstructionProblem) -> Reconstruction:
 def by_least_squares(problem: ReconstructionProblem, tolerance: float, watch: Watch) -> Reconstruction:
     if not problem.channel.solvable:
         raise ValueError("method must be 'ibu' for a noise table whose outputs are renamed out of order")
-    found = minimize(problem.channel, SquaredObjective(problem.q), problem.start, tolerance, watch)
-    if not found.residual <= tolerance:
+    solution = minimize(problem.channel, SquaredObjective(problem.q), problem.start, tolerance, watch)
+    if not solution.residual <= tolerance:
         raise ConvergenceError(
-            f"the residual must be at most {tolerance:.2g}, it is {found.residual:.2g}; raise the tolerance"
+            f"the residual must be at most {tolerance:.2g}, it is {solution.residual:.2g}; raise the tolerance"
         )
-    return _record(problem, found, "least-squares", True)
+    return _record(problem, solution, "least-squares", True)

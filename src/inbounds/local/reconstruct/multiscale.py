@@ -113,11 +113,11 @@ def _drawn_in_blocks(law: AffineEstimator, reports: float) -> _JointDraw:
     blocks = len(raw) // 2
     while blocks >= FEWEST_BLOCKS:
         edges, width = np.arange(blocks + 1) * len(raw) // blocks, len(raw) / blocks
-        sums, held = (np.add.reduceat(each, edges[:-1]) for each in (raw, single.shares))
-        found = mean_sums(sums, law.spread(reports) * np.sqrt(width), float(law.unit(width, reports)))
-        within = np.divide(found.shares, held, out=np.zeros(blocks), where=held > 0)
+        sums, held = (np.add.reduceat(part, edges[:-1]) for part in (raw, single.shares))
+        means = mean_sums(sums, law.spread(reports) * np.sqrt(width), float(law.unit(width, reports)))
+        within = np.divide(means.shares, held, out=np.zeros(blocks), where=held > 0)
         shares.append(single.shares * np.repeat(within, np.diff(edges)))
-        gains.append(found.gain)
+        gains.append(means.gain)
         blocks //= 2
     before = _before(len(shares), len(raw))
     mixed = np.average(shares, axis=0, weights=before * np.exp(EVIDENCE * (np.array(gains) - max(gains))))
@@ -169,7 +169,7 @@ def _halvings(labels: int, middle_at: float) -> Iterator[tuple[Ints, Ints, Ints]
         cuts = np.stack([edges[0:-1:2], edges[1::2], edges[2::2]])
         waiting.append(cuts[:, (cuts[0] < cuts[1]) & (cuts[1] < cuts[2])])
         parts *= 2
-        if sum(each.shape[1] for each in waiting) >= POOLED or parts >= 2 * labels:
+        if sum(block.shape[1] for block in waiting) >= POOLED or parts >= 2 * labels:
             first, middle, last = np.concatenate(waiting, axis=1)
             yield first, middle, last
             waiting = []
@@ -212,6 +212,6 @@ def _sums(values: Floats) -> Floats:
 def _steps(size: int, first: Ints, middle: Ints, last: Ints, up: Floats, down: Floats) -> Floats:
     """`up` from each first to its middle, -`down` from there to the last, all added up."""
     change = np.zeros(size + 1)
-    for place, by in ((first, up), (middle, -up - down), (last, down)):
-        np.add.at(change, place, by)
+    for place, amount in ((first, up), (middle, -up - down), (last, down)):
+        np.add.at(change, place, amount)
     return np.cumsum(change)[:size]

@@ -56,10 +56,10 @@ def reconstruct(
         raise TypeError("reports must be reports, their counts or a Collector, got a Mechanism; it comes after them")
     if isinstance(mechanism, RangeQuery):
         raise TypeError("mechanism must be a mechanism such as ib.optimal(ib.count(20), 1), got a Query")
-    told = method or ("ibu" if acceleration or iterations or start is not None else None)
-    _check_options(told or "ibu", acceleration, tolerance, iterations)
+    method_name = method or ("ibu" if acceleration or iterations or start is not None else None)
+    _check_options(method_name or "ibu", acceleration, tolerance, iterations)
     problem = ReconstructionProblem.from_counts(reports, mechanism, start, given)
-    chosen, watch = told or methods.choose_method(problem), progress or methods.ignore_progress
+    chosen, watch = method_name or methods.choose_method(problem), progress or methods.ignore_progress
     match chosen:
         case "held-out":
             return methods.by_held_out(problem, tolerance, watch)

@@ -42,9 +42,9 @@ def channel_for_law(mechanism: LocalMechanism) -> LinearChannel:
     if isinstance(mechanism, LabelMechanism):
         return SetReports(mechanism.law)
     if isinstance(mechanism.law, Response):
-        own, other = mechanism.law.truth_weight / TOTAL, mechanism.law.other_weight / TOTAL
+        truth, other = mechanism.law.truth_weight / TOTAL, mechanism.law.other_weight / TOTAL
         size = mechanism.law.size
-        return ResponseChannel(np.full(size, other), np.full(size, own - other), Slack.none(size))
+        return ResponseChannel(np.full(size, other), np.full(size, truth - other), Slack.none(size))
     if isinstance(mechanism.law, PlaneNoise) and too_large(mechanism.query):
         return channel_from_plane(mechanism.law)
     noise = mechanism.law.noise_table
@@ -106,13 +106,13 @@ def _geometric(matrix: Floats) -> GeometricChannel | None:
 def _misses(matrix: Floats, rows: Callable[[slice], Floats]) -> Slack | None:
     """The slack of every row, or None as soon as an entry is further off than SHAPE of its row's largest."""
     size = max(1, BLOCK_ENTRIES // matrix.shape[1])
-    found = []
+    misses = []
     for start in range(0, len(matrix), size):
         entries, shape = matrix[start : start + size], rows(slice(start, start + size))
         if not (np.abs(entries - shape).max(axis=1) <= SHAPE * entries.max(axis=1)).all():
             return None
-        found.append(Slack.between(entries, shape))
-    return Slack(np.concatenate([s.above for s in found]), np.concatenate([s.below for s in found]))
+        misses.append(Slack.between(entries, shape))
+    return Slack(np.concatenate([s.above for s in misses]), np.concatenate([s.below for s in misses]))
 
 
 def _noise_channel(mechanism: Mechanism, law: Noise) -> LinearChannel:

@@ -57,12 +57,12 @@ def standard_errors(result: "Reconstruction") -> Floats:
 def _columns(channel: LinearChannel, support: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Floats:
     """Columns of the matrix, each by applying the channel to one answer."""
     unit = np.zeros(channel.shape[1])
-    found = np.empty((channel.shape[0], len(support)))
+    columns = np.empty((channel.shape[0], len(support)))
     for k, j in enumerate(support):
         unit[j] = 1.0
-        found[:, k] = channel.forward(unit)
+        columns[:, k] = channel.forward(unit)
         unit[j] = 0.0
-    return found
+    return columns
 
 
 def _constrained_inverse(information: Floats) -> Floats:

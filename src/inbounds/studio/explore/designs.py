@@ -72,11 +72,11 @@ def property_costs(question: ExploreState, progress: Progress = ignore_progress)
     """What each further property costs: the loss with it beside the loss without."""
     now = design(question)
     before, holds = design_loss(question, now), now.properties()
-    found: list[PropertyPrice] = []
+    prices: list[PropertyPrice] = []
     for name, held in holds.items():
-        progress("designing", len(found), len(holds))
-        found.append(PropertyPrice(name, True, before, 1.0) if held else _price(question, name, before))
-    return found
+        progress("designing", len(prices), len(holds))
+        prices.append(PropertyPrice(name, True, before, 1.0) if held else _price(question, name, before))
+    return prices
 
 
 def _price(question: ExploreState, name: str, before: float) -> PropertyPrice:
@@ -91,16 +91,16 @@ def _price(question: ExploreState, name: str, before: float) -> PropertyPrice:
 def loss_curve(question: ExploreState, progress: Progress = ignore_progress) -> list[tuple[str, float]]:
     """The loss at smaller and larger epsilons."""
     centre = to_epsilon(question.epsilon)
-    found: list[tuple[str, float]] = []
+    points: list[tuple[str, float]] = []
     for share in AROUND:
         epsilon = format_decimal(centre * share)
-        progress("designing", len(found), len(AROUND))
+        progress("designing", len(points), len(AROUND))
         try:
-            own = replace(question, epsilon=epsilon)
-            found.append((epsilon, design_loss(own, design(own))))
+            variant = replace(question, epsilon=epsilon)
+            points.append((epsilon, design_loss(variant, design(variant))))
         except InboundsError:
             continue  # beyond the range of epsilon, or infeasible there
-    return found
+    return points
 
 
 @dataclass(frozen=True)
@@ -116,10 +116,11 @@ class Attack:
 
 def attack(question: ExploreState, progress: Progress = ignore_progress) -> Attack:
     """One who asks again and again, or so many who pool their answers."""
-    made = design(question)
-    weights, loss = question.weights(made.query), question.loss_object()
-    rows = simulate_collusion(made, REPEATS, loss, weights, by=["guess"], runs=RUNS)
-    found = [
-        (row.answers, format_decimal(row.answers * made.epsilon), row.loss["guess"], row.error["guess"]) for row in rows
+    mechanism = design(question)
+    weights, loss = question.weights(mechanism.query), question.loss_object()
+    rows = simulate_collusion(mechanism, REPEATS, loss, weights, by=["guess"], runs=RUNS)
+    approximations = [
+        (row.answers, format_decimal(row.answers * mechanism.epsilon), row.loss["guess"], row.error["guess"])
+        for row in rows
     ]
-    return Attack(found, loss_limit(made, loss, weights).floor["guess"])
+    return Attack(approximations, loss_limit(mechanism, loss, weights).floor["guess"])

@@ -69,7 +69,7 @@ def router(studio: Studio) -> APIRouter:
     def reading(request: Request) -> Response:
         question, others = _parse_request(request)
         job = studio.work.ask(designs.design, question)
-        if not job.ready(LONGER) or job.failure is not None:
+        if not job.is_ready(LONGER) or job.failure is not None:
             return Response(status_code=204)
         return fragment("explore_reading.html", reading=view.reading(question, job.result, others.get("read", "")))
 
@@ -95,7 +95,7 @@ def _form(question: ExploreState, others: dict[str, str]) -> dict[str, Any]:
         "q": question,
         "others": others,
         "kinds": {name: words for name, (words, _) in KINDS.items()},
-        "needs": {name: [kind for kind, (_, own) in KINDS.items() if name in own] for name in _facts()},
+        "needs": {name: [kind for kind, (_, fields) in KINDS.items() if name in fields] for name in _facts()},
         "losses": LOSSES,
         "priors": PRIORS,
         "aims": AIMS,
@@ -107,7 +107,7 @@ def _form(question: ExploreState, others: dict[str, str]) -> dict[str, Any]:
 
 
 def _facts() -> list[str]:
-    return list(dict.fromkeys(name for _, own in KINDS.values() for name in own))
+    return list(dict.fromkeys(name for _, fields in KINDS.values() for name in fields))
 
 
 def _result(
@@ -118,7 +118,7 @@ def _result(
     try:
         question.check()
         job = studio.ask_for(tab, studio.work.ask(designs.design, question))
-        if not job.ready(patience):
+        if not job.is_ready(patience):
             return {**shown, "job": job, "again": f"/explore?{question.url}&{urlencode(others)}"}
         if job.failure is not None:
             return {**shown, "failure": job.failure}
@@ -146,16 +146,16 @@ def _find_pinned(studio: Studio, others: dict[str, str]) -> dict[str, Any] | Non
         return None
     question = ExploreState.from_pairs(parse_qsl(others["a"]))
     job: Job = studio.work.ask(designs.design, question)
-    if not job.ready(LONGER) or not isinstance(job.result, Mechanism):
+    if not job.is_ready(LONGER) or not isinstance(job.result, Mechanism):
         return None
     return view.result(question, job.result, others.get("read", ""), {"read": others.get("read", "")})
 
 
 def _parts(studio: Studio, question: ExploreState, others: dict[str, str]) -> list[dict[str, Any]]:
     """What is computed beside: places for it, and what was asked for by a link."""
-    wanted = others.get("show", "")
+    shown = others.get("show", "")
     return [
-        _part(studio, name, question, others, LONGER) if name == wanted else _place(name, question, others)
+        _part(studio, name, question, others, LONGER) if name == shown else _place(name, question, others)
         for name in PARTS
     ]
 
@@ -167,15 +167,15 @@ def _place(name: str, question: ExploreState, others: dict[str, str]) -> dict[st
 
 def _part(studio: Studio, name: str, question: ExploreState, others: dict[str, str], patience: float) -> dict[str, Any]:
     job, place = studio.work.ask(PARTS[name], question), _place(name, question, others)
-    if not job.ready(patience):
+    if not job.is_ready(patience):
         return {**place, "state": "working", "job": job}
     if job.failure is not None:
         return {**place, "state": "failed", "failure": job.failure}
     return {**place, "state": "there", **_part_view(name, question, job.result, others)}
 
 
-def _part_view(name: str, question: ExploreState, found: Any, others: dict[str, str]) -> dict[str, Any]:
+def _part_view(name: str, question: ExploreState, result: Any, others: dict[str, str]) -> dict[str, Any]:
     loss = question.loss_object().name
     if name == "curve":
-        return view.curve(found, loss)
-    return view.attack_view(found, loss) if name == "attack" else {"rows": view.price_rows(question, found, others)}
+        return view.curve(result, loss)
+    return view.attack_view(result, loss) if name == "attack" else {"rows": view.price_rows(question, result, others)}

@@ -59,9 +59,9 @@ class ExploreState:
     mechanism: str = OPTIMAL
 
     @classmethod
-    def from_pairs(cls, given: Iterable[tuple[str, str]]) -> "ExploreState":
+    def from_pairs(cls, form: Iterable[tuple[str, str]]) -> "ExploreState":
         """From the pairs of a URL; what is not said is as usual."""
-        pairs = [(name, value[:LONGEST].strip()) for name, value in given if name in NAMES]
+        pairs = [(name, value[:LONGEST].strip()) for name, value in form if name in NAMES]
         single = {name: value for name, value in pairs if value and name != "require"}
         if single.get("kind") == "category" and "loss" not in single:
             single["loss"] = "zero-one"
@@ -94,8 +94,8 @@ class ExploreState:
 
     def query(self) -> RangeQuery:
         facts = self.facts  # refuses a kind that is none of ours
-        made: RangeQuery = getattr(query, self.kind)(*facts)
-        return made
+        result: RangeQuery = getattr(query, self.kind)(*facts)
+        return result
 
     @property
     def loss_name(self) -> str:
@@ -109,24 +109,24 @@ class ExploreState:
         """The numbers of the prior; none where every answer is equally likely."""
         if self.prior not in PRIORS:
             raise ValueError(f"prior must be one of {', '.join(PRIORS)}, got {self.prior!r}")
-        wanted = [word for word in PRIORS[self.prior].split(", ") if word]
-        given = [part.strip() for part in self.numbers.split(",")][: len(wanted)]
-        if len(given) < len(wanted):
+        names = [word for word in PRIORS[self.prior].split(", ") if word]
+        numbers = [part.strip() for part in self.numbers.split(",")][: len(names)]
+        if len(numbers) < len(names):
             raise ValueError(f"the prior {self.prior} needs {PRIORS[self.prior]}, got {self.numbers!r}")
-        return tuple(given)
+        return tuple(numbers)
 
-    def weights(self, asked: RangeQuery) -> Floats | None:
+    def weights(self, range_query: RangeQuery) -> Floats | None:
         """The prior of the answers, None where all are equally likely."""
         numbers = self.prior_numbers
-        found: Floats | None = getattr(priors, self.prior)(asked, *numbers) if numbers else None
-        return found
+        prior: Floats | None = getattr(priors, self.prior)(range_query, *numbers) if numbers else None
+        return prior
 
     def check(self) -> None:
         """Refuse what cannot be asked, before anybody works on it."""
-        asked = self.query()
-        if asked.shape[0] * asked.shape[1] > MATRIX_LIMIT:
+        range_query = self.query()
+        if range_query.shape[0] * range_query.shape[1] > MATRIX_LIMIT:
             raise TooLarge("this has too many answers to be shown cell by cell; choose a smaller size or coarser cells")
-        self.weights(asked)
+        self.weights(range_query)
         to_epsilon(self.epsilon)
         self.loss_object()
         self.restrictions()

@@ -19,83 +19,84 @@ LEVEL = 0.9
 """How sure a reader wants to be of the range of the truth."""
 
 
-def result(question: ExploreState, made: Mechanism, read: str, others: dict[str, str]) -> dict[str, Any]:
+def result(question: ExploreState, mechanism: Mechanism, read: str, others: dict[str, str]) -> dict[str, Any]:
     """A mechanism looked at. read: the published value that is read. others: what else stands in the page's URL."""
-    reports = [_value(value) for value in made.query.output_values.tolist()]
+    reports = [_value(value) for value in mechanism.query.output_values.tolist()]
     chosen = reports.index(read) if read in reports else len(reports) // 2
     links = [f"/explore?{question.url}&{urlencode({**others, 'read': name})}" for name in reports]
     return {
         "question": question,
-        "subject": wording.describe_query(made.query),
-        "promise": wording.format_guarantee(made),
-        "accuracy": wording.describe_accuracy(made),
-        "cards": cards(question, made),
-        "optimality": _optimality(question, made),
-        "heatmap": pictures.heatmap(made.matrix, _names(made), reports, links, chosen),
+        "subject": wording.describe_query(mechanism.query),
+        "promise": wording.format_guarantee(mechanism),
+        "accuracy": wording.describe_accuracy(mechanism),
+        "cards": cards(question, mechanism),
+        "optimality": _optimality(question, mechanism),
+        "heatmap": pictures.heatmap(mechanism.matrix, _names(mechanism), reports, links, chosen),
         "reports": reports,
-        "reading": reading(question, made, reports[chosen]),
-        "errors": _errors(question, made),
+        "reading": reading(question, mechanism, reports[chosen]),
+        "errors": _errors(question, mechanism),
         "properties": [
-            (name.replace("_", " "), wording.MEANING[name], bool(held)) for name, held in _describe_properties(made)
+            (name.replace("_", " "), wording.MEANING[name], bool(held))
+            for name, held in _describe_properties(mechanism)
         ],
-        "origin": str(made.origin),
-        "sha256": made.sha256,
+        "origin": str(mechanism.origin),
+        "sha256": mechanism.sha256,
     }
 
 
-def cards(question: ExploreState, made: Mechanism) -> list[tuple[str, str, str]]:
+def cards(question: ExploreState, mechanism: Mechanism) -> list[tuple[str, str, str]]:
     """The numbers that stand first: a name, the number, and what it says."""
-    loss, prior = question.loss_object(), question.weights(made.query)
-    truth = made.truth_probability()
-    aimed, constant = design_loss(question, made), best_constant_loss(made.query, loss, prior)
+    loss, prior = question.loss_object(), question.weights(mechanism.query)
+    truth = mechanism.truth_probability()
+    aimed, constant = design_loss(question, mechanism), best_constant_loss(mechanism.query, loss, prior)
     unit = "error" if question.loss == "absolute" else f"{loss.name} loss"
     return [
         (f"{question.aim} {unit}", f"{aimed:.3g}", f"the best constant, given without looking: {constant:.3g}"),
-        ("worst true answer", f"{made.worst_loss(loss):.3g}", "expected loss where it serves worst"),
+        ("worst true answer", f"{mechanism.worst_loss(loss):.3g}", "expected loss where it serves worst"),
         (
             "tells the truth",
             format_percent(float(truth.mean())),
             f"{format_percent(float(truth.min()))} to {format_percent(float(truth.max()))}, by true answer",
         ),
-        ("after the best guess", f"{made.bayes_loss(loss, prior):.3g}", "what a reader with this prior loses"),
-        ("epsilon", format_decimal(made.epsilon), f"tight: {made.tight_epsilon():.6g}"),
+        ("after the best guess", f"{mechanism.bayes_loss(loss, prior):.3g}", "what a reader with this prior loses"),
+        ("epsilon", format_decimal(mechanism.epsilon), f"tight: {mechanism.tight_epsilon():.6g}"),
     ]
 
 
-def reading(question: ExploreState, made: Mechanism, published: str) -> dict[str, Any]:
+def reading(question: ExploreState, mechanism: Mechanism, published: str) -> dict[str, Any]:
     """What one published value means to a reader: the range of the truth, and a bar for every answer."""
-    names, prior = _names(made), question.weights(made.query)
-    rows = interpret_all(made, LEVEL, prior, "absolute" if made.query.is_ordered else "zero-one")
+    names, prior = _names(mechanism), question.weights(mechanism.query)
+    rows = interpret_all(mechanism, LEVEL, prior, "absolute" if mechanism.query.is_ordered else "zero-one")
     row = next((row for row in rows if _value(row.output) == published), rows[len(rows) // 2])
-    return {"published": _value(row.output), "sentence": str(row), "picture": _posterior(made, row, names, prior)}
+    return {"published": _value(row.output), "sentence": str(row), "picture": _posterior(mechanism, row, names, prior)}
 
 
-def _posterior(made: Mechanism, row: Interpretation, names: list[str], prior: Any) -> str:
+def _posterior(mechanism: Mechanism, row: Interpretation, names: list[str], prior: Any) -> str:
     if not row.answers:
         return ""
     inside = set(row.answers)
-    marked = [k for k, answer in enumerate(answer_values(made.query).tolist()) if answer in inside]
-    return svg.bars(made.posterior(row.output, prior), names, "true answer", "probability afterwards", marked)
+    marked = [k for k, answer in enumerate(answer_values(mechanism.query).tolist()) if answer in inside]
+    return svg.bars(mechanism.posterior(row.output, prior), names, "true answer", "probability afterwards", marked)
 
 
-def _errors(question: ExploreState, made: Mechanism) -> str:
+def _errors(question: ExploreState, mechanism: Mechanism) -> str:
     loss = question.loss_object()
-    losses = made.loss_per_answer(loss)
-    return svg.bars(losses, _names(made), "true answer", f"expected {loss.name} loss")
+    losses = mechanism.loss_per_answer(loss)
+    return svg.bars(losses, _names(mechanism), "true answer", f"expected {loss.name} loss")
 
 
-def _describe_properties(made: Mechanism) -> list[tuple[str, bool]]:
-    return [(name, bool(held)) for name, held in made.properties().items()]
+def _describe_properties(mechanism: Mechanism) -> list[tuple[str, bool]]:
+    return [(name, bool(held)) for name, held in mechanism.properties().items()]
 
 
-def _optimality(question: ExploreState, made: Mechanism) -> str:
+def _optimality(question: ExploreState, mechanism: Mechanism) -> str:
     """What is proved about all others: those that have the properties asked for, too."""
-    best = made.optimality
+    best = mechanism.optimality
     if best is None:
         return "This is a named mechanism: nothing is claimed about what others could do."
     left = f" {best.remaining}." if best.remaining else ""
-    asked = f" that is {' and '.join(name.replace('_', ' ') for name in question.require)}" if question.require else ""
-    proved = f"Proved: no private mechanism{asked} has a smaller {best.objective} than {best.bound:.6g}"
+    among = f" that is {' and '.join(name.replace('_', ' ') for name in question.require)}" if question.require else ""
+    proved = f"Proved: no private mechanism{among} has a smaller {best.objective} than {best.bound:.6g}"
     return f"{proved}; this one has {best.value:.6g}.{left}"
 
 
@@ -110,35 +111,35 @@ def curve(points: list[tuple[str, float]], loss: str) -> dict[str, Any]:
 def price_rows(question: ExploreState, prices: list[PropertyPrice], others: dict[str, str]) -> list[dict[str, Any]]:
     """What each property costs, and where the design with it is looked at."""
     rows = []
-    for own in prices:
-        wished = replace(question, mechanism="optimal", require=(*question.require, own.name))
-        cost = "" if own.factor is None else f"{own.factor - 1:+.2%}" if not own.held else "holds already"
+    for price in prices:
+        wished = replace(question, mechanism="optimal", require=(*question.require, price.name))
+        cost = "" if price.factor is None else f"{price.factor - 1:+.2%}" if not price.held else "holds already"
         rows.append(
             {
-                "name": own.name.replace("_", " "),
-                "meaning": wording.MEANING[own.name],
-                "loss": "" if own.loss is None else f"{own.loss:.4g}",
-                "cost": cost or own.reason,
-                "link": "" if own.held or own.loss is None else f"/explore?{wished.url}&{urlencode(others)}",
+                "name": price.name.replace("_", " "),
+                "meaning": wording.MEANING[price.name],
+                "loss": "" if price.loss is None else f"{price.loss:.4g}",
+                "cost": cost or price.reason,
+                "link": "" if price.held or price.loss is None else f"/explore?{wished.url}&{urlencode(others)}",
             }
         )
     return rows
 
 
-def attack_view(found: Attack, loss: str) -> dict[str, Any]:
+def attack_view(attack: Attack, loss: str) -> dict[str, Any]:
     """What k answers tell, as a curve and a table."""
-    given = found.rows
-    losses, names = np.array([row[2] for row in given]), [str(row[0]) for row in given]
-    curves = {"best guess": losses, "however many": np.full(len(losses), found.floor)}
+    results = attack.rows
+    losses, names = np.array([row[2] for row in results]), [str(row[0]) for row in results]
+    curves = {"best guess": losses, "however many": np.full(len(losses), attack.floor)}
     rows = [
-        [str(k), epsilon, f"{value:.3g}", f"{error:.1g}" if error else "exact"] for k, epsilon, value, error in given
+        [str(k), epsilon, f"{value:.3g}", f"{error:.1g}" if error else "exact"] for k, epsilon, value, error in results
     ]
     picture = svg.lines(curves, names, "answers pooled", f"expected {loss} loss")
-    return {"picture": picture, "rows": rows, "floor": f"{found.floor:.3g}"}
+    return {"picture": picture, "rows": rows, "floor": f"{attack.floor:.3g}"}
 
 
-def _names(made: Mechanism) -> list[str]:
-    return [_value(answer) for answer in answer_values(made.query).tolist()]
+def _names(mechanism: Mechanism) -> list[str]:
+    return [_value(answer) for answer in answer_values(mechanism.query).tolist()]
 
 
 def _value(value: object) -> str:

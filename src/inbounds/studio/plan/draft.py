@@ -94,12 +94,12 @@ class Draft:
     @property
     def by(self) -> list[str]:
         """The columns that name a group, from the top down where they nest."""
-        found = [own.name for own in self.columns if own.use == "group"]
+        names = [column.name for column in self.columns if column.use == "group"]
         order = _lines(self.levels.replace(",", "\n"))
-        return sorted(found, key=lambda name: order.index(name) if name in order else len(order))
+        return sorted(names, key=lambda name: order.index(name) if name in order else len(order))
 
     def column(self, name: str) -> ColumnChoice:
-        return next(own for own in self.columns if own.name == name)
+        return next(column for column in self.columns if column.name == name)
 
     def with_statistic(self) -> "Draft":
         return replace(self, statistics=(*self.statistics, StatisticChoice()))
@@ -113,21 +113,23 @@ SINGLE = tuple(own.name for own in fields(Draft) if own.name not in ("columns", 
 
 def from_form(pairs: Iterable[tuple[str, str]], schema: Mapping[str, str]) -> Draft:
     """The choices that a form sends: name.2 is a field of the third column, statistic.0.kind one of a statistic."""
-    given = {name: value[:LONGEST].replace("\r\n", "\n").strip() for name, value in pairs}
+    form = {name: value[:LONGEST].replace("\r\n", "\n").strip() for name, value in pairs}
     columns = []
     for k, (name, kind) in enumerate(schema.items()):
-        own = {f: given.get(f"column.{k}.{f}", "") for f in _names(ColumnChoice) if f not in ("name", "kind")}
-        columns.append(ColumnChoice(name, kind, **own))
-    count = sum(name.startswith("statistic.") and name.endswith(".kind") for name in given)
+        fields_of_column = {
+            f: form.get(f"column.{k}.{f}", "") for f in _names(ColumnChoice) if f not in ("name", "kind")
+        }
+        columns.append(ColumnChoice(name, kind, **fields_of_column))
+    count = sum(name.startswith("statistic.") and name.endswith(".kind") for name in form)
     statistics = tuple(
-        StatisticChoice(**{f: given.get(f"statistic.{k}.{f}", "") for f in _names(StatisticChoice)})
+        StatisticChoice(**{f: form.get(f"statistic.{k}.{f}", "") for f in _names(StatisticChoice)})
         for k in range(count)
     )
-    return Draft(tuple(columns), statistics, **{name: given.get(name, "") for name in SINGLE})
+    return Draft(tuple(columns), statistics, **{name: form.get(name, "") for name in SINGLE})
 
 
 def _names(kind: type) -> list[str]:
-    return [own.name for own in fields(kind)]
+    return [part.name for part in fields(kind)]
 
 
 def _lines(text: str) -> list[str]:

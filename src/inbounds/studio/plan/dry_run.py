@@ -93,30 +93,30 @@ def output_target(plan: Plan, folder: Path, name: str) -> Path:
 def dry_run(text: str, folder: str, name: str, progress: Progress = ignore_progress) -> DryRun:
     """A dry run."""
     plan = load_draft(text, Path(folder), name)
-    found = preview_release(plan, progress=progress)
+    preview = preview_release(plan, progress=progress)
     target = output_target(plan, Path(folder), name)
     return DryRun(
-        statement=found.statement,
-        account=found.account,
+        statement=preview.statement,
+        account=preview.account,
         groups=len(plan.groups),
         public=plan.groups.public,
-        sizes=len(found.sizes),
-        rows=tuple(_row(found, own.name) for own in plan.statistics),
-        values=tuple(found.record.get("values", ())),
+        sizes=len(preview.sizes),
+        rows=tuple(_row(preview, statistic.name) for statistic in plan.statistics),
+        values=tuple(preview.record.get("values", ())),
         spent=format_number(plan.total_epsilon),
         standing=ChargeSession.open(plan, target, None, None).describe_state(),
-        says_nothing=found.says_nothing,
+        says_nothing=preview.says_nothing,
         digest=plan.digest,
         target=target.name,
     )
 
 
-def _row(found: ReleasePreview, name: str) -> StatisticErrors:
-    idle = next((str(one) for one in found.no_better if one.statistic == name), "")
+def _row(preview: ReleasePreview, name: str) -> StatisticErrors:
+    idle = next((str(one) for one in preview.no_better if one.statistic == name), "")
     lines = []
-    for k in pick_evenly(len(found.sizes), SHOWN):
-        error, constant = found.errors[name][k], found.constants[name][k]
-        line = ErrorLine(found.sizes[k], f"{error:.3g}", f"{constant:.3g}", ExpectedError(error, constant).no_better)
+    for k in pick_evenly(len(preview.sizes), SHOWN):
+        error, constant = preview.errors[name][k], preview.constants[name][k]
+        line = ErrorLine(preview.sizes[k], f"{error:.3g}", f"{constant:.3g}", ExpectedError(error, constant).no_better)
         lines.append(line)
     return StatisticErrors(name, tuple(lines), idle)
 
@@ -126,17 +126,17 @@ def calibrate_dry_run(
 ) -> tuple[str, str]:
     """The epsilon for a wanted accuracy, and the error that comes of it. wish: statistic, group size, error."""
     plan, (statistic, size, error) = load_draft(text, Path(folder), name), wish
-    found: Fraction = calibrate_plan_epsilon(plan, statistic, int(size), error, default_cache_folder())
-    reached = expected_error(replace(plan, epsilon=found), statistic, int(size), default_cache_folder())
-    return format_decimal(found), f"{reached:.4g}"
+    epsilon: Fraction = calibrate_plan_epsilon(plan, statistic, int(size), error, default_cache_folder())
+    reached = expected_error(replace(plan, epsilon=epsilon), statistic, int(size), default_cache_folder())
+    return format_decimal(epsilon), f"{reached:.4g}"
 
 
 def columns(folder: str, source: tuple[tuple[str, str], ...], progress: Progress = ignore_progress) -> dict[str, str]:
     """The columns of a source by name, with what kind of values each declares; no value is read."""
-    given = dict(source)
-    if given.get("path"):
-        given["path"] = str(Path(folder) / given["path"])
-    return read_schema(Source(**given))
+    place = dict(source)
+    if place.get("path"):
+        place["path"] = str(Path(folder) / place["path"])
+    return read_schema(Source(**place))
 
 
 def tables(folder: str, path: str, url: str, progress: Progress = ignore_progress) -> list[str]:

@@ -75,8 +75,8 @@ async def _pairs(request: Request) -> list[tuple[str, str]]:
 async def _in_thread(function: Any, *arguments: Any) -> Response:
     from starlette.concurrency import run_in_threadpool
 
-    found: Response = await run_in_threadpool(function, *arguments)
-    return found
+    response: Response = await run_in_threadpool(function, *arguments)
+    return response
 
 
 # --- beginning --------------------------------------------------------------------------------------------
@@ -84,20 +84,20 @@ async def _in_thread(function: Any, *arguments: Any) -> Response:
 
 def _existing(studio: Studio, name: str) -> Draft:
     """The choices of a plan in the folder."""
-    given = parse_toml(read_text(studio.workspace.existing(name)))
-    source = given.get("source", {})
+    content = parse_toml(read_text(studio.workspace.existing(name)))
+    source = content.get("source", {})
     if not isinstance(source, Mapping) or not all(isinstance(value, str) for value in source.values()):
         raise PlanError("must be a table of texts", ("source",), name)
-    dry_run.check_inside(given, studio.workspace)
-    return values.from_content(given, _schema(studio, dict(source)), name)
+    dry_run.check_inside(content, studio.workspace)
+    return values.from_content(content, _schema(studio, dict(source)), name)
 
 
 def _begin_draft(studio: Studio, source: str, url: str, table: str) -> Draft:
     """First choices for a source, guessed from the names of its columns, never from its values."""
-    given = {"path": source, "url": url, "table": table}
-    found = _schema(studio, {name: value for name, value in given.items() if value})
-    by, person = guess_group_column(found), guess_id_column(found)
-    columns = tuple(_guess(name, kind, by) for name, kind in found.items())
+    place = {"path": source, "url": url, "table": table}
+    schema = _schema(studio, {name: value for name, value in place.items() if value})
+    group_column, person = guess_group_column(schema), guess_id_column(schema)
+    columns = tuple(_guess(name, kind, group_column) for name, kind in schema.items())
     stem = Path(source).stem if source else table
     taken, name, more = set(studio.workspace.plans), f"{stem}.toml", 1
     while name in taken:
@@ -109,21 +109,21 @@ def _begin_draft(studio: Studio, source: str, url: str, table: str) -> Draft:
     )  # fmt: skip
 
 
-def _guess(name: str, kind: str, by: str) -> ColumnChoice:
+def _guess(name: str, kind: str, group_column: str) -> ColumnChoice:
     usual = {key: str(value) for key, value in guess_bounds(name).items()}
-    return ColumnChoice(name, kind, "group" if name == by else "", **usual)
+    return ColumnChoice(name, kind, "group" if name == group_column else "", **usual)
 
 
 def _schema(studio: Studio, source: dict[str, str]) -> dict[str, str]:
     known = {name: source[name] for name in sorted(source) if name in ("path", "url", "table", "delimiter", "decimal")}
     job = studio.work.ask(dry_run.columns, str(studio.workspace.folder), tuple(known.items()), again=object())
-    found: dict[str, str] = _now(job)
-    return found
+    schema: dict[str, str] = _now(job)
+    return schema
 
 
 def _now(job: Job) -> Any:
     """The result of something short, or its refusal."""
-    if not job.ready(LONGER):
+    if not job.is_ready(LONGER):
         raise ValueError("the source must say what its columns are within a minute; is it reachable?")
     if job.failure is not None:
         raise ValueError(job.failure.sentence)
@@ -140,10 +140,10 @@ def _check_url(url: str) -> None:
 
 def _draft(studio: Studio, pairs: list[tuple[str, str]]) -> Draft:
     """The choices that were sent; the columns are the schema's, by their order in it."""
-    given = dict(pairs)
-    if given.get("source"):
-        studio.workspace.existing(given["source"])
-    _check_url(given.get("url", ""))
+    form = dict(pairs)
+    if form.get("source"):
+        studio.workspace.existing(form["source"])
+    _check_url(form.get("url", ""))
     names = [value for name, value in pairs if name == "schema"]
     kinds = [value for name, value in pairs if name == "schema_kind"]
     return from_form(pairs, dict(zip(names, kinds, strict=True)))
@@ -173,7 +173,7 @@ def _looked_at(studio: Studio, pairs: list[tuple[str, str]], tab: str) -> Respon
     return fragment("plan_expected.html", **looked)
 
 
-def _look(studio: Studio, draft: Draft, given: dict[str, str], patience: float, tab: str = "") -> dict[str, Any]:
+def _look(studio: Studio, draft: Draft, form: dict[str, str], patience: float, tab: str = "") -> dict[str, Any]:
     """The dry run of the choices, and the epsilon for the accuracy that was wished for."""
     try:
         text = values.text(draft)
@@ -181,14 +181,14 @@ def _look(studio: Studio, draft: Draft, given: dict[str, str], patience: float, 
         return _nothing(to_job_failure(error))
     folder, name = str(studio.workspace.folder), draft.plan or "plan.toml"
     job = studio.ask_for(tab, studio.work.ask(dry_run.dry_run, text, folder, name, again=_stamp(studio)))
-    shown = {**_nothing(None), "text": text, "wish": given}
-    if not job.ready(patience):
+    shown = {**_nothing(None), "text": text, "wish": form}
+    if not job.is_ready(patience):
         return {**shown, "job": job}
     shown |= {"failure": job.failure, "expected": job.result}
-    wish = tuple(given.get(field, "") for field in ("wish_statistic", "wish_size", "wish_error"))
+    wish = tuple(form.get(field, "") for field in ("wish_statistic", "wish_size", "wish_error"))
     if all(wish) and job.failure is None:
-        found = studio.work.ask(dry_run.calibrate_dry_run, text, folder, name, wish, again=_stamp(studio))
-        shown["enough"] = found if found.ready(LONGER) else None
+        search = studio.work.ask(dry_run.calibrate_dry_run, text, folder, name, wish, again=_stamp(studio))
+        shown["enough"] = search if search.is_ready(LONGER) else None
     return shown
 
 

@@ -18,20 +18,20 @@ _PLAIN = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?")
 
 def content(draft: Draft) -> Values:
     """The plain values of a plan, as its file holds them."""
-    made: Values = {
+    values: Values = {
         "edition": draft.edition,
         "source": _source(draft),
         "groups": _groups(draft),
         "hierarchy": {"levels": draft.by} if draft.nested else {},
         "people": _people(draft),
-        "columns": {own.name: found for own in draft.columns if (found := _column(own))},
+        "columns": {column.name: facts for column in draft.columns if (facts := _column(column))},
         "privacy": {"epsilon": _number(draft.epsilon)},
-        "statistics": [_statistic(own) for own in draft.statistics],
+        "statistics": [_statistic(column) for column in draft.statistics],
         "output": _refuse_repeated(path=draft.output, interval=_number(draft.interval)),
     }
     with error_path("more"):
         more = _read(draft.more)
-    return _join_lines({name: value for name, value in made.items() if value}, more)
+    return _join_lines({name: value for name, value in values.items() if value}, more)
 
 
 def text(draft: Draft) -> str:
@@ -39,17 +39,17 @@ def text(draft: Draft) -> str:
     return dump_toml(content(draft))
 
 
-def _join_lines(made: Values, more: Values) -> Values:
+def _join_lines(values: Values, more: Values) -> Values:
     """Further lines beside the form's; what the form has said already is refused."""
     for name, value in more.items():
-        own = made.get(name)
-        if isinstance(own, dict) and isinstance(value, dict) and not own.keys() & value.keys():
-            made[name] = {**own, **value}
-        elif own is None:
-            made[name] = value
+        present = values.get(name)
+        if isinstance(present, dict) and isinstance(value, dict) and not present.keys() & value.keys():
+            values[name] = {**present, **value}
+        elif present is None:
+            values[name] = value
         else:
             raise PlanError(f"must not say again what the form says: {name}", ("more",))
-    return made
+    return values
 
 
 def _read(lines: str) -> Values:
@@ -71,7 +71,7 @@ def _source(draft: Draft) -> Values:
 def _groups(draft: Draft) -> Values:
     keys = _keys(draft) if draft.by else None
     sizes = {draft.sizes if draft.sizes in ("size", "maximum") else "size": _number(draft.size)}
-    period = {own.name: own.period for own in draft.columns if own.use == "group" and own.period}
+    period = {column.name: column.period for column in draft.columns if column.use == "group" and column.period}
     return _refuse_repeated(by=draft.by or None, keys=keys, **sizes, not_stated=draft.not_stated, period=period or None)
 
 
@@ -85,34 +85,34 @@ def _keys(draft: Draft) -> Any:
 
 
 def _people(draft: Draft) -> Values:
-    person = next((own.name for own in draft.columns if own.use == "person"), "")
+    person = next((column.name for column in draft.columns if column.use == "person"), "")
     most = {"max_records": _number(draft.max_records), "max_groups": _number(draft.max_groups)} if person else {}
     return _refuse_repeated(name=draft.people, ledger=draft.ledger, id=person, **most)
 
 
-def _column(own: ColumnChoice) -> Values | None:
-    if own.use == "number":
-        numbers = {name: _number(getattr(own, name)) for name in ("low", "high", "step", "missing")}
+def _column(column: ColumnChoice) -> Values | None:
+    if column.use == "number":
+        numbers = {name: _number(getattr(column, name)) for name in ("low", "high", "step", "missing")}
         return _refuse_repeated(**numbers) or {"type": "number"}
-    if own.use == "labels":
+    if column.use == "labels":
         return _refuse_repeated(
-            labels=[label.strip() for label in own.labels.split(",") if label.strip()], other=own.other
+            labels=[label.strip() for label in column.labels.split(",") if label.strip()], other=column.other
         )
-    return {"type": TYPES[own.use]} if own.use in TYPES else None
+    return {"type": TYPES[column.use]} if column.use in TYPES else None
 
 
-def _statistic(own: StatisticChoice) -> Values:
-    of: Any = own.of
-    if own.kind == "crosstab":
-        of = [own.of, own.second]
-    if own.kind == "quantile":
-        shares = [_number(part.strip()) for part in own.at.split(",") if part.strip()]
-        of = {"of": own.of, "at": shares if len(shares) != 1 else shares[0]}
-    made = {own.kind: of, **_refuse_repeated(name=own.name, share=_number(own.share))}
-    if own.consistent and own.kind == "histogram":
-        made["consistent"] = True
+def _statistic(choice: StatisticChoice) -> Values:
+    subject: Any = choice.of
+    if choice.kind == "crosstab":
+        subject = [choice.of, choice.second]
+    if choice.kind == "quantile":
+        shares = [_number(part.strip()) for part in choice.at.split(",") if part.strip()]
+        subject = {"of": choice.of, "at": shares if len(shares) != 1 else shares[0]}
+    values = {choice.kind: subject, **_refuse_repeated(name=choice.name, share=_number(choice.share))}
+    if choice.consistent and choice.kind == "histogram":
+        values["consistent"] = True
     with error_path("statistics"):
-        return _join_lines(made, _read(own.more))
+        return _join_lines(values, _read(choice.more))
 
 
 def _number(written: str) -> Any:
@@ -122,39 +122,39 @@ def _number(written: str) -> Any:
     return Decimal(written) if "." in written else int(written)
 
 
-def _lines(given: str) -> list[str]:
-    return [line.strip() for line in given.split("\n") if line.strip()]
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.split("\n") if line.strip()]
 
 
 # --- from a plan's file -----------------------------------------------------------------------------------
 
 
-def from_content(given: Mapping[str, Any], schema: Mapping[str, str], plan: str) -> Draft:
+def from_content(content: Mapping[str, Any], schema: Mapping[str, str], plan: str) -> Draft:
     """The choices of a plan that exists; what the form has no field for becomes further lines."""
     try:
-        return _from_content(given, schema, plan)
+        return _from_content(content, schema, plan)
     except (AttributeError, LookupError, TypeError, ValueError):
         raise PlanError("has a form that cannot be shown here; correct it in an editor", place=plan) from None
 
 
-def _from_content(given: Mapping[str, Any], schema: Mapping[str, str], plan: str) -> Draft:
-    left: Values = {name: dict(part) if isinstance(part, Mapping) else part for name, part in given.items()}
+def _from_content(content: Mapping[str, Any], schema: Mapping[str, str], plan: str) -> Draft:
+    left: Values = {name: dict(part) if isinstance(part, Mapping) else part for name, part in content.items()}
     take = _Taker(left)
-    groups, by = _groups_from(take), _names_in(given.get("groups", {}).get("by", []))
+    groups, group_columns = _groups_from(take), _names_in(content.get("groups", {}).get("by", []))
     declared, period = left.pop("columns", {}), take("groups", "period", {})
     columns = [_column_from(name, kind, declared.get(name)) for name, kind in schema.items()]
     person = take("people", "id", "")
-    nested = left.get("hierarchy", {}) == {"levels": by} and bool(left.pop("hierarchy", None))
+    nested = left.get("hierarchy", {}) == {"levels": group_columns} and bool(left.pop("hierarchy", None))
     columns = [
-        replace(own, use="group" if own.name in by else "person" if own.name == person else own.use,
-                keys=groups["lists"].get(own.name, ""), period=period.get(own.name, "") if by else "")
-        for own in columns
+        replace(column, use="group" if column.name in group_columns else "person" if column.name == person else column.use,
+                keys=groups["lists"].get(column.name, ""), period=period.get(column.name, "") if group_columns else "")
+        for column in columns
     ]  # fmt: skip
     single = {name: _format_value(take(part, key, "")) for name, (part, key) in PLACES.items()}
-    statistics = tuple(_statistic_from(own) for own in left.pop("statistics", []))
+    statistics = tuple(_statistic_from(column) for column in left.pop("statistics", []))
     draft = Draft(
         tuple(columns), statistics, **single, **groups["single"],
-        nested="yes" if nested else "", levels=", ".join(by) if nested else "",
+        nested="yes" if nested else "", levels=", ".join(group_columns) if nested else "",
         edition=_format_value(left.pop("edition", "")), plan=plan,
     )  # fmt: skip
     return replace(draft, more=dump_toml({name: part for name, part in left.items() if part}))
@@ -181,10 +181,10 @@ class _Taker:
 
 
 def _groups_from(take: _Taker) -> dict[str, Any]:
-    by, keys = _names_in(take("groups", "by", [])), take("groups", "keys", None)
-    given = take.left.get("groups", {})
-    sizes = "maximum" if "maximum" in given else "size"
-    plain = not isinstance(given.get(sizes), list | Mapping)  # one for each group stays a further line
+    group_columns, keys = _names_in(take("groups", "by", [])), take("groups", "keys", None)
+    groups = take.left.get("groups", {})
+    sizes = "maximum" if "maximum" in groups else "size"
+    plain = not isinstance(groups.get(sizes), list | Mapping)  # one for each group stays a further line
     single = {
         "sizes": sizes,
         "keys_from": "combined",
@@ -195,51 +195,51 @@ def _groups_from(take: _Taker) -> dict[str, Any]:
         single |= {"keys_from": "file", "file": keys}
     elif isinstance(keys, Mapping):
         lists = {name: "\n".join(map(_format_value, values)) for name, values in keys.items()}
-    elif isinstance(keys, Sequence) and len(by) == 1:
-        lists = {by[0]: "\n".join(map(_format_value, keys))}
+    elif isinstance(keys, Sequence) and len(group_columns) == 1:
+        lists = {group_columns[0]: "\n".join(map(_format_value, keys))}
     elif isinstance(keys, Sequence):
         single |= {"keys_from": "listed", "listed": "\n".join(" | ".join(map(_format_value, row)) for row in keys)}
     return {"lists": lists, "single": single}
 
 
-def _column_from(name: str, kind: str, given: Mapping[str, Any] | None) -> ColumnChoice:
-    own = ColumnChoice(name, kind)
-    if given is None:
-        return own
-    if "labels" in given:
-        labels = ", ".join(map(_format_value, given["labels"]))
-        return replace(own, use="labels", labels=labels, other=_format_value(given.get("other", "")))
-    if "low" in given or "high" in given:
-        numbers = {n: _format_value(given[n]) for n in ("low", "high", "step", "missing") if n in given}
-        return replace(own, use="number", **numbers)
-    use = next((use for use, kind in TYPES.items() if kind == given.get("type")), "text")
-    return replace(own, use=use)
+def _column_from(name: str, kind: str, facts: Mapping[str, Any] | None) -> ColumnChoice:
+    choice = ColumnChoice(name, kind)
+    if facts is None:
+        return choice
+    if "labels" in facts:
+        labels = ", ".join(map(_format_value, facts["labels"]))
+        return replace(choice, use="labels", labels=labels, other=_format_value(facts.get("other", "")))
+    if "low" in facts or "high" in facts:
+        numbers = {n: _format_value(facts[n]) for n in ("low", "high", "step", "missing") if n in facts}
+        return replace(choice, use="number", **numbers)
+    use = next((use for use, kind in TYPES.items() if kind == facts.get("type")), "text")
+    return replace(choice, use=use)
 
 
 KINDS_OF_COLUMN = ("count", "histogram", "sum", "mean", "min", "max", "median", "mode")
 
 
-def _statistic_from(given: Mapping[str, Any]) -> StatisticChoice:
-    left = dict(given)
-    own = StatisticChoice(
+def _statistic_from(entry: Mapping[str, Any]) -> StatisticChoice:
+    left = dict(entry)
+    choice = StatisticChoice(
         name=_format_value(left.pop("name", "")), share=_format_value(left.pop("share", "")),
         consistent="yes" if left.pop("consistent", False) else "",
     )  # fmt: skip
     for kind in KINDS_OF_COLUMN:
         if kind in left:
-            own = replace(own, kind=kind, of=_format_value(left.pop(kind)))
+            choice = replace(choice, kind=kind, of=_format_value(left.pop(kind)))
     if "crosstab" in left:
         first, second = left.pop("crosstab")
-        own = replace(own, kind="crosstab", of=first, second=second)
+        choice = replace(choice, kind="crosstab", of=first, second=second)
     if "quantile" in left:
-        asked = left.pop("quantile")
-        shares = asked["at"] if isinstance(asked["at"], list) else [asked["at"]]
-        own = replace(own, kind="quantile", of=asked["of"], at=", ".join(map(_format_value, shares)))
-    return replace(own, more=dump_toml(left))
+        quantile = left.pop("quantile")
+        shares = quantile["at"] if isinstance(quantile["at"], list) else [quantile["at"]]
+        choice = replace(choice, kind="quantile", of=quantile["of"], at=", ".join(map(_format_value, shares)))
+    return replace(choice, more=dump_toml(left))
 
 
-def _names_in(by: Any) -> list[str]:
-    return [by] if isinstance(by, str) else list(by)
+def _names_in(names: Any) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)
 
 
 def _format_value(value: Any) -> str:
