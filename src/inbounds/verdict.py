@@ -1,4 +1,8 @@
-"""verify: what a file proves by itself, as a value that commands, services and pages show."""
+"""`verify`: check a file from scratch and return a `Verdict`.
+
+Commands, the service and the studio's pages all show this value. The checks themselves are in `checker`, `mechanism`
+and `ledger`.
+"""
 
 import math
 import os
@@ -42,11 +46,11 @@ PASSPORTS = (PASSPORT.format, QUANTILE_PASSPORT.format)
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was found of a file: a mechanism that is proved, or sentences that are; or the reason of a refusal.
+    """What was proved about a file: a certified mechanism, or sentences; or the reason for a refusal.
 
-    unchecked: what the file claims beside that and nothing here recomputed. seconded: the other checker that was asked,
-    where it finds the same. note: how a passport belongs to the records that were given along with it. bound: what no
-    private mechanism loses less than, where that was solved for and proved.
+    unchecked: claims of the file that were not recomputed here. seconded: the second checker, if it was asked and
+    agrees. note: how a passport is connected to the records that were given with it. bound: the least loss that any
+    private mechanism can have, if that was solved for and proved.
     """
 
     path: Path
@@ -66,7 +70,7 @@ class Verdict:
 
     @property
     def unchecked_claims(self) -> tuple[str, ...]:
-        """What the passport of a mechanism says and nothing here recomputed."""
+        """The claims in a mechanism's passport that were not recomputed here."""
         claims = self.mechanism.unchecked_claims if isinstance(self.mechanism, Mechanism) else ()
         return claims[:-1] if self.proves_bound else claims
 
@@ -84,7 +88,7 @@ class Verdict:
         return f"proved {self.path}: {_subject(self.mechanism)}, epsilon {format_decimal(self.mechanism.epsilon)}{note}"
 
     def to_json(self) -> Json:
-        """Plain JSON values; of a mechanism its passport without the weights."""
+        """Return plain JSON values; for a mechanism its passport without the weights."""
         if not self.is_valid:
             return {"valid": False, "reason": self.reason}
         note = {"note": self.note} if self.note else {}
@@ -117,7 +121,7 @@ class Verdict:
 
 
 def _subject(mechanism: Mechanism | QuantileMechanism | LabelMechanism) -> str:
-    """What a mechanism reports about; never what it is called, which nothing proves."""
+    """Return what a mechanism reports about. Its name is left out, because nothing proves a name."""
     if isinstance(mechanism, QuantileMechanism):
         return describe_quantile_query(mechanism.query)
     return describe_query(mechanism.query)
@@ -183,7 +187,7 @@ def verify_all(paths: Sequence[str | os.PathLike[str]], *, second: str | None = 
 
 
 def _readable(file: Path, passports: Sequence[Path], second: str | None) -> Verdict:
-    """A verdict also on what cannot be read."""
+    """Return a verdict also for a file that cannot be read."""
     try:
         return verify(file, passports=passports, second=second)
     except OSError as reason:
@@ -203,7 +207,7 @@ def _digest(file: Path) -> str:
 
 
 def _digests_named(record: Path) -> set[str]:
-    """The digests of passports that a record names, whether or not it holds."""
+    """Return the digests of passports that a record names, whether or not the record is valid."""
     try:
         return {str(line["sha256"]) for line in read_json_file(record, "release record")["mechanisms"]}
     except (PassportError, LookupError, TypeError):
@@ -211,7 +215,7 @@ def _digests_named(record: Path) -> set[str]:
 
 
 def find_table(record: Path) -> list[Path]:
-    """The table that a release record names, if it is beside it; nothing for any other file."""
+    """Return the table beside a release record, as a tuple; empty for any other file."""
     if detect_format(record) != RELEASE:
         return []
     try:
@@ -238,7 +242,7 @@ def _verdict(file: Path, passports: Sequence[Path]) -> Verdict:
 
 
 def _release(file: Path, passports: Sequence[Path]) -> Verdict:
-    """A record, its table, and the passports of its mechanisms."""
+    """Check a release record with its table and the passports of its mechanisms."""
     from inbounds.releases.recompute import check_release
 
     if not passports:
@@ -249,8 +253,8 @@ def _release(file: Path, passports: Sequence[Path]) -> Verdict:
     connection = connect(lines, contents)
     if connection.missing and connection.strays:
         raise PassportError(
-            f"the passports given are not those of the record: none has the digest stated for {connection.missing[0]}, and "
-            f"{connection.strays[0]} drew no number of it"
+            f"the passports given are not those of the record: none has the digest stated for {connection.missing[0]}, "
+            f"and {connection.strays[0]} drew no number of it"
         )
     mechanisms = {content["sha256"]: mechanism for mechanism, content in certified.values()}
     sentences = [f"{name} drew {', '.join(owners)}" for name, owners in connection.connected.items()]
@@ -260,7 +264,7 @@ def _release(file: Path, passports: Sequence[Path]) -> Verdict:
 
 
 def _certify_passport(passport: Path) -> tuple[Mechanism | QuantileMechanism, Json]:
-    """The mechanism of a passport that came along with a record, and its JSON values."""
+    """Return the mechanism of a passport that was given with a record, and its JSON values."""
     try:
         content = read_json_file(passport, "mechanism passport")
         quantile = isinstance(content, dict) and content.get("format") == QUANTILE_PASSPORT.format
@@ -280,7 +284,7 @@ def _labels(file: Path) -> Verdict:
 
 
 def _check_second_opinion(verdict: Verdict, program: str) -> Verdict:
-    """The verdict where the other checker says the same of query, epsilon and law; otherwise a refusal."""
+    """Return the verdict if the second checker finds the same query, epsilon and law; otherwise a refusal."""
     if verdict.proved and verdict.mechanism is None:
         raise ValueError(f"{program} judges passports only, and {verdict.path} is none; verify it without")
     opinion, private = _run_checker(program, verdict.path), _is_private(verdict)
@@ -293,7 +297,7 @@ def _check_second_opinion(verdict: Verdict, program: str) -> Verdict:
 
 
 def _is_private(verdict: Verdict) -> bool:
-    """Whether query, epsilon and law are private together, whatever is claimed of them."""
+    """Return whether query, epsilon and law are private together, whatever is claimed of them."""
     try:
         return bool(certify_law_only(read_json_file(verdict.path, "mechanism passport")))
     except PassportError:
@@ -301,7 +305,7 @@ def _is_private(verdict: Verdict) -> bool:
 
 
 def _run_checker(program: str, file: Path) -> str:
-    """The line that a checker prints of a file."""
+    """Return the line that a checker prints about a file."""
     executable = shutil.which(program)
     if executable is None:
         raise ValueError(f"{program} must be a program; `make proof` builds coq/build/inbounds-check")
@@ -314,7 +318,7 @@ def _run_checker(program: str, file: Path) -> str:
 
 
 def _proved_together(file: Path) -> Sequence[str] | None:
-    """What is proved of a file about several answers; None when it is not one."""
+    """Return what is proved about a file of several answers; None if it is not such a file."""
     from inbounds.ledger.ledger import FORMAT as LEDGER
     from inbounds.ledger.ledger import verify_ledger
     from inbounds.ledger.sqlite import is_ledger
@@ -342,7 +346,10 @@ LEDGERS = {
 
 
 def load_passport_of(file: Path) -> Mechanism:
-    """The mechanism of a passport; for a released table the way to its record, for a ledger the way to check it."""
+    """Load the mechanism of a passport.
+
+    For a released table the error names its record, and for a ledger the command that checks it.
+    """
     way = LEDGERS.get(detect_format(file) or "")
     if way:
         raise PassportError(f"{file} is {way.format(file=file)}")

@@ -1,8 +1,8 @@
-"""Long work in other processes: asked once, watched, and stopped when nobody wants it any more.
+"""Jobs of the studio's pages in worker processes.
 
-A page waits a moment for what it asked; what is not there by then is shown when it is, and can be cancelled. Stopping
-ends the process, so a design that takes minutes stops at once. What is asked is a function of plain values: the same
-request gives the job that is there already.
+A page asks for a job, waits a moment, and shows the result when it is there. The same function with the same arguments
+returns the job that exists already. Stopping a job kills its process, so a design that would take minutes ends at once.
+A lasting job, such as a release, cannot be stopped.
 """
 
 import multiprocessing
@@ -32,7 +32,11 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class JobFailure:
-    """Why a job has no result: a sentence, the place in a plan if it is about one, and whether it was refused."""
+    """The reason why a job has no result.
+
+    sentence: for the page. path: the place in a plan, if the failure is about one. stopped: whether the job was
+    stopped.
+    """
 
     sentence: str
     path: tuple[str | int, ...] = ()
@@ -41,7 +45,7 @@ class JobFailure:
 
 @dataclass
 class Job:
-    """Something that was asked. result or failure is there once `finished` is set."""
+    """A function call in another process. Once `finished` is set, either result or failure is there."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
@@ -55,11 +59,11 @@ class Job:
 
     @property
     def seconds(self) -> int:
-        """How long it has been going on."""
+        """Seconds since the job began."""
         return int(time.monotonic() - self.began)
 
     def is_ready(self, seconds: float) -> bool:
-        """Whether it is there, after waiting so long at most."""
+        """Wait at most so many seconds; return whether the job is finished."""
         return self.finished.wait(seconds)
 
     def end(self, result: Any = None, failure: JobFailure | None = None) -> None:
@@ -68,7 +72,7 @@ class Job:
 
 
 class JobQueue:
-    """A few processes, and the jobs that they do. most: processes at a time."""
+    """A few worker processes and the jobs that they run. most: processes at a time."""
 
     def __init__(self, most: int | None = None) -> None:
         self.most = most or max(2, min(4, os.cpu_count() or 2))
@@ -83,7 +87,9 @@ class JobQueue:
         threading.Thread(target=lambda: self._return_process(_JobProcess(self._context)), daemon=True).start()
 
     def ask(self, function: Callable[..., Any], *arguments: Hashable, again: Hashable = None) -> Job:
-        """The job of a function of plain values. again: tells apart what is asked anew."""
+        """Return the job of a function and its arguments, which is started if there is none. again: a value that tells
+        a repeated call apart from the first.
+        """
         key = (function, arguments, again)
         with self._lock:
             if key in self._jobs:
@@ -95,7 +101,7 @@ class JobQueue:
         return job
 
     def start_lasting(self, function: Callable[..., Any], *arguments: Any) -> Job:
-        """A job that is done to its end and cannot be stopped, such as a release once it is charged."""
+        """Start a job that runs to its end and cannot be stopped, such as a release once it is charged."""
         job = Job(function, arguments, lasting=True)
         with self._lock:
             self._jobs[job.id] = job
@@ -103,7 +109,7 @@ class JobQueue:
         return job
 
     def job(self, name: str) -> Job:
-        """A job by its id."""
+        """Return the job with this id; `LookupError` if it is unknown."""
         with self._lock:
             match = next((job for job in self._jobs.values() if job.id == name), None)
         if match is None:
@@ -145,7 +151,7 @@ class JobQueue:
         self._return_process(worker if worker.alive else _JobProcess(self._context))
 
     def _take_process(self, job: Job) -> "_JobProcess | None":
-        """A process for the job, once one is free; none if it was stopped before."""
+        """Wait for a free process and return it; None if the job was stopped meanwhile."""
         with self._lock:
             self._lock.wait_for(lambda: job.finished.is_set() or len(self._busy) < self.most)
             if job.finished.is_set():
@@ -165,7 +171,7 @@ class JobQueue:
 
 
 class _JobProcess:
-    """A process that does one job after the other."""
+    """A process that runs one job after another."""
 
     def __init__(self, context: Any) -> None:
         self.ours, theirs = context.Pipe()
@@ -191,7 +197,7 @@ class _JobProcess:
 
 
 def _run_worker(connection: Connection) -> None:
-    """What a process does: answer until nobody asks."""
+    """Run jobs until the connection is closed; this is the main function of a worker process."""
     while True:
         try:
             function, arguments = connection.recv()
@@ -210,7 +216,7 @@ def _run_job(function: Callable[..., Any], arguments: tuple[Any, ...], progress:
 
 
 def to_job_failure(error: Exception) -> JobFailure:
-    """An error that the package explains, as a page shows it."""
+    """Return an error of this package as the sentence that a page shows."""
     if isinstance(error, OSError) and error.strerror:
         named = f": {os.path.basename(str(error.filename))}" if error.filename else ""
         return JobFailure(f"{error.strerror}{named}")
@@ -218,7 +224,9 @@ def to_job_failure(error: Exception) -> JobFailure:
 
 
 def _choose_context() -> Any:
-    """Processes that begin with what they need; where the system cannot copy one, each loads it by itself."""
+    """Return the way to start processes: forked from a server that has loaded what they need, or spawned where the
+    system cannot fork.
+    """
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")

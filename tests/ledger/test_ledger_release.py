@@ -361,7 +361,7 @@ def test_an_aggregation_that_fails_stays_charged_and_data_is_read_again_only_whe
 
 
 def test_a_release_that_failed_is_repeated_on_the_command_line_where_that_is_said(command, folder, monkeypatch):
-    command("ledger", "create", "budget.db", "--people", "pupils", "--epsilon", "2")
+    command("ledger", "init", "budget.db", "--people", "pupils", "--epsilon", "2")
     (folder / "survey.csv").write_text('g,c\nA,p"q\nA,q\n')
     assert "well-formed CSV" in one_line(command("release", "plan.toml", "--out", "out.csv")[1])
     (folder / "survey.csv").write_text("g,c\nA,p\nA,q\n")
@@ -494,7 +494,7 @@ def test_a_plan_says_whom_it_is_about_in_words_that_are_checked(folder, line, wo
 
 
 def test_a_year_on_the_command_line(command, folder):
-    assert command("ledger", "create", "budget.db", "--people", "pupils", "--epsilon", "2")[0] == 0
+    assert command("ledger", "init", "budget.db", "--people", "pupils", "--epsilon", "2")[0] == 0
     code, said = command("release", "plan.toml", "--dry-run")
     assert "before this release, pupils: epsilon 0 of 2 spent, 2 left" in one_line(said)
     code, said = command("release", "plan.toml", "--out", "2026-01.csv", "--report", "page.html")
@@ -515,7 +515,7 @@ def test_a_year_on_the_command_line(command, folder):
     assert "epsilon must be at most what is left for pupils, 0 of 2, got 0.5" in one_line(said)
     shown = json.loads(command("ledger", "show", "budget.db", "--json")[1])["people"]
     assert [(who["name"], who["budget"], who["spent"], who["left"]) for who in shown] == [("pupils", "2", "2", "0")]
-    assert command("ledger", "raise", "budget.db", "--people", "pupils", "--epsilon", "2.5")[0] == 0
+    assert command("ledger", "raise-budget", "budget.db", "--people", "pupils", "--epsilon", "2.5")[0] == 0
     assert command("release", "plan.toml", "--edition", "2026-04", "--out", "2026-04.csv")[0] == 0
     assert command("verify", "budget.db")[0] == 0
 
@@ -534,7 +534,7 @@ def test_a_report_or_a_draft_never_replaces_the_ledger_there_or_not_yet_there(co
 
 
 def test_the_picture_of_spending_is_one_page_without_a_script(command, folder):
-    command("ledger", "create", "budget.db", "--people", "<b>pupils", "--epsilon", "2")
+    command("ledger", "init", "budget.db", "--people", "<b>pupils", "--epsilon", "2")
     with Ledger.open("budget.db") as ledger:
         for k in range(300):
             ledger.charge("<b>pupils", "0.001", key=f"{k}", purpose="<script>")
@@ -560,7 +560,7 @@ def test_records_of_earlier_releases_are_brought_in_once(command, folder):
     assert "1 of 2 releases brought in" in one_line(said)
     assert "0 of 2 releases" in one_line(command(*words)[1])
     assert spent(folder / BESIDE) == {"pupils": Fraction(1, 2)}
-    command("ledger", "create", "small.db", "--people", "pupils", "--epsilon", "0.1")
+    command("ledger", "init", "small.db", "--people", "pupils", "--epsilon", "0.1")
     code, said = command(*words, "--ledger", "small.db")
     assert (code, "raise the budget" in one_line(said)) == (1, True)
 
@@ -588,7 +588,7 @@ def test_a_release_that_a_restored_ledger_forgot_is_brought_in_beside_its_second
 
 
 def test_export_head_and_verify_agree_and_a_changed_file_exits_with_one(command, folder):
-    command("ledger", "create", "budget.db", "--people", "pupils", "--epsilon", "2")
+    command("ledger", "init", "budget.db", "--people", "pupils", "--epsilon", "2")
     command("ledger", "head", "budget.db", "--out", "head.json")
     command("ledger", "export", "budget.db", "--out", "ledger.json")
     assert command("ledger", "verify", "budget.db", "--head", "head.json")[0] == 0
@@ -615,7 +615,7 @@ def test_a_ledger_of_an_older_version_is_said_to_be_brought_forward(command, fol
 
 
 def test_entries_of_a_ledger_add_up_by_its_own_rule_only(command, folder):
-    command("ledger", "create", "budget.db", "--people", "p", "--epsilon", "2", "--rule", "zcdp", "--delta", "1e-6")
+    command("ledger", "init", "budget.db", "--people", "p", "--epsilon", "2", "--rule", "zcdp", "--delta", "1e-6")
     code, said = command("compose", "budget.db")
     assert code == 0
     assert "rho 0 of 0.088" in one_line(said)

@@ -321,6 +321,6 @@ def test_a_release_ends_with_what_it_has_spent_and_where_the_passports_are(comma
     words = ["release", "d.csv", "--count", "c = 'p'", "--size", "3", "--epsilon", "1/2"]
     done = command(tmp_path, *words, "--passports", "m")
     assert done.returncode == 0, done.one_line
-    assert "mechanisms m" in done.one_line
+    assert "passports m" in done.one_line
     assert "epsilon 0.5 was spent on these people by this release. d.csv: epsilon 0.5 in all" in done.one_line
     assert (tmp_path / "m" / "count-3.json").exists()

@@ -128,7 +128,7 @@ def test_a_full_disk_names_the_file_and_leaves_no_part_of_it(monkeypatch, capsys
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     (tmp_path / "d.csv").write_text("c\np\n")
-    command(tmp_path, "ledger", "create", "inbounds.ledger", "--people", "others")
+    command(tmp_path, "ledger", "init", "inbounds.ledger", "--people", "others")
     if where == "table":
         monkeypatch.setattr(os, "fsync", full)
     elif not os.path.exists("/dev/full"):

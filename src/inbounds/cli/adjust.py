@@ -11,7 +11,7 @@ from inbounds.files import RELEASE, detect_format
 
 
 def print_adjusted(file: Path, as_json: bool) -> None:
-    """Whether the table follows from its reports, and the totals; exit code 1 if it does not."""
+    """Print whether the table follows from its reports, and the totals; exit code 1 if it does not."""
     from inbounds.releases.recompute import recompute_table
     from inbounds.schema.report_types import HOW
 

@@ -105,7 +105,7 @@ class _Terminal(Console):
 
 
 def escape_controls(text: str, kept: str = "") -> str:
-    r"""A text with every letter that a terminal would obey, or not show, written as its number.
+    r"""Escape a text with every letter that a terminal would obey, or not show, written as its number.
 
     >>> escape_controls("a\x1b[31mb")
     'a\\x1b[31mb'

@@ -104,7 +104,7 @@ def _counts(text: str) -> list[int]:
 
 
 def spread(values: Sequence[int]) -> list[int]:
-    """All of a few; of many about ROWS, evenly spread on a logarithmic scale, ends included."""
+    """Return all of a few; of many about ROWS, evenly spread on a logarithmic scale, ends included."""
     if len(values) <= ROWS:
         return list(values)
     targets = np.geomspace(values[0], values[-1], ROWS)

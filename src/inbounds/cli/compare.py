@@ -94,7 +94,7 @@ def compare(
 
 
 def _load_mechanisms(files: list[Path]) -> dict[str, Any]:
-    """The mechanisms of passports by the names of their files, with folders where those are not enough."""
+    """Load the mechanisms of passports by the names of their files, with folders where those are not enough."""
     short = len({path.stem for path in files}) == len(files)
     return {path.stem if short else str(path): load_input_mechanism(path, None, None, None) for path in files}
 

@@ -11,7 +11,7 @@ from inbounds.files import RELEASE
 
 
 def complete_prefix(names: Iterable[str], incomplete: str) -> list[str]:
-    """Those that begin with what was typed."""
+    """Complete those that begin with what was typed."""
     return [name for name in names if name.startswith(incomplete)]
 
 
@@ -26,19 +26,19 @@ def complete_list(names: Sequence[str]) -> Callable[[str], list[str]]:
 
 
 def statistics(ctx: typer.Context, incomplete: str) -> list[str]:
-    """The statistics of the release record that was named before."""
+    """Return the statistics of the release record that was named before."""
     return complete_prefix(
         _in_record(ctx, lambda record: (one["name"] for one in record["plan"]["statistics"])), incomplete
     )
 
 
 def sizes(ctx: typer.Context, incomplete: str) -> list[str]:
-    """The sizes of groups in the record."""
+    """Return the sizes of groups in the record."""
     return complete_prefix(_in_record(ctx, lambda record: {use["size"]: 0 for use in record["mechanisms"]}), incomplete)
 
 
 def _in_record(ctx: typer.Context, names: Callable[[Any], Iterable[Any]]) -> list[str]:
-    """What a record says of itself, unchecked: for names alone."""
+    """Return what a record says of itself, unchecked: for names alone."""
     try:
         # an option without its value ends the parsing before arguments have their names
         content = json.loads(Path(ctx.args[0]).read_text("utf-8"))
@@ -48,21 +48,21 @@ def _in_record(ctx: typer.Context, names: Callable[[Any], Iterable[Any]]) -> lis
 
 
 def mechanisms(incomplete: str) -> list[str]:
-    """The optimum, and the named mechanisms that need a query and an epsilon only."""
+    """Return the optimum, and the named mechanisms that need a query and an epsilon only."""
     from inbounds.catalog.registry import families
 
     return complete_prefix(("optimal", *families()), incomplete)
 
 
 def methods(incomplete: str) -> list[str]:
-    """Ways to reconstruct a distribution."""
+    """Return ways to reconstruct a distribution."""
     from inbounds.local.reconstruct.methods import Method
 
     return complete_prefix(get_args(Method), incomplete)
 
 
 def rules(incomplete: str) -> list[str]:
-    """Ways in which charges add up."""
+    """Return ways in which charges add up."""
     from inbounds.ledger.units import RULES
 
     return complete_prefix(RULES, incomplete)

@@ -121,7 +121,7 @@ def _parse_times(text: str, count: int) -> tuple[int, ...]:
 
 
 def _rounds(total: "Composition") -> "list[Composition]":
-    """The release as it grows: after r rounds each mechanism has answered min(r, its times)."""
+    """Return the release as it grows: after r rounds each mechanism has answered min(r, its times)."""
     return [replace(total, times=tuple(min(r, t) for t in total.times)) for r in spread(range(1, max(total.times) + 1))]
 
 
@@ -134,7 +134,7 @@ def _build_record(total: "Composition", rounds: "list[Composition]", delta: str)
 
 
 def _list_deltas(delta: str) -> list[str]:
-    """The delta asked for, and the usual ones that differ from it."""
+    """List the delta asked for, and the usual ones that differ from it."""
     return [delta, *(d for d in DELTAS if to_fraction(d, "delta") != to_fraction(delta, "delta"))]
 
 

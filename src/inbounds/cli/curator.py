@@ -112,7 +112,7 @@ def add(
 
 
 def _parse_grant(text: str) -> tuple[str, str | None, str]:
-    """A dataset, the cap, and the level that an account sees it at."""
+    """Parse a dataset, the cap, and the level that an account sees it at."""
     named, _, level = text.partition("@")
     name, _, cap = named.partition("=")
     return name, cap or None, level

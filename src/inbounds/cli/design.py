@@ -135,7 +135,7 @@ def print_mechanism(mechanism: Mechanism, bound: Literal["proved", "claimed"], s
 
 
 def _proved_words(best: Optimality) -> str:
-    """What the designer has just proved about other mechanisms."""
+    """Return what the designer has just proved about other mechanisms."""
     left = f"; {best.remaining}" if best.remaining else ""
     return (
         f"{best.objective}: {best.value:.9g}; proved: no mechanism is below {best.bound:.9g} (gap {best.gap:.2g}){left}"
@@ -143,7 +143,9 @@ def _proved_words(best: Optimality) -> str:
 
 
 def optimality_words(mechanism: Mechanism, solved: float | None = None) -> str:
-    """What a passport says about other mechanisms, and what of that was recomputed. solved: a bound that was proved."""
+    """Return what a passport says about other mechanisms, and what of that was recomputed. solved: a bound that was
+    proved.
+    """
     best = mechanism.optimality
     assert best is not None
     how = "claimed, not checked" if recompute_objective(mechanism) is None else "recomputed"
@@ -157,7 +159,7 @@ def optimality_words(mechanism: Mechanism, solved: float | None = None) -> str:
 
 
 def read_weights(path: Path) -> list[float]:
-    """The weights in a file, separated by white space."""
+    """Read the weights in a file, separated by white space."""
     try:
         return [float(weight) for weight in path.read_text().split()]
     except ValueError:  # also a file that is not text

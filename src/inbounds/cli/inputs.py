@@ -39,7 +39,7 @@ Passports = Annotated[
 def load_input_mechanism(
     file: Path, statistic: str | None, size: int | None, folder: Path | None
 ) -> "Mechanism | QuantileMechanism":
-    """The mechanism of a passport, or that of a statistic and size of a release record."""
+    """Load the mechanism of a passport, or that of a statistic and size of a release record."""
     if detect_format(file) != RELEASE:
         if statistic is not None or size is not None or folder is not None:
             raise ValueError("--statistic, --size and --passports are for release records; this is no release record")
@@ -59,7 +59,7 @@ def load_input_mechanism(
 
 
 def is_adjusted_record(file: Path, statistic: str | None) -> bool:
-    """Whether the cells of a release record's histogram are no longer as they were drawn."""
+    """Return whether the cells of a release record's histogram are no longer as they were drawn."""
     if detect_format(file) != RELEASE:
         return False
     from inbounds.releases.verify import load_record, was_adjusted

@@ -138,7 +138,7 @@ def _interpret_mechanism(
 
 
 def _statistic(file: Path, name: str | None) -> str | None:
-    """The statistic whose name or column was typed: "answer: yes" is a cell of the histogram answer."""
+    """Return the statistic whose name or column was typed: "answer: yes" is a cell of the histogram answer."""
     if name is None or detect_format(file) != RELEASE:
         return name
     from inbounds.releases.verify import find_statistic
@@ -148,7 +148,7 @@ def _statistic(file: Path, name: str | None) -> str | None:
 
 
 def _parse_output(text: str, values: list[Any], mechanism: "Mechanism | QuantileMechanism") -> Any:
-    """The reported value that was typed, perhaps with fewer decimals, as tables show it."""
+    """Parse the reported value that was typed, perhaps with fewer decimals, as tables show it."""
     if isinstance(mechanism, Mechanism) and mechanism.query.labels is not None:
         if text not in values:
             raise ValueError("output must be one of the values the mechanism reports")

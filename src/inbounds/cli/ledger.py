@@ -198,7 +198,7 @@ def _open_ledger(place: str, *, create: bool = False) -> "Ledger":
 def _write_or_print(
     content_of: Callable[["Ledger"], dict[str, Any]], place: str, target: Path | None, kind: OutputKind, overwrite: bool
 ) -> dict[str, Any]:
-    """What a ledger says, written to the target if there is one; a target of another kind is refused first."""
+    """Write what a ledger says, written to the target if there is one; a target of another kind is refused first."""
     from inbounds.files import write_json_file
 
     if target is not None:

@@ -244,7 +244,7 @@ def _write_distribution(path: Path, mechanism: "LocalMechanism", result: "Recons
 
 
 def _describe_method(mechanism: "LocalMechanism", result: "Reconstruction") -> str:
-    """How the distribution was found, for a reader of the page."""
+    """Describe how the distribution was found, for a reader of the page."""
     privacy = f"epsilon {format_decimal(mechanism.epsilon)} a person"
     return f"The distribution of the true answers behind the reports ({privacy}), by {result.method}: an estimate."
 
@@ -262,7 +262,7 @@ def _print_distribution(mechanism: "LocalMechanism", result: "Reconstruction") -
 
 
 def _merge_ranges(names: list[str], p: Floats) -> tuple[list[str], Floats]:
-    """Neighbouring answers put together until they fit the terminal."""
+    """Merge neighbouring answers put together until they fit the terminal."""
     width = -(-len(names) // SHOWN)
     if width == 1:
         return names, p

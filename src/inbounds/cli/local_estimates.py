@@ -91,7 +91,7 @@ def _rows(stratum: str, part: "Estimates") -> list[dict[str, Any]]:
 
 
 def _strata(file: Path, column: str, mechanism: "LocalMechanism", by: str | None) -> "StratifiedCollector":
-    """The reports of a file by stratum, all of them as one where there is none; batch by batch."""
+    """Return the reports of a file by stratum, all of them as one where there is none; batch by batch."""
     from inbounds.local import files
     from inbounds.local.collector import Collector
     from inbounds.local.reports import output_count

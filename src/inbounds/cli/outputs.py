@@ -18,7 +18,7 @@ Overwrite = Annotated[
 
 
 def out_option(meaning: str) -> Any:
-    """The option that says where a command's result is written."""
+    """Return the option that says where a command's result is written."""
     return typer.Option("--out", "-o", help=meaning)
 
 
@@ -56,7 +56,7 @@ DISTRIBUTION = OutputKind("distribution", _begins(b"answer,probability"))
 
 
 def picture_or_page(target: Path) -> OutputKind:
-    """What a result is drawn as: a page of its own where the name says so, else a picture."""
+    """Return what a result is drawn as: a page of its own where the name says so, else a picture."""
     return PAGE if target.suffix.lower() == ".html" else PICTURE
 
 

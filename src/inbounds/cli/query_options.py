@@ -47,7 +47,7 @@ def build_query(
     labels: Labels = None,
     outputs: Outputs = None,
 ) -> query.RangeQuery | None:
-    """The query that the options describe, None without any; a missing or idle option is named."""
+    """Build the query that the options describe, None without any; a missing or idle option is named."""
     options = {"size": size, "low": low, "high": high, "sensitivity": sensitivity, "cells": cells, "labels": labels}
 
     def need(*names: str) -> None:
@@ -96,7 +96,7 @@ def _ranges(holes: str | None) -> list[tuple[str, str]]:
 
 
 def with_query_options(command: Callable[..., None]) -> Callable[..., None]:
-    """A command whose first parameter is a query takes the options that describe one instead.
+    """Return a command whose first parameter is a query takes the options that describe one instead.
 
     The query is None when none is named; a command whose parameter has no default does not allow that.
     """

@@ -288,7 +288,9 @@ def progress_bars() -> Iterator["Watch"]:
 
 
 def print_preview(preview: "ReleasePreview", standing: str, as_json: bool) -> None:
-    """What would be released, the promise, the account, the errors to expect, and what is left for these people."""
+    """Print what would be released, the promise, the account, the errors to expect, and what is left for these
+    people.
+    """
     if as_json:
         typer.echo(json.dumps(preview.to_json()))
         return
@@ -308,7 +310,9 @@ def print_preview(preview: "ReleasePreview", standing: str, as_json: bool) -> No
 
 
 def _print_errors(preview: "ReleasePreview") -> None:
-    """A row for each statistic, whatever the length of its name, and as many sizes as the terminal has room for."""
+    """Print a row for each statistic, whatever the length of its name, and as many sizes as the terminal has
+    room for.
+    """
     names = [escape_controls(name) for name in preview.errors]
     room = (out.width - min(max(map(cell_len, names)), out.width // 3) - len("best constant") - 7) // 10
     picked = pick_evenly(len(preview.sizes), max(1, min(room, SHOWN_SIZES)))
@@ -324,7 +328,7 @@ def _print_errors(preview: "ReleasePreview") -> None:
 
 
 def _print_no_better(preview: "ReleasePreview") -> None:
-    """The statistics that a constant would answer as well, and what would help."""
+    """Print the statistics that a constant would answer as well, and what would help."""
     for one in preview.no_better:
         out.print(f"[yellow]•[/] {escape(str(one))}")
     if preview.says_nothing:
@@ -338,7 +342,7 @@ def _print_answers(plan: "Plan") -> str:
 
 
 def _print_values(record: "ReleaseRecord") -> None:
-    """What becomes of values outside the bounds and of records without one, column by column."""
+    """Print what becomes of values outside the bounds and of records without one, column by column."""
     if record["values"]:
         out.print("[bold]Values[/]")
     for line in record["values"]:
@@ -348,7 +352,7 @@ def _print_values(record: "ReleaseRecord") -> None:
 
 
 def print_release(done: "Release", report: Path | None, passports: Path | None, as_json: bool) -> None:
-    """The table, the promise, where everything is, and that it adds up."""
+    """Print the table, the promise, where everything is, and that it adds up."""
     if as_json:
         typer.echo(json.dumps(done.to_json()))
         return
@@ -364,7 +368,7 @@ def print_release(done: "Release", report: Path | None, passports: Path | None, 
 
 
 def _print_spending(done: "Release") -> None:
-    """What this cost, and the running total of these people in their ledger, by the ledger's own rule."""
+    """Print what this cost, and the running total of these people in their ledger, by the ledger's own rule."""
     from inbounds.releases.charge_session import format_population_state
     from inbounds.releases.pipeline import ANEW
     from inbounds.schema.text import format_number
@@ -377,7 +381,7 @@ def _print_spending(done: "Release") -> None:
 
 
 def _print_table(done: "Release") -> None:
-    """The first rows, and as many columns as the terminal has room for."""
+    """Print the first rows, and as many columns as the terminal has room for."""
     first, columns = done.table.slice(0, SHOWN_ROWS), _columns_in_order(done)
     texts = {name: [_cell_text(value) for value in first[name].to_pylist()] for name in columns}
     shown = _fitting(texts, len(_keys(done.plan)))
@@ -407,7 +411,7 @@ def _keys(plan: "Plan") -> list[str]:
 
 
 def _fitting(texts: dict[str, list[str]], keys: int) -> list[str]:
-    """The first columns that fit the terminal side by side; the keys and one answer in any case."""
+    """Return the first columns that fit the terminal side by side; the keys and one answer in any case."""
     names, room = list(texts), out.width - 1
     widths = [max(map(cell_len, (name, *cells))) + 3 for name, cells in texts.items()]
     return [name for k, name in enumerate(names) if k <= keys or sum(widths[: k + 1]) <= room]

@@ -87,7 +87,9 @@ def verify(
 
 
 def _write_page(files: list[Path], page: Path, second: str | None, overwrite: bool) -> None:
-    """One file, its verdict and the checker in JavaScript, as one HTML file; with a record its table and passports."""
+    """Write one file, its verdict and the checker in JavaScript, as one HTML file; with a record its table and
+    passports.
+    """
     from inbounds.report import check_page
     from inbounds.verdict import PASSPORTS, find_table
     from inbounds.verdict import verify as verified
@@ -106,7 +108,7 @@ def _write_page(files: list[Path], page: Path, second: str | None, overwrite: bo
 
 
 def _print_one(verdict: "Verdict", as_json: bool, every: bool) -> None:
-    """One file: what is proved, and on request all that can be said about it."""
+    """Print one file: what is proved, and on request all that can be said about it."""
     if as_json:
         typer.echo(json.dumps(verdict.to_json()))
         raise typer.Exit(0 if verdict.is_valid else 1)
@@ -123,7 +125,7 @@ def _print_one(verdict: "Verdict", as_json: bool, every: bool) -> None:
 
 
 def _print_sentences(sentences: Sequence[str], every: bool) -> None:
-    """A line for each, the first ones unasked."""
+    """Print a line for each, the first ones unasked."""
     shown = sentences if every else sentences[:FEW]
     for sentence in shown:
         typer.echo(escape_controls(f"  • {sentence}"))
@@ -132,7 +134,7 @@ def _print_sentences(sentences: Sequence[str], every: bool) -> None:
 
 
 def _print_among_others(verdict: "Verdict", every: bool) -> None:
-    """One of several files: a passport in one line, a record with what was found."""
+    """Print one of several files: a passport in one line, a record with what was found."""
     if not verdict.is_valid or verdict.mechanism is not None:
         first, rest = str(verdict).split(" ", 1)
         out.print(f"[bold {'green' if verdict.is_valid else 'red'}]{first}[/] {escape(rest)}")

@@ -1,6 +1,6 @@
-"""The curator: people ask about datasets over time, and are answered within the budget of those they ask about.
+"""The curator: accounts ask questions about datasets over time, within one privacy budget for each population.
 
-dataset (public facts) → question → answer          accounts with caps and levels, one budget for all
+dataset (public facts) → question → answer          accounts have caps and levels, all share one budget
 """
 
 from inbounds.curator.accounts import Account, Grant

@@ -1,4 +1,4 @@
-"""Who may ask: accounts are made, found by their tokens, and revoked; each sees a dataset at a level of its own."""
+"""Accounts of a curator: added, found by token, revoked. Each account sees a dataset at its level."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ from inbounds.exact import Number
 
 @dataclass(frozen=True)
 class Access:
-    """The accounts of a curator, and which of its datasets they may ask."""
+    """The accounts of a curator and the datasets that they may ask."""
 
     connections: ThreadConnections
     datasets: Mapping[str, Dataset]
     clock: Callable[[], str]
 
     def add(self, name: str, caps: Mapping[str, Number | None], role: Role, levels: Mapping[str, str]) -> str:
-        """A new account; its token, which is shown this once."""
+        """Add an account and return its token, which is shown only once."""
         grants = {}
         for dataset, cap in caps.items():
             if dataset not in self.datasets:
@@ -34,34 +34,34 @@ class Access:
         return token
 
     def revoke(self, name: str) -> None:
-        """From now on its token is unknown."""
+        """Revoke an account: its token is unknown from now on."""
         with self.connections.store.writing() as run:
             accounts.revoke(run, name, self.clock())
 
     def all(self) -> list[Account]:
-        """All accounts, revoked ones too."""
+        """Return all accounts, including revoked ones."""
         with self.connections.store.reading() as run:
             return accounts.all_accounts(run)
 
     def with_token(self, token: str) -> Account:
-        """The account with this token; `UnknownToken` if there is none."""
+        """Return the account with this token; `UnknownToken` if there is none."""
         return accounts.find_account_by_token(self.connections.store.look, token)
 
     def is_known(self, name: str) -> Dataset:
-        """A dataset of the curator."""
+        """Return a dataset of the curator; `UnknownResource` if there is none of this name."""
         if name not in self.datasets:
             raise UnknownResource(f"dataset must be one that this account may ask, got {name!r}")
         return self.datasets[name]
 
     def dataset(self, account: Account, name: str) -> Dataset:
-        """A dataset that this account may ask; others are not there for it."""
+        """Return a dataset that this account may ask; `UnknownResource` for any other."""
         if account.role != "owner" and name not in account.grants:
             raise UnknownResource(f"dataset must be one that this account may ask, got {name!r}")
         return self.is_known(name)
 
 
 def find_level(dataset: Dataset, level: str | None) -> str | None:
-    """The level that an account is given: the lowest unless one is named."""
+    """Return the level of a new grant: the lowest one unless one is named."""
     if not dataset.levels and level is None:
         return None
     chosen = list(dataset.levels)[-1] if level is None else level
@@ -72,7 +72,7 @@ def find_level(dataset: Dataset, level: str | None) -> str | None:
 
 
 def account_level(account: Account, dataset: Dataset) -> Fraction | None:
-    """The epsilon of the level that an account sees; an owner sees the highest."""
+    """Return the epsilon of the level that an account sees; an owner sees the highest."""
     if not dataset.levels:
         return None
     grant = account.grants.get(dataset.name)

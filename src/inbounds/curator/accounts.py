@@ -1,4 +1,4 @@
-"""Accounts: a random token that is kept as its digest, datasets that may be asked, a cap and a level for each."""
+"""Accounts in the curator's database: the digest of a random token, and for each dataset a cap and a level."""
 
 import secrets
 from collections.abc import Mapping
@@ -23,7 +23,11 @@ LONGEST_TOKEN = 200
 
 @dataclass(frozen=True)
 class Grant:
-    """What an account may ask of a dataset: epsilon up to its cap in all, or without one; and at which level."""
+    """The right of an account to ask about a dataset.
+
+    cap: the epsilon that it may spend in all; None for no cap. spent: the epsilon it has spent. level: the level it
+    sees.
+    """
 
     dataset: str
     cap: Fraction | None = None
@@ -35,7 +39,7 @@ class Grant:
         return None if self.cap is None else self.cap - self.spent
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values; amounts as exact decimals in text."""
+        """Return plain JSON values; amounts as exact decimals in text."""
         amounts = {"cap": self.cap, "spent": self.spent, "left": self.remaining}
         texts = {name: None if value is None else format_all_digits(value) for name, value in amounts.items()}
         return {"dataset": self.dataset, **texts, "level": self.level}
@@ -43,7 +47,10 @@ class Grant:
 
 @dataclass(frozen=True)
 class Account:
-    """Who asks. An owner may ask everything, and sees what was spent. rows: of the answers and keys that it holds."""
+    """An account that asks questions. An owner may ask everything and sees what was spent.
+
+    rows: how many rows of answers and keys it holds.
+    """
 
     name: str
     role: Role
@@ -59,17 +66,19 @@ class Account:
 
 
 def new_token() -> str:
-    """256 bits of the operating system's."""
+    """Return a random token of 256 bits from the operating system."""
     return PREFIX + secrets.token_urlsafe(32)
 
 
 def hash_token(token: str) -> str:
-    """What is kept of a token: it cannot be guessed, so a plain digest cannot be searched for either."""
+    """Return the digest of a token, which is all that is stored. A token of 256 random bits cannot be found by
+    search.
+    """
     return sha256_hex(token[:LONGEST_TOKEN])
 
 
 def add_account(run: Run, name: str, role: Role, grants: Mapping[str, Grant], token: str, now: str) -> None:
-    """A new account; names are never used twice, so that what was given to whom stays clear."""
+    """Add an account. A name is never used twice, so the list of issued answers stays unambiguous."""
     validate_name(name, "account")
     if run("SELECT 1 FROM accounts WHERE name = ?", name):
         raise ValueError(f"account must be a new name, got {name!r}; revoked ones are not used again")
@@ -80,14 +89,14 @@ def add_account(run: Run, name: str, role: Role, grants: Mapping[str, Grant], to
 
 
 def revoke(run: Run, name: str, now: str) -> None:
-    """From now on its token is unknown."""
+    """Revoke an account: its token is unknown from now on."""
     if not run("SELECT 1 FROM accounts WHERE name = ? AND revoked IS NULL", name):
         raise ValueError(f"account must be one that is there and not revoked, got {name!r}")
     run("UPDATE accounts SET revoked = ? WHERE name = ?", now, name)
 
 
 def find_account_by_token(run: Run, token: str) -> Account:
-    """The account with this token."""
+    """Find the account with this token."""
     rows = run(
         "SELECT name, role, made, held, revoked, dataset, cap, spent, level FROM accounts "
         "LEFT JOIN grants ON account = name WHERE token = ? ORDER BY dataset",
@@ -114,8 +123,10 @@ def all_accounts(run: Run) -> list[Account]:
 
 
 class AccountRow(NamedTuple):
-    """An account while it asks, as the tables have it: the rows that it holds, its grant if it has one, and what it
-    asked under a key before: the digest of that, and which answer it was given.
+    """An account while it asks, as the tables hold it.
+
+    held: rows that it holds. dataset, cap, spent, level: its grant, None without one. digest, answer_id: the request it
+    made under this key before, and the answer that it got.
     """
 
     held: int
@@ -127,14 +138,14 @@ class AccountRow(NamedTuple):
     answer_id: str | None
 
     def grant(self, dataset: str, units: int) -> Grant:
-        """What it may ask of a dataset, after so much more."""
+        """Return its grant for a dataset after it has spent so many more units."""
         if self.spent is None:
             return Grant(dataset)  # an owner's, who has no cap
         return _grant(dataset, self.cap, self.spent + units, self.level)
 
 
 def load_account_row(run: Run, account: str, dataset: str, key: str | None) -> AccountRow:
-    """All that a question of an account must know about it, in one statement."""
+    """Load everything about an account that a question needs, in one statement."""
     (row,) = run(
         "SELECT held, dataset, cap, spent, level, digest, given FROM accounts "
         "LEFT JOIN grants ON grants.account = name AND dataset = ? "
@@ -166,8 +177,8 @@ def add_rows(run: Run, account: str, rows: int) -> None:
 
 
 def check_rows(account: str, held: int, most: int) -> None:
-    """`RowLimitExceeded` if an account would hold more rows than it may: whoever asked for them undoes the
-    transaction.
+    """Raise `RowLimitExceeded` if an account would hold more rows than allowed; the caller rolls the
+    transaction back.
     """
     if held > most:
         raise RowLimitExceeded(account, held, most)

@@ -1,4 +1,4 @@
-"""An answer as an account is given it: the table, what to expect of it, what it cost, and what drew it."""
+"""An answer as an account sees it: the table, its expected errors, its cost and the mechanisms that drew it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ from inbounds.schema.record_types import ReleaseRecord
 
 @dataclass(frozen=True)
 class AnswerCost:
-    """What an answer cost now: the people's budget and the account's cap; and what is left of both, in exact decimals.
+    """What an answer cost the people's budget and the account's cap, and what is left of both, in exact decimals.
 
-    unit: of the people's amounts, epsilon or rho. left: None where nothing is capped.
+    unit: of the people's amounts, epsilon or rho. people_left, account_left: None if nothing is capped.
     """
 
     people: str
@@ -35,7 +35,9 @@ class AnswerCost:
     def from_charge(
         spent: Fraction, answer: IssuedAnswer, grant: Grant, people: Population, *, charged: bool
     ) -> "AnswerCost":
-        """spent: as the people's ledger has it, in their unit. charged: by this call, to the people."""
+        """Build the cost of an answer. spent: the charge in the unit of the people's ledger. charged: whether this call
+        charged the people.
+        """
         return AnswerCost(
             format_all_digits(spent) if charged else "0",
             None if people.remaining is None else format_all_digits(people.remaining),
@@ -50,9 +52,10 @@ class AnswerCost:
 
 @dataclass(frozen=True)
 class Answer:
-    """What an account is given. table: columns of equal length. epsilon: of the answer, which its cap is charged.
+    """An answer that was issued to an account.
 
-    mechanisms: what each number was drawn by, by the digest of its passport. how: see `repeats`.
+    table: columns of equal length. epsilon: of the answer, which the account's cap is charged. mechanisms: for each
+    number the digest of the passport that drew it. how: where the answer came from, see `reuse`.
     """
 
     id: str
@@ -70,7 +73,7 @@ class Answer:
     cost: AnswerCost
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Return plain JSON values."""
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return {
             **values,
@@ -82,15 +85,15 @@ class Answer:
 
     @property
     def remaining(self) -> str | None:
-        """What is left of the people's budget after it; None where nothing is capped."""
+        """What is left of the people's budget after this answer; None if it is not capped."""
         return self.cost.people_left
 
     def to_pandas(self) -> Any:
-        """The table as a pandas frame."""
+        """Return the table as a pandas frame."""
         return to_pandas_frame(dict(self.table))
 
     def to_polars(self) -> Any:
-        """The table as a Polars frame."""
+        """Return the table as a Polars frame."""
         return to_polars_frame(dict(self.table))
 
     def __str__(self) -> str:
@@ -110,7 +113,7 @@ class Answer:
         return f"{cost.unit} {cost.people} of the people's budget{left}{account} ({HOW[self.how]})"
 
     def _repr_html_(self) -> str:
-        """The table and what it cost, for a notebook."""
+        """Return the table and what it cost, for a notebook."""
         rows = [[cell_text(value) for value in row] for row in zip(*self.table.values(), strict=True)]
         title = f"{self.dataset}, epsilon {self.epsilon}"
         return render_notebook(title, head=list(self.table), rows=rows, notes=[*self.values, self.price])
@@ -132,7 +135,7 @@ SUMMED = (
 
 
 def view_for_account(answer: IssuedAnswer, stored: StoredTable, dataset: Dataset, cost: AnswerCost) -> Answer:
-    """A stored table as an account may see it: its own level and no other, and of a sum the sums alone."""
+    """Return a stored table as an account may see it: only its level, and for a sum only the sums."""
     record, table = stored.record, stored.table.to_pydict()
     if answer.level is not None:
         table = _table_rows(table, answer.level)
@@ -168,7 +171,7 @@ TOLD: Sequence[str] = ("sha256", "epsilon", "size", "groups", "origin", "expecte
 
 
 def _mechanisms(record: ReleaseRecord, level: str | None) -> list[dict[str, Any]]:
-    """What drew the numbers; in levels the chain, and what it promises at the account's own."""
+    """Return the mechanisms that drew the numbers; with levels, the chain and its promise at the account's level."""
     if level is None:
         return [{name: line[name] for name in TOLD if name in line} for line in record["mechanisms"]]  # type: ignore[literal-required]
     return [{**line} for line in record.get("levels", ()) if line["level"] == level]

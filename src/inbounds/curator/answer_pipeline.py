@@ -1,10 +1,11 @@
-"""From a question to the answer that an account is given, in the order that keeps the promise.
+"""From a question to an issued answer, in the order that the privacy guarantee needs.
 
-    found or new → slot → reserved (the account's cap), charged (the people's budget) and noted as being evaluated
-                        → drawn → stored → given, at a moment that was fixed when it was noted
+    stored → issued at once
+    new    → slot → reserve (account's cap), charge (people's budget), note the evaluation   one transaction
+                  → draw → store → issue at a moment fixed when the evaluation was noted
 
-What is charged is durable before data is read, and what is given out was stored before. Data is read once under a
-charge, whatever becomes of it: see `evaluations`.
+A charge is durable before data is read, and an answer is stored before it is issued. Data is read once under a charge,
+even if that fails: see `evaluations`.
 """
 
 import json
@@ -46,9 +47,9 @@ from inbounds.statistics.designs import Progress, ignore_progress
 
 @dataclass(frozen=True)
 class Reservation:
-    """What an account will be given, its grant after that, and the charge that it follows from.
+    """An answer reserved for an account, the account's grant after it, and the charge that it belongs to.
 
-    leave: when the answer leaves, by the steady clock, if data is to be read for it.
+    leave: the moment at which the answer leaves, by the steady clock, if data is read for it; otherwise None.
     """
 
     answer: IssuedAnswer
@@ -59,7 +60,7 @@ class Reservation:
 
 @dataclass(frozen=True)
 class DrawInputs:
-    """What a question is drawn by. digests: of the passports."""
+    """Everything that is needed to draw the answer to a question. digests: of the mechanisms' passports."""
 
     session: ChargeSession
     design: CheckedDesign
@@ -70,7 +71,7 @@ class DrawInputs:
 
 @dataclass(frozen=True)
 class PunctualDrawing:
-    """A drawing that gives up what it drew after its deadline, so that it is not stored."""
+    """A draw method that discards what it drew after its deadline, so that it is not stored."""
 
     inner: DrawMethod
     deadline: Deadline
@@ -94,7 +95,7 @@ def _draw_method(design: CheckedDesign, leveled: ChainedDraw | None) -> DrawMeth
 
 
 class AnswerPending(Exception):
-    """The answer is being drawn, and leaves at this moment, in milliseconds since 1970."""
+    """The answer is being drawn. until: when it leaves, in milliseconds since 1970."""
 
     def __init__(self, until: int) -> None:
         self.until = until
@@ -102,11 +103,11 @@ class AnswerPending(Exception):
 
 @dataclass(frozen=True)
 class AnswerPipeline:
-    """What answers questions. most_rows: that an account may hold, of answers and keys together.
+    """Answers questions. most_rows: of answers and keys that an account may hold.
 
-    A stored answer is given at once, without a fixed moment. How long that takes depends on what accounts were given,
-    on the size of the stored table and on the draw in it. It depends on nothing else of the data: no source is opened,
-    and an answer counts as stored only after the moment at which it left. Previews read designs, metadata settings.
+    A stored answer is issued at once. How long that takes depends on the answers that accounts hold, on the size of the
+    stored table and on its draw. It depends on nothing else in the data: no source is opened, and an answer counts as
+    stored only after the moment at which it left. Previews read designs; metadata comes from the settings.
     """
 
     connections: ThreadConnections
@@ -119,13 +120,13 @@ class AnswerPipeline:
     slots: Slots
 
     def now(self) -> int:
-        """Milliseconds since 1970, as evaluations have them."""
+        """Return milliseconds since 1970, the unit of evaluations."""
         return int(self.time.wall() * 1000)
 
     # --- before anything is charged -----------------------------------------------------------------------
 
     def find_reusable(self, request: PricedQuestion) -> reuse.ReusableAnswer:
-        """The stored answer that a question would be given now, or the question itself."""
+        """Find the stored answer that a question would get now, or the question itself."""
         with self.connections.store.reading() as run:
             now = self.now()
             reusable = reuse.find_reusable(run, self.connections.ledger, request, now)
@@ -134,13 +135,15 @@ class AnswerPipeline:
             return reusable
 
     def prepare_design(self, request: PricedQuestion, *, allow_useless: bool) -> CheckedDesign:
-        """Everything that a question is drawn by; a `PlanError` if it cannot be drawn, before anything is charged."""
+        """Design every mechanism of a question. Raises `PlanError`, before anything is charged, if it cannot be
+        drawn.
+        """
         design = self.designer.design(request.workload, allow_useless=allow_useless)
         self.designer.chain(request.dataset, design)
         return design
 
     def prepare(self, request: PricedQuestion) -> CheckedDesign | None:
-        """All that a new question is drawn by, which may take long to make; None for one that was answered."""
+        """Design the mechanisms of a new question, which may take long; return None if it is answered already."""
         if self.find_reusable(request).how != "new":
             return None
         if self.designer.needs_design(request.workload):
@@ -159,7 +162,7 @@ class AnswerPipeline:
     # --- the answer ---------------------------------------------------------------------------------------
 
     def answer(self, account: Account, request: PricedQuestion, key: str | None) -> Answer:
-        """The answer to a question, as this account may see it."""
+        """Return the answer to a question as this account may see it."""
         while True:
             try:
                 stored = self._stored_answer(account, request, key)
@@ -168,21 +171,21 @@ class AnswerPipeline:
                 self.time.sleep(other.until / 1000 - self.time.wall())
 
     def at_once(self, account: Account, request: PricedQuestion, key: str | None) -> Answer | None:
-        """The stored answer to a question; None where one is to be drawn, or has not left yet."""
+        """Return the stored answer to a question; None if one must be drawn or has not left yet."""
         try:
             return self._stored_answer(account, request, key)
         except AnswerPending:
             return None
 
     def _stored_answer(self, account: Account, request: PricedQuestion, key: str | None) -> Answer | None:
-        """What can be given without a look at data."""
+        """Return the answer if it can be issued without reading data."""
         reservation = self._reserve(account, request, key, None)
         return (
             None if reservation is None else self._issue(reservation, self._stored_table(request, reservation.charge))
         )
 
     def _evaluate(self, account: Account, request: PricedQuestion, key: str | None, deadline: Deadline) -> Answer:
-        """The answer to a new question, drawn now in a thread of its own."""
+        """Draw the answer to a new question; runs in its own thread."""
         with ExitStack() as stack:
             inputs = self._prepare_inputs(request, stack)
             reservation = self._reserve(account, request, key, inputs)
@@ -200,7 +203,7 @@ class AnswerPipeline:
             return answer
 
     def _prepare_inputs(self, request: PricedQuestion, stack: ExitStack) -> DrawInputs:
-        """All that a new question is drawn by, before anything is charged."""
+        """Prepare everything that a new question is drawn with, before anything is charged."""
         design = self.prepare(request)
         if design is None:
             raise AnswerPending(self.now())
@@ -212,17 +215,20 @@ class AnswerPipeline:
         return DrawInputs(self._open_session(request), design, leveled, source, self.designer.publish(design, leveled))
 
     def _open_session(self, request: PricedQuestion) -> ChargeSession:
-        """Its entry in the ledger. Whether data may be read under a charge is up to `evaluations`."""
+        """Open the question's charge session. `evaluations` decides whether data may be read under a charge."""
         return ChargeSession.open(request.plan, None, self.connections.ledger, request.key, read_again=True)
 
     def _reserve(
         self, account: Account, request: PricedQuestion, key: str | None, inputs: DrawInputs | None
     ) -> Reservation | None:
-        """One transaction: the key, which answer is given, the account's cap and rows, the charge of the people, and
-        that data will be read. by: what a new question is drawn by; without it None where data is to be read.
+        """Reserve an answer in one transaction: the key, the account's cap and rows, the charge of the people, and the
+        note that data will be read.
 
-        What the ledger refuses is undone here. What it charged and a crash undid here is found there by its key when
-        it is asked again. Nothing was read then, because that is noted here before.
+        inputs: what a new question is drawn with; without it, return None if data would have to be read.
+
+        If the ledger refuses the charge, the transaction is rolled back here. If the ledger charged and a crash rolled
+        back this transaction, the charge is found by its key when the question is asked again. No data was read in that
+        case, because the evaluation is noted in this transaction first.
         """
         digest, level = issued.request_digest(request), account_level(account, request.dataset)
         own_key = None if key is None else validate_name(key, "key")
@@ -247,9 +253,10 @@ class AnswerPipeline:
             return Reservation(answer, grant, charge, self._begin(run, request))
 
     def _stored_charge(self, run: Run, request: PricedQuestion, key: str, now: int) -> Charge | None:
-        """The charge whose answer, or the draw for it, is stored; None where data is to be read under a new one.
+        """Return the charge whose answer or draw is stored; None if data must be read under a new charge.
 
-        Before the moment at which an answer leaves, `AnswerPending`: its absence would tell how long it takes.
+        Raises `AnswerPending` before the moment at which an answer leaves: otherwise its absence would reveal how long
+        the evaluation takes.
         """
         evaluation = evaluations.find_evaluation(run, key)
         if evaluation is not None and evaluation.until > now:
@@ -303,7 +310,7 @@ class AnswerPipeline:
         ).kept
 
     def _stored_table(self, request: PricedQuestion, charge: Charge) -> StoredTable:
-        """The table under a charge, or that of the draw under it; no data is read."""
+        """Return the table under a charge, or build it from the draw under it; no data is read."""
         if charge.answer is not None:
             return StoredTable(*decode_table(charge.answer), drawn=False)
         source = request if charge.key == request.key else self._question(request.dataset, charge.key)
@@ -315,7 +322,7 @@ class AnswerPipeline:
             raise CuratorUnavailable from None
 
     def _question(self, dataset: Dataset, key: str) -> PricedQuestion:
-        """The question with this key, as it is declared now."""
+        """Return the question with this key, as the dataset is declared now."""
         with self.connections.store.reading() as run:
             ((text,),) = run("SELECT question FROM questions WHERE key = ?", key)
         request = PricedQuestion.from_question(dataset, parse_question(json.loads(text), dataset, stored=True))
@@ -334,7 +341,7 @@ class AnswerPipeline:
         return view_for_account(reservation.answer, stored, self.access.is_known(reservation.answer.dataset), paid)
 
     def repeat(self, account: Account, name: str) -> Answer:
-        """An answer that an account was given before, by its id."""
+        """Return an answer that was issued to an account before, by its id."""
         with self.connections.store.reading() as run:
             answer = issued.find_issued(run, name)
             grants = accounts.list_grants(run, account.name)

@@ -1,4 +1,4 @@
-"""Ask a curator over HTTP: the same questions, answers and errors as in Python on its own machine.
+"""A client that asks a curator over HTTP: the same questions, answers and errors as in Python on the curator's machine.
 
 c = ib.connect("http://127.0.0.1:8400", token)
 c.ask("adult", mean="age", by=["sex"], epsilon="0.5").to_pandas()
@@ -77,10 +77,10 @@ def connect(url: str, token: str, *, seconds: float = 60.0, transport: Any = Non
 
 
 class CuratorClient:
-    """An account's connection to a curator, made by `connect`; a context manager that closes it.
+    """The connection of an account to a curator, made by `connect`; a context manager that closes it.
 
-    A try that fails on the way is made again, a question with the same key: it is charged once, however often it is
-    sent. Nothing is sent anywhere else: redirections are not followed.
+    A request that fails on the way is sent again, with the same key for a question, so it is charged once however often
+    it is sent. Redirections are not followed.
     """
 
     def __init__(self, url: str, token: str, seconds: float, transport: Any) -> None:
@@ -101,23 +101,25 @@ class CuratorClient:
         self._http.close()
 
     def datasets(self) -> list[str]:
-        """The names of the datasets that this account may ask; `describe` says what they hold."""
+        """Return the names of the datasets that this account may ask; `describe` says what they hold."""
         body = self._get("/v1/datasets")
         with _understood(self.url):
             return [str(one["name"]) for one in body["datasets"]]
 
     def describe(self, name: str) -> dict[str, Any]:
-        """The public facts about a dataset: its columns with their bounds, its groups, edition and levels."""
+        """Describe the public facts about a dataset: its columns with their bounds, its groups, edition and levels."""
         return self._get(f"/v1/datasets/{_part(name)}")
 
     def preview(self, name: str, **question: Any) -> QuestionPreview:
-        """What a question would cost and be worth; free, and reads no data. question: as of `ask`."""
+        """Return what a question would cost and how exact it would be; free, and reads no data. question: as
+        for `ask`.
+        """
         body = self._post(f"/v1/datasets/{_part(name)}/preview", question, {})
         with _understood(self.url):
             return QuestionPreview(**{**body, "no_better": tuple(body["no_better"]), "account": tuple(body["account"])})
 
     def ask(self, name: str, *, key: str | None = None, **question: Any) -> Answer:
-        """The answer to a question about a dataset.
+        """Ask a question about a dataset and return the answer.
 
         question: one statistic (`count="age > 50"`, `mean="age"`, `median`, `sum`, `min`, `max`, `mode`, `histogram`,
         `crosstab=[…]`, `quantile={"of": …, "at": …}`), `by=[…]`, `where="…"`, `epsilon="0.5"` and wishes of a plan.
@@ -130,23 +132,25 @@ class CuratorClient:
             return _answer(body)
 
     def answers(self) -> list[dict[str, Any]]:
-        """The answers that this account was given, the last first: id, dataset, question, how, epsilon, time."""
+        """List the answers issued to this account, the last first: id, dataset, question, how, epsilon, time."""
         body = self._get("/v1/account")
         with _understood(self.url):
             return list(body["answers"])
 
     def answer(self, id: str) -> Answer:  # noqa: A002 - as the service calls it
-        """An answer that this account was given, by its id."""
+        """Return an answer that was issued to this account, by its id."""
         body = self._get(f"/v1/answers/{_part(id)}")
         with _understood(self.url):
             return _answer(body)
 
     def account(self) -> dict[str, Any]:
-        """This account: what it may ask, its caps and what is left of them."""
+        """Describe this account: what it may ask, its caps and what is left of them."""
         return {name: value for name, value in self._get("/v1/account").items() if name != "answers"}
 
     def mechanism(self, sha256: str) -> Mechanism | QuantileMechanism:
-        """What drew an answer of this account, by the digest that the answer names; certified again here."""
+        """Return the mechanism that drew an answer of this account, by the digest in the answer; it is certified again
+        here.
+        """
         response = self._send("GET", f"/v1/mechanisms/{_part(sha256)}")
         with _understood(self.url):
             content = dict(parse_json(response.text))
@@ -155,15 +159,15 @@ class CuratorClient:
         )(content)
 
     def ledger(self) -> dict[str, Any]:
-        """For the owner: what was spent on whom, the head to keep elsewhere, and which datasets are closed."""
+        """Return what was spent on each population, the ledger's head, and which datasets are closed. Owners only."""
         return self._get("/v1/ledger")
 
     def reopen(self, name: str) -> dict[str, Any]:
-        """For the owner: open a dataset that was closed because an evaluation failed; its status."""
+        """Reopen a dataset that was closed because an evaluation failed, and return its status. Owners only."""
         return _read(self._send("POST", f"/v1/datasets/{_part(name)}/reopen"))
 
     def exposure(self, name: str) -> dict[str, Any]:
-        """For the owner: what accounts that compare notes could know by now."""
+        """Return what accounts that share their answers could know by now. Owners only."""
         return self._get(f"/v1/datasets/{_part(name)}/exposure")
 
     # --- the way there ------------------------------------------------------------------------------------
@@ -175,7 +179,9 @@ class CuratorClient:
         return _read(self._send("POST", path, json=_plain_question(question), headers=headers))
 
     def _send(self, method: str, path: str, **more: Any) -> Any:
-        """The response to a request, tried again where that may help; a problem is raised as the error it names."""
+        """Send a request, again where that may help, and return the response. A problem is raised as the error that it
+        names.
+        """
         response, failure = None, None
         for k in range(TRIES):
             if k:
@@ -195,7 +201,7 @@ class CuratorClient:
 
 
 class RequestFailed(CuratorError):
-    """The curator could not be reached. key: under which to ask again."""
+    """The curator could not be reached. key: the key to ask again with."""
 
     def __init__(self, url: str, key: str | None) -> None:
         self.key = key
@@ -204,7 +210,7 @@ class RequestFailed(CuratorError):
 
 
 def _read(response: Any) -> dict[str, Any]:
-    """The object that a response holds."""
+    """Read the object that a response holds."""
     with _understood(str(response.url)):
         body = response.json()
         if not isinstance(body, dict):
@@ -214,7 +220,7 @@ def _read(response: Any) -> dict[str, Any]:
 
 @contextmanager
 def _understood(url: str) -> Iterator[None]:
-    """Whatever is wrong with an answer is a `CuratorError`."""
+    """Turn anything that is wrong with a response into a `CuratorError`."""
     try:
         yield
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -222,7 +228,7 @@ def _understood(url: str) -> Iterator[None]:
 
 
 def _key(key: str) -> str:
-    """A key as a header carries it."""
+    """Return a key as a header carries it."""
     if not validate_name(key, "key").isascii():
         raise ValueError(f"key must be of ASCII characters, got {key!r}")
     return key
@@ -234,7 +240,7 @@ def _answer(body: dict[str, Any]) -> Answer:
 
 
 def _plain_question(question: Mapping[str, Any]) -> dict[str, Any]:
-    """A question as it travels: exact numbers as text, one column of groups as a list."""
+    """Return a question as it is sent: exact numbers as text, a single group column as a list."""
     values = {name: _to_json_value(value, name) for name, value in question.items() if value is not None}
     return {**values, "by": [values["by"]]} if isinstance(values.get("by"), str) else values
 
@@ -252,7 +258,7 @@ def _to_json_value(value: Any, name: str) -> Any:
 
 
 def _part(name: str) -> str:
-    """A name as one part of a path."""
+    """Return a name as one part of a path."""
     from urllib.parse import quote
 
     if not isinstance(name, str) or name in ("", ".", ".."):
@@ -261,18 +267,18 @@ def _part(name: str) -> str:
 
 
 def _is_closed(response: Any) -> bool:
-    """Whether the owner has to reopen the dataset first: then a later try gets the same."""
+    """Return whether the owner has to reopen the dataset first: then a later try gets the same."""
     return isinstance(_error(response), DatasetClosed)
 
 
 def _wished_pause(response: Any) -> float:
-    """Seconds that the curator asks to wait."""
+    """Return the seconds that the curator asks to wait."""
     wished = "" if response is None else response.headers.get("retry-after", "")
     return float(wished) if wished.isdecimal() and len(wished) < 3 else 0.0
 
 
 def _error(response: Any) -> Exception:
-    """The error that a problem stands for; what is no problem of a curator's is named by its status alone."""
+    """Return the error that a problem document names; any other response is described by its status alone."""
     try:
         return _to_error(response.json())
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):

@@ -1,9 +1,9 @@
-"""The curator: questions over time about the same people, answered in bounds and within their budget.
+"""The curator: questions over time about the same people, answered within their privacy budget.
 
-    question → canonical form → stored answer?                        the people pay nothing
-                              → design → charge → draw → store → give   the ledger's protocol
+    question → canonical form → stored answer                            costs the people nothing
+                              → design → charge → draw → store → issue   the protocol of the ledger
 
-Everything a service does is a call here.
+Everything the HTTP service does is a call of this class.
 """
 
 import json
@@ -52,9 +52,9 @@ def now() -> str:
 
 
 class Curator:
-    """A curator of datasets; `Curator.open` for a file of settings. clock: for time stamps. time: for waiting.
+    """A curator of datasets; `Curator.open` reads a file of settings. clock: for time stamps. time: for waiting.
 
-    Any thread may call; each has its own connections. Several processes may share one database and ledger.
+    Any thread may call it; each thread has its connections. Several processes may share one database and ledger.
     """
 
     def __init__(self, settings: Settings, *, clock: Callable[[], str] = now, time: Time | None = None) -> None:
@@ -79,7 +79,7 @@ class Curator:
 
     @staticmethod
     def open(path: str | PathLike[str]) -> "Curator":
-        """The curator that a TOML file describes."""
+        """Open the curator that a TOML file describes."""
         return Curator(load_settings(path))
 
     def __enter__(self) -> "Curator":
@@ -104,11 +104,12 @@ class Curator:
         return self.settings.limits
 
     def check_sources(self) -> list[str]:
-        """A `SourceError` unless every source has what is declared and can be aggregated; what the owner should know.
+        """Check every source and return warnings for the owner. Raises `SourceError` if a source lacks what is declared
+        or cannot be aggregated.
 
-        Each dataset is read once, as a trial, and nothing of it is kept but the time that it took. This is for the
-        owner, who attaches the data: a file that an engine cannot read is found here, and not by a question that was
-        charged. In words: where the trial took more than a quarter of `answer_seconds`, and which datasets are closed.
+        Each dataset is read once as a trial, and only the time it took is kept. This is for the owner, who attaches the
+        data: a file that an engine cannot read is found here, and not by a question that was charged. Warnings name
+        datasets whose trial took more than a quarter of `answer_seconds`, and datasets that are closed.
         """
         warnings = []
         for dataset in self.settings.datasets.values():
@@ -135,7 +136,7 @@ class Curator:
                 source.aggregate()
 
     def _trial(self, dataset: Dataset) -> float:
-        """The seconds that an evaluation of all declared columns takes, once the dataset is attached."""
+        """Return the seconds that an evaluation of all declared columns takes once the dataset is attached."""
         try:
             self._sources.attach(dataset)
             with closing(self._sources.open(dataset, dataset.check_plan())) as source:
@@ -146,7 +147,7 @@ class Curator:
             raise SourceError("cannot be aggregated: the engine stopped in a trial", ("source",)) from None
 
     def check(self) -> None:
-        """An error unless ledger and database can be read."""
+        """Raise an error unless the ledger and the database can be read."""
         self._connections.ledger.head()
         with self._connections.store.reading() as run:
             run("SELECT 1 FROM accounts LIMIT 1")
@@ -162,7 +163,7 @@ class Curator:
             ledger_head.note_head(run, head)
 
     def budget_conflicts(self) -> list[str]:
-        """In words, where the ledger has another budget than the settings declare; the ledger's holds."""
+        """Describe where the ledger's budget differs from the one that the settings declare; the ledger's applies."""
         datasets = self.settings.datasets.values()
         return [line for one in datasets if (line := one.budget.describe_conflict(self.people(one), one.name))]
 
@@ -176,48 +177,48 @@ class Curator:
         role: Role = "analyst",
         levels: Mapping[str, str] | None = None,
     ) -> str:
-        """A new account; its token, which is shown this once.
+        """Add an account and return its token, which is shown only once.
 
-        datasets: what it may ask, with a cap in epsilon for each, or None for no cap but the people's. levels: at which
-        level it sees a dataset that has levels; the lowest unless said.
+        datasets: what it may ask, with a cap in epsilon for each; None for no cap but the people's budget. levels: the
+        level at which it sees a dataset that has levels; the lowest by default.
         """
         return self._access.add(name, datasets or {}, role, levels or {})
 
     def revoke_account(self, name: str) -> None:
-        """From now on its token is unknown."""
+        """Revoke an account: its token is unknown from now on."""
         self._access.revoke(name)
 
     def accounts(self) -> list[Account]:
-        """All accounts, revoked ones too."""
+        """Return all accounts, including revoked ones."""
         return self._access.all()
 
     def find_account(self, name: str) -> Account:
-        """The account of this name, as it stands now."""
+        """Return the account of this name with its current grants."""
         return next(one for one in self.accounts() if one.name == name)
 
     def account(self, token: str) -> Account:
-        """The account with this token; `UnknownToken` if there is none."""
+        """Return the account with this token; `UnknownToken` if there is none."""
         return self._access.with_token(token)
 
     # --- what may be known of datasets --------------------------------------------------------------------
 
     def dataset(self, account: Account, name: str) -> Dataset:
-        """A dataset that this account may ask; others are not there for it."""
+        """Return a dataset that this account may ask; `UnknownResource` for any other."""
         return self._access.dataset(account, name)
 
     def datasets(self, account: Account) -> list[Dataset]:
-        """The datasets that an account may ask."""
+        """Return the datasets that an account may ask."""
         datasets = self.settings.datasets
         return [datasets[name] for name in datasets if account.role == "owner" or name in account.grants]
 
     def people(self, dataset: Dataset) -> Population:
-        """Where the people of a dataset stand."""
+        """Return the population of a dataset with its budget and spending."""
         return self._connections.ledger.population(dataset.people.name)
 
     # --- questions ----------------------------------------------------------------------------------------
 
     def price(self, account: Account, name: str, question: QuestionLike) -> PricedQuestion:
-        """A question as it would be drawn; nothing is charged or read."""
+        """Return a question as it would be drawn; nothing is charged or read."""
         dataset = self.dataset(account, name)
         parsed = question if isinstance(question, Question) else parse_question(question, dataset)
         if dataset.levels and parsed.epsilon not in (None, account_level(account, dataset)):
@@ -229,7 +230,9 @@ class Curator:
         )
 
     def preview(self, account: Account, name: str, question: QuestionLike) -> QuestionPreview:
-        """What a question would be answered with and cost; free, and reads no data."""
+        """Preview a question: where its answer would come from, its cost and its expected errors. Free; reads
+        no data.
+        """
         request = self.price(account, name, question)
         design = self._answering.prepare_design(request, allow_useless=True)
         reusable = self._answering.find_reusable(request)
@@ -256,7 +259,7 @@ class Curator:
         return self._answering.answer(account, self.price(account, name, question), key)
 
     def prepare(self, account: Account, name: str, question: QuestionLike) -> PricedQuestion:
-        """A question with all that it would be drawn by; the first part of `ask`, which may take long."""
+        """Price a question and design its mechanisms; the first part of `ask`, which may take long."""
         request = self.price(account, name, question)
         self._answering.prepare(request)
         return request
@@ -264,27 +267,30 @@ class Curator:
     def ask_stored(
         self, account: Account, name: str, question: QuestionLike, *, key: str | None = None
     ) -> Answer | None:
-        """`ask` where an answer is stored, which does not take long; None where data is to be read."""
+        """Answer a question from what is stored, which does not take long; None if data must be read."""
         return self._answering.at_once(account, self.price(account, name, question), key)
 
     def needs_design(self, account: Account, name: str, question: QuestionLike) -> bool:
-        """Whether the preview of a question waits for a design, which may take long; to find that out does not."""
+        """Return whether the preview of a question waits for a design, which may take long; to find that out
+        does not.
+        """
         return self.designer.needs_design(self.price(account, name, question).workload)
 
     def answer(self, account: Account, name: str) -> Answer:
-        """An answer that this account was given before, by its id."""
+        """Return an answer that was issued to this account before, by its id."""
         return self._answering.repeat(account, name)
 
     def answers(self, account: Account) -> list[IssuedAnswer]:
-        """What an account was given, the last first."""
+        """List the answers issued to an account, the last first."""
         with self._connections.store.reading() as run:
             return [one for one in issued.issued_to_account(run, account.name) if one.dataset in self.settings.datasets]
 
     def mechanism(self, account: Account, digest: str) -> str:
-        """The passport with this digest, as its JSON text; it holds nothing about the data.
+        """Return the passport with this digest as JSON text; it holds nothing about the data.
 
-        For accounts that were given an answer that it drew, and for owners. A digest can be computed from a question,
-        so all others get the `UnknownResource` of a digest that does not exist, and no file is looked for.
+        Owners may read any passport, other accounts only those that drew an answer of theirs. A digest can be computed
+        from a question, so other accounts get the same `UnknownResource` as for a digest that does not exist, and no
+        file is looked for.
         """
         with self._connections.store.reading() as run:
             may = account.role == "owner" or issued.is_drawn_by(run, account.name, digest)
@@ -296,13 +302,13 @@ class Curator:
     # --- for the owner ------------------------------------------------------------------------------------
 
     def ledger(self, account: Account) -> dict[str, Any]:
-        """What was spent on whom, the head of the ledger, to be kept elsewhere, and which datasets are closed."""
+        """Return what was spent on each population, the ledger's head, and which datasets are closed."""
         ledger, statuses = self._connections.ledger, self.statuses(account)
         people = [who.to_json() for who in ledger.people()]
         return {"head": ledger.head().to_json(), "people": people, "datasets": [one.to_json() for one in statuses]}
 
     def statuses(self, account: Account) -> list[DatasetStatus]:
-        """Whether each dataset is closed, and how often an evaluation failed, which accounts may have seen."""
+        """Return whether each dataset is closed, and how often an evaluation failed, which accounts may have seen."""
         _check_owner(account)
         now = self._answering.now()
         with self._connections.store.reading() as run:
@@ -317,7 +323,7 @@ class Curator:
             return DatasetStatus(name, evaluations.list_failures(run, name, now))
 
     def exposure(self, account: Account, name: str) -> Exposure:
-        """What any accounts that compare notes could know by now about the people of a dataset."""
+        """Return what accounts that share their answers could know by now about the people of a dataset."""
         _check_owner(account)
         dataset = self.dataset(account, name)
         with self._connections.store.reading() as run:
@@ -336,7 +342,7 @@ class Curator:
 
 
 def _round_up(seconds: float) -> str:
-    """Seconds with one digit, not less."""
+    """Round seconds up to one digit."""
     unit = 10.0 ** math.floor(math.log10(seconds))
     return f"{math.ceil(seconds / unit) * unit:g}"
 

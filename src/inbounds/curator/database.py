@@ -1,6 +1,6 @@
-"""Where a curator keeps what it must not forget: its own tables, and the ledger beside them, for every thread its own.
+"""The curator's database and ledger, with connections for each thread.
 
-A connection belongs to the thread that opened it. In SQLite the two are two files in one folder; in PostgreSQL two
+A connection belongs to the thread that opened it. In SQLite the two are files in one folder; in PostgreSQL they are two
 schemas of one database.
 """
 
@@ -20,7 +20,7 @@ from inbounds.ledger.store import Rows, Run, Store
 
 
 def open_database(place: str | PathLike[str]) -> Store:
-    """The curator's tables in a file or behind a postgresql:// URL, made where there are none."""
+    """Open the curator's tables in a file or behind a postgresql:// URL; they are created if there are none."""
     if fspath(place).startswith(("postgresql://", "postgres://")):
         from inbounds.ledger.postgres import Postgres
 
@@ -32,7 +32,7 @@ def open_database(place: str | PathLike[str]) -> Store:
 
 @dataclass(frozen=True)
 class WriteQueue:
-    """A store whose writers in this process wait for each other: left alone, SQLite has them try again and again."""
+    """A store whose writers in this process wait for each other. Without it SQLite's writers retry again and again."""
 
     store: Store
     turn: AbstractContextManager[Any]
@@ -64,9 +64,9 @@ class WriteQueue:
 
 
 class ThreadConnections:
-    """The ledger and the tables of a curator, opened once in every thread that asks.
+    """The ledger and the tables of a curator, opened once in each thread.
 
-    Whoever writes to both begins with the tables, so that nobody waits for somebody who waits.
+    Code that writes to both must begin with the tables; otherwise two threads could wait for each other.
     """
 
     def __init__(self, ledger: str, database: str) -> None:
@@ -74,13 +74,13 @@ class ThreadConnections:
         self._turns = threading.Lock(), threading.Lock()
 
     def begin(self) -> None:
-        """Before anything else: which ledger it is, of a curator that knows none yet."""
+        """Choose the ledger of a curator that has none yet. Called before anything else."""
         with closing(open_database(self._places[1])) as store:
             ledger_head.start_head(store, self._places[0])
 
     @property
     def ledger(self) -> Ledger:
-        """The ledger, which goes on from where it was seen last; a missing one is never made anew."""
+        """The ledger, which must continue from the last head that was seen; a missing ledger is never created."""
         return self._ledger_and_store[0]
 
     @property
@@ -89,7 +89,7 @@ class ThreadConnections:
 
     @property
     def _ledger_and_store(self) -> tuple[Ledger, Store]:
-        """Opened together: to compare them needs a transaction of its own."""
+        """Both, opened together, because comparing them needs a transaction."""
         if not hasattr(self._thread, "both"):
             with ExitStack() as stack:
                 store = stack.enter_context(closing(WriteQueue(open_database(self._places[1]), self._turns[1])))
@@ -104,7 +104,7 @@ class ThreadConnections:
         return both
 
     def close(self) -> None:
-        """End those of this thread."""
+        """Close the connections of this thread."""
         if hasattr(self._thread, "both"):
             for one in self._thread.both:
                 one.close()

@@ -1,4 +1,4 @@
-"""A dataset: a plan without statistics. All of it is public, and none of it depends on a question."""
+"""A dataset: a plan without statistics. All of it is public and declared before any question."""
 
 import os
 from collections.abc import Mapping
@@ -40,14 +40,16 @@ MAX_ROWS = 1 << 31
 
 @dataclass(frozen=True)
 class Budget:
-    """What may be spent on the people of a dataset; made in the ledger if nobody of that name is there."""
+    """The privacy budget of a dataset's people; created in the ledger if they are not there yet."""
 
     epsilon: Fraction | None = None
     rule: str = "sum"
     delta: Fraction | None = None
 
     def describe_conflict(self, population: Population, name: str) -> str:
-        """In words, that the ledger has another budget for the people of a dataset; nothing where none is declared."""
+        """Return a warning if the ledger has another budget for these people; empty if it agrees or none is
+        declared.
+        """
         if self in (Budget(), Budget(population.epsilon, population.rule, population.delta)):
             return ""
         return (
@@ -58,14 +60,14 @@ class Budget:
 
 @dataclass(frozen=True)
 class Dataset:
-    """What questions can be asked of.
+    """The public facts about data that can be asked about.
 
-    groups: the finest declared groups; a question may be about coarser ones. people: whom it is about, in the ledger.
-    edition: which edition of the data this is; new data need a new one. interval: the level of the intervals beside
-    answers. levels: epsilons by name, for accounts that are trusted differently; then every question is answered for
-    all of them at once, and costs the largest. answer_seconds: after which the answer to a new question leaves, however
-    long it takes; one that takes longer closes the dataset. max_rows: the most records that the source may have, which
-    is checked when it is attached.
+    groups: the finest declared groups; a question may use coarser ones. people: the population in the ledger. edition:
+    of the data; new data need a new one. interval: the probability of credible intervals beside answers. levels:
+    epsilons by name, for accounts that are trusted differently; every question is then answered for all levels at once
+    and costs the largest epsilon. answer_seconds: the time after which the answer to a new question leaves, however
+    long the evaluation takes; an evaluation that takes longer closes the dataset. max_rows: the most records that the
+    source may have, checked when it is attached.
     """
 
     name: str
@@ -99,7 +101,7 @@ class Dataset:
 
     @property
     def relation(self) -> str:
-        """Who is whose neighbour in the data; the same for every question."""
+        """The neighbourhood relation of the data, the same for every question."""
         if self.people.id:
             return PERSON
         return self.neighbours or (CHANGE if self.groups.public else ADD_OR_REMOVE)
@@ -110,14 +112,16 @@ class Dataset:
         return max(self.levels.values())
 
     def groups_by(self, by: tuple[str, ...]) -> Groups:
-        """The groups by some of the columns: keys that agree there are one group, with the sum of their sizes."""
+        """Return the groups by some of the columns: keys that agree there become one group with the sum of
+        their sizes.
+        """
         if by not in self._groups_by_columns:
             self._groups_by_columns[by] = self._merge_groups(by)
         return self._groups_by_columns[by]
 
     @cached_property
     def _groups_by_columns(self) -> dict[tuple[str, ...], Groups]:
-        """Those that were asked for, by their columns."""
+        """Groups computed so far, by their columns."""
         return {}
 
     def _merge_groups(self, by: tuple[str, ...]) -> Groups:
@@ -139,7 +143,9 @@ class Dataset:
         )
 
     def check_plan(self) -> Plan:
-        """A plan that reads every declared column and key: to compare them with the source, never to be released."""
+        """Return a plan that reads every declared column and key. It serves to compare them with the source and is
+        never released.
+        """
         names = [format_condition(IsNull(ColumnRef(name))) for name in self.columns]
         counted = [Statistic("count", " and ".join(names) or "true")]
         labelled = [name for name, column in self.columns.items() if isinstance(column, LabelColumn)]
@@ -154,7 +160,7 @@ class Dataset:
         )
 
     def describe(self) -> dict[str, Any]:
-        """The public facts, as plain values."""
+        """Return the public facts as plain values."""
         groups = self.groups
         return {
             "name": self.name,
@@ -182,7 +188,7 @@ def _describe_column(column: Declared) -> dict[str, Any]:
 
 
 def parse_dataset(name: str, values: Mapping[str, Any], folder: Path) -> Dataset:
-    """A dataset from the plain values of its table in curator.toml; files are relative to its folder."""
+    """Parse a dataset from its table in curator.toml; files are relative to its folder."""
     with error_path("datasets", name):
         check_known_fields("dataset", values, PARTS)
         source = parse_source(values.get("source", {}), folder)

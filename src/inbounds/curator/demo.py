@@ -1,4 +1,4 @@
-"""A curator to try: the embedded data, an analyst and an owner, everything in one folder."""
+"""A demonstration curator: embedded data, an analyst and an owner, everything in one folder."""
 
 from pathlib import Path
 
@@ -48,7 +48,7 @@ FILE = "curator.toml"
 
 
 def write_demo(folder: Path) -> Path:
-    """The data and the settings in a folder, unless they are there."""
+    """Write the data and the settings to a folder unless they are there; return the settings' file."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / FILE
     if not file.exists():
@@ -58,7 +58,7 @@ def write_demo(folder: Path) -> Path:
 
 
 def open_demo(folder: Path, cap: str = "5") -> tuple[Curator, dict[str, str]]:
-    """The curator of a folder, and the tokens of an analyst and an owner if they are new."""
+    """Open the curator of a folder; return it with the tokens of accounts that are new."""
     curator = Curator(load_settings(write_demo(folder)))
     names = {account.name for account in curator.accounts()}
     tokens = {}

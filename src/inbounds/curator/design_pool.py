@@ -1,7 +1,7 @@
-"""Mechanisms for questions, before anything is charged: kept ones at once, new ones in a process of their own.
+"""Mechanisms for questions, designed before anything is charged: from the cache at once, or in a worker process.
 
-A design may take long and much memory, and what is asked for comes from strangers. So a process designs, with limits on
-both, and puts what it made on disk; this process reads that and certifies it anew, like any kept design.
+A design may take long and need much memory, and questions come from strangers. So a worker process designs, with limits
+on both, and stores the result on disk. This process reads it and certifies it again, like any cached design.
 """
 
 import multiprocessing
@@ -57,14 +57,14 @@ TOO_MUCH = "this question takes too long or too much memory to prepare; ask for 
 
 
 class HasPassport(Protocol):
-    """What can be written down with all that is needed to check it."""
+    """A mechanism that can be saved with everything needed to check it."""
 
     def save(self, path: Path) -> None: ...
 
 
 @dataclass
 class DesignPool:
-    """Finds or makes what questions are drawn by. processes: of how many at once; none to design in this one.
+    """Finds or designs the mechanisms of questions. processes: worker processes at a time; 0 to design in this process.
 
     clock: for tests.
     """
@@ -84,7 +84,9 @@ class DesignPool:
         self._free = threading.Semaphore(max(1, self.processes))
 
     def design(self, workload: Workload, *, allow_useless: bool) -> CheckedDesign:
-        """Every mechanism of a plan, worth its epsilon unless `allow_useless`; nothing is read but designs."""
+        """Design every mechanism of a workload. Raises `PlanError` if none is useful, unless `allow_useless`; reads
+        designs only.
+        """
         if self.processes:
             self._check_failed(workload.plan)
             if not self._has_designs(workload):
@@ -98,18 +100,20 @@ class DesignPool:
         )
 
     def needs_design(self, workload: Workload) -> bool:
-        """Whether something of a plan is to be designed yet: not what failed a while ago, which is refused at once."""
+        """Return whether a workload needs designs that are not stored, and did not fail before."""
         return not self._has_designs(workload) and self._failure(workload.plan) is None
 
     def _failure(self, plan: Plan) -> PlanError | DesignTooExpensive | None:
-        """Why a plan's designs could not be made a while ago."""
+        """Return why a plan's designs could not be made a while ago, if that is known."""
         if not self._failed:
             return None
         then, reason = self._failed.get(_digest(plan), (0.0, None))
         return reason if reason is not None and self.clock() - then < FAILED_SECONDS else None
 
     def _check_failed(self, plan: Plan) -> None:
-        """Also where its designs are kept: what took too long may have been to find what would help."""
+        """Raise the failure of a plan that failed before, even if its designs are stored: the search for useful
+        settings may have been what took too long.
+        """
         reason = self._failure(plan)
         if reason is not None:
             raise type(reason)(str(reason))
@@ -121,7 +125,7 @@ class DesignPool:
             self._failed[_digest(plan)] = self.clock(), reason
 
     def _has_designs(self, workload: Workload) -> bool:
-        """Whether all designs are in memory or on disk."""
+        """Return whether all designs are in memory or on disk."""
         requests = [request for row in (*workload.requests, *workload.layers) for request in row]
         return all(
             request in self._memory.made or (self.folder / f"{request.digest}.json").exists() for request in requests
@@ -146,11 +150,11 @@ class DesignPool:
             raise refusal
 
     def chain(self, dataset: Dataset, design: CheckedDesign) -> ChainedDraw | None:
-        """The chains that a question about a dataset is drawn in, where that has levels."""
+        """Return the chained draws of a question about a dataset with levels; None without levels."""
         return ChainedDraw.from_design(design.designed, list(dataset.levels.values())) if dataset.levels else None
 
     def publish(self, checked: CheckedDesign, leveled: ChainedDraw | None) -> tuple[str, ...]:
-        """Keep the passports of what is about to draw, for the accounts that are given the answer; their digests."""
+        """Store the passports of what is about to draw, for the accounts that get the answer; return their digests."""
         designed = checked.designed
         passports: dict[str, HasPassport] = {
             design.sha256: design.mechanism for row in (*designed.designs, *designed.layers) for design in row
@@ -165,7 +169,7 @@ class DesignPool:
         return tuple(passports)
 
     def find_passport(self, digest: str) -> str | None:
-        """The passport with this digest, if it drew an answer here."""
+        """Find the passport with this digest, if it drew an answer here."""
         if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
             return None
         try:
@@ -174,7 +178,7 @@ class DesignPool:
             return None
 
     def mechanisms(self, digests: Sequence[str]) -> list[Mechanism]:
-        """Those of the published passports that are mechanisms of a query, certified anew."""
+        """Load those published passports that are mechanisms of a query; each is certified again."""
         files = [self.folder / PASSPORTS / f"{digest}.json" for digest in digests]
         loaded = []
         for file in files:
@@ -183,7 +187,7 @@ class DesignPool:
         return loaded
 
     def level(self, digest: str, epsilon: Fraction) -> Mechanism:
-        """One level of a published chain, as a mechanism by itself."""
+        """Return one level of a published chain as a mechanism."""
         chain = load_multilevel(self.folder / PASSPORTS / f"{digest}.json")
         return chain.level(chain.epsilons.index(epsilon))
 
@@ -195,7 +199,7 @@ class DesignPool:
 
 
 class _Worker:
-    """A process that designs, one plan at a time."""
+    """A process that designs one plan at a time."""
 
     def __init__(self, folder: Path, most: int) -> None:
         context = multiprocessing.get_context("spawn")
@@ -212,8 +216,8 @@ class _Worker:
             raise CuratorBusy(NOT_STARTED)
 
     def ask(self, plan: Plan, seconds: float) -> str:
-        """Nothing when the plan's designs are on disk, or why they cannot be made; `DesignTooExpensive` after the
-        time.
+        """Design a plan; return an empty text once its designs are on disk, or why they cannot be made. Raises
+        `DesignTooExpensive` after so many seconds.
         """
         self._wait_until_ready()
         try:
@@ -232,7 +236,7 @@ class _Worker:
 
 
 def _design(pipe: Connection, folder: Path, most: int) -> None:
-    """The process: no more memory than allowed, and no words but our own."""
+    """Design plans with limited memory and answer in fixed sentences; the main function of the worker process."""
     pipe.send(READY)
     _limit_memory(most)
     while True:
@@ -244,7 +248,7 @@ def _design(pipe: Connection, folder: Path, most: int) -> None:
 
 
 def _find_obstacle(plan: Plan, folder: Path) -> str:
-    """Nothing when the plan's designs are on disk, or why they are not."""
+    """Design a plan; return an empty text once its designs are on disk, or why they are not."""
     try:
         CheckedDesign.from_design(
             ReleaseDesign.from_workload(Workload.from_plan(plan), folder), folder, allow_useless=True

@@ -1,18 +1,18 @@
-"""What a curator refuses, as types. None of them ever carries a value from the data.
+"""Errors of a curator. None of them carries a value from the data.
 
 InboundsError
 └── CuratorError
-    ├── NotKnown          no such account, or its token was revoked
-    ├── NotAllowed        the account may not do that
-    ├── NotFound          there is no such thing, or this account may not know of it
-    ├── KeyTaken          a key of this account that was used for another question
-    ├── OverCap           more than is left of the account's own cap (carries account, asked, left)
-    ├── OverRows          more rows than one account may hold (carries account, asked, most)
-    ├── Busy              another design of this account is being made, too many wait, or none can be started
-    ├── TooMuch           a request, or a design, larger or longer than this curator allows
-    ├── Closed            an evaluation failed, and the owner has not reopened the dataset (carries dataset)
-    ├── NotAnswered       the evaluation of this very question failed: it is never read for again
-    └── Unavailable       after a charge: the one sentence that is said of everything that may go wrong then
+    ├── UnknownToken         no such account, or its token was revoked
+    ├── Forbidden            the account may not do that
+    ├── UnknownResource      it does not exist, or this account may not know of it
+    ├── KeyConflict          the account used this key for another question
+    ├── CapExceeded          more than is left of the account's cap (carries account, asked, left)
+    ├── RowLimitExceeded     more rows than one account may hold (carries account, asked, most)
+    ├── CuratorBusy          another design of this account is running, too many wait, or none can be started
+    ├── DesignTooExpensive   a request or a design that is larger or longer than this curator allows
+    ├── DatasetClosed        an evaluation failed, and the owner has not reopened the dataset (carries dataset)
+    ├── EvaluationFailed     the evaluation of this question failed; it is never evaluated again
+    └── CuratorUnavailable   the one message for everything that may fail after a charge
 """
 
 from fractions import Fraction
@@ -22,7 +22,7 @@ from inbounds.exact import format_all_digits
 
 
 class CuratorError(InboundsError):
-    """Base of what a curator refuses."""
+    """Base class of the errors of a curator."""
 
 
 class UnknownToken(CuratorError):
@@ -34,7 +34,7 @@ class Forbidden(CuratorError):
 
 
 class UnknownResource(CuratorError):
-    """There is no such thing, or this account may not know of it: both are said alike."""
+    """The resource does not exist, or this account may not know of it; the message is the same."""
 
 
 class KeyConflict(CuratorError):
@@ -42,9 +42,9 @@ class KeyConflict(CuratorError):
 
 
 class CapExceeded(CuratorError):
-    """More than is left of the account's own cap; nothing was charged. asked, left: exact, in epsilon.
+    """More than is left of the account's cap; nothing was charged. asked, left: exact, in epsilon.
 
-    stored: asked is the epsilon of the stored answer that would be given, which is larger than that of the question.
+    stored: whether asked is the epsilon of a stored answer, which is larger than that of the question.
     """
 
     def __init__(self, account: str, asked: Fraction, left: Fraction, *, stored: bool = False) -> None:
@@ -60,7 +60,9 @@ class CapExceeded(CuratorError):
 
 
 class RowLimitExceeded(CuratorError):
-    """More rows of answers and keys than one account may hold; nothing was charged. asked: with this answer."""
+    """More rows of answers and keys than one account may hold; nothing was charged. asked: rows including this
+    answer.
+    """
 
     def __init__(self, account: str, asked: int, most: int) -> None:
         self.account, self.asked, self.most = account, asked, most
@@ -71,11 +73,11 @@ class RowLimitExceeded(CuratorError):
 
 
 class CuratorBusy(CuratorError):
-    """Another design of this account is being made, or too many wait; nothing was charged."""
+    """Another design of this account is running, or too many wait; nothing was charged."""
 
 
 class DesignTooExpensive(CuratorError):
-    """Larger or longer than this curator allows; nothing was charged."""
+    """A request or design that is larger or longer than this curator allows; nothing was charged."""
 
 
 class DatasetClosed(CuratorError):
@@ -100,7 +102,7 @@ class EvaluationFailed(CuratorError):
 
 
 class CuratorUnavailable(CuratorError):
-    """What is said of everything that may go wrong after a charge, and of whatever takes too long."""
+    """The one message for everything that may fail after a charge, and for requests that take too long."""
 
     def __init__(self) -> None:
         super().__init__(

@@ -1,14 +1,14 @@
-"""Every reading of data for a question: noted before it begins, finished or not, and never repeated.
+"""Evaluations: each reading of data for a question, noted before it begins and never repeated.
 
 An evaluation is noted in the transaction of its charge, with the moment at which its answer leaves. The process that
-noted it reads the data, once. Data is never read again under that charge, not after a crash either.
+noted it reads the data once. Data is never read again under that charge, not even after a crash.
 
-    before that moment      no request learns how it goes; a request for the same answer waits
-    afterwards, finished    the answer is stored, and given to those who ask
-    afterwards, otherwise   it failed: the dataset is closed until its owner reopens it
+    before that moment        no request learns the outcome; a request for the same answer waits
+    afterwards, finished      the answer is stored and issued to accounts that ask
+    afterwards, not finished  it failed: the dataset is closed until its owner reopens it
 
-An engine that failed, one that was late and a process that died look alike, and each may be due to the data. That is
-one bit which accounts may have seen and which no epsilon covers: it is counted here, for the owner.
+An engine that failed, one that was late and a process that died look alike, and each may be caused by the data. So a
+failure reveals one bit that no epsilon covers. These observations are counted for the owner.
 """
 
 from collections.abc import Callable
@@ -26,8 +26,8 @@ EVERYTHING = "SELECT key, dataset, until, finished, reopened FROM evaluations"
 class Evaluation:
     """The evaluation of a question, by its key in the ledger.
 
-    until: when its answer leaves, in milliseconds since 1970. reopened: when the owner opened the dataset again after
-    it failed.
+    until: when its answer leaves, in milliseconds since 1970. reopened: when the owner reopened the dataset after it
+    failed.
     """
 
     key: str
@@ -40,14 +40,14 @@ class Evaluation:
         return not self.finished and self.until <= now
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values of one that failed."""
+        """Return plain JSON values of a failed evaluation."""
         when = datetime.fromtimestamp(self.until // 1000, UTC).isoformat()
         return {"time": when, "key": self.key, "reopened": self.reopened}
 
 
 @dataclass(frozen=True)
 class DatasetStatus:
-    """Whether a dataset is closed, and which evaluations failed so far, for its owner."""
+    """Whether a dataset is closed, and which of its evaluations failed."""
 
     name: str
     failures: tuple[Evaluation, ...]
@@ -62,12 +62,12 @@ class DatasetStatus:
         return len(self.failures)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Return plain JSON values."""
         failures = [one.to_json() for one in self.failures]
         return {"name": self.name, "closed": self.is_closed, "observations": self.observations, "failures": failures}
 
     def __str__(self) -> str:
-        """One line for a terminal, and one for each failure that closed it."""
+        """Return one line, and one more for each failure that closed the dataset."""
         state = "closed" if self.is_closed else "open"
         lines = [f"{self.name}: {state}, possible one-bit observations: {self.observations}"]
         for one in map(Evaluation.to_json, self.failures):
@@ -87,25 +87,27 @@ def finish_evaluation(run: Run, key: str, *, finished: bool = True) -> None:
 
 
 def find_evaluation(run: Run, key: str) -> Evaluation | None:
-    """The evaluation of a question, if there was one."""
+    """Find the evaluation of a question; None if there was none."""
     rows = run(f"{EVERYTHING} WHERE key = ?", key)
     return _evaluation_from_row(*rows[0]) if rows else None
 
 
 def list_failures(run: Run, dataset: str, now: int) -> tuple[Evaluation, ...]:
-    """The evaluations of a dataset that failed by now, the first first."""
+    """List the failed evaluations of a dataset, the first one first."""
     rows = run(f"{EVERYTHING} WHERE dataset = ? AND finished = 0 AND until <= ? ORDER BY until, key", dataset, now)
     return tuple(_evaluation_from_row(*row) for row in rows)
 
 
 def check_open(run: Run, dataset: str, now: int) -> None:
-    """`DatasetClosed` if an evaluation of the dataset failed and its owner has not opened it again."""
+    """Raise `DatasetClosed` if an evaluation of the dataset failed and its owner has not reopened it."""
     if any(one.reopened is None for one in list_failures(run, dataset, now)):
         raise DatasetClosed(dataset)
 
 
 def check_not_failed(run: Run, evaluation: Evaluation | None, now: int) -> None:
-    """`EvaluationFailed` if the evaluation of a question failed, or `DatasetClosed` as long as its dataset is."""
+    """Raise `EvaluationFailed` if the evaluation of a question failed, or `DatasetClosed` while its dataset is
+    closed.
+    """
     if evaluation is not None and evaluation.has_failed(now):
         check_open(run, evaluation.dataset, now)
         raise EvaluationFailed
@@ -121,7 +123,9 @@ def reopen_dataset(run: Run, dataset: str, now: int, time: str) -> None:
 
 
 def forget_uncharged(run: Run, charged: Callable[[str], bool]) -> None:
-    """Strike out what was finished under charges that the ledger no longer has. charged: whether it has a key."""
+    """Delete evaluations that finished under charges which the ledger no longer has. charged: whether the ledger has a
+    key.
+    """
     for (key,) in run("SELECT key FROM evaluations WHERE finished = 1"):
         if not charged(key):
             run("DELETE FROM evaluations WHERE key = ?", key)

@@ -1,11 +1,11 @@
-"""What accounts that compare notes could know by now (004 §5.3), for the owner.
+"""What accounts that share their answers could know by now (004 §5.3), for the owner.
 
-All accounts that were given one answer hold the same report. So k of them together know what one of them knows:
+All accounts with the same answer hold the same report. So k of them together know what one of them knows:
 
-    now                 the expected loss of the best estimates from one report
-    drawn for each      what it would be from k independent reports, as of a curator that draws anew for everybody
+    now             the expected loss of the best estimates from one report
+    drawn_for_each  the expected loss from k independent reports, if the curator drew for each account
 
-and what a coalition holds in all is private at the sum, over different answers, of the largest epsilon in its hands.
+All answers that a coalition holds are private at the sum, over different answers, of the largest epsilon it holds.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +35,7 @@ MOST_QUESTIONS = 50
 
 
 def find_mechanisms_drawn(ledger: Ledger, designer: DesignPool, key: str, level: Fraction) -> list[Mechanism]:
-    """What drew the numbers of a stored answer, at a level where it has levels."""
+    """Find the mechanisms that drew a stored answer, at one level if it has levels."""
     charge = ledger.find(key)
     if charge is None or charge.answer is None:
         return []
@@ -48,7 +48,7 @@ def find_mechanisms_drawn(ledger: Ledger, designer: DesignPool, key: str, level:
 
 @dataclass(frozen=True)
 class Coalition:
-    """The most that any so many accounts hold together. exact: found by looking at all; else no more than this."""
+    """The largest epsilon that so many accounts hold together. exact: from all subsets; otherwise an upper bound."""
 
     accounts: int
     epsilon: Fraction
@@ -57,8 +57,11 @@ class Coalition:
 
 @dataclass(frozen=True)
 class ExposedAnswer:
-    """What the holders of one answer know. answers: how many true answers are possible. now, drawn_for_each: expected
-    absolute errors of their estimates, by the estimate's name; empty where there are too many answers."""
+    """What the holders of one answer know.
+
+    answers: the number of possible true answers. now, drawn_for_each: expected absolute errors of their estimates, by
+    the name of the estimate; empty if there are too many answers.
+    """
 
     question: Mapping[str, Any]
     epsilon: Fraction
@@ -70,9 +73,9 @@ class ExposedAnswer:
 
 @dataclass(frozen=True)
 class Exposure:
-    """What any coalition could know by now. accounts: the epsilon of what each holds.
+    """What any coalition could know by now. accounts: the epsilon of the answers that each holds.
 
-    observations: how often they may have seen one bit beside, because an evaluation failed.
+    observations: how often accounts may have seen one more bit, because an evaluation failed.
     """
 
     dataset: str
@@ -83,7 +86,7 @@ class Exposure:
     questions: tuple[ExposedAnswer, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values; epsilons as exact decimals in text."""
+        """Return plain JSON values; epsilons as exact decimals in text."""
         return {
             "dataset": self.dataset,
             "observations": self.observations,
@@ -105,8 +108,10 @@ def compute_exposure(
     questions: Mapping[str, tuple[Mapping[str, Any], Fraction]],
     drew: Callable[[str, Fraction], list[Mechanism]],
 ) -> Exposure:
-    """From what was given to whom. questions: by key, what was asked and its epsilon. drew: what drew an
-    answer, at the level of an epsilon."""
+    """Compute the exposure from the issued answers.
+
+    questions: for each key the question and its epsilon. drew: returns the mechanisms that drew an answer at a level.
+    """
     hands: dict[str, dict[str, Fraction]] = {}
     for one in issued:
         held = hands.setdefault(one.account, {})
@@ -127,7 +132,9 @@ def compute_exposure(
 
 
 def joint_epsilon(hands: Sequence[Held]) -> Fraction:
-    """What some accounts hold together is private at this: of every answer the finest, and these add up."""
+    """Return the epsilon at which the answers of some accounts are private together: of each answer the largest,
+    summed.
+    """
     together: dict[str, Fraction] = {}
     for held in hands:
         for key, epsilon in held.items():
@@ -145,7 +152,7 @@ def _largest(hands: Sequence[Held], k: int) -> Coalition:
 def _expose_answer(
     question: Mapping[str, Any], held: Sequence[Fraction], key: str, drew: Callable[[str, Fraction], list[Mechanism]]
 ) -> ExposedAnswer:
-    """The measures of the finest level in the holders' hands; several sizes of groups: of the largest."""
+    """Measure the finest level that the holders have; with several group sizes, for the largest."""
     finest, k = max(held), len(held)
     usable = [
         mechanism

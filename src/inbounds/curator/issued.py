@@ -1,4 +1,4 @@
-"""What was given to whom: one row for each account and answer, and one for each key that an account used."""
+"""Answers issued to accounts: one row for each account and answer, and one for each key that an account used."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -18,10 +18,11 @@ EVERYTHING_GIVEN = "SELECT id, account, dataset, key, question, how, recipe, lev
 
 @dataclass(frozen=True)
 class IssuedAnswer:
-    """An answer that an account is given: the question as asked, and the key of the stored one that it follows from.
+    """An answer that is issued to an account: the question as asked, and the key of the stored answer that it follows
+    from.
 
-    level: the epsilon of the level that the account sees, where there are levels. rows: of its table. charged: its cap
-    was charged for it by this call; the same answer again costs nothing. noted: it was not given before.
+    level: the epsilon of the account's level, if there are levels. rows: of its table. charged: this call charged the
+    account's cap; the same answer again costs nothing. noted: it was not issued before.
     """
 
     id: str
@@ -53,7 +54,8 @@ def reserve_answer(
     level: Fraction | None,
     now: str,
 ) -> IssuedAnswer:
-    """Note that an account is given an answer, and charge its cap unless it has it already; `CapExceeded` if it cannot.
+    """Note that an answer is issued to an account, and charge its cap unless it holds the answer already. Raises
+    `CapExceeded`.
 
     level: the epsilon of the account's own level, where the dataset has levels.
     """
@@ -98,9 +100,9 @@ def note_mechanisms(run: Run, key: str, digests: Iterable[str]) -> None:
 
 
 def is_drawn_by(run: Run, account: str, digest: str) -> bool:
-    """Whether an account was given an answer that the mechanism of this digest drew.
+    """Return whether an account holds an answer that the mechanism with this digest drew.
 
-    Looked up through the account's own answers, so that what others were given takes no time.
+    The search goes through the account's answers, so its time does not depend on the answers of others.
     """
     return bool(
         run(
@@ -112,7 +114,7 @@ def is_drawn_by(run: Run, account: str, digest: str) -> bool:
 
 
 def cancel_reservation(run: Run, answer: IssuedAnswer) -> None:
-    """Strike out that an answer was given, and the keys that it was asked under."""
+    """Delete an issued answer and the keys that it was asked under."""
     account_and_id = answer.account, answer.id
     ((keys,),) = run("SELECT count(*) FROM requests WHERE account = ? AND given = ?", *account_and_id)
     run("DELETE FROM requests WHERE account = ? AND given = ?", *account_and_id)
@@ -126,19 +128,19 @@ def find_issued(run: Run, name: str) -> IssuedAnswer | None:
 
 
 def issued_to_account(run: Run, account: str) -> list[IssuedAnswer]:
-    """All that an account was given, the last first."""
+    """Return all answers issued to an account, the last first."""
     return [
         _issued_from_row(*row) for row in run(f"{EVERYTHING_GIVEN} WHERE account = ? ORDER BY time DESC, id", account)
     ]
 
 
 def list_issued(run: Run) -> list[IssuedAnswer]:
-    """All that anybody was given."""
+    """List all issued answers."""
     return [_issued_from_row(*row) for row in run(EVERYTHING_GIVEN)]
 
 
 def issued_for_dataset(run: Run, dataset: str) -> list[IssuedAnswer]:
-    """All that anybody was given of a dataset."""
+    """Return all issued answers about a dataset."""
     return [_issued_from_row(*row) for row in run(f"{EVERYTHING_GIVEN} WHERE dataset = ? ORDER BY time, id", dataset)]
 
 
@@ -150,13 +152,13 @@ def _issued_from_row(
 
 
 def request_digest(request: PricedQuestion) -> str:
-    """What a key stands for: the question, its epsilon and how it was asked."""
+    """Return the digest of what a key stands for: the question, its epsilon and whether it must be redrawn."""
     question = request.question
     return sha256_hex(canonical_json({"key": request.key, "question": question.to_json(), "redraw": question.redraw}))
 
 
 def find_by_key(run: Run, before: AccountRow, key: str | None, digest: str) -> IssuedAnswer | None:
-    """What an account was given under a key; `KeyConflict` if that was for another question."""
+    """Find the answer that an account got under a key; `KeyConflict` if that was another question."""
     if before.answer_id is None:
         return None
     if before.digest != digest:
@@ -167,7 +169,9 @@ def find_by_key(run: Run, before: AccountRow, key: str | None, digest: str) -> I
 def record_request(
     run: Run, account: Account, before: AccountRow, answer: IssuedAnswer, key: str | None, digest: str, most: int
 ) -> None:
-    """Note what a key of an account stands for, and the rows that it holds from now on, at most so many."""
+    """Record which request a key of an account stands for, and the rows that the account holds from now on. most: the
+    limit.
+    """
     rows = answer.rows * answer.noted + (key is not None)
     check_rows(account.name, before.held + rows, most)
     if key is not None:

@@ -1,8 +1,8 @@
-"""The ledger that a curator began with is the one that it goes on with.
+"""The last head of the ledger that a curator has seen, so that a lost or older ledger is noticed.
 
-A ledger that was lost, replaced or restored does not know all that was spent: with it the people's whole budget would
-come back. So the curator's database keeps the ledger's id and the last head that was seen, and nothing is asked of a
-ledger that does not go on from there.
+A ledger that was lost, replaced or restored does not know all charges: the people's whole budget would come back. So
+the curator's database keeps the ledger's id and its last head, and a ledger that does not continue from there is
+refused.
 """
 
 from pathlib import Path
@@ -16,13 +16,13 @@ from inbounds.ledger.verify import LedgerHead
 
 
 def last_seen_head(run: Run) -> LedgerHead | None:
-    """The last head of the ledger that was seen here; None before there was one."""
+    """Return the last head of the ledger that was seen here; None before the first."""
     rows = run("SELECT id, entries, sha256 FROM seen")
     return LedgerHead(*rows[0]) if rows else None
 
 
 def note_head(run: Run, head: LedgerHead) -> None:
-    """Remember a head; never an earlier one than that which is remembered."""
+    """Store a head unless a later one is stored."""
     run(
         "UPDATE seen SET entries = ?, sha256 = ? WHERE id = ? AND entries < ?",
         *_entries_and_digest(head),
@@ -32,7 +32,7 @@ def note_head(run: Run, head: LedgerHead) -> None:
 
 
 def start_head(store: Store, place: str) -> None:
-    """Take the ledger of a curator that knows none yet; one is made only for a curator that is new itself."""
+    """Adopt the ledger of a curator that knows none yet. A ledger is created only for a curator without accounts."""
     with store.writing() as run:
         if last_seen_head(run) is None:
             is_new = not run("SELECT 1 FROM accounts LIMIT 1")
@@ -41,16 +41,17 @@ def start_head(store: Store, place: str) -> None:
 
 
 def accept_head(store: Store, place: str) -> LedgerHead:
-    """Go on with the ledger that is there now, whichever it is: the decision of whoever answers for the people."""
+    """Adopt the ledger that is there now, whichever it is. The person responsible for the data decides this."""
     with store.writing() as run, Ledger.open(place, create=False) as ledger:
         _adopt_ledger(run, ledger)
         return ledger.head()
 
 
 def _adopt_ledger(run: Run, ledger: Ledger) -> None:
-    """Remember where a ledger stands, and forget what was given under charges that it does not have.
+    """Store the ledger's head, and delete answers issued under charges that it does not have.
 
-    What is asked again is drawn again then, and costs the account's cap again; what it spent stays spent.
+    Such questions are drawn again when they are asked again, and cost the account's cap again; what was spent stays
+    spent.
     """
     for one in list_issued(run):
         if not ledger.has(one.key):
@@ -62,13 +63,13 @@ def _adopt_ledger(run: Run, ledger: Ledger) -> None:
 
 
 def check_ledger_exists(store: Store, place: str) -> None:
-    """A `LedgerError` where the ledger's file is gone: whoever makes a new one forgets what was spent."""
+    """Raise `LedgerError` if the ledger's file is gone; a new ledger would not know what was spent."""
     if "://" not in place and not Path(place).exists():
         raise _wrong_ledger_error(f"{place} must be the ledger of this curator, got no file", _read_head(store))
 
 
 def check_head(store: Store, ledger: Ledger) -> None:
-    """A `LedgerError` unless a ledger goes on from the last head that was seen."""
+    """Raise `LedgerError` unless a ledger continues from the last head that was seen."""
     head = _read_head(store)
     try:
         ledger.check_continues(head)

@@ -1,4 +1,4 @@
-"""The data of datasets, attached once: a file's canonical records stay in memory, and every question reads those."""
+"""The data of datasets. A file is read once into memory as canonical records, and every question reads those."""
 
 import os
 import threading
@@ -30,11 +30,11 @@ class AttachedFile:
 
 
 class Sources:
-    """What is attached, for all threads. A file is read once, when its dataset is attached, and not again until the
-    curator starts anew: new data need a new edition.
+    """The attached sources, shared by all threads.
 
-    at_once: how many questions are answered at the same time; the processors are shared among them, because an engine
-    that takes them all for each question spends more time on handing out work than on small tables.
+    A file is read once, when its dataset is attached, and not again until the curator restarts: new data need a new
+    edition. at_once: questions answered at the same time. The processors are shared among them, because on small tables
+    an engine with all processors spends more time on distributing work than on the work.
     """
 
     def __init__(self, at_once: int = 1) -> None:
@@ -42,7 +42,7 @@ class Sources:
         self._lock, self._attached = threading.Lock(), dict[str, AttachedFile]()
 
     def open(self, dataset: Dataset, plan: Plan) -> OpenSource:
-        """The source of a plan about a dataset, its schema compared with the plan's."""
+        """Open the source of a plan about a dataset; its schema is compared with the plan's."""
         if not _stays(dataset):
             return open_plan_source(plan)
         with self._lock:
@@ -52,7 +52,7 @@ class Sources:
         return open_plan_source(plan, attached.records.cursor(), attached.table)
 
     def attach(self, dataset: Dataset) -> None:
-        """Read the dataset once, for its owner; a `SourceError` if it has more than `max_rows` records."""
+        """Read the dataset once, for its owner. Raises `SourceError` if it has more than `max_rows` records."""
         if _stays(dataset):
             self.open(dataset, dataset.check_plan()).close()
             return
@@ -77,7 +77,7 @@ class Sources:
         return AttachedFile(opened.table, records)
 
     def close(self) -> None:
-        """Let go of everything that is attached."""
+        """Close everything that is attached."""
         with self._lock:
             while self._attached:
                 self._attached.popitem()[1].close()

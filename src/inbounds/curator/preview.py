@@ -1,4 +1,4 @@
-"""What a question would be answered with: free, from public facts alone."""
+"""The preview of a question: where its answer would come from, its cost and expected errors. Uses public facts only."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ from inbounds.releases.workload import ReleaseDesign
 class QuestionPreview:
     """A question before it is asked.
 
-    how: whether it would be drawn, or is answered already. epsilon: what it would cost the account's cap. people: what
-    it would cost the people's budget, and what is left of that. errors: the expected error for every group size,
-    constants: what the best constant would err by. no_better: why it is not worth its epsilon, if it is not.
+    how: whether it would be drawn or is answered already. epsilon: its cost to the account's cap. people, people_left:
+    its cost to the people's budget, and what is left of it. errors: the expected error for every group size. constants:
+    the error of the best constant. no_better: why the answer would be useless, if it would.
     """
 
     question: Mapping[str, Any]
@@ -35,12 +35,12 @@ class QuestionPreview:
     statement: str
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Return plain JSON values."""
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return {**values, "no_better": list(self.no_better), "account": list(self.account)}
 
     def __str__(self) -> str:
-        """What it would cost and be worth, for a terminal."""
+        """Return the cost and the expected errors, for a terminal."""
         left = "" if self.people_left is None else f" of {self.people_left} left"
         lines = [f"{self.unit} {self.people}{left}, epsilon {self.epsilon} of this account's cap ({HOW[self.how]})"]
         for size, error in self.errors.items():
@@ -67,7 +67,10 @@ def build_preview(
     people: Population,
     epsilon: str,
 ) -> QuestionPreview:
-    """epsilon: of the answer that the account would be given. own: what draws it, at the account's own level."""
+    """Build the preview of a question.
+
+    epsilon: of the answer that the account would get. account_design: what draws the answer, at the account's level.
+    """
     designed = design.designed
     sizes = [str(size) for size in designed.asked.sizes]
     expected = account_design.expected[0]

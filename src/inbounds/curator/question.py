@@ -1,7 +1,7 @@
-"""A question: one statistic of the plan's grammar, with conditions, groups and epsilon; and its canonical form.
+"""A question: one statistic of a plan, with condition, groups and epsilon, in canonical form.
 
-Two questions with one form are the same question, and get the same stored answer: the order of conditions, the
-spelling of numbers, the order of groups and quotation marks around names do not matter.
+Two questions with the same canonical form are the same question and get the same stored answer. The order of conditions
+and groups, the spelling of numbers and quotation marks around names do not matter.
 """
 
 from collections.abc import Iterator, Mapping
@@ -51,7 +51,7 @@ class Question:
     allow_useless: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """What is asked, as plain values that `parse_question` reads back."""
+        """Return the question as plain values that `parse_question` reads back."""
         one = self.statistic
         values: dict[str, Any] = {one.kind: one.of if one.at is None else {"of": one.of, "at": format_decimal(one.at)}}
         if one.own.over_cells:
@@ -66,7 +66,7 @@ class Question:
         return values | _options_to_json(self.wishes)
 
     def to_plan(self, dataset: Dataset, epsilon: Fraction) -> Plan:
-        """The plan that answers it at an epsilon; only the columns that it uses are part of it."""
+        """Return the plan that answers the question at an epsilon; it declares only the columns that it uses."""
         groups, neighbours = dataset.groups_by(self.by), dataset.neighbours
         if self.where and groups.public:  # how many meet it is not public: a changed record may come in or go out
             groups, neighbours = replace(groups, public=False), CHANGE
@@ -89,14 +89,14 @@ class Question:
 
 @dataclass(frozen=True)
 class QuestionIdentity:
-    """Which question a plan is. base: whatever its epsilon. family: whatever its epsilon and groups."""
+    """Digests that identify a question. base: without its epsilon. family: without its epsilon and groups."""
 
     base: str
     family: str
 
     @staticmethod
     def from_plan(dataset: Dataset, plan: Plan) -> "QuestionIdentity":
-        """From the plan, where its data is, people and edition: all that is declared, nothing that the data holds."""
+        """Build the identity from the plan, source, people and edition: declared facts only, nothing from the data."""
         identity = ledger_question(plan)
         facts = {name: value for name, value in identity["plan"].items() if name != "epsilon"}
         levels = [str(epsilon) for epsilon in dataset.levels.values()]
@@ -106,12 +106,12 @@ class QuestionIdentity:
         return QuestionIdentity(sha256_hex(canonical_json(base)), sha256_hex(canonical_json(family)))
 
     def key(self, epsilon: Fraction) -> str:
-        """The key of the question in the ledger, the same for all accounts."""
+        """Return the key of the question in the ledger, the same for all accounts."""
         return sha256_hex(canonical_json({"question": self.base, "epsilon": str(epsilon)}))
 
 
 def parse_question(values: Mapping[str, Any], dataset: Dataset, *, stored: bool = False) -> Question:
-    """A question from plain values, in canonical form; a `PlanError` says what is wrong with it.
+    """Parse a question from plain values into canonical form. Raises `PlanError`.
 
     stored: the values are those of a question that was accepted before (`Question.to_json`), so no length is limited.
     """
@@ -140,7 +140,9 @@ def parse_question(values: Mapping[str, Any], dataset: Dataset, *, stored: bool 
 
 @contextmanager
 def _shorten_error_paths() -> Iterator[None]:
-    """A question is the one statistic of a plan: whoever asks wrote `mean`, not `statistics[1].mean`."""
+    """Remove `statistics[1]` from the paths of errors: a question has one statistic and its author wrote only
+    `mean`.
+    """
     try:
         yield
     except PlanError as error:
@@ -149,7 +151,7 @@ def _shorten_error_paths() -> Iterator[None]:
 
 
 def _canonical(statistic: Statistic, where: Any, dataset: Dataset, longest: int | None) -> tuple[Statistic, str]:
-    """The statistic and the condition beside it; what a count counts is one condition with that."""
+    """Return the statistic and the condition beside it; for a count both conditions become one."""
     also = _parse_condition(where, "where", dataset, longest) if where else EVERYTHING
     if statistic.own.domain is not CONDITIONS:
         margins = tuple(sorted(statistic.margins))
@@ -213,7 +215,9 @@ def _check_kind(values: Mapping[str, Any]) -> None:
 
 
 def _check_column(statistic: Statistic, dataset: Dataset) -> None:
-    """Whoever asks cannot declare columns: the message names those that are there. Conditions say so themselves."""
+    """Raise `PlanError` naming the dataset's columns if the statistic uses another one. Conditions are checked
+    elsewhere.
+    """
     if statistic.own.domain is CONDITIONS:
         return
     for name in statistic.own.domain.reads(statistic.of):
@@ -229,7 +233,7 @@ def _sort_options(wishes: DesignOptions) -> DesignOptions:
 
 
 def _options_to_json(wishes: DesignOptions) -> dict[str, Any]:
-    """Wishes that differ from the usual, as they are written."""
+    """Return the design options that differ from the defaults, as a question writes them."""
     options = dict[str, Any]()
     if wishes == USUAL:
         return options

@@ -1,8 +1,8 @@
-"""Whether a question was answered before, in itself or in the cells of another.
+"""Find stored answers that a question can be answered from: the same question, or cells that add up to it.
 
-What decides is which questions were charged and evaluated: never what the data holds, nor whether an answer was drawn
-yet. A question counts from its charge on, and a request that would be given its answer waits until that leaves. One
-whose evaluation failed no longer counts after that moment: accounts saw then that it failed, and that is counted
+The decision depends on which questions were charged and evaluated, never on the data or on whether an answer was drawn
+yet. A question counts from its charge on, and a request for its answer waits until that leaves. A question whose
+evaluation failed no longer counts after that moment: accounts could see the failure, and that is counted
 (`evaluations`).
 """
 
@@ -34,7 +34,7 @@ cells of a stored answer."""
 
 @dataclass(frozen=True)
 class PricedQuestion:
-    """A question as it would be drawn: its plan, its epsilon (of all levels the largest), and which question it is."""
+    """A question as it would be drawn: its plan, its epsilon (the largest of all levels) and its identity."""
 
     dataset: Dataset
     question: Question
@@ -55,14 +55,15 @@ class PricedQuestion:
 
     @cached_property
     def workload(self) -> Workload:
-        """Which numbers it asks for, and what is to be designed for them."""
+        """The numbers that the question asks for, and the designs that they need."""
         return Workload.from_plan(self.plan)
 
 
 class SumRecipe(TypedDict):
-    """How a sum is made of a stored table.
+    """How a sum is computed from a stored table.
 
-    by: the columns of its groups. cells: for each of its cells the stored ones. errors: the two columns of errors.
+    by: the group columns of the sum. cells: for each cell of the sum the stored cells. errors: the error columns of the
+    sum and of the stored table.
     """
 
     by: list[str]
@@ -72,7 +73,7 @@ class SumRecipe(TypedDict):
 
 @dataclass(frozen=True)
 class ReusableAnswer:
-    """The question whose answer is given: its key in the ledger, and how the asked one follows from it."""
+    """The stored question whose answer is used, and how the new question follows from it."""
 
     source: PricedQuestion
     how: How
@@ -84,7 +85,9 @@ class ReusableAnswer:
 
 
 def find_reusable(run: Run, ledger: Ledger, request: PricedQuestion, now: int) -> ReusableAnswer:
-    """The answer that a question is given, or the question itself, to be drawn. now: milliseconds since 1970."""
+    """Find the stored answer that a question gets, or return the question itself, to be drawn. now: milliseconds since
+    1970.
+    """
     related = _load_related(run, request, now)
     repeat = _find_repeat([text for base, text, _ in related if base == request.identity.base], ledger, request)
     if repeat is not None:
@@ -106,7 +109,7 @@ def find_reusable(run: Run, ledger: Ledger, request: PricedQuestion, now: int) -
 
 
 def _load_related(run: Run, request: PricedQuestion, now: int) -> RelatedQuestions:
-    """What was asked before that a question may be answered from: itself, whatever the epsilon, and of other groups."""
+    """Load the questions that may answer this one: the same at any epsilon, and those with other groups."""
     return run(
         "SELECT base, epsilon, question FROM questions JOIN evaluations ON evaluations.key = questions.key "
         "WHERE family = ? AND (finished = 1 OR until > ?)",
@@ -129,7 +132,7 @@ def _find_repeat(epsilons: list[str], ledger: Ledger, request: PricedQuestion) -
 def _find_sums(
     related: RelatedQuestions, ledger: Ledger, request: PricedQuestion, stored_cells: list[str]
 ) -> Iterator[ReusableAnswer]:
-    """Stored answers about finer groups, or about more cells, that add up to what is asked."""
+    """Find stored answers about finer groups or more cells that add up to the question."""
     for _, _, text in related:
         try:
             stored = parse_question(json.loads(text), request.dataset, stored=True)
@@ -142,7 +145,7 @@ def _find_sums(
 
 
 def _build_recipe(request: PricedQuestion, source: PricedQuestion, stored: list[str]) -> SumRecipe:
-    """Cells of the same names, or all stored ones for the only cell."""
+    """Build the recipe: cells of the same names, or all stored cells for a single cell."""
     statistic, stored_statistic = request.question.statistic, source.question.statistic
     cells = request.plan.cells(statistic)
     parts = {cells[0]: stored} if len(cells) == 1 else {cell: [cell] for cell in cells}
@@ -154,7 +157,7 @@ def _build_recipe(request: PricedQuestion, source: PricedQuestion, stored: list[
 
 
 def _find_sources(request: PricedQuestion) -> Iterator[tuple[Question, list[str]]]:
-    """Questions of some groups whose cells add up to the asked one, and which cells those are."""
+    """Find questions whose cells add up to this one, and which cells those are."""
     question, plan = request.question, request.plan
     if question.statistic.own.over_groups and not question.statistic.consistent:
         yield question, plan.cells(question.statistic)
@@ -163,7 +166,9 @@ def _find_sources(request: PricedQuestion) -> Iterator[tuple[Question, list[str]
 
 
 def _find_histograms(request: PricedQuestion) -> Iterator[tuple[Question, list[str]]]:
-    """A count of records with some labels is a sum of cells of the histogram of the others of its conditions."""
+    """Find histograms: a count of records with some labels is a sum of cells of the histogram under the other
+    conditions.
+    """
     where = request.question.statistic.where
     parts = where.parts if isinstance(where, And) else (where,)
     for part in parts:
@@ -180,7 +185,7 @@ def _find_histograms(request: PricedQuestion) -> Iterator[tuple[Question, list[s
 
 
 def _match_labels(part: Condition | None) -> tuple[str, tuple[str, ...]]:
-    """The column that a condition is about, and the texts that meet it."""
+    """Return the column that a condition is about, and the labels that meet it."""
     match part:
         case Compare("=", ColumnRef(name), Value(str(text))):
             return name, (text,)
@@ -190,7 +195,7 @@ def _match_labels(part: Condition | None) -> tuple[str, tuple[str, ...]]:
 
 
 def sum_cells(recipe: SumRecipe, table: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-    """The table of the asked question from that of the stored one: sums over its groups and cells.
+    """Compute the table of a question from a stored one: sums over its groups and cells.
 
     The error is at most the sum of the errors. An interval of a sum is not the sum of intervals, so there is none.
     """

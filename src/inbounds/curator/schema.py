@@ -1,6 +1,6 @@
-"""The tables of a curator: accounts, what they may ask, and which questions were asked; as steps, like a ledger's.
+"""The tables of a curator's database: accounts, grants, questions and issued answers.
 
-What was spent on people is in the ledger. What is here bounds accounts, and finds the stored answer of a question.
+Spending on people is in the ledger. These tables limit accounts and find the stored answer of a question.
 """
 
 from inbounds.ledger.schema import SchemaVersion
@@ -13,12 +13,11 @@ SCHEMA = "inbounds_curator"
 
 
 def _tables(whole: str, strict: str) -> tuple[str, ...]:
-    """Accounts and questions as they are asked, and beside them:
+    """Return the statements that create the tables.
 
-    accounts.held, given.rows: how many rows an account holds, of the tables that it was given and one for each of its
-    keys. seen: the ledger's id and the last head that was seen of it, in at most one row. mechanisms: which drew the
-    answer of a question, by the digests of their passports. evaluations: for which questions data was read, and when
-    their answers leave.
+    accounts.held, given.rows: rows that an account holds, of its tables and one for each key. seen: the ledger's id and
+    its last head, at most one row. mechanisms: which mechanisms drew the answer of a question, by passport digest.
+    evaluations: for which questions data was read, and when their answers leave.
     """
     return (
         f"""CREATE TABLE accounts (

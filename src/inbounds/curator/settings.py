@@ -1,4 +1,4 @@
-"""curator.toml: where things are kept, what is allowed, and the datasets."""
+"""curator.toml: where the ledger and database are, limits, and the datasets."""
 
 import os
 from collections.abc import Mapping
@@ -21,15 +21,14 @@ PROCESSORS = min(4, max(2, os.cpu_count() or 2))
 
 @dataclass(frozen=True)
 class ServiceLimits:
-    """What strangers may ask of the machine.
+    """Limits on what clients may ask of the machine.
 
-    body: bytes of a request. seconds: that a request may take; past them the answer is that it is not available now.
-    tick: answers leave at multiples of it, in seconds. rate, burst: requests of one account each second, and at once.
-    threads: stored answers and previews at once, by default one for each processor, 2 to 4. evaluations: new questions
-    at once, each of which holds its place for the `answer_seconds` of its dataset; by default two for each processor,
-    because an evaluation alone should take at most a quarter of them. designs: processes that design. design_seconds,
-    design_bytes: of one design. rows: that one account may hold, of the tables it was given and one for each of its
-    keys.
+    body: bytes of a request. seconds: the longest that a request may take. tick: answers leave at its multiples, in
+    seconds. rate, burst: requests of one account per second, and at once. threads: stored answers and previews at once;
+    by default one per processor, 2 to 4. evaluations: new questions at once, each of which holds its place for the
+    `answer_seconds` of its dataset; by default two per processor, because an evaluation alone should take at most a
+    quarter of that time. designs: worker processes that design. design_seconds, design_bytes: limits of one design.
+    rows: that one account may hold, of its tables and one for each key.
     """
 
     body: int = 65_536
@@ -58,7 +57,7 @@ class ServiceLimits:
 
 @dataclass(frozen=True)
 class Settings:
-    """All of a curator that is decided before it starts."""
+    """Everything about a curator that is decided before it starts."""
 
     ledger: str = field(repr=False)
     database: str = field(repr=False)
@@ -78,7 +77,7 @@ class Settings:
 
 
 def declared_budgets(datasets: Mapping[str, Dataset]) -> dict[str, Budget]:
-    """What may be spent on all people, by their names: the budget that their datasets declare, if any does.
+    """Return the budget of each population, as its datasets declare it.
 
     Several datasets may be about the same people. One budget is for all of them, so those that declare it must
     declare the same; a `PlanError` otherwise.
@@ -99,7 +98,7 @@ def declared_budgets(datasets: Mapping[str, Dataset]) -> dict[str, Budget]:
 
 
 def load_settings(path: str | PathLike[str]) -> Settings:
-    """The settings in a TOML file; files it names are relative to its folder, errors name the line."""
+    """Load settings from a TOML file. Files it names are relative to its folder; errors name the line."""
     file = Path(path)
     text = read_text(file)
     try:
@@ -114,7 +113,7 @@ def load_settings(path: str | PathLike[str]) -> Settings:
 
 
 def parse_settings(content: Mapping[str, Any], folder: Path) -> Settings:
-    """Settings from plain values."""
+    """Parse settings from plain values."""
     check_known_fields("curator", content, PARTS)
     if not isinstance(content.get("datasets"), Mapping) or not content["datasets"]:
         raise PlanError("must be given, each as [datasets.name]", ("datasets",))

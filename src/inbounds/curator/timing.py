@@ -1,13 +1,13 @@
-"""When an answer leaves: at a moment that is fixed before data is read, whatever happens until then.
+"""The moment at which an answer leaves, fixed before data is read.
 
 How long an evaluation takes may depend on the data, and so may whether it fails. So the moment is fixed when the
-evaluation begins, and the caller waits for that moment and not for the evaluation:
+evaluation begins, and the caller waits for that moment, not for the evaluation:
 
-    slot acquired → moment fixed → read, draw, store          in a thread of its own
+    slot acquired → moment fixed → read, draw, store          in its own thread
                                  → wait until the moment      the slot is held as long
                                  → the answer, or one constant refusal
 
-A slot is free again at that moment and not before, so that the queue does not depend on data either.
+The slot is free again at that moment and not before, so the queue does not depend on the data either.
 """
 
 import threading
@@ -22,14 +22,14 @@ T = TypeVar("T")
 
 
 class Time:
-    """The clocks of a curator, and how it waits. Tests bring others."""
+    """The clocks of a curator, and how it waits. Tests replace them."""
 
     def wall(self) -> float:
-        """Seconds since 1970, which all processes that share a database must agree on."""
+        """Return seconds since 1970. All processes that share a database must agree on it."""
         return time.time()
 
     def steady(self) -> float:
-        """Seconds that pass evenly, in this process."""
+        """Return seconds of a clock that never jumps, in this process."""
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
@@ -41,7 +41,7 @@ class Time:
 
 
 class Deadline:
-    """The moment at which an answer leaves. An evaluation that is not finished before has failed."""
+    """The moment at which an answer leaves. An evaluation that is not finished by then has failed."""
 
     def __init__(self, clock: Time) -> None:
         self.leave: float | None = None
@@ -49,12 +49,12 @@ class Deadline:
         self._decided, self._finished, self._closed = threading.Event(), False, False
 
     def fix(self, leave: float) -> None:
-        """Data will be read, and the answer leaves then, by the steady clock."""
+        """Set the moment at which the answer leaves, by the steady clock. Called before data is read."""
         self.leave = leave
         self._decided.set()
 
     def wait_until_decided(self, work: "Future[Any]") -> None:
-        """Until the moment is fixed, or the work is done without reading data."""
+        """Wait until the moment is fixed, or the work ends without reading data."""
         work.add_done_callback(lambda _: self._decided.set())
         self._decided.wait()
 
@@ -62,13 +62,13 @@ class Deadline:
         return self.leave is not None and (self._closed or self._clock.steady() >= self.leave)
 
     def finish(self) -> bool:
-        """Say that everything is done and stored; whether that was in time."""
+        """Note that everything is done and stored; return whether that was in time."""
         with self._lock:
             self._finished = self._finished or not self.is_past()
             return self._finished
 
     def close(self) -> bool:
-        """Let nothing finish from now on; whether it has finished."""
+        """Refuse to finish from now on; return whether the work has finished."""
         with self._lock:
             self._closed = True
             return self._finished
@@ -77,7 +77,7 @@ class Deadline:
 class Slots:
     """Places for evaluations, each with a thread that keeps its connections.
 
-    number: how many questions are evaluated at once. leave: ends the connections of the thread that calls it.
+    number: questions evaluated at once. leave: closes the connections of the thread that calls it.
     """
 
     def __init__(self, number: int, clock: Time, leave: Callable[[], None]) -> None:
@@ -86,9 +86,9 @@ class Slots:
         self._idle: list[ThreadPoolExecutor] = []
 
     def evaluate(self, work: Callable[[Deadline], T]) -> T:
-        """What the work returns; once its deadline is fixed, at that moment and not before.
+        """Return the result of the work; once its deadline is fixed, at that moment and not before.
 
-        `CuratorUnavailable` then if it has not finished, whatever the reason.
+        Raises `CuratorUnavailable` then if the work has not finished, whatever the reason.
         """
         with self._free:
             with self._lock:
@@ -106,7 +106,7 @@ class Slots:
                 self._give_back(thread, done)
 
     def _give_back(self, thread: ThreadPoolExecutor, done: "Future[Any]") -> None:
-        """A thread that is still busy is not waited for: it ends by itself, and the slot gets another."""
+        """Return a thread to the pool. A busy thread is abandoned, ends by itself, and the slot gets another."""
         if not done.done():
             thread.submit(self._leave)
             thread.shutdown(wait=False)

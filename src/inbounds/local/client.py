@@ -99,7 +99,7 @@ class Randomizer:
 
 
 def make_randomizer(mechanism: LocalMechanism, outside: Outside = "refuse") -> Randomizer:
-    """A client for a mechanism: call it with one value, many, or a column of a table.
+    """Make a client for a mechanism: call it with one value, many, or a column of a table.
 
     For values with a distance design the mechanism on `ib.ordinal` (metric privacy), for labels on `ib.category`.
 

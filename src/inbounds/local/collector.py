@@ -80,7 +80,7 @@ class Collector:
         return self
 
     def merge(self, other: "Collector") -> "Collector":
-        """A new collector with the reports of both: of the same mechanism, and no shard in both."""
+        """Merge a new collector with the reports of both: of the same mechanism, and no shard in both."""
         if not isinstance(other, Collector):
             raise TypeError(f"a collector merges with a Collector, got {type(other).__name__}")
         if not same_law(self.mechanism, other.mechanism):
@@ -94,7 +94,7 @@ class Collector:
 
     @staticmethod
     def merge_all(collectors: "Iterable[Collector]") -> "Collector":
-        """All of at least one collector together."""
+        """Merge all of at least one collector together."""
         parts = list(collectors)
         if not parts:
             raise ValueError("collectors must be at least one; an empty list does not name the mechanism")
@@ -162,7 +162,7 @@ def _read_counts(content: Json, collector: Collector) -> Ints:
 
 
 def fingerprint(mechanism: LocalMechanism) -> str:
-    """A name for the law and the values it reports: sha256 of both, wherever the mechanism came from."""
+    """Return a name for the law and the values it reports: sha256 of both, wherever the mechanism came from."""
     query = mechanism.query
     digest = hashlib.sha256()
     parts: list[Any] = [query.kind, query.labels, query.answers.start, query.answers.unit, query.shape]
@@ -182,13 +182,13 @@ def same_law(one: LocalMechanism, other: LocalMechanism) -> bool:
 
 
 def tally(reports: Any, query: RangeQuery) -> Ints:
-    """How often each output occurs among reported values; a `ValueError` if any is not an output."""
+    """Return how often each output occurs among reported values; a `ValueError` if any is not an output."""
     positions = output_positions(reports, query).ravel()
     return np.bincount(positions, minlength=len(query.outputs)).astype(np.int64, copy=False)
 
 
 def output_positions(reports: Any, query: RangeQuery) -> Ints:
-    """Positions among the outputs of reported values, in their shape."""
+    """Return positions among the outputs of reported values, in their shape."""
     values = np.asarray(reports)
     if values.size == 0:
         return np.zeros(values.shape, dtype=np.int64)
@@ -216,7 +216,7 @@ def _label_positions(values: NDArray[Any], query: RangeQuery) -> Ints:
 
 
 def _value_positions(reported: NDArray[Any], query: RangeQuery) -> Ints:
-    """The output whose value is nearest, -1 when it misses by more than ON_GRID of a step."""
+    """Return the output whose value is nearest, -1 when it misses by more than ON_GRID of a step."""
     scale = query.outputs.values
     if reported.dtype.kind in "iu" and scale.is_regular and scale.unit == 1 and scale.start.denominator == 1:
         first, last = int(scale[0]), int(scale[-1])
@@ -235,7 +235,7 @@ def _value_positions(reported: NDArray[Any], query: RangeQuery) -> Ints:
 
 
 def whole_counts(times: ArrayLike) -> Ints:
-    """Counts as int64; a `ValueError` unless they are whole and not negative."""
+    """Return counts as int64; a `ValueError` unless they are whole and not negative."""
     counts = np.asarray(times)
     if counts.dtype.kind not in "iuf" or not (np.isfinite(counts).all() and (counts == np.floor(counts)).all()):
         raise ValueError("counts must be whole numbers")

@@ -12,7 +12,7 @@ from inbounds.query import Graph, RangeQuery
 
 
 def kantorovich(p: ArrayLike, q: ArrayLike, at: RangeQuery | ArrayLike | None = None) -> float:
-    """The least average distance that mass must move to turn p into q, on the real line (001 Definition 2).
+    """Return the least average distance that mass must move to turn p into q, on the real line (001 Definition 2).
 
     Equal to the area between the two distribution functions, sum_k |F_p(k) - F_q(k)| · (x_{k+1} - x_k).
     `at` gives the places x: a query with numeric answers, or increasing numbers; by default 0, 1, 2, …
@@ -32,7 +32,7 @@ def kantorovich(p: ArrayLike, q: ArrayLike, at: RangeQuery | ArrayLike | None = 
 
 
 def total_variation(p: ArrayLike, q: ArrayLike) -> float:
-    """The largest difference in the probability of any event: sum |p - q| / 2.
+    """Return the largest difference in the probability of any event: sum |p - q| / 2.
 
     >>> total_variation([1, 0], [1, 1])
     0.5
@@ -42,7 +42,8 @@ def total_variation(p: ArrayLike, q: ArrayLike) -> float:
 
 
 def kl(p: ArrayLike, q: ArrayLike) -> float:
-    """Kullback-Leibler divergence of q from p in nats: sum p · log(p / q); infinite where q lacks mass that p has.
+    """Return kullback-Leibler divergence of q from p in nats: sum p · log(p / q); infinite where q lacks mass that p
+    has.
 
     >>> round(kl([1, 1], [3, 1]), 4), kl([1, 1], [1, 0])
     (0.1438, inf)
@@ -55,7 +56,7 @@ def kl(p: ArrayLike, q: ArrayLike) -> float:
 
 
 def transport(p: ArrayLike, q: ArrayLike, cost: ArrayLike) -> float:
-    """The least cost of moving p to q when moving mass from answer j to k costs cost[j, k] (extra `transport`).
+    """Return the least cost of moving p to q when moving mass from answer j to k costs cost[j, k] (extra `transport`).
 
     For any ground distance: places on a map, a hierarchy of labels. `kantorovich` is the case |x_j - x_k|, in
     O(domain) instead of a network program. Solved exactly by the Python Optimal Transport library.

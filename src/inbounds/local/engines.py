@@ -24,7 +24,7 @@ KNOWN = "an Arrow, Polars or pandas table, a DuckDB relation or a Spark DataFram
 
 
 def detect_engine(table: Any) -> str:
-    """The engine a table belongs to, from the module of its type; no engine is imported to find out."""
+    """Detect the engine a table belongs to, from the module of its type; no engine is imported to find out."""
     for base in type(table).__mro__:
         package = base.__module__.partition(".")[0].lstrip("_")
         if package in ("pyarrow", "polars", "pandas", "duckdb", "pyspark"):
@@ -40,7 +40,7 @@ def randomize(
     keep: Sequence[str] = (),
     outside: Outside = "refuse",
 ) -> Any:
-    """A table of private reports about `column`, row by row, drawn once and now.
+    """Randomize a table of private reports about `column`, row by row, drawn once and now.
 
     column: of places the column of their names, or one for each coordinate, as ["row", "column"]. keep: other columns
     to take along as they are; those not named stay behind, since they may say what the reports hide. outside: as for
@@ -93,7 +93,7 @@ def collect(
     shard: str | None = None,
     asked: str = "all",
 ) -> Collector | StratifiedCollector:
-    """A collector of the reports in `column`, counted by the engine itself: only the counts come back.
+    """Collect a collector of the reports in `column`, counted by the engine itself: only the counts come back.
 
     column: of places the column of their names, or one for each coordinate. by: a column, or several, of strata; the
     collectors of all of them, in one pass. shard: a name for these reports, which cannot be merged a second time.
@@ -140,7 +140,9 @@ def require_engine(table: Any, engine: str, columns: Iterable[str]) -> None:
 
 
 def select_columns(table: Any, engine: str, columns: Sequence[str], keep: Sequence[str]) -> Any:
-    """The table with these columns alone, a DuckDB relation and a reader as a reader; values are not looked at."""
+    """Select the table with these columns alone, a DuckDB relation and a reader as a reader; values are not
+    looked at.
+    """
     if isinstance(keep, str):
         raise TypeError(f"keep must be a list of columns, got the text {keep!r}; write [{keep!r}]")
     names = [*columns, *keep]
@@ -163,7 +165,7 @@ def select_columns(table: Any, engine: str, columns: Sequence[str], keep: Sequen
 
 
 def _count_combinations(table: Any, engine: str, columns: list[str]) -> list[tuple[Any, ...]]:
-    """Each combination of values that occurs, and how often: (*values, times)."""
+    """Count each combination of values that occurs, and how often: (*values, times)."""
     match engine:
         case "pandas":
             counted = table.groupby(columns, dropna=False, observed=True, sort=False).size()
@@ -180,7 +182,7 @@ def _count_combinations(table: Any, engine: str, columns: list[str]) -> list[tup
 
 
 def _tables(table: Any) -> Iterator[Any]:
-    """An Arrow table as it is, a batch or the batches of a reader as tables."""
+    """Yield an Arrow table as it is, a batch or the batches of a reader as tables."""
     pyarrow = import_optional("pyarrow", "local")
     if isinstance(table, pyarrow.Table):
         yield table
@@ -197,7 +199,9 @@ def _arrow_counted(table: Any, columns: list[str]) -> list[tuple[Any, ...]]:
 def _collect_strata(
     mechanism: LocalMechanism, shard: str | None, names: list[str], rows: list[tuple[Any, ...]]
 ) -> StratifiedCollector:
-    """One collector for each stratum; each shard is named after its stratum too, so that strata can be merged."""
+    """Collect one collector for each stratum; each shard is named after its stratum too, so that strata can be
+    merged.
+    """
     parts: dict[Any, list[tuple[Any, Any]]] = {}
     for *key, report, times in rows:
         parts.setdefault(key[0] if len(names) == 1 else tuple(key), []).append((report, times))
@@ -209,7 +213,7 @@ def _collect_strata(
 
 
 def _together(coordinates: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """The coordinates of a report, which is missing where one of them is."""
+    """Return the coordinates of a report, which is missing where one of them is."""
     return None if any(map(_missing, coordinates)) else coordinates
 
 

@@ -71,7 +71,7 @@ class ExpectedAccuracy:
         return format_ratio(float(self.over_range))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values; the epsilon exactly, as text, and no worst ratio beyond floats."""
+        """Return plain JSON values; the epsilon exactly, as text, and no worst ratio beyond floats."""
         return {
             "worst_ratio": self.worst_ratio if math.isfinite(self.worst_ratio) else None,
             "log_worst_ratio": float(self.over_range),
@@ -90,7 +90,9 @@ class ExpectedAccuracy:
 
 
 def candidate_guarantees(query: RangeQuery, level: PrivacyLevel) -> list[ExpectedAccuracy]:
-    """The laws that are worth a plan: for numbers two, for labels the one of least variance and randomized response."""
+    """Return the laws that are worth a plan: for numbers two, for labels the one of least variance and randomized
+    response.
+    """
     plain = ExpectedAccuracy("randomized_response", level.any_two, level.any_two)
     if isinstance(query.neighbours, Graph):
         assert level.per_unit is not None
@@ -102,13 +104,13 @@ def candidate_guarantees(query: RangeQuery, level: PrivacyLevel) -> list[Expecte
 
 
 def diameter(query: RangeQuery) -> Fraction:
-    """The longest of all shortest paths of a graph, not below it."""
+    """Return the longest of all shortest paths of a graph, not below it."""
     assert isinstance(query.neighbours, Graph)
     return to_fraction(float(query.neighbours.distances(len(query.answers)).max()) * (1 + 1e-12), "distance")
 
 
 def build_candidates(query: RangeQuery, option: ExpectedAccuracy) -> LocalMechanism:
-    """The certified mechanism of an option."""
+    """Build the certified mechanism of an option."""
     match option.mechanism:
         case "geometric":
             return truncated_geometric(per_unit(query), option.epsilon)
@@ -122,7 +124,7 @@ def build_candidates(query: RangeQuery, option: ExpectedAccuracy) -> LocalMechan
 
 
 def channel(query: RangeQuery, option: ExpectedAccuracy) -> LinearChannel:
-    """The law of an option in floats: what a plan simulates without building and proving a matrix."""
+    """Return the law of an option in floats: what a plan simulates without building and proving a matrix."""
     size = len(query.answers)
     match option.mechanism:
         case "metric_geometric":
@@ -143,14 +145,14 @@ LABEL_LAWS: dict[str, Callable[[RangeQuery, Number], LocalMechanism]] = {
 
 
 def per_unit(query: RangeQuery) -> RangeQuery:
-    """The query with epsilon counted for every unit of distance."""
+    """Return the query with epsilon counted for every unit of distance."""
     return with_neighbours(query, Metric(Fraction(1)))
 
 
 def expectation(
     query: RangeQuery, option: ExpectedAccuracy, truth: Floats, reports: int, runs: int, seed: int
 ) -> ExpectedAccuracy:
-    """The option with the mean error over simulated collections; the same seed whatever the number of reports.
+    """Return the option with the mean error over simulated collections; the same seed whatever the number of reports.
 
     The error of numbers is the Kantorovich distance from the truth, in their unit; of labels the sum of the
     differences of all shares. Estimated as `ib.reconstruct` does by default.
@@ -166,7 +168,7 @@ def expectation(
 
 
 def simulate_estimate(model: LinearChannel, draws: Floats, query: RangeQuery) -> Floats:
-    """The distributions that `ib.reconstruct` makes of each row of counts by default.
+    """Simulate the distributions that `ib.reconstruct` makes of each row of counts by default.
 
     Where updates are stopped by held-out reports, the first row says where, for all rows.
     """
@@ -200,7 +202,7 @@ def distance(estimate: Floats, truth: Floats, query: RangeQuery) -> float:
 
 
 def geometric_channel(size: int, rate: float) -> LinearChannel:
-    """The truncated geometric in floats, e^-rate from step to step, in O(size)."""
+    """Return the truncated geometric in floats, e^-rate from step to step, in O(size)."""
     a = math.exp(-rate)
     rows = np.full(size, math.tanh(rate / 2))
     rows[[0, -1]] = 1 / (1 + a)

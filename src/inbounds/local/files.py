@@ -27,7 +27,7 @@ Batch = dict[str, NDArray[Any]]
 
 
 def read(path: Path, columns: Sequence[str]) -> Iterator[Batch]:
-    """The named columns of a CSV or Parquet file, batch by batch."""
+    """Read the named columns of a CSV or Parquet file, batch by batch."""
     refuse_open_database(path)
     return _read_parquet(path, columns) if _is_parquet(path) else _read_csv(path, columns)
 
@@ -80,7 +80,7 @@ def _is_parquet(path: Path) -> bool:
 
 
 def _read_csv(path: Path, columns: Sequence[str]) -> Iterator[Batch]:
-    """Every field as the text it is: no types are guessed, nothing is missing, "NULL" is four letters."""
+    """Read every field as the text it is: no types are guessed, nothing is missing, "NULL" is four letters."""
     names, rows = _header(path)
     places = [f"f{place}" for place in _places(names, columns, path)]
     if not rows:
@@ -93,7 +93,7 @@ def _read_csv(path: Path, columns: Sequence[str]) -> Iterator[Batch]:
 
 
 def _header(path: Path) -> tuple[list[str], bool]:
-    """The names in the first row, and whether anything follows."""
+    """Return the names in the first row, and whether anything follows."""
 
     def first() -> tuple[list[str], bool]:
         with path.open(newline="", encoding="utf-8-sig") as file:
@@ -113,7 +113,9 @@ def _open_table(path: Path, places: Sequence[str]) -> Any:
 
 
 def _readable(path: Path, read: Callable[[], T]) -> T:
-    """What `read` returns. The reader's own words for a broken row repeat the row, so others take their place."""
+    """Return what `read` returns. The reader's own words for a broken row repeat the row, so others take their
+    place.
+    """
     try:
         return read()
     except (csv.Error, ValueError) as reason:
@@ -133,7 +135,7 @@ def _read_parquet(path: Path, columns: Sequence[str]) -> Iterator[Batch]:
 
 
 def _places(names: Sequence[str], columns: Sequence[str], path: Path) -> list[int]:
-    """Where the columns stand. The first line of a CSV file may be a record, so its names are not listed."""
+    """Return where the columns stand. The first line of a CSV file may be a record, so its names are not listed."""
     for column in columns:
         if column not in names:
             known = _is_parquet(path)

@@ -37,7 +37,7 @@ Kinds = Mapping[str, str]
 
 
 def replace_columns(table: Any, engine: str, kinds: Kinds, draw: DrawColumns) -> Any:
-    """The table with reports in the columns that `kinds` names; other columns and the order of rows stay.
+    """Return the table with reports in the columns that `kinds` names; other columns and the order of rows stay.
 
     A DuckDB relation comes in as its Arrow reader. Missing values are refused.
     """

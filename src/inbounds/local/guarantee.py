@@ -26,7 +26,7 @@ ROUNDING = 1e-9
 
 
 def epsilon_for_ratio(ratio: Number, radius: Number = 1) -> Fraction:
-    """The epsilon of d-privacy that keeps every ratio within `radius` at most `ratio`: ln(ratio) / radius.
+    """Return the epsilon of d-privacy that keeps every ratio within `radius` at most `ratio`: ln(ratio) / radius.
 
     Rounded down. With radius 1 (the default) it is the epsilon of epsilon-LDP for that ratio.
 
@@ -78,7 +78,7 @@ class LocalGuarantee:
         return float((np.log(ratios) / gaps).max())
 
     def ratio(self, radius: Number) -> float:
-        """The worst ratio of the probabilities of any report under two values at most `radius` apart.
+        """Return the worst ratio of the probabilities of any report under two values at most `radius` apart.
 
         Found on the mechanism's own weights; never more than what is promised. O(outputs · answers · log radius).
         """
@@ -96,7 +96,7 @@ class LocalGuarantee:
         return self.mechanism.law.ratio_within(self.mechanism.query, steps)
 
     def _apart(self, distance: float) -> float:
-        """The worst ratio between two answers of a graph with a path of at most `distance` between them."""
+        """Return the worst ratio between two answers of a graph with a path of at most `distance` between them."""
         query = self.mechanism.query
         assert isinstance(query.neighbours, Graph)
         assert isinstance(self.mechanism, Mechanism)
@@ -108,11 +108,11 @@ class LocalGuarantee:
         return max(1.0, *worst)
 
     def worst_ratio(self) -> float:
-        """The worst ratio over the whole domain."""
+        """Return the worst ratio over the whole domain."""
         return self._within(int(self.mechanism.query.answers.ticks[-1]))
 
     def radius(self, ratio: Number) -> Fraction:
-        """The largest distance within which every ratio is at most `ratio`; 0 if the closest values break it."""
+        """Return the largest distance within which every ratio is at most `ratio`; 0 if the closest values break it."""
         bound, query = to_fraction(ratio, "ratio"), self.mechanism.query
         if not bound >= 1:
             raise ValueError(f"ratio must be at least 1, got {ratio!r}")
@@ -156,7 +156,7 @@ class LocalGuarantee:
 
 
 def product_upper_bound(ratios: Iterable[float]) -> float:
-    """The product of ratios, rounded up at every step."""
+    """Return the product of ratios, rounded up at every step."""
     product = 1.0
     for ratio in ratios:
         product = ratio if product == 1 else math.nextafter(product * ratio, math.inf)
@@ -168,7 +168,7 @@ SPOKEN_RATIO = 1e6
 
 
 def format_ratio(log: float) -> str:
-    """A ratio in words, from its logarithm.
+    """Format a ratio in words, from its logarithm.
 
     >>> format_ratio(0.6931471806), format_ratio(100)
     ('2', 'e^100')
@@ -177,7 +177,7 @@ def format_ratio(log: float) -> str:
 
 
 def local_guarantee(mechanism: LocalMechanism) -> LocalGuarantee:
-    """The privacy statement of a mechanism used on single values.
+    """Return the privacy statement of a mechanism used on single values.
 
     >>> import inbounds as ib
     >>> found = local_guarantee(ib.catalog.truncated_geometric(ib.ordinal(0, 100), epsilon_for_ratio(2, radius=10)))

@@ -46,7 +46,8 @@ PROJECTIVE = Origin(
 
 
 def subset_selection(query: RangeQuery, epsilon: Number) -> LabelMechanism:
-    """A report names a set of labels of the best size: all subsets where they are few, else an affine family of them.
+    """Return a report names a set of labels of the best size: all subsets where they are few, else an affine family of
+    them.
 
     Up to some 4,000 labels; its variance is the least that any law has, up to rounding the size. See `Subsets` and
     `Affine` in `inbounds.trusted.block_designs`.
@@ -56,13 +57,14 @@ def subset_selection(query: RangeQuery, epsilon: Number) -> LabelMechanism:
 
 
 def hadamard_response(query: RangeQuery, epsilon: Number) -> LabelMechanism:
-    """A report names a row of a Hadamard matrix, the labels with a positive entry in it; for a small epsilon."""
+    """Return a report names a row of a Hadamard matrix, the labels with a positive entry in it; for a small epsilon."""
     check_query(query)
     return _best(query, epsilon, _halves, HADAMARD)
 
 
 def projective_response(query: RangeQuery, epsilon: Number) -> LabelMechanism:
-    """A report names a hyperplane of a projective space whose points are the labels: some e^epsilon + 1 to choose from.
+    """Return a report names a hyperplane of a projective space whose points are the labels: some e^epsilon + 1 to
+    choose from.
 
     For any number of labels, with few more reports than labels; its variance is within 3.1 % of the least up to
     epsilon 5.
@@ -72,7 +74,7 @@ def projective_response(query: RangeQuery, epsilon: Number) -> LabelMechanism:
 
 
 def best_label_mechanism(query: RangeQuery, epsilon: Number) -> LocalMechanism:
-    """The law with which shares of labels are estimated best at this number of labels and epsilon.
+    """Return the law with which shares of labels are estimated best at this number of labels and epsilon.
 
     >>> import inbounds as ib
     >>> best_label_mechanism(ib.category(5), 3).origin.name, best_label_mechanism(ib.category(1000), 1).origin.name
@@ -106,13 +108,13 @@ class LabelCandidate:
         return self.variance_at_share(Fraction(1, len(self.mechanism.query.answers)))
 
     def variance_at_share(self, share: Fraction) -> float:
-        """The same for a label with this share; 0 for a rare one."""
+        """Return the same for a label with this share; 0 for a rare one."""
         if isinstance(self.mechanism, LabelMechanism):
             return float(self.mechanism.law.variance(share))
         return float(_response_variance(self.mechanism, share))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Return plain JSON values."""
         return {"mechanism": self.name, "variance": self.variance, "outputs": self.outputs}
 
 
@@ -142,7 +144,7 @@ class LabelComparison:
         return self.why
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Return plain JSON values."""
         return {"laws": [law.to_json() for law in self.laws], "why": self.why}
 
 
@@ -156,7 +158,7 @@ _REASONS = {
 
 
 def compare_labels(query: RangeQuery, epsilon: Number) -> LabelComparison:
-    """All laws for labels at one epsilon, judged by the variance that follows from their certified weights.
+    """Return all laws for labels at one epsilon, judged by the variance that follows from their certified weights.
 
     >>> import inbounds as ib
     >>> [law.name for law in compare_labels(ib.category(30), 1).laws][0]
@@ -241,7 +243,7 @@ def _planes(labels: int, epsilon: float) -> Iterator[LabelDesign]:
 
 
 def _spaces(labels: int, order: int) -> Iterator[Planes]:
-    """The smallest space of an order that has a point for each label."""
+    """Yield the smallest space of an order that has a point for each label."""
     dimension = 2
     while (order**dimension - 1) // (order - 1) < labels:
         dimension += 1

@@ -54,7 +54,7 @@ class ReportMemory:
 
     @classmethod
     def at(cls, path: str | os.PathLike[str] | None, law: str, promised: int | None = None) -> "ReportMemory":
-        """What is kept under the path; an empty memory if nothing is."""
+        """Return what is kept under the path; an empty memory if nothing is."""
         memory = cls(law, None if path is None else Path(path), promised=promised)
         memory._read()
         return memory
@@ -65,7 +65,9 @@ class ReportMemory:
         return ReportMemory.at, (self.path, self.law, self.promised)
 
     def recall(self, period: str, people: Sequence[Hashable], draw: Draw) -> list[Any]:
-        """The report of each person in this period, drawn for those that have none yet, and kept before it is sent."""
+        """Return the report of each person in this period, drawn for those that have none yet, and kept before it is
+        sent.
+        """
         if not all(person in self.periods.get(period, ()) for person in people):
             with self._turn, nullcontext() if self.path is None else file_lock(self.path):
                 self._read()
@@ -100,8 +102,8 @@ class ReportMemory:
         promised = content.get("promised")
         if self.promised is not None and (len(periods) > self.promised or promised not in (None, self.promised)):
             raise ValueError(
-                f"periods must be as many as were promised for the reports that are kept, {promised or len(periods)}, got "
-                f"{self.promised}; everyone who sends them must promise the same"
+                f"periods must be as many as were promised for the reports that are kept, {promised or len(periods)}, "
+                f"got {self.promised}; everyone who sends them must promise the same"
             )
         both = {**periods, **self.periods}
         self.periods = {period: {**periods.get(period, {}), **self.periods.get(period, {})} for period in both}
@@ -136,7 +138,7 @@ class PermanentGuarantee:
         return total if self.periods == 1 else math.nextafter(total, math.inf)
 
     def worst_ratio(self) -> float:
-        """The worst ratio of the probabilities of all that is sent, over any two courses of values."""
+        """Return the worst ratio of the probabilities of all that is sent, over any two courses of values."""
         return product_upper_bound([self.once.worst_ratio()] * self.periods)
 
     def __str__(self) -> str:
@@ -192,7 +194,7 @@ class PermanentRandomizer:
 def make_permanent(
     client: Randomizer | Survey, path: str | os.PathLike[str] | None = None, *, periods: int = 1
 ) -> PermanentRandomizer:
-    """A client whose reports stay: drawn once for each person and period, then sent again however often asked.
+    """Make a client whose reports stay: drawn once for each person and period, then sent again however often asked.
 
     client: `ib.local.make_randomizer(mechanism)` or a `Survey`. path: where the reports are kept, on the person's side;
     without it, in the memory of this process, for simulations. periods: how many different ones there may ever be.
@@ -217,14 +219,14 @@ def _ids(people: Any) -> list[Hashable]:
 
 
 def _to_column(values: Any) -> Any:
-    """What has places to take values from, a single value as a list of it; no value is looked at."""
+    """Return what has places to take values from, a single value as a list of it; no value is looked at."""
     if isinstance(values, np.ndarray):
         return np.atleast_1d(values)
     return values if hasattr(values, "__len__") and not isinstance(values, str | bytes) else [values]
 
 
 def _take(column: Any, places: list[int]) -> Any:
-    """The values at some places: what people who have reported would say now is never read, so never refused."""
+    """Return the values at some places: what people who have reported would say now is never read, so never refused."""
     match detect_kind(column):
         case "pandas":
             return column.iloc[places]

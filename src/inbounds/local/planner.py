@@ -69,7 +69,7 @@ class CollectionPlan:
         return SAME_PROMISE + why if same else PROMISES_DIFFER
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Return plain JSON values."""
         return {
             "reports": self.reports,
             "better": self.better.mechanism,
@@ -78,11 +78,12 @@ class CollectionPlan:
         }
 
     def error(self, mechanism: str) -> float:
-        """The expected error of one of the mechanisms."""
+        """Return the expected error of one of the mechanisms."""
         return self._option(mechanism).error
 
     def reports_needed(self, error: Number, mechanism: str | None = None) -> int:
-        """How many reports bring the expected error down to `error`; for the better mechanism unless one is named.
+        """Return how many reports bring the expected error down to `error`; for the better mechanism unless one is
+        named.
 
         Simulated at each number tried, with the same draws and the estimate that will be used, between which the
         error falls like a power; to two digits.
@@ -98,11 +99,11 @@ class CollectionPlan:
         return _search(expected, target, self.reports, option.error)
 
     def expected_accuracy(self, option: ExpectedAccuracy, reports: int) -> ExpectedAccuracy:
-        """An option with the error that it has at so many reports."""
+        """Return an option with the error that it has at so many reports."""
         return expectation(self.query, option, self.truth, reports, self.runs, self.seed)
 
     def mechanism(self, kind: str | None = None) -> LocalMechanism:
-        """The certified mechanism that was planned: the better one unless one is named."""
+        """Return the certified mechanism that was planned: the better one unless one is named."""
         return build_candidates(self.query, self._option(kind or self.better.mechanism))
 
     def _option(self, mechanism: str) -> ExpectedAccuracy:
@@ -128,7 +129,8 @@ def plan_collection(
     runs: int = 20,
     seed: int = 0,
 ) -> CollectionPlan:
-    """The expected errors of the laws that fit, each within the same ratio between any two answers, or within a radius.
+    """Return the expected errors of the laws that fit, each within the same ratio between any two answers, or within a
+    radius.
 
     query: `ib.ordinal(low, high)`, (low, high), `ib.category(labels)` or a list of labels, or a map or graph.
     ratio: the largest ratio of the probabilities of a report under any two answers; epsilon: its logarithm instead.
@@ -160,7 +162,7 @@ def plan_collection(
 
 
 def parse_domain(query: Any) -> RangeQuery:
-    """What is asked about, from a query, two ends or a list of labels."""
+    """Parse what is asked about, from a query, two ends or a list of labels."""
     if isinstance(query, RangeQuery):
         if isinstance(query.neighbours, Graph):
             if not query.neighbours.is_undirected or not query.neighbours.is_connected(len(query.answers)):
@@ -178,7 +180,7 @@ def parse_domain(query: Any) -> RangeQuery:
 def privacy_level(
     query: RangeQuery, epsilon: Number | None, radius: Number | None, ratio: Number | None
 ) -> PrivacyLevel:
-    """What is to be kept: per unit of distance, and between any two answers by laws that know no distance."""
+    """Return what is to be kept: per unit of distance, and between any two answers by laws that know no distance."""
     if (epsilon is None) == (ratio is None):
         raise ValueError("a plan needs either epsilon or a ratio (with its radius), and not both")
     if isinstance(query.neighbours, Graph):
@@ -239,7 +241,7 @@ def _by_rank(size: int) -> Floats:
 
 
 def _search(expected: Callable[[int], float], target: float, reports: int, error: float) -> int:
-    """The number of reports at which a falling function reaches `wanted`: bracket by fours, then halve."""
+    """Return the number of reports at which a falling function reaches `wanted`: bracket by fours, then halve."""
     low = high = reports
     while error > target:
         low, high = high, high * 4

@@ -21,12 +21,12 @@ def check_local_mechanism(mechanism: object) -> None:
 
 
 def output_count(mechanism: LocalMechanism) -> RangeQuery:
-    """A query whose outputs are the possible reports, in their order."""
+    """Return a query whose outputs are the possible reports, in their order."""
     return category(mechanism.outputs) if isinstance(mechanism, LabelMechanism) else mechanism.query
 
 
 def as_local(mechanism: object, what: str) -> LocalMechanism:
-    """The mechanism itself; anything else is refused in words that begin with what it was for."""
+    """Return the mechanism itself; anything else is refused in words that begin with what it was for."""
     if not isinstance(mechanism, Mechanism | LabelMechanism):
         raise TypeError(f"{what} a Mechanism, got {type(mechanism).__name__}")
     return mechanism

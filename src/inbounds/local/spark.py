@@ -22,7 +22,8 @@ from inbounds.optional import import_optional
 
 
 def map_batches_once(frame: Any, kinds: Mapping[str, str], change: Callable[[Any], Any]) -> Any:
-    """The DataFrame with `change` applied to its Arrow batches, once: the job runs now, and its results are kept.
+    """Return the DataFrame with `change` applied to its Arrow batches, once: the job runs now, and its results are
+    kept.
 
     kinds: what the columns hold that change, as in `inbounds.local.frames`. The mechanism travels to each executor once
     per task and is checked again when it arrives.
@@ -44,7 +45,7 @@ def map_batches_once(frame: Any, kinds: Mapping[str, str], change: Callable[[Any
 
 
 def _choose_checkpoint(frame: Any) -> Callable[[Any], Any]:
-    """How reports are kept; refused, before anything is drawn, where they could not be."""
+    """Choose how reports are kept; refused, before anything is drawn, where they could not be."""
     context = getattr(frame.sparkSession, "sparkContext", None)  # None of Spark Connect, whose server has the directory
     if context is not None and context.getCheckpointDir() is None:
         if not re.fullmatch(r"local(\[.*\])?", context.master):

@@ -15,7 +15,7 @@ EMPTY = 0.01
 
 
 def has_spikes(distribution: Floats) -> bool:
-    """Whether most answers between the ends of the mass are empty, though there are many of them. O(answers).
+    """Return whether most answers between the ends of the mass are empty, though there are many of them. O(answers).
 
     The maximum of the likelihood looks so when the reports cannot tell neighbouring answers apart. It is a sign and
     no proof: values that are heaped by nature, such as multiples of ten, look the same.
@@ -30,7 +30,7 @@ def has_spikes(distribution: Floats) -> bool:
 
 
 def smoother_steps(reports: float, answers: int) -> int:
-    """How many plain updates to stop after instead: the fewer the reports, the sooner the updates turn spiky.
+    """Return how many plain updates to stop after instead: the fewer the reports, the sooner the updates turn spiky.
 
     A rule of thumb. In 165 simulated collections with a spiky maximum (one bell, two bells and uniform values over 101
     and 1,001 answers, 300 to 10^6 reports, three levels of privacy) the stop was nearer to the truth than the maximum

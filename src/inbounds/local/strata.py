@@ -41,7 +41,7 @@ class StratifiedCollector(Mapping[Any, Collector]):
         return len(self.collectors)
 
     def merge(self, other: "StratifiedCollector") -> "StratifiedCollector":
-        """The reports of both, stratum by stratum; a stratum may be in one of them only."""
+        """Merge the reports of both, stratum by stratum; a stratum may be in one of them only."""
         if not isinstance(other, StratifiedCollector) or other.by != self.by:
             raise ValueError(
                 f"strata must be by the same columns to be merged, got {getattr(other, 'by', other)!r:.60}"

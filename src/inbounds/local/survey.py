@@ -37,7 +37,7 @@ class SurveyStatement:
     ask: Ask
 
     def worst_ratio(self) -> float:
-        """The worst ratio of the probabilities of what one person sends, under any two people; rounded up."""
+        """Return the worst ratio of the probabilities of what one person sends, under any two people; rounded up."""
         worst = [statement.worst_ratio() for statement in self.statements.values()]
         return max(worst) if self.ask == "one" else product_upper_bound(worst)
 
@@ -100,7 +100,7 @@ class Survey:
         return {name: column.tolist()[0] for name, column in reports.items() if column.tolist()[0] is not None}
 
     def arrays(self, columns: Columns) -> dict[str, NDArray[Any]]:
-        """Reports of many people, a column for each attribute; None where a person was not asked for it."""
+        """Return reports of many people, a column for each attribute; None where a person was not asked for it."""
         names = self._check_answers(columns)
         sizes = {len(columns[name]) for name in names}
         if len(sizes) != 1:
@@ -113,7 +113,9 @@ class Survey:
         return found
 
     def randomize(self, table: Any, *, keep: Sequence[str] = ()) -> Any:
-        """A table of reports; other columns stay behind unless kept. As `ib.local.randomize`, for all attributes."""
+        """Randomize a table of reports; other columns stay behind unless kept. As `ib.local.randomize`, for all
+        attributes.
+        """
         engine = detect_engine(table)
         kinds = {name: client.kind for name, client in self.clients.items()}
         return replace_columns(select_columns(table, engine, list(self.mechanisms), keep), engine, kinds, self.arrays)
@@ -121,7 +123,7 @@ class Survey:
     def collect(
         self, table: Any, *, by: str | Sequence[str] | None = None, shard: str | None = None
     ) -> dict[str, Collector | StratifiedCollector]:
-        """The reports of every attribute, counted by the table's engine; by: as for `ib.local.collect`."""
+        """Collect the reports of every attribute, counted by the table's engine; by: as for `ib.local.collect`."""
         if hasattr(table, "read_all"):  # a reader of Arrow can be read once only, and every attribute reads the table
             table = table.read_all()
         answered = "all" if self.ask == "all" else "some"
@@ -141,7 +143,7 @@ class Survey:
 
 
 def _only(chosen: NDArray[np.bool_], reports: NDArray[Any]) -> NDArray[Any]:
-    """The reports that were chosen, None in place of the others."""
+    """Return the reports that were chosen, None in place of the others."""
     column = np.full(reports.shape, None, dtype=object)
     column[chosen] = reports[chosen]
     return column

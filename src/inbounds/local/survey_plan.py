@@ -43,16 +43,16 @@ class SurveyPlan:
         return "one" if self.gain < 1 else "all"
 
     def plans(self, ask: Ask | None = None) -> Mapping[str, CollectionPlan]:
-        """The plan of each attribute under the better way, or the one that is named."""
+        """Return the plan of each attribute under the better way, or the one that is named."""
         return self.one_by_lot if (ask or self.better) == "one" else self.all_of_them
 
     def survey(self, ask: Ask | None = None) -> Survey:
-        """The client that was planned."""
+        """Return the client that was planned."""
         chosen = ask or self.better
         return Survey({name: plan.mechanism() for name, plan in self.plans(chosen).items()}, chosen)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Return plain JSON values."""
         ways = {"all": self.all_of_them, "one": self.one_by_lot}
         return {
             "log_worst_ratio": float(self.epsilon),
@@ -81,7 +81,7 @@ def plan_survey(
     runs: int = 20,
     seed: int = 0,
 ) -> SurveyPlan:
-    """Which way to ask several attributes of one person, and by which mechanisms.
+    """Return which way to ask several attributes of one person, and by which mechanisms.
 
     attributes: for each name what `ib.local.plan_collection` takes, e.g. {"score": (0, 100), "drink": ["tea",
     "coffee"]}. ratio or

@@ -20,7 +20,7 @@ STATIC = Path(__file__).parent / "static"
 
 
 def app(studio: Studio, guard: StudioAuth) -> AuthMiddleware:
-    """The studio as an ASGI app."""
+    """Return the studio as an ASGI app."""
     inner = FastAPI(title="inbounds studio", docs_url=None, redoc_url=None, openapi_url=None)
     inner.mount("/static", StaticFiles(directory=STATIC), name="static")
     for room in (explore, planning, release, check, budget, ask):
@@ -46,14 +46,14 @@ def app(studio: Studio, guard: StudioAuth) -> AuthMiddleware:
 
 
 def _error_page(request: Request, error: Any) -> Response:
-    """A page, or a part of one, for what the package explains in a sentence."""
+    """Return a page, or a part of one, for what the package explains in a sentence."""
     if "x-part" in request.headers:
         return page("part_refused.html", "", 422, failure=to_job_failure(error))
     return page("refused.html", "", 422, failure=to_job_failure(error), plan=request.query_params.get("plan", ""))
 
 
 def _too_long(request: Request, error: Any) -> Response:
-    """A body that was cut off because it goes on for too long, or because nobody is there any more."""
+    """Return a body that was cut off because it goes on for too long, or because nobody is there any more."""
     return page("refused.html", "", 413, failure=to_job_failure(ValueError(TOO_LONG)), plan="")
 
 

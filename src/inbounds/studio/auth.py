@@ -70,7 +70,7 @@ class StudioAuth:
     used: bool = False
 
     def refusal(self, method: str, path: str, headers: dict[str, str]) -> str:
-        """Why a request is refused, or nothing."""
+        """Return why a request is refused, or nothing."""
         host, origin = headers.get("host", ""), headers.get("origin")
         if host not in self.hosts:
             return "this is no address of the studio"
@@ -85,7 +85,7 @@ class StudioAuth:
         return ""
 
     def enter(self, token: str, cookies: str) -> Response:
-        """The cookie for the token, which then is used; a browser that has the cookie comes in again."""
+        """Return the cookie for the token, which then is used; a browser that has the cookie comes in again."""
         if self._is_known(cookies):
             return RedirectResponse("/", 303)
         if self.used or not hmac.compare_digest(token.encode(), self.token.encode()):
@@ -135,7 +135,7 @@ def _length(headers: dict[str, str]) -> int:
 
 
 def _limit_body(receive: Receive, scope: Scope) -> Receive:
-    """A body that does not say its length ends the connection once it is too long."""
+    """Limit a body that does not say its length ends the connection once it is too long."""
     read = 0
 
     async def limited() -> Message:

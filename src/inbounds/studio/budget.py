@@ -13,7 +13,7 @@ from inbounds.studio.studio import Studio
 
 
 def router(studio: Studio) -> APIRouter:
-    """The routes of a studio."""
+    """Return the routes of a studio."""
     routes = APIRouter()
 
     @routes.get("/budget")
@@ -34,13 +34,13 @@ def router(studio: Studio) -> APIRouter:
 
 
 def _find_ledger(studio: Studio, name: str) -> dict[str, Any]:
-    """People, pictures and entries of a ledger in the folder."""
+    """Find people, pictures and entries of a ledger in the folder."""
     with Ledger.open(studio.workspace.existing(name), create=False) as ledger:
         return budget_page.budget_view(ledger.head(), ledger.people(), ledger.entries())
 
 
 def _declare_population(studio: Studio, form: dict[str, str]) -> Response:
-    """People with a budget, in a ledger that is made if it is not there; an entry says so for ever."""
+    """Return people with a budget, in a ledger that is made if it is not there; an entry says so for ever."""
     name = form.get("ledger", "")
     if not name.endswith(".ledger"):
         raise ValueError(f"ledger must be a name that ends in .ledger, got {name!r}")

@@ -27,7 +27,7 @@ PLAIN_NAME = re.compile(r"(?!\.)[^/\\\0]{1,200}")
 
 
 def router(studio: Studio) -> APIRouter:
-    """The routes of a studio."""
+    """Return the routes of a studio."""
     routes, place = APIRouter(), studio.workspace
 
     @routes.get("/check")
@@ -56,14 +56,16 @@ def router(studio: Studio) -> APIRouter:
 
 
 def _check_page(document: bytes | None, verdict: Json | None, name: str, others: Sequence[bytes] = ()) -> Response:
-    """The page with the browser's own checker, under its own policy."""
+    """Return the page with the browser's own checker, under its own policy."""
     text = check_page.page(document, verdict, name=name, server="/check/verdict", home="/check", others=others)
     policy = f"{check_page.policy(asks=True)}; frame-ancestors 'none'"
     return Response(text, media_type="text/html; charset=utf-8", headers={"content-security-policy": policy})
 
 
 def parts_of_body(body: bytes, sizes: str) -> list[bytes]:
-    """The files in a body: one after another, each as long as the header says; without it the body is one file."""
+    """Return the files in a body: one after another, each as long as the header says; without it the body is
+    one file.
+    """
     lengths = [int(size) for size in sizes.split() if size.isdecimal()] or [len(body)]
     if sum(lengths) != len(body) or len(lengths) > MOST_FILES:
         raise ValueError(f"x-sizes must be at most {MOST_FILES} lengths that add up to the body's, got {sizes!r}")
@@ -72,7 +74,7 @@ def parts_of_body(body: bytes, sizes: str) -> list[bytes]:
 
 
 def _judge_document(document: bytes, others: list[bytes]) -> Json:
-    """The verdict on a document that was dropped into the page; it is kept for no longer than that."""
+    """Return the verdict on a document that was dropped into the page; it is kept for no longer than that."""
     with TemporaryDirectory() as folder:
         file = Path(folder) / "document.json"
         file.write_bytes(document)
@@ -100,7 +102,7 @@ def _judge_document(document: bytes, others: list[bytes]) -> Json:
 
 
 def _verdict(file: Path, passports: list[Path]) -> Json:
-    """What is found of a file, which is not named by its place on this machine."""
+    """Return what is found of a file, which is not named by its place on this machine."""
     verdict = verify(file, passports=passports).to_json()
     here = f"{file.parent}{os.sep}"
     field = "reason" if not verdict["valid"] else "checked" if "checked" in verdict else ""
@@ -109,7 +111,7 @@ def _verdict(file: Path, passports: list[Path]) -> Json:
 
 
 def _table_named(file: Path) -> str:
-    """The table beside a release record, where that is a plain name; whether the record holds is not asked."""
+    """Return the table beside a release record, where that is a plain name; whether the record holds is not asked."""
     try:
         content: Any = read_json_file(file, "release record")
         name = content["table"]["file"] if content["format"] == RELEASE else ""

@@ -22,12 +22,12 @@ ROOMS = (
 
 
 def page(template: str, here: str, status: int = 200, **values: Any) -> HTMLResponse:
-    """A whole page. here: its place in the menu."""
+    """Return a whole page. here: its place in the menu."""
     return HTMLResponse(environment().get_template(template).render(values, here=here), status)
 
 
 def fragment(template: str, **values: Any) -> HTMLResponse:
-    """A part of a page that is shown in place of an earlier one."""
+    """Return a part of a page that is shown in place of an earlier one."""
     return HTMLResponse(environment().get_template(template).render(values))
 
 

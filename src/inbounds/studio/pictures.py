@@ -52,7 +52,7 @@ Box = tuple[float, float, float, float]
 
 
 def _row(values: Floats, box: Box, top: float, link: str, name: str, chosen: bool) -> ET.Element:
-    """One report: a link with its cells; its name is for those who hear the page."""
+    """Return one report: a link with its cells; its name is for those who hear the page."""
     left, y, w, h = box
     row = drawing.element("a", {"href": link, "class": "report chosen" if chosen else "report", "tabindex": "-1"})
     row.append(drawing.element("title", {}, f"{name}: what it means"))

@@ -40,7 +40,7 @@ ASKED = "confirm that the epsilon may be spent: tick the box above the button"
 
 
 def router(studio: Studio) -> APIRouter:
-    """The routes of a studio."""
+    """Return the routes of a studio."""
     routes = APIRouter()
 
     @routes.get("/release")
@@ -66,7 +66,7 @@ def router(studio: Studio) -> APIRouter:
 
 
 def _plans(studio: Studio) -> list[tuple[str, bool]]:
-    """The plans of the folder, and whether a table of theirs is there."""
+    """Return the plans of the folder, and whether a table of theirs is there."""
     return [(name, _target_exists(studio, name)) for name in studio.workspace.plans]
 
 
@@ -79,13 +79,13 @@ def _target_exists(studio: Studio, name: str) -> bool:
 
 
 def _read(studio: Studio, name: str) -> tuple[Plan, Path]:
-    """A plan of the folder, and where its table goes."""
+    """Read a plan of the folder, and where its table goes."""
     plan = load_draft(read_text(studio.workspace.existing(name)), studio.workspace.folder, name)
     return plan, output_target(plan, studio.workspace.folder, name)
 
 
 def _state(studio: Studio, name: str, patience: float) -> dict[str, Any]:
-    """Where a plan stands: being released, released, or looked at."""
+    """Return where a plan stands: being released, released, or looked at."""
     plan, target = _read(studio, name)
     shown: dict[str, Any] = {"plan": name, "job": None, "failure": None, "expected": None, "kept": None}
     running = studio.releases.get(name)
@@ -104,7 +104,7 @@ def _state(studio: Studio, name: str, patience: float) -> dict[str, Any]:
 
 
 def _look(studio: Studio, name: str) -> Job:
-    """The dry run of a plan's file as it is now."""
+    """Return the dry run of a plan's file as it is now."""
     file = studio.workspace.existing(name)
     return studio.work.ask(dry_run, read_text(file), str(studio.workspace.folder), name, again=object())
 
@@ -125,7 +125,7 @@ def _start_release(studio: Studio, form: dict[str, str]) -> Response:
 
 
 def draw(path: str, target: str, digest: str, allow_useless: bool, progress: Progress = ignore_progress) -> None:
-    """The release itself, in a process of its own; an older table of the same name is not replaced."""
+    """Draw the release itself, in a process of its own; an older table of the same name is not replaced."""
     file = Path(path)
     plan = load_draft(read_text(file), file.parent, file.name)
     if plan.digest != digest:
@@ -153,19 +153,19 @@ def _file(content: bytes, name: str, kind: str = "application/octet-stream") -> 
 
 
 def _table(plan: str, stored: StoredTable, target: Path) -> Response:
-    """The table as it was released, encoded as its file is."""
+    """Return the table as it was released, encoded as its file is."""
     return _file(encode_table_file(stored.table, target.suffix), target.name)
 
 
 def _record(plan: str, stored: StoredTable, target: Path) -> Response:
-    """The record beside the table; before the table is written, as the ledger keeps it."""
+    """Return the record beside the table; before the table is written, as the ledger keeps it."""
     beside = record_path(target)
     text = read_text(beside) if beside.exists() else json.dumps(stored.record, indent=2)
     return _file(text.encode(), beside.name, "application/json")
 
 
 def _report(plan: str, stored: StoredTable, target: Path) -> Response:
-    """The report as a page: it holds its style and no script."""
+    """Return the report as a page: it holds its style and no script."""
     text = report_page(stored.record, stored.table)
     return Response(text, media_type="text/html; charset=utf-8", headers={"content-security-policy": PAPER})
 
@@ -175,7 +175,7 @@ def _report_file(plan: str, stored: StoredTable, target: Path) -> Response:
 
 
 def _passports(plan: str, stored: StoredTable, target: Path) -> Response:
-    """The passports that readers need, in one archive: the mechanisms that the record names by digest."""
+    """Return the passports that readers need, in one archive: the mechanisms that the record names by digest."""
     mechanisms = {
         (f"{line['statistic']}{': ' + line['layer'] if 'layer' in line else ''}", _size(line["size"])): find_mechanism(
             stored.record, line["statistic"], _size(line["size"]), layer=line.get("layer")
@@ -190,7 +190,7 @@ def _passports(plan: str, stored: StoredTable, target: Path) -> Response:
 
 
 def _size(size: int | str) -> int:
-    """The first size of a line that several share: first..last."""
+    """Return the first size of a line that several share: first..last."""
     return int(str(size).partition("..")[0])
 
 

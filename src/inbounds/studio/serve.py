@@ -14,7 +14,7 @@ ADDRESS = "127.0.0.1"
 
 
 def open_socket(port: int) -> socket.socket:
-    """A socket of this machine only; port 0: any that is free."""
+    """Open a socket of this machine only; port 0: any that is free."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -26,7 +26,7 @@ def open_socket(port: int) -> socket.socket:
 
 
 def make_auth(port: int) -> StudioAuth:
-    """The guard of a studio at this port, by both of the machine's own names."""
+    """Make the guard of a studio at this port, by both of the machine's own names."""
     return StudioAuth(frozenset({f"{ADDRESS}:{port}", f"localhost:{port}"}), f"inbounds-studio-{port}")
 
 

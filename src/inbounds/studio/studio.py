@@ -25,7 +25,7 @@ class Studio:
     releases: dict[str, Job] = field(default_factory=dict)
 
     def ask_for(self, tab: str, job: Job) -> Job:
-        """The job that a page shows now; the one it showed before is stopped if nobody waits for it."""
+        """Return the job that a page shows now; the one it showed before is stopped if nobody waits for it."""
         before = self.current.get(tab)
         if tab and before is not None and before is not job:
             self.work.stop(before)

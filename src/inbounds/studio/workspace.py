@@ -36,7 +36,7 @@ class Workspace:
         return cls(place)
 
     def path(self, name: str) -> Path:
-        """The file of this name in the folder, there or not."""
+        """Return the file of this name in the folder, there or not."""
         plain = bool(name) and name == Path(name).name and name not in (".", "..") and "\\" not in name
         if not plain or not name.isprintable():
             raise OutsideFolder(f"file must be the name of a file in the studio's folder, got {name!r}")
@@ -46,14 +46,14 @@ class Workspace:
         return place
 
     def existing(self, name: str) -> Path:
-        """A file of the folder that is there."""
+        """Return a file of the folder that is there."""
         place = self.path(name)
         if not place.is_file():
             raise FileNotFoundError(2, "there is no such file in the folder", name)
         return place
 
     def inside(self, path: str) -> bool:
-        """Whether a path that a plan names lies in this folder, links followed."""
+        """Return whether a path that a plan names lies in this folder, links followed."""
         return (self.folder / path).resolve().is_relative_to(self.folder)
 
     @property

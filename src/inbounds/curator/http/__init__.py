@@ -1,4 +1,4 @@
-"""The curator over HTTP: routes parse and call, nothing else lives here."""
+"""The curator over HTTP. Routes parse a request and call the curator; there is no other logic here."""
 
 from inbounds.curator.http.app import app
 

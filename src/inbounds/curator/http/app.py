@@ -1,4 +1,4 @@
-"""The routes: parse, call the curator, answer. Whatever they do is a call that Python users have too."""
+"""The HTTP routes: parse, call the curator, respond. Each is a call that Python users have too."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -54,9 +54,9 @@ MOST_WAITING = 64
 
 
 class Threads:
-    """Where the curator's calls run: a few threads, each with its own connections.
+    """Threads for the curator's calls, each with its connections.
 
-    Who asks is found in a thread of its own, so that a request waits only once for others to be answered.
+    The account is looked up in a separate thread, so a request waits only once for others.
     """
 
     def __init__(self, curator: Curator) -> None:
@@ -68,7 +68,7 @@ class Threads:
         self._sizes, self._waiting = sizes, set[str]()
 
     async def long(self, call: Callable[..., T], account: Account, *arguments: Any) -> T:
-        """A call that may take long, in a queue of its own: one of each account, and not too many in all."""
+        """Run a call that may take long, in its own queue: one for each account, and not too many in all."""
         if account.name in self._waiting:
             raise CuratorBusy("one question of an account is prepared at a time; wait for the other")
         if len(self._waiting) >= MOST_WAITING:
@@ -79,18 +79,18 @@ class Threads:
         return await asyncio.wrap_future(began)
 
     async def run(self, call: Callable[..., T], *arguments: Any, **named: Any) -> T:
-        """A call in one of the threads; it ends even if nobody waits any longer, and its answer is then stored."""
+        """Run a call in one of the threads. It finishes even if the client has gone, and its answer is then stored."""
         return await asyncio.get_running_loop().run_in_executor(
             self._pools["curator"], partial(call, *arguments, **named)
         )
 
     async def evaluate(self, call: Callable[..., T], *arguments: Any, **named: Any) -> T:
-        """A call that reads data, in a queue of its own: each holds its thread for a time that is fixed before."""
+        """Run a call that reads data, in its own queue: each holds its thread for a time fixed beforehand."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._pools["evaluating"], partial(call, *arguments, **named))
 
     async def account(self, token: str) -> Account:
-        """Who asks."""
+        """Return the account with this token."""
         return await asyncio.get_running_loop().run_in_executor(self._pools["accounts"], self.curator.account, token)
 
     def close(self) -> None:
@@ -111,7 +111,7 @@ class Threads:
 
 
 def app(curator: Curator) -> FastAPI:
-    """The service of a curator, behind its limits; other pages may be mounted on it."""
+    """Return the service of a curator behind its limits; other pages may be mounted on it."""
     threads = Threads(curator)
 
     @asynccontextmanager
@@ -165,17 +165,17 @@ Key = Annotated[str | None, Header(alias="Idempotency-Key", max_length=200, desc
 
 
 async def datasets(run: Run, account: Asker) -> dict[str, Any]:
-    """The datasets that this account may ask."""
+    """List the datasets that this account may ask."""
     return {"datasets": [dataset.describe() for dataset in run.curator.datasets(account)]}
 
 
 async def dataset(run: Run, account: Asker, name: DatasetName) -> dict[str, Any]:
-    """The public facts about a dataset."""
+    """Return the public facts about a dataset."""
     return run.curator.dataset(account, name).describe()
 
 
 async def preview(run: Run, account: Asker, name: DatasetName, question: models.QuestionForm) -> dict[str, Any]:
-    """What a question would be answered with: free, and reads no data."""
+    """Preview a question: free, and reads no data."""
     request = account, name, question.values()
     if await run.run(run.curator.needs_design, *request):
         await run.long(run.curator.preview, *request)
@@ -197,18 +197,18 @@ async def ask(
 
 
 async def answer(run: Run, account: Asker, id: Annotated[str, Path(max_length=64)]) -> dict[str, Any]:  # noqa: A002
-    """An answer that this account was given."""
+    """Return an answer that was issued to this account."""
     result = await run.run(run.curator.answer, account, id)
     return result.to_json()
 
 
 async def mechanism(run: Run, account: Asker, sha256: Annotated[str, Path(max_length=64)]) -> Response:
-    """The passport of a mechanism that drew an answer of this account."""
+    """Return the passport of a mechanism that drew an answer of this account."""
     return Response(await run.run(run.curator.mechanism, account, sha256), media_type="application/json")
 
 
 async def account(run: Run, account: Asker) -> dict[str, Any]:
-    """This account: what it may ask, what is left of its caps, what it was given."""
+    """Describe this account: what it may ask, what is left of its caps, and its answers."""
     issued = await run.run(run.curator.answers, account)
     answers = [
         {
@@ -225,30 +225,30 @@ async def account(run: Run, account: Asker) -> dict[str, Any]:
 
 
 async def ledger(run: Run, account: Asker) -> dict[str, Any]:
-    """For the owner: what was spent on whom, and which datasets are closed."""
+    """Return what was spent on each population, and which datasets are closed. Owners only."""
     return await run.run(run.curator.ledger, account)
 
 
 async def reopen(run: Run, account: Asker, name: DatasetName) -> dict[str, Any]:
-    """For the owner: open a dataset that was closed because an evaluation failed."""
+    """Reopen a dataset that was closed because an evaluation failed. Owners only."""
     status = await run.run(run.curator.reopen, account, name)
     return status.to_json()
 
 
 async def exposure(run: Run, account: Asker, name: DatasetName) -> dict[str, Any]:
-    """For the owner: what any accounts that compare notes could know by now."""
+    """Return what accounts that share their answers could know by now. Owners only."""
     result = await run.long(run.curator.exposure, account, name)
     return result.to_json()
 
 
 async def healthz(run: Run) -> dict[str, str]:
-    """Whether ledger and database can be read."""
+    """Return whether ledger and database can be read."""
     await run.run(run.curator.check)
     return {"status": "ok"}
 
 
 async def metrics(request: Request) -> Response:
-    """Counts of requests, for Prometheus."""
+    """Return counts of requests for Prometheus."""
     return Response(request.app.state.metrics.text(), media_type="text/plain; version=0.0.4")
 
 

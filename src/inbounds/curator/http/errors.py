@@ -1,4 +1,4 @@
-"""Errors as RFC 9457 problem details: a type that programs can tell apart, a title, and one sentence."""
+"""Errors as RFC 9457 problem details: a type for programs, a title, and one sentence."""
 
 import json
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ KINDS: dict[type[Exception], tuple[str, HTTPStatus]] = {
 
 @dataclass(frozen=True)
 class HttpProblem:
-    """One problem, as it is sent."""
+    """One problem document."""
 
     kind: str
     status: HTTPStatus
@@ -64,7 +64,7 @@ class HttpProblem:
         return json.dumps(fields).encode()
 
     def headers(self) -> Mapping[str, str]:
-        """What belongs beside the body."""
+        """Headers to send with the body."""
         more = {HTTPStatus.UNAUTHORIZED: {"www-authenticate": "Bearer"}, HTTPStatus.TOO_MANY_REQUESTS: RETRY}
         return {"content-type": MEDIA, "cache-control": "no-store", **more.get(self.status, {})}
 
@@ -76,7 +76,9 @@ UNAVAILABLE = HttpProblem("unavailable", HTTPStatus.SERVICE_UNAVAILABLE, str(Cur
 
 
 def to_problem(error: Exception) -> HttpProblem:
-    """An error of our own in its own words; of any other nothing is said, because it might quote data."""
+    """Return the problem of an error. Errors of this package keep their message; any other message might quote data and
+    is withheld.
+    """
     for kind, (name, status) in KINDS.items():
         if isinstance(error, kind):
             return HttpProblem(name, status, str(error), _members(error))
@@ -84,7 +86,9 @@ def to_problem(error: Exception) -> HttpProblem:
 
 
 def _members(error: Exception) -> dict[str, str]:
-    """Who, what was asked and what is left, exact, so that a client can raise the same error."""
+    """Return the exact members of an error, such as account, asked and left, so that a client can raise the
+    same error.
+    """
     names = {
         BudgetExceeded: ("people", "asked", "left", "budget", "unit"),
         CapExceeded: ("account", "asked", "left", "stored"),

@@ -1,9 +1,9 @@
-"""What stands around every route: sizes, rates, time, and the ticks at which answers leave.
+"""Limits around every route: body sizes, rates, time, and the ticks at which answers leave.
 
-The answer to a question that reads data leaves at a moment that is fixed before (`curator.timing`), and then at the
-next tick. All others read no data. How long they take depends on the designs, accounts and stored tables that are
-there, and on other requests at the same time. They leave at the next multiple of a tick after their request came, which
-hides small differences. A request that takes longer than the limit gets one constant refusal.
+The answer to a question that reads data leaves at a moment fixed beforehand (`curator.timing`), at the next tick. All
+other requests read no data. Their time depends on stored designs, accounts and tables, and on other requests at the
+same time. They leave at the next multiple of a tick after their request came, which hides small differences. A request
+that takes longer than the limit gets one constant refusal.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ TOO_OFTEN = HttpProblem("too-often", HTTPStatus.TOO_MANY_REQUESTS, "requests mus
 
 @dataclass
 class RateBuckets:
-    """Requests that each asker has left: they come back at a rate, up to a burst."""
+    """The requests that each client has left: they refill at a rate, up to a burst."""
 
     rate: float
     burst: int
@@ -44,13 +44,13 @@ class RateBuckets:
     _left: dict[str, tuple[float, float]] = field(default_factory=dict, repr=False)
 
     def remaining(self, who: str) -> float:
-        """How many are left."""
+        """Return how many requests are left."""
         now = self.clock()
         left, then = self._left.get(who, (float(self.burst), now))
         return min(float(self.burst), left + (now - then) * self.rate)
 
     def take(self, who: str) -> bool:
-        """Whether one is left, which is taken."""
+        """Return whether one is left, which is taken."""
         now, left = self.clock(), self.remaining(who)
         if len(self._left) > 100_000:  # whoever has a full bucket needs no entry
             self._left = {name: (n, t) for name, (n, t) in self._left.items() if n + (now - t) * self.rate < self.burst}
@@ -60,7 +60,7 @@ class RateBuckets:
 
 @dataclass
 class BufferedResponse:
-    """What a route answers, held back until its tick."""
+    """The response of a route, held back until its tick."""
 
     status: int = 0
     headers: list[tuple[bytes, bytes]] = field(default_factory=list)
@@ -82,7 +82,7 @@ class BufferedResponse:
 
 
 class RequestLimits:
-    """The app behind its limits. clock, sleep: for tests."""
+    """An ASGI app behind its limits. clock, sleep: for tests."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class RequestLimits:
         return response
 
     async def _body(self, receive: Receive) -> bytes | HttpProblem:
-        """The whole body, if it is small and comes in time."""
+        """Return the whole body, if it is small and arrives in time."""
         body = bytearray()
         try:
             async with asyncio.timeout(self.limits.seconds):
@@ -150,7 +150,7 @@ class RequestLimits:
 
 
 def _replay_body(body: bytes) -> Receive:
-    """A body that was read, for the app to read."""
+    """Return a body that was read, for the app to read again."""
     sent = False
 
     async def receive() -> Message:
@@ -164,11 +164,11 @@ def _replay_body(body: bytes) -> Receive:
 
 
 def _token(scope: Scope) -> str:
-    """Whose requests are counted together; as a number that means nothing elsewhere."""
+    """Return the number by which a client's requests are counted; it means nothing elsewhere."""
     header = next((value for name, value in scope["headers"] if name == b"authorization"), None)
     return f"token {hash(header)}" if header else ""
 
 
 def _route(scope: Scope) -> str:
-    """The route's pattern, never the path: paths have names that people chose."""
+    """Return the route's pattern instead of the path, because paths contain names that people chose."""
     return getattr(scope.get("route"), "path", "none")

@@ -1,4 +1,4 @@
-"""Counts for operators: requests by route and status. Nothing about data, questions or accounts."""
+"""Counts of requests by route and status, for operators. Nothing about data, questions or accounts."""
 
 import threading
 from collections import Counter
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Metrics:
-    """How often what was answered; of this process."""
+    """Counts of the responses of this process."""
 
     _counts: Counter[tuple[str, str, int]] = field(default_factory=Counter)
     _failed: int = 0
@@ -19,12 +19,12 @@ class Metrics:
             self._counts[known, route, status] += 1
 
     def count_failure(self) -> None:
-        """Something that nobody foresaw; its words are withheld."""
+        """Count an unexpected error; its message is withheld."""
         with self._lock:
             self._failed += 1
 
     def text(self) -> str:
-        """In the text form that Prometheus reads."""
+        """Return the counts in Prometheus' text format."""
         with self._lock:
             counts, failed = sorted(self._counts.items()), self._failed
         lines = ["# TYPE inbounds_requests_total counter"]

@@ -1,4 +1,4 @@
-"""Requests and answers as they travel: typed, documented, and nothing else is accepted."""
+"""Typed models of requests and responses. Unknown fields are refused."""
 
 import difflib
 from collections.abc import Mapping
@@ -16,20 +16,20 @@ Names = Annotated[list[Name], Field(max_length=20)]
 
 
 class StrictForm(BaseModel):
-    """No field that nobody reads: a misspelt wish would be silently ignored."""
+    """A model that refuses unknown fields, so that a misspelt field is not silently ignored."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
 class QuantileForm(StrictForm):
-    """Which quantile of which column."""
+    """A quantile of a column."""
 
     of: Name
     at: Exact
 
 
 class QuestionForm(StrictForm):
-    """One statistic of the plan's grammar: exactly one of count … mode; where, by, epsilon, and wishes."""
+    """A question: exactly one statistic (count … mode), with where, by, epsilon and design options."""
 
     count: Text | None = Field(None, description="The number of records that meet a condition.", examples=["age > 50"])
     histogram: Name | None = Field(None, description="The number of records with each label of a column.")
@@ -58,7 +58,7 @@ class QuestionForm(StrictForm):
     allow_useless: bool = Field(False, description="Ask although it is no better than a constant.")
 
     def values(self) -> dict[str, Any]:
-        """The plain values of what was said."""
+        """Return the fields that were sent, as plain values."""
         return self.model_dump(exclude_none=True, exclude_unset=True)
 
 
@@ -81,7 +81,7 @@ EXACT = {"epsilon": "one number such as '0.5'", "at": "one share such as '0.5'; 
 
 
 def explain_validation_error(error: Mapping[str, Any]) -> str:
-    """What is wrong with a request, in one sentence without its input, which need not come back."""
+    """Explain in one sentence what is wrong with a request; its input is not repeated."""
     place = [str(part) for part in error["loc"][1:]]
     if error["type"] == "extra_forbidden":
         names = QuantileForm.model_fields if place[:-1] == ["quantile"] else QuestionForm.model_fields
@@ -107,7 +107,7 @@ class ProblemModel(BaseModel):
 
 
 class GroupForm(BaseModel):
-    """A declared group, and how many records it has (or at most)."""
+    """A declared group and its number of records, or the most it may have."""
 
     key: list[str]
     records: int
@@ -138,7 +138,7 @@ class DatasetsForm(BaseModel):
 
 
 class PreviewModel(BaseModel):
-    """What a question would be answered with."""
+    """The preview of a question."""
 
     question: dict[str, Any]
     how: str
@@ -154,7 +154,7 @@ class PreviewModel(BaseModel):
 
 
 class CostForm(BaseModel):
-    """What an answer cost now, and what is left."""
+    """What an answer cost, and what is left."""
 
     people: str
     people_left: str | None
@@ -182,7 +182,7 @@ class AnswerModel(BaseModel):
 
 
 class IssuedAnswerModel(BaseModel):
-    """An answer that an account was given, by its id."""
+    """An answer that was issued to an account, by its id."""
 
     id: str
     dataset: str
@@ -203,7 +203,7 @@ class GrantForm(BaseModel):
 
 
 class AccountBody(BaseModel):
-    """An account, and the answers it was given."""
+    """An account and the answers issued to it."""
 
     name: str
     role: Literal["analyst", "owner"]
@@ -215,7 +215,7 @@ class AccountBody(BaseModel):
 
 
 class PopulationModel(BaseModel):
-    """People of the ledger."""
+    """A population of the ledger."""
 
     name: str
     budget: str | None
@@ -228,7 +228,7 @@ class PopulationModel(BaseModel):
 
 
 class FailureForm(BaseModel):
-    """An evaluation that failed: when, of which question, and when the owner reopened the dataset."""
+    """A failed evaluation: when, its question's key, and when the owner reopened the dataset."""
 
     time: str
     key: str
@@ -245,7 +245,7 @@ class StatusForm(BaseModel):
 
 
 class LedgerBody(BaseModel):
-    """What was spent on whom; the head is to be kept elsewhere."""
+    """What was spent on each population, and the ledger's head, to be stored elsewhere."""
 
     head: dict[str, Any]
     people: list[PopulationModel]
@@ -253,7 +253,7 @@ class LedgerBody(BaseModel):
 
 
 class CoalitionForm(BaseModel):
-    """The most that so many accounts hold together: private at this epsilon."""
+    """The largest epsilon that so many accounts hold together."""
 
     accounts: int
     epsilon: str
@@ -261,7 +261,7 @@ class CoalitionForm(BaseModel):
 
 
 class ExposedAnswerModel(BaseModel):
-    """What the holders of one answer know together, and would if each had been drawn for itself."""
+    """What the holders of one answer know together, and what they would know from separate draws."""
 
     question: dict[str, Any]
     epsilon: str
@@ -272,7 +272,7 @@ class ExposedAnswerModel(BaseModel):
 
 
 class ExposureForm(BaseModel):
-    """What accounts that compare notes could know by now."""
+    """What accounts that share their answers could know by now."""
 
     dataset: str
     observations: int

@@ -1,4 +1,4 @@
-"""Running the service: uvicorn, with limits of its own, quiet about what is asked."""
+"""Run the service with uvicorn, with limits and without a log of requests."""
 
 import asyncio
 import os
@@ -41,9 +41,10 @@ OPTIONS: dict[str, Any] = {
 
 
 class SharingLoop(asyncio.SelectorEventLoop):
-    """An event loop that takes connections one by one, and pauses while it has some, for whoever else listens.
+    """An event loop that accepts connections one by one and pauses while it has some, so that other processes get
+    theirs.
 
-    It would take all that wait, so that of several processes one had everything to do.
+    A plain loop accepts all waiting connections, so one of several processes would do all the work.
     """
 
     async def create_server(self, protocol_factory: Any, *args: Any, backlog: int = 100, **named: Any) -> Any:
@@ -67,10 +68,10 @@ class SharingLoop(asyncio.SelectorEventLoop):
 
 
 class SharedConfig(uvicorn.Config):
-    """A server's settings, whose worker processes share the work and send a body right after its headers.
+    """Settings of a server whose worker processes share the work and send a body right after its headers.
 
-    Where one process listens for several, their connections would wait for the client to acknowledge the headers
-    first, which it may put off by 40 ms.
+    Without TCP_NODELAY on the shared socket, a connection waits for the client to acknowledge the headers first, which
+    may take 40 ms.
     """
 
     def bind_socket(self) -> socket.socket:
@@ -83,7 +84,7 @@ class SharedConfig(uvicorn.Config):
 
 
 class Announcing(uvicorn.Server):
-    """A server that says when it listens."""
+    """A server that calls `announce` when it listens."""
 
     def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
         super().__init__(config)
@@ -95,7 +96,9 @@ class Announcing(uvicorn.Server):
 
 
 def check_free(host: str, port: int) -> None:
-    """A `ValueError` unless this process may listen there: said before tokens are made that nobody would see."""
+    """Raise `ValueError` unless this process may listen there. Checked before tokens are made, which are shown only
+    once.
+    """
     if not 0 <= port < 1 << 16:
         raise ValueError(f"port must be between 0 and 65535, got {port}")
     try:
@@ -108,7 +111,7 @@ def check_free(host: str, port: int) -> None:
 
 
 def serve(curator: Curator, host: str, port: int, announce: Callable[[], None] = lambda: None) -> None:
-    """Answer requests in this process until it is told to end; what was begun is finished first."""
+    """Answer requests in this process until it is interrupted; running requests finish first."""
     _check(curator)
     Announcing(uvicorn.Config(app(curator), host=host, port=port, **OPTIONS), announce).run()
 
@@ -123,13 +126,13 @@ def serve_settings(path: str | PathLike[str], host: str, port: int, workers: int
 
 
 def from_environment() -> FastAPI:
-    """The app of a worker process."""
+    """Return the app of a worker process."""
     curator = Curator.open(os.environ[SETTINGS])
     _check(curator)
     return app(curator)
 
 
 def _check(curator: Curator) -> None:
-    """What is wrong with the sources is an error; what else the owner should know, a line on standard error."""
+    """Check the sources, which raises on errors, and write warnings for the owner to standard error."""
     for line in (*curator.check_sources(), *curator.budget_conflicts()):
         sys.stderr.write(f"{line}\n")

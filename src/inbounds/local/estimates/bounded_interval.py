@@ -27,19 +27,21 @@ HALVINGS = 50
 
 
 def two_sided(level: float) -> float:
-    """The number of standard deviations within which a normal number lies with probability `level`."""
+    """Return the number of standard deviations within which a normal number lies with probability `level`."""
     return NormalDist().inv_cdf((1 + level) / 2)
 
 
 def bounded_interval(readings: Floats, deviation: Deviation, level: float) -> tuple[Floats, Floats]:
-    """Lower and upper ends for numbers within 0..1."""
+    """Return lower and upper ends for numbers within 0..1."""
     ends = np.zeros_like(readings), np.ones_like(readings)
     low, high = (_edge(readings, end, deviation, level) for end in ends)
     return low, high
 
 
 def _edge(x: Floats, end: Floats, deviation: Deviation, level: float) -> Floats:
-    """The last number on the way from the reading to the end of the range that accepts the reading, by halving."""
+    """Return the last number on the way from the reading to the end of the range that accepts the reading, by
+    halving.
+    """
     accepted, rejected = np.clip(x, 0.0, 1.0), end
     for _ in range(HALVINGS):
         middle = (accepted + rejected) / 2
@@ -49,7 +51,8 @@ def _edge(x: Floats, end: Floats, deviation: Deviation, level: float) -> Floats:
 
 
 def _accepts(m: Floats, x: Floats, deviation: Deviation, level: float) -> Floats:
-    """Whether the numbers m accept the readings x: those with a larger ratio than x have less probability than level.
+    """Return whether the numbers m accept the readings x: those with a larger ratio than x have less probability than
+    level.
 
     With the ratio of x written as exp(-d²/2), they lie from `_reach` below m to `_reach` above.
     """
@@ -67,6 +70,8 @@ def _distance(off: Floats, room: Floats) -> Floats:
 
 
 def _reach(d: Floats, room: Floats) -> Floats:
-    """How far off a reading of this d is; the inverse of `_distance`. Without room every reading beyond is as good."""
+    """Return how far off a reading of this d is; the inverse of `_distance`. Without room every reading beyond is as
+    good.
+    """
     beyond = np.divide(d**2 + room**2, 2 * room, out=np.full_like(d, np.inf), where=room > 0)
     return np.where(d <= room, d, beyond)

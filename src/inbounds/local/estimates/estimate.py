@@ -46,7 +46,7 @@ class Estimate:
         return 2 * NormalDist().cdf(-abs(self.reading) / self.standard_error)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Return plain JSON values."""
         return {
             "quantity": self.name,
             "estimate": self.value,

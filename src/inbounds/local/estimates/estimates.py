@@ -63,13 +63,13 @@ class Estimates:
         return self.found.distribution
 
     def at(self, level: float) -> "Estimates":
-        """The same with other intervals."""
+        """Return the same with other intervals."""
         return replace(self, level=level)
 
     # --- quantities ---------------------------------------------------------------------------------------
 
     def mean(self) -> Estimate:
-        """The mean of the answers; without bias where the law is geometric or randomized response."""
+        """Return the mean of the answers; without bias where the law is geometric or randomized response."""
         values = self._numbers("a mean")
         read = unbiased_weights(self.found.problem.channel, values) if self._is_invertible else None
         low, high = float(values[0]), float(values[-1])
@@ -82,7 +82,7 @@ class Estimates:
         return Estimate("mean", ends[0], ends[1], ends[2], error, self.level, value)
 
     def share(self, answers: Any = None, *, at_least: Number | None = None, at_most: Number | None = None) -> Estimate:
-        """The share of one answer, of several together, or of numbers from `at_least` up to `at_most`."""
+        """Return the share of one answer, of several together, or of numbers from `at_least` up to `at_most`."""
         chosen, name = self._choose_answers(answers, at_least, at_most)
         if self._affine is not None and chosen.sum() == 1:
             return self.shares()[int(np.flatnonzero(chosen)[0])]
@@ -100,7 +100,7 @@ class Estimates:
         return self._bounded_intervals([name], np.array([value]), lambda m: errors, errors)[0]
 
     def shares(self) -> list[Estimate]:
-        """The share of every answer, in their order. Read one by one, they need not sum to one."""
+        """Return the share of every answer, in their order. Read one by one, they need not sum to one."""
         names = [f"share of {answer}" for answer in self.answers]
         squares = None if self._affine is not None or self.smooth else self._squares
         if squares is not None:
@@ -113,7 +113,7 @@ class Estimates:
         return self._read_shares(self._affine, names)
 
     def quantile(self, at: Number) -> Estimate:
-        """The value below which a part `at` of the people lies, between the answers by straight lines."""
+        """Return the value below which a part `at` of the people lies, between the answers by straight lines."""
         part, values = float(to_fraction(at, "at")), self._numbers("a quantile")
         if not 0 < part < 1:
             raise ValueError(f"at must be between 0 and 1, got {at!r}; 0.5 is the median")
@@ -134,7 +134,9 @@ class Estimates:
     # --- to look at ---------------------------------------------------------------------------------------
 
     def rows(self) -> list[dict[str, Any]]:
-        """One plain dictionary for each answer: its probability in the distribution, its share with the interval."""
+        """Return one plain dictionary for each answer: its probability in the distribution, its share with the
+        interval.
+        """
         return [
             {"answer": answer, "probability": p, **_columns(share)}
             for answer, p, share in zip(self.answers, self.distribution.tolist(), self.shares(), strict=True)
@@ -145,13 +147,13 @@ class Estimates:
         return to_pandas_frame(self.rows())
 
     def plot(self) -> "Figure":
-        """The shares with their intervals (extra `figures`)."""
+        """Return the shares with their intervals (extra `figures`)."""
         from inbounds.report.figures import intervals
 
         return intervals({"": self.rows()}, ordered=self.query.is_ordered)
 
     def summary(self) -> list[Estimate]:
-        """What is usually asked: mean, quartiles and median of numbers; the shares of labels."""
+        """Return what is usually asked: mean, quartiles and median of numbers; the shares of labels."""
         if not self.query.is_ordered:
             return self.shares()
         return [self.mean(), *(self.quantile(part) for part in (0.25, 0.5, 0.75))]
@@ -169,7 +171,7 @@ class Estimates:
         return bootstrap_estimate(self.found, self.runs, self.seed)
 
     def _measure(self, measure: Callable[[Floats], float]) -> tuple[float, float]:
-        """A number of the distribution behind intervals, and its standard error."""
+        """Return a number of the distribution behind intervals, and its standard error."""
         behind = self._bootstrap
         return measure(behind.distribution), float(np.std([measure(p) for p in behind.draws], ddof=1))
 
@@ -205,7 +207,7 @@ class Estimates:
         )
 
     def _bounded_intervals(self, names: list[str], raw: Floats, deviation: Deviation, errors: Floats) -> list[Estimate]:
-        """Readings with intervals that keep within 0..1."""
+        """Return readings with intervals that keep within 0..1."""
         low, high = bounded_interval(raw, deviation, self.level)
         columns = (part.tolist() for part in (np.clip(raw, 0, 1), low, high, errors, raw))
         fields = zip(names, *columns, strict=True)
@@ -221,7 +223,7 @@ class Estimates:
         return self.query.answers.floats()
 
     def _choose_answers(self, answers: Any, at_least: Number | None, at_most: Number | None) -> tuple[Any, str]:
-        """Flags of the answers meant, and what they are called together."""
+        """Choose flags of the answers meant, and what they are called together."""
         if answers is None:
             values = self._numbers("a range")
             low = -np.inf if at_least is None else float(to_fraction(at_least, "at_least"))
@@ -239,7 +241,7 @@ class Estimates:
 
 
 def _quantile(p: Floats, values: Floats, part: float) -> float:
-    """Where the distribution function, a straight line within each answer's cell, reaches `part`."""
+    """Return where the distribution function, a straight line within each answer's cell, reaches `part`."""
     edges = np.concatenate([values[:1], (values[1:] + values[:-1]) / 2, values[-1:]])
     return float(np.interp(part, np.append(0.0, np.cumsum(p) / p.sum()), edges))
 

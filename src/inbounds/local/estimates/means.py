@@ -34,7 +34,7 @@ class MeanDeviations:
         return {name: float(getattr(self, name).max()) for name in ("ours", "duchi", "piecewise")}
 
     def rows(self) -> list[dict[str, Any]]:
-        """One plain dictionary for each true value."""
+        """Return one plain dictionary for each true value."""
         columns = zip(
             self.values.tolist(), self.ours.tolist(), self.duchi.tolist(), self.piecewise.tolist(), strict=True
         )
@@ -46,7 +46,8 @@ class MeanDeviations:
 
 
 def mean_deviations(mechanism: Mechanism) -> MeanDeviations:
-    """What one report's unbiased reading varies by, beside Duchi's and the piecewise mechanism at the same worst ratio.
+    """Return what one report's unbiased reading varies by, beside Duchi's and the piecewise mechanism at the same worst
+    ratio.
 
     With x the value scaled to -1..1 and half the range h: Duchi's variance is h²·(C² - x²), the piecewise one's
     h²·(x²/(s - 1) + (s + 3)/(3·(s - 1)²)) with s = e^(ε/2).

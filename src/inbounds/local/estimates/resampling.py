@@ -32,7 +32,7 @@ class BootstrapResult:
 
 
 def bootstrap_estimate(reconstruction: Reconstruction, runs: int, seed: int) -> BootstrapResult:
-    """The distribution behind intervals, estimated from the reports and from simulated collections."""
+    """Return the distribution behind intervals, estimated from the reports and from simulated collections."""
     size = reports_counted(reconstruction)
     problem, rng = reconstruction.problem, np.random.default_rng(seed)
     steps = updates_used(reconstruction)
@@ -50,7 +50,7 @@ def bootstrap_estimate(reconstruction: Reconstruction, runs: int, seed: int) -> 
 
 
 def reports_counted(reconstruction: Reconstruction) -> int:
-    """How many reports there are; refused where only frequencies were given."""
+    """Return how many reports there are; refused where only frequencies were given."""
     size = round(reconstruction.reports)
     if size < 2 or abs(size - reconstruction.reports) > 1e-6 * size:
         raise ValueError("intervals need counts of reports; these are frequencies without a number of reports")
@@ -58,7 +58,7 @@ def reports_counted(reconstruction: Reconstruction) -> int:
 
 
 def updates_used(reconstruction: Reconstruction) -> int | None:
-    """How many plain updates are behind intervals; None where the estimate is not a number of them."""
+    """Return how many plain updates are behind intervals; None where the estimate is not a number of them."""
     if reconstruction.method != "ibu" or reconstruction.converged:
         return None
     chosen_by_reports = bool(reconstruction.choice)

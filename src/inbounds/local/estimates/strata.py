@@ -34,7 +34,7 @@ class StrataEstimates(Mapping[Any, Estimates]):
         return len(self.parts)
 
     def rows(self, what: Callable[[Estimates], Estimate] | None = None) -> list[dict[str, Any]]:
-        """A plain dictionary for each stratum and quantity; what: one quantity, such as `lambda e: e.mean()`."""
+        """Return a plain dictionary for each stratum and quantity; what: one quantity, such as `lambda e: e.mean()`."""
         return [
             {**self._key(stratum), "reports": part.reports, **estimate.to_json()}
             for stratum, part in self.items()
@@ -46,7 +46,7 @@ class StrataEstimates(Mapping[Any, Estimates]):
         return to_pandas_frame(self.rows(what))
 
     def plot(self) -> "Figure":
-        """The shares of all strata with their intervals (extra `figures`)."""
+        """Return the shares of all strata with their intervals (extra `figures`)."""
         from inbounds.report.figures import intervals
 
         ordered = next(iter(self.values())).query.is_ordered
@@ -88,7 +88,7 @@ def estimate(
     smooth: bool = False,
     **options: Any,
 ) -> Estimates | StrataEstimates:
-    """Means, shares and quantiles with intervals, from collected reports or a reconstruction of them.
+    """Estimate means, shares and quantiles with intervals, from collected reports or a reconstruction of them.
 
     what: a `Collector`, `StratifiedCollector`, for which the estimates of each stratum come back, or what
     `ib.reconstruct` gave.

@@ -34,7 +34,7 @@ class AffineEstimator:
         return np.asarray((self.seen - self.base) / self.lift)
 
     def center(self) -> "AffineEstimator":
-        """The same, moved alike for all labels until the shares sum to one, as they must.
+        """Return the same, moved alike for all labels until the shares sum to one, as they must.
 
         Sets over more labels than there are leave their sum open, which says nothing of one label rather than another.
         """
@@ -42,12 +42,12 @@ class AffineEstimator:
         return AffineEstimator(self.seen + self.lift * missing, self.base, self.lift, self.together)
 
     def deviations(self, shares: Floats, reports: float) -> Floats:
-        """Standard deviations of the readings if these were the shares: supporting reports are binomial."""
+        """Return standard deviations of the readings if these were the shares: supporting reports are binomial."""
         seen = np.clip(self.base + self.lift * shares, 0.0, 1.0)
         return np.asarray(np.sqrt(seen * (1 - seen) / reports) / self.lift)
 
     def spread(self, reports: float) -> float:
-        """The standard deviation of a rare answer's reading."""
+        """Return the standard deviation of a rare answer's reading."""
         return float(self.deviations(np.zeros(1), reports)[0])
 
     def unit(self, width: Floats | float, reports: float) -> Floats:
@@ -61,7 +61,7 @@ class AffineEstimator:
 
 
 def affine(channel: LinearChannel, q: Floats) -> AffineEstimator | None:
-    """The shares as affine functions of what was seen; None where the law does not allow it.
+    """Return the shares as affine functions of what was seen; None where the law does not allow it.
 
     A report supports the answer that it names, or those in its set.
     """
@@ -75,7 +75,7 @@ def affine(channel: LinearChannel, q: Floats) -> AffineEstimator | None:
 
 
 def even(channel: LinearChannel, q: Floats) -> AffineEstimator | None:
-    """The same where every label is reported alike, as under all laws for labels."""
+    """Return the same where every label is reported alike, as under all laws for labels."""
     law = affine(channel, q)
     alike = law is not None and all(np.ptp(part) <= EVEN * part.max() for part in (law.base, law.lift))
     return law if alike else None

@@ -12,7 +12,7 @@ Map = Callable[[Floats], Floats]
 
 
 def update_batch(channel: LinearChannel, draws: Floats, start: Floats, steps: int) -> Floats:
-    """The distributions after so many plain updates, for every row of counts; all rows at once where it can."""
+    """Return the distributions after so many plain updates, for every row of counts; all rows at once where it can."""
     q = draws / draws.sum(axis=1, keepdims=True)
     if isinstance(channel, DenseChannel):
         matrix = channel.matrix

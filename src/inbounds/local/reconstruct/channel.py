@@ -75,11 +75,11 @@ class LinearChannel(Protocol):
         ...
 
     def invert(self, q: Floats) -> Floats:
-        """The solution of P p = q; a `ValueError` if there is not exactly one."""
+        """Return the solution of P p = q; a `ValueError` if there is not exactly one."""
         ...
 
     def system(self, curvature: Floats, theta: Floats) -> System:
-        """A solver of (P^T diag(curvature) P + diag(theta)) x = b."""
+        """Return a solver of (P^T diag(curvature) P + diag(theta)) x = b."""
         ...
 
 

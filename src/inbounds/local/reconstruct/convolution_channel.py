@@ -101,7 +101,7 @@ def channel_from_plane(law: PlaneNoise) -> ConvolutionChannel:
 
 
 def convolve(matrix: Floats, size: tuple[int, int], misses: Misses) -> ConvolutionChannel | None:
-    """A matrix over the cells of a map in reading order as a convolution, or None where it has not that shape.
+    """Return a matrix over the cells of a map in reading order as a convolution, or None where it has not that shape.
 
     misses: how far some rows of the matrix are off the shape, None if too far.
     """
@@ -155,7 +155,9 @@ def _log_u(matrix: Floats, inner: Ints) -> Floats:
 
 
 def _edges(cells: Ints, inner: Ints, inset: int) -> Iterator[tuple[int, int, int, int]]:
-    """Every cell outside `inner`, the nearest one inside, and two cells inside with the same step between them."""
+    """Yield every cell outside `inner`, the nearest one inside, and two cells inside with the same step between
+    them.
+    """
     near = np.pad(inner, inset, mode="edge")
     for y, x in np.argwhere(near != cells).tolist():
         beside = divmod(int(near[y, x]), cells.shape[1])
@@ -180,7 +182,7 @@ def _kernel(matrix: Floats, cells: Ints, rows: Floats, columns: Floats, inset: i
 
 
 def _with_transforms(missed: Slack, shaped: Ints, rows: Floats, kernel: Floats, columns: Floats) -> Slack:
-    """What rows miss of the shape, and what transforms lose of P p and P^T x: see `TRANSFORM`.
+    """Return what rows miss of the shape, and what transforms lose of P p and P^T x: see `TRANSFORM`.
 
     A convolution loses a share of sum(kernel) · |x|, the norm of x at most its sum.
     """

@@ -37,7 +37,7 @@ WHOLE = 1e-9
 
 
 def held_out_steps(problem: ReconstructionProblem, maximum: Callable[[ReconstructionProblem], Floats]) -> int | None:
-    """How many plain updates to take; None where the maximum of the likelihood explains held-out reports best.
+    """Return how many plain updates to take; None where the maximum of the likelihood explains held-out reports best.
 
     Draws with a fixed seed, so that the same reports always give the same estimate.
     """
@@ -56,14 +56,16 @@ def held_out_steps(problem: ReconstructionProblem, maximum: Callable[[Reconstruc
 
 
 def whole_counts(problem: ReconstructionProblem) -> Ints | None:
-    """The counts of the reports; None where frequencies were given, which do not say how many reports there are."""
+    """Return the counts of the reports; None where frequencies were given, which do not say how many reports
+    there are.
+    """
     counts = problem.q * problem.reports
     near = np.rint(counts)
     return near.astype(np.int64) if (np.abs(counts - near) <= WHOLE * np.maximum(near, 1)).all() else None
 
 
 def _update_cost(channel: LinearChannel) -> int:
-    """What an update costs, in answers."""
+    """Return what an update costs, in answers."""
     outputs, answers = channel.shape
     return max(answers, outputs * answers // ENTRIES) if isinstance(channel, DenseChannel) else answers
 
@@ -81,7 +83,7 @@ def _halves_for(problem: ReconstructionProblem, counts: Ints) -> ReconstructionP
 
 
 def _held_out(seen: ReconstructionProblem, other: ReconstructionProblem, steps: list[int]) -> Floats:
-    """The likelihood of the other half after each number of updates; minus infinity once it has long fallen."""
+    """Return the likelihood of the other half after each number of updates; minus infinity once it has long fallen."""
     likelihoods = np.full(len(steps), -np.inf)
     best, updates, taken = 0, ibu.iterate(seen.channel, seen.q, seen.start), -1
     for k, count in enumerate(steps):

@@ -49,7 +49,7 @@ class Update:
 
 
 def iterate(channel: LinearChannel, q: Floats, start: Floats) -> Iterator[Update]:
-    """Plain updates for ever; each costs one P p and one P^T x."""
+    """Yield plain updates for ever; each costs one P p and one P^T x."""
     here = Update.at(channel, q, start)
     while True:
         yield here

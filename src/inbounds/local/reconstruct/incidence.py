@@ -17,13 +17,13 @@ from inbounds.trusted.block_designs import Affine, BlockDesign, Flags, Planes, S
 
 @singledispatch
 def labels_held(design: BlockDesign, counts: Floats) -> Floats:
-    """A c: for every label the sum of `counts` over the blocks that hold it."""
+    """Return a c: for every label the sum of `counts` over the blocks that hold it."""
     raise TypeError(f"design must be Subsets, Affine or Planes, got {type(design).__name__}")
 
 
 @singledispatch
 def blocks_holding(design: BlockDesign, shares: Floats) -> Floats:
-    """A^T p: for every block the sum of `shares` over the labels that it holds."""
+    """Return a^T p: for every block the sum of `shares` over the labels that it holds."""
     raise TypeError(f"design must be Subsets, Affine or Planes, got {type(design).__name__}")
 
 
@@ -67,7 +67,7 @@ def _(design: Affine, shares: Floats) -> Floats:
 
 
 def _windows(table: Floats, size: int) -> Floats:
-    """Sums of `size` entries in a row, from each one on, round the end."""
+    """Return sums of `size` entries in a row, from each one on, round the end."""
     sums = np.cumsum(np.concatenate([np.zeros((len(table), 1)), table, table[:, : size - 1]], axis=1), axis=1)
     return np.asarray(sums[:, size:] - sums[:, : table.shape[1]])
 
@@ -110,7 +110,7 @@ def _orthogonal(q: int, dimension: int, values: Floats, points: int) -> Floats:
 
 
 def _hyperplanes(q: int, dimension: int, values: Floats, vectors: Ints, top: Flags) -> Floats:
-    """The sums of `values` over the a' with t + <a', x'> = 0, for x' and t = 0 or 1."""
+    """Return the sums of `values` over the a' with t + <a', x'> = 0, for x' and t = 0 or 1."""
     transformed = _transform(values, q, dimension)
     if q == 2:
         return np.asarray((transformed[0] + np.where(top, -1, 1) * transformed.take(vectors)) / 2)
@@ -123,7 +123,7 @@ def _hyperplanes(q: int, dimension: int, values: Floats, vectors: Ints, top: Fla
 
 
 def _transform(values: Floats, q: int, dimension: int) -> NDArray[Any]:
-    """The Fourier transform over vectors of digits modulo q; of order 2 by sums and differences."""
+    """Return the Fourier transform over vectors of digits modulo q; of order 2 by sums and differences."""
     if q > 2:
         from scipy.fft import fftn
 

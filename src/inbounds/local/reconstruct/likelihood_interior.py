@@ -77,7 +77,7 @@ class InteriorSolution:
 def minimize(
     channel: LinearChannel, objective: Objective, start: Floats, tolerance: float, watch: Watch
 ) -> InteriorSolution:
-    """The best distribution, to a residual of `tolerance`, or the best so far when steps stop helping."""
+    """Return the best distribution, to a residual of `tolerance`, or the best so far when steps stop helping."""
     point = SimplexPoint.from_start(channel, objective, start)
     best, path = point.to_solution(), [objective.value(channel.forward(start))]
     for step in range(1, STEPS + 1):
@@ -118,7 +118,7 @@ class SimplexPoint:
         return InteriorSolution(self.p, (), dot(self.p, self.g) - float(self.g.min()))
 
     def step(self, channel: LinearChannel, objective: Objective) -> "SimplexPoint":
-        """One predictor-corrector step."""
+        """Return one predictor-corrector step."""
         p, s = self.p, self.s
         system = channel.system(objective.curvature(channel.forward(p)), s / p)
         border = system.solve(np.ones_like(p))
@@ -145,6 +145,6 @@ def _gradient(channel: LinearChannel, objective: Objective, p: Floats) -> Floats
 
 
 def _stride(x: Floats, dx: Floats) -> float:
-    """How far x + t·dx stays safely positive, at most 1."""
+    """Return how far x + t·dx stays safely positive, at most 1."""
     falling = dx < 0
     return float(min(1.0, BACK_OFF * (-x[falling] / dx[falling]).min(initial=np.inf)))

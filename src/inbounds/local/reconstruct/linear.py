@@ -6,7 +6,7 @@ from inbounds.exact import Floats
 
 
 def onto_simplex(x: Floats) -> Floats:
-    """The distribution nearest to x in Euclidean distance: max(x - t, 0) with t such that it sums to one.
+    """Return the distribution nearest to x in Euclidean distance: max(x - t, 0) with t such that it sums to one.
 
     Sorted from the top, t is the mean excess of as many entries as stay positive. O(n log n).
 

@@ -51,9 +51,10 @@ keeps the certificate become zero."""
 
 
 def choose_method(problem: ReconstructionProblem) -> Method:
-    """What measures best for a channel (docs/benchmarks/local.md): updates stopped by held-out reports where the noise
-    is geometric, or follows a distance of many answers; shares by empirical Bayes for reports about labels; the maximum
-    of the likelihood elsewhere."""
+    """Choose what measures best for a channel (docs/benchmarks/local.md): updates stopped by held-out reports where the
+    noise is geometric, or follows a distance of many answers; shares by empirical Bayes for reports about labels; the
+    maximum of the likelihood elsewhere.
+    """
     counted, channel = whole_counts(problem) is not None, problem.channel
     if isinstance(channel, SetReports):
         return "multiscale" if counted else "inverse"
@@ -69,7 +70,7 @@ def choose_method(problem: ReconstructionProblem) -> Method:
 
 
 def rerun(result: Reconstruction, counts: Floats) -> Floats:
-    """The same estimate from other counts of the same outputs, stopped after as many updates; for resampling."""
+    """Return the same estimate from other counts of the same outputs, stopped after as many updates; for resampling."""
     old = result.problem
     stopped = result.method.startswith("ibu") and not result.converged
     start = old.start if stopped else (result.distribution + old.start) / 2
@@ -89,7 +90,7 @@ def rerun(result: Reconstruction, counts: Floats) -> Floats:
 
 
 def maximize_likelihood(problem: ReconstructionProblem, tolerance: float) -> Floats:
-    """The distribution of greatest likelihood, by the fastest steps that the channel allows."""
+    """Return the distribution of greatest likelihood, by the fastest steps that the channel allows."""
     return by_likelihood(problem, None, tolerance, None, ignore_progress).distribution
 
 
@@ -134,7 +135,7 @@ def _record(
 
 
 def _by_newton(problem: ReconstructionProblem, tolerance: float, watch: Watch) -> InteriorSolution:
-    """Some plain updates, Newton steps, and extrapolated updates should Newton's method stall."""
+    """Return some plain updates, Newton steps, and extrapolated updates should Newton's method stall."""
     channel, q = problem.channel, problem.q
     warm = ibu.run_updates(ibu.iterate(channel, q, problem.start), tolerance, WARM_UP, watch)
     if warm.residual <= tolerance:
@@ -162,7 +163,7 @@ def _without_dust(problem: ReconstructionProblem, p: Floats, tolerance: float) -
 
 
 def by_held_out(problem: ReconstructionProblem, tolerance: float, watch: Watch) -> Reconstruction:
-    """Plain updates, as many as explain held-out reports best, or the maximum."""
+    """Return plain updates, as many as explain held-out reports best, or the maximum."""
     steps = held_out_steps(problem, lambda half: maximize_likelihood(half, RESAMPLED))
     if steps is None:
         return replace(by_likelihood(problem, None, tolerance, None, watch), choice=KEPT_MAXIMUM)
@@ -199,7 +200,9 @@ def by_shrinking(problem: ReconstructionProblem, method: str) -> Reconstruction:
 
 
 def _estimate(problem: ReconstructionProblem, p: Floats, name: str, raw: Floats, choice: str) -> Reconstruction:
-    """An estimate that is not a maximum of the likelihood; for sets it is not judged by it, which would take longer."""
+    """Estimate an estimate that is not a maximum of the likelihood; for sets it is not judged by it, which would take
+    longer.
+    """
     if not isinstance(problem.channel, SetReports):
         return replace(
             _record(problem, InteriorSolution(p, (problem.log_likelihood(p),), 0.0), name, True, raw), choice=choice

@@ -80,7 +80,7 @@ STEPS, ENOUGH = 100, 1e-3
 
 
 def estimate_multiscale(law: AffineEstimator, reports: float) -> Floats:
-    """The estimated distribution. O(labels · log labels), and what `mean_shares` takes."""
+    """Estimate the estimated distribution. O(labels · log labels), and what `mean_shares` takes."""
     law = law.center()
     raw, noise = law.shares, len(law.seen) * law.spread(reports)
     drawn = _drawn_in_blocks(law, reports)
@@ -93,7 +93,7 @@ def estimate_multiscale(law: AffineEstimator, reports: float) -> Floats:
 
 
 def _trust(labels: int, noise: float) -> float:
-    """How far labels are drawn together, 0..1; noise: the standard deviation of a reading, in mean shares."""
+    """Return how far labels are drawn together, 0..1; noise: the standard deviation of a reading, in mean shares."""
     return labels**2 / (labels**2 + FEW**2 / max(noise, SHARP))
 
 
@@ -107,7 +107,9 @@ class _JointDraw:
 
 
 def _drawn_in_blocks(law: AffineEstimator, reports: float) -> _JointDraw:
-    """Shares drawn together one by one and in blocks of every size, and towards one another if they may be alike."""
+    """Return shares drawn together one by one and in blocks of every size, and towards one another if they may be
+    alike.
+    """
     single, raw = mean_shares(law, reports), law.shares
     shares, gains = [single.shares], [single.gain]
     blocks = len(raw) // 2
@@ -126,7 +128,7 @@ def _drawn_in_blocks(law: AffineEstimator, reports: float) -> _JointDraw:
 
 
 def _before(sizes: int, labels: int) -> Floats:
-    """The weight of each size before anything is seen: single labels 1, blocks less the larger they are."""
+    """Return the weight of each size before anything is seen: single labels 1, blocks less the larger they are."""
     blocks = 2.0 ** (-np.arange(1, sizes) / 2)
     return np.append(1.0, blocks / max(blocks.sum(), 1) * min(1.0, IN_BLOCKS / np.sqrt(labels)))
 
@@ -145,7 +147,7 @@ class _Correction:
         return float(DOUBT * np.sqrt(len(self.left_open)))
 
     def from_start(self, start: Floats, middle_at: float) -> Floats:
-        """The start, with the sums over blocks moved towards the readings', the largest blocks first."""
+        """Return the start, with the sums over blocks moved towards the readings', the largest blocks first."""
         p, off, open_ = start, _sums(self.law.shares - start), _sums(self.left_open)
         for rank, (first, middle, last) in enumerate(_halvings(len(p), middle_at)):
             left, right, held = middle - first, last - middle, _sums(p)
@@ -160,7 +162,9 @@ class _Correction:
 
 
 def _halvings(labels: int, middle_at: float) -> Iterator[tuple[Ints, Ints, Ints]]:
-    """Where blocks and their halves begin and end, sizes with few blocks together; the first cut is at `middle_at`."""
+    """Yield where blocks and their halves begin and end, sizes with few blocks together; the first cut is at
+    `middle_at`.
+    """
     waiting: list[Ints] = []
     parts = 2
     while parts < 2 * labels:
@@ -176,7 +180,7 @@ def _halvings(labels: int, middle_at: float) -> Iterator[tuple[Ints, Ints, Ints]
 
 
 def _signal_share(d: Floats, variance: Floats, unit: Floats, share: Floats, doubt: float) -> Floats:
-    """The part of each difference, read as d, that is no chance, in the mean."""
+    """Return the part of each difference, read as d, that is no chance, in the mean."""
     variance = np.maximum(variance, LEAST * unit**2)
     more = (SPREADS * np.maximum(share, 0)[:, None]) ** 2
     total = variance[:, None] + more
@@ -196,7 +200,7 @@ def _signal_share(d: Floats, variance: Floats, unit: Floats, share: Floats, doub
 
 
 def _square(d: Floats, variance: Floats, unit: Floats) -> Floats:
-    """The square of a normal number that is as far out as d, which is a number of units that is a Poisson one's.
+    """Return the square of a normal number that is as far out as d, which is a number of units that is a Poisson one's.
 
     2 v ((v + |d|) log(1 + |d| / v) - |d|), v = variance / unit, in place of d², which it is near for small |d|.
     """
@@ -205,7 +209,7 @@ def _square(d: Floats, variance: Floats, unit: Floats) -> Floats:
 
 
 def _sums(values: Floats) -> Floats:
-    """Sums of the first 0, 1, … of them."""
+    """Return sums of the first 0, 1, … of them."""
     return np.concatenate([[0.0], np.cumsum(values)])
 
 

@@ -72,7 +72,7 @@ class ReconstructionProblem:
         )
 
     def residual(self, p: Floats) -> float:
-        """An upper bound on max_j r_j - 1 for any matrix within the channel's slack. Costs one step.
+        """Return an upper bound on max_j r_j - 1 for any matrix within the channel's slack. Costs one step.
 
         r_j = sum_i q_i P[i, j] / (P p)_i grows with the numerator and falls with the denominator, so slack is added
         to the one and taken from the other.
@@ -132,7 +132,7 @@ def _could_be_reports(values: NDArray[Any], query: RangeQuery) -> bool:
 
 
 def _count_positions(values: NDArray[Any], outputs: int) -> Floats:
-    """Reports of a plain matrix, which has no values to report, are output positions."""
+    """Count reports of a plain matrix, which has no values to report, are output positions."""
     if values.size == 0:
         return np.zeros(outputs)
     if values.dtype.kind not in "iu" or values.min() < 0 or values.max() >= outputs:

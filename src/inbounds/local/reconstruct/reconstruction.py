@@ -25,7 +25,7 @@ def reconstruct(
     given: Given | None = None,
     progress: Callable[[int, float], None] | None = None,
 ) -> Reconstruction:
-    """The distribution of true values that explains private reports best.
+    """Reconstruct the distribution of true values that explains private reports best.
 
     reports: a `Collector`, the counts of the outputs (or their frequencies), or reported values. Exactly one number
     per output are counts, unless all of them could be reports as well: then `given` must say "counts" or "reports".

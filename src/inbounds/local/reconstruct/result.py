@@ -61,7 +61,7 @@ class Reconstruction:
         return self.problem.log_likelihood(self.distribution)
 
     def to_json(self, answers: Iterable[Any]) -> dict[str, Any]:
-        """Plain JSON values; answers: what the true values are called, in their order."""
+        """Return plain JSON values; answers: what the true values are called, in their order."""
         return {
             "reports": self.reports,
             "method": self.method,
@@ -74,16 +74,18 @@ class Reconstruction:
         }
 
     def standard_errors(self) -> Floats:
-        """Approximate standard error of every probability, from the curvature of the likelihood on its support."""
+        """Return approximate standard error of every probability, from the curvature of the likelihood on its
+        support.
+        """
         return uncertainty.standard_errors(self)
 
     def bootstrap(self, rng: np.random.Generator, runs: int = 200, level: float = 0.95) -> Intervals:
-        """Percentile intervals from `runs` reconstructions of resampled reports."""
+        """Return percentile intervals from `runs` reconstructions of resampled reports."""
         check_kind(rng, np.random.Generator, "rng", "a generator such as np.random.default_rng(0)")
         return uncertainty.bootstrap(self, rng, runs, level)
 
     def again(self, counts: Floats) -> Floats:
-        """The distribution that the same method and stopping give for other counts of the same outputs."""
+        """Return the distribution that the same method and stopping give for other counts of the same outputs."""
         return self.repeat(self, counts)
 
     @property
@@ -93,19 +95,19 @@ class Reconstruction:
         return list(range(len(self.distribution))) if query is None else answer_values(query).tolist()
 
     def columns(self) -> dict[str, list[Any]]:
-        """Every answer with its share."""
+        """Return every answer with its share."""
         return {"answer": self.answers, "share": self.distribution.tolist()}
 
     def to_pandas(self) -> Any:
-        """A pandas frame with a row for each answer and its share."""
+        """Return a pandas frame with a row for each answer and its share."""
         return to_pandas_frame(self.columns())
 
     def to_polars(self) -> Any:
-        """A Polars frame with a row for each answer and its share."""
+        """Return a Polars frame with a row for each answer and its share."""
         return to_polars_frame(self.columns())
 
     def plot(self) -> "Figure":
-        """The distribution as bars (extra `figures`)."""
+        """Return the distribution as bars (extra `figures`)."""
         from inbounds.report.figures import shares
 
         return shares([cell_text(answer) for answer in self.answers], self.distribution)
@@ -117,7 +119,7 @@ class Reconstruction:
         return f"{self!r}\n{text_table(['answer', 'share'], rows)}"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the distribution as bars, and what is proved about it."""
+        """Return what a notebook shows: the distribution as bars, and what is proved about it."""
         names = [cell_text(answer) for answer in self.answers]
         drawn = pick_evenly(len(names), MOST_BARS)
         pictures = [svg.bars(self.distribution, names, "true answer", "share")] if len(drawn) == len(names) else []

@@ -68,11 +68,13 @@ class SetReports:
         return power
 
     def count_holding(self, counts: Floats) -> Floats:
-        """How many of the reports hold each label."""
+        """Count how many of the reports hold each label."""
         return labels_held(self.law.design, counts)
 
     def invert(self, q: Floats) -> Floats:
-        """The unbiased estimate (c - chance) / (hit - chance), c the share of reports whose set holds the label."""
+        """Return the unbiased estimate (c - chance) / (hit - chance), c the share of reports whose set holds
+        the label.
+        """
         return np.asarray((self.count_holding(q) - self.chance * q.sum()) / (self.hit - self.chance))
 
     def system(self, curvature: Floats, theta: Floats) -> System:

@@ -55,13 +55,13 @@ class PosteriorMeans:
 
 
 def shrink_shares(law: AffineEstimator, reports: float) -> Floats:
-    """The estimated distribution over labels. Between the mean share and the unbiased estimate's projection."""
+    """Return the estimated distribution over labels. Between the mean share and the unbiased estimate's projection."""
     trust = len(law.seen) / (len(law.seen) + FEW)
     return np.asarray(trust * mean_shares(law.center(), reports).shares + (1 - trust) * onto_simplex(law.shares))
 
 
 def mean_shares(law: AffineEstimator, reports: float) -> PosteriorMeans:
-    """The mean of each share given its own count, where counts do not tell it well.
+    """Return the mean of each share given its own count, where counts do not tell it well.
 
     O(labels + distinct counts · points).
     """
@@ -77,7 +77,7 @@ def mean_shares(law: AffineEstimator, reports: float) -> PosteriorMeans:
 
 
 def mean_sums(sums: Floats, spread: float, unit: float) -> PosteriorMeans:
-    """The same for sums over blocks of labels.
+    """Return the same for sums over blocks of labels.
 
     A reading is taken for a Poisson number of units, less what is expected where the share is 0; it has the standard
     deviation `spread` there. Where units are small that is normal; where they are large, a single report makes a block
@@ -113,7 +113,7 @@ def _told_apart(held: Floats, reports: float, chance: float) -> Floats:
 
 
 def _points(raw: Floats, spread: float) -> Floats:
-    """Where shares may lie: a grid over what could be noise, then the estimates themselves."""
+    """Return where shares may lie: a grid over what could be noise, then the estimates themselves."""
     edge = min(BULK * spread, 1.0)
     beyond = np.sort(raw[raw > edge])[::-1]
     rest = beyond[LARGE:]
@@ -123,7 +123,7 @@ def _points(raw: Floats, spread: float) -> Floats:
 
 
 def _summing_to_one(means: Floats, spread: float) -> Floats:
-    """The same where all shares sum to one: what the well-known ones leave is shared out among the others.
+    """Return the same where all shares sum to one: what the well-known ones leave is shared out among the others.
 
     The counts alone know the sum of many small shares far less well than that.
     """
@@ -136,7 +136,7 @@ def _summing_to_one(means: Floats, spread: float) -> Floats:
 
 
 def _mixture(likely: Floats, times: Ints) -> Floats:
-    """The weights of the points under which the counts are most likely, by expectation and maximization."""
+    """Return the weights of the points under which the counts are most likely, by expectation and maximization."""
     labels, shares = times.sum(), times / times.sum()
     weights = np.full(likely.shape[1], 1 / likely.shape[1])
     before = -np.inf

@@ -38,7 +38,7 @@ BLOCK_ENTRIES = 1 << 21
 
 
 def channel_for_law(mechanism: LocalMechanism) -> LinearChannel:
-    """The cheapest channel that is the mechanism's matrix within `slack`."""
+    """Return the cheapest channel that is the mechanism's matrix within `slack`."""
     if isinstance(mechanism, LabelMechanism):
         return SetReports(mechanism.law)
     if isinstance(mechanism.law, Response):
@@ -60,8 +60,8 @@ def _on_map(mechanism: Mechanism) -> ConvolutionChannel | None:
 
 
 def detect_structure(matrix: Floats) -> LinearChannel:
-    """A matrix as a `ResponseChannel` or `GeometricChannel` where it has that shape, else `DenseChannel`. O(outputs ·
-    answers).
+    """Detect a matrix as a `ResponseChannel` or `GeometricChannel` where it has that shape, else `DenseChannel`.
+    O(outputs · answers).
     """
     if matrix.shape[0] != matrix.shape[1] or len(matrix) < 2 or not (matrix > 0).all():
         return DenseChannel(matrix)
@@ -104,7 +104,7 @@ def _geometric(matrix: Floats) -> GeometricChannel | None:
 
 
 def _misses(matrix: Floats, rows: Callable[[slice], Floats]) -> Slack | None:
-    """The slack of every row, or None as soon as an entry is further off than SHAPE of its row's largest."""
+    """Return the slack of every row, or None as soon as an entry is further off than SHAPE of its row's largest."""
     size = max(1, BLOCK_ENTRIES // matrix.shape[1])
     misses = []
     for start in range(0, len(matrix), size):
@@ -147,7 +147,7 @@ def _clamped_noise(law: Noise) -> GeometricChannel | None:
 
 
 def _spread(inner: Slack, ends: Slack, outputs: int) -> Slack:
-    """One slack for all rows inside the range, one for each end."""
+    """Return one slack for all rows inside the range, one for each end."""
     above, below = np.full(outputs, inner.above.max()), np.full(outputs, inner.below.max())
     above[[0, -1]], below[[0, -1]] = ends.above, ends.below
     return Slack(above, below)

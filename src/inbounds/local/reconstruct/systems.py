@@ -22,7 +22,7 @@ RIDGE = 1e-14
 
 
 def dot(x: Floats, y: Floats) -> float:
-    """The sum of x·y, without the threads that a library would start for it and wait for."""
+    """Return the sum of x·y, without the threads that a library would start for it and wait for."""
     return float(np.einsum("i,i->", x, y))
 
 
@@ -110,7 +110,7 @@ class BandedSystem:
     def group(
         cls, bands: Bands, rows: Floats, columns: Floats, w: Floats, theta: Floats, last: Flags
     ) -> "BandedSystem":
-        """The same when runs of outputs are put together; `last` marks the end of each run, w is given per row.
+        """Return the same when runs of outputs are put together; `last` marks the end of each run, w is given per row.
 
         Then w' z becomes rows·d, where d is the same throughout a run: w times the sum of rows·z over it. Two more
         unknowns an answer keep that local: c sums along the run, d carries the result back.
@@ -141,7 +141,7 @@ class BandedSystem:
 
 
 def tridiagonal(bands: Bands, x: Floats) -> Floats:
-    """The symmetric tridiagonal matrix (diagonal, off-diagonal) times x."""
+    """Return the symmetric tridiagonal matrix (diagonal, off-diagonal) times x."""
     diagonal, off = bands
     y = diagonal * x
     y[1:] += off * x[:-1]

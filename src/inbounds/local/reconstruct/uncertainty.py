@@ -31,7 +31,7 @@ class Intervals:
 
 
 def standard_errors(result: "Reconstruction") -> Floats:
-    """Standard error of every probability.
+    """Return standard error of every probability.
 
     Maximum likelihood: with S the support and J = P_S^T diag(q / (P p)²) P_S, the covariance is that of the inverse
     information N·J on the directions that keep sum p = 1. It is conditional on the support: answers outside get
@@ -55,7 +55,7 @@ def standard_errors(result: "Reconstruction") -> Floats:
 
 
 def _columns(channel: LinearChannel, support: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Floats:
-    """Columns of the matrix, each by applying the channel to one answer."""
+    """Return columns of the matrix, each by applying the channel to one answer."""
     unit = np.zeros(channel.shape[1])
     columns = np.empty((channel.shape[0], len(support)))
     for k, j in enumerate(support):
@@ -66,7 +66,7 @@ def _columns(channel: LinearChannel, support: np.ndarray[tuple[int], np.dtype[np
 
 
 def _constrained_inverse(information: Floats) -> Floats:
-    """Diagonal of J^-1 - J^-1 1 1^T J^-1 / (1^T J^-1 1): the inverse on the directions with sum zero.
+    """Return diagonal of J^-1 - J^-1 1 1^T J^-1 / (1^T J^-1 1): the inverse on the directions with sum zero.
 
     Written with an orthonormal basis B of those directions as diag(B (B^T J B)^-1 B^T), which needs no inverse of
     J.
@@ -80,7 +80,7 @@ def _constrained_inverse(information: Floats) -> Floats:
 
 
 def _inverse_errors(result: "Reconstruction") -> Floats:
-    """Each output contributes its column of P^-1: O(answers) solves."""
+    """Return each output contributes its column of P^-1: O(answers) solves."""
     outputs = result.problem.channel.shape[0]
     if outputs > LARGEST_SUPPORT:
         raise TooLarge(f"standard errors of an inverse are computed up to {LARGEST_SUPPORT} outputs; use bootstrap")

@@ -27,7 +27,7 @@ RUNS = 400
 
 
 def design(question: ExploreState, progress: Progress = ignore_progress) -> Mechanism:
-    """The mechanism of a question: the best for its wishes, or a named one."""
+    """Return the mechanism of a question: the best for its wishes, or a named one."""
     query = question.query()
     if question.mechanism != OPTIMAL:
         return _entry_name(question)
@@ -51,7 +51,7 @@ def _entry_name(question: ExploreState) -> Mechanism:
 
 
 def design_loss(question: ExploreState, mechanism: Mechanism) -> float:
-    """What the question minimizes, of any mechanism for it."""
+    """Return what the question minimizes, of any mechanism for it."""
     if question.aim == "worst":
         return mechanism.worst_loss(question.loss_object())
     return mechanism.loss(question.loss_object(), question.weights(mechanism.query))
@@ -69,7 +69,7 @@ class PropertyPrice:
 
 
 def property_costs(question: ExploreState, progress: Progress = ignore_progress) -> list[PropertyPrice]:
-    """What each further property costs: the loss with it beside the loss without."""
+    """Return what each further property costs: the loss with it beside the loss without."""
     now = design(question)
     before, holds = design_loss(question, now), now.properties()
     prices: list[PropertyPrice] = []
@@ -89,7 +89,7 @@ def _price(question: ExploreState, name: str, before: float) -> PropertyPrice:
 
 
 def loss_curve(question: ExploreState, progress: Progress = ignore_progress) -> list[tuple[str, float]]:
-    """The loss at smaller and larger epsilons."""
+    """Return the loss at smaller and larger epsilons."""
     centre = to_epsilon(question.epsilon)
     points: list[tuple[str, float]] = []
     for share in AROUND:
@@ -115,7 +115,7 @@ class Attack:
 
 
 def attack(question: ExploreState, progress: Progress = ignore_progress) -> Attack:
-    """One who asks again and again, or so many who pool their answers."""
+    """Return one who asks again and again, or so many who pool their answers."""
     mechanism = design(question)
     weights, loss = question.weights(mechanism.query), question.loss_object()
     rows = simulate_collusion(mechanism, REPEATS, loss, weights, by=["guess"], runs=RUNS)

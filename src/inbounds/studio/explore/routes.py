@@ -48,7 +48,7 @@ PARTS = {"curve": designs.loss_curve, "price": designs.property_costs, "attack":
 
 
 def router(studio: Studio) -> APIRouter:
-    """The routes of a studio."""
+    """Return the routes of a studio."""
     routes = APIRouter()
 
     @routes.get("/explore")
@@ -84,7 +84,9 @@ def router(studio: Studio) -> APIRouter:
 
 
 def _parse_request(request: Request) -> tuple[ExploreState, dict[str, str]]:
-    """The question in a URL, and what else stands there: a pinned question, the value that is read, what is shown."""
+    """Parse the question in a URL, and what else stands there: a pinned question, the value that is read, what is
+    shown.
+    """
     pairs = request.query_params.multi_items()
     others = {name: value for name, value in pairs if name in ("a", "read", "show") and value}
     return ExploreState.from_pairs(pairs), others
@@ -113,7 +115,9 @@ def _facts() -> list[str]:
 def _result(
     studio: Studio, question: ExploreState, others: dict[str, str], tab: str, patience: float
 ) -> dict[str, Any]:
-    """The mechanism as it is shown, beside the pinned one; or that it is being designed; or why there is none."""
+    """Return the mechanism as it is shown, beside the pinned one; or that it is being designed; or why there is
+    none.
+    """
     shown: dict[str, Any] = {"job": None, "failure": None, "result": None, "pinned": None, "pin": "", "copies": ()}
     try:
         question.check()
@@ -141,7 +145,7 @@ def _result(
 
 
 def _find_pinned(studio: Studio, others: dict[str, str]) -> dict[str, Any] | None:
-    """What was pinned, to be looked at beside; None while it is not there."""
+    """Find what was pinned, to be looked at beside; None while it is not there."""
     if "a" not in others:
         return None
     question = ExploreState.from_pairs(parse_qsl(others["a"]))
@@ -152,7 +156,7 @@ def _find_pinned(studio: Studio, others: dict[str, str]) -> dict[str, Any] | Non
 
 
 def _parts(studio: Studio, question: ExploreState, others: dict[str, str]) -> list[dict[str, Any]]:
-    """What is computed beside: places for it, and what was asked for by a link."""
+    """Return what is computed beside: places for it, and what was asked for by a link."""
     shown = others.get("show", "")
     return [
         _part(studio, name, question, others, LONGER) if name == shown else _place(name, question, others)

@@ -10,7 +10,7 @@ from inbounds.studio.explore.state import OPTIMAL, WITH_NUMBER, ExploreState
 
 
 def python_snippet(question: ExploreState) -> str:
-    """A script of a few lines."""
+    """Return a script of a few lines."""
     facts = ", ".join(_literal(fact) for fact in question.facts)
     lines = ["import inbounds as ib", "", f"query = ib.{question.kind}({facts})"]
     if question.mechanism != OPTIMAL:
@@ -31,7 +31,7 @@ def python_snippet(question: ExploreState) -> str:
 
 
 def command_snippet(question: ExploreState) -> str:
-    """A line for the terminal; a prior is a file there, which a first line writes."""
+    """Return a line for the terminal; a prior is a file there, which a first line writes."""
     facts = {name.replace("_", "-"): getattr(question, name) for name in question.required_fields}
     words = ["inbounds", "design", question.kind, *(f"--{n}={v}" for n, v in facts.items())]
     words.append(f"--epsilon={question.epsilon}")
@@ -54,7 +54,7 @@ def command_snippet(question: ExploreState) -> str:
 
 
 def plan_snippet(question: ExploreState) -> str:
-    """The lines of a plan that wish for the same."""
+    """Return the lines of a plan that wish for the same."""
     lines = ["[privacy]", f"epsilon = {_number(question.epsilon)}", "", "[design]"]
     if question.mechanism != OPTIMAL:
         return "\n".join([*lines, f"mechanism = {quote(question.mechanism)}"])
@@ -70,6 +70,10 @@ def plan_snippet(question: ExploreState) -> str:
     if question.limit_texts:
         lines.append(f"at_most = [{', '.join(map(quote, question.limit_texts))}]")
     return "\n".join(lines)
+
+
+LOSS_FUNCTIONS = {"off-by-more-than": "threshold_loss", "power": "power_loss"}
+"""The public functions of the losses that take a number."""
 
 
 def _loss(name: str, beyond: str) -> str:
@@ -92,13 +96,13 @@ def _limit(limit: LossLimit) -> str:
 
 
 def _literal(value: object) -> str:
-    """A number where a text is one that Python writes alike, else the text."""
+    """Return a number where a text is one that Python writes alike, else the text."""
     if isinstance(value, str) and value.isdecimal() and str(int(value)) == value:
         return value
     return json.dumps(value, ensure_ascii=False)
 
 
 def _number(text: str) -> str:
-    """A TOML number where the text is a plain decimal; an exact fraction stays a text."""
+    """Return a TOML number where the text is a plain decimal; an exact fraction stays a text."""
     plain = text.replace(".", "", 1).isdecimal() and not text.startswith(".") and not text.endswith(".")
     return text if plain and str(Fraction(text)) and not (text[0] == "0" and text[1:2].isdecimal()) else quote(text)

@@ -116,7 +116,7 @@ class ExploreState:
         return tuple(numbers)
 
     def weights(self, range_query: RangeQuery) -> Floats | None:
-        """The prior of the answers, None where all are equally likely."""
+        """Return the prior of the answers, None where all are equally likely."""
         numbers = self.prior_numbers
         prior: Floats | None = getattr(priors, self.prior)(range_query, *numbers) if numbers else None
         return prior

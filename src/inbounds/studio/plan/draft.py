@@ -112,7 +112,9 @@ SINGLE = tuple(own.name for own in fields(Draft) if own.name not in ("columns", 
 
 
 def from_form(pairs: Iterable[tuple[str, str]], schema: Mapping[str, str]) -> Draft:
-    """The choices that a form sends: name.2 is a field of the third column, statistic.0.kind one of a statistic."""
+    """Return the choices that a form sends: name.2 is a field of the third column, statistic.0.kind one of a
+    statistic.
+    """
     form = {name: value[:LONGEST].replace("\r\n", "\n").strip() for name, value in pairs}
     columns = []
     for k, (name, kind) in enumerate(schema.items()):

@@ -64,7 +64,7 @@ class DryRun:
 
 
 def load_draft(text: str, folder: Path, name: str) -> Plan:
-    """The plan in a text, as the command line reads it; no file is opened outside the studio's folder."""
+    """Load the plan in a text, as the command line reads it; no file is opened outside the studio's folder."""
     try:
         content = parse_toml(text)
     except ValueError as error:
@@ -86,12 +86,12 @@ def check_inside(content: Mapping[str, Any], place: Workspace) -> None:
 
 
 def output_target(plan: Plan, folder: Path, name: str) -> Path:
-    """Where the table goes: as the plan says, or as the command line does."""
+    """Return where the table goes: as the plan says, or as the command line does."""
     return Path(plan.output) if plan.output else folder / f"{Path(name).stem}.released.csv"
 
 
 def dry_run(text: str, folder: str, name: str, progress: Progress = ignore_progress) -> DryRun:
-    """A dry run."""
+    """Return a dry run."""
     plan = load_draft(text, Path(folder), name)
     preview = preview_release(plan, progress=progress)
     target = output_target(plan, Path(folder), name)
@@ -124,7 +124,7 @@ def _row(preview: ReleasePreview, name: str) -> StatisticErrors:
 def calibrate_dry_run(
     text: str, folder: str, name: str, wish: tuple[str, str, str], progress: Progress = ignore_progress
 ) -> tuple[str, str]:
-    """The epsilon for a wanted accuracy, and the error that comes of it. wish: statistic, group size, error."""
+    """Return the epsilon for a wanted accuracy, and the error that comes of it. wish: statistic, group size, error."""
     plan, (statistic, size, error) = load_draft(text, Path(folder), name), wish
     epsilon: Fraction = calibrate_plan_epsilon(plan, statistic, int(size), error, default_cache_folder())
     reached = expected_error(replace(plan, epsilon=epsilon), statistic, int(size), default_cache_folder())
@@ -132,7 +132,7 @@ def calibrate_dry_run(
 
 
 def columns(folder: str, source: tuple[tuple[str, str], ...], progress: Progress = ignore_progress) -> dict[str, str]:
-    """The columns of a source by name, with what kind of values each declares; no value is read."""
+    """Return the columns of a source by name, with what kind of values each declares; no value is read."""
     place = dict(source)
     if place.get("path"):
         place["path"] = str(Path(folder) / place["path"])
@@ -140,5 +140,5 @@ def columns(folder: str, source: tuple[tuple[str, str], ...], progress: Progress
 
 
 def tables(folder: str, path: str, url: str, progress: Progress = ignore_progress) -> list[str]:
-    """The names of the tables of a database; none for a file that is a table itself."""
+    """Return the names of the tables of a database; none for a file that is a table itself."""
     return table_names(str(Path(folder) / path) if path else "", url)

@@ -34,7 +34,7 @@ MEANINGS = {
 
 
 def router(studio: Studio) -> APIRouter:
-    """The routes of a studio."""
+    """Return the routes of a studio."""
     routes, place = APIRouter(), studio.workspace
 
     @routes.get("/plan")
@@ -67,7 +67,7 @@ def router(studio: Studio) -> APIRouter:
 
 
 async def _pairs(request: Request) -> list[tuple[str, str]]:
-    """The fields of a form, as browsers send them."""
+    """Return the fields of a form, as browsers send them."""
     body = (await request.body()).decode("utf-8", "replace")
     return parse_qsl(body, keep_blank_values=True, max_num_fields=20_000)
 
@@ -83,7 +83,7 @@ async def _in_thread(function: Any, *arguments: Any) -> Response:
 
 
 def _existing(studio: Studio, name: str) -> Draft:
-    """The choices of a plan in the folder."""
+    """Return the choices of a plan in the folder."""
     content = parse_toml(read_text(studio.workspace.existing(name)))
     source = content.get("source", {})
     if not isinstance(source, Mapping) or not all(isinstance(value, str) for value in source.values()):
@@ -93,7 +93,7 @@ def _existing(studio: Studio, name: str) -> Draft:
 
 
 def _begin_draft(studio: Studio, source: str, url: str, table: str) -> Draft:
-    """First choices for a source, guessed from the names of its columns, never from its values."""
+    """Return first choices for a source, guessed from the names of its columns, never from its values."""
     place = {"path": source, "url": url, "table": table}
     schema = _schema(studio, {name: value for name, value in place.items() if value})
     group_column, person = guess_group_column(schema), guess_id_column(schema)
@@ -122,7 +122,7 @@ def _schema(studio: Studio, source: dict[str, str]) -> dict[str, str]:
 
 
 def _now(job: Job) -> Any:
-    """The result of something short, or its refusal."""
+    """Return the result of something short, or its refusal."""
     if not job.is_ready(LONGER):
         raise ValueError("the source must say what its columns are within a minute; is it reachable?")
     if job.failure is not None:
@@ -139,7 +139,7 @@ def _check_url(url: str) -> None:
 
 
 def _draft(studio: Studio, pairs: list[tuple[str, str]]) -> Draft:
-    """The choices that were sent; the columns are the schema's, by their order in it."""
+    """Return the choices that were sent; the columns are the schema's, by their order in it."""
     form = dict(pairs)
     if form.get("source"):
         studio.workspace.existing(form["source"])
@@ -150,7 +150,7 @@ def _draft(studio: Studio, pairs: list[tuple[str, str]]) -> Draft:
 
 
 def _change_draft(studio: Studio, pairs: list[tuple[str, str]]) -> Response:
-    """What a button asked for: one more statistic, one less, an epsilon, to look, or to save."""
+    """Return what a button asked for: one more statistic, one less, an epsilon, to look, or to save."""
     draft = _draft(studio, pairs)
     action, _, rest = dict(pairs).get("action", "").partition(" ")
     if action == "add":
@@ -174,7 +174,7 @@ def _looked_at(studio: Studio, pairs: list[tuple[str, str]], tab: str) -> Respon
 
 
 def _look(studio: Studio, draft: Draft, form: dict[str, str], patience: float, tab: str = "") -> dict[str, Any]:
-    """The dry run of the choices, and the epsilon for the accuracy that was wished for."""
+    """Return the dry run of the choices, and the epsilon for the accuracy that was wished for."""
     try:
         text = values.text(draft)
     except (ValueError, TypeError) as error:
@@ -193,7 +193,7 @@ def _look(studio: Studio, draft: Draft, form: dict[str, str], patience: float, t
 
 
 def _stamp(studio: Studio) -> tuple[Any, ...]:
-    """What else a dry run depends on: the files of the folder as they are now."""
+    """Return what else a dry run depends on: the files of the folder as they are now."""
     return tuple(sorted((f.name, f.stat().st_mtime_ns) for f in studio.workspace.folder.iterdir() if f.is_file()))
 
 
@@ -202,7 +202,7 @@ def _nothing(failure: JobFailure | None) -> dict[str, Any]:
 
 
 def _save_plan(studio: Studio, draft: Draft) -> Response:
-    """The plan in its file, which must be one that can be carried out."""
+    """Save the plan in its file, which must be one that can be carried out."""
     looked = _look(studio, draft, {}, LONGER)
     if looked["expected"] is None:
         return _show_draft(studio, draft, looked)

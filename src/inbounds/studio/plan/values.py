@@ -17,7 +17,7 @@ _PLAIN = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?")
 
 
 def content(draft: Draft) -> Values:
-    """The plain values of a plan, as its file holds them."""
+    """Return the plain values of a plan, as its file holds them."""
     values: Values = {
         "edition": draft.edition,
         "source": _source(draft),
@@ -35,12 +35,12 @@ def content(draft: Draft) -> Values:
 
 
 def text(draft: Draft) -> str:
-    """The plan's file: what is looked at here is what the command line runs."""
+    """Return the plan's file: what is looked at here is what the command line runs."""
     return dump_toml(content(draft))
 
 
 def _join_lines(values: Values, more: Values) -> Values:
-    """Further lines beside the form's; what the form has said already is refused."""
+    """Join further lines beside the form's; what the form has said already is refused."""
     for name, value in more.items():
         present = values.get(name)
         if isinstance(present, dict) and isinstance(value, dict) and not present.keys() & value.keys():
@@ -116,7 +116,7 @@ def _statistic(choice: StatisticChoice) -> Values:
 
 
 def _number(written: str) -> Any:
-    """A number as TOML has them where the text is one, else the text: an exact 1/3, or a column's name."""
+    """Return a number as TOML has them where the text is one, else the text: an exact 1/3, or a column's name."""
     if not _PLAIN.fullmatch(written):
         return written
     return Decimal(written) if "." in written else int(written)
@@ -130,7 +130,7 @@ def _lines(text: str) -> list[str]:
 
 
 def from_content(content: Mapping[str, Any], schema: Mapping[str, str], plan: str) -> Draft:
-    """The choices of a plan that exists; what the form has no field for becomes further lines."""
+    """Return the choices of a plan that exists; what the form has no field for becomes further lines."""
     try:
         return _from_content(content, schema, plan)
     except (AttributeError, LookupError, TypeError, ValueError):
@@ -146,10 +146,14 @@ def _from_content(content: Mapping[str, Any], schema: Mapping[str, str], plan: s
     person = take("people", "id", "")
     nested = left.get("hierarchy", {}) == {"levels": group_columns} and bool(left.pop("hierarchy", None))
     columns = [
-        replace(column, use="group" if column.name in group_columns else "person" if column.name == person else column.use,
-                keys=groups["lists"].get(column.name, ""), period=period.get(column.name, "") if group_columns else "")
+        replace(
+            column,
+            use="group" if column.name in group_columns else "person" if column.name == person else column.use,
+            keys=groups["lists"].get(column.name, ""),
+            period=period.get(column.name, "") if group_columns else "",
+        )
         for column in columns
-    ]  # fmt: skip
+    ]
     single = {name: _format_value(take(part, key, "")) for name, (part, key) in PLACES.items()}
     statistics = tuple(_statistic_from(column) for column in left.pop("statistics", []))
     draft = Draft(
