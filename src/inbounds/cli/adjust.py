@@ -1,4 +1,4 @@
-"""interpret --adjust: a table that adds up, computed again from its record."""
+"""`interpret --adjust`: recompute a table that adds up from its record."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What all commands share: the Typer app, the consoles, the shape of options, the handling of errors."""
+"""What all commands share: the Typer app, the consoles, the style of options and the handling of errors."""
 
 import os
 import sys
@@ -21,7 +21,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _OptionWords:
-    """--help names what people type after an option, FILE or NUMBER, and nothing after a flag."""
+    """A mixin that shows in --help what to type after an option: FILE or NUMBER, and nothing after a flag."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
@@ -44,7 +44,7 @@ class _Group(_OptionWords, TyperGroup):
 
 
 class _Root(_Group):
-    """The first page: our commands, then those of other packages, which are imported when they are called."""
+    """The top-level group: our commands, then those of other packages, which are imported when they are called."""
 
     @cached_property
     def plugins(self) -> Mapping[str, PluginCommand]:
@@ -68,7 +68,7 @@ class _Root(_Group):
 
 
 class Commands(typer.Typer):
-    """A group of commands, with help as this tool gives it."""
+    """A group of commands with this tool's style of help."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**{"cls": _Group, "no_args_is_help": True, "rich_markup_mode": "rich", **settings})
@@ -88,9 +88,9 @@ app = Commands(
 
 
 class _Terminal(Console):
-    """A console that shows texts as they are, none of which it obeys: no control characters, no names of pictures.
+    """A console that prints text literally: control characters and emoji names have no effect.
 
-    Its reader, such as head, may have seen enough: that is no error.
+    A reader that closes the pipe early, such as head, is not an error.
     """
 
     def __init__(self, **settings: Any) -> None:
@@ -105,7 +105,7 @@ class _Terminal(Console):
 
 
 def escape_controls(text: str, kept: str = "") -> str:
-    r"""Escape a text with every letter that a terminal would obey, or not show, written as its number.
+    r"""Return a text in which every character that a terminal would obey or hide is written as its escape code.
 
     >>> escape_controls("a\x1b[31mb")
     'a\\x1b[31mb'

@@ -1,4 +1,4 @@
-"""attack: what repeated answers tell."""
+"""`attack`: what repeated answers to one question reveal."""
 
 import json
 from collections.abc import Sequence
@@ -93,7 +93,7 @@ def _draw(rows: "list[CollusionResult]", to: Path, title: str, floor: float, app
 
 
 def _counts(text: str) -> list[int]:
-    """1..100, 1,2,5 or 7."""
+    """Parse numbers of answers: 1..100, 1,2,5 or 7."""
     first, dots, last = text.partition("..")
     if dots:
         start, stop = to_int(first, "repeat", 1), to_int(last, "repeat", 1)
@@ -104,7 +104,9 @@ def _counts(text: str) -> list[int]:
 
 
 def spread(values: Sequence[int]) -> list[int]:
-    """Return all of a few; of many about ROWS, evenly spread on a logarithmic scale, ends included."""
+    """Return all values if they are few; otherwise about ROWS of them, spread evenly on a logarithmic scale, ends
+    included.
+    """
     if len(values) <= ROWS:
         return list(values)
     targets = np.geomspace(values[0], values[-1], ROWS)

@@ -1,4 +1,4 @@
-"""compare, recommend, calibrate: which mechanism, and which epsilon."""
+"""`compare`, `recommend`, `calibrate`: choose a mechanism and an epsilon."""
 
 import json
 from dataclasses import replace
@@ -94,7 +94,7 @@ def compare(
 
 
 def _load_mechanisms(files: list[Path]) -> dict[str, Any]:
-    """Load the mechanisms of passports by the names of their files, with folders where those are not enough."""
+    """Load mechanisms by the names of their files, with folders if the names are not unique."""
     short = len({path.stem for path in files}) == len(files)
     return {path.stem if short else str(path): load_input_mechanism(path, None, None, None) for path in files}
 

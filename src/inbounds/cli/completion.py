@@ -1,4 +1,4 @@
-"""What a shell offers when a name is half typed. Nothing is offered where a file cannot be read."""
+"""Shell completion of half-typed names. A file that cannot be read offers nothing."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -11,12 +11,12 @@ from inbounds.files import RELEASE
 
 
 def complete_prefix(names: Iterable[str], incomplete: str) -> list[str]:
-    """Complete those that begin with what was typed."""
+    """Return the names that begin with what was typed."""
     return [name for name in names if name.startswith(incomplete)]
 
 
 def complete_list(names: Sequence[str]) -> Callable[[str], list[str]]:
-    """Completion of the last of several names that are separated by commas."""
+    """Return a completion of the last of several names separated by commas."""
 
     def completed(incomplete: str) -> list[str]:
         before, comma, last = incomplete.rpartition(",")
@@ -26,19 +26,19 @@ def complete_list(names: Sequence[str]) -> Callable[[str], list[str]]:
 
 
 def statistics(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the statistics of the release record that was named before."""
+    """Complete the statistics of the release record named earlier on the line."""
     return complete_prefix(
         _in_record(ctx, lambda record: (one["name"] for one in record["plan"]["statistics"])), incomplete
     )
 
 
 def sizes(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the sizes of groups in the record."""
+    """Complete the group sizes in the record."""
     return complete_prefix(_in_record(ctx, lambda record: {use["size"]: 0 for use in record["mechanisms"]}), incomplete)
 
 
 def _in_record(ctx: typer.Context, names: Callable[[Any], Iterable[Any]]) -> list[str]:
-    """Return what a record says of itself, unchecked: for names alone."""
+    """Return names from a record, which is not checked here."""
     try:
         # an option without its value ends the parsing before arguments have their names
         content = json.loads(Path(ctx.args[0]).read_text("utf-8"))
@@ -48,21 +48,21 @@ def _in_record(ctx: typer.Context, names: Callable[[Any], Iterable[Any]]) -> lis
 
 
 def mechanisms(incomplete: str) -> list[str]:
-    """Return the optimum, and the named mechanisms that need a query and an epsilon only."""
+    """Complete "optimal" and the named mechanisms that need only a query and an epsilon."""
     from inbounds.catalog.registry import families
 
     return complete_prefix(("optimal", *families()), incomplete)
 
 
 def methods(incomplete: str) -> list[str]:
-    """Return ways to reconstruct a distribution."""
+    """Complete the methods of reconstruction."""
     from inbounds.local.reconstruct.methods import Method
 
     return complete_prefix(get_args(Method), incomplete)
 
 
 def rules(incomplete: str) -> list[str]:
-    """Return ways in which charges add up."""
+    """Complete the rules by which charges add up."""
     from inbounds.ledger.units import RULES
 
     return complete_prefix(RULES, incomplete)

@@ -1,4 +1,4 @@
-"""compose: what several answers about the same people promise together."""
+"""`compose`: the privacy guarantee of several answers about the same people."""
 
 import json
 from dataclasses import replace
@@ -134,7 +134,7 @@ def _build_record(total: "Composition", rounds: "list[Composition]", delta: str)
 
 
 def _list_deltas(delta: str) -> list[str]:
-    """List the delta asked for, and the usual ones that differ from it."""
+    """Return the given delta, and the usual ones that differ from it."""
     return [delta, *(d for d in DELTAS if to_fraction(d, "delta") != to_fraction(delta, "delta"))]
 
 

@@ -1,4 +1,4 @@
-"""curator: answer questions over HTTP, and manage accounts and datasets."""
+"""`curator`: answer questions over HTTP, and manage accounts and datasets."""
 
 import json
 import tempfile
@@ -61,7 +61,7 @@ def serve(
 
 
 def _announce(host: str, port: int, tokens: dict[str, str], as_json: bool) -> None:
-    """Where it listens, and new tokens, which are shown this once."""
+    """Print the address, and new tokens, which are shown only once."""
     address = f"http://{host}:{port}"
     if as_json:
         typer.echo(json.dumps({"address": address, "tokens": tokens}))
@@ -112,7 +112,7 @@ def add(
 
 
 def _parse_grant(text: str) -> tuple[str, str | None, str]:
-    """Parse a dataset, the cap, and the level that an account sees it at."""
+    """Parse NAME=CAP@LEVEL into a dataset, a cap and a level."""
     named, _, level = text.partition("@")
     name, _, cap = named.partition("=")
     return name, cap or None, level

@@ -1,4 +1,4 @@
-"""design: the optimal mechanism for a query."""
+"""`design`: the optimal mechanism for a query."""
 
 import json
 import threading
@@ -110,10 +110,10 @@ def print_saved(passport: Path | None) -> None:
 
 
 def print_mechanism(mechanism: Mechanism, bound: Literal["proved", "claimed"], solved: float | None = None) -> None:
-    """Origin, tight epsilon, losses, properties, optimality, digest.
+    """Print origin, tight epsilon, losses, properties, optimality and digest.
 
-    bound: whether the bound of the optimality was proved here, or is claimed by a file that was read. solved: a bound
-    that `verify` proved of such a file.
+    bound: whether the bound of the optimality was proved here, or is claimed by the file that was read. solved: a bound
+    that `verify` proved for such a file.
     """
     claimed = ", as claimed" if bound == "claimed" else ""
     out.print(
@@ -135,7 +135,7 @@ def print_mechanism(mechanism: Mechanism, bound: Literal["proved", "claimed"], s
 
 
 def _proved_words(best: Optimality) -> str:
-    """Return what the designer has just proved about other mechanisms."""
+    """Describe what the designer has just proved about other mechanisms."""
     left = f"; {best.remaining}" if best.remaining else ""
     return (
         f"{best.objective}: {best.value:.9g}; proved: no mechanism is below {best.bound:.9g} (gap {best.gap:.2g}){left}"
@@ -143,7 +143,7 @@ def _proved_words(best: Optimality) -> str:
 
 
 def optimality_words(mechanism: Mechanism, solved: float | None = None) -> str:
-    """Return what a passport says about other mechanisms, and what of that was recomputed. solved: a bound that was
+    """Describe what a passport claims about other mechanisms, and what of that was recomputed. solved: a bound that was
     proved.
     """
     best = mechanism.optimality

@@ -1,4 +1,4 @@
-"""What commands share that take a release record in the place of a mechanism, or write a page."""
+"""Inputs that several commands share: a mechanism passport, or a release record in its place."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ Passports = Annotated[
 def load_input_mechanism(
     file: Path, statistic: str | None, size: int | None, folder: Path | None
 ) -> "Mechanism | QuantileMechanism":
-    """Load the mechanism of a passport, or that of a statistic and size of a release record."""
+    """Load the mechanism of a passport, or of a statistic and group size of a release record."""
     if detect_format(file) != RELEASE:
         if statistic is not None or size is not None or folder is not None:
             raise ValueError("--statistic, --size and --passports are for release records; this is no release record")
@@ -59,7 +59,7 @@ def load_input_mechanism(
 
 
 def is_adjusted_record(file: Path, statistic: str | None) -> bool:
-    """Return whether the cells of a release record's histogram are no longer as they were drawn."""
+    """Return whether the cells of a release record's histogram were adjusted after the draw."""
     if detect_format(file) != RELEASE:
         return False
     from inbounds.releases.verify import load_record, was_adjusted
@@ -75,7 +75,7 @@ def print_page(target: Path, as_json: bool) -> None:
 
 
 def print_composition(files: Sequence[Path], options: Mapping[str, Any], as_json: bool) -> None:
-    """compose, of released tables: the sum of their epsilons, in words."""
+    """Print the sum of the epsilons of released tables; `compose` for release records."""
     from inbounds.releases.verify import compose_releases, load_record
 
     options_given = [name for name, value in options.items() if value]

@@ -1,4 +1,4 @@
-"""interpret and report: what a published value means, and a page for the analyst and the auditor."""
+"""`interpret` and `report`: what a published value means, and a page for analysts and auditors."""
 
 import json
 import math
@@ -130,7 +130,7 @@ def report(
 def _interpret_mechanism(
     mechanism: Mechanism, output: str | None, level: float, prior: Any
 ) -> tuple[Interpretation, ...]:
-    """Of all published values, or on a map too large for a matrix of the one that was asked for."""
+    """Interpret all published values, or only the given one on a map too large for a matrix."""
     query, loss = mechanism.query, default_losses(mechanism.query)[0]
     if output is not None and query.places is not None and too_large(query):
         return (interpret_output(mechanism, output, level, prior, loss),)
@@ -138,7 +138,7 @@ def _interpret_mechanism(
 
 
 def _statistic(file: Path, name: str | None) -> str | None:
-    """Return the statistic whose name or column was typed: "answer: yes" is a cell of the histogram answer."""
+    """Return the statistic with this name or column: "answer: yes" is a cell of the histogram answer."""
     if name is None or detect_format(file) != RELEASE:
         return name
     from inbounds.releases.verify import find_statistic
@@ -148,7 +148,7 @@ def _statistic(file: Path, name: str | None) -> str | None:
 
 
 def _parse_output(text: str, values: list[Any], mechanism: "Mechanism | QuantileMechanism") -> Any:
-    """Parse the reported value that was typed, perhaps with fewer decimals, as tables show it."""
+    """Return the reported value that was typed, possibly with fewer decimals, as tables show it."""
     if isinstance(mechanism, Mechanism) and mechanism.query.labels is not None:
         if text not in values:
             raise ValueError("output must be one of the values the mechanism reports")

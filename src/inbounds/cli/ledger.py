@@ -1,4 +1,4 @@
-"""ledger: people and their budgets, what was spent on them, and whether nothing was changed."""
+"""`ledger`: populations, their budgets and spending, and checks of the entries."""
 
 import json
 from collections.abc import Callable
@@ -178,7 +178,7 @@ def head(place: Place, target: Out = None, overwrite: Overwrite = False, as_json
 
 
 def totals(place: Path, options: dict[str, Any], as_json: bool) -> None:
-    """compose, of a ledger: what its entries add up to, by the ledger's own rule and no other."""
+    """Print the totals of a ledger by its own rule; `compose` for a ledger."""
     options_given = [name for name, value in options.items() if value]
     if options_given:
         raise ValueError(f"entries of a ledger add up by its own rule; leave out {', '.join(options_given)}")
@@ -198,7 +198,9 @@ def _open_ledger(place: str, *, create: bool = False) -> "Ledger":
 def _write_or_print(
     content_of: Callable[["Ledger"], dict[str, Any]], place: str, target: Path | None, kind: OutputKind, overwrite: bool
 ) -> dict[str, Any]:
-    """Write what a ledger says, written to the target if there is one; a target of another kind is refused first."""
+    """Return content of a ledger, and write it to the target if there is one. A target of another kind is refused
+    first.
+    """
     from inbounds.files import write_json_file
 
     if target is not None:

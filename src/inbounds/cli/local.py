@@ -1,4 +1,4 @@
-"""local: plan a collection, randomize a column, reconstruct the distribution behind the reports."""
+"""`local`: plan a collection, randomize a column, reconstruct the distribution behind the reports."""
 
 import csv
 import json
@@ -244,7 +244,7 @@ def _write_distribution(path: Path, mechanism: "LocalMechanism", result: "Recons
 
 
 def _describe_method(mechanism: "LocalMechanism", result: "Reconstruction") -> str:
-    """Describe how the distribution was found, for a reader of the page."""
+    """Describe how the distribution was estimated, for the page."""
     privacy = f"epsilon {format_decimal(mechanism.epsilon)} a person"
     return f"The distribution of the true answers behind the reports ({privacy}), by {result.method}: an estimate."
 
@@ -262,7 +262,7 @@ def _print_distribution(mechanism: "LocalMechanism", result: "Reconstruction") -
 
 
 def _merge_ranges(names: list[str], p: Floats) -> tuple[list[str], Floats]:
-    """Merge neighbouring answers put together until they fit the terminal."""
+    """Merge neighbouring answers until they fit the terminal."""
     width = -(-len(names) // SHOWN)
     if width == 1:
         return names, p
@@ -273,7 +273,7 @@ def _merge_ranges(names: list[str], p: Floats) -> tuple[list[str], Floats]:
 
 
 def _merge_smallest(names: list[str], p: Floats) -> tuple[list[str], Floats]:
-    """Labels have no neighbours: those with the largest shares, and all others as one line."""
+    """Return the labels with the largest shares, and all others as one line."""
     if len(names) <= SHOWN:
         return names, p
     order = np.argsort(-p, kind="stable")[: SHOWN - 1]

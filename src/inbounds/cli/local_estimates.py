@@ -1,4 +1,4 @@
-"""local estimate, local test: what reports in a file say, with intervals, and whether two strata differ."""
+"""`local estimate` and `local test`: estimates with intervals from reports in a file, and whether two strata differ."""
 
 import json
 from collections import defaultdict
@@ -91,7 +91,7 @@ def _rows(stratum: str, part: "Estimates") -> list[dict[str, Any]]:
 
 
 def _strata(file: Path, column: str, mechanism: "LocalMechanism", by: str | None) -> "StratifiedCollector":
-    """Return the reports of a file by stratum, all of them as one where there is none; batch by batch."""
+    """Collect the reports of a file by stratum, batch by batch; without a stratum column all are one stratum."""
     from inbounds.local import files
     from inbounds.local.collector import Collector
     from inbounds.local.reports import output_count

@@ -1,4 +1,4 @@
-"""Where commands write: one word for it, and nothing is replaced by mistake."""
+"""Where commands write: the option --out, and checks that no file is replaced by mistake."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -18,7 +18,7 @@ Overwrite = Annotated[
 
 
 def out_option(meaning: str) -> Any:
-    """Return the option that says where a command's result is written."""
+    """Return the option that says where a command writes its result."""
     return typer.Option("--out", "-o", help=meaning)
 
 
@@ -27,8 +27,9 @@ PassportOut = Annotated[Path | None, out_option("Write the mechanism's passport 
 
 @dataclass(frozen=True)
 class OutputKind:
-    """A kind of file that is written. known: whether a file is of it. endings: those its name may have, any if
-    none is named; "" is none."""
+    """A kind of output file. known: tells whether a file is of this kind. endings: allowed suffixes, any if empty; ""
+    stands for no suffix.
+    """
 
     name: str
     known: Callable[[Path], bool]
@@ -43,7 +44,7 @@ def _begins(*starts: bytes) -> Callable[[Path], bool]:
 
 
 def json_output(name: str, format_: str) -> OutputKind:
-    """JSON files that name their format."""
+    """Return the kind of JSON files with this format."""
     return OutputKind(name, lambda path: detect_format(path) == format_)
 
 
@@ -56,16 +57,16 @@ DISTRIBUTION = OutputKind("distribution", _begins(b"answer,probability"))
 
 
 def picture_or_page(target: Path) -> OutputKind:
-    """Return what a result is drawn as: a page of its own where the name says so, else a picture."""
+    """Return the kind of a drawing: an HTML page if the name ends so, otherwise a picture."""
     return PAGE if target.suffix.lower() == ".html" else PICTURE
 
 
 def check_target(
     target: Path, kind: OutputKind, *, overwrite: bool, reads: Iterable[Path | None] = (), option: str = "--out"
 ) -> None:
-    """Refuse, before any work, what could not be written or would cost somebody a file.
+    """Refuse a target that cannot be written, or that would destroy a file, before any work is done.
 
-    A file that is read is never replaced, nor one of another kind; one of the same kind only with --overwrite.
+    A file that is read is never replaced, nor a file of another kind; one of the same kind only with --overwrite.
     """
     if kind.endings and target.suffix.lower() not in kind.endings:
         endings = ", ".join(filter(None, kind.endings))

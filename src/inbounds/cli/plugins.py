@@ -66,7 +66,7 @@ def find_plugins() -> dict[str, PluginCommand]:
 
 
 def _registered() -> Iterator[tuple[str, str, "EntryPoint"]]:
-    """Yield each entry point with its package's name and summary; packages whose metadata cannot be read have none."""
+    """Yield each entry point with its package's name and summary; packages with unreadable metadata are skipped."""
     from importlib.metadata import distributions  # only the first page and commands of others need it
 
     for package in distributions():

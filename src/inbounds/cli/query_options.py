@@ -1,4 +1,4 @@
-"""The options that describe a query, the same in every command that asks one."""
+"""The options that describe a query, the same in every command."""
 
 import inspect
 from collections.abc import Callable
@@ -47,7 +47,9 @@ def build_query(
     labels: Labels = None,
     outputs: Outputs = None,
 ) -> query.RangeQuery | None:
-    """Build the query that the options describe, None without any; a missing or idle option is named."""
+    """Build the query that the options describe, or None without any. A missing or unused option is named in
+    the error.
+    """
     options = {"size": size, "low": low, "high": high, "sensitivity": sensitivity, "cells": cells, "labels": labels}
 
     def need(*names: str) -> None:
@@ -88,7 +90,7 @@ def build_query(
 
 
 def _ranges(holes: str | None) -> list[tuple[str, str]]:
-    """8..16,20..22 as pairs."""
+    """Parse 8..16,20..22 into pairs."""
     ends = [part.split("..") for part in holes.split(",")] if holes else []
     if any(len(pair) != 2 for pair in ends):
         raise ValueError(f"--holes must be ranges such as 8..16,20..22, got {holes!r}")
@@ -96,9 +98,9 @@ def _ranges(holes: str | None) -> list[tuple[str, str]]:
 
 
 def with_query_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command whose first parameter is a query takes the options that describe one instead.
+    """Give a command, whose first parameter is a query, the options that describe one instead.
 
-    The query is None when none is named; a command whose parameter has no default does not allow that.
+    The query is None if no kind is named, which a parameter without a default does not allow.
     """
     first, *parameters = inspect.signature(command).parameters.values()
     described = inspect.signature(build_query).parameters

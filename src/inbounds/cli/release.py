@@ -1,4 +1,4 @@
-"""release and init: a plan or a data file in, a private table and its record out."""
+"""`release` and `init`: from a plan or a data file to a private table with its record."""
 
 import json
 import os
@@ -269,7 +269,7 @@ SHOWN_ROWS, SHOWN_SIZES = 12, 12
 
 @contextmanager
 def progress_bars() -> Iterator["Watch"]:
-    """A progress bar on terminals; silence elsewhere."""
+    """Show progress bars on terminals, and nothing elsewhere."""
     if not err.is_terminal:
         yield lambda doing, done, total: None
         return
@@ -288,8 +288,8 @@ def progress_bars() -> Iterator["Watch"]:
 
 
 def print_preview(preview: "ReleasePreview", standing: str, as_json: bool) -> None:
-    """Print what would be released, the promise, the account, the errors to expect, and what is left for these
-    people.
+    """Print the dry run: what would be released, the guarantee, the account, the expected errors and the people's
+    budget.
     """
     if as_json:
         typer.echo(json.dumps(preview.to_json()))
@@ -310,9 +310,7 @@ def print_preview(preview: "ReleasePreview", standing: str, as_json: bool) -> No
 
 
 def _print_errors(preview: "ReleasePreview") -> None:
-    """Print a row for each statistic, whatever the length of its name, and as many sizes as the terminal has
-    room for.
-    """
+    """Print a row for each statistic, with as many sizes as fit the terminal."""
     names = [escape_controls(name) for name in preview.errors]
     room = (out.width - min(max(map(cell_len, names)), out.width // 3) - len("best constant") - 7) // 10
     picked = pick_evenly(len(preview.sizes), max(1, min(room, SHOWN_SIZES)))
@@ -328,7 +326,7 @@ def _print_errors(preview: "ReleasePreview") -> None:
 
 
 def _print_no_better(preview: "ReleasePreview") -> None:
-    """Print the statistics that a constant would answer as well, and what would help."""
+    """Print the statistics that are no better than a constant, and what would help."""
     for one in preview.no_better:
         out.print(f"[yellow]•[/] {escape(str(one))}")
     if preview.says_nothing:
@@ -342,7 +340,7 @@ def _print_answers(plan: "Plan") -> str:
 
 
 def _print_values(record: "ReleaseRecord") -> None:
-    """Print what becomes of values outside the bounds and of records without one, column by column."""
+    """Print, for each column, how values outside the bounds and missing values are counted."""
     if record["values"]:
         out.print("[bold]Values[/]")
     for line in record["values"]:
@@ -352,7 +350,7 @@ def _print_values(record: "ReleaseRecord") -> None:
 
 
 def print_release(done: "Release", report: Path | None, passports: Path | None, as_json: bool) -> None:
-    """Print the table, the promise, where everything is, and that it adds up."""
+    """Print the table, the guarantee and where the files are."""
     if as_json:
         typer.echo(json.dumps(done.to_json()))
         return
@@ -368,7 +366,7 @@ def print_release(done: "Release", report: Path | None, passports: Path | None, 
 
 
 def _print_spending(done: "Release") -> None:
-    """Print what this cost, and the running total of these people in their ledger, by the ledger's own rule."""
+    """Print what this release cost, and the people's total in their ledger by its rule."""
     from inbounds.releases.charge_session import format_population_state
     from inbounds.releases.pipeline import ANEW
     from inbounds.schema.text import format_number
@@ -381,7 +379,7 @@ def _print_spending(done: "Release") -> None:
 
 
 def _print_table(done: "Release") -> None:
-    """Print the first rows, and as many columns as the terminal has room for."""
+    """Print the first rows, with as many columns as fit the terminal."""
     first, columns = done.table.slice(0, SHOWN_ROWS), _columns_in_order(done)
     texts = {name: [_cell_text(value) for value in first[name].to_pylist()] for name in columns}
     shown = _fitting(texts, len(_keys(done.plan)))
@@ -396,7 +394,7 @@ def _print_table(done: "Release") -> None:
 
 
 def _columns_in_order(done: "Release") -> list[str]:
-    """Keys and sizes, answers, then errors and intervals; of several statistics the answers only."""
+    """Return keys and sizes, answers, then errors and intervals; for several statistics only the answers."""
     plan = done.plan
     cells = [cell for statistic in plan.statistics for cell in (*plan.cells(statistic), *plan.margin_cells(statistic))]
     main = [*_keys(plan), *cells]
@@ -411,7 +409,7 @@ def _keys(plan: "Plan") -> list[str]:
 
 
 def _fitting(texts: dict[str, list[str]], keys: int) -> list[str]:
-    """Return the first columns that fit the terminal side by side; the keys and one answer in any case."""
+    """Return the first columns that fit the terminal side by side, always the keys and one answer."""
     names, room = list(texts), out.width - 1
     widths = [max(map(cell_len, (name, *cells))) + 3 for name, cells in texts.items()]
     return [name for k, name in enumerate(names) if k <= keys or sum(widths[: k + 1]) <= room]

@@ -1,4 +1,4 @@
-"""studio: the pages to look, plan, release and check, on this machine."""
+"""`studio`: pages on this machine to explore, plan, release and check."""
 
 import json
 from collections.abc import Sequence
@@ -61,7 +61,7 @@ def studio(
 
 
 def check_account(accounts: Sequence["Account"], name: str) -> None:
-    """Refuse to ask for nobody."""
+    """Raise ValueError unless the account is one of the curator's."""
     known = [one.name for one in accounts if one.revoked is None]
     if name not in known:
         raise ValueError(f"account must be one of the curator's, got {name!r}; known are {', '.join(known) or 'none'}")

@@ -1,4 +1,4 @@
-"""verify and sample: a mechanism file in, a proof or private reports out."""
+"""`verify` and `sample`: check a file, or draw private reports from a mechanism."""
 
 import json
 import sys
@@ -87,7 +87,7 @@ def verify(
 
 
 def _write_page(files: list[Path], page: Path, second: str | None, overwrite: bool) -> None:
-    """Write one file, its verdict and the checker in JavaScript, as one HTML file; with a record its table and
+    """Write one HTML file with a file, its verdict and the checker in JavaScript; a record comes with its table and
     passports.
     """
     from inbounds.report import check_page
@@ -108,7 +108,7 @@ def _write_page(files: list[Path], page: Path, second: str | None, overwrite: bo
 
 
 def _print_one(verdict: "Verdict", as_json: bool, every: bool) -> None:
-    """Print one file: what is proved, and on request all that can be said about it."""
+    """Print what is proved about one file, and with --all everything else that is known."""
     if as_json:
         typer.echo(json.dumps(verdict.to_json()))
         raise typer.Exit(0 if verdict.is_valid else 1)
@@ -125,7 +125,7 @@ def _print_one(verdict: "Verdict", as_json: bool, every: bool) -> None:
 
 
 def _print_sentences(sentences: Sequence[str], every: bool) -> None:
-    """Print a line for each, the first ones unasked."""
+    """Print one line for each sentence, the first ones only unless `every`."""
     shown = sentences if every else sentences[:FEW]
     for sentence in shown:
         typer.echo(escape_controls(f"  • {sentence}"))
@@ -134,7 +134,7 @@ def _print_sentences(sentences: Sequence[str], every: bool) -> None:
 
 
 def _print_among_others(verdict: "Verdict", every: bool) -> None:
-    """Print one of several files: a passport in one line, a record with what was found."""
+    """Print one of several files: a passport in one line, a record with what was proved."""
     if not verdict.is_valid or verdict.mechanism is not None:
         first, rest = str(verdict).split(" ", 1)
         out.print(f"[bold {'green' if verdict.is_valid else 'red'}]{first}[/] {escape(rest)}")

@@ -1,4 +1,4 @@
-"""The app: routes, static files, and the guard before them."""
+"""The ASGI app of the studio: routes, static files, and the authentication in front of them."""
 
 from pathlib import Path
 from typing import Any
@@ -46,14 +46,14 @@ def app(studio: Studio, guard: StudioAuth) -> AuthMiddleware:
 
 
 def _error_page(request: Request, error: Any) -> Response:
-    """Return a page, or a part of one, for what the package explains in a sentence."""
+    """Return a page, or a part of one, for an error of this package."""
     if "x-part" in request.headers:
         return page("part_refused.html", "", 422, failure=to_job_failure(error))
     return page("refused.html", "", 422, failure=to_job_failure(error), plan=request.query_params.get("plan", ""))
 
 
 def _too_long(request: Request, error: Any) -> Response:
-    """Return a body that was cut off because it goes on for too long, or because nobody is there any more."""
+    """Return the page for a body that was cut off because it is too long, or because the client has gone."""
     return page("refused.html", "", 413, failure=to_job_failure(ValueError(TOO_LONG)), plan="")
 
 

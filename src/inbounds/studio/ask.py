@@ -1,4 +1,4 @@
-"""The routes of Ask: questions to a curator, previewed for nothing, charged when they are asked, and what was given."""
+"""The routes of Ask: questions to a curator, with a free preview, and the answers issued before."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -32,7 +32,7 @@ HOW = {
 
 
 def router(studio: Studio) -> APIRouter:
-    """Return the routes of a studio; without a curator a page says how to bring one."""
+    """Return the routes; without a curator a page says how to start one."""
     routes = APIRouter()
 
     @routes.get("/ask")
@@ -67,14 +67,14 @@ async def _pairs(request: Request) -> list[tuple[str, str]]:
 
 
 def _curator_and_account(studio: Studio) -> "tuple[Curator, Account]":
-    """Return the curator, and the account that this studio asks for, as it stands now."""
+    """Return the curator and the account that this studio asks for, with its current grants."""
     if studio.curator is None:
         raise ValueError(NONE)
     return studio.curator, studio.curator.find_account(studio.account)
 
 
 def _page_facts(studio: Studio, chosen: str, form: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return the datasets that may be asked, the form for one of them, and what was given before."""
+    """Return the datasets that may be asked, the form for one of them, and earlier answers."""
     curator, account = _curator_and_account(studio)
     datasets = [one.name for one in curator.datasets(account)]
     name = chosen or next(iter(datasets), "")
@@ -97,7 +97,7 @@ def _empty() -> dict[str, Any]:
 
 
 def question_from_form(pairs: list[tuple[str, str]]) -> dict[str, Any]:
-    """Return the plain values of a question, as the curator and its service take them."""
+    """Return the plain values of a question from the fields of its form."""
     form = {name: value.strip() for name, value in pairs}
     kind, of = form.get("kind", ""), form.get("of", "")
     subject: Any = of
@@ -135,7 +135,7 @@ def _ask(studio: Studio, pairs: list[tuple[str, str]]) -> Response:
 
 
 def _answer_view(answer: "Answer") -> dict[str, Any]:
-    """Return an answer as a table, with what it cost."""
+    """Return an answer as a table with its cost."""
     columns = list(answer.table.values())
     rows = [[_text(value) for value in row] for row in zip(*columns, strict=True)]
     values = {**answer.to_json(), "spoken": _format_question(answer.question)}
@@ -143,7 +143,7 @@ def _answer_view(answer: "Answer") -> dict[str, Any]:
 
 
 def _exposure_view(exposure: dict[str, Any]) -> dict[str, Any]:
-    """Return what any accounts hold together, and what they know of each question."""
+    """Return what coalitions of accounts hold, and what they know of each question, as tables."""
     coalitions = [
         [str(row["accounts"]), row["epsilon"], "" if row["exact"] else "at most"] for row in exposure["coalitions"]
     ]
@@ -158,7 +158,7 @@ def _exposure_view(exposure: dict[str, Any]) -> dict[str, Any]:
 
 
 def _format_question(question: Mapping[str, Any]) -> str:
-    """Format a question in a line."""
+    """Return a question as one line."""
     kind = next((kind for kind in KINDS if kind in question), "question")
     by = f" by {', '.join(question['by'])}" if question.get("by") else ""
     where = f" where {question['where']}" if question.get("where") else ""

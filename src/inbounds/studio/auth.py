@@ -1,9 +1,9 @@
-"""Who may speak with the studio: a browser that was given the token, at the studio's own address, from its own pages.
+"""Authentication of the studio: one browser that exchanged the token, at the studio's address, from its pages.
 
-A page elsewhere in the same browser can send requests to 127.0.0.1. Four things stop it, each by itself: the Host must
-be the studio's own (a name that was made to point here is refused), a request that changes anything must come from the
-studio's own origin, a request that another site began is refused, and every request needs the cookie, which only the
-one-time token is exchanged for and which browsers do not send along for other sites.
+A page elsewhere in the same browser can send requests to 127.0.0.1. Four checks stop it, each by itself: the Host must
+be the studio's (a foreign name that points here is refused), a request that changes anything must come from the
+studio's origin, a request that another site began is refused, and every request needs the cookie. The cookie is given
+once for the token, and browsers do not send it for other sites.
 """
 
 import base64
@@ -61,7 +61,7 @@ USED = "this address was used before, and works once; start the studio again for
 
 @dataclass
 class StudioAuth:
-    """The studio's door. hosts: its own names, with the port. token: exchanged once. cookie: its name."""
+    """The studio's authentication. hosts: its names with the port. token: can be exchanged once. cookie: its name."""
 
     hosts: frozenset[str]
     cookie: str = "inbounds-studio"
@@ -85,7 +85,7 @@ class StudioAuth:
         return ""
 
     def enter(self, token: str, cookies: str) -> Response:
-        """Return the cookie for the token, which then is used; a browser that has the cookie comes in again."""
+        """Return the cookie for the token, which is then used up; a browser that has the cookie may enter again."""
         if self._is_known(cookies):
             return RedirectResponse("/", 303)
         if self.used or not hmac.compare_digest(token.encode(), self.token.encode()):
@@ -104,7 +104,9 @@ class StudioAuth:
 
 
 class AuthMiddleware:
-    """An app behind the guard: refusals before anything is read, limits on bodies, headers on every answer."""
+    """An app behind the authentication: it refuses before reading, limits bodies, and adds headers to every
+    response.
+    """
 
     def __init__(self, app: ASGIApp, guard: StudioAuth) -> None:
         self.app, self.guard = app, guard
@@ -135,7 +137,7 @@ def _length(headers: dict[str, str]) -> int:
 
 
 def _limit_body(receive: Receive, scope: Scope) -> Receive:
-    """Limit a body that does not say its length ends the connection once it is too long."""
+    """Return a receive function that ends the connection once a body without a stated length is too long."""
     read = 0
 
     async def limited() -> Message:

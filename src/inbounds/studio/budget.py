@@ -1,4 +1,4 @@
-"""The routes of Budget: what was spent on whom, by the ledger's own words and picture."""
+"""The routes of Budget: what was spent on each population, in the ledger's words and picture."""
 
 from typing import Any
 from urllib.parse import parse_qs, quote
@@ -34,13 +34,13 @@ def router(studio: Studio) -> APIRouter:
 
 
 def _find_ledger(studio: Studio, name: str) -> dict[str, Any]:
-    """Find people, pictures and entries of a ledger in the folder."""
+    """Find the populations, pictures and entries of a ledger in the folder."""
     with Ledger.open(studio.workspace.existing(name), create=False) as ledger:
         return budget_page.budget_view(ledger.head(), ledger.people(), ledger.entries())
 
 
 def _declare_population(studio: Studio, form: dict[str, str]) -> Response:
-    """Return people with a budget, in a ledger that is made if it is not there; an entry says so for ever."""
+    """Add a population with a budget to a ledger, which is created if needed. The entry cannot be removed."""
     name = form.get("ledger", "")
     if not name.endswith(".ledger"):
         raise ValueError(f"ledger must be a name that ends in .ledger, got {name!r}")

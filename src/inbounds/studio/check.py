@@ -1,4 +1,4 @@
-"""The routes of Check: the server's verdict on a file, beside the one that the visitor's own browser finds."""
+"""The routes of Check: the server's verdict on a file, beside the verdict of the visitor's browser."""
 
 import os
 import re
@@ -56,15 +56,15 @@ def router(studio: Studio) -> APIRouter:
 
 
 def _check_page(document: bytes | None, verdict: Json | None, name: str, others: Sequence[bytes] = ()) -> Response:
-    """Return the page with the browser's own checker, under its own policy."""
+    """Return the page with the browser's checker, under its content security policy."""
     text = check_page.page(document, verdict, name=name, server="/check/verdict", home="/check", others=others)
     policy = f"{check_page.policy(asks=True)}; frame-ancestors 'none'"
     return Response(text, media_type="text/html; charset=utf-8", headers={"content-security-policy": policy})
 
 
 def parts_of_body(body: bytes, sizes: str) -> list[bytes]:
-    """Return the files in a body: one after another, each as long as the header says; without it the body is
-    one file.
+    """Return the files in a body: one after another, with lengths from the header; without the header the body is one
+    file.
     """
     lengths = [int(size) for size in sizes.split() if size.isdecimal()] or [len(body)]
     if sum(lengths) != len(body) or len(lengths) > MOST_FILES:
@@ -74,7 +74,7 @@ def parts_of_body(body: bytes, sizes: str) -> list[bytes]:
 
 
 def _judge_document(document: bytes, others: list[bytes]) -> Json:
-    """Return the verdict on a document that was dropped into the page; it is kept for no longer than that."""
+    """Return the verdict on a document that was dropped into the page; it is deleted afterwards."""
     with TemporaryDirectory() as folder:
         file = Path(folder) / "document.json"
         file.write_bytes(document)
@@ -102,7 +102,7 @@ def _judge_document(document: bytes, others: list[bytes]) -> Json:
 
 
 def _verdict(file: Path, passports: list[Path]) -> Json:
-    """Return what is found of a file, which is not named by its place on this machine."""
+    """Return the verdict on a file, without its path on this machine."""
     verdict = verify(file, passports=passports).to_json()
     here = f"{file.parent}{os.sep}"
     field = "reason" if not verdict["valid"] else "checked" if "checked" in verdict else ""
@@ -111,7 +111,7 @@ def _verdict(file: Path, passports: list[Path]) -> Json:
 
 
 def _table_named(file: Path) -> str:
-    """Return the table beside a release record, where that is a plain name; whether the record holds is not asked."""
+    """Return the name of the table beside a release record, if it is a plain name. The record is not checked here."""
     try:
         content: Any = read_json_file(file, "release record")
         name = content["table"]["file"] if content["format"] == RELEASE else ""

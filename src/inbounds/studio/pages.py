@@ -1,4 +1,4 @@
-"""Pages from templates: every value is escaped where it is put in; a number on a page was computed elsewhere."""
+"""Pages from templates. Every value is escaped where it is inserted; numbers are computed elsewhere."""
 
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ def page(template: str, here: str, status: int = 200, **values: Any) -> HTMLResp
 
 
 def fragment(template: str, **values: Any) -> HTMLResponse:
-    """Return a part of a page that is shown in place of an earlier one."""
+    """Return a part of a page that replaces an earlier one."""
     return HTMLResponse(environment().get_template(template).render(values))
 
 

@@ -1,7 +1,7 @@
-"""Pictures that answer to the reader: rows of a heatmap lead to what a published value means.
+"""Pictures with links: the rows of a heatmap lead to what a published value means.
 
-Colour comes from the page's style, so that one picture serves light and dark: a cell has a class, and only how much of
-the colour it shows is its own. Values never stand in a style, which the page's policy forbids.
+Colour comes from the page's style, so one picture serves light and dark pages: a cell has a class and an opacity.
+Inline styles are not used, because the page's policy forbids them.
 """
 
 import xml.etree.ElementTree as ET
@@ -18,7 +18,9 @@ NUMBERS_UP_TO = 9
 
 
 def heatmap(matrix: Floats, answers: Sequence[str], reports: Sequence[str], links: Sequence[str], chosen: int) -> str:
-    """P[output, answer], true answers across and reports up. links: where each report leads; chosen: the marked one."""
+    """Draw P[output, answer], with true answers across and reports up. links: where each report leads. chosen: the
+    marked one.
+    """
     rows, columns = matrix.shape
     if max(rows, columns) > MOST_CELLS:
         small, names, named = average_blocks(matrix, answers, reports)
@@ -52,7 +54,7 @@ Box = tuple[float, float, float, float]
 
 
 def _row(values: Floats, box: Box, top: float, link: str, name: str, chosen: bool) -> ET.Element:
-    """Return one report: a link with its cells; its name is for those who hear the page."""
+    """Draw one report: a link with its cells, and a name for screen readers."""
     left, y, w, h = box
     row = drawing.element("a", {"href": link, "class": "report chosen" if chosen else "report", "tabindex": "-1"})
     row.append(drawing.element("title", {}, f"{name}: what it means"))

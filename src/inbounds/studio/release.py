@@ -1,7 +1,7 @@
-"""The routes of Release: a dry run, one guarded release, and the table that came of it.
+"""The routes of Release: a dry run, one confirmed release, and the table that it made.
 
-A release here is the call that the command line makes: settled, charged, read, drawn, kept, written. What is shown
-afterwards is the table that the ledger keeps. No true value is ever in this process's answers.
+A release here is the same call as on the command line. What is shown afterwards is the table that the ledger stores.
+True values never reach this process.
 """
 
 import io
@@ -66,7 +66,7 @@ def router(studio: Studio) -> APIRouter:
 
 
 def _plans(studio: Studio) -> list[tuple[str, bool]]:
-    """Return the plans of the folder, and whether a table of theirs is there."""
+    """Return the plans of the folder, and whether each has a table."""
     return [(name, _target_exists(studio, name)) for name in studio.workspace.plans]
 
 
@@ -79,13 +79,13 @@ def _target_exists(studio: Studio, name: str) -> bool:
 
 
 def _read(studio: Studio, name: str) -> tuple[Plan, Path]:
-    """Read a plan of the folder, and where its table goes."""
+    """Return a plan of the folder, and where its table is written."""
     plan = load_draft(read_text(studio.workspace.existing(name)), studio.workspace.folder, name)
     return plan, output_target(plan, studio.workspace.folder, name)
 
 
 def _state(studio: Studio, name: str, patience: float) -> dict[str, Any]:
-    """Return where a plan stands: being released, released, or looked at."""
+    """Return the state of a plan: being released, released, or a dry run."""
     plan, target = _read(studio, name)
     shown: dict[str, Any] = {"plan": name, "job": None, "failure": None, "expected": None, "kept": None}
     running = studio.releases.get(name)
@@ -110,7 +110,7 @@ def _look(studio: Studio, name: str) -> Job:
 
 
 def _start_release(studio: Studio, form: dict[str, str]) -> Response:
-    """Begin the release that was confirmed; the page then shows how it goes on."""
+    """Start the release that was confirmed; the page then shows its progress."""
     name = form.get("plan", "")
     plan, target = _read(studio, name)
     if form.get("confirm") != "yes":
@@ -125,7 +125,7 @@ def _start_release(studio: Studio, form: dict[str, str]) -> Response:
 
 
 def draw(path: str, target: str, digest: str, allow_useless: bool, progress: Progress = ignore_progress) -> None:
-    """Draw the release itself, in a process of its own; an older table of the same name is not replaced."""
+    """Release the plan in a worker process; an older table of the same name is not replaced."""
     file = Path(path)
     plan = load_draft(read_text(file), file.parent, file.name)
     if plan.digest != digest:
@@ -153,19 +153,19 @@ def _file(content: bytes, name: str, kind: str = "application/octet-stream") -> 
 
 
 def _table(plan: str, stored: StoredTable, target: Path) -> Response:
-    """Return the table as it was released, encoded as its file is."""
+    """Return the released table, encoded like its file."""
     return _file(encode_table_file(stored.table, target.suffix), target.name)
 
 
 def _record(plan: str, stored: StoredTable, target: Path) -> Response:
-    """Return the record beside the table; before the table is written, as the ledger keeps it."""
+    """Return the record beside the table; before the table is written, as the ledger stores it."""
     beside = record_path(target)
     text = read_text(beside) if beside.exists() else json.dumps(stored.record, indent=2)
     return _file(text.encode(), beside.name, "application/json")
 
 
 def _report(plan: str, stored: StoredTable, target: Path) -> Response:
-    """Return the report as a page: it holds its style and no script."""
+    """Return the report as a page, with its style and without scripts."""
     text = report_page(stored.record, stored.table)
     return Response(text, media_type="text/html; charset=utf-8", headers={"content-security-policy": PAPER})
 
@@ -175,7 +175,7 @@ def _report_file(plan: str, stored: StoredTable, target: Path) -> Response:
 
 
 def _passports(plan: str, stored: StoredTable, target: Path) -> Response:
-    """Return the passports that readers need, in one archive: the mechanisms that the record names by digest."""
+    """Return the passports that readers need as one archive: the mechanisms that the record names by digest."""
     mechanisms = {
         (f"{line['statistic']}{': ' + line['layer'] if 'layer' in line else ''}", _size(line["size"])): find_mechanism(
             stored.record, line["statistic"], _size(line["size"]), layer=line.get("layer")
@@ -190,7 +190,7 @@ def _passports(plan: str, stored: StoredTable, target: Path) -> Response:
 
 
 def _size(size: int | str) -> int:
-    """Return the first size of a line that several share: first..last."""
+    """Return the first size of a line that several sizes share: first..last."""
     return int(str(size).partition("..")[0])
 
 

@@ -14,7 +14,7 @@ SHOWN_ROWS = 200
 
 
 def view(plan: Plan, table: Any, record: ReleaseRecord, file: str) -> dict[str, Any]:
-    """Return the table, a picture for each answer, the totals, and what was promised."""
+    """Return the table, a picture for each answer, the totals, and the guarantee."""
     names = table.column_names
     columns = [table[name].slice(0, SHOWN_ROWS).to_pylist() for name in names]
     return {
@@ -33,7 +33,7 @@ def view(plan: Plan, table: Any, record: ReleaseRecord, file: str) -> dict[str, 
 
 
 def _totals(record: ReleaseRecord, table: Any) -> dict[str, list[Any]]:
-    """Return sums over all groups, read without bias, and the columns whose cells must not be added."""
+    """Return unbiased sums over all groups, and the columns whose cells must not be added."""
     totals = estimate_totals(record, table)
     sums = [(total.column, total.sum) for total in totals if total.sum is not None]
     return {

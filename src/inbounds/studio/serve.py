@@ -14,7 +14,7 @@ ADDRESS = "127.0.0.1"
 
 
 def open_socket(port: int) -> socket.socket:
-    """Open a socket of this machine only; port 0: any that is free."""
+    """Open a socket of this machine only; port 0 takes any free port."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -26,12 +26,12 @@ def open_socket(port: int) -> socket.socket:
 
 
 def make_auth(port: int) -> StudioAuth:
-    """Make the guard of a studio at this port, by both of the machine's own names."""
+    """Make the authentication of a studio at this port, for both names of this machine."""
     return StudioAuth(frozenset({f"{ADDRESS}:{port}", f"localhost:{port}"}), f"inbounds-studio-{port}")
 
 
 def run_studio(studio: Studio, *, port: int = 0, tell: Callable[[str], None], browse: bool = True) -> None:
-    """Serve until interrupted. tell: is given the address, with its one-time token. browse: open it in a browser."""
+    """Serve until interrupted. tell: called with the address and its one-time token. browse: open it in a browser."""
     with open_socket(port) as listener:
         port = listener.getsockname()[1]
         guard = make_auth(port)

@@ -1,4 +1,4 @@
-"""What the pages share: the folder, the processes that work for them, and a curator if there is one."""
+"""What the pages share: the folder, the worker processes, and a curator if there is one."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 @dataclass
 class Studio:
-    """A studio in a folder. curator, account: who is asked, if anybody, and for whom.
+    """A studio in a folder. curator, account: the curator that is asked, and for which account.
 
-    current: what each tab of the browser is shown now. releases: those under way, by their plan.
+    current: the job that each browser tab shows now. releases: running releases by plan.
     """
 
     workspace: Workspace
@@ -25,7 +25,7 @@ class Studio:
     releases: dict[str, Job] = field(default_factory=dict)
 
     def ask_for(self, tab: str, job: Job) -> Job:
-        """Return the job that a page shows now; the one it showed before is stopped if nobody waits for it."""
+        """Return the job that a page shows now; its earlier job is stopped if no other page waits for it."""
         before = self.current.get(tab)
         if tab and before is not None and before is not job:
             self.work.stop(before)

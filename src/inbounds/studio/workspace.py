@@ -1,7 +1,7 @@
-"""The folder that the studio works in: which files are there, and no path out of it.
+"""The folder that the studio works in: its files, and no path out of it.
 
-A name that a browser sends is a name of a file in this folder, never a path: no separators, no dots that lead up, and
-no link that leads elsewhere.
+A name from a browser is the name of a file in this folder, never a path: no separators, no "..", and no link that leads
+elsewhere.
 """
 
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ class OutsideFolder(InboundsError):
 
 @dataclass(frozen=True)
 class Workspace:
-    """A folder, by its true path."""
+    """A folder by its resolved path."""
 
     folder: Path
 
@@ -36,7 +36,7 @@ class Workspace:
         return cls(place)
 
     def path(self, name: str) -> Path:
-        """Return the file of this name in the folder, there or not."""
+        """Return the path of this name in the folder, whether or not it exists."""
         plain = bool(name) and name == Path(name).name and name not in (".", "..") and "\\" not in name
         if not plain or not name.isprintable():
             raise OutsideFolder(f"file must be the name of a file in the studio's folder, got {name!r}")
@@ -46,7 +46,7 @@ class Workspace:
         return place
 
     def existing(self, name: str) -> Path:
-        """Return a file of the folder that is there."""
+        """Return an existing file of the folder."""
         place = self.path(name)
         if not place.is_file():
             raise FileNotFoundError(2, "there is no such file in the folder", name)
@@ -58,7 +58,7 @@ class Workspace:
 
     @property
     def data(self) -> list[str]:
-        """Files that may hold records; tables that were released are not among them."""
+        """Return files that may hold records; released tables are not among them."""
         released = {name.removesuffix(RECORD) for name in self._names([RECORD])}
         return [name for name in self._names(FILES) if name not in released and name not in self.ledgers]
 
@@ -76,7 +76,7 @@ class Workspace:
 
     @property
     def documents(self) -> list[str]:
-        """What an auditor may check: passports, records, exported ledgers, ledgers."""
+        """Return the files that an auditor may check: passports, records, exported ledgers, ledgers."""
         return [*self._names([".json"]), *self.ledgers]
 
     def _names(self, endings: Iterable[str]) -> list[str]:

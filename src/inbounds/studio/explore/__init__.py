@@ -1,1 +1,1 @@
-"""Explore: a question and its best private answer, looked at from all sides. No data is opened here."""
+"""Explore: a query and its best private mechanism, from all sides. No data is opened here."""

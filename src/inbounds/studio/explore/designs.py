@@ -1,4 +1,4 @@
-"""What Explore computes, each by the calls that Python users have: made in another process, from a question alone."""
+"""What Explore computes in worker processes, with the public calls, from a question alone."""
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -27,7 +27,7 @@ RUNS = 400
 
 
 def design(question: ExploreState, progress: Progress = ignore_progress) -> Mechanism:
-    """Return the mechanism of a question: the best for its wishes, or a named one."""
+    """Design the mechanism of a question: the optimum for its options, or a named one."""
     query = question.query()
     if question.mechanism != OPTIMAL:
         return _entry_name(question)
@@ -51,7 +51,7 @@ def _entry_name(question: ExploreState) -> Mechanism:
 
 
 def design_loss(question: ExploreState, mechanism: Mechanism) -> float:
-    """Return what the question minimizes, of any mechanism for it."""
+    """Return the objective of the question for a mechanism."""
     if question.aim == "worst":
         return mechanism.worst_loss(question.loss_object())
     return mechanism.loss(question.loss_object(), question.weights(mechanism.query))
@@ -59,7 +59,9 @@ def design_loss(question: ExploreState, mechanism: Mechanism) -> float:
 
 @dataclass(frozen=True)
 class PropertyPrice:
-    """A property, the least loss of mechanisms that have it, and by which factor that is more; or why there is none."""
+    """A property, the least loss of mechanisms that have it, and the factor by which that is larger; or why there is
+    none.
+    """
 
     name: str
     held: bool
@@ -69,7 +71,7 @@ class PropertyPrice:
 
 
 def property_costs(question: ExploreState, progress: Progress = ignore_progress) -> list[PropertyPrice]:
-    """Return what each further property costs: the loss with it beside the loss without."""
+    """Return the loss with each further property, beside the loss without."""
     now = design(question)
     before, holds = design_loss(question, now), now.properties()
     prices: list[PropertyPrice] = []
@@ -105,9 +107,9 @@ def loss_curve(question: ExploreState, progress: Progress = ignore_progress) -> 
 
 @dataclass(frozen=True)
 class Attack:
-    """What k answers tell: k, the epsilon that they promise together, the loss of the best guess, its standard error.
+    """What k answers reveal: k, their joint epsilon, the loss of the best guess, and its standard error.
 
-    floor: what is left however many are pooled.
+    floor: the loss that remains however many answers are pooled.
     """
 
     rows: list[tuple[int, str, float, float]]
@@ -115,7 +117,7 @@ class Attack:
 
 
 def attack(question: ExploreState, progress: Progress = ignore_progress) -> Attack:
-    """Return one who asks again and again, or so many who pool their answers."""
+    """Simulate an attacker who pools several answers to the same question."""
     mechanism = design(question)
     weights, loss = question.weights(mechanism.query), question.loss_object()
     rows = simulate_collusion(mechanism, REPEATS, loss, weights, by=["guess"], runs=RUNS)

@@ -1,4 +1,4 @@
-"""The routes of Explore: parse a URL, ask, show. What takes longer than a moment is shown when it is there."""
+"""The routes of Explore: parse a URL, ask for a job, show it. Slow results are shown when they are ready."""
 
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
@@ -84,9 +84,7 @@ def router(studio: Studio) -> APIRouter:
 
 
 def _parse_request(request: Request) -> tuple[ExploreState, dict[str, str]]:
-    """Parse the question in a URL, and what else stands there: a pinned question, the value that is read, what is
-    shown.
-    """
+    """Return the question in a URL, and the other fields: a pinned question, the published value, what is shown."""
     pairs = request.query_params.multi_items()
     others = {name: value for name, value in pairs if name in ("a", "read", "show") and value}
     return ExploreState.from_pairs(pairs), others
@@ -115,9 +113,7 @@ def _facts() -> list[str]:
 def _result(
     studio: Studio, question: ExploreState, others: dict[str, str], tab: str, patience: float
 ) -> dict[str, Any]:
-    """Return the mechanism as it is shown, beside the pinned one; or that it is being designed; or why there is
-    none.
-    """
+    """Return the mechanism beside the pinned one, or that it is being designed, or why there is none."""
     shown: dict[str, Any] = {"job": None, "failure": None, "result": None, "pinned": None, "pin": "", "copies": ()}
     try:
         question.check()
@@ -145,7 +141,7 @@ def _result(
 
 
 def _find_pinned(studio: Studio, others: dict[str, str]) -> dict[str, Any] | None:
-    """Find what was pinned, to be looked at beside; None while it is not there."""
+    """Find the pinned mechanism; None while it is not ready."""
     if "a" not in others:
         return None
     question = ExploreState.from_pairs(parse_qsl(others["a"]))
@@ -156,7 +152,7 @@ def _find_pinned(studio: Studio, others: dict[str, str]) -> dict[str, Any] | Non
 
 
 def _parts(studio: Studio, question: ExploreState, others: dict[str, str]) -> list[dict[str, Any]]:
-    """Return what is computed beside: places for it, and what was asked for by a link."""
+    """Return the places of further computations, and the one that a link asked for."""
     shown = others.get("show", "")
     return [
         _part(studio, name, question, others, LONGER) if name == shown else _place(name, question, others)

@@ -1,4 +1,4 @@
-"""The same question for Python, the command line and a plan: copied, it gives the same mechanism, bit by bit."""
+"""The same question as Python, as a command and as a plan; each gives the same mechanism, bit by bit."""
 
 import json
 import shlex
@@ -31,7 +31,7 @@ def python_snippet(question: ExploreState) -> str:
 
 
 def command_snippet(question: ExploreState) -> str:
-    """Return a line for the terminal; a prior is a file there, which a first line writes."""
+    """Return a line for the terminal; a prior is a file, which a first line writes."""
     facts = {name.replace("_", "-"): getattr(question, name) for name in question.required_fields}
     words = ["inbounds", "design", question.kind, *(f"--{n}={v}" for n, v in facts.items())]
     words.append(f"--epsilon={question.epsilon}")
@@ -54,7 +54,7 @@ def command_snippet(question: ExploreState) -> str:
 
 
 def plan_snippet(question: ExploreState) -> str:
-    """Return the lines of a plan that wish for the same."""
+    """Return the lines of a plan with the same design options."""
     lines = ["[privacy]", f"epsilon = {_number(question.epsilon)}", "", "[design]"]
     if question.mechanism != OPTIMAL:
         return "\n".join([*lines, f"mechanism = {quote(question.mechanism)}"])
@@ -96,13 +96,13 @@ def _limit(limit: LossLimit) -> str:
 
 
 def _literal(value: object) -> str:
-    """Return a number where a text is one that Python writes alike, else the text."""
+    """Return a number if Python writes it like the text, otherwise the quoted text."""
     if isinstance(value, str) and value.isdecimal() and str(int(value)) == value:
         return value
     return json.dumps(value, ensure_ascii=False)
 
 
 def _number(text: str) -> str:
-    """Return a TOML number where the text is a plain decimal; an exact fraction stays a text."""
+    """Return a TOML number if the text is a plain decimal; an exact fraction stays a text."""
     plain = text.replace(".", "", 1).isdecimal() and not text.startswith(".") and not text.endswith(".")
     return text if plain and str(Fraction(text)) and not (text[0] == "0" and text[1:2].isdecimal()) else quote(text)

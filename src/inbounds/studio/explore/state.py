@@ -1,4 +1,4 @@
-"""What is looked at: a query, an epsilon and wishes, as plain texts. Every state of the page is one, and a URL."""
+"""The state of Explore: a query, an epsilon and design options, as plain texts. Each state is a URL."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
@@ -60,7 +60,7 @@ class ExploreState:
 
     @classmethod
     def from_pairs(cls, form: Iterable[tuple[str, str]]) -> "ExploreState":
-        """From the pairs of a URL; what is not said is as usual."""
+        """Build a state from the pairs of a URL; fields that are missing have their defaults."""
         pairs = [(name, value[:LONGEST].strip()) for name, value in form if name in NAMES]
         single = {name: value for name, value in pairs if value and name != "require"}
         if single.get("kind") == "category" and "loss" not in single:
@@ -69,7 +69,7 @@ class ExploreState:
 
     @property
     def url(self) -> str:
-        """The query string of this state, without what is as usual or idle."""
+        """Return the query string of this state, without defaults and unused fields."""
         usual, needed = ExploreState(), {"kind", "epsilon", *self.required_fields}
         pairs: list[tuple[str, str]] = []
         for name in NAMES:
@@ -82,14 +82,14 @@ class ExploreState:
 
     @property
     def required_fields(self) -> tuple[str, ...]:
-        """What must be known about a question of this kind."""
+        """The fields that a question of this kind needs."""
         if self.kind not in KINDS:
             raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {self.kind!r}")
         return KINDS[self.kind][1]
 
     @property
     def facts(self) -> list[Any]:
-        """What is known about the question, as its function takes it."""
+        """The arguments of the function that builds the query."""
         return [_fact(name, getattr(self, name)) for name in self.required_fields]
 
     def query(self) -> RangeQuery:

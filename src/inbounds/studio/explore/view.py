@@ -20,8 +20,8 @@ LEVEL = 0.9
 
 
 def result(question: ExploreState, mechanism: Mechanism, read: str, others: dict[str, str]) -> dict[str, Any]:
-    """Return a mechanism looked at. read: the published value that is read. others: what else stands in the
-    page's URL.
+    """Return a mechanism as the page shows it. read: the published value that is interpreted. others: further fields of
+    the URL.
     """
     reports = [_value(value) for value in mechanism.query.output_values.tolist()]
     chosen = reports.index(read) if read in reports else len(reports) // 2
@@ -47,7 +47,7 @@ def result(question: ExploreState, mechanism: Mechanism, read: str, others: dict
 
 
 def cards(question: ExploreState, mechanism: Mechanism) -> list[tuple[str, str, str]]:
-    """Return the numbers that stand first: a name, the number, and what it says."""
+    """Return the numbers at the top: a name, the number, and what it means."""
     loss, prior = question.loss_object(), question.weights(mechanism.query)
     truth = mechanism.truth_probability()
     aimed, constant = design_loss(question, mechanism), best_constant_loss(mechanism.query, loss, prior)
@@ -66,7 +66,7 @@ def cards(question: ExploreState, mechanism: Mechanism) -> list[tuple[str, str, 
 
 
 def reading(question: ExploreState, mechanism: Mechanism, published: str) -> dict[str, Any]:
-    """Return what one published value means to a reader: the range of the truth, and a bar for every answer."""
+    """Return what one published value means: the range of the truth, and a bar for every answer."""
     names, prior = _names(mechanism), question.weights(mechanism.query)
     rows = interpret_all(mechanism, LEVEL, prior, "absolute" if mechanism.query.is_ordered else "zero-one")
     row = next((row for row in rows if _value(row.output) == published), rows[len(rows) // 2])
@@ -92,7 +92,7 @@ def _describe_properties(mechanism: Mechanism) -> list[tuple[str, bool]]:
 
 
 def _optimality(question: ExploreState, mechanism: Mechanism) -> str:
-    """Return what is proved about all others: those that have the properties asked for, too."""
+    """Describe what is proved about all other mechanisms with the same properties."""
     best = mechanism.optimality
     if best is None:
         return "This is a named mechanism: nothing is claimed about what others could do."
@@ -111,7 +111,7 @@ def curve(points: list[tuple[str, float]], loss: str) -> dict[str, Any]:
 
 
 def price_rows(question: ExploreState, prices: list[PropertyPrice], others: dict[str, str]) -> list[dict[str, Any]]:
-    """Return what each property costs, and where the design with it is looked at."""
+    """Return what each property costs, with a link to the design that has it."""
     rows = []
     for price in prices:
         wished = replace(question, mechanism="optimal", require=(*question.require, price.name))
@@ -129,7 +129,7 @@ def price_rows(question: ExploreState, prices: list[PropertyPrice], others: dict
 
 
 def attack_view(attack: Attack, loss: str) -> dict[str, Any]:
-    """Return what k answers tell, as a curve and a table."""
+    """Return what k answers reveal, as a curve and a table."""
     results = attack.rows
     losses, names = np.array([row[2] for row in results]), [str(row[0]) for row in results]
     curves = {"best guess": losses, "however many": np.full(len(losses), attack.floor)}

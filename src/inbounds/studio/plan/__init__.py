@@ -1,1 +1,1 @@
-"""Plan: what is public about a source, and what is asked of it, by form. Only schemas are opened here."""
+"""Plan: a form for the public facts of a source and the statistics to release. Only schemas are opened here."""

@@ -1,6 +1,6 @@
-"""A plan as a form: choices in plain texts, to and from the plain values of a plan's file.
+"""A plan as a form: choices in plain texts, converted to and from the values of a plan's file.
 
-What the form has no field for is kept as lines of TOML, so that a plan written by hand loses nothing but its comments.
+What has no field in the form is kept as lines of TOML, so a plan written by hand loses only its comments.
 """
 
 from collections.abc import Iterable, Mapping
@@ -32,7 +32,7 @@ LONGEST = 200_000
 
 @dataclass(frozen=True)
 class ColumnChoice:
-    """What a column of the source is used for. keys: the groups that it names, one a line."""
+    """The use of a column of the source. keys: the groups that it names, one per line."""
 
     name: str
     kind: str = "anything"
@@ -49,7 +49,7 @@ class ColumnChoice:
 
 @dataclass(frozen=True)
 class StatisticChoice:
-    """What is asked for every group. second: the other column of a crosstab. more: lines of TOML."""
+    """A statistic for every group. second: the other column of a crosstab. more: lines of TOML."""
 
     kind: str = "count"
     of: str = ""
@@ -93,7 +93,7 @@ class Draft:
 
     @property
     def by(self) -> list[str]:
-        """The columns that name a group, from the top down where they nest."""
+        """The columns that name a group, from the top down if they nest."""
         names = [column.name for column in self.columns if column.use == "group"]
         order = _lines(self.levels.replace(",", "\n"))
         return sorted(names, key=lambda name: order.index(name) if name in order else len(order))
@@ -112,7 +112,7 @@ SINGLE = tuple(own.name for own in fields(Draft) if own.name not in ("columns", 
 
 
 def from_form(pairs: Iterable[tuple[str, str]], schema: Mapping[str, str]) -> Draft:
-    """Return the choices that a form sends: name.2 is a field of the third column, statistic.0.kind one of a
+    """Build the choices from a form: column.2.use is a field of the third column, statistic.0.kind one of a
     statistic.
     """
     form = {name: value[:LONGEST].replace("\r\n", "\n").strip() for name, value in pairs}

@@ -1,4 +1,4 @@
-"""What a plan would do, told from the plan and the schema alone: for the live panel, and for the dry run."""
+"""The dry run of a plan, from the plan and the schema alone."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ SHOWN = 12
 
 @dataclass(frozen=True)
 class ErrorLine:
-    """What to expect in groups of one size: the error beside that of the best constant, and whether it is no better."""
+    """The expected error in groups of one size, the error of the best constant, and whether it is no better."""
 
     size: int
     error: str
@@ -38,7 +38,7 @@ class ErrorLine:
 
 @dataclass(frozen=True)
 class StatisticErrors:
-    """A statistic: a line for each group size. idle: in words, where it is no better than a constant."""
+    """A statistic with a line for each group size. idle: where it is no better than a constant, in words."""
 
     name: str
     lines: tuple[ErrorLine, ...]
@@ -47,7 +47,7 @@ class StatisticErrors:
 
 @dataclass(frozen=True)
 class DryRun:
-    """A dry run in plain values. standing: where the people stand in their ledger. digest: of the plan."""
+    """A dry run in plain values. standing: the state of the people's budget. digest: of the plan."""
 
     statement: str
     account: tuple[str, ...]
@@ -64,7 +64,7 @@ class DryRun:
 
 
 def load_draft(text: str, folder: Path, name: str) -> Plan:
-    """Load the plan in a text, as the command line reads it; no file is opened outside the studio's folder."""
+    """Load the plan in a text, as the command line does. No file outside the studio's folder is opened."""
     try:
         content = parse_toml(text)
     except ValueError as error:
@@ -86,12 +86,12 @@ def check_inside(content: Mapping[str, Any], place: Workspace) -> None:
 
 
 def output_target(plan: Plan, folder: Path, name: str) -> Path:
-    """Return where the table goes: as the plan says, or as the command line does."""
+    """Return where the table is written: as the plan says, or the command line's default."""
     return Path(plan.output) if plan.output else folder / f"{Path(name).stem}.released.csv"
 
 
 def dry_run(text: str, folder: str, name: str, progress: Progress = ignore_progress) -> DryRun:
-    """Return a dry run."""
+    """Run a dry run of a plan."""
     plan = load_draft(text, Path(folder), name)
     preview = preview_release(plan, progress=progress)
     target = output_target(plan, Path(folder), name)
@@ -124,7 +124,7 @@ def _row(preview: ReleasePreview, name: str) -> StatisticErrors:
 def calibrate_dry_run(
     text: str, folder: str, name: str, wish: tuple[str, str, str], progress: Progress = ignore_progress
 ) -> tuple[str, str]:
-    """Return the epsilon for a wanted accuracy, and the error that comes of it. wish: statistic, group size, error."""
+    """Return the epsilon for a wanted accuracy, and the error at it. wish: statistic, group size, error."""
     plan, (statistic, size, error) = load_draft(text, Path(folder), name), wish
     epsilon: Fraction = calibrate_plan_epsilon(plan, statistic, int(size), error, default_cache_folder())
     reached = expected_error(replace(plan, epsilon=epsilon), statistic, int(size), default_cache_folder())
@@ -132,7 +132,7 @@ def calibrate_dry_run(
 
 
 def columns(folder: str, source: tuple[tuple[str, str], ...], progress: Progress = ignore_progress) -> dict[str, str]:
-    """Return the columns of a source by name, with what kind of values each declares; no value is read."""
+    """Return the columns of a source by name, with the kind of their values; no value is read."""
     place = dict(source)
     if place.get("path"):
         place["path"] = str(Path(folder) / place["path"])

@@ -1,4 +1,4 @@
-"""The routes of Plan: choose a source, choose what is public and what is asked, look, save."""
+"""The routes of Plan: choose a source, declare public facts and statistics, look at the dry run, save."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -93,7 +93,7 @@ def _existing(studio: Studio, name: str) -> Draft:
 
 
 def _begin_draft(studio: Studio, source: str, url: str, table: str) -> Draft:
-    """Return first choices for a source, guessed from the names of its columns, never from its values."""
+    """Return first choices for a source, guessed from the names of its columns and never from its values."""
     place = {"path": source, "url": url, "table": table}
     schema = _schema(studio, {name: value for name, value in place.items() if value})
     group_column, person = guess_group_column(schema), guess_id_column(schema)
@@ -122,7 +122,7 @@ def _schema(studio: Studio, source: dict[str, str]) -> dict[str, str]:
 
 
 def _now(job: Job) -> Any:
-    """Return the result of something short, or its refusal."""
+    """Return the result of a short job, or raise its failure."""
     if not job.is_ready(LONGER):
         raise ValueError("the source must say what its columns are within a minute; is it reachable?")
     if job.failure is not None:
@@ -139,7 +139,7 @@ def _check_url(url: str) -> None:
 
 
 def _draft(studio: Studio, pairs: list[tuple[str, str]]) -> Draft:
-    """Return the choices that were sent; the columns are the schema's, by their order in it."""
+    """Return the choices that were sent; columns are matched to the schema by their order."""
     form = dict(pairs)
     if form.get("source"):
         studio.workspace.existing(form["source"])
@@ -150,7 +150,7 @@ def _draft(studio: Studio, pairs: list[tuple[str, str]]) -> Draft:
 
 
 def _change_draft(studio: Studio, pairs: list[tuple[str, str]]) -> Response:
-    """Return what a button asked for: one more statistic, one less, an epsilon, to look, or to save."""
+    """Do what a button asked for: add or remove a statistic, take an epsilon, look, or save."""
     draft = _draft(studio, pairs)
     action, _, rest = dict(pairs).get("action", "").partition(" ")
     if action == "add":
@@ -174,7 +174,7 @@ def _looked_at(studio: Studio, pairs: list[tuple[str, str]], tab: str) -> Respon
 
 
 def _look(studio: Studio, draft: Draft, form: dict[str, str], patience: float, tab: str = "") -> dict[str, Any]:
-    """Return the dry run of the choices, and the epsilon for the accuracy that was wished for."""
+    """Return the dry run of the choices, and the epsilon for the wanted accuracy."""
     try:
         text = values.text(draft)
     except (ValueError, TypeError) as error:
@@ -202,7 +202,7 @@ def _nothing(failure: JobFailure | None) -> dict[str, Any]:
 
 
 def _save_plan(studio: Studio, draft: Draft) -> Response:
-    """Save the plan in its file, which must be one that can be carried out."""
+    """Save the plan to its file; it must be a valid plan."""
     looked = _look(studio, draft, {}, LONGER)
     if looked["expected"] is None:
         return _show_draft(studio, draft, looked)

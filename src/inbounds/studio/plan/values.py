@@ -1,4 +1,4 @@
-"""Choices to the plain values of a plan, and back."""
+"""Conversion of the form's choices to the plain values of a plan, and back."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -35,12 +35,12 @@ def content(draft: Draft) -> Values:
 
 
 def text(draft: Draft) -> str:
-    """Return the plan's file: what is looked at here is what the command line runs."""
+    """Return the text of the plan's file, the same that the command line runs."""
     return dump_toml(content(draft))
 
 
 def _join_lines(values: Values, more: Values) -> Values:
-    """Join further lines beside the form's; what the form has said already is refused."""
+    """Add further lines to the form's values; a fact that the form states already is refused."""
     for name, value in more.items():
         present = values.get(name)
         if isinstance(present, dict) and isinstance(value, dict) and not present.keys() & value.keys():
@@ -116,7 +116,7 @@ def _statistic(choice: StatisticChoice) -> Values:
 
 
 def _number(written: str) -> Any:
-    """Return a number as TOML has them where the text is one, else the text: an exact 1/3, or a column's name."""
+    """Return a number if the text is a TOML number, otherwise the text: an exact 1/3, or a column's name."""
     if not _PLAIN.fullmatch(written):
         return written
     return Decimal(written) if "." in written else int(written)
@@ -130,7 +130,7 @@ def _lines(text: str) -> list[str]:
 
 
 def from_content(content: Mapping[str, Any], schema: Mapping[str, str], plan: str) -> Draft:
-    """Return the choices of a plan that exists; what the form has no field for becomes further lines."""
+    """Return the choices of an existing plan; what has no field in the form becomes further lines."""
     try:
         return _from_content(content, schema, plan)
     except (AttributeError, LookupError, TypeError, ValueError):
@@ -175,7 +175,7 @@ PLACES = {
 
 
 class _Taker:
-    """Takes what the form has a field for; what is left are further lines."""
+    """Takes the values that have a field in the form; the rest becomes further lines."""
 
     def __init__(self, left: Values) -> None:
         self.left = left
