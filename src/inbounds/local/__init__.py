@@ -1,4 +1,4 @@
-"""Local privacy: every record is randomized before it is collected; the distribution is reconstructed afterwards.
+"""Local privacy: each record is randomized before it is collected, and the distribution is reconstructed afterwards.
 
     ib.local.best_label_mechanism(query, epsilon) → the law that suits labels best
     ib.local.make_randomizer(mechanism)   → reports      on the person's side, or inside a table engine

@@ -1,4 +1,4 @@
-"""The client: one person's value in, one private report out."""
+"""The client side: a person's value in, a private report out."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,14 +21,14 @@ Outside = Literal["refuse", "clamp"]
 
 @dataclass(frozen=True)
 class Randomizer:
-    """Turns values into reports: one, a sequence, an array, or a column of Arrow, Polars or pandas.
+    """Turns values into reports: one value, a sequence, an array, or a column of Arrow, Polars or pandas.
 
-    outside: what happens to a number beyond the declared range. "refuse" raises, "clamp" moves it to the nearer end
-    first, which reveals nothing because it looks at one value only. Missing values are always refused: a report
-    that is missing exactly when the value is would not be private; declare them as a value or a label of their own.
+    outside: what to do with a number outside the declared range. "refuse" raises; "clamp" moves it to the nearer end,
+    which reveals nothing because it looks at one value only. Missing values are always refused: a report that is
+    missing exactly when the value is missing would not be private. Declare them as a value or a label instead.
 
-    Every value has a draw of its own. Call it with the values; do not hand it to an engine as a function of a query
-    (`map_batches`, a UDF, `map` on a column of categories): an engine may call it once for many equal values, so that
+    Each value has an independent draw. Call it with the values; do not pass it to an engine as a function of a query
+    (`map_batches`, a UDF, `map` on a categorical column): an engine may call it once for many equal values, so that
     people share a draw, or twice for one person. `ib.local.randomize` takes the table instead.
     """
 
@@ -44,11 +44,13 @@ class Randomizer:
 
     @property
     def privacy(self) -> LocalGuarantee:
-        """What this promises to each person."""
+        """The privacy guarantee for each person."""
         return local_guarantee(self.mechanism)
 
     def __call__(self, values: Any) -> Any:
-        """Reports in the kind and shape of `values`, with operating-system entropy; each call draws anew."""
+        """Return reports in the kind and shape of `values`, drawn with operating-system entropy; each call
+        draws again.
+        """
         from inbounds.local.columns import map_column
 
         kind = detect_kind(values)
@@ -60,7 +62,7 @@ class Randomizer:
         return reports.item() if reports.ndim == 0 else reports
 
     def array(self, values: NDArray[Any]) -> NDArray[Any]:
-        """As a call, from array to array; block by block, so that the work stays in the processor's cache.
+        """Randomize an array, block by block so that the work stays in the processor's cache.
 
         Coordinates, along the last axis, are answered by coordinates.
         """
@@ -89,17 +91,17 @@ class Randomizer:
 
     @cached_property
     def _output_names(self) -> NDArray[Any] | None:
-        """What each output is called; None where outputs go by their numbers."""
+        """The name of each output; None if outputs are numbers."""
         return None if isinstance(self.mechanism, LabelMechanism) else self.mechanism.query.output_values
 
     @property
     def kind(self) -> str:
-        """What reports are, as numpy says it: "i" for whole numbers, "f" for floats, "O" for texts."""
+        """The numpy kind of reports: "i" for whole numbers, "f" for floats, "O" for texts."""
         return "i" if self._output_names is None else self._output_names.dtype.kind
 
 
 def make_randomizer(mechanism: LocalMechanism, outside: Outside = "refuse") -> Randomizer:
-    """Make a client for a mechanism: call it with one value, many, or a column of a table.
+    """Make a client for a mechanism. Call it with one value, many values, or a column of a table.
 
     For values with a distance design the mechanism on `ib.ordinal` (metric privacy), for labels on `ib.category`.
 

@@ -1,4 +1,4 @@
-"""Collecting reports: how often each output was reported, whatever the batches and whoever counted them."""
+"""Collected reports: how often each output was reported, in any batches and merged in any order."""
 
 import hashlib
 import os
@@ -23,18 +23,11 @@ COLLECTION = FileFormat("collection", "inbounds collection")
 class Collector:
     """Counts of the reports of one mechanism, in memory that does not grow with the number of reports.
 
-    `add` takes a batch and changes this collector; `merge` (also `+`) gives a new one that holds the reports of
-    both. Merging is associative and commutative with the empty collector as its zero, so any engine can reduce with
-    it.
+    `add` adds a batch to this collector; `merge` (also `+`) returns a new collector with the reports of both. Merging
+    is associative and commutative with the empty collector as its zero, so any engine can reduce with it.
 
-    shard: a name for the reports that are added here, such as "2026-11-16 north"; a random one unless given. Files,
-    copies and merged collectors keep the names of what they hold (`shards`), and nothing is merged twice.
-
-    >>> import inbounds as ib
-    >>> m = ib.catalog.randomized_response(ib.category(["no", "yes"]), 1)
-    >>> monday, tuesday = Collector(m).add(["yes", "no"]), Collector(m).add(["yes"])
-    >>> (monday + tuesday).counts.tolist()
-    [1, 2]
+    shard: a name for the reports added here, such as "2026-11-16 north"; random by default. Files, copies and merged
+    collectors keep the names of what they hold (`shards`), and no shard is merged twice.
     """
 
     __slots__ = ("_counts", "_shards", "mechanism", "shard")
@@ -80,7 +73,9 @@ class Collector:
         return self
 
     def merge(self, other: "Collector") -> "Collector":
-        """Merge a new collector with the reports of both: of the same mechanism, and no shard in both."""
+        """Return a new collector with the reports of both. The mechanism must be the same, and no shard may be
+        in both.
+        """
         if not isinstance(other, Collector):
             raise TypeError(f"a collector merges with a Collector, got {type(other).__name__}")
         if not same_law(self.mechanism, other.mechanism):
@@ -94,7 +89,7 @@ class Collector:
 
     @staticmethod
     def merge_all(collectors: "Iterable[Collector]") -> "Collector":
-        """Merge all of at least one collector together."""
+        """Merge one or more collectors into a new one."""
         parts = list(collectors)
         if not parts:
             raise ValueError("collectors must be at least one; an empty list does not name the mechanism")
@@ -162,7 +157,7 @@ def _read_counts(content: Json, collector: Collector) -> Ints:
 
 
 def fingerprint(mechanism: LocalMechanism) -> str:
-    """Return a name for the law and the values it reports: sha256 of both, wherever the mechanism came from."""
+    """Return the sha256 of a law and the values it reports; the same wherever the mechanism came from."""
     query = mechanism.query
     digest = hashlib.sha256()
     parts: list[Any] = [query.kind, query.labels, query.answers.start, query.answers.unit, query.shape]
@@ -182,13 +177,13 @@ def same_law(one: LocalMechanism, other: LocalMechanism) -> bool:
 
 
 def tally(reports: Any, query: RangeQuery) -> Ints:
-    """Return how often each output occurs among reported values; a `ValueError` if any is not an output."""
+    """Count how often each output occurs among reported values. Raises `ValueError` if a value is not an output."""
     positions = output_positions(reports, query).ravel()
     return np.bincount(positions, minlength=len(query.outputs)).astype(np.int64, copy=False)
 
 
 def output_positions(reports: Any, query: RangeQuery) -> Ints:
-    """Return positions among the outputs of reported values, in their shape."""
+    """Return the positions of reported values among the outputs, in their shape."""
     values = np.asarray(reports)
     if values.size == 0:
         return np.zeros(values.shape, dtype=np.int64)
@@ -235,7 +230,7 @@ def _value_positions(reported: NDArray[Any], query: RangeQuery) -> Ints:
 
 
 def whole_counts(times: ArrayLike) -> Ints:
-    """Return counts as int64; a `ValueError` unless they are whole and not negative."""
+    """Return counts as int64. Raises `ValueError` unless they are whole and not negative."""
     counts = np.asarray(times)
     if counts.dtype.kind not in "iuf" or not (np.isfinite(counts).all() and (counts == np.floor(counts)).all()):
         raise ValueError("counts must be whole numbers")

@@ -1,4 +1,4 @@
-"""Columns of the table engines: Arrow, Polars and pandas arrays back to their engines."""
+"""Conversion of columns between table engines (Arrow, Polars, pandas) and arrays."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ ToArray = Callable[[NDArray[Any]], NDArray[Any]]
 
 
 def map_column(kind: str, column: Any, change: ToArray) -> Any:
-    """change(column) as a column of the same engine, in the same order."""
+    """Return change(column) as a column of the same engine, in the same order."""
     values = as_array(kind, column)
     changed = change(values)
     plain = changed.tolist() if changed.dtype == object else changed

@@ -1,4 +1,4 @@
-"""Places whose coordinates stand in columns of their own: all are drawn together, once for every row."""
+"""Places whose coordinates are separate columns: the coordinates of a row are drawn together, once."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,13 +23,13 @@ def need_axes(mechanism: LocalMechanism, columns: Sequence[str]) -> None:
 
 
 def kind(mechanism: LocalMechanism) -> str:
-    """Return what coordinates of reports are, as numpy says it: "i" where all are whole, else "f"."""
+    """Return the numpy kind of reported coordinates: "i" if all are whole, otherwise "f"."""
     whole = all(number.denominator == 1 for place in mechanism.query.places or () for number in place)
     return "i" if whole else "f"
 
 
 def draw_coordinates(client: Randomizer, columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Draw coordinates of reports, one row for each row of the columns; block by block, as `Randomizer.array`."""
+    """Draw the coordinates of reports, one row for each row of the columns; block by block, like `Randomizer.array`."""
     reports = np.empty((len(columns[0]), len(columns)), dtype=np.int64 if kind(client.mechanism) == "i" else np.float64)
     for start in range(0, len(reports), BLOCK):
         block = slice(start, start + BLOCK)
@@ -38,7 +38,7 @@ def draw_coordinates(client: Randomizer, columns: Sequence[NDArray[Any]]) -> NDA
 
 
 def draw_names(client: Randomizer, columns: Sequence[NDArray[Any]]) -> list[str]:
-    """Draw the names of the places that are reported."""
+    """Draw the names of reported places."""
     query, reports = client.mechanism.query, draw_coordinates(client, columns)
     labels = query.labels or ()
     return [labels[j] for j in query.encode(reports).tolist()] if len(reports) else []

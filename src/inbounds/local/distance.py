@@ -72,7 +72,7 @@ def transport(p: ArrayLike, q: ArrayLike, cost: ArrayLike) -> float:
 
 
 def _least_flow(surplus: Floats, query: RangeQuery) -> float:
-    """min sum_e length_e · flow_e over flows >= 0 that carry off what is too much at every answer."""
+    """Return min sum_e length_e · flow_e over flows >= 0 that carry off the surplus of every answer."""
     from scipy.optimize import linprog
     from scipy.sparse import csr_array
 

@@ -1,8 +1,8 @@
-"""The same two lines on every table engine: randomize a column, collect a column of reports.
+"""Randomize and collect columns on every table engine, with the same two calls.
 
-The table decides the engine: Arrow, Polars (also lazy), pandas, DuckDB and Spark. Values are randomized where they
-are; what comes out of `randomize` has reports in place of values, one draw for each row (`inbounds.local.frames` says
-why, engine by engine).
+The table decides the engine: Arrow, Polars (also lazy), pandas, DuckDB or Spark. Values are randomized where they are.
+The result of `randomize` holds finished reports, one draw for each row (`inbounds.local.frames` explains it for each
+engine).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ KNOWN = "an Arrow, Polars or pandas table, a DuckDB relation or a Spark DataFram
 
 
 def detect_engine(table: Any) -> str:
-    """Detect the engine a table belongs to, from the module of its type; no engine is imported to find out."""
+    """Detect the engine of a table from the module of its type; no engine is imported."""
     for base in type(table).__mro__:
         package = base.__module__.partition(".")[0].lstrip("_")
         if package in ("pyarrow", "polars", "pandas", "duckdb", "pyspark"):
@@ -140,9 +140,7 @@ def require_engine(table: Any, engine: str, columns: Iterable[str]) -> None:
 
 
 def select_columns(table: Any, engine: str, columns: Sequence[str], keep: Sequence[str]) -> Any:
-    """Select the table with these columns alone, a DuckDB relation and a reader as a reader; values are not
-    looked at.
-    """
+    """Return the table with only these columns; a DuckDB relation and a reader become a reader. Values are not read."""
     if isinstance(keep, str):
         raise TypeError(f"keep must be a list of columns, got the text {keep!r}; write [{keep!r}]")
     names = [*columns, *keep]
@@ -165,7 +163,7 @@ def select_columns(table: Any, engine: str, columns: Sequence[str], keep: Sequen
 
 
 def _count_combinations(table: Any, engine: str, columns: list[str]) -> list[tuple[Any, ...]]:
-    """Count each combination of values that occurs, and how often: (*values, times)."""
+    """Return each combination of values that occurs, and how often: (*values, times)."""
     match engine:
         case "pandas":
             counted = table.groupby(columns, dropna=False, observed=True, sort=False).size()
@@ -199,9 +197,7 @@ def _arrow_counted(table: Any, columns: list[str]) -> list[tuple[Any, ...]]:
 def _collect_strata(
     mechanism: LocalMechanism, shard: str | None, names: list[str], rows: list[tuple[Any, ...]]
 ) -> StratifiedCollector:
-    """Collect one collector for each stratum; each shard is named after its stratum too, so that strata can be
-    merged.
-    """
+    """Collect each stratum. Shards are named after their stratum too, so that strata can be merged."""
     parts: dict[Any, list[tuple[Any, Any]]] = {}
     for *key, report, times in rows:
         parts.setdefault(key[0] if len(names) == 1 else tuple(key), []).append((report, times))
@@ -213,7 +209,7 @@ def _collect_strata(
 
 
 def _together(coordinates: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """Return the coordinates of a report, which is missing where one of them is."""
+    """Return the coordinates of each report together; a report is missing if one of its coordinates is."""
     return None if any(map(_missing, coordinates)) else coordinates
 
 
@@ -222,7 +218,7 @@ def _missing(report: Any) -> bool:
 
 
 def _collect_grouped(collector: Collector, rows: Any) -> Collector:
-    """From pairs (report, times)."""
+    """Collect pairs (report, times)."""
     pairs = list(rows)
     if not pairs:
         return collector

@@ -1,4 +1,4 @@
-"""What a law that might be collected with promises, and the error that simulated collections by it have."""
+"""The guarantee of a law that could be used for a collection, and its error in simulated collections."""
 
 import math
 from collections.abc import Callable
@@ -33,9 +33,9 @@ RESIDUAL = 1e-7
 
 @dataclass(frozen=True)
 class PrivacyLevel:
-    """How private reports are to be: epsilon per unit of distance (None for labels), and between any two answers.
+    """How private reports must be: epsilon per unit of distance (None for labels), and epsilon between any two answers.
 
-    A law that knows distances keeps the first, one that does not the second.
+    A law that uses distances keeps the first, any other law the second.
     """
 
     per_unit: Fraction | None
@@ -90,9 +90,7 @@ class ExpectedAccuracy:
 
 
 def candidate_guarantees(query: RangeQuery, level: PrivacyLevel) -> list[ExpectedAccuracy]:
-    """Return the laws that are worth a plan: for numbers two, for labels the one of least variance and randomized
-    response.
-    """
+    """Return the laws to compare: for numbers two, for labels the one of least variance and randomized response."""
     plain = ExpectedAccuracy("randomized_response", level.any_two, level.any_two)
     if isinstance(query.neighbours, Graph):
         assert level.per_unit is not None
@@ -104,7 +102,7 @@ def candidate_guarantees(query: RangeQuery, level: PrivacyLevel) -> list[Expecte
 
 
 def diameter(query: RangeQuery) -> Fraction:
-    """Return the longest of all shortest paths of a graph, not below it."""
+    """Return an upper bound on the longest of all shortest paths of a graph."""
     assert isinstance(query.neighbours, Graph)
     return to_fraction(float(query.neighbours.distances(len(query.answers)).max()) * (1 + 1e-12), "distance")
 
@@ -124,7 +122,7 @@ def build_candidates(query: RangeQuery, option: ExpectedAccuracy) -> LocalMechan
 
 
 def channel(query: RangeQuery, option: ExpectedAccuracy) -> LinearChannel:
-    """Return the law of an option in floats: what a plan simulates without building and proving a matrix."""
+    """Return the law of an option in floats, to simulate it without building and proving a matrix."""
     size = len(query.answers)
     match option.mechanism:
         case "metric_geometric":
@@ -145,7 +143,7 @@ LABEL_LAWS: dict[str, Callable[[RangeQuery, Number], LocalMechanism]] = {
 
 
 def per_unit(query: RangeQuery) -> RangeQuery:
-    """Return the query with epsilon counted for every unit of distance."""
+    """Return the query with epsilon counted per unit of distance."""
     return with_neighbours(query, Metric(Fraction(1)))
 
 
@@ -210,6 +208,6 @@ def geometric_channel(size: int, rate: float) -> LinearChannel:
 
 
 def response_channel(size: int, epsilon: float) -> LinearChannel:
-    """Randomized response in floats, in O(size)."""
+    """Return randomized response in floats, in O(size)."""
     rest = 1 / (size - 1 + math.exp(epsilon))
     return ResponseChannel(np.full(size, rest), np.full(size, math.expm1(epsilon) * rest), Slack.none(size))

@@ -1,4 +1,4 @@
-"""Tables in CSV and Parquet files, read by Arrow (extra `local`), batch by batch so that size does not matter."""
+"""Tables in CSV and Parquet files, read by Arrow (extra `local`) batch by batch, so files of any size work."""
 
 import csv
 from collections.abc import Callable, Iterator, Sequence
@@ -59,7 +59,7 @@ def randomize_file(source: Path, target: Path, column: str, client: Randomizer, 
 
 
 def numbers(values: NDArray[Any], name: str) -> NDArray[Any]:
-    """Text as numbers: ints where all are whole."""
+    """Convert texts to numbers: ints if all are whole."""
     try:
         floats = values.astype(np.float64)
     except (ValueError, TypeError):
@@ -80,7 +80,7 @@ def _is_parquet(path: Path) -> bool:
 
 
 def _read_csv(path: Path, columns: Sequence[str]) -> Iterator[Batch]:
-    """Read every field as the text it is: no types are guessed, nothing is missing, "NULL" is four letters."""
+    """Read every field as text: no types are guessed, nothing counts as missing, and "NULL" is a text."""
     names, rows = _header(path)
     places = [f"f{place}" for place in _places(names, columns, path)]
     if not rows:
@@ -113,9 +113,7 @@ def _open_table(path: Path, places: Sequence[str]) -> Any:
 
 
 def _readable(path: Path, read: Callable[[], T]) -> T:
-    """Return what `read` returns. The reader's own words for a broken row repeat the row, so others take their
-    place.
-    """
+    """Return what `read` returns. Messages of the reader quote the broken row, so they are replaced."""
     try:
         return read()
     except (csv.Error, ValueError) as reason:
@@ -135,7 +133,9 @@ def _read_parquet(path: Path, columns: Sequence[str]) -> Iterator[Batch]:
 
 
 def _places(names: Sequence[str], columns: Sequence[str], path: Path) -> list[int]:
-    """Return where the columns stand. The first line of a CSV file may be a record, so its names are not listed."""
+    """Return the positions of the columns. The first line of a CSV file may be a record, so its names are not
+    listed.
+    """
     for column in columns:
         if column not in names:
             known = _is_parquet(path)

@@ -71,7 +71,7 @@ def _replace_in_polars(table: Any, kinds: Kinds, draw: DrawColumns) -> Any:
 
 
 def _replace_in_batch(table: Any, kinds: Kinds, draw: DrawColumns) -> Any:
-    """Of an Arrow table or batch."""
+    """Replace columns of an Arrow table or batch."""
     pyarrow, fields = import_optional("pyarrow", "local"), _fields(kinds)
     reports = draw({name: as_array("arrow", table.column(name)) for name in kinds})
     for name, field in fields.items():

@@ -1,8 +1,8 @@
-"""What a mechanism on one person's value promises: epsilon-LDP, epsilon·d privacy, and the ratio at any radius.
+"""The guarantee of a mechanism on one person's value: epsilon-LDP, epsilon·d privacy, and the ratio at any radius.
 
-epsilon-LDP bounds the ratio of the probabilities of a report under any two values by e^epsilon. d-privacy bounds it
-by e^(epsilon·d) for values d apart, so it protects close values most. They convert into each other through
-the ratio that holds within a radius (001 §4: ratio 2 within radius 10).
+epsilon-LDP bounds the ratio of the probabilities of a report under any two values by e^epsilon. d-privacy bounds it by
+e^(epsilon·d) for values d apart, so it protects close values most. They convert into each other through the ratio that
+holds within a radius (001 §4: ratio 2 within radius 10).
 """
 
 import math
@@ -54,7 +54,7 @@ class LocalGuarantee:
 
     @property
     def notion(self) -> str:
-        """What was promised: "epsilon·d" for metric queries, "epsilon-LDP" where all values are neighbours."""
+        """The notion that was promised: "epsilon·d" for metric queries, "epsilon-LDP" if all values are neighbours."""
         neighbours = self.mechanism.query.neighbours
         if isinstance(neighbours, Metric | Graph):
             return "epsilon·d"
@@ -62,12 +62,12 @@ class LocalGuarantee:
 
     @property
     def ldp(self) -> float:
-        """Rounded up."""
+        """The least epsilon of epsilon-LDP, rounded up."""
         return math.nextafter(math.log(self.worst_ratio()), math.inf) if self.worst_ratio() > 1 else 0.0
 
     @property
     def per_unit(self) -> float | None:
-        """Worst log-ratio of neighbouring values per unit of distance; ratios along the line multiply."""
+        """The worst log-ratio of neighbouring values per unit of distance; ratios along the line multiply."""
         query = self.mechanism.query
         if not query.is_ordered or isinstance(self.mechanism, LabelMechanism):
             return None

@@ -1,4 +1,4 @@
-"""Which law for labels: randomized response, subset selection, Hadamard and projective geometry response, and why."""
+"""Choose a law for labels: randomized response, subset selection, Hadamard response or projective geometry response."""
 
 import math
 from collections.abc import Iterator
@@ -46,8 +46,8 @@ PROJECTIVE = Origin(
 
 
 def subset_selection(query: RangeQuery, epsilon: Number) -> LabelMechanism:
-    """Return a report names a set of labels of the best size: all subsets where they are few, else an affine family of
-    them.
+    """Build the law whose reports name a set of labels of the best size: all subsets if they are few, otherwise an
+    affine family of them.
 
     Up to some 4,000 labels; its variance is the least that any law has, up to rounding the size. See `Subsets` and
     `Affine` in `inbounds.trusted.block_designs`.
@@ -57,14 +57,16 @@ def subset_selection(query: RangeQuery, epsilon: Number) -> LabelMechanism:
 
 
 def hadamard_response(query: RangeQuery, epsilon: Number) -> LabelMechanism:
-    """Return a report names a row of a Hadamard matrix, the labels with a positive entry in it; for a small epsilon."""
+    """Build the law whose reports name a row of a Hadamard matrix, meaning the labels with a positive entry; for a
+    small epsilon.
+    """
     check_query(query)
     return _best(query, epsilon, _halves, HADAMARD)
 
 
 def projective_response(query: RangeQuery, epsilon: Number) -> LabelMechanism:
-    """Return a report names a hyperplane of a projective space whose points are the labels: some e^epsilon + 1 to
-    choose from.
+    """Build the law whose reports name a hyperplane of a projective space whose points are the labels; the order is
+    about e^epsilon + 1.
 
     For any number of labels, with few more reports than labels; its variance is within 3.1 % of the least up to
     epsilon 5.
@@ -89,7 +91,7 @@ def best_label_mechanism(query: RangeQuery, epsilon: Number) -> LocalMechanism:
 
 @dataclass(frozen=True)
 class LabelCandidate:
-    """One law for labels: what it reports, and how well shares are estimated from it."""
+    """One law for labels: what it reports, and how exactly shares are estimated from it."""
 
     mechanism: LocalMechanism
 
@@ -104,7 +106,9 @@ class LabelCandidate:
 
     @cached_property
     def variance(self) -> float:
-        """Of the unbiased estimate of a share, times the number of reports, where all labels are equally frequent."""
+        """The variance of the unbiased estimate of a share, times the number of reports, if all labels are equally
+        frequent.
+        """
         return self.variance_at_share(Fraction(1, len(self.mechanism.query.answers)))
 
     def variance_at_share(self, share: Fraction) -> float:
@@ -132,7 +136,7 @@ class LabelComparison:
 
     @property
     def why(self) -> str:
-        """One sentence: why the first is the first."""
+        """Why the first law is the first, in one sentence."""
         labels, at = len(self.query.answers), f"epsilon {float(self.epsilon):.4g}"
         sentence = (
             f"{self.best.name} for {labels} labels at {at}: variance {self.best.variance:.4g} / reports of a share"
@@ -177,7 +181,7 @@ def compare_labels(query: RangeQuery, epsilon: Number) -> LabelComparison:
 
 
 def _response(query: RangeQuery, epsilon: Fraction) -> Mechanism:
-    """Randomized response: as a matrix where that is small, else as its two weights."""
+    """Build randomized response: as a matrix if that is small, otherwise as its two weights."""
     size = len(query.answers)
     if size <= MOST_WRITTEN:
         return randomized_response(query, epsilon)
@@ -191,7 +195,7 @@ def _labels(query: RangeQuery) -> RangeQuery:
 
 
 def _response_variance(mechanism: Mechanism, share: Fraction) -> Fraction:
-    """As `BlockResponse.variance` for reports that name one label."""
+    """Return the variance like `BlockResponse.variance`, for reports that name one label."""
     truth, other = (Fraction(float(p)) for p in mechanism.law.likelihood(mechanism.query, 0)[:2])
     seen = other + (truth - other) * share
     return seen * (1 - seen) / (truth - other) ** 2
@@ -224,7 +228,7 @@ def _subsets(labels: int, epsilon: float) -> Iterator[LabelDesign]:
 
 
 def _sizes(labels: int, epsilon: float) -> range:
-    """About labels / (e^epsilon + 1): the variance has one valley."""
+    """Return set sizes about labels / (e^epsilon + 1): the variance has one minimum."""
     near = labels / (math.exp(epsilon) + 1)
     return range(max(1, math.floor(near) - 1), min(labels - 1, math.ceil(near) + 1) + 1)
 
@@ -234,7 +238,7 @@ def _halves(labels: int, epsilon: float) -> Iterator[LabelDesign]:
 
 
 def _planes(labels: int, epsilon: float) -> Iterator[LabelDesign]:
-    """Orders about e^epsilon + 1, the next primes on both sides and one further."""
+    """Return spaces of orders about e^epsilon + 1: the next primes on both sides and one further."""
     near = math.floor(math.exp(min(epsilon, math.log(MOST_BLOCKS))) + 1)
     below = (q for q in range(near, 1, -1) if is_prime(q))
     above = (q for q in range(near + 1, 2 * near + 8) if is_prime(q))

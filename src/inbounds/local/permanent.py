@@ -1,4 +1,4 @@
-"""Reports that stay: a person who is asked again sends what was sent before, so asking often reveals nothing more.
+"""Permanent reports: a person who is asked again sends the earlier report, so asking often reveals nothing more.
 
 A report is drawn once for each person and period and kept where the person is; until the period is over it is sent
 again, whatever the person's value has become. When a report is drawn does not depend on any value, so everything a
@@ -39,11 +39,12 @@ Draw = Callable[[list[int]], list[Any]]
 
 @dataclass(eq=False)
 class ReportMemory:
-    """Reports that were sent, by period and person; in a file if there is a path, else while the process lives.
+    """Reports that were sent, by period and person; in a file if there is a path, otherwise in this process.
 
-    law: the fingerprint of what draws them; a memory is for one law. promised: how many periods there may be, the same
-    for all who use the file; None for any. With a path every fresh report is on disk before it is returned, and who
-    draws is alone with the file, among threads and processes, and has read it again: nobody sends a second report.
+    law: the fingerprint of what draws them; a memory is for one law. promised: the number of periods that was promised,
+    the same for all users of the file; None for any number. With a path, every new report is on disk before it is
+    returned, and a writer holds the file alone, among threads and processes, after reading it again. So no person sends
+    two different reports.
     """
 
     law: str
@@ -54,7 +55,7 @@ class ReportMemory:
 
     @classmethod
     def at(cls, path: str | os.PathLike[str] | None, law: str, promised: int | None = None) -> "ReportMemory":
-        """Return what is kept under the path; an empty memory if nothing is."""
+        """Open the memory at a path; it is empty if there is no file."""
         memory = cls(law, None if path is None else Path(path), promised=promised)
         memory._read()
         return memory
@@ -65,8 +66,8 @@ class ReportMemory:
         return ReportMemory.at, (self.path, self.law, self.promised)
 
     def recall(self, period: str, people: Sequence[Hashable], draw: Draw) -> list[Any]:
-        """Return the report of each person in this period, drawn for those that have none yet, and kept before it is
-        sent.
+        """Return the report of each person in this period; missing ones are drawn and stored before they are
+        returned.
         """
         if not all(person in self.periods.get(period, ()) for person in people):
             with self._turn, nullcontext() if self.path is None else file_lock(self.path):
@@ -126,7 +127,7 @@ def _periods(content: Any) -> Iterator[tuple[str, dict[Hashable, Any]]]:
 
 @dataclass(frozen=True)
 class PermanentGuarantee:
-    """What everything a person ever sends promises, however often it is sent."""
+    """The guarantee of everything that a person ever sends, however often it is sent."""
 
     once: LocalGuarantee | SurveyStatement
     periods: int
@@ -151,7 +152,7 @@ class PermanentGuarantee:
 
 @dataclass(frozen=True, eq=False)
 class PermanentRandomizer:
-    """A client that reports once in each period and then repeats itself; for at most `periods` periods."""
+    """A client that reports once in each period and then repeats the report; for at most `periods` periods."""
 
     client: Randomizer | Survey
     memory: ReportMemory
@@ -163,7 +164,7 @@ class PermanentRandomizer:
         return PermanentGuarantee(self.client.privacy, self.periods)
 
     def __call__(self, values: Any, people: Any = None, *, period: str = "") -> Any:
-        """Reports; of one value, or of many with the id of each person, a text or a whole number.
+        """Return reports of one value, or of many with the id of each person (a text or a whole number).
 
         For a survey, `values` are answers by attribute. Values of people who have reported are not looked at.
         """
@@ -194,7 +195,7 @@ class PermanentRandomizer:
 def make_permanent(
     client: Randomizer | Survey, path: str | os.PathLike[str] | None = None, *, periods: int = 1
 ) -> PermanentRandomizer:
-    """Make a client whose reports stay: drawn once for each person and period, then sent again however often asked.
+    """Make a client whose reports are permanent: drawn once for each person and period, then sent again.
 
     client: `ib.local.make_randomizer(mechanism)` or a `Survey`. path: where the reports are kept, on the person's side;
     without it, in the memory of this process, for simulations. periods: how many different ones there may ever be.
@@ -219,14 +220,16 @@ def _ids(people: Any) -> list[Hashable]:
 
 
 def _to_column(values: Any) -> Any:
-    """Return what has places to take values from, a single value as a list of it; no value is looked at."""
+    """Return something with positions to take values from: a single value becomes a list. No value is read."""
     if isinstance(values, np.ndarray):
         return np.atleast_1d(values)
     return values if hasattr(values, "__len__") and not isinstance(values, str | bytes) else [values]
 
 
 def _take(column: Any, places: list[int]) -> Any:
-    """Return the values at some places: what people who have reported would say now is never read, so never refused."""
+    """Return the values at some positions. Values of people who have reported are not read, so they cannot be
+    refused.
+    """
     match detect_kind(column):
         case "pandas":
             return column.iloc[places]

@@ -1,4 +1,4 @@
-"""What to expect before anything is collected: the error of the reconstruction, and how many reports it takes."""
+"""Plan a collection: the expected error of the reconstruction, and how many reports it takes."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -42,7 +42,7 @@ MOST_REPORTS = 10**12
 
 @dataclass(frozen=True, eq=False)
 class CollectionPlan:
-    """What any two answers are kept within, and the expected errors of the reconstructed distribution, least first.
+    """The options of a collection within one privacy level, with their expected errors, least first.
 
     The distribution that is assumed is `truth`; the error is the mean over `runs` simulated collections of the
     distance between it and what `ib.reconstruct` makes of them: for numbers and on graphs the Kantorovich distance, in
@@ -62,7 +62,7 @@ class CollectionPlan:
 
     @property
     def note(self) -> str:
-        """How the promises of the options compare."""
+        """How the guarantees of the options compare."""
         same = len({option.over_range for option in self.options}) == 1
         labelled = not self.query.is_ordered and not isinstance(self.query.neighbours, Graph)
         why = f" {compare_labels(self.query, self.better.epsilon).why}." if labelled else ""
@@ -99,7 +99,7 @@ class CollectionPlan:
         return _search(expected, target, self.reports, option.error)
 
     def expected_accuracy(self, option: ExpectedAccuracy, reports: int) -> ExpectedAccuracy:
-        """Return an option with the error that it has at so many reports."""
+        """Return an option with its error at so many reports."""
         return expectation(self.query, option, self.truth, reports, self.runs, self.seed)
 
     def mechanism(self, kind: str | None = None) -> LocalMechanism:
@@ -162,7 +162,7 @@ def plan_collection(
 
 
 def parse_domain(query: Any) -> RangeQuery:
-    """Parse what is asked about, from a query, two ends or a list of labels."""
+    """Return the query of a domain: a query, two ends or a list of labels."""
     if isinstance(query, RangeQuery):
         if isinstance(query.neighbours, Graph):
             if not query.neighbours.is_undirected or not query.neighbours.is_connected(len(query.answers)):
@@ -180,7 +180,7 @@ def parse_domain(query: Any) -> RangeQuery:
 def privacy_level(
     query: RangeQuery, epsilon: Number | None, radius: Number | None, ratio: Number | None
 ) -> PrivacyLevel:
-    """Return what is to be kept: per unit of distance, and between any two answers by laws that know no distance."""
+    """Return the privacy level: per unit of distance, and between any two answers for laws that use no distance."""
     if (epsilon is None) == (ratio is None):
         raise ValueError("a plan needs either epsilon or a ratio (with its radius), and not both")
     if isinstance(query.neighbours, Graph):
@@ -204,7 +204,7 @@ def privacy_level(
 def _level_on_graph(
     query: RangeQuery, epsilon: Number | None, radius: Number | None, ratio: Number | None
 ) -> PrivacyLevel:
-    """As on a line: over the longest of all shortest paths, or within a radius."""
+    """Return the privacy level on a graph: over its longest shortest path, or within a radius."""
     widest = diameter(query)
     if radius is None:
         between = calibrated(ratio) if ratio is not None else to_epsilon(epsilon)  # type: ignore[arg-type]
@@ -241,7 +241,7 @@ def _by_rank(size: int) -> Floats:
 
 
 def _search(expected: Callable[[int], float], target: float, reports: int, error: float) -> int:
-    """Return the number of reports at which a falling function reaches `wanted`: bracket by fours, then halve."""
+    """Search the number of reports at which a falling function reaches `target`: bracket by fours, then halve."""
     low = high = reports
     while error > target:
         low, high = high, high * 4

@@ -1,4 +1,4 @@
-"""What a mechanism on one person's value reports: one of the query's outputs, or the number of a set of labels."""
+"""The reports of a mechanism on one person's value: one of the query's outputs, or the number of a set of labels."""
 
 import os
 
@@ -26,7 +26,7 @@ def output_count(mechanism: LocalMechanism) -> RangeQuery:
 
 
 def as_local(mechanism: object, what: str) -> LocalMechanism:
-    """Return the mechanism itself; anything else is refused in words that begin with what it was for."""
+    """Return the mechanism itself; anything else is refused with a message that begins with its purpose."""
     if not isinstance(mechanism, Mechanism | LabelMechanism):
         raise TypeError(f"{what} a Mechanism, got {type(mechanism).__name__}")
     return mechanism

@@ -1,4 +1,4 @@
-"""Whether a reconstructed distribution stands on a few answers with nothing between them, and what to do then."""
+"""Detect a reconstructed distribution that is concentrated on a few separate answers, and suggest an earlier stop."""
 
 import numpy as np
 
@@ -30,7 +30,7 @@ def has_spikes(distribution: Floats) -> bool:
 
 
 def smoother_steps(reports: float, answers: int) -> int:
-    """Return how many plain updates to stop after instead: the fewer the reports, the sooner the updates turn spiky.
+    """Return how many plain updates to stop after instead: the fewer the reports, the sooner updates turn spiky.
 
     A rule of thumb. In 165 simulated collections with a spiky maximum (one bell, two bells and uniform values over 101
     and 1,001 answers, 300 to 10^6 reports, three levels of privacy) the stop was nearer to the truth than the maximum

@@ -74,7 +74,7 @@ def register(
 
 
 def _value_types(mechanism: LocalMechanism, by_coordinates: bool) -> list[str]:
-    """Return the SQL types of what the function takes beside the id."""
+    """Return the SQL types of the function's arguments beside the id."""
     query = mechanism.query
     if by_coordinates:
         axes = len(query.places[0]) if query.places else 0

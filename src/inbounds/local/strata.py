@@ -1,4 +1,4 @@
-"""Strata: the reports of several groups of people, each with its own collector."""
+"""Strata: the reports of several groups of people, each with a collector."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from inbounds.local.collector import Collector
 
 @dataclass(frozen=True, eq=False)
 class StratifiedCollector(Mapping[Any, Collector]):
-    """Collectors by stratum: a value of the column `by`, or a tuple of values where there are several.
+    """Collectors by stratum: a value of the column `by`, or a tuple of values for several columns.
 
-    Strata are public: what tells people apart here is not randomized. Small ones come with wide intervals and no
-    other harm, since every report is private by itself.
+    Strata are public: the column that separates people is not randomized. A small stratum has wide intervals and no
+    other disadvantage, because every report is private by itself.
     """
 
     by: tuple[str, ...]
@@ -25,7 +25,7 @@ class StratifiedCollector(Mapping[Any, Collector]):
 
     @classmethod
     def from_collectors(cls, by: Sequence[str], collectors: Mapping[Any, Collector]) -> "StratifiedCollector":
-        """In the order of their names."""
+        """Build from collectors, ordered by their names."""
         ordered = sorted(collectors.items(), key=lambda item: (str(type(item[0])), item[0]))
         return cls(tuple(by), MappingProxyType(dict(ordered)))
 
@@ -41,7 +41,7 @@ class StratifiedCollector(Mapping[Any, Collector]):
         return len(self.collectors)
 
     def merge(self, other: "StratifiedCollector") -> "StratifiedCollector":
-        """Merge the reports of both, stratum by stratum; a stratum may be in one of them only."""
+        """Return the reports of both, stratum by stratum; a stratum may be in only one of them."""
         if not isinstance(other, StratifiedCollector) or other.by != self.by:
             raise ValueError(
                 f"strata must be by the same columns to be merged, got {getattr(other, 'by', other)!r:.60}"
@@ -53,7 +53,7 @@ class StratifiedCollector(Mapping[Any, Collector]):
 
     @property
     def total(self) -> Collector:
-        """All strata together."""
+        """The number of reports in all strata."""
         return Collector.merge_all(self.collectors.values())
 
     def __repr__(self) -> str:

@@ -1,4 +1,6 @@
-"""Several attributes of one person: what their reports promise together, all asked or one of them by lot."""
+"""Surveys: several attributes of one person, all reported or one of them chosen at random, and their joint
+guarantee.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -27,7 +29,7 @@ Columns = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class SurveyStatement:
-    """What all of one person's reports promise together.
+    """The joint guarantee of all reports of one person.
 
     ask "all": the probabilities of reports about different attributes multiply, and so do their ratios. ask "one":
     which attribute is reported does not depend on the answers, and a report about it has the ratio of that one.
@@ -56,7 +58,7 @@ class SurveyStatement:
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """A client for several attributes: each by its own mechanism; all of them, or one that is drawn by lot.
+    """A client for several attributes, each with its mechanism; all of them, or one that is chosen at random.
 
     Call it with a person's answers by attribute: what comes back is what leaves the person.
     """
@@ -89,18 +91,18 @@ class Survey:
 
     @property
     def fingerprint(self) -> str:
-        """A name for all laws together, and for how they are asked."""
+        """A digest of all laws and of how they are asked."""
         return sha256_hex(
             canonical_json([self.ask, *([name, fingerprint(mechanism)] for name, mechanism in self.mechanisms.items())])
         )
 
     def __call__(self, answers: Mapping[str, Any]) -> dict[str, Any]:
-        """One person's reports by attribute; of the attributes that were not drawn there is none."""
+        """Return one person's reports by attribute; attributes that were not chosen have none."""
         reports = self.arrays({name: np.atleast_1d(read_array(answers[name])) for name in self._check_answers(answers)})
         return {name: column.tolist()[0] for name, column in reports.items() if column.tolist()[0] is not None}
 
     def arrays(self, columns: Columns) -> dict[str, NDArray[Any]]:
-        """Return reports of many people, a column for each attribute; None where a person was not asked for it."""
+        """Return reports of many people, a column for each attribute; None where a person was not asked."""
         names = self._check_answers(columns)
         sizes = {len(columns[name]) for name in names}
         if len(sizes) != 1:
@@ -113,8 +115,8 @@ class Survey:
         return found
 
     def randomize(self, table: Any, *, keep: Sequence[str] = ()) -> Any:
-        """Randomize a table of reports; other columns stay behind unless kept. As `ib.local.randomize`, for all
-        attributes.
+        """Return a table of reports for all attributes, like `ib.local.randomize`; other columns stay behind unless
+        kept.
         """
         engine = detect_engine(table)
         kinds = {name: client.kind for name, client in self.clients.items()}
@@ -123,7 +125,7 @@ class Survey:
     def collect(
         self, table: Any, *, by: str | Sequence[str] | None = None, shard: str | None = None
     ) -> dict[str, Collector | StratifiedCollector]:
-        """Collect the reports of every attribute, counted by the table's engine; by: as for `ib.local.collect`."""
+        """Count the reports of every attribute with the table's engine. by: as for `ib.local.collect`."""
         if hasattr(table, "read_all"):  # a reader of Arrow can be read once only, and every attribute reads the table
             table = table.read_all()
         answered = "all" if self.ask == "all" else "some"
@@ -143,7 +145,7 @@ class Survey:
 
 
 def _only(chosen: NDArray[np.bool_], reports: NDArray[Any]) -> NDArray[Any]:
-    """Return the reports that were chosen, None in place of the others."""
+    """Return the reports that were chosen, with None in place of the others."""
     column = np.full(reports.shape, None, dtype=object)
     column[chosen] = reports[chosen]
     return column

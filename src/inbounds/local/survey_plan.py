@@ -1,4 +1,4 @@
-"""Several attributes of one person planned together: report all of them with less of epsilon each, or one by lot."""
+"""Plan a survey of several attributes: report all with a smaller epsilon each, or one chosen at random."""
 
 import math
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ class SurveyPlan:
 
     @property
     def gain(self) -> float:
-        """The errors of one by lot over those of all of them, the geometric mean over the attributes."""
+        """The geometric mean over the attributes of the error with one at random over the error with all."""
         logs = [
             math.log(self.one_by_lot[name].better.error / plan.better.error) for name, plan in self.all_of_them.items()
         ]
@@ -39,11 +39,11 @@ class SurveyPlan:
 
     @property
     def better(self) -> Ask:
-        """How to ask: by lot where that makes errors smaller."""
+        """How to ask: one at random if that makes errors smaller."""
         return "one" if self.gain < 1 else "all"
 
     def plans(self, ask: Ask | None = None) -> Mapping[str, CollectionPlan]:
-        """Return the plan of each attribute under the better way, or the one that is named."""
+        """Return the plan of each attribute under the better way, or the named one."""
         return self.one_by_lot if (ask or self.better) == "one" else self.all_of_them
 
     def survey(self, ask: Ask | None = None) -> Survey:
@@ -81,7 +81,7 @@ def plan_survey(
     runs: int = 20,
     seed: int = 0,
 ) -> SurveyPlan:
-    """Return which way to ask several attributes of one person, and by which mechanisms.
+    """Plan how to ask several attributes of one person, and with which mechanisms.
 
     attributes: for each name what `ib.local.plan_collection` takes, e.g. {"score": (0, 100), "drink": ["tea",
     "coffee"]}. ratio or

@@ -1,4 +1,4 @@
-"""What reports say, and how surely: means, shares, quantiles and differences with intervals; two-sample tests."""
+"""Estimates from reports: means, shares, quantiles and differences with intervals, and two-sample tests."""
 
 from inbounds.local.estimates.estimate import Estimate
 from inbounds.local.estimates.estimates import Estimates

@@ -39,9 +39,7 @@ def bounded_interval(readings: Floats, deviation: Deviation, level: float) -> tu
 
 
 def _edge(x: Floats, end: Floats, deviation: Deviation, level: float) -> Floats:
-    """Return the last number on the way from the reading to the end of the range that accepts the reading, by
-    halving.
-    """
+    """Find by halving the last number, between the reading and the end of the range, that accepts the reading."""
     accepted, rejected = np.clip(x, 0.0, 1.0), end
     for _ in range(HALVINGS):
         middle = (accepted + rejected) / 2
@@ -65,13 +63,13 @@ def _accepts(m: Floats, x: Floats, deviation: Deviation, level: float) -> Floats
 
 
 def _distance(off: Floats, room: Floats) -> Floats:
-    """d for a reading so far off, the bound so much room away; beyond the bound d² = room·(2·off - room)."""
+    """Return d for a reading `off` away with `room` to the bound; beyond the bound d² = room·(2·off - room)."""
     return np.where(off <= room, off, np.sqrt(np.maximum(room * (2 * off - room), 0.0)))
 
 
 def _reach(d: Floats, room: Floats) -> Floats:
-    """Return how far off a reading of this d is; the inverse of `_distance`. Without room every reading beyond is as
-    good.
+    """Return how far off a reading of this d is, the inverse of `_distance`. Without room all readings beyond are
+    alike.
     """
     beyond = np.divide(d**2 + room**2, 2 * room, out=np.full_like(d, np.inf), where=room > 0)
     return np.where(d <= room, d, beyond)

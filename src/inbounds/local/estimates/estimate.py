@@ -1,4 +1,4 @@
-"""An estimate: a number read from private reports, with the interval that it is known within."""
+"""An estimate: a number read from private reports, with its interval."""
 
 import math
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from inbounds.local.estimates.bounded_interval import two_sided
 
 @dataclass(frozen=True)
 class Estimate:
-    """What was estimated, its value, and an interval that covers the truth with probability `level`.
+    """A quantity, its estimated value, and an interval that covers the truth with probability `level`.
 
-    The truth is that of the people from whom the reporting ones are drawn: the interval counts both the noise of the
-    reports and who happened to report. reading: the value before it was moved into the range that it must lie in; it
-    is the reading that differences are taken of.
+    The truth is that of the population from which the reporting people are drawn: the interval counts both the noise of
+    the reports and the sampling of people. reading: the value before it was moved into its possible range; differences
+    are taken of readings.
     """
 
     name: str
@@ -26,7 +26,7 @@ class Estimate:
     reading: float
 
     def __sub__(self, other: "Estimate") -> "Estimate":
-        """The difference of two estimates from different people's reports, with its interval."""
+        """Return the difference of two estimates from different people's reports, with its interval."""
         if not isinstance(other, Estimate):
             return NotImplemented
         if self.level != other.level:
@@ -40,7 +40,7 @@ class Estimate:
 
     @property
     def p_value(self) -> float:
-        """How likely a reading at least this far from 0 would be if the truth were 0: for differences."""
+        """The probability of a reading at least this far from 0 if the truth were 0; for differences."""
         if self.standard_error == 0:
             return float(self.reading == 0)
         return 2 * NormalDist().cdf(-abs(self.reading) / self.standard_error)

@@ -63,7 +63,7 @@ class Estimates:
         return self.found.distribution
 
     def at(self, level: float) -> "Estimates":
-        """Return the same with other intervals."""
+        """Return the same estimates with intervals of another level."""
         return replace(self, level=level)
 
     # --- quantities ---------------------------------------------------------------------------------------
@@ -143,7 +143,7 @@ class Estimates:
         ]
 
     def to_pandas(self) -> Any:
-        """`rows` as a pandas DataFrame."""
+        """Return `rows` as a pandas DataFrame."""
         return to_pandas_frame(self.rows())
 
     def plot(self) -> "Figure":
@@ -153,7 +153,7 @@ class Estimates:
         return intervals({"": self.rows()}, ordered=self.query.is_ordered)
 
     def summary(self) -> list[Estimate]:
-        """Return what is usually asked: mean, quartiles and median of numbers; the shares of labels."""
+        """Return the usual estimates: mean, quartiles and median of numbers; the shares of labels."""
         if not self.query.is_ordered:
             return self.shares()
         return [self.mean(), *(self.quantile(part) for part in (0.25, 0.5, 0.75))]
@@ -171,7 +171,7 @@ class Estimates:
         return bootstrap_estimate(self.found, self.runs, self.seed)
 
     def _measure(self, measure: Callable[[Floats], float]) -> tuple[float, float]:
-        """Return a number of the distribution behind intervals, and its standard error."""
+        """Return a functional of the distribution behind the intervals, and its standard error."""
         behind = self._bootstrap
         return measure(behind.distribution), float(np.std([measure(p) for p in behind.draws], ddof=1))
 
@@ -185,7 +185,7 @@ class Estimates:
         return isinstance(self.found.problem.channel, GeometricChannel | ResponseChannel)
 
     def _sum(self, read: Floats) -> tuple[float, float]:
-        """Σ q u and its standard error."""
+        """Return Σ q u and its standard error."""
         q, n = self.found.problem.q, reports_counted(self.found)
         value = float(q @ read)
         return value, float(np.sqrt(max(float(q @ (read - value) ** 2), 0.0) / (n - 1)))
@@ -223,7 +223,7 @@ class Estimates:
         return self.query.answers.floats()
 
     def _choose_answers(self, answers: Any, at_least: Number | None, at_most: Number | None) -> tuple[Any, str]:
-        """Choose flags of the answers meant, and what they are called together."""
+        """Return flags of the chosen answers, and their joint name."""
         if answers is None:
             values = self._numbers("a range")
             low = -np.inf if at_least is None else float(to_fraction(at_least, "at_least"))

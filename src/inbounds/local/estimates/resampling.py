@@ -25,14 +25,14 @@ LONGER, MOST_STEPS = 8, 20_000
 
 @dataclass(frozen=True, eq=False)
 class BootstrapResult:
-    """A distribution that intervals are about, and what became of it in simulated collections, runs × answers."""
+    """The distribution behind intervals, and its estimates in simulated collections, runs × answers."""
 
     distribution: Floats
     draws: Floats
 
 
 def bootstrap_estimate(reconstruction: Reconstruction, runs: int, seed: int) -> BootstrapResult:
-    """Return the distribution behind intervals, estimated from the reports and from simulated collections."""
+    """Estimate the distribution behind intervals from the reports and from simulated collections."""
     size = reports_counted(reconstruction)
     problem, rng = reconstruction.problem, np.random.default_rng(seed)
     steps = updates_used(reconstruction)
@@ -50,7 +50,7 @@ def bootstrap_estimate(reconstruction: Reconstruction, runs: int, seed: int) -> 
 
 
 def reports_counted(reconstruction: Reconstruction) -> int:
-    """Return how many reports there are; refused where only frequencies were given."""
+    """Return the number of reports. Raises if only frequencies were given."""
     size = round(reconstruction.reports)
     if size < 2 or abs(size - reconstruction.reports) > 1e-6 * size:
         raise ValueError("intervals need counts of reports; these are frequencies without a number of reports")
@@ -58,7 +58,7 @@ def reports_counted(reconstruction: Reconstruction) -> int:
 
 
 def updates_used(reconstruction: Reconstruction) -> int | None:
-    """Return how many plain updates are behind intervals; None where the estimate is not a number of them."""
+    """Return the number of plain updates behind intervals; None if the estimate has no such number."""
     if reconstruction.method != "ibu" or reconstruction.converged:
         return None
     chosen_by_reports = bool(reconstruction.choice)

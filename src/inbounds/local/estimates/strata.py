@@ -1,4 +1,4 @@
-"""Estimates of several strata side by side; what tells two of them apart."""
+"""Estimates of several strata side by side."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class StrataEstimates(Mapping[Any, Estimates]):
-    """The estimates of each stratum; `table` asks all of them the same."""
+    """The estimates of each stratum; `rows` lists the same quantities of all of them."""
 
     by: tuple[str, ...]
     parts: Mapping[Any, Estimates]
@@ -42,7 +42,7 @@ class StrataEstimates(Mapping[Any, Estimates]):
         ]
 
     def to_pandas(self, what: Callable[[Estimates], Estimate] | None = None) -> Any:
-        """`rows` as a pandas DataFrame."""
+        """Return `rows` as a pandas DataFrame."""
         return to_pandas_frame(self.rows(what))
 
     def plot(self) -> "Figure":

@@ -1,4 +1,4 @@
-"""Do two collections differ? A permutation test on the reports, whose level is exact whatever their law."""
+"""A permutation test of whether two collections differ; its level is exact for every law."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +20,7 @@ RUNS, FEW_RUNS, MANY_OUTPUTS = 999, 199, 10_000
 
 @dataclass(frozen=True)
 class TwoSampleTest:
-    """The distance of two collections of reports, and how likely one as great is if the people do not differ.
+    """The distance of two collections of reports, and how likely one as large is if the people do not differ.
 
     p_value: (1 + the number of deals with a distance at least as great) / (1 + runs). Under equal distributions it is
     at most x with probability at most x, for every x. unit: what the distance is in.

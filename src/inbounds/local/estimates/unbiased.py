@@ -1,4 +1,4 @@
-"""Readings without bias: what each output counts for, so that the sum over reports is right on average.
+"""Unbiased readings: a weight for each output, so that the sum over reports is right on average.
 
 For weights w of the answers, u with Σ_i P[i, j]·u_i = w_j for every j makes Σ_i q_i·u_i an estimate of Σ_j w_j·p_j
 without bias, whatever the distribution p. Its variance for one report is Σ q u² - (Σ q u)².
@@ -21,7 +21,7 @@ LARGEST_INVERSE = 256
 
 
 def unbiased_weights(channel: LinearChannel, weights: Floats) -> Floats | None:
-    """u with P^T u = weights; None where there is none to RESIDUAL."""
+    """Return u with P^T u = weights; None if there is none up to RESIDUAL."""
     solution = _solve_unbiased(channel, weights)
     if solution is None or not np.isfinite(solution).all():
         return None
@@ -30,7 +30,7 @@ def unbiased_weights(channel: LinearChannel, weights: Floats) -> Floats | None:
 
 
 def squared_readings(channel: LinearChannel, q: Floats) -> Floats | None:
-    """Σ_i q_i·u_i² for the readings u of every single answer's share; None where there is no reading of them.
+    """Return Σ_i q_i·u_i² for the readings u of each answer's share; None if a share has no reading.
 
     Geometric: u = T e_j / columns_j / rows with T tridiagonal, so that few outputs count for each answer.
     """
@@ -48,7 +48,8 @@ def squared_readings(channel: LinearChannel, q: Floats) -> Floats | None:
 
 
 def _solve_unbiased(channel: LinearChannel, weights: Floats) -> Floats | None:
-    """Response: P^T u = 1·(base·u) + lift·u, so u = (w - c) / lift with c = base·u. Geometric: rows, K and columns.
+    """Solve P^T u = w. Response: P^T u = 1·(base·u) + lift·u, so u = (w - c) / lift with c = base·u. Geometric: rows, K
+    and columns.
 
     Sets: a set holds its true label with probability hit, any other with probability chance.
     """

@@ -1,4 +1,4 @@
-"""Reconstructing a distribution from many noisy reports."""
+"""Reconstruct a distribution from many noisy reports."""
 
 from inbounds.local.reconstruct.reconstruction import reconstruct
 from inbounds.local.reconstruct.result import Reconstruction

@@ -1,4 +1,4 @@
-"""Shares that are read one by one: under randomized response, and where reports name sets of labels."""
+"""Shares that are estimated one by one: under randomized response, and when reports name sets of labels."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,8 @@ they hold of a block is that of a Poisson number times 0.2 to 0.6 of the block."
 
 @dataclass(frozen=True, eq=False)
 class AffineEstimator:
-    """Shares read one by one: answer j's is (seen_j - base_j) / lift_j, seen_j the share of reports that support j.
+    """Shares as affine functions: that of answer j is (seen_j - base_j) / lift_j, seen_j the share of reports that
+    support j.
 
     together: how many neighbouring answers one report may support.
     """
@@ -34,9 +35,9 @@ class AffineEstimator:
         return np.asarray((self.seen - self.base) / self.lift)
 
     def center(self) -> "AffineEstimator":
-        """Return the same, moved alike for all labels until the shares sum to one, as they must.
+        """Return the readings shifted by one constant so that they sum to one.
 
-        Sets over more labels than there are leave their sum open, which says nothing of one label rather than another.
+        Sets over more labels than exist leave the sum open, which favours no label over another.
         """
         missing = (1 - self.shares.sum()) / len(self.seen)
         return AffineEstimator(self.seen + self.lift * missing, self.base, self.lift, self.together)
@@ -51,7 +52,7 @@ class AffineEstimator:
         return float(self.deviations(np.zeros(1), reports)[0])
 
     def unit(self, width: Floats | float, reports: float) -> Floats:
-        """By how much one report may move the reading of a sum over `width` neighbouring answers.
+        """Return how much one report may move the reading of a sum over `width` neighbouring answers.
 
         Readings of different answers are hardly correlated, so sums have the variance that they would have if answers
         were reported one by one; but they come in larger steps, and are further from normal.
@@ -61,7 +62,7 @@ class AffineEstimator:
 
 
 def affine(channel: LinearChannel, q: Floats) -> AffineEstimator | None:
-    """Return the shares as affine functions of what was seen; None where the law does not allow it.
+    """Return the shares as affine functions of the counts; None if the law does not allow it.
 
     A report supports the answer that it names, or those in its set.
     """
@@ -75,7 +76,7 @@ def affine(channel: LinearChannel, q: Floats) -> AffineEstimator | None:
 
 
 def even(channel: LinearChannel, q: Floats) -> AffineEstimator | None:
-    """Return the same where every label is reported alike, as under all laws for labels."""
+    """Return the estimator of a law that reports every label alike, as all laws for labels do."""
     law = affine(channel, q)
     alike = law is not None and all(np.ptp(part) <= EVEN * part.max() for part in (law.base, law.lift))
     return law if alike else None

@@ -1,4 +1,4 @@
-"""Many collections by one channel, estimated together: what resampling and plans take most of their time for."""
+"""Many collections by one channel, estimated together; resampling and plans spend most of their time here."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ Map = Callable[[Floats], Floats]
 
 
 def update_batch(channel: LinearChannel, draws: Floats, start: Floats, steps: int) -> Floats:
-    """Return the distributions after so many plain updates, for every row of counts; all rows at once where it can."""
+    """Return the distributions after so many plain updates, for every row of counts; all rows at once if possible."""
     q = draws / draws.sum(axis=1, keepdims=True)
     if isinstance(channel, DenseChannel):
         matrix = channel.matrix
@@ -29,7 +29,7 @@ def _through(kernel: Map, after: Floats, before: Floats) -> Map:
 
 
 def _side_by_side(forward: Map, backward: Map, q: Floats, start: Floats, steps: int) -> Floats:
-    """p <- p · P^T (q / P p) with a column for each collection."""
+    """Iterate p <- p · P^T (q / P p) with a column for each collection."""
     p = np.repeat(start[:, None], q.shape[1], axis=1)
     for _ in range(steps):
         y = np.maximum(forward(p), ibu.LEAST)

@@ -44,7 +44,7 @@ class Slack:
 
     @classmethod
     def between(cls, entries: Floats, shape: Floats) -> "Slack":
-        """From rows of a matrix and of the shape."""
+        """Build the slack from rows of a matrix and of the shape."""
         excess, allowed = entries - shape, RELATIVE * shape
         above, below = (excess - allowed).max(axis=-1), (-excess - allowed).max(axis=-1)
         return cls(np.maximum(above, 0.0), np.maximum(below, 0.0))
@@ -67,15 +67,15 @@ class LinearChannel(Protocol):
         ...
 
     def forward(self, p: Floats) -> Floats:
-        """P p: how likely each output is when the answers follow p."""
+        """Return P p: how likely each output is when the answers follow p."""
         ...
 
     def backward(self, x: Floats) -> Floats:
-        """P^T x."""
+        """Return P^T x."""
         ...
 
     def invert(self, q: Floats) -> Floats:
-        """Return the solution of P p = q; a `ValueError` if there is not exactly one."""
+        """Return the solution of P p = q. Raises `ValueError` if there is not exactly one."""
         ...
 
     def system(self, curvature: Floats, theta: Floats) -> System:
@@ -85,7 +85,7 @@ class LinearChannel(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class DenseChannel:
-    """A matrix without a shape we know: O(outputs · answers) per step."""
+    """A matrix without a known shape: O(outputs · answers) per step."""
 
     matrix: Floats
     solvable = True
@@ -193,7 +193,9 @@ class ResponseChannel:
         return np.asarray(dot(self.base, x) + self.lift * x)
 
     def invert(self, q: Floats) -> Floats:
-        """Sherman and Morrison: p = (q - base·S) / lift, where S = sum p solves S = sum (q - base·S) / lift."""
+        """Solve P p = q by Sherman and Morrison: p = (q - base·S) / lift, where S = sum p solves S = sum (q - base·S) /
+        lift.
+        """
         smallest = np.abs(self.lift).min()
         if not smallest > SINGULAR * (np.abs(self.lift).max() + self.base.max()):
             raise singular()
@@ -206,7 +208,7 @@ class ResponseChannel:
 
 @dataclass(frozen=True, eq=False)
 class MergedChannel:
-    """A channel whose outputs are then renamed, several to one: what a remap does to a noise table."""
+    """A channel whose outputs are renamed, several to one, as a remap does with a noise table."""
 
     inner: GeometricChannel
     renamed: Ints
@@ -245,7 +247,7 @@ class MergedChannel:
 
 
 def lapack() -> Any:
-    """scipy's LAPACK, imported when a channel is first applied."""
+    """Return scipy's LAPACK, imported when a channel is first applied."""
     from scipy.linalg import lapack
 
     return lapack

@@ -69,7 +69,7 @@ class ConvolutionChannel:
         return np.asarray(irfft2(product, lengths)[: self.size[0], : self.size[1]].ravel())
 
     def forward(self, p: Floats) -> Floats:
-        """P p, each at least what the smallest entry makes it."""
+        """Return P p, each entry at least what the smallest entry of P makes it."""
         y = self.rows * self._convolve(self.columns * p)
         y[self.others] = self.block @ p
         return np.asarray(np.maximum(y, self.least * p.sum()))
@@ -86,7 +86,9 @@ class ConvolutionChannel:
 
 
 def channel_from_plane(law: PlaneNoise) -> ConvolutionChannel:
-    """Noise on a map that is too large for a matrix: its own table inside the map, rows of their own on its sides."""
+    """Build the channel of noise on a map that is too large for a matrix: its table inside the map, separate rows on
+    its sides.
+    """
     if law.remap is not None:
         raise TooLarge("reports of a map of this size must not be remapped; use metric_geometric or planar_laplace")
     cells = np.arange(law.size[0] * law.size[1]).reshape(law.size)
@@ -101,7 +103,7 @@ def channel_from_plane(law: PlaneNoise) -> ConvolutionChannel:
 
 
 def convolve(matrix: Floats, size: tuple[int, int], misses: Misses) -> ConvolutionChannel | None:
-    """Return a matrix over the cells of a map in reading order as a convolution, or None where it has not that shape.
+    """Return a matrix over the cells of a map, in reading order, as a convolution; None if it has another shape.
 
     misses: how far some rows of the matrix are off the shape, None if too far.
     """
@@ -111,7 +113,7 @@ def convolve(matrix: Floats, size: tuple[int, int], misses: Misses) -> Convoluti
 
 
 def _read(matrix: Floats, size: tuple[int, int], inset: int, misses: Misses) -> ConvolutionChannel | None:
-    """Factors and kernel from the entries beside the diagonal, then compare all rows at least `inset` inside.
+    """Read factors and kernel from the entries beside the diagonal, then compare all rows at least `inset` inside.
 
     With P = rows · K · columns and K even, P[i, j] / P[j, i] = u_i / u_j for u = rows / columns, from cell to cell; and
     P[i, i] = rows_i · columns_i, kernel[0] being one.
@@ -143,7 +145,7 @@ def _read(matrix: Floats, size: tuple[int, int], inset: int, misses: Misses) -> 
 
 
 def _log_u(matrix: Floats, inner: Ints) -> Floats:
-    """log(rows / columns) from the first cell down its column, then along every row."""
+    """Return log(rows / columns) from the first cell down its column, then along every row."""
 
     def steps(here: Ints, target: Ints) -> Floats:
         return np.asarray(np.log(matrix[target, here]) - np.log(matrix[here, target]))
@@ -166,7 +168,7 @@ def _edges(cells: Ints, inner: Ints, inset: int) -> Iterator[tuple[int, int, int
 
 
 def _kernel(matrix: Floats, cells: Ints, rows: Floats, columns: Floats, inset: int) -> Floats:
-    """kernel[step] from two cells so far apart, around the middle of the map; zero for steps that no row has."""
+    """Return kernel[step] from two cells so far apart, around the middle of the map; zero for steps that no row has."""
     ends = []
     for side in cells.shape:
         steps = np.arange(1 - side, side)
@@ -182,7 +184,7 @@ def _kernel(matrix: Floats, cells: Ints, rows: Floats, columns: Floats, inset: i
 
 
 def _with_transforms(missed: Slack, shaped: Ints, rows: Floats, kernel: Floats, columns: Floats) -> Slack:
-    """Return what rows miss of the shape, and what transforms lose of P p and P^T x: see `TRANSFORM`.
+    """Return the slack of the rows, and what transforms lose of P p and P^T x: see `TRANSFORM`.
 
     A convolution loses a share of sum(kernel) · |x|, the norm of x at most its sum.
     """

@@ -1,8 +1,8 @@
-"""When to stop the updates: where half of the reports explain the other half best.
+"""Stop the updates where one half of the reports explains the other half best.
 
-The maximum of the likelihood turns spiky where reports cannot tell neighbouring answers apart, though no fewer steps
-would do for values that are heaped by nature. Reports say which: each is put into one of two halves by a fair coin
-(thinning, so both halves follow the law), the updates run on one, and the likelihood of the other is looked at.
+The maximum of the likelihood turns spiky if reports cannot tell neighbouring answers apart. Values that are heaped by
+nature need many steps. The reports decide: each is put into one of two halves by a fair coin (thinning, so both halves
+follow the law), the updates run on one half, and the likelihood of the other is computed.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,7 @@ WHOLE = 1e-9
 
 
 def held_out_steps(problem: ReconstructionProblem, maximum: Callable[[ReconstructionProblem], Floats]) -> int | None:
-    """Return how many plain updates to take; None where the maximum of the likelihood explains held-out reports best.
+    """Return how many plain updates to take; None if the maximum of the likelihood explains held-out reports best.
 
     Draws with a fixed seed, so that the same reports always give the same estimate.
     """
@@ -56,22 +56,20 @@ def held_out_steps(problem: ReconstructionProblem, maximum: Callable[[Reconstruc
 
 
 def whole_counts(problem: ReconstructionProblem) -> Ints | None:
-    """Return the counts of the reports; None where frequencies were given, which do not say how many reports
-    there are.
-    """
+    """Return the counts of the reports; None if frequencies were given, which do not state the number of reports."""
     counts = problem.q * problem.reports
     near = np.rint(counts)
     return near.astype(np.int64) if (np.abs(counts - near) <= WHOLE * np.maximum(near, 1)).all() else None
 
 
 def _update_cost(channel: LinearChannel) -> int:
-    """Return what an update costs, in answers."""
+    """Return the cost of an update, in answers."""
     outputs, answers = channel.shape
     return max(answers, outputs * answers // ENTRIES) if isinstance(channel, DenseChannel) else answers
 
 
 def _steps_tried(work: int) -> list[int]:
-    """1, 2, 3, … then a third more each time, as far as the work allows."""
+    """Return the step counts to try: 1, 2, 3, … then a third more each time, as far as the work allows."""
     tried = [1]
     while tried[-1] * work * 4 // 3 < WORK and tried[-1] < MOST_STEPS:
         tried.append(max(tried[-1] + 1, tried[-1] * 4 // 3))

@@ -36,7 +36,7 @@ class Update:
 
     @classmethod
     def at(cls, channel: LinearChannel, q: Floats, p: Floats) -> "Update":
-        """Outputs that nobody reported (q = 0) take no part; y is positive wherever somebody did."""
+        """Compute the update at p. Outputs without reports (q = 0) take no part; y is positive for all others."""
         y = np.maximum(channel.forward(p), LEAST)
         return cls(p, channel.backward(q / y), dot(q, np.log(y)))
 
@@ -49,7 +49,7 @@ class Update:
 
 
 def iterate(channel: LinearChannel, q: Floats, start: Floats) -> Iterator[Update]:
-    """Yield plain updates for ever; each costs one P p and one P^T x."""
+    """Yield plain updates without end; each costs one P p and one P^T x."""
     here = Update.at(channel, q, start)
     while True:
         yield here
@@ -57,7 +57,7 @@ def iterate(channel: LinearChannel, q: Floats, start: Floats) -> Iterator[Update
 
 
 def squarem(channel: LinearChannel, q: Floats, start: Floats) -> Iterator[Update]:
-    """Squared extrapolation (Varadhan and Roland, 2008) on log p, for ever; every update computed is yielded.
+    """Yield updates with squared extrapolation (Varadhan and Roland, 2008) on log p, without end.
 
     From p, p·r, p·r·r' the step length is -|u| / |v| with u the first and v the second difference, both measured by
     the information at p. Extrapolating logarithms keeps p positive. An extrapolation that would lower the

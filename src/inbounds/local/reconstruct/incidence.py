@@ -17,13 +17,13 @@ from inbounds.trusted.block_designs import Affine, BlockDesign, Flags, Planes, S
 
 @singledispatch
 def labels_held(design: BlockDesign, counts: Floats) -> Floats:
-    """Return a c: for every label the sum of `counts` over the blocks that hold it."""
+    """Return A c: for every label the sum of `counts` over the blocks that hold it."""
     raise TypeError(f"design must be Subsets, Affine or Planes, got {type(design).__name__}")
 
 
 @singledispatch
 def blocks_holding(design: BlockDesign, shares: Floats) -> Floats:
-    """Return a^T p: for every block the sum of `shares` over the labels that it holds."""
+    """Return A^T p: for every block the sum of `shares` over the labels that it holds."""
     raise TypeError(f"design must be Subsets, Affine or Planes, got {type(design).__name__}")
 
 
@@ -89,7 +89,7 @@ def _(design: Planes, shares: Floats) -> Floats:
 
 
 def _orthogonal(q: int, dimension: int, values: Floats, points: int) -> Floats:
-    """For each of the first points x the sum of `values` over all points a with <a, x> = 0 modulo q.
+    """Return, for each of the first points x, the sum of `values` over all points a with <a, x> = 0 modulo q.
 
     Points whose highest digit is 0 are a space of one dimension less, and come first; the others are (1, a') with any
     a'. With F(z) = sum of values · w^<a', z> over the latter, w a q-th root of unity, those with t + <a', x'> = 0 add

@@ -107,7 +107,7 @@ class SimplexPoint:
 
     @classmethod
     def from_start(cls, channel: LinearChannel, objective: Objective, start: Floats) -> "SimplexPoint":
-        """Away from the boundary: tiny entries are lifted, s is at least a hundredth of the gradient's size."""
+        """Start away from the boundary: tiny entries are lifted, s is at least a hundredth of the gradient's size."""
         p = np.maximum(start, 1e-3 / len(start))
         p = p / p.sum()
         g = _gradient(channel, objective, p)
@@ -132,7 +132,9 @@ class SimplexPoint:
         return SimplexPoint(q, s + along_s * ds, self.multiplier + along_s * dm, _gradient(channel, objective, q))
 
     def _direction(self, system: System, border: Floats, target: Floats) -> tuple[Floats, Floats, float]:
-        """(A dp + dm = -g - multiplier + target / p, sum dp = 1 - sum p), and the ds that makes p·s the target."""
+        """Solve (A dp + dm = -g - multiplier + target / p, sum dp = 1 - sum p), and the ds that makes p·s the
+        target.
+        """
         p, s = self.p, self.s
         free = system.solve(target / p - self.g - self.multiplier)
         dm = float((free.sum() - (1 - p.sum())) / border.sum())

@@ -1,4 +1,4 @@
-"""Estimates without a likelihood: the inverse of the matrix, and what to do when it leaves the simplex."""
+"""Estimates without a likelihood: the inverse of the matrix, and projections onto the simplex."""
 
 import numpy as np
 
@@ -20,10 +20,8 @@ def onto_simplex(x: Floats) -> Floats:
 
 
 def cut_and_scaled(x: Floats) -> Floats:
-    """Nothing below zero, and the rest scaled to sum to one. Flatter than the projection where noise outweighs shares.
-
-    >>> cut_and_scaled(np.array([0.5, 0.9, -0.4])).round(3).tolist()
-    [0.357, 0.643, 0.0]
+    """Cut entries below zero and scale the rest to sum to one; flatter than the projection if noise outweighs
+    shares.
     """
     above = np.maximum(x, 0.0)
     return np.asarray(above / above.sum())

@@ -1,4 +1,4 @@
-"""The ways to estimate a distribution, and which one suits a law."""
+"""The methods that estimate a distribution, and the choice among them."""
 
 import math
 from collections.abc import Callable
@@ -51,9 +51,10 @@ keeps the certificate become zero."""
 
 
 def choose_method(problem: ReconstructionProblem) -> Method:
-    """Choose what measures best for a channel (docs/benchmarks/local.md): updates stopped by held-out reports where the
-    noise is geometric, or follows a distance of many answers; shares by empirical Bayes for reports about labels; the
-    maximum of the likelihood elsewhere.
+    """Choose the method that measures best for a channel (docs/benchmarks/local.md).
+
+    Updates stopped by held-out reports if the noise is geometric, or follows a distance of many answers; shares by
+    empirical Bayes for reports about labels; the maximum of the likelihood otherwise.
     """
     counted, channel = whole_counts(problem) is not None, problem.channel
     if isinstance(channel, SetReports):
@@ -70,7 +71,7 @@ def choose_method(problem: ReconstructionProblem) -> Method:
 
 
 def rerun(result: Reconstruction, counts: Floats) -> Floats:
-    """Return the same estimate from other counts of the same outputs, stopped after as many updates; for resampling."""
+    """Return the same estimate from other counts of the same outputs, after as many updates; for resampling."""
     old = result.problem
     stopped = result.method.startswith("ibu") and not result.converged
     start = old.start if stopped else (result.distribution + old.start) / 2
@@ -95,7 +96,7 @@ def maximize_likelihood(problem: ReconstructionProblem, tolerance: float) -> Flo
 
 
 def ignore_progress(step: int, residual: float) -> None:
-    """Nobody is watching."""
+    """Do nothing; the default progress function."""
 
 
 # --- the methods ------------------------------------------------------------------------------------------
@@ -135,7 +136,7 @@ def _record(
 
 
 def _by_newton(problem: ReconstructionProblem, tolerance: float, watch: Watch) -> InteriorSolution:
-    """Return some plain updates, Newton steps, and extrapolated updates should Newton's method stall."""
+    """Take some plain updates, then Newton steps, and extrapolated updates if Newton's method stalls."""
     channel, q = problem.channel, problem.q
     warm = ibu.run_updates(ibu.iterate(channel, q, problem.start), tolerance, WARM_UP, watch)
     if warm.residual <= tolerance:
@@ -152,7 +153,7 @@ def _by_newton(problem: ReconstructionProblem, tolerance: float, watch: Watch) -
 
 
 def _without_dust(problem: ReconstructionProblem, p: Floats, tolerance: float) -> Floats:
-    """Zeros in place of negligible probabilities, unless that costs the certificate."""
+    """Set negligible probabilities to zero, unless that costs the certificate."""
     allowed = max(tolerance, problem.residual(p))
     for level in NEGLIGIBLE:
         clean = np.where(p > level, p, 0.0)
@@ -163,7 +164,7 @@ def _without_dust(problem: ReconstructionProblem, p: Floats, tolerance: float) -
 
 
 def by_held_out(problem: ReconstructionProblem, tolerance: float, watch: Watch) -> Reconstruction:
-    """Return plain updates, as many as explain held-out reports best, or the maximum."""
+    """Take as many plain updates as explain held-out reports best, or go to the maximum."""
     steps = held_out_steps(problem, lambda half: maximize_likelihood(half, RESAMPLED))
     if steps is None:
         return replace(by_likelihood(problem, None, tolerance, None, watch), choice=KEPT_MAXIMUM)
@@ -186,7 +187,7 @@ SHRINKING: dict[str, tuple[Callable[[AffineEstimator, float], Floats], str]] = {
 
 
 def by_shrinking(problem: ReconstructionProblem, method: str) -> Reconstruction:
-    """Labels that reports cannot tell apart are drawn together; see `shrinkage` and `estimate_multiscale`."""
+    """Shrink the shares of labels that reports cannot tell apart; see `shrinkage` and `estimate_multiscale`."""
     law = even(problem.channel, problem.q)
     if law is None:
         raise ValueError(f"method must not be {method!r} here: it is for reports that name labels, or sets of labels")
@@ -200,8 +201,8 @@ def by_shrinking(problem: ReconstructionProblem, method: str) -> Reconstruction:
 
 
 def _estimate(problem: ReconstructionProblem, p: Floats, name: str, raw: Floats, choice: str) -> Reconstruction:
-    """Estimate an estimate that is not a maximum of the likelihood; for sets it is not judged by it, which would take
-    longer.
+    """Build the result of an estimate that is not a maximum of the likelihood; for sets the residual is left out,
+    because it takes longer.
     """
     if not isinstance(problem.channel, SetReports):
         return replace(

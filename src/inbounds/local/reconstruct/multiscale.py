@@ -93,7 +93,7 @@ def estimate_multiscale(law: AffineEstimator, reports: float) -> Floats:
 
 
 def _trust(labels: int, noise: float) -> float:
-    """Return how far labels are drawn together, 0..1; noise: the standard deviation of a reading, in mean shares."""
+    """Return how far labels are drawn together, 0..1. noise: the standard deviation of a reading, in mean shares."""
     return labels**2 / (labels**2 + FEW**2 / max(noise, SHARP))
 
 
@@ -180,7 +180,7 @@ def _halvings(labels: int, middle_at: float) -> Iterator[tuple[Ints, Ints, Ints]
 
 
 def _signal_share(d: Floats, variance: Floats, unit: Floats, share: Floats, doubt: float) -> Floats:
-    """Return the part of each difference, read as d, that is no chance, in the mean."""
+    """Return the expected part of each difference d that is not chance."""
     variance = np.maximum(variance, LEAST * unit**2)
     more = (SPREADS * np.maximum(share, 0)[:, None]) ** 2
     total = variance[:, None] + more
@@ -214,7 +214,7 @@ def _sums(values: Floats) -> Floats:
 
 
 def _steps(size: int, first: Ints, middle: Ints, last: Ints, up: Floats, down: Floats) -> Floats:
-    """`up` from each first to its middle, -`down` from there to the last, all added up."""
+    """Add `up` from each first to its middle and -`down` from there to the last."""
     change = np.zeros(size + 1)
     for place, amount in ((first, up), (middle, -up - down), (last, down)):
         np.add.at(change, place, amount)

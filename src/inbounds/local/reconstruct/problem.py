@@ -1,4 +1,4 @@
-"""What a reconstruction starts from, read and validated once: frequencies, channel, start."""
+"""The input of a reconstruction, validated once: frequencies, channel and start."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -23,7 +23,7 @@ Given = Literal["counts", "reports"]
 
 @dataclass(frozen=True, eq=False)
 class ReconstructionProblem:
-    """Frequencies q of the outputs among so many reports, the channel, a start with full support."""
+    """Frequencies q of the outputs among so many reports, the channel, and a start with full support."""
 
     channel: LinearChannel
     q: Floats
@@ -87,7 +87,7 @@ class ReconstructionProblem:
         return max(0.0, float(r - 1))
 
     def log_likelihood(self, p: Floats) -> float:
-        """Per report: sum_i q_i log (P p)_i; minus infinity if p excludes a report."""
+        """Return the log-likelihood per report, sum_i q_i log (P p)_i; minus infinity if p excludes a report."""
         seen = self.q > 0
         with np.errstate(divide="ignore"):
             return dot(self.q[seen], np.log(self.channel.forward(p)[seen]))
@@ -132,7 +132,7 @@ def _could_be_reports(values: NDArray[Any], query: RangeQuery) -> bool:
 
 
 def _count_positions(values: NDArray[Any], outputs: int) -> Floats:
-    """Count reports of a plain matrix, which has no values to report, are output positions."""
+    """Count output positions; reports of a plain matrix are positions, because it has no values."""
     if values.size == 0:
         return np.zeros(outputs)
     if values.dtype.kind not in "iu" or values.min() < 0 or values.max() >= outputs:

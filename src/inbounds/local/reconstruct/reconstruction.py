@@ -1,4 +1,4 @@
-"""reconstruct: the distribution of true values behind many private reports."""
+"""`reconstruct`: the distribution of true values behind many private reports."""
 
 from collections.abc import Callable
 from typing import Any

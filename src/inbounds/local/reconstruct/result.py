@@ -1,4 +1,4 @@
-"""What a reconstruction is: an estimated distribution, how it was found, and what is proved about it."""
+"""The result of a reconstruction: an estimated distribution, its method, and what is proved about it."""
 
 import math
 from collections.abc import Callable, Iterable

@@ -1,4 +1,4 @@
-"""Reports that name sets of labels, as a channel."""
+"""The channel of reports that name sets of labels."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,7 +34,7 @@ class SetReports:
 
     @cached_property
     def _weights(self) -> tuple[float, float]:
-        """low, and high - low."""
+        """The weights low, and high - low."""
         design, hit = self.law.design, self.law.hit
         low = (1 - hit) / (design.blocks - design.holding)
         return float(low), float(hit / design.holding - low)

@@ -1,4 +1,4 @@
-"""Shares of many labels, each drawn towards what its reports cannot tell apart: empirical Bayes.
+"""Empirical Bayes: shares of many labels, each shrunk as far as its reports leave it open.
 
 Every label's count is binomial, c ~ Bin(n, s(p)) with s(p) = base + lift·p, whatever the other labels do.
 The distribution G of the shares over the labels is estimated first, as the mixture under which all counts are most
@@ -42,7 +42,7 @@ GRAIN = 1 / 8
 
 @dataclass(frozen=True, eq=False)
 class PosteriorMeans:
-    """Shares drawn towards each other; they sum to one.
+    """Shrunk shares, which sum to one.
 
     followed: how much of a small change of its reading each one follows, 0..1: the variance of what the reading leaves
     open, over that of the reading. gain: how much likelier all readings are, as a logarithm, than if all shares were
@@ -55,13 +55,13 @@ class PosteriorMeans:
 
 
 def shrink_shares(law: AffineEstimator, reports: float) -> Floats:
-    """Return the estimated distribution over labels. Between the mean share and the unbiased estimate's projection."""
+    """Return the estimated distribution over labels, between the mean share and the unbiased estimate's projection."""
     trust = len(law.seen) / (len(law.seen) + FEW)
     return np.asarray(trust * mean_shares(law.center(), reports).shares + (1 - trust) * onto_simplex(law.shares))
 
 
 def mean_shares(law: AffineEstimator, reports: float) -> PosteriorMeans:
-    """Return the mean of each share given its own count, where counts do not tell it well.
+    """Return the posterior mean of each share given its count.
 
     O(labels + distinct counts · points).
     """
@@ -77,7 +77,7 @@ def mean_shares(law: AffineEstimator, reports: float) -> PosteriorMeans:
 
 
 def mean_sums(sums: Floats, spread: float, unit: float) -> PosteriorMeans:
-    """Return the same for sums over blocks of labels.
+    """Return the posterior means of sums over blocks of labels.
 
     A reading is taken for a Poisson number of units, less what is expected where the share is 0; it has the standard
     deviation `spread` there. Where units are small that is normal; where they are large, a single report makes a block
@@ -91,7 +91,9 @@ def mean_sums(sums: Floats, spread: float, unit: float) -> PosteriorMeans:
 
 
 def _draw_shares(raw: Floats, spread: float, points: Floats, readings: tuple[Floats, Ints, Ints]) -> PosteriorMeans:
-    """readings: the log-likelihood of each distinct one at every point, which one each label has, and how many do."""
+    """Shrink the shares. readings: the log-likelihood of each distinct reading at every point, the reading of each
+    label, and how many labels have it.
+    """
     logs, places, times = readings
     likely = np.exp(logs - logs.max(axis=1, keepdims=True))
     weights = _mixture(likely, times)
@@ -113,7 +115,7 @@ def _told_apart(held: Floats, reports: float, chance: float) -> Floats:
 
 
 def _points(raw: Floats, spread: float) -> Floats:
-    """Return where shares may lie: a grid over what could be noise, then the estimates themselves."""
+    """Return the support of the prior: a grid over what could be noise, then the estimates themselves."""
     edge = min(BULK * spread, 1.0)
     beyond = np.sort(raw[raw > edge])[::-1]
     rest = beyond[LARGE:]

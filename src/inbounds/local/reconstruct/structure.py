@@ -1,4 +1,4 @@
-"""Recognizing the shape of a matrix from its numbers, so that the cheapest channel stands for it."""
+"""Recognize the shape of a matrix from its numbers, so that the cheapest channel is used for it."""
 
 from collections.abc import Callable
 
@@ -54,7 +54,7 @@ def channel_for_law(mechanism: LocalMechanism) -> LinearChannel:
 
 
 def _on_map(mechanism: Mechanism) -> ConvolutionChannel | None:
-    """Noise on a map that is large enough for transforms."""
+    """Return the channel of noise on a map that is large enough for transforms."""
     axes = find_map_axes(mechanism.query.coordinates) if len(mechanism.query.answers) >= SMALLEST else None
     return None if axes is None else convolve(mechanism.matrix, (len(axes[0]), len(axes[1])), _misses)
 
@@ -123,7 +123,7 @@ def _noise_channel(mechanism: Mechanism, law: Noise) -> LinearChannel:
 
 
 def _clamped_noise(law: Noise) -> GeometricChannel | None:
-    """clamp(answer + noise) when the noise falls geometrically from its centre; O(size).
+    """Recognize clamp(answer + noise) if the noise falls geometrically from its centre; O(size).
 
     Inside the range rows hold the noise weights, t[d] near t[0]·a^|d|; the two ends hold tail sums, near T·a^j.
     """
@@ -147,7 +147,7 @@ def _clamped_noise(law: Noise) -> GeometricChannel | None:
 
 
 def _spread(inner: Slack, ends: Slack, outputs: int) -> Slack:
-    """Return one slack for all rows inside the range, one for each end."""
+    """Return one slack for all rows inside the range, and one for each end."""
     above, below = np.full(outputs, inner.above.max()), np.full(outputs, inner.below.max())
     above[[0, -1]], below[[0, -1]] = ends.above, ends.below
     return Slack(above, below)

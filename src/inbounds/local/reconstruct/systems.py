@@ -22,7 +22,7 @@ RIDGE = 1e-14
 
 
 def dot(x: Floats, y: Floats) -> float:
-    """Return the sum of x·y, without the threads that a library would start for it and wait for."""
+    """Return the sum of x·y without starting a library's threads."""
     return float(np.einsum("i,i->", x, y))
 
 
@@ -39,7 +39,7 @@ class CholeskySystem:
 
     @classmethod
     def from_channel(cls, matrix: Floats, w: Floats, theta: Floats) -> "CholeskySystem":
-        """Scaled to a unit diagonal first: theta spans many orders of magnitude near a solution."""
+        """Factor after scaling to a unit diagonal: theta spans many orders of magnitude near a solution."""
         from scipy.linalg import cho_factor
 
         seen = matrix[w > 0] * np.sqrt(w[w > 0])[:, None]
@@ -65,7 +65,7 @@ class LowRankSystem:
 
     @classmethod
     def from_channel(cls, base: Floats, lift: Floats, w: Floats, theta: Floats) -> "LowRankSystem":
-        """P^T W P = diag(lift² w) + U C U^T with U = [1, lift·w·base] and C = [[base^T W base, 1], [1, 0]]."""
+        """Factor P^T W P = diag(lift² w) + U C U^T with U = [1, lift·w·base] and C = [[base^T W base, 1], [1, 0]]."""
         diagonal = lift**2 * w + theta
         columns = np.stack([np.ones_like(base), lift * w * base], axis=1)
         inverse_of_c = np.array([[0.0, 1.0], [1.0, -dot(base, w * base)]])
@@ -127,7 +127,7 @@ class BandedSystem:
         return cls(bands, columns, scaled, *_factor(store, 4), 4)
 
     def solve(self, b: Floats) -> Floats:
-        """x from z where the barrier is weak and from v where it is strong: whichever loses fewer digits."""
+        """Return x from z where the barrier is weak and from v where it is strong, whichever loses fewer digits."""
         from scipy.linalg.lapack import dgbtrs
 
         right, half = np.zeros(self.unknowns * len(b)), 3 if self.unknowns == 2 else 4
@@ -150,7 +150,9 @@ def tridiagonal(bands: Bands, x: Floats) -> Floats:
 
 
 def _tridiagonal_pairs(bands: Bands, unknowns: int, half: int) -> Floats:
-    """Band storage with the tridiagonal matrix in the rows and columns of the first two unknowns of every answer."""
+    """Return band storage with the tridiagonal matrix in the rows and columns of the first two unknowns of every
+    answer.
+    """
     diagonal, off = bands
     store = np.zeros((3 * half + 1, unknowns * len(diagonal)))
     for k in (0, 1):

@@ -1,4 +1,4 @@
-"""How sure a reconstruction is: standard errors from the curvature, intervals from resampling."""
+"""The uncertainty of a reconstruction: standard errors from the curvature, intervals from resampling."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -80,7 +80,7 @@ def _constrained_inverse(information: Floats) -> Floats:
 
 
 def _inverse_errors(result: "Reconstruction") -> Floats:
-    """Return each output contributes its column of P^-1: O(answers) solves."""
+    """Return the errors of the inverse; each output contributes its column of P^-1: O(answers) solves."""
     outputs = result.problem.channel.shape[0]
     if outputs > LARGEST_SUPPORT:
         raise TooLarge(f"standard errors of an inverse are computed up to {LARGEST_SUPPORT} outputs; use bootstrap")
