@@ -251,9 +251,9 @@ def test_shares_of_ranges_add_up_and_quantiles_rise(week):
 
 
 def test_estimates_are_the_same_every_time(week):
-    again = local.estimate(week.found, runs=20)
+    again = local.estimate(week.reconstruction, runs=20)
     assert [each.to_json() for each in again.summary()] == [each.to_json() for each in week.summary()]
-    other = local.estimate(week.found, runs=20, seed=1)
+    other = local.estimate(week.reconstruction, runs=20, seed=1)
     assert other.quantile(0.5).standard_error != week.quantile(0.5).standard_error
 
 
@@ -266,7 +266,7 @@ def test_estimates_are_the_same_every_time(week):
         (lambda e: e.quantile(1), ValueError, "at must be between 0 and 1"),
         (lambda e: e.at(1.5), ValueError, "level must be between 0 and 1"),
         (lambda e: local.estimate([1, 2]), TypeError, "estimate takes a Collector"),
-        (lambda e: local.estimate(e.found, method="inverse"), ValueError, "is made already"),
+        (lambda e: local.estimate(e.reconstruction, method="inverse"), ValueError, "is made already"),
         (lambda e: local.estimate(ib.reconstruct([3, 4], np.eye(2))), ValueError, "a mechanism that names its answers"),
         (lambda e: e.mean() - e.at(0.5).mean(), ValueError, "level must be the same"),
     ],

@@ -29,7 +29,7 @@ from inbounds.report.quantile_text import describe_quantile_proof, describe_quan
 from inbounds.report.wording import describe_query, format_guarantee, format_label_guarantee
 
 NO_VERDICT = 3
-"""What a checker exits with on a kind of passport that it does not know."""
+"""The exit code of a checker for a kind of passport that it does not know."""
 
 
 NOT_CHECKED = (
@@ -41,7 +41,7 @@ NOT_CHECKED = (
 """What no record proves."""
 
 PASSPORTS = (PASSPORT.format, QUANTILE_PASSPORT.format)
-"""The files that say what drew the numbers of a release."""
+"""The formats of files that certify the mechanisms of a release."""
 
 
 @dataclass(frozen=True)
@@ -342,7 +342,7 @@ LEDGERS = {
     "inbounds ledger": "an exported ledger; inbounds verify {file} checks it",
     "inbounds ledger head": "the head of a ledger; inbounds ledger verify LEDGER --head {file} compares the two",
 }
-"""What is no passport but is handed over with some, and where it belongs."""
+"""Files that are not passports but are often given in their place, and the command for each."""
 
 
 def load_passport_of(file: Path) -> Mechanism:

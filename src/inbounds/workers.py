@@ -22,7 +22,7 @@ KEPT = 96
 """Finished jobs that are remembered."""
 
 STARTED_WITH = ("inbounds.studio.explore.designs", "inbounds.studio.plan.dry_run")
-"""What the processes have loaded before they are asked."""
+"""Modules that the worker processes load before their first job."""
 
 UNKNOWN = "this did not work, for a reason whose words might quote the data; the command line shows it with --debug"
 STOPPED = "stopped"
@@ -211,7 +211,7 @@ def _run_job(function: Callable[..., Any], arguments: tuple[Any, ...], progress:
         return "done", function(*arguments, progress=progress)
     except (InboundsError, ValueError, TypeError, OSError, ImportError) as error:
         return "failed", to_job_failure(error)
-    except Exception:  # its words might quote a record
+    except Exception:  # its message might quote a record
         return "failed", JobFailure(UNKNOWN)
 
 

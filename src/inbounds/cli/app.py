@@ -62,7 +62,7 @@ class _Root(_Group):
             try:
                 command = command.load()
             except ImportError:
-                if not ctx.resilient_parsing:  # a shell that completes a line is offered nothing
+                if not ctx.resilient_parsing:  # shell completion offers nothing
                     raise
         return name, command, rest
 
@@ -115,7 +115,7 @@ def escape_controls(text: str, kept: str = "") -> str:
 
 
 OBEYED = ("Cc", "Cf", "Cs", "Zl", "Zp")
-"""Unicode's categories of control and format characters, those that turn the direction of writing among them."""
+"""Unicode categories of control and format characters, including those that change the writing direction."""
 
 out = _Terminal()
 err = _Terminal(stderr=True)
@@ -124,7 +124,7 @@ TABLES, MECHANISMS, MORE = "Private tables", "Mechanisms", "Local privacy, repea
 """The headings of the first page."""
 
 NUMBER = "NUMBER"
-"""What stands for a value that is read exactly, so not as a float."""
+"""The metavar of a value that is read exactly, not as a float."""
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of text.")]
 Epsilon = Annotated[str, typer.Option(help="Privacy parameter, e.g. 0.5 or 1/2.", metavar=NUMBER)]

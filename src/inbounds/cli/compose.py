@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from inbounds.accounting.composition_record import CompositionRecord
 
 DELTAS = ("1e-3", "1e-6", "1e-10", "1e-15")
-"""Deltas that are shown beside the one asked for."""
+"""Deltas that are shown beside the given one."""
 
 MechanismFiles = Annotated[list[Path], typer.Argument(help="Mechanism passports, or release records.")]
 Times = Annotated[str, typer.Option(help="Answers of each mechanism: one number for all, or 10,3,….")]

@@ -53,7 +53,7 @@ def serve(
 
     assert settings is not None
     if workers > 1:
-        Curator.open(settings).close()  # what is wrong with the settings is said once
+        Curator.open(settings).close()  # wrong settings are reported once, not by every worker
         _announce(host, port, {}, as_json)
         serve_settings(settings, host, port, workers)
         return

@@ -25,7 +25,7 @@ from inbounds.report import terminal, wording
 
 T = TypeVar("T")
 PATIENCE = 2.0
-"""Seconds of silence before long work shows that it is alive."""
+"""Seconds before a spinner is shown."""
 
 LossName = Annotated[str, typer.Option("--loss", help=f"{', '.join(LOSS_NAMES)}.", autocompletion=lambda: LOSS_NAMES)]
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 LEVEL = 0.9
 FEW = 15
-"""Published values that are shown unasked; of more, an even selection."""
+"""Published values shown without --all; of more, an even selection."""
 
 FINEST = 400
 """Decimals of a typed number that matter; floats end before."""

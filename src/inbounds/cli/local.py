@@ -30,7 +30,7 @@ app.add_typer(local, name="local", rich_help_panel=MORE)
 MechanismFile = Annotated[Path, typer.Option("--mechanism", "-m", help="The mechanism passport.")]
 Column = Annotated[str, typer.Option(help="Name of the column.")]
 SHOWN = 25
-"""Lines on the terminal; more answers are put together in ranges, --json and --out have every one."""
+"""Lines on the terminal; more answers are merged into ranges, --json and --out have all."""
 
 
 @local.command()
@@ -129,7 +129,7 @@ def randomize(
     from inbounds.local.client import Randomizer
     from inbounds.local.reports import load_local_mechanism
 
-    if any(is_same_file(to, path) for path in (file, mechanism)):  # people's own values must never be lost
+    if any(is_same_file(to, path) for path in (file, mechanism)):  # the true values must never be lost
         raise ValueError(f"--out must not be a file that is read, got {to}; give another name")
     files.check_target(to, overwrite=overwrite)
     client = Randomizer(load_local_mechanism(mechanism), "clamp" if clamp else "refuse")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 GROUP = "inbounds.commands"
 HEADING = "Other packages"
-"""Where commands of other packages stand on the first page."""
+"""The heading of commands of other packages in --help."""
 
 STUDIES = "inbounds-studies"
 STUDIES_SUMMARY = "The tables and figures of the papers, recomputed."

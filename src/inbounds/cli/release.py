@@ -194,7 +194,7 @@ def release(
         "read_again": read_again,
     }
     with progress_bars() as progress, warnings.catch_warnings():
-        warnings.simplefilter("ignore", ReusedTableWarning)  # told below
+        warnings.simplefilter("ignore", ReusedTableWarning)  # printed below
         result: ReleasePreview | Release = (
             preview_release(plan, progress=progress, **settings)
             if dry_run

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from inbounds.verdict import Verdict
 
 FEW = 12
-"""Sentences that are shown unasked."""
+"""Sentences shown without --all."""
 
 
 @app.command(rich_help_panel=MECHANISMS)

@@ -16,7 +16,7 @@ from inbounds.ledger.units import budget_units, charge_units, format_units
 Role = Literal["analyst", "owner"]
 
 PREFIX = "ib_"
-"""What tokens begin with, so that people and scanners recognize one."""
+"""The start of every token, so that people and scanners recognize one."""
 
 LONGEST_TOKEN = 200
 
@@ -140,7 +140,7 @@ class AccountRow(NamedTuple):
     def grant(self, dataset: str, units: int) -> Grant:
         """Return its grant for a dataset after it has spent so many more units."""
         if self.spent is None:
-            return Grant(dataset)  # an owner's, who has no cap
+            return Grant(dataset)  # an owner has no cap
         return _grant(dataset, self.cap, self.spent + units, self.level)
 
 
@@ -164,7 +164,7 @@ def charge_cap(
     """
     units, cap, spent = charge_units("sum", (epsilon,)), before.cap, before.spent
     if spent is None:
-        return units  # an owner's, who has no cap
+        return units  # an owner has no cap
     if cap is not None and units > cap - spent:
         raise CapExceeded(account, epsilon, format_units("sum", cap - spent), stored=stored)
     run("UPDATE grants SET spent = spent + ? WHERE account = ? AND dataset = ?", units, account, dataset)

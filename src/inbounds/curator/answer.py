@@ -167,7 +167,7 @@ def _table_rows(table: Mapping[str, list[Any]], level: str) -> dict[str, list[An
 
 
 TOLD: Sequence[str] = ("sha256", "epsilon", "size", "groups", "origin", "expected_error", "constant_error")
-"""What an account is told of a mechanism: which it is, what it promises, what to expect of it."""
+"""The fields of a mechanism that an account sees: its digest, its guarantee and its expected errors."""
 
 
 def _mechanisms(record: ReleaseRecord, level: str | None) -> list[dict[str, Any]]:

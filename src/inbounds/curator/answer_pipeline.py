@@ -190,13 +190,13 @@ class AnswerPipeline:
             inputs = self._prepare_inputs(request, stack)
             reservation = self._reserve(account, request, key, inputs)
             assert reservation is not None
-            if reservation.leave is None:  # somebody else was faster
+            if reservation.leave is None:  # another request drew it meanwhile
                 return self._issue(reservation, self._stored_table(request, reservation.charge))
             deadline.fix(reservation.leave)
             try:
                 answer = self._issue(reservation, self._drawn_table(inputs, reservation.charge, deadline))
-            except Exception:  # whatever it is, it may have seen data
-                if self._is_drawn(reservation.charge.key):  # then it failed because of the draw, which anybody may see
+            except Exception:  # any message may quote data
+                if self._is_drawn(reservation.charge.key):  # then only the draw can be the reason, which is public
                     self._finish(reservation.charge.key, deadline)
                 raise CuratorUnavailable from None
             self._finish(reservation.charge.key, deadline)
@@ -210,7 +210,7 @@ class AnswerPipeline:
         leveled = self.designer.chain(request.dataset, design)
         try:
             source = stack.enter_context(closing(self.sources.open(request.dataset, request.plan)))
-        except (SourceError, AggregationError):  # what is wrong with it is for the operator alone
+        except (SourceError, AggregationError):  # only the operator may see the reason
             raise CuratorUnavailable from None
         return DrawInputs(self._open_session(request), design, leveled, source, self.designer.publish(design, leveled))
 

@@ -40,13 +40,13 @@ from inbounds.mechanism.quantiles.load import quantile_mechanism_from_json
 from inbounds.optional import import_optional
 
 TRIES = 5
-"""How often one request is made before its failure is told."""
+"""How often one request is tried before its failure is raised."""
 
 PAUSE = 0.2
 """Seconds before the second try; twice as many before each that follows."""
 
 AGAIN = (408, 425, 429, 502, 503, 504)
-"""Answers that a later try may not get: too early, too often, not available now."""
+"""Statuses that a later try may not get: too early, too often, not available now."""
 
 PREFIX = "urn:inbounds:problem:"
 
@@ -69,7 +69,7 @@ def connect(url: str, token: str, *, seconds: float = 60.0, transport: Any = Non
     transport: an httpx transport, for tests and special proxies.
     """
     if not isinstance(url, str) or not url.startswith(("http://", "https://")):
-        # what was given is not said: it may be the token
+        # the value is not quoted: it may be the token
         raise ValueError("url must begin with http:// or https://, such as http://127.0.0.1:8400; the token is apart")
     if not isinstance(token, str) or not token.isascii() or not token.isprintable() or not token.strip() == token > "":
         raise ValueError("token must be the text that was shown when the account was made")

@@ -41,7 +41,7 @@ from inbounds.schema.errors import AggregationError, PlanError, SourceError, err
 from inbounds.statistics.designs import USUAL
 
 OWNER = Account("owner", "owner")
-"""Whoever runs the curator's own machine."""
+"""The operator of the curator's machine."""
 
 QuestionLike = Question | Mapping[str, Any]
 """A question, or its plain values."""

@@ -31,22 +31,22 @@ from inbounds.releases.workload import DesignCache, ReleaseDesign, Workload
 from inbounds.schema.errors import PlanError
 
 MOST_KEPT = 2000
-"""Designs that are kept in memory; beyond, all are read from disk again."""
+"""Designs kept in memory; beyond that number all are read from disk again."""
 
 MOST_FAILED = 10_000
-"""Designs that could not be made and are remembered; beyond, all are forgotten."""
+"""Failed designs that are remembered; beyond that number all are forgotten."""
 
 FAILED_SECONDS = 600.0
-"""How long a design that could not be made is not tried again."""
+"""Seconds for which a failed design is not tried again."""
 
 PASSPORTS = "passports"
-"""The folder of those that drew an answer, by their own digests."""
+"""The folder of the passports that drew an answer, by digest."""
 
 START_SECONDS = 60.0
-"""How long a process may take to start, which is no question's fault."""
+"""Seconds that a process may take to start; this does not count as design time."""
 
 READY = "ready"
-"""What a process says first."""
+"""The first message of a process."""
 
 NOT_STARTED = (
     "the process that designs must start, and did not; ask again, and in a script of your own open the curator below "

@@ -25,13 +25,13 @@ from inbounds.mechanism import Mechanism
 from inbounds.releases.charge_session import decode_table
 
 MOST_ENUMERATED = 12
-"""Accounts up to which every coalition is looked at; beyond, a bound is stated."""
+"""Accounts up to which every coalition is enumerated; beyond, a bound is computed."""
 
 MOST_ANSWERS = 257
 """Possible answers up to which estimates are computed."""
 
 MOST_QUESTIONS = 50
-"""Of the last answers estimates are computed."""
+"""How many of the last answers get estimates."""
 
 
 def find_mechanisms_drawn(ledger: Ledger, designer: DesignPool, key: str, level: Fraction) -> list[Mechanism]:
@@ -98,7 +98,7 @@ class Exposure:
 
 
 Held = Mapping[str, Fraction]
-"""The stored answers that somebody holds, by their keys, and the epsilon at which each is private."""
+"""The stored answers that an account holds: for each key the epsilon at which it is private."""
 
 
 def compute_exposure(

@@ -71,7 +71,7 @@ def reserve_answer(
     dataset = request.dataset
     epsilon = source.source.epsilon if level is None else level
     larger = level is None and epsilon > request.epsilon
-    charged = all(one.level != seen for one in earlier_ones)  # whatever question it was given for
+    charged = all(one.level != seen for one in earlier_ones)  # for whichever question it was issued
     units = charge_cap(run, account.name, before, dataset.name, epsilon, stored=larger) if charged else 0
     _note_question(run, source.source, now)
     recipe = None if source.recipe is None else canonical_json(source.recipe)

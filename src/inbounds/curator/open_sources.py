@@ -61,7 +61,7 @@ class Sources:
             try:
                 with canonical_records(plan, opened.table) as records:
                     rows = records.count()
-            except Exception:  # the engine's words may quote a record
+            except Exception:  # the engine's message may quote a record
                 rows = None
         _check_rows(dataset, rows)
 
@@ -70,7 +70,7 @@ class Sources:
         if plan.source.textual:
             csv_files.check_quotes(plan.source)
         opened, records = open_plan_source(plan), None
-        with silence_engine(), suppress(Exception):  # the engine's words may quote a record
+        with silence_engine(), suppress(Exception):  # the engine's message may quote a record
             records = materialise(plan, opened.table, days=True).share(self._threads)
         _check_rows(dataset, None if records is None else records.count())
         assert records is not None

@@ -68,7 +68,9 @@ class Question:
     def to_plan(self, dataset: Dataset, epsilon: Fraction) -> Plan:
         """Return the plan that answers the question at an epsilon; it declares only the columns that it uses."""
         groups, neighbours = dataset.groups_by(self.by), dataset.neighbours
-        if self.where and groups.public:  # how many meet it is not public: a changed record may come in or go out
+        if (
+            self.where and groups.public
+        ):  # the number of records that meet it is not public: a changed record may start or stop to meet it
             groups, neighbours = replace(groups, public=False), CHANGE
         names = {*self.statistic.own.domain.reads(self.statistic.of), *_condition_columns(self.where)}
         with _shorten_error_paths():

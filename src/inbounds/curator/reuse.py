@@ -28,7 +28,7 @@ RelatedQuestions = list[tuple[str, str, str]]
 """Questions of one family that were charged: base, epsilon and the question itself, as texts."""
 
 How = Literal["new", "same", "stronger", "sum"]
-"""new: drawn for this. same: the stored answer. stronger: one of the same question at a larger epsilon. sum: of the
+"""new: drawn for this question. same: the stored answer. stronger: the same question at a larger epsilon. sum: a sum of
 cells of a stored answer."""
 
 
@@ -137,7 +137,7 @@ def _find_sums(
         try:
             stored = parse_question(json.loads(text), request.dataset, stored=True)
             source = PricedQuestion.from_question(request.dataset, stored)
-        except ValueError:  # asked of groups that are declared no longer
+        except ValueError:  # about groups that are no longer declared
             continue
         finer = set(stored.by) >= set(request.question.by)
         if finer and source.epsilon >= request.epsilon and ledger.has(source.key):

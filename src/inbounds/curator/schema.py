@@ -9,7 +9,7 @@ APPLICATION = 0x696E6263
 """application_id of a curator's tables in SQLite: "inbc"."""
 
 SCHEMA = "inbounds_curator"
-"""All of them, in a PostgreSQL database."""
+"""The schema of these tables in a PostgreSQL database."""
 
 
 def _tables(whole: str, strict: str) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from inbounds.schema.errors import LineIndex, PlanError, error_path, index_lines
 PARTS = ("ledger", "database", "designs", "limits", "datasets")
 
 PROCESSORS = min(4, max(2, os.cpu_count() or 2))
-"""Questions at once that finish soonest; more would only wait for each other."""
+"""How many questions at once finish soonest; more would only wait for each other."""
 
 
 @dataclass(frozen=True)

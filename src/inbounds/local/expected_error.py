@@ -25,7 +25,7 @@ from inbounds.local.reports import LocalMechanism
 from inbounds.query import AllPairs, Graph, Metric, RangeQuery, category, with_neighbours
 
 LARGEST_LOG = 700
-"""Logarithms from here on are left as they are: e^710 is beyond floats."""
+"""Logarithms from here on are not exponentiated: e^710 is beyond floats."""
 
 RESIDUAL = 1e-7
 """Residual of the reconstructions that a plan simulates: far below the error that they measure."""

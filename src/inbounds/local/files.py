@@ -86,7 +86,7 @@ def _read_csv(path: Path, columns: Sequence[str]) -> Iterator[Batch]:
     if not rows:
         return
     with _readable(path, lambda: _open_table(path, places)) as reader:
-        header = 1  # columns go by their places, since two may have one name; so the names are the first row
+        header = 1  # columns are read by position, because two may have the same name; so the names are the first row
         while batch := _readable(path, lambda: next(reader, None)):
             yield {name: as_array("arrow", batch[place][header:]) for name, place in zip(columns, places, strict=True)}
             header = 0

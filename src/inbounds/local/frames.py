@@ -33,7 +33,7 @@ DrawColumns = Callable[[Mapping[str, NDArray[Any]]], Mapping[str, NDArray[Any]]]
 """From the values of some columns to the reports in their place, row by row."""
 
 Kinds = Mapping[str, str]
-"""What the reports in a column are, as numpy says it: "i" for whole numbers, "f" for floats, "O" for texts."""
+"""What the reports in a column are, as a numpy kind: "i" for whole numbers, "f" for floats, "O" for texts."""
 
 
 def replace_columns(table: Any, engine: str, kinds: Kinds, draw: DrawColumns) -> Any:

@@ -164,7 +164,7 @@ def product_upper_bound(ratios: Iterable[float]) -> float:
 
 
 SPOKEN_RATIO = 1e6
-"""Ratios from here on are said as powers of e."""
+"""Ratios from here on are written as powers of e."""
 
 
 def format_ratio(log: float) -> str:

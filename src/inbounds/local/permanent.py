@@ -34,7 +34,7 @@ from inbounds.trusted.inputs import as_array, detect_kind, read_array
 MEMORY = FileFormat("memory", "inbounds memory")
 
 Draw = Callable[[list[int]], list[Any]]
-"""Fresh reports for the people at these places."""
+"""Draws new reports for the people at these positions."""
 
 
 @dataclass(eq=False)

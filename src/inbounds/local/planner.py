@@ -37,7 +37,7 @@ ROUNDED = (
 )
 
 MOST_REPORTS = 10**12
-"""Where the search for a number of reports ends."""
+"""The largest number of reports that is searched."""
 
 
 @dataclass(frozen=True, eq=False)

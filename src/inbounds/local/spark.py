@@ -46,7 +46,9 @@ def map_batches_once(frame: Any, kinds: Mapping[str, str], change: Callable[[Any
 
 def _choose_checkpoint(frame: Any) -> Callable[[Any], Any]:
     """Choose how reports are kept; refused, before anything is drawn, where they could not be."""
-    context = getattr(frame.sparkSession, "sparkContext", None)  # None of Spark Connect, whose server has the directory
+    context = getattr(
+        frame.sparkSession, "sparkContext", None
+    )  # None for Spark Connect, whose server has the directory
     if context is not None and context.getCheckpointDir() is None:
         if not re.fullmatch(r"local(\[.*\])?", context.master):
             raise ValueError(

@@ -53,7 +53,7 @@ class StratifiedCollector(Mapping[Any, Collector]):
 
     @property
     def total(self) -> Collector:
-        """The number of reports in all strata."""
+        """Merge all strata into one collector."""
         return Collector.merge_all(self.collectors.values())
 
     def __repr__(self) -> str:

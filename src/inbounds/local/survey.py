@@ -110,7 +110,9 @@ class Survey:
         drawn = (system_entropy(sizes.pop()) % np.uint64(len(names))).astype(np.int64) if self.ask == "one" else None
         found = {}
         for place, name in enumerate(names):
-            reports = self.clients[name].array(columns[name])  # all are drawn, so that no refusal tells the lot
+            reports = self.clients[name].array(
+                columns[name]
+            )  # all are drawn, so that a refusal does not reveal which attribute was chosen
             found[name] = reports if drawn is None else _only(drawn == place, reports)
         return found
 

@@ -25,7 +25,7 @@ ENTER = "/enter"
 
 SAFE = ("GET", "HEAD")
 OWN_SITES = ("same-origin", "none", "")
-"""Who began a request, as browsers say it: our own page, a person, or nothing is said."""
+"""Allowed values of Sec-Fetch-Site: our page, a person, or none."""
 
 MOST_BYTES = 64 << 20
 """A larger body is refused; the largest passports are smaller."""
@@ -40,15 +40,15 @@ POLICY = (
     + _hash(STYLE)
     + "; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-"""Nothing but our own files; the style that every picture carries is known by its digest."""
+"""Only our files; the style inside every picture is allowed by its digest."""
 
 PAPER = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; frame-ancestors 'none'; sandbox"
-"""For a report that is shown as it is: it has its style within, and no script."""
+"""For a report page, which has an inline style and no script."""
 
 HEADERS = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
-    "referrer-policy": "same-origin",  # no-referrer would make the Origin of our own forms "null"
+    "referrer-policy": "same-origin",  # no-referrer would make the Origin of our forms "null"
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",

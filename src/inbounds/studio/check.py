@@ -20,10 +20,10 @@ from inbounds.studio.studio import Studio
 from inbounds.verdict import PASSPORTS, find_table, verify
 
 MOST_FILES = 256
-"""Files that are judged at once: a document, and those that came along."""
+"""Files checked at once: a document and its companions."""
 
 PLAIN_NAME = re.compile(r"(?!\.)[^/\\\0]{1,200}")
-"""A file's name that leads nowhere else."""
+"""A file name without a path."""
 
 
 def router(studio: Studio) -> APIRouter:
@@ -93,7 +93,7 @@ def _judge_document(document: bytes, others: list[bytes]) -> Json:
             and verdict["reason"] == f"the table {name} is not beside its record"
         ):
             return {"valid": None, "reason": f"a record is checked with its table: drop {name} together with it"}
-        for table in tables:  # the table is the one that the record knows
+        for table in tables:  # the table must have the name that the record states
             (Path(folder) / name).write_bytes(table)
             verdict = _verdict(file, passports)
             if verdict["valid"]:

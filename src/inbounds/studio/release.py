@@ -131,7 +131,7 @@ def draw(path: str, target: str, digest: str, allow_useless: bool, progress: Pro
     if plan.digest != digest:
         raise ValueError(CHANGED)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that a table was stored before is what the page shows
+        warnings.simplefilter("ignore")  # the page shows that the table was stored before
         release(plan, output=target, allow_useless=allow_useless, progress=progress)
 
 

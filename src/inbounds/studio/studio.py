@@ -25,7 +25,7 @@ class Studio:
     releases: dict[str, Job] = field(default_factory=dict)
 
     def ask_for(self, tab: str, job: Job) -> Job:
-        """Return the job that a page shows now; its earlier job is stopped if no other page waits for it."""
+        """Show a job in a browser tab and return it; the job that the tab showed before is stopped."""
         before = self.current.get(tab)
         if tab and before is not None and before is not job:
             self.work.stop(before)

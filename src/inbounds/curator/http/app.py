@@ -75,7 +75,7 @@ class Threads:
             raise CuratorBusy("too many questions are being prepared; ask again in a while")
         self._waiting.add(account.name)
         began = self._pools["designing"].submit(call, account, *arguments)
-        began.add_done_callback(lambda _: self._waiting.discard(account.name))  # also if nobody waits for it any longer
+        began.add_done_callback(lambda _: self._waiting.discard(account.name))  # even if the client has gone
         return await asyncio.wrap_future(began)
 
     async def run(self, call: Callable[..., T], *arguments: Any, **named: Any) -> T:
@@ -99,7 +99,7 @@ class Threads:
             return
         self._closed = True
         for name, pool in self._pools.items():
-            gate = Barrier(self._sizes[name])  # nobody passes before each thread has come: so each leaves once
+            gate = Barrier(self._sizes[name])  # a barrier: each thread closes its connections exactly once
             for left in [pool.submit(self._leave, gate) for _ in range(self._sizes[name])]:
                 left.result()
             pool.shutdown(wait=True)
@@ -130,7 +130,7 @@ def app(curator: Curator) -> FastAPI:
     )
     service.state.threads, service.state.metrics = threads, Metrics()
     service.add_middleware(RequestLimits, limits=curator.limits, metrics=service.state.metrics)
-    for kind in (InboundsError, ValueError):  # any other is not ours, and the guard says nothing of it
+    for kind in (InboundsError, ValueError):  # any other error is unexpected, and the limits withhold its message
         service.add_exception_handler(kind, _answer_problem)
     service.add_exception_handler(RequestValidationError, _answer_invalid)
     service.add_exception_handler(HTTPException, _answer_http)
@@ -189,7 +189,7 @@ async def ask(
     """Answer a question; charged once, however often it is asked."""
     request = account, name, question.values()
     result = await run.run(run.curator.ask_stored, *request, key=key)
-    if result is None:  # what waits for a design or for data does so apart; everything else waits for neither
+    if result is None:  # requests that wait for a design or for data have their own queues
         if await run.run(run.curator.needs_design, *request):
             await run.long(run.curator.prepare, *request)
         result = await run.evaluate(run.curator.ask, *request, key=key)

@@ -41,7 +41,7 @@ KINDS: dict[type[Exception], tuple[str, HTTPStatus]] = {
     ValueError: ("not-a-question", HTTPStatus.UNPROCESSABLE_ENTITY),
     CuratorError: ("refused", HTTPStatus.CONFLICT),
 }
-"""What each error is called, the most particular first."""
+"""The problem of each error type, the most specific first."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class HttpProblem:
 RETRY = {"retry-after": "1"}
 
 UNAVAILABLE = HttpProblem("unavailable", HTTPStatus.SERVICE_UNAVAILABLE, str(CuratorUnavailable()))
-"""The one answer to everything that may go wrong after a charge, and to all that nobody foresaw."""
+"""The one response to everything that may fail after a charge, and to unexpected errors."""
 
 
 def to_problem(error: Exception) -> HttpProblem:

@@ -24,10 +24,10 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 UNCOUNTED = ("/healthz", "/metrics")
-"""What may be asked as often as one likes. They wait for a tick too, or they would show the load very exactly."""
+"""Routes without a rate limit. They wait for a tick too; otherwise they would show the load exactly."""
 
 NO_STORE = (b"cache-control", b"no-store")
-"""On every answer: what an account is given is for nobody between."""
+"""Sent with every response, so that no proxy stores it."""
 
 TOO_LARGE = HttpProblem("too-large", HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "a request must be shorter; see the limits")
 TOO_SLOW = HttpProblem("too-slow", HTTPStatus.REQUEST_TIMEOUT, "a request must arrive sooner after it began")
@@ -52,7 +52,7 @@ class RateBuckets:
     def take(self, who: str) -> bool:
         """Return whether one is left, which is taken."""
         now, left = self.clock(), self.remaining(who)
-        if len(self._left) > 100_000:  # whoever has a full bucket needs no entry
+        if len(self._left) > 100_000:  # a full bucket needs no entry
             self._left = {name: (n, t) for name, (n, t) in self._left.items() if n + (now - t) * self.rate < self.burst}
         self._left[who] = (left - 1 if left >= 1 else left, now)
         return left >= 1
@@ -119,10 +119,10 @@ class RequestLimits:
         try:
             async with asyncio.timeout(self.limits.seconds):
                 await self.app(scope, _replay_body(body), response.take)
-        except Exception:  # nobody foresaw it, and its words may quote data
+        except Exception:  # unexpected: its message may quote data
             self.metrics.count_failure()
             return BufferedResponse.from_problem(UNAVAILABLE)
-        # tokens that nobody has are counted by where they come from; whoever has one is never kept out by strangers
+        # unknown tokens are counted by address, so that strangers cannot lock an account out
         if response.status == HTTPStatus.UNAUTHORIZED and not self._strangers.take(address):
             return BufferedResponse.from_problem(TOO_OFTEN)
         return response
@@ -156,7 +156,7 @@ def _replay_body(body: bytes) -> Receive:
     async def receive() -> Message:
         nonlocal sent
         if sent:
-            await asyncio.Event().wait()  # nobody disconnects from a request that is held here
+            await asyncio.Event().wait()  # a request that is held here does not disconnect
         sent = True
         return {"type": "http.request", "body": body, "more_body": False}
 

@@ -75,7 +75,7 @@ FORMS = {
     "literal_error": "one of {expected}",
     "missing": "given",
 }
-"""What a field must be, for each kind of Pydantic's errors; its own words are about its types."""
+"""What a field must be, for each kind of Pydantic's errors, whose messages are about types."""
 
 EXACT = {"epsilon": "one number such as '0.5'", "at": "one share such as '0.5'; ask for several quantiles one by one"}
 

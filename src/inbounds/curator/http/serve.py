@@ -18,19 +18,19 @@ from inbounds.curator import Curator
 from inbounds.curator.http.app import app
 
 SETTINGS = "INBOUNDS_CURATOR"
-"""The environment variable by which worker processes know their settings' file."""
+"""The environment variable that tells worker processes their settings' file."""
 
 CONCURRENT = 512
 """Connections at once; more are refused until some have ended."""
 
 PAUSE, LONGEST_PAUSE = 0.002, 0.004
-"""Seconds that one of several processes leaves the next connection to the others, for each that it has; at most."""
+"""Seconds that a process pauses for each connection it has before it accepts the next one, and the longest pause."""
 
 NO_ROOM = 1.0
-"""Seconds until it tries again when it could not take one."""
+"""Seconds until the next try after a connection could not be accepted."""
 
 OPTIONS: dict[str, Any] = {
-    "access_log": False,  # it would keep addresses and paths
+    "access_log": False,  # an access log would store addresses and paths
     "log_level": "warning",
     "server_header": False,
     "timeout_keep_alive": 10,
@@ -76,7 +76,7 @@ class SharedConfig(uvicorn.Config):
 
     def bind_socket(self) -> socket.socket:
         listener = super().bind_socket()
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # those that are accepted inherit it
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # accepted connections inherit it
         return listener
 
     def get_loop_factory(self) -> Callable[[], asyncio.AbstractEventLoop]:

@@ -23,7 +23,7 @@ Deviation = Callable[[Floats], Floats]
 """The standard deviation of a reading, for every number that might be behind it."""
 
 HALVINGS = 50
-"""Of the distance from the reading to the end of its interval."""
+"""Halvings of the distance from the reading to the end of its interval."""
 
 
 def two_sided(level: float) -> float:

@@ -31,7 +31,7 @@ MOST_SHOWN = 10
 class Estimates:
     """What reports say about the people behind them: `mean`, `share`, `shares`, `quantile`, each an `Estimate`.
 
-    found: the reconstruction; its `distribution` is the estimate of the whole. Shares and means are read without bias
+    reconstruction: its `distribution` is the estimate of the whole. Shares and means are read without bias
     where the law allows it, so that their intervals cover as they say whatever the truth is. Quantiles, and what has no
     such reading, have standard errors by resampling, and where updates were stopped by held-out reports they are those
     of a distribution less smooth (`resampling`). level: the probability with which each interval covers. smooth: take
@@ -39,7 +39,7 @@ class Estimates:
     distribution, far sharper, and wrong if they are heaped. runs, seed: of the resampling.
     """
 
-    found: Reconstruction
+    reconstruction: Reconstruction
     query: RangeQuery
     level: float = 0.9
     runs: int = 100
@@ -55,12 +55,12 @@ class Estimates:
     @property
     def reports(self) -> int:
         """How many reports there are."""
-        return round(self.found.reports)
+        return round(self.reconstruction.reports)
 
     @property
     def distribution(self) -> Floats:
         """The probability of each answer, estimated together."""
-        return self.found.distribution
+        return self.reconstruction.distribution
 
     def at(self, level: float) -> "Estimates":
         """Return the same estimates with intervals of another level."""
@@ -71,7 +71,7 @@ class Estimates:
     def mean(self) -> Estimate:
         """Return the mean of the answers; without bias where the law is geometric or randomized response."""
         values = self._numbers("a mean")
-        read = unbiased_weights(self.found.problem.channel, values) if self._is_invertible else None
+        read = unbiased_weights(self.reconstruction.problem.channel, values) if self._is_invertible else None
         low, high = float(values[0]), float(values[-1])
         if read is None:
             value, error = self._measure(lambda p: float(p @ values))
@@ -88,7 +88,7 @@ class Estimates:
             return self.shares()[int(np.flatnonzero(chosen)[0])]
         weights = chosen.astype(np.float64)
         read = (
-            unbiased_weights(self.found.problem.channel, weights)
+            unbiased_weights(self.reconstruction.problem.channel, weights)
             if self._affine is not None or not self.smooth
             else None
         )
@@ -168,7 +168,7 @@ class Estimates:
 
     @cached_property
     def _bootstrap(self) -> BootstrapResult:
-        return bootstrap_estimate(self.found, self.runs, self.seed)
+        return bootstrap_estimate(self.reconstruction, self.runs, self.seed)
 
     def _measure(self, measure: Callable[[Floats], float]) -> tuple[float, float]:
         """Return a functional of the distribution behind the intervals, and its standard error."""
@@ -177,31 +177,31 @@ class Estimates:
 
     @cached_property
     def _affine(self) -> AffineEstimator | None:
-        return affine(self.found.problem.channel, self.found.problem.q)
+        return affine(self.reconstruction.problem.channel, self.reconstruction.problem.q)
 
     @property
     def _is_invertible(self) -> bool:
         """Whether a mean read without bias is as sharp as one by the likelihood: the noise is that of the reports."""
-        return isinstance(self.found.problem.channel, GeometricChannel | ResponseChannel)
+        return isinstance(self.reconstruction.problem.channel, GeometricChannel | ResponseChannel)
 
     def _sum(self, read: Floats) -> tuple[float, float]:
         """Return Σ q u and its standard error."""
-        q, n = self.found.problem.q, reports_counted(self.found)
+        q, n = self.reconstruction.problem.q, reports_counted(self.reconstruction)
         value = float(q @ read)
         return value, float(np.sqrt(max(float(q @ (read - value) ** 2), 0.0) / (n - 1)))
 
     @cached_property
     def _squares(self) -> Floats | None:
-        return squared_readings(self.found.problem.channel, self.found.problem.q)
+        return squared_readings(self.reconstruction.problem.channel, self.reconstruction.problem.q)
 
     def _single_shares(self, squares: Floats, names: list[str]) -> list[Estimate]:
-        problem = self.found.problem
+        problem = self.reconstruction.problem
         raw = problem.channel.invert(problem.q)
-        errors = np.sqrt(np.maximum(squares - raw**2, 0.0) / (reports_counted(self.found) - 1))
+        errors = np.sqrt(np.maximum(squares - raw**2, 0.0) / (reports_counted(self.reconstruction) - 1))
         return self._bounded_intervals(names, raw, lambda shares: errors, errors)
 
     def _read_shares(self, law: AffineEstimator, names: list[str]) -> list[Estimate]:
-        raw, n = law.shares, self.found.reports
+        raw, n = law.shares, self.reconstruction.reports
         return self._bounded_intervals(
             names, raw, lambda m: law.deviations(m, n), law.deviations(np.clip(raw, 0, 1), n)
         )

@@ -20,7 +20,7 @@ from inbounds.local.reconstruct import Reconstruction
 from inbounds.local.reconstruct.batches import update_batch
 
 LONGER, MOST_STEPS = 8, 20_000
-"""How many times as many updates are behind intervals, and how many at most."""
+"""The factor of updates behind intervals, and the most updates."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,10 +12,10 @@ from inbounds.local.reconstruct.channel import LinearChannel
 from inbounds.local.reconstruct.structure import channel_for_law
 
 MOST_REPORTS = 10**9
-"""Of both collections together, for which reports can be dealt out anew."""
+"""The most reports of both collections together that can be permuted."""
 
 RUNS, FEW_RUNS, MANY_OUTPUTS = 999, 199, 10_000
-"""Deals, and fewer of them where a deal is long."""
+"""Permutations, and fewer of them if a permutation takes long."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def _dealt(
         return float(np.abs(np.cumsum(apart)[:-1]) @ np.diff(places))
 
     rng, seen = np.random.default_rng(seed), distance(one)
-    as_far = seen * (1 - 1e-12)  # deals that are equal but for rounding count
+    as_far = seen * (1 - 1e-12)  # permutations that are equal up to rounding count
     far = sum(distance(rng.multivariate_hypergeometric(both, size, method="marginals")) >= as_far for _ in range(runs))
     unit = "greatest difference of a share" if places is None else "Kantorovich distance of the reports"
     return TwoSampleTest(seen, (1 + int(far)) / (1 + runs), runs, unit)

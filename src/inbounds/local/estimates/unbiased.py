@@ -14,7 +14,7 @@ from inbounds.local.reconstruct.sets import SetReports
 from inbounds.local.reconstruct.systems import tridiagonal
 
 RESIDUAL = 1e-9
-"""Bias that a reading may have, as a part of its largest weight."""
+"""The largest bias of a reading, relative to its largest weight."""
 
 LARGEST_INVERSE = 256
 """Answers of a plain matrix up to which every single share is read."""

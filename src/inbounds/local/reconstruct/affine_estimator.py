@@ -9,7 +9,7 @@ from inbounds.local.reconstruct.channel import LinearChannel, ResponseChannel
 from inbounds.local.reconstruct.sets import SetReports
 
 EVEN = 1e-9
-"""Relative difference of weights that are one but for rounding."""
+"""Relative difference of weights that are equal up to rounding."""
 
 CLUMP = 0.75
 """Part of a block of neighbouring labels that one report may support at once. Sets are points with structure: lines of
@@ -76,7 +76,7 @@ def affine(channel: LinearChannel, q: Floats) -> AffineEstimator | None:
 
 
 def even(channel: LinearChannel, q: Floats) -> AffineEstimator | None:
-    """Return the estimator of a law that reports every label alike, as all laws for labels do."""
+    """Return the estimator of a law that reports every label alike, as all laws for labels do; otherwise None."""
     law = affine(channel, q)
     alike = law is not None and all(np.ptp(part) <= EVEN * part.max() for part in (law.base, law.lift))
     return law if alike else None

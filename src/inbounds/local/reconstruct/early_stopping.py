@@ -30,7 +30,7 @@ FEWEST = 100
 """Reports below which nothing is held out."""
 
 MOST_STEPS = 10_000
-"""Updates tried; where more would be better still, so is the maximum."""
+"""Updates tried; if more would be better still, the maximum is too."""
 
 WHOLE = 1e-9
 """Share by which a count may miss a whole number: it was divided by the number of reports, and multiplied again."""

@@ -17,7 +17,7 @@ MAX_SECONDS = 60.0
 """The longest that one design may take; the best found by then is shown with its gap."""
 
 AROUND = tuple(Fraction(part) for part in ("1/8", "1/4", "1/2", "3/4", "1", "3/2", "2", "3", "4"))
-"""The epsilons of a curve, as shares of the one that is looked at."""
+"""The epsilons of a curve, relative to the chosen one."""
 
 REPEATS = (1, 2, 3, 5, 10, 20, 50)
 """How many answers to one question are pooled."""

@@ -93,7 +93,7 @@ class ExploreState:
         return [_fact(name, getattr(self, name)) for name in self.required_fields]
 
     def query(self) -> RangeQuery:
-        facts = self.facts  # refuses a kind that is none of ours
+        facts = self.facts  # refuses an unknown kind
         result: RangeQuery = getattr(query, self.kind)(*facts)
         return result
 

@@ -16,7 +16,7 @@ from inbounds.studio.explore.designs import Attack, PropertyPrice, design_loss
 from inbounds.studio.explore.state import ExploreState
 
 LEVEL = 0.9
-"""How sure a reader wants to be of the range of the truth."""
+"""The probability of the range of the truth."""
 
 
 def result(question: ExploreState, mechanism: Mechanism, read: str, others: dict[str, str]) -> dict[str, Any]:

@@ -188,7 +188,7 @@ def _groups_from(take: _Taker) -> dict[str, Any]:
     group_columns, keys = _names_in(take("groups", "by", [])), take("groups", "keys", None)
     groups = take.left.get("groups", {})
     sizes = "maximum" if "maximum" in groups else "size"
-    plain = not isinstance(groups.get(sizes), list | Mapping)  # one for each group stays a further line
+    plain = not isinstance(groups.get(sizes), list | Mapping)  # sizes for each group stay a further line
     single = {
         "sizes": sizes,
         "keys_from": "combined",
