@@ -13,7 +13,7 @@ from inbounds.cli import curator as _curator  # noqa: F401
 from inbounds.cli import ask as _ask  # noqa: F401
 from inbounds.cli import design as _design  # noqa: F401
 from inbounds.cli import compare as _compare  # noqa: F401
-from inbounds.cli import interpret as _reading  # noqa: F401
+from inbounds.cli import interpret as _interpret  # noqa: F401
 from inbounds.cli import verify as _verify  # noqa: F401
 from inbounds.cli import attack as _attack  # noqa: F401
 from inbounds.cli import compose as _compose  # noqa: F401

@@ -22,11 +22,11 @@ from inbounds.cli.outputs import (
     out_option,
 )
 from inbounds.cli.query_options import with_query_options
-from inbounds.evaluate import goals as promises
+from inbounds.evaluate import goals
 from inbounds.evaluate.compare import Comparison
-from inbounds.evaluate.compare import compare as compared
+from inbounds.evaluate.compare import compare as compare_mechanisms
 from inbounds.evaluate.goals import AccuracyGoal, GoalResult
-from inbounds.evaluate.recommend import recommend as recommended
+from inbounds.evaluate.recommend import recommend as recommend_mechanism
 from inbounds.exact import format_decimal
 from inbounds.files import detect_format
 from inbounds.losses import parse_loss
@@ -81,10 +81,10 @@ def compare(
     mechanisms = _load_mechanisms(file or [])
     if query is not None:
         comparison = with_spinner(
-            "comparing", lambda: compared(query, epsilon, losses=losses, prior=weights, also=mechanisms)
+            "comparing", lambda: compare_mechanisms(query, epsilon, losses=losses, prior=weights, also=mechanisms)
         )
     elif file:
-        comparison = with_spinner("comparing", lambda: compared(mechanisms, losses=losses, prior=weights))
+        comparison = with_spinner("comparing", lambda: compare_mechanisms(mechanisms, losses=losses, prior=weights))
     else:
         raise ValueError("compare needs a query such as: count --size 20 --epsilon 0.5, or --file twice")
     comparison = comparison.sort_by(sort) if sort is not None else comparison
@@ -177,7 +177,7 @@ def recommend(
     weights = read_weights_or_none(prior)
     recommendation = with_spinner(
         "comparing",
-        lambda: recommended(query, epsilon, needs, loss=chosen, prior=weights, aim=aim),  # type: ignore[arg-type]
+        lambda: recommend_mechanism(query, epsilon, needs, loss=chosen, prior=weights, aim=aim),  # type: ignore[arg-type]
     )
     if to is not None:
         recommendation.mechanism.save(to)
@@ -227,13 +227,13 @@ def calibrate(
     Example: [bold]inbounds calibrate count --size 20 --at 0.5[/]
     """
     if at is not None:
-        menu = with_spinner("searching", lambda: promises.best_of_each_kind(query, at, family, probability))
+        menu = with_spinner("searching", lambda: goals.best_of_each_kind(query, at, family, probability))
         _print_menu(menu, as_json)
         return
     if to is not None:
         check_target(to, PASSPORT, overwrite=overwrite)
     promise = _build_goal(mean_error, worst_error, within, probability, loss)
-    result = with_spinner("searching", lambda: promises.calibrate_epsilon(query, promise, family))
+    result = with_spinner("searching", lambda: goals.calibrate_epsilon(query, promise, family))
     if to is not None:
         result.mechanism.save(to)
     _print_goal(result, query, to, as_json)
@@ -246,8 +246,8 @@ def _build_goal(mean: str | None, worst: str | None, within: str | None, probabi
             "calibrate needs one promise: --mean-error, --worst-error or --within; or --at for the reverse"
         )
     if within is not None:
-        return promises.within(within, probability)
-    make = promises.average if mean is not None else promises.worst
+        return goals.within(within, probability)
+    make = goals.average if mean is not None else goals.worst
     return make(parse_loss(loss), bounds[0])
 
 

@@ -48,7 +48,7 @@ def serve(
         _serve_demo(folder or Path(tempfile.mkdtemp(prefix="inbounds-")), host, port, as_json)
         return
     from inbounds.curator import Curator
-    from inbounds.curator.http.serve import serve as run
+    from inbounds.curator.http.serve import serve as serve_curator
     from inbounds.curator.http.serve import serve_settings
 
     assert settings is not None
@@ -57,7 +57,7 @@ def serve(
         _announce(host, port, {}, as_json)
         serve_settings(settings, host, port, workers)
         return
-    run(Curator.open(settings), host, port, lambda: _announce(host, port, {}, as_json))
+    serve_curator(Curator.open(settings), host, port, lambda: _announce(host, port, {}, as_json))
 
 
 def _announce(host: str, port: int, tokens: dict[str, str], as_json: bool) -> None:
@@ -73,7 +73,7 @@ def _announce(host: str, port: int, tokens: dict[str, str], as_json: bool) -> No
 
 def _serve_demo(folder: Path, host: str, port: int, as_json: bool) -> None:
     from inbounds.curator.demo import open_demo
-    from inbounds.curator.http.serve import serve as run
+    from inbounds.curator.http.serve import serve as serve_curator
 
     curator, tokens = open_demo(folder)
 
@@ -83,7 +83,7 @@ def _serve_demo(folder: Path, host: str, port: int, as_json: bool) -> None:
         if not as_json:
             typer.echo(f"{about}; everything is kept in {folder}")
 
-    run(curator, host, port, announce)
+    serve_curator(curator, host, port, announce)
 
 
 @accounts.command("add")

@@ -141,10 +141,9 @@ def _statistic(file: Path, name: str | None) -> str | None:
     """Return the statistic with this name or column: "answer: yes" is a cell of the histogram answer."""
     if name is None or detect_format(file) != RELEASE:
         return name
-    from inbounds.releases.verify import find_statistic
-    from inbounds.releases.verify import load_record as read_record
+    from inbounds.releases.verify import find_statistic, load_record
 
-    return find_statistic(read_record(file), name)
+    return find_statistic(load_record(file), name)
 
 
 def _parse_output(text: str, values: list[Any], mechanism: "Mechanism | QuantileMechanism") -> Any:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from inbounds.plan.plan import Plan
     from inbounds.releases.pipeline import Release, ReleasePreview
     from inbounds.schema.record_types import ReleaseRecord
-    from inbounds.statistics.designs import Progress as Watch
+    from inbounds.statistics.designs import Progress as ReleaseProgress
 
 Column = list[str] | None
 DataOrPlan = Annotated[str, typer.Argument(help="A plan (.toml), or data: a file or postgresql:// URL.")]
@@ -159,7 +159,7 @@ def release(
     from inbounds.plan.oneline import one_line
     from inbounds.releases.charge_session import ChargeSession
     from inbounds.releases.pipeline import Release, ReleasePreview, ReusedTableWarning, load_plan, preview_release
-    from inbounds.releases.pipeline import release as run
+    from inbounds.releases.pipeline import release as run_release
     from inbounds.releases.report import page
     from inbounds.releases.write import check_page_target, record_path
 
@@ -198,7 +198,7 @@ def release(
         result: ReleasePreview | Release = (
             preview_release(plan, progress=progress, **settings)
             if dry_run
-            else run(plan, output=target, progress=progress, **draw_options, **settings)
+            else run_release(plan, output=target, progress=progress, **draw_options, **settings)
         )
     if report is not None:
         write_text(report, page(result.record, getattr(result, "table", None)))
@@ -268,7 +268,7 @@ SHOWN_ROWS, SHOWN_SIZES = 12, 12
 
 
 @contextmanager
-def progress_bars() -> Iterator["Watch"]:
+def progress_bars() -> Iterator["ReleaseProgress"]:
     """Show progress bars on terminals, and nothing elsewhere."""
     if not err.is_terminal:
         yield lambda doing, done, total: None

@@ -64,13 +64,13 @@ def verify(
 
     Example: [bold]inbounds verify m.json --out check.html[/]
     """
-    from inbounds.verdict import verify as verified
+    from inbounds.verdict import verify as verify_file
     from inbounds.verdict import verify_all
 
     if page is not None:
         _write_page(files, page, second, overwrite)
     if len(files) == 1:
-        _print_one(verified(files[0], second=second, optimality=optimality), as_json, every)
+        _print_one(verify_file(files[0], second=second, optimality=optimality), as_json, every)
         if page is not None:
             typer.echo(escape_controls(f"page: {page}"))
         return
@@ -92,7 +92,7 @@ def _write_page(files: list[Path], page: Path, second: str | None, overwrite: bo
     """
     from inbounds.report import check_page
     from inbounds.verdict import PASSPORTS, find_table
-    from inbounds.verdict import verify as verified
+    from inbounds.verdict import verify as verify_file
 
     records = [file for file in files if detect_format(file) == RELEASE]
     passports = [file for file in files if detect_format(file) in PASSPORTS] if records else []
@@ -103,7 +103,7 @@ def _write_page(files: list[Path], page: Path, second: str | None, overwrite: bo
     (file,) = [file for file in files if file not in passports]
     check_target(page, PAGE, overwrite=overwrite, reads=files)
     others = [check_page.read_document(other) for other in (*find_table(file), *passports)]
-    verdict = verified(file, passports=passports, second=second)
+    verdict = verify_file(file, passports=passports, second=second)
     write_text(page, check_page.page(check_page.read_document(file), verdict.to_json(), name=file.name, others=others))
 
 

@@ -15,7 +15,7 @@ from inbounds.exact import format_decimal, to_epsilon
 from inbounds.files import canonical_json, sha256_hex
 from inbounds.plan.load import WISHES, check_known_fields, parse_statistics
 from inbounds.plan.plan import CHANGE, Plan, Statistic
-from inbounds.releases.charge_session import release_identity as ledger_question
+from inbounds.releases.charge_session import release_identity
 from inbounds.schema.condition.canonical import canonical_text
 from inbounds.schema.condition.tree import columns_used
 from inbounds.schema.errors import PlanError, error_path
@@ -99,7 +99,7 @@ class QuestionIdentity:
     @staticmethod
     def from_plan(dataset: Dataset, plan: Plan) -> "QuestionIdentity":
         """Build the identity from the plan, source, people and edition: declared facts only, nothing from the data."""
-        identity = ledger_question(plan)
+        identity = release_identity(plan)
         facts = {name: value for name, value in identity["plan"].items() if name != "epsilon"}
         levels = [str(epsilon) for epsilon in dataset.levels.values()]
         base = {**identity, "plan": facts, "dataset": dataset.name, "levels": levels}

@@ -19,7 +19,7 @@ from inbounds.local.expected_error import (
     expectation,
     per_unit,
 )
-from inbounds.local.guarantee import epsilon_for_ratio as calibrated
+from inbounds.local.guarantee import epsilon_for_ratio
 from inbounds.local.label_mechanisms import compare_labels
 from inbounds.local.reports import LocalMechanism
 from inbounds.query import Graph, Metric, RangeQuery, category, ordinal
@@ -186,7 +186,7 @@ def privacy_level(
     if isinstance(query.neighbours, Graph):
         return _level_on_graph(query, epsilon, radius, ratio)
     if radius is None:
-        between = calibrated(ratio) if ratio is not None else to_epsilon(epsilon)  # type: ignore[arg-type]
+        between = epsilon_for_ratio(ratio) if ratio is not None else to_epsilon(epsilon)  # type: ignore[arg-type]
         return PrivacyLevel(between / query.answers.span if query.is_ordered else None, between)
     if not query.is_ordered:
         raise ValueError("radius must be left out for labels, which have no distance; the ratio is for any two")
@@ -195,7 +195,7 @@ def privacy_level(
         raise ValueError(f"radius must be positive and within the domain, got {radius!r}")
     paid = per_unit(query).steps_within(distance) * query.answers.unit if query.rounds else distance
     if ratio is not None:
-        return PrivacyLevel(calibrated(ratio, paid), calibrated(ratio))
+        return PrivacyLevel(epsilon_for_ratio(ratio, paid), epsilon_for_ratio(ratio))
     unit = query.neighbours.unit if isinstance(query.neighbours, Metric) else Fraction(1)
     rate = to_epsilon(epsilon) / unit  # type: ignore[arg-type]
     return PrivacyLevel(rate, to_epsilon(rate * paid))
@@ -207,13 +207,13 @@ def _level_on_graph(
     """Return the privacy level on a graph: over its longest shortest path, or within a radius."""
     widest = diameter(query)
     if radius is None:
-        between = calibrated(ratio) if ratio is not None else to_epsilon(epsilon)  # type: ignore[arg-type]
+        between = epsilon_for_ratio(ratio) if ratio is not None else to_epsilon(epsilon)  # type: ignore[arg-type]
         return PrivacyLevel(between / widest, between)
     distance = to_fraction(radius, "radius")
     if not 0 < distance <= widest:
         raise ValueError(f"radius must be positive and within the graph, got {radius!r}")
     if ratio is not None:
-        return PrivacyLevel(calibrated(ratio, distance), calibrated(ratio))
+        return PrivacyLevel(epsilon_for_ratio(ratio, distance), epsilon_for_ratio(ratio))
     return PrivacyLevel(to_epsilon(epsilon), to_epsilon(to_epsilon(epsilon) * distance))  # type: ignore[arg-type]
 
 

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 
 from inbounds.errors import check_kind
 from inbounds.exact import Number, to_epsilon, to_int
-from inbounds.local.guarantee import epsilon_for_ratio as calibrated
-from inbounds.local.guarantee import format_ratio
+from inbounds.local.guarantee import epsilon_for_ratio, format_ratio
 from inbounds.local.planner import CollectionPlan, plan_collection
 from inbounds.local.survey import Ask, Survey
 
@@ -97,7 +96,7 @@ def plan_survey(
         raise ValueError("attributes must be at least one")
     if (epsilon is None) == (ratio is None):
         raise ValueError("a survey needs either epsilon or a ratio, and not both")
-    total = calibrated(ratio) if ratio is not None else to_epsilon(epsilon)  # type: ignore[arg-type]
+    total = epsilon_for_ratio(ratio) if ratio is not None else to_epsilon(epsilon)  # type: ignore[arg-type]
     people, d = to_int(reports, "reports", len(attributes)), len(attributes)
 
     def planned(name: str, share: Fraction, size: int) -> CollectionPlan:
