@@ -97,20 +97,20 @@ class _Terminal(Console):
         super().__init__(highlight=False, emoji=False, **settings)
 
     def render_str(self, text: str, **settings: Any) -> Text:
-        return super().render_str(escape_controls(text, kept="\n\t"), **settings)
+        return super().render_str(escape_controls(text, keep="\n\t"), **settings)
 
     def on_broken_pipe(self) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(0)
 
 
-def escape_controls(text: str, kept: str = "") -> str:
+def escape_controls(text: str, keep: str = "") -> str:
     r"""Return a text in which every character that a terminal would obey or hide is written as its escape code.
 
     >>> escape_controls("a\x1b[31mb")
     'a\\x1b[31mb'
     """
-    hidden = {letter for letter in text if letter not in kept and category(letter) in OBEYED}
+    hidden = {letter for letter in text if letter not in keep and category(letter) in OBEYED}
     return text.translate({ord(letter): repr(letter)[1:-1] for letter in hidden})
 
 

@@ -182,10 +182,10 @@ def release(
     plan = replace(plan, edition=edition) if edition is not None else plan
     target = Path(output or plan.output or f"{_stem(source)}.released.csv")
     key = new_id() if redraw else None
-    booking = ChargeSession.open(plan, target, None, key)
+    session = ChargeSession.open(plan, target, None, key)
     if report is not None:
-        own = (str(target), str(record_path(target)), *booking.file)
-        check_page_target(report, overwrite=overwrite, inputs=(*plan.inputs, *own))
+        outputs = (str(target), str(record_path(target)), *session.file)
+        check_page_target(report, overwrite=overwrite, inputs=(*plan.inputs, *outputs))
     settings: dict[str, Any] = {"cache": cache, "mechanisms": passports}
     draw_options: dict[str, Any] = {
         "overwrite": overwrite,
@@ -203,7 +203,7 @@ def release(
     if report is not None:
         write_text(report, page(result.record, getattr(result, "table", None)))
     if isinstance(result, ReleasePreview):
-        print_preview(result, booking.describe_state(), as_json)
+        print_preview(result, session.describe_state(), as_json)
     else:
         print_release(result, report, passports, as_json)
 

@@ -108,13 +108,12 @@ class Survey:
         if len(sizes) != 1:
             raise ValueError(f"columns must have one value for each person, got {sorted(sizes)} values")
         drawn = (system_entropy(sizes.pop()) % np.uint64(len(names))).astype(np.int64) if self.ask == "one" else None
-        found = {}
+        reports_by_name = {}
         for place, name in enumerate(names):
-            reports = self.clients[name].array(
-                columns[name]
-            )  # all are drawn, so that a refusal does not reveal which attribute was chosen
-            found[name] = reports if drawn is None else _only(drawn == place, reports)
-        return found
+            # all are drawn, so that a refusal does not reveal which attribute was chosen
+            reports = self.clients[name].array(columns[name])
+            reports_by_name[name] = reports if drawn is None else _only(drawn == place, reports)
+        return reports_by_name
 
     def randomize(self, table: Any, *, keep: Sequence[str] = ()) -> Any:
         """Return a table of reports for all attributes, like `ib.local.randomize`; other columns stay behind unless

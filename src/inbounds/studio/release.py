@@ -59,8 +59,8 @@ def router(studio: Studio) -> APIRouter:
 
     @routes.get("/release/{what}")
     def download(what: str, plan: str) -> Response:
-        dry_run = _find_dry_run(studio, plan)
-        return _FILES[what](plan, *dry_run) if what in _FILES else Response(status_code=404)
+        stored, target = _find_release(studio, plan)
+        return _FILES[what](plan, stored, target) if what in _FILES else Response(status_code=404)
 
     return routes
 
@@ -138,7 +138,7 @@ def draw(path: str, target: str, digest: str, allow_useless: bool, progress: Pro
 # --- what can be taken away -------------------------------------------------------------------------------
 
 
-def _find_dry_run(studio: Studio, name: str) -> tuple[StoredTable, Path]:
+def _find_release(studio: Studio, name: str) -> tuple[StoredTable, Path]:
     plan, target = _read(studio, name)
     stored = ChargeSession.open(plan, target, None, None).find_stored()
     if stored is None:

@@ -149,11 +149,11 @@ def _threads(request: Request) -> Threads:
 
 async def _account(
     threads: Annotated[Threads, Depends(_threads)],
-    given: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
+    credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
 ) -> Account:
-    if given is None:
+    if credentials is None:
         raise UnknownToken("a request must have the header Authorization: Bearer, with the token of an account")
-    return await threads.account(given.credentials)
+    return await threads.account(credentials.credentials)
 
 
 Run = Annotated[Threads, Depends(_threads)]

@@ -103,7 +103,7 @@ def estimate(
     share of yes: 0.3 (90 % interval 0.2839 to 0.3162)
     """
     if isinstance(what, StratifiedCollector):
-        asked: dict[str, Any] = {"level": level, "runs": runs, "seed": seed, "smooth": smooth, **options}
-        return StrataEstimates(what.by, {key: estimate(part, **asked) for key, part in what.items()})
+        settings: dict[str, Any] = {"level": level, "runs": runs, "seed": seed, "smooth": smooth, **options}
+        return StrataEstimates(what.by, {key: estimate(part, **settings) for key, part in what.items()})
     reconstruction = find_reconstruction(what, options)
     return Estimates(reconstruction, find_query(reconstruction), level, runs, seed, smooth)

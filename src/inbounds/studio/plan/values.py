@@ -26,8 +26,8 @@ def content(draft: Draft) -> Values:
         "people": _people(draft),
         "columns": {column.name: facts for column in draft.columns if (facts := _column(column))},
         "privacy": {"epsilon": _number(draft.epsilon)},
-        "statistics": [_statistic(column) for column in draft.statistics],
-        "output": _refuse_repeated(path=draft.output, interval=_number(draft.interval)),
+        "statistics": [_statistic(choice) for choice in draft.statistics],
+        "output": _drop_empty(path=draft.output, interval=_number(draft.interval)),
     }
     with error_path("more"):
         more = _read(draft.more)
@@ -59,20 +59,20 @@ def _read(lines: str) -> Values:
         raise PlanError(f"must be lines of TOML: {error}") from None
 
 
-def _refuse_repeated(**values: Any) -> Values:
+def _drop_empty(**values: Any) -> Values:
     return {name: value for name, value in values.items() if value not in ("", None)}
 
 
 def _source(draft: Draft) -> Values:
     place = {"url": draft.url} if draft.url else {"path": draft.source}
-    return _refuse_repeated(**place, table=draft.table, delimiter=draft.delimiter, decimal=draft.decimal)
+    return _drop_empty(**place, table=draft.table, delimiter=draft.delimiter, decimal=draft.decimal)
 
 
 def _groups(draft: Draft) -> Values:
     keys = _keys(draft) if draft.by else None
     sizes = {draft.sizes if draft.sizes in ("size", "maximum") else "size": _number(draft.size)}
     period = {column.name: column.period for column in draft.columns if column.use == "group" and column.period}
-    return _refuse_repeated(by=draft.by or None, keys=keys, **sizes, not_stated=draft.not_stated, period=period or None)
+    return _drop_empty(by=draft.by or None, keys=keys, **sizes, not_stated=draft.not_stated, period=period or None)
 
 
 def _keys(draft: Draft) -> Any:
@@ -87,15 +87,15 @@ def _keys(draft: Draft) -> Any:
 def _people(draft: Draft) -> Values:
     person = next((column.name for column in draft.columns if column.use == "person"), "")
     most = {"max_records": _number(draft.max_records), "max_groups": _number(draft.max_groups)} if person else {}
-    return _refuse_repeated(name=draft.people, ledger=draft.ledger, id=person, **most)
+    return _drop_empty(name=draft.people, ledger=draft.ledger, id=person, **most)
 
 
 def _column(column: ColumnChoice) -> Values | None:
     if column.use == "number":
         numbers = {name: _number(getattr(column, name)) for name in ("low", "high", "step", "missing")}
-        return _refuse_repeated(**numbers) or {"type": "number"}
+        return _drop_empty(**numbers) or {"type": "number"}
     if column.use == "labels":
-        return _refuse_repeated(
+        return _drop_empty(
             labels=[label.strip() for label in column.labels.split(",") if label.strip()], other=column.other
         )
     return {"type": TYPES[column.use]} if column.use in TYPES else None
@@ -108,7 +108,7 @@ def _statistic(choice: StatisticChoice) -> Values:
     if choice.kind == "quantile":
         shares = [_number(part.strip()) for part in choice.at.split(",") if part.strip()]
         subject = {"of": choice.of, "at": shares if len(shares) != 1 else shares[0]}
-    values = {choice.kind: subject, **_refuse_repeated(name=choice.name, share=_number(choice.share))}
+    values = {choice.kind: subject, **_drop_empty(name=choice.name, share=_number(choice.share))}
     if choice.consistent and choice.kind == "histogram":
         values["consistent"] = True
     with error_path("statistics"):
