@@ -156,13 +156,13 @@ def load_account_row(run: Run, account: str, dataset: str, key: str | None) -> A
 
 
 def charge_cap(
-    run: Run, account: str, before: AccountRow, dataset: str, epsilon: Fraction, *, stored: bool = False
+    run: Run, account: str, account_row: AccountRow, dataset: str, epsilon: Fraction, *, stored: bool = False
 ) -> int:
     """Charge an account's own cap, as its only writer; the units that it costs. The database checks it again.
 
     stored: the epsilon is that of a stored answer, not the one that was asked for.
     """
-    units, cap, spent = charge_units("sum", (epsilon,)), before.cap, before.spent
+    units, cap, spent = charge_units("sum", (epsilon,)), account_row.cap, account_row.spent
     if spent is None:
         return units  # an owner has no cap
     if cap is not None and units > cap - spent:

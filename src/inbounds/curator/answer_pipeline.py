@@ -64,7 +64,7 @@ class DrawInputs:
 
     session: ChargeSession
     design: CheckedDesign
-    leveled: ChainedDraw | None
+    chained: ChainedDraw | None
     source: OpenSource
     digests: tuple[str, ...]
 
@@ -90,8 +90,8 @@ class PunctualDrawing:
         return self.inner.answers(rows)
 
 
-def _draw_method(design: CheckedDesign, leveled: ChainedDraw | None) -> DrawMethod:
-    return IndependentDraw(design.designed) if leveled is None else leveled
+def _draw_method(design: CheckedDesign, chained: ChainedDraw | None) -> DrawMethod:
+    return IndependentDraw(design.designed) if chained is None else chained
 
 
 class AnswerPending(Exception):
@@ -207,12 +207,12 @@ class AnswerPipeline:
         design = self.prepare(request)
         if design is None:
             raise AnswerPending(self.now())
-        leveled = self.designer.chain(request.dataset, design)
+        chained = self.designer.chain(request.dataset, design)
         try:
             source = stack.enter_context(closing(self.sources.open(request.dataset, request.plan)))
         except (SourceError, AggregationError):  # only the operator may see the reason
             raise CuratorUnavailable from None
-        return DrawInputs(self._open_session(request), design, leveled, source, self.designer.publish(design, leveled))
+        return DrawInputs(self._open_session(request), design, chained, source, self.designer.publish(design, chained))
 
     def _open_session(self, request: PricedQuestion) -> ChargeSession:
         """Open the question's charge session. `evaluations` decides whether data may be read under a charge."""
@@ -300,7 +300,7 @@ class AnswerPipeline:
 
     def _drawn_table(self, inputs: DrawInputs, charge: Charge, deadline: Deadline) -> StoredTable:
         """Read the data, draw under a charge, store the draw and then the table made of it."""
-        drawing = PunctualDrawing(_draw_method(inputs.design, inputs.leveled), deadline)
+        drawing = PunctualDrawing(_draw_method(inputs.design, inputs.chained), deadline)
         return draw_table(
             inputs.session,
             lambda: inputs.design,

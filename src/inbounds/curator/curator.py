@@ -236,9 +236,9 @@ class Curator:
         request = self.price(account, name, question)
         design = self._answering.prepare_design(request, allow_useless=True)
         reusable = self._answering.find_reusable(request)
-        level, leveled = account_level(account, request.dataset), self.designer.chain(request.dataset, design)
+        level, chained = account_level(account, request.dataset), self.designer.chain(request.dataset, design)
         account_design = (
-            design.designed if leveled is None or level is None else leveled.level(leveled.epsilons.index(level))
+            design.designed if chained is None or level is None else chained.level(chained.epsilons.index(level))
         )
         epsilon = level or reusable.source.epsilon
         return build_preview(

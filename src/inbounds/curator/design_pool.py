@@ -153,14 +153,14 @@ class DesignPool:
         """Return the chained draws of a question about a dataset with levels; None without levels."""
         return ChainedDraw.from_design(design.designed, list(dataset.levels.values())) if dataset.levels else None
 
-    def publish(self, checked: CheckedDesign, leveled: ChainedDraw | None) -> tuple[str, ...]:
+    def publish(self, checked: CheckedDesign, chained: ChainedDraw | None) -> tuple[str, ...]:
         """Store the passports of what is about to draw, for the accounts that get the answer; return their digests."""
         designed = checked.designed
         passports: dict[str, HasPassport] = {
             design.sha256: design.mechanism for row in (*designed.designs, *designed.layers) for design in row
         }
-        if leveled is not None:
-            passports = {leveled.sha256(k): chain for k, chain in enumerate(leveled.chains)}
+        if chained is not None:
+            passports = {chained.sha256(k): chain for k, chain in enumerate(chained.chains)}
         folder = self.folder / PASSPORTS
         folder.mkdir(exist_ok=True)
         for digest, mechanism in passports.items():

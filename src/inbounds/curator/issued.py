@@ -13,7 +13,7 @@ from inbounds.files import canonical_json, sha256_hex
 from inbounds.ledger.store import Run
 from inbounds.ledger.units import format_units
 
-EVERYTHING_GIVEN = "SELECT id, account, dataset, key, question, how, recipe, level, units, time, rows FROM given"
+SELECT_ISSUED = "SELECT id, account, dataset, key, question, how, recipe, level, units, time, rows FROM given"
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class IssuedAnswer:
 def reserve_answer(
     run: Run,
     account: Account,
-    before: AccountRow,
-    source: ReusableAnswer,
+    account_row: AccountRow,
+    reusable: ReusableAnswer,
     request: PricedQuestion,
     level: Fraction | None,
     now: str,
@@ -60,25 +60,48 @@ def reserve_answer(
     level: the epsilon of the account's own level, where the dataset has levels.
     """
     question = request.question.to_json()
-    seen = None if level is None else str(level)
-    identity = {"account": account.name, "key": source.key, "question": question, "level": seen}
+    level_text = None if level is None else str(level)
+    identity = {"account": account.name, "key": reusable.key, "question": question, "level": level_text}
     name = sha256_hex(canonical_json(identity))[:32]
-    before_under = run(f"{EVERYTHING_GIVEN} WHERE account = ? AND key = ?", account.name, source.key)
-    earlier_ones = [_issued_from_row(*row) for row in before_under]
-    earlier = next((one for one in earlier_ones if one.id == name), None)
+    rows_before = run(f"{SELECT_ISSUED} WHERE account = ? AND key = ?", account.name, reusable.key)
+    earlier_answers = [_issued_from_row(*row) for row in rows_before]
+    earlier = next((one for one in earlier_answers if one.id == name), None)
     if earlier is not None:
         return earlier
     dataset = request.dataset
-    epsilon = source.source.epsilon if level is None else level
+    epsilon = reusable.source.epsilon if level is None else level
     larger = level is None and epsilon > request.epsilon
-    charged = all(one.level != seen for one in earlier_ones)  # for whichever question it was issued
-    units = charge_cap(run, account.name, before, dataset.name, epsilon, stored=larger) if charged else 0
-    _note_question(run, source.source, now)
-    recipe = None if source.recipe is None else canonical_json(source.recipe)
-    who, rows = account.name, len(request.plan.groups)
-    values = who, dataset.name, source.key, canonical_json(question), source.how, recipe, seen, units, now, rows
+    charged = all(one.level != level_text for one in earlier_answers)  # for whichever question it was issued
+    units = charge_cap(run, account.name, account_row, dataset.name, epsilon, stored=larger) if charged else 0
+    _note_question(run, reusable.source, now)
+    recipe = None if reusable.recipe is None else canonical_json(reusable.recipe)
+    account_name, rows = account.name, len(request.plan.groups)
+    values = (
+        account_name,
+        dataset.name,
+        reusable.key,
+        canonical_json(question),
+        reusable.how,
+        recipe,
+        level_text,
+        units,
+        now,
+        rows,
+    )
     run("INSERT INTO given VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", name, *values)
-    facts = name, who, dataset.name, source.key, question, source.how, source.recipe, seen, units, now, rows
+    facts = (
+        name,
+        account_name,
+        dataset.name,
+        reusable.key,
+        question,
+        reusable.how,
+        reusable.recipe,
+        level_text,
+        units,
+        now,
+        rows,
+    )
     return IssuedAnswer(*facts, charged, noted=True)
 
 
@@ -123,25 +146,23 @@ def cancel_reservation(run: Run, answer: IssuedAnswer) -> None:
 
 
 def find_issued(run: Run, name: str) -> IssuedAnswer | None:
-    rows = run(f"{EVERYTHING_GIVEN} WHERE id = ?", name)
+    rows = run(f"{SELECT_ISSUED} WHERE id = ?", name)
     return _issued_from_row(*rows[0]) if rows else None
 
 
 def issued_to_account(run: Run, account: str) -> list[IssuedAnswer]:
     """Return all answers issued to an account, the last first."""
-    return [
-        _issued_from_row(*row) for row in run(f"{EVERYTHING_GIVEN} WHERE account = ? ORDER BY time DESC, id", account)
-    ]
+    return [_issued_from_row(*row) for row in run(f"{SELECT_ISSUED} WHERE account = ? ORDER BY time DESC, id", account)]
 
 
 def list_issued(run: Run) -> list[IssuedAnswer]:
     """List all issued answers."""
-    return [_issued_from_row(*row) for row in run(EVERYTHING_GIVEN)]
+    return [_issued_from_row(*row) for row in run(SELECT_ISSUED)]
 
 
 def issued_for_dataset(run: Run, dataset: str) -> list[IssuedAnswer]:
     """Return all issued answers about a dataset."""
-    return [_issued_from_row(*row) for row in run(f"{EVERYTHING_GIVEN} WHERE dataset = ? ORDER BY time, id", dataset)]
+    return [_issued_from_row(*row) for row in run(f"{SELECT_ISSUED} WHERE dataset = ? ORDER BY time, id", dataset)]
 
 
 def _issued_from_row(
@@ -157,23 +178,23 @@ def request_digest(request: PricedQuestion) -> str:
     return sha256_hex(canonical_json({"key": request.key, "question": question.to_json(), "redraw": question.redraw}))
 
 
-def find_by_key(run: Run, before: AccountRow, key: str | None, digest: str) -> IssuedAnswer | None:
+def find_by_key(run: Run, account_row: AccountRow, key: str | None, digest: str) -> IssuedAnswer | None:
     """Find the answer that an account got under a key; `KeyConflict` if that was another question."""
-    if before.answer_id is None:
+    if account_row.answer_id is None:
         return None
-    if before.digest != digest:
+    if account_row.digest != digest:
         raise KeyConflict(f"key must be new for another question, got {key!r} of an earlier one; give another key")
-    return find_issued(run, before.answer_id)
+    return find_issued(run, account_row.answer_id)
 
 
 def record_request(
-    run: Run, account: Account, before: AccountRow, answer: IssuedAnswer, key: str | None, digest: str, most: int
+    run: Run, account: Account, account_row: AccountRow, answer: IssuedAnswer, key: str | None, digest: str, most: int
 ) -> None:
     """Record which request a key of an account stands for, and the rows that the account holds from now on. most: the
     limit.
     """
     rows = answer.rows * answer.noted + (key is not None)
-    check_rows(account.name, before.held + rows, most)
+    check_rows(account.name, account_row.held + rows, most)
     if key is not None:
         run("INSERT INTO requests VALUES (?, ?, ?, ?)", account.name, key, digest, answer.id)
     if rows:
