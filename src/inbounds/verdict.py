@@ -64,7 +64,7 @@ class Verdict:
 
     @property
     def proves_bound(self) -> bool:
-        """Whether the bound that the passport states was proved here, but for a millionth of it."""
+        """Whether the bound in the passport was proved here, up to a millionth of it."""
         best = self.mechanism.optimality if isinstance(self.mechanism, Mechanism) else None
         return best is not None and self.bound is not None and self.bound >= best.bound - 1e-6 * abs(best.bound) - 1e-12
 
@@ -76,7 +76,7 @@ class Verdict:
 
     @property
     def is_valid(self) -> bool:
-        """Whether everything in the file that can be checked was found to be true."""
+        """Whether everything in the file that can be checked is true."""
         return not self.reason
 
     def __str__(self) -> str:
@@ -297,7 +297,7 @@ def _check_second_opinion(verdict: Verdict, program: str) -> Verdict:
 
 
 def _is_private(verdict: Verdict) -> bool:
-    """Return whether query, epsilon and law are private together, whatever is claimed of them."""
+    """Return whether query, epsilon and law are private together, whatever the passport claims."""
     try:
         return bool(certify_law_only(read_json_file(verdict.path, "mechanism passport")))
     except PassportError:

@@ -83,7 +83,7 @@ class JobQueue:
         self._jobs: OrderedDict[Hashable, Job] = OrderedDict()
 
     def warm(self) -> None:
-        """Start a process now, so that the first question need not wait for it."""
+        """Start a process now, so that the first job need not wait for it."""
         threading.Thread(target=lambda: self._return_process(_JobProcess(self._context)), daemon=True).start()
 
     def ask(self, function: Callable[..., Any], *arguments: Hashable, again: Hashable = None) -> Job:

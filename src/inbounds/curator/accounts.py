@@ -158,7 +158,7 @@ def load_account_row(run: Run, account: str, dataset: str, key: str | None) -> A
 def charge_cap(
     run: Run, account: str, account_row: AccountRow, dataset: str, epsilon: Fraction, *, stored: bool = False
 ) -> int:
-    """Charge an account's own cap, as its only writer; the units that it costs. The database checks it again.
+    """Charge an account's cap inside a write transaction and return the units. The database checks the cap again.
 
     stored: the epsilon is that of a stored answer, not the one that was asked for.
     """
@@ -172,7 +172,7 @@ def charge_cap(
 
 
 def add_rows(run: Run, account: str, rows: int) -> None:
-    """Count rows that an account holds from now on, or no longer."""
+    """Change the number of rows that an account holds."""
     run("UPDATE accounts SET held = held + ? WHERE name = ?", rows, account)
 
 

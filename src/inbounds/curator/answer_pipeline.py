@@ -151,7 +151,7 @@ class AnswerPipeline:
         return self.prepare_design(request, allow_useless=request.question.allow_useless)
 
     def _check_budget(self, request: PricedQuestion) -> None:
-        """Refuse early what the ledger would refuse; the ledger decides."""
+        """Refuse early what the ledger would refuse; the ledger decides in the end."""
         who = self.connections.ledger.population(request.dataset.people.name)
         units = charge_units(who.rule, request.plan.epsilons)
         if who.budget_units is not None and who.spent_units + units > who.budget_units:
@@ -271,21 +271,23 @@ class AnswerPipeline:
         return None
 
     def _charge(self, run: Run, session: ChargeSession) -> Charge:
-        """Charge the people, and remember where their ledger stands then."""
+        """Charge the people, and store the ledger's new head."""
         charge = session.charge()
         assert charge is not None  # a curator has a ledger
         ledger_head.note_head(run, LedgerHead(self.connections.ledger.id, charge.number, charge.sha256))
         return charge
 
     def _begin(self, run: Run, request: PricedQuestion) -> float:
-        """Note that data will be read; when the answer leaves: for all by the wall clock, here by the steady one."""
+        """Note that data will be read; return when the answer leaves, by the steady clock. The database holds the wall
+        clock's.
+        """
         wall, steady = self.time.wall(), self.time.steady()
         until = math.ceil((wall + float(request.dataset.answer_seconds)) * 1000)
         evaluations.begin_evaluation(run, request.key, request.dataset.name, until)
         return steady + until / 1000 - wall
 
     def _finish(self, key: str, deadline: Deadline) -> None:
-        """Note that all is stored. If the answer had to leave meanwhile, it has failed after all."""
+        """Note that everything is stored. If the answer had to leave meanwhile, the evaluation counts as failed."""
         if deadline.is_past():
             return
         with self.connections.store.writing() as run:

@@ -107,7 +107,7 @@ class CuratorClient:
             return [str(one["name"]) for one in body["datasets"]]
 
     def describe(self, name: str) -> dict[str, Any]:
-        """Describe the public facts about a dataset: its columns with their bounds, its groups, edition and levels."""
+        """Return the public facts about a dataset: its columns with their bounds, its groups, edition and levels."""
         return self._get(f"/v1/datasets/{_part(name)}")
 
     def preview(self, name: str, **question: Any) -> QuestionPreview:
@@ -267,7 +267,7 @@ def _part(name: str) -> str:
 
 
 def _is_closed(response: Any) -> bool:
-    """Return whether the owner has to reopen the dataset first: then a later try gets the same."""
+    """Return whether the owner has to reopen the dataset first; another try would not help."""
     return isinstance(_error(response), DatasetClosed)
 
 

@@ -89,11 +89,11 @@ class Curator:
         self.close()
 
     def close_thread(self) -> None:
-        """End the connections of this thread, which will ask no more."""
+        """Close the connections of this thread."""
         self._connections.close()
 
     def close(self) -> None:
-        """End this thread's connections, those of evaluations, and the processes that design."""
+        """Close this thread's connections, those of evaluations, and the design processes."""
         self.designer.close()
         self._slots.close()
         self._sources.close()
@@ -130,7 +130,7 @@ class Curator:
         return warnings + [f"warning: {one}" for one in self.statuses(OWNER) if one.is_closed]
 
     def _open_sources(self) -> None:
-        """Open every source in this thread, and have its engine work once."""
+        """Open every source in this thread, and run its engine once."""
         for dataset in self.settings.datasets.values():
             with closing(self._sources.open(dataset, dataset.check_plan())) as source:
                 source.aggregate()
@@ -246,7 +246,7 @@ class Curator:
         )
 
     def ask(self, account: Account, name: str, question: QuestionLike, *, key: str | None = None) -> Answer:
-        """Answer a question: a stored answer where there is one, else charged, drawn and stored before it is given.
+        """Answer a question from what is stored; otherwise charge, draw and store before the answer is issued.
 
         key: of this account; the same key again is the same answer, and is refused for another question.
         The answer to a new question leaves after the `answer_seconds` of its dataset, however long it takes. If it
@@ -271,9 +271,7 @@ class Curator:
         return self._answering.at_once(account, self.price(account, name, question), key)
 
     def needs_design(self, account: Account, name: str, question: QuestionLike) -> bool:
-        """Return whether the preview of a question waits for a design, which may take long; to find that out
-        does not.
-        """
+        """Return whether the preview of a question needs a design, which may take long; this check does not."""
         return self.designer.needs_design(self.price(account, name, question).workload)
 
     def answer(self, account: Account, name: str) -> Answer:
@@ -308,14 +306,14 @@ class Curator:
         return {"head": ledger.head().to_json(), "people": people, "datasets": [one.to_json() for one in statuses]}
 
     def statuses(self, account: Account) -> list[DatasetStatus]:
-        """Return whether each dataset is closed, and how often an evaluation failed, which accounts may have seen."""
+        """Return whether each dataset is closed, and how often accounts may have seen that an evaluation failed."""
         _check_owner(account)
         now = self._answering.now()
         with self._connections.store.reading() as run:
             return [DatasetStatus(name, evaluations.list_failures(run, name, now)) for name in self.settings.datasets]
 
     def reopen(self, account: Account, name: str) -> DatasetStatus:
-        """Open a dataset that is closed. Questions whose evaluation failed stay charged and are not answered."""
+        """Reopen a closed dataset. Questions whose evaluation failed stay charged and are not answered."""
         _check_owner(account)
         dataset, now = self.dataset(account, name), self._answering.now()
         with self._connections.store.writing() as run:

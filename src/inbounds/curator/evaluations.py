@@ -77,12 +77,12 @@ class DatasetStatus:
 
 
 def begin_evaluation(run: Run, key: str, dataset: str, until: int) -> None:
-    """Note that data will be read for a question; the database refuses a second time."""
+    """Note that data will be read for a question; the database refuses to note it twice."""
     run("INSERT INTO evaluations VALUES (?, ?, ?, 0, NULL)", key, dataset, until)
 
 
 def finish_evaluation(run: Run, key: str, *, finished: bool = True) -> None:
-    """Note that its answer was stored in time, or that it was not after all."""
+    """Note that the answer was stored in time, or with finished=False that it was not."""
     run("UPDATE evaluations SET finished = ? WHERE key = ?", int(finished), key)
 
 
@@ -114,7 +114,7 @@ def check_not_failed(run: Run, evaluation: Evaluation | None, now: int) -> None:
 
 
 def reopen_dataset(run: Run, dataset: str, now: int, time: str) -> None:
-    """Open a dataset again. What failed stays failed: it was charged, and is never read again."""
+    """Reopen a dataset. Failed evaluations stay failed: they were charged, and data is not read for them again."""
     closing = [one for one in list_failures(run, dataset, now) if one.reopened is None]
     if not closing:
         raise ValueError(f"dataset must be closed to be reopened, got {dataset!r}, which is open")

@@ -42,8 +42,8 @@ def total_variation(p: ArrayLike, q: ArrayLike) -> float:
 
 
 def kl(p: ArrayLike, q: ArrayLike) -> float:
-    """Return kullback-Leibler divergence of q from p in nats: sum p · log(p / q); infinite where q lacks mass that p
-    has.
+    """Return the Kullback-Leibler divergence of q from p in nats: sum p · log(p / q); infinite where q lacks mass that
+    p has.
 
     >>> round(kl([1, 1], [3, 1]), 4), kl([1, 1], [1, 0])
     (0.1438, inf)

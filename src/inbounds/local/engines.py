@@ -40,17 +40,17 @@ def randomize(
     keep: Sequence[str] = (),
     outside: Outside = "refuse",
 ) -> Any:
-    """Randomize a table of private reports about `column`, row by row, drawn once and now.
+    """Return a table with private reports in place of `column`, one independent draw for each row.
 
-    column: of places the column of their names, or one for each coordinate, as ["row", "column"]. keep: other columns
-    to take along as they are; those not named stay behind, since they may say what the reports hide. outside: as for
+    column: for places the column of their names, or one column for each coordinate, such as ["row", "column"]. keep:
+    other columns to copy; all others are dropped, because they may reveal what the reports hide. outside: as for
     `ib.local.make_randomizer`.
 
-    Every row has a draw of its own, however the table was made, and what comes back holds finished reports: using them
-    twice does not draw twice. Every call draws anew, and two reports about one value reveal twice as much. Arrow,
-    Polars, pandas and Spark give a table of their own kind. A lazy Polars frame is collected here; Spark runs one job
-    and keeps the reports in its checkpoint directory, or in local mode in the session. A DuckDB relation gives an Arrow
-    reader, which is drawn batch by batch as it is read, and read once; so does an Arrow reader.
+    The result holds finished reports: using it twice does not draw twice. Each call draws again, and two reports about
+    one value reveal twice as much. Arrow, Polars, pandas and Spark return a table of their kind. A lazy Polars frame is
+    collected here. Spark runs one job and stores the reports in its checkpoint directory, or in local mode in the
+    session. A DuckDB relation and an Arrow reader return an Arrow reader, which draws batch by batch and can be read
+    once.
 
         private = ib.local.randomize(people, "age", mechanism, keep=["city"])
         private = ib.local.randomize(people, ["row", "column"], on_a_map)

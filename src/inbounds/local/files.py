@@ -33,7 +33,7 @@ def read(path: Path, columns: Sequence[str]) -> Iterator[Batch]:
 
 
 def check_target(target: Path, *, overwrite: bool) -> None:
-    """Refuse, before anything is read, to write reports over others: the same people would be asked twice."""
+    """Refuse, before anything is read, to overwrite earlier reports: the same people would report twice."""
     refuse_database(target)
     if not overwrite and target.exists():
         raise ValueError(

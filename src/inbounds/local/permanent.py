@@ -93,7 +93,7 @@ class ReportMemory:
             )
 
     def _read(self) -> None:
-        """Take over what others have written since; what was sent from here stays as it is."""
+        """Merge in what other processes have written since; reports sent from here stay unchanged."""
         if self.path is None or not self.path.exists():
             return
         content = MEMORY.load(self.path)
@@ -160,7 +160,7 @@ class PermanentRandomizer:
 
     @property
     def privacy(self) -> PermanentGuarantee:
-        """What this promises to each person."""
+        """The privacy guarantee for each person."""
         return PermanentGuarantee(self.client.privacy, self.periods)
 
     def __call__(self, values: Any, people: Any = None, *, period: str = "") -> Any:

@@ -33,5 +33,5 @@ def as_local(mechanism: object, what: str) -> LocalMechanism:
 
 
 def load_local_mechanism(path: str | os.PathLike[str]) -> LocalMechanism:
-    """Read and re-certify a passport of either kind; any doubt is a `PassportError` that says what is wrong."""
+    """Load and certify a passport of either kind. Raises `PassportError`."""
     return load_label_mechanism(path) if detect_format(path) == LABEL_PASSPORT.format else load_mechanism(path)

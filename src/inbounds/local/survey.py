@@ -84,7 +84,7 @@ class Survey:
 
     @property
     def privacy(self) -> SurveyStatement:
-        """What this promises to each person."""
+        """The joint privacy guarantee for each person."""
         return SurveyStatement(
             {name: local_guarantee(mechanism) for name, mechanism in self.mechanisms.items()}, self.ask
         )

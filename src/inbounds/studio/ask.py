@@ -121,7 +121,7 @@ def _preview(studio: Studio, pairs: list[tuple[str, str]]) -> dict[str, Any]:
 
 
 def _ask(studio: Studio, pairs: list[tuple[str, str]]) -> Response:
-    """Ask, once it is confirmed; without the script, look first."""
+    """Ask the question once it is confirmed; without the script, show the preview first."""
     form = dict(pairs)
     curator, account = _curator_and_account(studio)
     if form.get("action") == "look":

@@ -94,7 +94,9 @@ class Threads:
         return await asyncio.get_running_loop().run_in_executor(self._pools["accounts"], self.curator.account, token)
 
     def close(self) -> None:
-        """Wait for the calls that run, end every thread's connections, then the processes that design; once."""
+        """Wait for running calls, close every thread's connections, then the design processes. A second call does
+        nothing.
+        """
         if self._closed:
             return
         self._closed = True
@@ -242,7 +244,7 @@ async def exposure(run: Run, account: Asker, name: DatasetName) -> dict[str, Any
 
 
 async def healthz(run: Run) -> dict[str, str]:
-    """Return whether ledger and database can be read."""
+    """Return whether the ledger and the database can be read."""
     await run.run(run.curator.check)
     return {"status": "ok"}
 

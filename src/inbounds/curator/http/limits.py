@@ -50,7 +50,7 @@ class RateBuckets:
         return min(float(self.burst), left + (now - then) * self.rate)
 
     def take(self, who: str) -> bool:
-        """Return whether one is left, which is taken."""
+        """Take one request if one is left, and return whether it was."""
         now, left = self.clock(), self.remaining(who)
         if len(self._left) > 100_000:  # a full bucket needs no entry
             self._left = {name: (n, t) for name, (n, t) in self._left.items() if n + (now - t) * self.rate < self.burst}

@@ -29,14 +29,14 @@ MOST_SHOWN = 10
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """What reports say about the people behind them: `mean`, `share`, `shares`, `quantile`, each an `Estimate`.
+    """Estimates from private reports: `mean`, `share`, `shares` and `quantile`, each an `Estimate`.
 
-    reconstruction: its `distribution` is the estimate of the whole. Shares and means are read without bias
-    where the law allows it, so that their intervals cover as they say whatever the truth is. Quantiles, and what has no
-    such reading, have standard errors by resampling, and where updates were stopped by held-out reports they are those
-    of a distribution less smooth (`resampling`). level: the probability with which each interval covers. smooth: take
-    it as known that people's numbers are not heaped on a few of them: shares of numbers are then those of the
-    distribution, far sharper, and wrong if they are heaped. runs, seed: of the resampling.
+    reconstruction: its `distribution` is the joint estimate. Shares and means are unbiased where the law allows it, so
+    their intervals cover for every truth. Quantiles, and quantities without an unbiased reading, have standard errors
+    by resampling; if updates were stopped by held-out reports, of a less smooth distribution (`resampling`). level: the
+    probability with which each interval covers. smooth: assume that people's numbers are not heaped on a few values;
+    shares of numbers are then those of the distribution, far sharper, and wrong if they are heaped. runs, seed: of the
+    resampling.
     """
 
     reconstruction: Reconstruction
@@ -125,7 +125,7 @@ class Estimates:
 
     @property
     def answers(self) -> list[Any]:
-        """The answers, as they are called."""
+        """The names of the answers."""
         if self.query.labels is not None:
             return list(self.query.labels)
         numbers = self.query.answers.floats().tolist()
@@ -147,7 +147,7 @@ class Estimates:
         return to_pandas_frame(self.rows())
 
     def plot(self) -> "Figure":
-        """Return the shares with their intervals (extra `figures`)."""
+        """Plot the shares with their intervals (extra `figures`)."""
         from inbounds.report.figures import intervals
 
         return intervals({"": self.rows()}, ordered=self.query.is_ordered)

@@ -46,7 +46,7 @@ class StrataEstimates(Mapping[Any, Estimates]):
         return to_pandas_frame(self.rows(what))
 
     def plot(self) -> "Figure":
-        """Return the shares of all strata with their intervals (extra `figures`)."""
+        """Plot the shares of all strata with their intervals (extra `figures`)."""
         from inbounds.report.figures import intervals
 
         ordered = next(iter(self.values())).query.is_ordered

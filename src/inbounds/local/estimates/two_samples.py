@@ -32,7 +32,7 @@ class TwoSampleTest:
     unit: str
 
     def differ(self, level: float = 0.05) -> bool:
-        """Return whether the two differ, said wrongly of equal ones with probability at most `level`."""
+        """Return whether the two differ; for equal distributions this is true with probability at most `level`."""
         return self.p_value <= level
 
     def to_json(self) -> dict[str, Any]:
@@ -45,7 +45,7 @@ class TwoSampleTest:
 
 
 def two_sample_test(one: Collector, other: Collector, *, runs: int | None = None, seed: int = 0) -> TwoSampleTest:
-    """Return whether two collections by one mechanism come from people with the same distribution.
+    """Test whether two collections by one mechanism come from people with the same distribution.
 
     If they do, any deal of all the reports into two parts of these sizes is as likely as the one that happened, so
     the share of deals that lie as far apart as it is exact evidence, with few reports and with rare outputs too. The

@@ -80,7 +80,7 @@ STEPS, ENOUGH = 100, 1e-3
 
 
 def estimate_multiscale(law: AffineEstimator, reports: float) -> Floats:
-    """Estimate the estimated distribution. O(labels · log labels), and what `mean_shares` takes."""
+    """Estimate the distribution of labels. O(labels · log labels), plus the cost of `mean_shares`."""
     law = law.center()
     raw, noise = law.shares, len(law.seen) * law.spread(reports)
     drawn = _drawn_in_blocks(law, reports)
@@ -107,9 +107,7 @@ class _JointDraw:
 
 
 def _drawn_in_blocks(law: AffineEstimator, reports: float) -> _JointDraw:
-    """Return shares drawn together one by one and in blocks of every size, and towards one another if they may be
-    alike.
-    """
+    """Return shares shrunk one by one and in blocks of every size, and towards one another if they may be alike."""
     single, raw = mean_shares(law, reports), law.shares
     shares, gains = [single.shares], [single.gain]
     blocks = len(raw) // 2
@@ -128,7 +126,7 @@ def _drawn_in_blocks(law: AffineEstimator, reports: float) -> _JointDraw:
 
 
 def _before(sizes: int, labels: int) -> Floats:
-    """Return the weight of each size before anything is seen: single labels 1, blocks less the larger they are."""
+    """Return the prior weight of each size: 1 for single labels, less for larger blocks."""
     blocks = 2.0 ** (-np.arange(1, sizes) / 2)
     return np.append(1.0, blocks / max(blocks.sum(), 1) * min(1.0, IN_BLOCKS / np.sqrt(labels)))
 
@@ -209,7 +207,7 @@ def _square(d: Floats, variance: Floats, unit: Floats) -> Floats:
 
 
 def _sums(values: Floats) -> Floats:
-    """Return sums of the first 0, 1, … of them."""
+    """Return the sums of the first 0, 1, … entries."""
     return np.concatenate([[0.0], np.cumsum(values)])
 
 

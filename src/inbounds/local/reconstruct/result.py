@@ -74,7 +74,7 @@ class Reconstruction:
         }
 
     def standard_errors(self) -> Floats:
-        """Return approximate standard error of every probability, from the curvature of the likelihood on its
+        """Return the approximate standard error of every probability, from the curvature of the likelihood on its
         support.
         """
         return uncertainty.standard_errors(self)
@@ -107,13 +107,13 @@ class Reconstruction:
         return to_polars_frame(self.columns())
 
     def plot(self) -> "Figure":
-        """Return the distribution as bars (extra `figures`)."""
+        """Plot the distribution as bars (extra `figures`)."""
         from inbounds.report.figures import shares
 
         return shares([cell_text(answer) for answer in self.answers], self.distribution)
 
     def __str__(self) -> str:
-        """What it is, and the largest shares."""
+        """Return the method and the largest shares as text."""
         order = np.argsort(-self.distribution, kind="stable")[:SHOWN_ROWS]
         rows = [[self.answers[k], f"{100 * self.distribution[k]:.2f} %"] for k in sorted(order.tolist())]
         return f"{self!r}\n{text_table(['answer', 'share'], rows)}"

@@ -60,7 +60,7 @@ def _on_map(mechanism: Mechanism) -> ConvolutionChannel | None:
 
 
 def detect_structure(matrix: Floats) -> LinearChannel:
-    """Detect a matrix as a `ResponseChannel` or `GeometricChannel` where it has that shape, else `DenseChannel`.
+    """Return a matrix as a `ResponseChannel` or `GeometricChannel` if it has that shape, otherwise as a `DenseChannel`.
     O(outputs · answers).
     """
     if matrix.shape[0] != matrix.shape[1] or len(matrix) < 2 or not (matrix > 0).all():

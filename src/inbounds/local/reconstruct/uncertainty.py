@@ -31,7 +31,7 @@ class Intervals:
 
 
 def standard_errors(result: "Reconstruction") -> Floats:
-    """Return standard error of every probability.
+    """Return the standard error of every probability.
 
     Maximum likelihood: with S the support and J = P_S^T diag(q / (P p)²) P_S, the covariance is that of the inverse
     information N·J on the directions that keep sum p = 1. It is conditional on the support: answers outside get
@@ -66,7 +66,7 @@ def _columns(channel: LinearChannel, support: np.ndarray[tuple[int], np.dtype[np
 
 
 def _constrained_inverse(information: Floats) -> Floats:
-    """Return diagonal of J^-1 - J^-1 1 1^T J^-1 / (1^T J^-1 1): the inverse on the directions with sum zero.
+    """Return the diagonal of J^-1 - J^-1 1 1^T J^-1 / (1^T J^-1 1): the inverse on the directions with sum zero.
 
     Written with an orthonormal basis B of those directions as diag(B (B^T J B)^-1 B^T), which needs no inverse of
     J.

@@ -122,7 +122,7 @@ class ExploreState:
         return prior
 
     def check(self) -> None:
-        """Refuse what cannot be asked, before anybody works on it."""
+        """Refuse a question that cannot be asked, before any work."""
         range_query = self.query()
         if range_query.shape[0] * range_query.shape[1] > MATRIX_LIMIT:
             raise TooLarge("this has too many answers to be shown cell by cell; choose a smaller size or coarser cells")

@@ -74,7 +74,7 @@ def load_draft(text: str, folder: Path, name: str) -> Plan:
 
 
 def check_inside(content: Mapping[str, Any], place: Workspace) -> None:
-    """Refuse a plan that names a file elsewhere: who may use this page need not be who may read that."""
+    """Refuse a plan that names a file outside the folder: a visitor of this page may not be allowed to read it."""
     for part, field in (("source", "path"), ("groups", "keys"), ("output", "path"), ("people", "ledger")):
         named = content.get(part)
         path = named.get(field) if isinstance(named, Mapping) else None
