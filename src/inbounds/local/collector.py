@@ -28,6 +28,12 @@ class Collector:
 
     shard: a name for the reports added here, such as "2026-11-16 north"; random by default. Files, copies and merged
     collectors keep the names of what they hold (`shards`), and no shard is merged twice.
+
+    >>> import inbounds as ib
+    >>> m = ib.catalog.randomized_response(ib.category(["no", "yes"]), 1)
+    >>> monday, tuesday = Collector(m).add(["yes", "no"]), Collector(m).add(["yes"])
+    >>> (monday + tuesday).counts.tolist()
+    [1, 2]
     """
 
     __slots__ = ("_counts", "_shards", "mechanism", "shard")

@@ -93,7 +93,7 @@ def collect(
     shard: str | None = None,
     asked: str = "all",
 ) -> Collector | StratifiedCollector:
-    """Collect a collector of the reports in `column`, counted by the engine itself: only the counts come back.
+    """Count the reports in `column` with the table's engine and return a collector; only counts leave the engine.
 
     column: of places the column of their names, or one for each coordinate. by: a column, or several, of strata; the
     collectors of all of them, in one pass. shard: a name for these reports, which cannot be merged a second time.
