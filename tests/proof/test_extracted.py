@@ -197,27 +197,27 @@ def test_verdicts_on_passports_of_quantiles_are_equal(make, number, tmp_path):
     assert 0.1 * number < sum(ours) < 0.9 * number
 
 
-@pytest.mark.parametrize("fault", ["step", "ratio_bounds"])
+@pytest.mark.parametrize("fault", ["table_step", "ratio_bounds"])
 def test_a_fault_in_the_checker_of_score_tables_is_noticed(fault, monkeypatch):
     made = score_questions(300)
     said = answers(question for question, _ in made)
     right = getattr(permute_flip, fault)
     wrong = {
-        "step": lambda table, by: right(table, by) - (right(table, by) >> 60),
+        "table_step": lambda table, by: right(table, by) - (right(table, by) >> 60),
         "ratio_bounds": lambda *numbers: islice(right(*numbers), 1),
     }
     monkeypatch.setattr(permute_flip, fault, wrong[fault])
     assert said != [passes(permute_flip.check_scores, *numbers) for _, numbers in made]
 
 
-@pytest.mark.parametrize("fault", ["step", "sided_bounds"])
+@pytest.mark.parametrize("fault", ["table_step", "sided_ratio_bounds"])
 def test_a_fault_in_the_checker_of_sided_tables_is_noticed(fault, monkeypatch, tmp_path):
     files = cases.written(tmp_path, cases.sided_passports(300, 5))
     said = [line.startswith("private") for line in verdicts(files)]
     right = getattr(sided_scores, fault)
     wrong = {
-        "step": lambda table, by: right(table, by) - (right(table, by) >> 60),
-        "sided_bounds": lambda *numbers: islice(right(*numbers), 2),
+        "table_step": lambda table, by: right(table, by) - (right(table, by) >> 60),
+        "sided_ratio_bounds": lambda *numbers: islice(right(*numbers), 2),
     }
     monkeypatch.setattr(sided_scores, fault, wrong[fault])
     assert said != [passes(load_quantile, file) == "private" for file in files]
@@ -296,7 +296,7 @@ def test_a_fault_in_pythons_checker_is_noticed(place, name, fault, make, monkeyp
     assert compared(files)[0]
 
 
-@pytest.mark.parametrize(("name", "fault"), [("_check_rows", _row_dropped), ("within_ratio", _one_unit_tolerated)])
+@pytest.mark.parametrize(("name", "fault"), [("_check_rows", _row_dropped), ("is_within_ratio", _one_unit_tolerated)])
 @pytest.mark.parametrize(("check", "make"), [("check_product", product_questions), ("check_states", state_questions)])
 def test_a_fault_in_the_other_checkers_is_noticed(check, make, name, fault, monkeypatch):
     made = make(300)

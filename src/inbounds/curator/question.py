@@ -128,7 +128,8 @@ def parse_question(values: Mapping[str, Any], dataset: Dataset, *, stored: bool 
     wishes = _sort_options(statistics[0].wishes or USUAL)
     _check_column(statistics[0], dataset)
     longest = None if stored else LONGEST_CONDITION
-    statistic, where = _canonical(replace(statistics[0], wishes=None, name=""), values.get("where", ""), dataset, longest)
+    bare = replace(statistics[0], wishes=None, name="")
+    statistic, where = _canonical(bare, values.get("where", ""), dataset, longest)
     return Question(
         statistic,
         _parse_by(values.get("by", []), dataset),

@@ -72,10 +72,6 @@ def plan_snippet(question: ExploreState) -> str:
     return "\n".join(lines)
 
 
-LOSS_FUNCTIONS = {"off-by-more-than": "threshold_loss", "power": "power_loss"}
-"""The public functions of the losses that take a number."""
-
-
 def _loss(name: str, beyond: str) -> str:
     if name in WITH_NUMBER:
         return f"ib.{WITH_NUMBER[name]}({_literal(beyond)})"
