@@ -249,7 +249,7 @@ def large() -> dict[str, float]:
         "statistics": [{"count": "high"}],
         "privacy": {"epsilon": 1},
         "hierarchy": {"levels": list(columns)},
-        "output": {"interval": LEVEL},
+        "output": {"credible_level": LEVEL},
     }
     with tempfile.TemporaryDirectory() as folder:
         start = time.process_time()

@@ -189,7 +189,7 @@ answer_seconds = {ANSWER_SECONDS}
 source = {{ path = "{name}.parquet" }}
 people = {{ name = "{name}" }}
 budget = {{ epsilon = {BUDGET} }}
-groups = {{ by = ["town"], keys = ["here", "there"], maximum = 2000 }}
+groups = {{ by = ["town"], keys = ["here", "there"], max_size = 2000 }}
 columns = {{ age = {{ low = 0, high = 100 }} }}
 """
     for name in ("with_", "without")

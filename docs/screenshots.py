@@ -54,7 +54,7 @@ mean = "score"
 
 [output]
 path = "survey.released.csv"
-interval = 0.9
+credible_level = 0.9
 """
 
 

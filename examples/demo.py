@@ -52,7 +52,7 @@ def plan(mechanism: str) -> dict[str, Any]:
         **({"hierarchy": levels} if mechanism == "optimal" else {}),
         "groups": {"by": ["district", "group"], "keys": [list(key) for key in keys()], "size": SIZE},
         "columns": {"age": {"low": LOW, "high": HIGH, "missing": 40}, "rich": {"type": "boolean"}},
-        "statistics": [{"count": "rich", "name": "rich", "share": f"{OF_COUNTS}/{EPSILON}"}, {"median": "age"}],
+        "statistics": [{"count": "rich", "name": "rich", "budget_share": f"{OF_COUNTS}/{EPSILON}"}, {"median": "age"}],
         "privacy": {"epsilon": EPSILON},
         "design": {"mechanism": mechanism},
     }

@@ -276,7 +276,7 @@ def _spends_in_all(k: int, part: str) -> Callable[[Record], None]:
     def change(record: Record) -> None:
         own, statistic = record["account"][k], record["plan"]["statistics"][k]
         factor = Fraction(part) / Fraction(own["spent"])
-        statistic.pop("share", None)
+        statistic.pop("budget_share", None)
         statistic["epsilon"] = part
         own |= {"spent": part, "drawn_at": str(Fraction(own["drawn_at"]) * factor)}
         if "layers" in own:
@@ -368,7 +368,7 @@ def other_draws(original: Original) -> Iterator[Forgery]:
 
     Several draws may be made to sum to the same cells, or have the same order: those are no forgeries of the table.
     """
-    summed = tuple(f"{own['name']}: " for own in original.record["plan"]["statistics"] if own.get("consistent"))
+    summed = tuple(f"{own['name']}: " for own in original.record["plan"]["statistics"] if own.get("sum_to_size"))
     for column, line in original.record["draws"].items():
         outputs = line.split(" ")
         if summed and column.startswith(summed):
@@ -486,7 +486,9 @@ def _other_promises(original: Original) -> Iterator[Forgery]:
         "statement": lambda lie: lie.update(statement=lie["statement"].replace("likelier", "less likely")),
         "spent": lambda lie: lie["epsilon"].update(spent="1/2"),
         "rows": lambda lie: lie["table"].update(rows=lie["table"]["rows"] + 1),
-        "interval": lambda lie: lie["plan"].update(interval="1/2" if plan["interval"] is None else None),
+        "credible_level": lambda lie: lie["plan"].update(
+            credible_level="1/2" if plan["credible_level"] is None else None
+        ),
         "values": lambda lie: lie.update(values=["nothing is changed"]),
         "composition": lambda lie: lie.update(composition=["it costs nothing"]),
         "reason": lambda lie: lie["account"][0].update(reason="nobody minds"),
@@ -569,7 +571,7 @@ def _spends_more(k: int) -> Callable[[Record], None]:
         other = (k + 1) % len(parts)
         parts[k], parts[other] = parts[k] + parts[other] / 2, parts[other] / 2
         for own, part in zip(lie["plan"]["statistics"], parts, strict=True):
-            own.pop("share", None)
+            own.pop("budget_share", None)
             own["epsilon"] = str(part)
 
     return change

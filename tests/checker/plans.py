@@ -31,7 +31,7 @@ SIZES = [4, 3, 4, 5]
 KINDS: dict[str, dict[str, Any]] = {
     "count": {"count": "c = 'p'"},
     "histogram": {"histogram": "d"},
-    "consistent": {"histogram": "c", "consistent": True},
+    "sum_to_size": {"histogram": "c", "sum_to_size": True},
     "sum": {"sum": "x"},
     "sum in halves": {"sum": "y"},
     "sum above zero": {"sum": "z"},
@@ -48,11 +48,11 @@ KINDS: dict[str, dict[str, Any]] = {
 
 RELATIONS: dict[str, dict[str, Any]] = {
     "public": {"groups": {"size": SIZES}},
-    "at most": {"groups": {"maximum": SIZES}},
-    "at most, changed": {"groups": {"maximum": SIZES}, "privacy": {"neighbours": "change one record"}},
-    "persons": {"groups": {"maximum": SIZES}, "people": {"id": "who", "max_records": 2}},
+    "at most": {"groups": {"max_size": SIZES}},
+    "at most, changed": {"groups": {"max_size": SIZES}, "privacy": {"neighbours": "change one record"}},
+    "persons": {"groups": {"max_size": SIZES}, "people": {"id": "who", "max_records": 2}},
     "persons with records": {
-        "groups": {"maximum": SIZES},
+        "groups": {"max_size": SIZES},
         "people": {"id": "who", "max_records": 3, "max_groups": 2},
     },
 }
@@ -87,7 +87,7 @@ def every_kind() -> list[dict[str, Any]]:
 
 
 LEVELS = {"hierarchy": {"levels": ["r", "s"]}}
-INTERVAL = {"output": {"interval": 0.9}}
+INTERVAL = {"output": {"credible_level": 0.9}}
 
 
 def cases() -> list[Case]:
@@ -97,7 +97,7 @@ def cases() -> list[Case]:
     adding = [
         {"count": "x > 3", "name": "n"},
         {"histogram": "d", "name": "h"},
-        {"histogram": "c", "name": "k", "consistent": True},
+        {"histogram": "c", "name": "k", "sum_to_size": True},
         {"sum": "y", "name": "t"},
         {"median": "x", "name": "m"},
         {"crosstab": ["d", "c"], "margins": ["c"], "name": "z"},
@@ -105,7 +105,7 @@ def cases() -> list[Case]:
     found += [Case(f"levels, {name}", plan_of(adding, name, **LEVELS), quick=name in quick) for name in RELATIONS]
     shares = {"hierarchy": {"levels": ["r", "s"], "shares": ["1/4", "3/4"], "weights": [1, 2]}}
     found.append(Case("levels with shares", plan_of([*adding[:4], adding[5]], "public", **shares, **INTERVAL)))
-    parts = [{"count": "c = 'p'", "epsilon": 1}, {"sum": "z", "share": "1/3"}]
+    parts = [{"count": "c = 'p'", "epsilon": 1}, {"sum": "z", "budget_share": "1/3"}]
     found.append(Case("parts of epsilon", plan_of(parts, "public"), quick=True))
     found.append(Case("all of epsilon", plan_of([*parts, {"median": "x", "epsilon": 1}], "at most"), quick=True))
     one = {
@@ -130,9 +130,9 @@ def dated() -> dict[str, Any]:
         "groups": {
             "by": ["day"],
             "keys": ["2024-01", "=none", "2024-02"],
-            "maximum": [5, 4, 5],
+            "max_size": [5, 4, 5],
             "period": {"day": "month"},
-            "not_stated": "=none",
+            "missing_key": "=none",
         },
         "columns": {**COLUMNS, "c": {"labels": ["p", "=q"], "other": "=q"}},
         "statistics": [
@@ -140,7 +140,7 @@ def dated() -> dict[str, Any]:
             {"mode": "c", "name": "m", "prior": "uniform"},
             {"sum": "y", "mechanism": "truncated_geometric", "epsilon": 1},
             {"max": "x", "loss": "zero-one"},
-            {"histogram": "c", "name": "h", "consistent": True},
+            {"histogram": "c", "name": "h", "sum_to_size": True},
         ],
         "privacy": {"epsilon": 3},
         "where": "x >= 0",

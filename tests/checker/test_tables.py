@@ -17,11 +17,11 @@ from inbounds.releases.pipeline import preview_release
 from inbounds.schema.errors import SourceError
 
 
-def groups(keys, kind="text", not_stated="", period=None):
+def groups(keys, kind="text", missing_key="", period=None):
     sizes = [2] * len(keys)
     digest = sha256(json.dumps([[[key] for key in keys], sizes]).encode()).hexdigest()
     stated = {"keys": {"g": keys}, "types": {"g": kind}, "sizes": " ".join(map(str, sizes))}
-    return _read_groups(stated, KeyMatching(("g",), not_stated, period or {}), len(keys), digest)
+    return _read_groups(stated, KeyMatching(("g",), missing_key, period or {}), len(keys), digest)
 
 
 @pytest.mark.parametrize("keys", [["3", "3.0"], ["true", "TRUE"], ["-7.0", "-7"], ["a", "a"]])
@@ -58,8 +58,8 @@ def test_keys_that_are_different_values_of_their_column_are_read():
     assert len(groups(["1", "10", "-1"], "number")[0]) == 3
     assert len(groups(["1", "01"], "text")[0]) == 2
     assert len(groups(["2024-01-31", "2024-02-29"], "date")[0]) == 2
-    assert len(groups(["1", "01"], "number", not_stated="01")[0]) == 2
-    assert len(groups(["2024-01", "none"], "date", not_stated="none", period={"g": "month"})[0]) == 2
+    assert len(groups(["1", "01"], "number", missing_key="01")[0]) == 2
+    assert len(groups(["2024-01", "none"], "date", missing_key="none", period={"g": "month"})[0]) == 2
     with pytest.raises(PassportError):
         groups(["2024-01", "2024-1"], "date", period={"g": "month"})
     with pytest.raises(PassportError):

@@ -33,7 +33,7 @@ def declared(folder: Path, **more: Any) -> dict[str, Any]:
                 "source": {"path": "pupils.parquet"},
                 "people": {"name": "pupils"},
                 "budget": {"epsilon": 6},
-                "groups": {"by": ["school", "year"], "keys": {"school": SCHOOLS, "year": YEARS}, "maximum": 12},
+                "groups": {"by": ["school", "year"], "keys": {"school": SCHOOLS, "year": YEARS}, "max_size": 12},
                 "columns": {
                     "likes": {"labels": ["yes", "no", "none"], "other": "none"},
                     "age": {"low": 10, "high": 20},

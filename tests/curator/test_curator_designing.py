@@ -29,7 +29,7 @@ def test_what_takes_too_long_is_refused_and_nothing_is_charged(opened):
 def test_a_process_designs_and_goes_on_after_one_that_was_refused(opened):
     curator = opened(limits={"designs": 1, "design_seconds": 300})
     ana = account(curator, "ana")
-    impossible = {**LIKES, "at_most": ["off-by-more-than-0=0.0001"]}
+    impossible = {**LIKES, "limits": ["off-by-more-than-0=0.0001"]}
     with pytest.raises(PlanError):
         curator.ask(ana, "pupils", impossible)
     assert curator.ask(ana, "pupils", LIKES).how == "new"

@@ -121,7 +121,7 @@ def leveled_of(curator, size, epsilons):
 def test_every_coalition_is_private_at_its_largest_epsilon_by_exact_enumeration(opened):
     """The joint law of the reports that the members are given, under every pair of neighbouring answers: no output is
     likelier by more than exp of the largest epsilon among them, which is at most what the people were charged."""
-    curator, judge = opened(levels=LEVELS, groups={"maximum": 3}), Judge()
+    curator, judge = opened(levels=LEVELS, groups={"max_size": 3}), Judge()
     leveled = leveled_of(curator, 3, [Fraction(1), Fraction(1, 2), Fraction(1, 4)])
     (chain,) = leveled.chains
     for k in (1, 2, 3):
@@ -140,7 +140,7 @@ def test_every_coalition_is_private_at_its_largest_epsilon_by_exact_enumeration(
 def test_the_stored_table_is_drawn_from_the_chain(opened):
     """Reports of all levels together have the joint law of the chain: a chi-square statistic of 26 degrees of freedom
     is above 121 with a probability below 1e-13, and the seed is fixed."""
-    curator = opened(levels=LEVELS, groups={"maximum": 2})
+    curator = opened(levels=LEVELS, groups={"max_size": 2})
     leveled = leveled_of(curator, 2, [Fraction(1), Fraction(1, 2), Fraction(1, 4)])
     many, rng = 100_000, np.random.default_rng(0)
     draws = seeded_entropy(rng)

@@ -16,7 +16,7 @@ def test_questions_stored_under_groups_that_are_gone_are_passed_over(opened):
     with opened() as before:
         ana = account(before, "ana")
         before.ask(ana, "pupils", {**LIKES, "by": ["school", "year"]})
-    curator = opened(groups={"by": ["school"], "keys": ["north", "south"], "maximum": 24})
+    curator = opened(groups={"by": ["school"], "keys": ["north", "south"], "max_size": 24})
     assert curator.ask(ana, "pupils", LIKES).how == "new"
 
 

@@ -25,7 +25,7 @@ designs = 0
 edition = "2026-11"
 source = { path = "pupils.parquet" }
 people = { name = "pupils" }
-groups = { by = ["school"], keys = ["north", "south"], maximum = 25 }
+groups = { by = ["school"], keys = ["north", "south"], max_size = 25 }
 
 [datasets.pupils.columns.likes]
 labels = ["yes", "no", "none"]

@@ -50,7 +50,7 @@ COLUMNS: Content = {
 }  # fmt: skip
 STATISTICS = [
     {"sum": "n"}, {"sum": "x"}, {"mean": "n"}, {"min": "n"}, {"max": "x"}, {"median": "n"},
-    {"quantile": {"of": "n", "at": 0.75}}, {"histogram": "c"}, {"histogram": "h", "consistent": True}, {"mode": "c"},
+    {"quantile": {"of": "n", "at": 0.75}}, {"histogram": "c"}, {"histogram": "h", "sum_to_size": True}, {"mode": "c"},
     {"crosstab": ["c", "h"]}, {"crosstab": ["c", "h"], "margins": ["c"]},
 ]  # fmt: skip
 
@@ -65,20 +65,20 @@ def random_plan(rng: random.Random) -> Content:
     keys: Content = (
         {"by": ["g", "h"], "keys": {"g": ["A", "B"], "h": ["p", "q"]}} if two else {"by": ["g"], "keys": ["A", "B"]}
     )
-    keys |= rng.choice([{"size": 2}, {"maximum": 2}, {"maximum": 3}])
+    keys |= rng.choice([{"size": 2}, {"max_size": 2}, {"max_size": 3}])
     if rng.random() < 0.2:
-        keys = {"by": ["g"], "keys": ["A", "not stated"], "not_stated": "not stated", "maximum": 2}
+        keys = {"by": ["g"], "keys": ["A", "not stated"], "missing_key": "not stated", "max_size": 2}
     if rng.random() < 0.15:
-        keys = {"by": ["day"], "keys": ["2024-01", "2024-02"], "period": {"day": "month"}, "maximum": 2}
+        keys = {"by": ["day"], "keys": ["2024-01", "2024-02"], "period": {"day": "month"}, "max_size": 2}
     found: Content = {
         "groups": keys,
         "columns": COLUMNS,
         "statistics": [{**one, "name": f"s{k}"} for k, one in enumerate(asked)],
         "privacy": {"epsilon": rng.choice(["1", "1/3", "2.5"])},
     }
-    if "maximum" in keys and rng.random() < 0.5:
+    if "max_size" in keys and rng.random() < 0.5:
         found["people"] = {"id": "who", "max_records": rng.choice([1, 2]), "max_groups": rng.choice([1, 2])}
-    if "maximum" in keys and rng.random() < 0.3:
+    if "max_size" in keys and rng.random() < 0.3:
         found["where"] = rng.choice(CONDITIONS)
     if two and rng.random() < 0.4:
         found["hierarchy"] = {"levels": ["g", "h"]}

@@ -52,7 +52,7 @@ def counting(of: str, operation: str, tree: Tree, columns: Content) -> Part:
 def plan(statistics: Sequence[Content], keys: Sequence[str], **more: Any) -> Content:
     """A plan about groups with these keys, without source; more: other parts, and columns beside the ordinary ones."""
     return {
-        "groups": {"by": ["g"], "keys": list(keys), "maximum": 9},
+        "groups": {"by": ["g"], "keys": list(keys), "max_size": 9},
         "statistics": [{**own, "name": f"s{k}"} for k, own in enumerate(statistics)],
         "privacy": {"epsilon": 1},
         **more,
@@ -114,9 +114,9 @@ def keyed(x: str, own: Type, groups: Sequence[str]) -> Iterator[tuple[str, Conte
     for period, names in {"": list(own.texts), **PERIODS}.items():
         for stated in (False, True):
             keys = {"g": list(groups), x: [*names, NOT_STATED] if stated else names}
-            by: Content = {"by": ["g", x], "keys": keys, "maximum": 9}
+            by: Content = {"by": ["g", x], "keys": keys, "max_size": 9}
             by |= {"period": {x: period}} if period else {}
-            by |= {"not_stated": NOT_STATED} if stated else {}
+            by |= {"missing_key": NOT_STATED} if stated else {}
             name = (f"key by {period}" if period else "key") + (", not stated" if stated else "")
             yield name, plan([{"count": "true"}, {"sum": "n"}], groups, groups=by)
 

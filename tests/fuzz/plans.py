@@ -71,7 +71,7 @@ class PlanFuzzer:
         counts: list[Content] = [{"count": f'"{x}" > {k}', "name": f"n{k}"} for k in range(statistics - 1)]
         found = plan([*counts, {"count": where, "name": "last"}], [NONE], columns={x: {"type": "number"}})
         found["people"] = {"name": "us", "ledger": self.ledger, "id": "who", "max_records": 2, "max_groups": 1}
-        found["groups"] = {"by": ["g"], "keys": [NONE, "elsewhere"], "maximum": 2}
+        found["groups"] = {"by": ["g"], "keys": [NONE, "elsewhere"], "max_size": 2}
         return found
 
     # --- one plan -----------------------------------------------------------------------------------------
@@ -94,16 +94,16 @@ class PlanFuzzer:
         if self.rng.random() < 0.3:
             most = {"max_records": self.rng.choice([1, 3]), "max_groups": self.rng.choice([1, 2, 50])}
             found["people"] |= {"id": self.random_person(), **most}
-        if self.rng.random() < 0.3 and "maximum" in found["groups"]:
+        if self.rng.random() < 0.3 and "max_size" in found["groups"]:
             found["where"] = text_of(random_condition(self.rng, kinds))
         if self.rng.random() < 0.3:
-            found["output"] = {"interval": "0.9"}
+            found["output"] = {"credible_level": "0.9"}
         if len(found["groups"].get("by", ())) == 2 and self.rng.random() < 0.3:
             found["hierarchy"] = {"levels": found["groups"]["by"]}
         return found
 
     def random_groups(self) -> Content:
-        size = {self.rng.choice(["size", "maximum"]): self.rng.choice([1, 2, 9])}
+        size = {self.rng.choice(["size", "max_size"]): self.rng.choice([1, 2, 9])}
         if self.rng.random() < 0.2:
             return size
         if self.rng.random() < 0.4:
@@ -116,7 +116,7 @@ class PlanFuzzer:
         )
         if self.rng.random() < 0.3:
             keys[f"x{k}"] = [*keys[f"x{k}"], NOT_STATED]
-            found["not_stated"] = NOT_STATED
+            found["missing_key"] = NOT_STATED
         return found
 
     def random_person(self) -> str:

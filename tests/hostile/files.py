@@ -156,7 +156,7 @@ def json_bases(folder: Path) -> list[tuple[str, Any, dict[str, bytes]]]:
     collector.save(folder / "collection.json")
     bases.append(("collection", json.loads((folder / "collection.json").read_text()), {}))
     table = folder / "out.csv"
-    plan = {"groups": {"size": 3}, "statistics": [{"count": "true", "share": "1/2"}], "privacy": {"epsilon": 1}}
+    plan = {"groups": {"size": 3}, "statistics": [{"count": "true", "budget_share": "1/2"}], "privacy": {"epsilon": 1}}
     release(plan, pa.table({"a": [1, 2, 3]})).write(table)
     bases.append(("release", json.loads(record_path(table).read_text()), {"out.csv": table.read_bytes()}))
     return bases
@@ -232,15 +232,15 @@ PLANS = (
         ("", "[source]"), ("path", '"data.csv"'), ("", "[groups]"), ("by", '["school"]'), ("keys", '["a", "b"]'),
         ("size", "25"), ("", "[columns.score]"), ("low", "0"), ("high", "10"), ("step", "0.5"),
         ("", "[columns.answer]"), ("labels", '["yes", "no"]'), ("other", '"no"'), ("", "[privacy]"),
-        ("epsilon", "1"), ("", "[[statistics]]"), ("mean", '"score"'), ("share", "0.5"), ("", "[[statistics]]"),
+        ("epsilon", "1"), ("", "[[statistics]]"), ("mean", '"score"'), ("budget_share", "0.5"), ("", "[[statistics]]"),
         ("count", "\"score >= 5 and answer = 'yes'\""), ("loss", '"off-by-more-than-2"'),
         ("prior", "{ normal = [5, 2] }"),
     ],
     [
-        ("", "[groups]"), ("by", '["school", "class"]'), ("keys", '"keys.csv"'), ("maximum", '"pupils"'),
+        ("", "[groups]"), ("by", '["school", "class"]'), ("keys", '"keys.csv"'), ("max_size", '"pupils"'),
         ("", "[columns.n]"), ("low", "0"), ("high", "100"), ("", "[privacy]"), ("epsilon", "1"),
         ("", "[[statistics]]"), ("sum", '"n"'), ("", "[source]"), ("path", '"data.csv"'), ("", "[output]"),
-        ("interval", "0.9"),
+        ("credible_level", "0.9"),
     ],
     [
         ("", "[source]"), ("path", '"data.csv"'), ("", "[groups]"), ("by", '["a", "b"]'), ("size", "10"),

@@ -25,7 +25,7 @@ from inbounds.releases.pipeline import ReusedTableWarning, UnfinishedRelease, re
 ALONE = {
     "edition": "2026",
     "groups": {"by": ["g"], "keys": ["A", "B"], "size": 20},
-    "statistics": [{"count": "c = 'p'", "name": "yes"}, {"histogram": "c", "consistent": True}],
+    "statistics": [{"count": "c = 'p'", "name": "yes"}, {"histogram": "c", "sum_to_size": True}],
     "columns": {"c": {"labels": ["p", "q"], "other": "q"}},
     "privacy": {"epsilon": "0.5"},
 }

@@ -29,7 +29,7 @@ def write_pupils(file: Path) -> None:
 
 def settings(folder: Path, **more: Any) -> dict[str, Any]:
     """The settings of a curator of the pupils; more: of the dataset."""
-    groups = {"by": ["school", "year"], "keys": {"school": SCHOOLS, "year": YEARS}, "maximum": 12}
+    groups = {"by": ["school", "year"], "keys": {"school": SCHOOLS, "year": YEARS}, "max_size": 12}
     columns = {
         "likes": {"labels": ["yes", "no", "none"], "other": "none"},
         "age": {"low": 10, "high": 20},
@@ -64,7 +64,7 @@ PLAIN: list[Question] = [
     ("bob", {**YES, "by": [], "epsilon": 1}),  # a sum of cells
     ("ana", {"count": "age > 12 and age <= 15", "by": ["year"], "epsilon": 1}),
     ("ana", {"histogram": "likes", "by": ["school"], "epsilon": 1}),
-    ("ana", {"histogram": "likes", "epsilon": 2, "consistent": True}),
+    ("ana", {"histogram": "likes", "epsilon": 2, "sum_to_size": True}),
     ("ana", {"mean": "age", "by": ["school"], "epsilon": 1}),
     ("ana", {"mean": "age", "where": "likes = 'no'", "epsilon": 2}),
     ("ana", {"sum": "age", "by": ["year"], "epsilon": 1}),
@@ -95,5 +95,5 @@ SEVERAL = {"name": "pupils", "id": "pupil", "max_records": 2, "max_groups": 2}
 CURATORS: dict[str, tuple[dict[str, Any], list[Question]]] = {
     "plain": ({}, PLAIN),
     "levels": ({"levels": LEVEL_EPSILONS}, LEVELS),
-    "persons": ({"people": SEVERAL, "interval": 0.9}, PERSONS),
+    "persons": ({"people": SEVERAL, "credible_level": 0.9}, PERSONS),
 }

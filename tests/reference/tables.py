@@ -108,7 +108,7 @@ def write_registers(folder: Path) -> None:
 
 
 BY_G: dict[str, Any] = {"by": ["g"], "keys": GROUPS, "size": [20, 26, 13]}
-AT_MOST: dict[str, Any] = {"by": ["g"], "keys": GROUPS, "maximum": [24, 30, 24]}
+AT_MOST: dict[str, Any] = {"by": ["g"], "keys": GROUPS, "max_size": [24, 30, 24]}
 NESTED: dict[str, Any] = {"by": ["g", "h"], "keys": {"g": GROUPS, "h": ["0", "1", "2"]}, "size": 8}
 LEVELS = {"levels": ["g", "h"]}
 COUNT, HISTOGRAM, MEAN, SUM = {"count": "x >= 2 or c = 'p'"}, {"histogram": "c"}, {"mean": "x"}, {"sum": "x"}
@@ -130,7 +130,7 @@ def plan(*statistics: dict[str, Any], groups: dict[str, Any] = BY_G, epsilon: An
 
 
 def _tables() -> dict[str, tuple[dict[str, Any], Source]]:
-    whole, interval = {"by": [], "maximum": 100}, {"output": {"interval": 0.9}}
+    whole, interval = {"by": [], "max_size": 100}, {"output": {"credible_level": 0.9}}
     persons = {"people": {"id": "person", "max_records": 2, "max_groups": 2}}
     found: dict[str, tuple[dict[str, Any], Source]] = {}
     for one in EVERY_KIND:
@@ -150,18 +150,18 @@ def _tables() -> dict[str, tuple[dict[str, Any], Source]]:
         "pairs of keys": (plan(COUNT, MEAN, groups={**NESTED, "keys": [["a", "0"], ["b", "2"]]}), in_memory),
         "products of keys": (plan(COUNT, {"median": "x"}, groups=NESTED), in_memory),
         "keys and sizes of a file": (plan(COUNT, MEAN, groups={**BY_G, "keys": REGISTER, "size": "people"}), in_memory),
-        "keys of a list": (plan(COUNT, groups={**AT_MOST, "keys": KEY_LIST, "maximum": 30}), in_memory),
-        "not stated": (plan(COUNT, groups={**AT_MOST, "keys": ["a", "b", "none"], "not_stated": "none"}), in_memory),
+        "keys of a list": (plan(COUNT, groups={**AT_MOST, "keys": KEY_LIST, "max_size": 30}), in_memory),
+        "not stated": (plan(COUNT, groups={**AT_MOST, "keys": ["a", "b", "none"], "missing_key": "none"}), in_memory),
         "quarters": (
             plan(
                 COUNT,
-                groups={"by": ["day"], "keys": ["2024-Q1", "2024-Q2"], "maximum": 30, "period": {"day": "quarter"}},
+                groups={"by": ["day"], "keys": ["2024-Q1", "2024-Q2"], "max_size": 30, "period": {"day": "quarter"}},
             ),
             in_memory,
         ),
-        "shares": (plan({**COUNT, "share": "0.6"}, HISTOGRAM, MEAN), in_memory),
+        "shares": (plan({**COUNT, "budget_share": "0.6"}, HISTOGRAM, MEAN), in_memory),
         "epsilons of their own": (plan({**COUNT, "epsilon": "0.5"}, {**MEAN, "epsilon": 1}, HISTOGRAM), in_memory),
-        "consistent histogram": (plan({**HISTOGRAM, "consistent": True}, **interval), in_memory),
+        "consistent histogram": (plan({**HISTOGRAM, "sum_to_size": True}, **interval), in_memory),
         "wishes": (
             plan({**COUNT, "properties": ["fair"]}, MEAN, design={"loss": "squared", "prior": {"binomial": 0.3}}),
             in_memory,
@@ -176,14 +176,14 @@ def _tables() -> dict[str, tuple[dict[str, Any], Source]]:
         "levels, weights": (plan(COUNT, SUM, groups=NESTED, hierarchy={**LEVELS, "weights": [1, 8]}), in_memory),
         "levels, shares, sizes at most": (
             plan(
-                {**HISTOGRAM, "consistent": True},
+                {**HISTOGRAM, "sum_to_size": True},
                 MEAN,
-                groups={**NESTED, "size": 0, "maximum": 14},
+                groups={**NESTED, "size": 0, "max_size": 14},
                 hierarchy={**LEVELS, "shares": ["0.4", "0.6"]},
             ),
             in_memory,
         ),
-        "levels, persons": (plan(COUNT, groups={**NESTED, "maximum": 14}, hierarchy=LEVELS, **persons), in_memory),
+        "levels, persons": (plan(COUNT, groups={**NESTED, "max_size": 14}, hierarchy=LEVELS, **persons), in_memory),
         "crosstab, one margin": (plan({"crosstab": ["c", "d"], "margins": ["d"]}, groups=AT_MOST), in_memory),
         "crosstab, no margin": (plan({"crosstab": ["d", "c"], "margins": []}, **interval), in_memory),
     }
@@ -191,7 +191,7 @@ def _tables() -> dict[str, tuple[dict[str, Any], Source]]:
         name = source.__name__.removeprefix("as_")
         found[f"from {name}"] = plan(COUNT, {"mode": "c"}, MEAN, {"count": "b and n > 4", "name": "odd"}), source
     for content, _ in found.values():
-        if "maximum" in content["groups"]:
+        if "max_size" in content["groups"]:
             content["groups"] = {name: value for name, value in content["groups"].items() if name != "size"}
     return found
 

@@ -178,7 +178,7 @@ class Checks:
         designed = self.designed(plan)
         by_name = {column.name: column.values for column in first}
         for k, statistic in enumerate(plan.statistics):
-            for name in () if statistic.consistent else plan.drawn_columns(statistic):
+            for name in () if statistic.sum_to_size else plan.drawn_columns(statistic):
                 for design, members in zip(designed.designs[k], designed.asked.members, strict=True):
                     reported = answering.output_query(design.mechanism).output_values
                     assert np.isin(by_name[name][members], reported).all()
@@ -288,7 +288,7 @@ def brute_force(
     groups = content["groups"]
     by, keys = groups["by"], groups["keys"] if keys is None else keys
     public = "size" in groups
-    limits = groups["size"] if public else groups["maximum"]
+    limits = groups["size"] if public else groups["max_size"]
     sizes = limits if isinstance(limits, list) else [limits] * len(keys)
     found = []
     for statistic in content["statistics"]:
@@ -310,7 +310,7 @@ def _answers(content, statistic, mine, size, public):
     name = statistic[kind]
     if kind == "histogram":
         labels = [_label(record.get(name), column) for record in mine]
-        if statistic.get("consistent"):
+        if statistic.get("sum_to_size"):
             labels += [column["other"]] * (size - len(labels))
         return {label: min(size, labels.count(label)) for label in column["labels"]}
     values = [_value(record.get(name), column) for record in mine]

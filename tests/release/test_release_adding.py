@@ -52,7 +52,7 @@ LEVELS = {"hierarchy": {"levels": ["r", "s"]}}
 ADDING = [
     {"count": "c = 'p'"},
     {"histogram": "d"},
-    {"histogram": "d", "consistent": True},
+    {"histogram": "d", "sum_to_size": True},
     {"sum": "x"},
 ]
 CROSSED = [
@@ -154,7 +154,9 @@ def test_a_record_that_comes_or_goes_costs_epsilon(statistics):
         if len(other) == len(one) + 1 and all(one.count(r) <= other.count(r) for r in RECORDS)
     ]
     more = LEVELS if statistics is ADDING or statistics[0] is ADDING[0] else {}
-    check_costs(lambda keys: plan(statistics, keys, {"maximum": 2}, **more), tables, pairs + [(b, a) for a, b in pairs])
+    check_costs(
+        lambda keys: plan(statistics, keys, {"max_size": 2}, **more), tables, pairs + [(b, a) for a, b in pairs]
+    )
 
 
 @pytest.mark.parametrize("statistics", [[ADDING[0], ADDING[1], ADDING[3]], CROSSED], ids=["hierarchy", "crosstab"])
@@ -164,7 +166,7 @@ def test_a_record_that_moves_to_another_group_costs_epsilon_where_that_is_promis
     tables = [[people([r] if g == k else []) for k in range(3)] for g, r in places]
     more = LEVELS if statistics[0] is ADDING[0] else {}
     check_costs(
-        lambda keys: plan(statistics, keys, {"maximum": 2}, neighbours="change one record", **more),
+        lambda keys: plan(statistics, keys, {"max_size": 2}, neighbours="change one record", **more),
         tables,
         list(product(range(len(tables)), repeat=2)),
     )
@@ -186,7 +188,7 @@ def test_a_person_with_several_records_costs_epsilon(statistics, records, groups
     pairs = [(o * len(mine) + nobody, o * len(mine) + k) for o in range(2) for k in range(len(mine))]
     more = LEVELS if statistics[0] is ADDING[0] else {}
     persons = {"people": {"id": "person", "max_records": records, "max_groups": groups}}
-    check_costs(lambda keys: plan(statistics, keys, {"maximum": 4}, **more, **persons), tables, pairs)
+    check_costs(lambda keys: plan(statistics, keys, {"max_size": 4}, **more, **persons), tables, pairs)
 
 
 # --- every draw adds up -----------------------------------------------------------------------------------
@@ -197,7 +199,7 @@ def plans(draw):
     regions = draw(st.integers(1, 3))
     keys = [(f"r{i}", f"s{j}") for i in range(regions) for j in range(draw(st.integers(1, 3)))]
     keys = draw(st.permutations(keys))
-    sizes = draw(st.sampled_from([{"size": 3}, {"maximum": 4}, {"size": [2 + k % 3 for k in range(len(keys))]}]))
+    sizes = draw(st.sampled_from([{"size": 3}, {"max_size": 4}, {"size": [2 + k % 3 for k in range(len(keys))]}]))
     asked = draw(st.lists(st.sampled_from([*ADDING, *CROSSED, {"mean": "x"}]), min_size=1, max_size=3))
     more = {"hierarchy": {"levels": draw(st.sampled_from([["r", "s"], ["s", "r"]]))}}
     if draw(st.booleans()):
@@ -206,7 +208,7 @@ def plans(draw):
         more["hierarchy"]["shares"] = {"r": "1/4", "s": "3/4"}
     if not any("crosstab" not in own and "mean" not in own for own in asked):
         asked.append(ADDING[0])
-    interval = draw(st.sampled_from([{}, {"output": {"interval": 0.8}}]))
+    interval = draw(st.sampled_from([{}, {"output": {"credible_level": 0.8}}]))
     return plan(asked, keys, sizes, epsilon=draw(st.sampled_from(["1/2", 4])), **more, **interval)
 
 
@@ -249,7 +251,7 @@ def check_sums(asked, table):
             for name in cells:
                 for row in rows:
                     check_node(asked, table, name, row, levels)
-        if statistic.own.over_groups and statistic.consistent:
+        if statistic.own.over_groups and statistic.sum_to_size:
             totals_of = [sum(table[name][row] for name in cells) for row in rows]
             pairs = zip(totals_of, table[asked.size_column], strict=True)
             assert all(found == size if asked.groups.public else found <= size for found, size in pairs)
@@ -309,7 +311,9 @@ def check_crosstab(asked, statistic, table, rows):
 
 KEYS = [(f"r{k % 2}", f"s{k}") for k in range(6)]
 ROWS = [{"r": r, "s": s, "c": "pq"[k % 2], "d": "uvw"[k % 3], "x": float(k % 4 - 1)} for r, s in KEYS for k in range(5)]
-WHOLE = plan([*ADDING, *CROSSED, {"mean": "x"}], KEYS, {"size": 5}, epsilon=16, **LEVELS, output={"interval": 0.9})
+WHOLE = plan(
+    [*ADDING, *CROSSED, {"mean": "x"}], KEYS, {"size": 5}, epsilon=16, **LEVELS, output={"credible_level": 0.9}
+)
 
 
 @pytest.fixture(scope="module")
@@ -391,7 +395,7 @@ SPOILED = {
     "many sizes": lambda form: form.update(sizes=[10**15] * 6),
     "parents": lambda form: form.update(parents=[[0] * 6]),
     "far parents": lambda form: form.update(parents=[[0, 0, 0, 1, 1, 10**12]]),
-    "interval": lambda form: form.update(interval="1/2"),
+    "credible_level": lambda form: form.update(credible_level="1/2"),
     "published": lambda form: form.update(published=not form["published"]),
     "rate": lambda form: form["statistics"][0]["layers"][0].update(rate="64"),
     "endless rate": lambda form: form["statistics"][0]["layers"][0].update(rate="1e999999999"),
@@ -453,7 +457,7 @@ def test_totals_are_right_on_average_whatever_the_truth(tmp_path):
     asked = to_plan(content, frame([]))
     designed = ReleaseDesign.from_workload(Workload.from_plan(asked), tmp_path)
     own, above = designed.designs[0][0].mechanism.matrix, designed.layers[0][0].mechanism.matrix
-    form = {"sizes": [2, 2], "parents": [[0, 0]], "interval": "9/10", "published": False}
+    form = {"sizes": [2, 2], "parents": [[0, 0]], "credible_level": "9/10", "published": False}
     rates = [str(designed.asked.entries[0].drawn_at * share) for _, share in designed.asked.entries[0].layered.shares]
     for truth in product(range(3), repeat=2):
         mean = square = stated = 0.0

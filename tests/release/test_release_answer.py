@@ -39,7 +39,7 @@ def plan(*statistics, epsilon=1, interval=None, **groups):
         "columns": {"c": {"labels": ["p", "q", "r"], "other": "r"}, "n": {"low": 0, "high": 3}},
         "statistics": [{**s, "name": f"s{k}"} for k, s in enumerate(statistics)],
         "privacy": {"epsilon": epsilon},
-        "output": {} if interval is None else {"interval": interval},
+        "output": {} if interval is None else {"credible_level": interval},
     }
 
 
@@ -266,7 +266,7 @@ def test_consistent_cells_are_the_nearest_whole_ones_with_the_total(cells, total
 
 
 def test_a_consistent_histogram_sums_to_the_public_size_of_every_group(tmp_path):
-    content = plan({"histogram": "c", "consistent": True}, size=[2, 5, 9])
+    content = plan({"histogram": "c", "sum_to_size": True}, size=[2, 5, 9])
     for _ in range(10):
         table = release(content, FRAME, cache=tmp_path).table
         sums = sum(np.array(table[f"s0: {label}"]) for label in "pqr")
@@ -279,9 +279,9 @@ def test_the_interval_of_a_consistent_cell_holds_the_published_cell(checks):
     content = {
         "groups": {"by": ["g"], "keys": [f"k{k}" for k in range(200)], "size": 6},
         "columns": {"c": {"labels": ["p", "q", "r"], "other": "r"}},
-        "statistics": [{"histogram": "c", "consistent": True}],
+        "statistics": [{"histogram": "c", "sum_to_size": True}],
         "privacy": {"epsilon": 1},
-        "output": {"interval": 0.2},
+        "output": {"credible_level": 0.2},
     }
     columns = {column.name: column.values for column in checks.release(content, rows, seed=11)}
     for label in "pqr":

@@ -366,7 +366,7 @@ def test_the_dry_run_says_that_errors_are_those_of_cells_before_they_add_up(fold
     groups = { by = ["school"], keys = ["North"], size = 3 }
     columns.answer = { labels = ["yes", "no", "no answer"], other = "no answer" }
     privacy.epsilon = 1
-    statistics = [{ histogram = "answer", consistent = true }]
+    statistics = [{ histogram = "answer", sum_to_size = true }]
     """
     (folder / "plan.toml").write_text(plan)
     words = "the expected error is that of cells as drawn, before they are made to add up"

@@ -24,7 +24,7 @@ def plan(keys, size, **more):
     return {
         "groups": {"by": ["g"], "keys": keys, "size": size},
         "columns": {"c": {"labels": ["p", "q", "r"], "other": "r"}},
-        "statistics": [{"histogram": "c", "consistent": True}],
+        "statistics": [{"histogram": "c", "sum_to_size": True}],
         "privacy": {"epsilon": 1},
         **more,
     }
@@ -122,7 +122,7 @@ def test_filled_cells_are_already_consistent_up_to_the_size():
 )
 def test_a_dry_run_and_the_record_say_where_absent_records_are_counted(tmp_path, consistent, other, said):
     labels = {"labels": ["p", "q", "r"], **({"other": other} if other else {})}
-    asked = plan(["A"], 2, columns={"c": labels}, statistics=[{"histogram": "c", "consistent": consistent}])
+    asked = plan(["A"], 2, columns={"c": labels}, statistics=[{"histogram": "c", "sum_to_size": consistent}])
     for found in (
         preview_release(asked, frame([]), cache=tmp_path),
         release(asked, frame([]), cache=tmp_path, allow_useless=True),

@@ -19,7 +19,7 @@ from inbounds.sources.open import Source
 from release.places import places
 
 PLAN = {
-    "groups": {"by": ["g"], "keys": ["a", "b"], "maximum": 9},
+    "groups": {"by": ["g"], "keys": ["a", "b"], "max_size": 9},
     "columns": {"n": {"low": 0, "high": 10, "step": "0.5", "missing": 5}},
     "statistics": [{"max": "n"}],
     "privacy": {"epsilon": 1},

@@ -134,8 +134,8 @@ def assert_no_pair_costs_more_than_claimed(asked, found):
 TABLES = tables_of(range(7), 3)
 RELATIONS = {
     "public sizes": ("size", {}),
-    "a maximum": ("maximum", {}),
-    "a maximum, records change": ("maximum", {"neighbours": "change one record"}),
+    "a maximum": ("max_size", {}),
+    "a maximum, records change": ("max_size", {"neighbours": "change one record"}),
 }
 
 
@@ -166,7 +166,7 @@ def test_counts_and_cells_of_every_small_table_are_those_of_plain_python_and_as_
     sizes, privacy = RELATIONS[relation]
     values = ["p", "q", "unknown", None, "P", "", "pq"]
     asks = [{"count": "c = 'p'"}, {"count": "true"}, {"histogram": "c"}]
-    asks += [{"histogram": "c", "consistent": True}] if sizes == "size" else []
+    asks += [{"histogram": "c", "sum_to_size": True}] if sizes == "size" else []
     content = plan_over(TABLES, NUMBERS["touches zero"], asks, sizes, **privacy)
     asked, found = positions_of(checks, content, records_over(TABLES, values, "c"))
     cell = 0
@@ -184,7 +184,7 @@ def test_counts_and_cells_of_every_small_table_are_those_of_plain_python_and_as_
 def test_the_check_of_neighbours_sees_a_reach_that_is_too_small(checks):
     """A twin that must fail: the furthest move of a sum in twice as many steps as were promised."""
     column = NUMBERS["above zero"]
-    content = plan_over(TABLES, column, [{"sum": "x"}], "maximum")
+    content = plan_over(TABLES, column, [{"sum": "x"}], "max_size")
     asked, found = positions_of(checks, content, records_over(TABLES, values_of(column), "x"))
     assert_no_pair_costs_more_than_claimed(asked, found)
     with pytest.raises(AssertionError):

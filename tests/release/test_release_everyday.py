@@ -36,7 +36,7 @@ TABLE = pa.table(
 
 def counts(by, keys, source=None, frame=None, **groups):
     content = {
-        "groups": {"by": by, "keys": keys, "maximum": 9, **groups},
+        "groups": {"by": by, "keys": keys, "max_size": 9, **groups},
         "statistics": [{"count": "true", "name": "number"}],
         "privacy": {"epsilon": 1},
         **({"source": source} if source else {}),
@@ -131,17 +131,17 @@ def test_dates_times_and_their_texts_are_keys_by_day_month_quarter_and_year_on_e
     for column in ("t", "d", "s"):
         for period, (keys, expected) in PERIODS.items():
             assert counts([column], keys, source, frame, period={column: period}) == expected, (column, period)
-            more = {"period": {column: period}, "not_stated": "not stated"}
+            more = {"period": {column: period}, "missing_key": "not stated"}
             assert counts([column], [*keys, "not stated"], source, frame, **more) == [*expected, 1]
 
 
 @pytest.mark.parametrize("name", ENGINES)
 def test_records_without_a_key_are_in_the_group_not_stated_on_every_engine(stored, name):
     source, frame = stored(name)
-    assert counts(["g"], ["a", "b", "?"], source, frame, not_stated="?") == [2, 1, 3]
-    assert counts(["n"], [1, 2, "?"], source, frame, not_stated="?") == [1, 3, 2]
+    assert counts(["g"], ["a", "b", "?"], source, frame, missing_key="?") == [2, 1, 3]
+    assert counts(["n"], [1, 2, "?"], source, frame, missing_key="?") == [1, 3, 2]
     assert counts(["n"], [1, 2], source, frame) == [1, 3]
-    both = counts(["g", "n"], {"g": ["a", "?"], "n": [1, 2, "?"]}, source, frame, not_stated="?")
+    both = counts(["g", "n"], {"g": ["a", "?"], "n": [1, 2, "?"]}, source, frame, missing_key="?")
     assert both == [1, 1, 0, 0, 1, 2]
 
 
@@ -152,9 +152,9 @@ def test_what_cannot_be_a_period_or_not_stated_is_refused_in_words():
         counts(["d"], ["2024"], frame=TABLE, period={"d": "week"})
     with pytest.raises(PlanError, match=r"groups.period must be about columns of by, got 'x'"):
         counts(["d"], ["2024"], frame=TABLE, period={"x": "year"})
-    with pytest.raises(PlanError, match=r"groups.not_stated must be one of the keys, got '\?'; add it to keys"):
-        counts(["g"], ["a"], frame=TABLE, not_stated="?")
-    with pytest.raises(PlanError, match=r"groups.keys must not be empty.*not_stated"):
+    with pytest.raises(PlanError, match=r"groups.missing_key must be one of the keys, got '\?'; add it to keys"):
+        counts(["g"], ["a"], frame=TABLE, missing_key="?")
+    with pytest.raises(PlanError, match=r"groups.keys must not be empty.*missing_key"):
         counts(["g"], ["a", ""], frame=TABLE)
     with pytest.raises(SourceError, match=r"groups.period.n must be about dates, times or texts, but 'n' is int64"):
         counts(["n"], ["2024"], frame=TABLE, period={"n": "year"})
@@ -168,17 +168,17 @@ def test_times_with_a_zone_have_no_day_of_their_own_and_are_refused():
 
 def test_how_records_find_their_group_is_said_and_part_of_the_plans_digest():
     content = {
-        "groups": {"by": ["d"], "keys": ["2024-01", "none"], "maximum": 3},
+        "groups": {"by": ["d"], "keys": ["2024-01", "none"], "max_size": 3},
         "statistics": [{"count": "true", "name": "number"}],
         "privacy": {"epsilon": 4},
     }
-    said = {**content, "groups": {**content["groups"], "period": {"d": "month"}, "not_stated": "none"}}
+    said = {**content, "groups": {**content["groups"], "period": {"d": "month"}, "missing_key": "none"}}
     record = preview_release(said, TABLE).record
     assert "d: a record's group is the month of its date or time" in record["values"]
     assert any("has the key none" in line for line in record["values"])
     assert record["plan"]["period"] == {"d": "month"}
     without = preview_release(
-        {**said, "groups": {**said["groups"], "keys": ["2024-01"], "not_stated": ""}}, TABLE
+        {**said, "groups": {**said["groups"], "keys": ["2024-01"], "missing_key": ""}}, TABLE
     ).record
     assert any("text not written like 2024-01-31, is in no group" in line for line in without["values"])
 
@@ -201,7 +201,7 @@ def test_periods_and_not_stated_in_one_line(tmp_path, command):
 def test_products_of_keys_are_written_in_a_plan_as_they_are(tmp_path):
     (tmp_path / "p.toml").write_text(
         '[groups]\nby = ["gender", "answer"]\nkeys = { gender = ["f", "m"], answer = ["yes", "no", "not stated"] }\n'
-        'maximum = 9\nnot_stated = "not stated"\n[privacy]\nepsilon = 2\n'
+        'max_size = 9\nmissing_key = "not stated"\n[privacy]\nepsilon = 2\n'
         '[[statistics]]\ncount = "true"\nname = "number"\n'
     )
     frame = pa.table({"gender": ["f", "m", "f"], "answer": ["yes", None, "no"]})
@@ -214,9 +214,9 @@ def test_products_of_keys_are_written_in_a_plan_as_they_are(tmp_path):
 
 def test_cells_of_groups_with_a_maximum_sum_to_no_more_than_it(checks):
     content = {
-        "groups": {"by": ["g"], "keys": [str(k) for k in range(300)], "maximum": 4},
+        "groups": {"by": ["g"], "keys": [str(k) for k in range(300)], "max_size": 4},
         "columns": {"c": {"labels": ["p", "q", "r"]}},
-        "statistics": [{"histogram": "c", "consistent": True}],
+        "statistics": [{"histogram": "c", "sum_to_size": True}],
         "privacy": {"epsilon": 2},
     }
     rows = [{"g": str(k), "c": label} for k in range(300) for label in "ppqr"[: k % 5]]
@@ -276,7 +276,7 @@ def test_a_draft_completed_with_public_facts_is_a_plan(tmp_path, command):
     (tmp_path / "t.csv").write_text("school,pupil_id,age\nNorth,1,12\nNorth,1,13\nSouth,2,11\n")
     command(tmp_path, "init", "t.csv")
     text = (tmp_path / "plan.toml").read_text()
-    text = text.replace("keys = []", 'keys = ["North", "South"]').replace("size = 25", "maximum = 25")
+    text = text.replace("keys = []", 'keys = ["North", "South"]').replace("size = 25", "max_size = 25")
     text = text.replace("# id = ", "id = ").replace("# max_records", "max_records").replace("'…'", "'12'")
     (tmp_path / "plan.toml").write_text(text)
     assert release(tmp_path / "plan.toml", cache=tmp_path).plan.neighbours == "add or remove one person"

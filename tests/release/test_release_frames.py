@@ -14,7 +14,7 @@ from release.places import places
 pandas = pytest.importorskip("pandas")
 
 PLAN = {
-    "groups": {"by": ["g"], "keys": ["a", "b"], "maximum": 9},
+    "groups": {"by": ["g"], "keys": ["a", "b"], "max_size": 9},
     "columns": {"n": {"low": 0, "high": 10, "missing": 5}},
     "statistics": [{"max": "n"}],
     "privacy": {"epsilon": 1},

@@ -269,7 +269,7 @@ def test_an_object_without_a_text_is_missing(value):
 def test_bytes_of_an_arrow_text_that_are_no_text_leave_the_other_records_alone():
     held = pa.array([b"1", b"true", b"5\xff", None], pa.binary())
     odd = pa.Array.from_buffers(pa.string(), len(held), held.buffers(), held.null_count)
-    content = {"groups": {"maximum": 9}, "columns": {"x": {"low": 0, "high": 9}}, "statistics": [{"sum": "x"}]}
+    content = {"groups": {"max_size": 9}, "columns": {"x": {"low": 0, "high": 9}}, "statistics": [{"sum": "x"}]}
     labels = {**content, "columns": {"x": {"labels": ["true", "1"]}}, "statistics": [{"histogram": "x"}]}
     coded = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, 3]), odd)
     for column in (odd, odd.cast(pa.large_string(), safe=False), coded):

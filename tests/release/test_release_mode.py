@@ -46,7 +46,7 @@ def most_frequent(table, other):
 
 
 @pytest.mark.parametrize("other", ["q", None])
-@pytest.mark.parametrize("sizes", ["size", "maximum"])
+@pytest.mark.parametrize("sizes", ["size", "max_size"])
 def test_the_mode_of_every_small_table_is_that_of_plain_counting(other, sizes):
     """More records than declared among them: a label needs no clamp."""
     content = plan(other=other, keys=map(str, range(len(TABLES))), sizes={sizes: 2})
@@ -58,8 +58,8 @@ def test_the_mode_of_every_small_table_is_that_of_plain_counting(other, sizes):
     ("sizes", "neighbours", "part"),
     [
         ("size", "change one record", 1),
-        ("maximum", "add or remove one record", 1),
-        ("maximum", "change one record", 2),
+        ("max_size", "add or remove one record", 1),
+        ("max_size", "change one record", 2),
     ],
 )
 def test_one_label_may_become_any_other_and_one_number_spends_it_all(sizes, neighbours, part):
@@ -82,7 +82,7 @@ def test_the_error_is_the_least_probability_of_a_wrong_label_that_epsilon_allows
 def test_a_huge_epsilon_gives_the_labels_themselves_and_no_interval(tmp_path):
     """Each of 156 labels is wrong with probability 2 / (e^30 + 2): together below 1e-10."""
     keys = list(map(str, range(len(TABLES))))
-    content = plan({"mode": "c"}, {"count": "true"}, keys=keys, privacy={"epsilon": 60}, output={"interval": 0.9})
+    content = plan({"mode": "c"}, {"count": "true"}, keys=keys, privacy={"epsilon": 60}, output={"credible_level": 0.9})
     table = release(content, frame(TABLES), cache=tmp_path).table
     assert table["c_mode"].to_pylist() == [most_frequent(one, "q") for one in TABLES]
     assert table.column_names == ["g", "c_mode", "c_mode_error", "count", "count_error", "count_low", "count_high"]
@@ -154,7 +154,7 @@ def test_modes_of_other_labels_are_kept_apart_in_the_cache(tmp_path):
     [
         ({"mode": "c", "loss": "squared"}, r"statistics\[1\].loss must be zero-one for a mode"),
         ({"mode": "c", "prior": {"binomial": 0.3}}, r"statistics\[1\].prior must be uniform for a mode"),
-        ({"mode": "c", "consistent": True}, r"statistics\[1\].consistent is meant for histograms"),
+        ({"mode": "c", "sum_to_size": True}, r"statistics\[1\].sum_to_size is meant for histograms"),
         ({"mode": "d"}, r"statistics\[1\].mode must name a declared column, got 'd'"),
         ({"mode": "n"}, r"statistics\[1\].mode needs the labels of the column 'n'"),
     ],

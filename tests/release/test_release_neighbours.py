@@ -64,11 +64,13 @@ def plans(draw):
     two = draw(st.booleans())
     keys = {"by": ["g", "h"], "keys": [["B", 1], ["A", 2]]} if two else {"by": ["g"], "keys": ["B", "A", "empty"]}
     size = draw(st.sampled_from([1, 2, 3]))
-    sizes = draw(st.sampled_from([{"size": size}, {"maximum": size}, {"size": [size] + [2] * (len(keys["keys"]) - 1)}]))
+    sizes = draw(
+        st.sampled_from([{"size": size}, {"max_size": size}, {"size": [size] + [2] * (len(keys["keys"]) - 1)}])
+    )
     relation = draw(st.sampled_from([{}, {"neighbours": "change one record"}]))
     if "size" in sizes and other:
         full = draw(st.booleans())
-        asked = [{**s, "consistent": True} if full and "histogram" in s else s for s in asked]
+        asked = [{**s, "sum_to_size": True} if full and "histogram" in s else s for s in asked]
     return {
         "groups": {**keys, **sizes},
         "columns": {**COLUMNS, "c": {**COLUMNS["c"], **other}, "n": {**number, **missing}},

@@ -474,7 +474,7 @@ def test_a_hostile_record_of_a_database_moves_its_own_group_within_the_reach_and
 
 def test_a_record_with_bad_utf8_is_left_out_of_the_count_the_sum_and_the_median_alike(tmp_path):
     content = {
-        "groups": {"by": ["g"], "keys": ["a"], "maximum": 3},
+        "groups": {"by": ["g"], "keys": ["a"], "max_size": 3},
         "columns": {"c": {"type": "text"}, "n": {"low": 0, "high": 9}},
         "statistics": [
             {"count": "true", "name": "all"}, {"count": "c is null", "name": "null"},

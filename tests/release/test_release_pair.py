@@ -106,11 +106,11 @@ def test_the_expected_error_is_that_of_full_groups_with_flat_means():
 
 
 PLAN = {
-    "groups": {"by": ["g"], "keys": ["a", "b"], "maximum": 20},
+    "groups": {"by": ["g"], "keys": ["a", "b"], "max_size": 20},
     "columns": {"x": {"low": 0, "high": 10}},
     "statistics": [{"mean": "x"}],
     "privacy": {"epsilon": 1},
-    "output": {"interval": 0.9},
+    "output": {"credible_level": 0.9},
 }
 
 
@@ -132,7 +132,7 @@ def test_a_released_mean_stands_beside_the_sums_it_is_computed_from(frame, tmp_p
 def test_sums_of_secret_sizes_have_intervals_that_hold(checks):
     """Of 2,000 groups whose sums are spread evenly 90 % lie in the interval, within 4 points; the draws are fixed."""
     keys = [str(k) for k in range(2000)]
-    content = {**PLAN, "groups": {"by": ["g"], "keys": keys, "maximum": 4}, "statistics": [{"sum": "x"}]}
+    content = {**PLAN, "groups": {"by": ["g"], "keys": keys, "max_size": 4}, "statistics": [{"sum": "x"}]}
     totals = [k % 41 for k in range(2000)]
     rows = [
         {"g": key, "x": float(min(10, max(0, total - 10 * i)))}

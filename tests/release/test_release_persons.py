@@ -40,7 +40,7 @@ TYPES = {"person": pa.string(), "g": pa.string(), "x": pa.float64(), "c": pa.str
 
 def plan(statistics, records=2, groups=2, maximum=4, keys=("a", "b", "d"), **more):
     return {
-        "groups": {"by": ["g"], "keys": list(keys), "maximum": maximum},
+        "groups": {"by": ["g"], "keys": list(keys), "max_size": maximum},
         "columns": {"x": {"low": 0, "high": 3}, "c": {"labels": ["p", "q"], "other": "q"}},
         "statistics": [{**s, "name": f"s{k}"} for k, s in enumerate(statistics)],
         "privacy": {"epsilon": 1},
@@ -424,7 +424,7 @@ def hops(query, i, j):
 def test_public_sizes_are_refused_with_persons_in_words(tmp_path):
     content = plan([{"count": "true"}])
     content["groups"] = {"by": ["g"], "keys": ["a"], "size": 3}
-    with pytest.raises(PlanError, match=r"groups.size must not be given beside people.id.*declare maximum"):
+    with pytest.raises(PlanError, match=r"groups.size must not be given beside people.id.*declare max_size"):
         to_plan(content, frame([]))
 
 

@@ -45,7 +45,7 @@ epsilon = 1
 [[statistics]]
 count = "answer = 'yes' and age >= 12"
 name = "yes"
-share = 0.5
+budget_share = 0.5
 
 [[statistics]]
 mean = "score"
@@ -82,10 +82,10 @@ BAD = [
     ("low = 0, high = 10", 'type = "text", low = 0, high = 10', 11, "type must be number"),
     ('labels = ["yes", "no"]', 'labels = ["yes", "yes"]', 10, "two different texts"),
     ('other = "no"', 'other = "perhaps"', 10, "must be one of the labels"),
-    ("share = 0.5", "share = 1.5", 20, "together at most the total of 1, got 3/2"),
-    ("share = 0.5", "share = 1", 20, "something for those without a part"),
-    ("share = 0.5", "share = 0", 20, "share must be positive"),
-    ("share = 0.5", "share = 0.5\nepsilon = 0.5", 20, "must not both be given"),
+    ("budget_share = 0.5", "budget_share = 1.5", 20, "together at most the total of 1, got 3/2"),
+    ("budget_share = 0.5", "budget_share = 1", 20, "something for those without a part"),
+    ("budget_share = 0.5", "budget_share = 0", 20, "budget_share must be positive"),
+    ("budget_share = 0.5", "budget_share = 0.5\nepsilon = 0.5", 20, "must not both be given"),
     ("answer = 'yes' and age", "answer like 'yes' and age", 18, "not in the language of conditions"),
     ("answer = 'yes' and age", "answer = 'yes'; drop table x; age", 18, "not in the language of conditions"),
     ("answer = 'yes' and age", "income = 'yes' and age", 18, "declared columns only, got income"),
@@ -98,7 +98,7 @@ BAD = [
     ('mean = "score"', 'mean = "score"\nname = "yes"', 24, "must make different output columns"),
     ('mean = "score"', 'mean = "score"\nloss = "cubic"', 24, "loss"),
     ('mean = "score"', 'mean = "score"\nmechanism = "magic"', 24, "must be optimal or one of"),
-    ('mean = "score"', 'mean = "score"\nconsistent = true', 24, "meant for histograms"),
+    ('mean = "score"', 'mean = "score"\nsum_to_size = true', 24, "meant for histograms"),
     ("count = \"answer = 'yes' and age >= 12\"", 'count = "answer = yes"', 18, "is it a text? write 'yes' in single"),
     ("count = \"answer = 'yes' and age >= 12\"", "count = \"age = '12'\"", 18, "write 12 without quotes"),
     ('path = "survey.csv"', 'path = "missing.csv"', 2, "does not exist"),
@@ -146,7 +146,7 @@ def test_a_bad_plan_is_one_sentence_with_its_line_and_nothing_is_read_or_written
     ],
 )
 def test_a_histogram_that_cannot_be_consistent_is_told_which_half_is_missing(folder, old, new, words):
-    text = PLAN.replace('mean = "score"', 'histogram = "answer"\nconsistent = true')
+    text = PLAN.replace('mean = "score"', 'histogram = "answer"\nsum_to_size = true')
     (folder / "plan.toml").write_text(text)
     assert preview_release(folder / "plan.toml", cache=folder / "cache").sizes == (25,)
     (folder / "plan.toml").write_text(text.replace(old, new))
@@ -209,7 +209,7 @@ def test_the_relation_follows_from_what_is_declared_about_sizes():
     one = (Statistic("count", "true"),)
     source = Source(frame=pa.table({}))
     assert Plan(source, parse_groups((), None, size=5), {}, one, Fraction(1)).neighbours == CHANGE
-    assert Plan(source, parse_groups((), None, maximum=5), {}, one, Fraction(1)).neighbours == ADD_OR_REMOVE
+    assert Plan(source, parse_groups((), None, max_size=5), {}, one, Fraction(1)).neighbours == ADD_OR_REMOVE
 
 
 def test_a_float_in_a_plan_means_the_decimal_it_is_written_as(folder):

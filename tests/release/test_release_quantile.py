@@ -33,7 +33,9 @@ def plan(*statistics, epsilon=4, sizes=None, **more):
 
 
 def test_several_shares_are_statistics_of_their_own_that_divide_its_part():
-    found = to_plan(plan({"quantile": {"of": "x", "at": ["0.9", "0.25"]}, "share": "1/2"}, {"median": "x"}), FRAME)
+    found = to_plan(
+        plan({"quantile": {"of": "x", "at": ["0.9", "0.25"]}, "budget_share": "1/2"}, {"median": "x"}), FRAME
+    )
     assert [statistic.name for statistic in found.statistics] == ["x_q25", "x_q90", "x_median"]
     assert [statistic.at for statistic in found.statistics] == [Fraction(1, 4), Fraction(9, 10), None]
     assert found.epsilons == (1, 1, 2)
@@ -62,9 +64,11 @@ def test_what_is_no_quantile_is_refused_before_data_is_read(statistic, said):
         to_plan(plan(statistic), FRAME)
 
 
-@pytest.mark.parametrize("sizes", [{"size": SIZE}, {"maximum": SIZE}])
+@pytest.mark.parametrize("sizes", [{"size": SIZE}, {"max_size": SIZE}])
 def test_quantiles_are_near_the_truth_and_in_order(tmp_path, sizes):
-    asked = plan({"quantile": {"of": "x", "at": [0.25, 0.5, 0.75]}}, epsilon=6, sizes=sizes, output={"interval": 0.9})
+    asked = plan(
+        {"quantile": {"of": "x", "at": [0.25, 0.5, 0.75]}}, epsilon=6, sizes=sizes, output={"credible_level": 0.9}
+    )
     table = release(asked, FRAME, cache=tmp_path).table
     found = np.array([table[f"x_q{share}"].to_numpy() for share in (25, 50, 75)])
     assert (np.diff(found, axis=0) >= 0).all()
@@ -149,8 +153,8 @@ def test_an_expected_error_is_said_before_data_is_read(tmp_path):
     assert found.no_better == ()
 
 
-@pytest.mark.parametrize("sizes", [{"size": SIZE}, {"maximum": SIZE}])
+@pytest.mark.parametrize("sizes", [{"size": SIZE}, {"max_size": SIZE}])
 def test_which_groups_expected_errors_are_of_is_said_where_sizes_are_not_public(sizes):
     said = preview_release(plan({"median": "x"}, {"max": "x"}, {"sum": "x"}, sizes=sizes), FRAME).record["values"]
     supposed = [line.partition(":")[0] for line in said if "as large as their maximum" in line]
-    assert supposed == (["x_median, x_max"] if "maximum" in sizes else [])
+    assert supposed == (["x_median, x_max"] if "max_size" in sizes else [])

@@ -172,7 +172,7 @@ def test_a_preview_has_the_mechanisms_already(tmp_path):
 # --- sizes ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("word", "name"), [("size", "group_size"), ("maximum", "group_maximum")])
+@pytest.mark.parametrize(("word", "name"), [("size", "group_size"), ("max_size", "group_maximum")])
 def test_declared_sizes_are_a_column_where_they_differ(tmp_path, word, name):
     asked = plan({"count": "c = 'p'"})
     asked["groups"][word] = asked["groups"].pop("size")
@@ -249,7 +249,7 @@ def test_a_released_value_is_read_from_the_record(command, done, tmp_path):
 
 
 def test_cells_that_were_moved_after_the_draw_are_read_with_a_warning(command, tmp_path):
-    asked = plan({"histogram": "c", "consistent": True}, size=3)
+    asked = plan({"histogram": "c", "sum_to_size": True}, size=3)
     release(asked, FRAME, output=tmp_path / "o.csv", cache=tmp_path / "cache")
     assert "made to add up after the draw" in command(tmp_path, "interpret", "o.csv.release.json", "1").one_line
 
@@ -297,7 +297,7 @@ def test_releases_about_the_same_people_add_up(command, tmp_path):
     first, second = _released(tmp_path, "a.csv", 1), _released(tmp_path, "b.csv", "1/2")
     said = command(tmp_path, "compose", first, second, first).one_line
     assert "together epsilon 1 + 0.5 = 1.5: one person's record may be changed within its groups, or left out" in said
-    third = _released(tmp_path, "c.csv", "1/4", size=None, maximum=3)
+    third = _released(tmp_path, "c.csv", "1/4", size=None, max_size=3)
     found = json.loads(command(tmp_path, "compose", first, third, "--json").stdout)
     assert found["epsilon"] == "5/4"
     assert [line["epsilon"] for line in found["releases"]] == ["1", "1/4"]

@@ -16,7 +16,7 @@ FRAME = pa.table({"g": ["A", "A", "B"], "c": ["p", "q", "p"], "x": [1, 2, 3]})
 PLAN = {
     "groups": {"by": ["g"], "keys": ["A", "B"], "size": [2, 3]},
     "columns": {"c": {"labels": ["p", "q"], "other": "q"}, "x": {"low": 0, "high": 4}},
-    "statistics": [{"count": "c = 'p'", "name": "yes", "share": "1/2"}, {"histogram": "c"}, {"mean": "x"}],
+    "statistics": [{"count": "c = 'p'", "name": "yes", "budget_share": "1/2"}, {"histogram": "c"}, {"mean": "x"}],
     "privacy": {"epsilon": 2},
 }
 
@@ -71,7 +71,7 @@ def change(path, value):
         change(("plan", "neighbours"), "add or remove one record"),
         change(("plan", "sizes"), "maximum"),
         change(("plan", "groups"), 3),
-        change(("plan", "statistics", 0, "share"), "1/4"),
+        change(("plan", "statistics", 0, "budget_share"), "1/4"),
         change(("account", 0, "spent"), "-1"),
         change(("account", 1, "drawn_at"), "1/2"),
         change(("account", 1, "statistic"), "yes"),

@@ -86,7 +86,7 @@ def test_types_that_fit_38_digits_have_a_common_type_in_which_both_are_exact():
 
 def truths(frame=None, source=None, count="true", columns=None, groups=None, people=None):
     content = {
-        "groups": groups or {"maximum": 9},
+        "groups": groups or {"max_size": 9},
         "columns": columns or {},
         "statistics": [{"count": count}],
         "privacy": {"epsilon": 1},
@@ -117,7 +117,7 @@ def test_times_at_the_ends_of_their_type_belong_to_no_group_and_stop_nothing(uni
     ends = [-(2**63), -(2**63) + 1, -(2**63) + 2, 2**63 - 1, 2**63 - 2, 0]
     frame = pa.table({"t": pa.array(ends, pa.int64()).cast(pa.timestamp(unit))})
     name = {"": "1970-01-01", "day": "1970-01-01", "month": "1970-01", "quarter": "1970-Q1", "year": "1970"}[period]
-    groups = {"by": ["t"], "keys": [name], "maximum": 9, **({"period": {"t": period}} if period else {})}
+    groups = {"by": ["t"], "keys": [name], "max_size": 9, **({"period": {"t": period}} if period else {})}
     found = truths(frame, groups=groups)
     assert found == [1]
 
@@ -130,7 +130,7 @@ def test_a_text_of_a_parquet_file_that_is_no_utf8_stops_nothing(tmp_path):
     pa.parquet.write_table(pa.table({"c": held}), tmp_path / "t.parquet")
     source = {"path": str(tmp_path / "t.parquet")}
     assert truths(source=source, count="c = 'ab'", columns={"c": {"type": "text"}}) == [1]
-    assert truths(source=source, groups={"by": ["c"], "keys": ["ab"], "maximum": 9}) == [1]
+    assert truths(source=source, groups={"by": ["c"], "keys": ["ab"], "max_size": 9}) == [1]
 
 
 def test_persons_in_sqlite_with_numbers_in_texts_are_answered(tmp_path):
@@ -138,7 +138,7 @@ def test_persons_in_sqlite_with_numbers_in_texts_are_answered(tmp_path):
         file.execute("create table t (who text, g text, x text)")
         file.executemany("insert into t values (?, ?, ?)", [("a", "p", "3"), ("a", "q", "4"), ("b", "q", "no")])
     people = {"name": "us", "id": "who", "max_groups": 1}
-    groups = {"by": ["g"], "keys": ["p", "q"], "maximum": 9}
+    groups = {"by": ["g"], "keys": ["p", "q"], "max_size": 9}
     source = {"path": str(tmp_path / "t.sqlite"), "table": "t"}
     found = truths(source=source, count="x >= 3", columns={"x": {"type": "number"}}, groups=groups, people=people)
     assert sum(found) == 1
@@ -179,7 +179,7 @@ def test_a_category_of_a_parquet_file_that_is_no_utf8_stops_nothing(tmp_path, la
     )
     source = {"path": str(tmp_path / "t.parquet")}
     assert truths(source=source, count="c = 'a'", columns={"c": {"type": "text"}}) == [2]
-    assert truths(source=source, groups={"by": ["c"], "keys": ["a"], "maximum": 9}) == [2]
+    assert truths(source=source, groups={"by": ["c"], "keys": ["a"], "max_size": 9}) == [2]
 
 
 class Label(pa.ExtensionType):

@@ -39,7 +39,9 @@ def test_the_constants_loss_is_the_least_of_all_constants(query, loss):
 
 
 def test_a_dry_run_names_what_is_no_better_than_a_constant_and_what_would_help(tmp_path):
-    found = preview_release(plan([{**GOOD, "share": 0.999}, {**IDLE, "share": 0.001}]), FRAME, cache=tmp_path)
+    found = preview_release(
+        plan([{**GOOD, "budget_share": 0.999}, {**IDLE, "budget_share": 0.001}]), FRAME, cache=tmp_path
+    )
     (idle,) = found.no_better
     assert idle.statistic == "s1"
     assert idle.found.error >= 0.95 * idle.found.constant
@@ -123,6 +125,6 @@ def test_a_dry_run_shows_names_of_any_length_whole(tmp_path, command):
 
 
 def test_means_of_secret_sizes_beat_the_constant_where_they_once_did_not(tmp_path):
-    found = preview_release(plan([{"mean": "x"}], maximum=100), FRAME, cache=tmp_path)
+    found = preview_release(plan([{"mean": "x"}], max_size=100), FRAME, cache=tmp_path)
     assert found.errors["s0"][0] < found.constants["s0"][0] / 10
     assert found.plan.epsilon == Fraction(1)

@@ -59,7 +59,7 @@ mean = "score"
 
 [output]
 path = "released.csv"
-interval = 0.9
+credible_level = 0.9
 """
 
 

@@ -61,7 +61,7 @@ def test_the_copied_lines_of_a_plan_wish_for_the_same(question: ExploreState) ->
     wishes = parse_design_options(content["design"])
     assert wishes.loss == question.loss_name
     assert tuple(wishes.properties) == question.require
-    assert list(wishes.at_most) == question.limit_texts
+    assert list(wishes.limits) == question.limit_texts
     assert str(content["privacy"]["epsilon"]) == question.epsilon
     assert [str(part) for part in (wishes.prior or ())[1:]] == [
         str(ib.exact.to_fraction(n, "n")) for n in question.prior_numbers

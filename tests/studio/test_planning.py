@@ -39,8 +39,8 @@ delimiter = ";"
 [groups]
 by = ["school", "age"]
 keys = { school = ["North", "it's \\"South\\""], age = ["8", "9"] }
-maximum = 25
-not_stated = "9"
+max_size = 25
+missing_key = "9"
 
 [hierarchy]
 levels = ["school", "age"]
@@ -66,7 +66,7 @@ epsilon = "1/3"
 [[statistics]]
 count = "answer = 'yes'"
 name = "yes"
-share = 0.25
+budget_share = 0.25
 
 [[statistics]]
 quantile = { of = "score", at = [0.25, 0.9] }
@@ -81,7 +81,7 @@ properties = ["fair"]
 
 [output]
 path = "out.parquet"
-interval = 0.95
+credible_level = 0.95
 """
 
 names = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=8)

@@ -51,7 +51,7 @@ def check_account(lines: list[Any], stated: Any, plan: StatedPlan) -> list[State
 
 def planned_parts(plan: StatedPlan) -> list[Fraction]:
     """What each statistic spends: its epsilon, its share of all, or an equal part of what the others leave."""
-    said = [s.epsilon if s.share is None else s.share * plan.epsilon for s in plan.statistics]
+    said = [s.epsilon if s.budget_share is None else s.budget_share * plan.epsilon for s in plan.statistics]
     left = plan.epsilon - sum((part for part in said if part is not None), Fraction(0))
     silent = said.count(None)
     positive = all(part > 0 for part in said if part is not None)

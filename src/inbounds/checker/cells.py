@@ -61,7 +61,7 @@ def expected_columns(record: CheckedRecord) -> list[str]:
     plan, found = record.plan, [name for name, _ in _public_columns(record)]
     for cost in record.costs:
         statistic = cost.statistic
-        cells, interval = published_names(statistic, plan), plan.interval is not None and statistic.kind != "mode"
+        cells, interval = published_names(statistic, plan), plan.credible_level is not None and statistic.kind != "mode"
         found += [*cells, *drawn_parts(cost, plan), f"{statistic.name}_error"]
         found += [f"{name}_{end}" for name in cells for end in ("low", "high") if interval]
     return found
@@ -116,7 +116,7 @@ def _drawn_columns(record: CheckedRecord) -> Iterator[tuple[str, Cells]]:
             yield statistic.name, [*above, *_means(plan, statistic, *(outputs[part] for part in parts))]
         names = parts or tuple(cell_names(statistic, plan))
         grids = {n: required_query(statistic, plan, n, cost.records).grid for n in set(plan.sizes)}
-        if statistic.consistent:
+        if statistic.sum_to_size:
             rows = zip(*(outputs[name] for name in names), strict=True)
             sizes = [*plan.sizes] * (len(outputs[names[0]]) // len(plan.sizes))
             summed = [_round_to_sum(row, size, public=plan.public) for row, size in zip(rows, sizes, strict=True)]

@@ -91,8 +91,8 @@ def check_reports(
     shared = {
         "sizes": list(plan.sizes),
         "parents": parents,
-        "interval": str(USUAL_INTERVAL if plan.interval is None else plan.interval),
-        "published": plan.interval is not None,
+        "credible_level": str(USUAL_INTERVAL if plan.credible_level is None else plan.credible_level),
+        "published": plan.credible_level is not None,
     }
     for name, implied in shared.items():
         stated = fields.anything(name)
@@ -110,7 +110,7 @@ def sums_of_cells(statistic: StatedStatistic, plan: StatedPlan) -> str:
     if statistic.rule.over_cells:
         every = all(plan.columns[name].other is not None for name in statistic.crossed_columns)
         return KNOWN if plan.public and every else MOST
-    return "" if not statistic.consistent else KNOWN if plan.public else MOST
+    return "" if not statistic.sum_to_size else KNOWN if plan.public else MOST
 
 
 def _check_adding(form: Any, cost: StatedCost, plan: StatedPlan, tree: GroupTree | None) -> StatedReports:

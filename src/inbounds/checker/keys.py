@@ -72,7 +72,7 @@ class KeyMatching:
     """The columns that name a group, the key of records without a value, and the period by which dates name a group."""
 
     by: tuple[str, ...]
-    not_stated: str
+    missing_key: str
     period: dict[str, str]
 
     def matched(self, keys: Iterable[Key], types: dict[str, str]) -> set[Key]:
@@ -88,7 +88,7 @@ class KeyMatching:
         }
 
     def _value(self, name: str, kind: str, part: str) -> str:
-        if self.not_stated and part == self.not_stated:
+        if self.missing_key and part == self.missing_key:
             return part
         if name not in self.period:
             return TYPES[kind](part)

@@ -86,8 +86,8 @@ class StatedStatistic:
     of: str
     name: str
     epsilon: Fraction | None
-    share: Fraction | None
-    consistent: bool
+    budget_share: Fraction | None
+    sum_to_size: bool
     margins: tuple[str, ...]
     at: Fraction | None
 
@@ -131,7 +131,7 @@ class StatedPlan:
     statistics: tuple[StatedStatistic, ...]
     epsilon: Fraction
     neighbours: str
-    interval: Fraction | None
+    credible_level: Fraction | None
     person: StatedPerson | None
     hierarchy: StatedHierarchy | None
     keys: tuple[tuple[str, ...], ...]
@@ -163,11 +163,13 @@ def read_plan(values: Any, groups: Any) -> StatedPlan:
     sizes, neighbours = fields.text("sizes"), fields.text("neighbours")
     insist((sizes, neighbours) in RELATIONS, "the plan has a relation that no release has")
     by, count = fields.texts("by"), fields.whole("groups")
-    not_stated = fields.optional_text("not_stated")
+    missing_key = fields.optional_text("missing_key")
     period = fields.optional("period", lambda value: {k: read_text(v) for k, v in read_object(value).items()}, "texts")
-    matching = KeyMatching(by, not_stated, period or {})
+    matching = KeyMatching(by, missing_key, period or {})
     keys, people = _read_groups(groups, matching, count, fields.digest("keys_sha256"))
-    interval = fields.take("interval", lambda value: None if value is None else read_exact(value), "text or null")
+    credible_level = fields.take(
+        "credible_level", lambda value: None if value is None else read_exact(value), "text or null"
+    )
     plan = StatedPlan(
         source=kind,
         by=by,
@@ -176,7 +178,7 @@ def read_plan(values: Any, groups: Any) -> StatedPlan:
         statistics=tuple(_read_statistic(one) for one in fields.objects("statistics")),
         epsilon=fields.exact("epsilon"),
         neighbours=neighbours,
-        interval=interval,
+        credible_level=credible_level,
         person=_read_person(fields.anything("person")) if fields.has("person") else None,
         hierarchy=_read_hierarchy(fields.anything("hierarchy")) if fields.has("hierarchy") else None,
         keys=keys,
@@ -237,19 +239,25 @@ def _read_statistic(values: Any) -> StatedStatistic:
         of=fields.text("of"),
         name=fields.text("name"),
         epsilon=fields.optional_exact("epsilon"),
-        share=fields.optional_exact("share"),
-        consistent=fields.optional("consistent", read_flag, "true or false") or False,
+        budget_share=fields.optional_exact("budget_share"),
+        sum_to_size=fields.optional("sum_to_size", read_flag, "true or false") or False,
         margins=fields.optional("margins", read_texts, "a list of texts") or (),
         at=fields.optional_exact("at"),
     )
     fields.optional("wishes", read_object, "an object")
     fields.end()
     insist(found.kind in RULES, f"no rule is known for statistics of the kind {found.kind[:40]!r}")
-    insist(found.epsilon is None or found.share is None, "a statistic must not have both an epsilon and a share")
+    insist(
+        found.epsilon is None or found.budget_share is None,
+        "a statistic must not have both an epsilon and a budget_share",
+    )
     insist((found.at is not None) == (found.kind == "quantile"), "a quantile, and nothing else, must say which it is")
     inside = found.at is None or (0 <= found.at <= 1 and found.at.denominator <= MOST_SHARE_PARTS)
     insist(inside, "a quantile must be between 0 and 1")
-    insist(not found.consistent or found.kind == "histogram", "only the cells of a histogram are made consistent")
+    insist(
+        not found.sum_to_size or found.kind == "histogram",
+        "only the cells of a histogram can be made to sum to the size",
+    )
     insist(not found.margins or found.kind == "crosstab", "only a crosstab has margins")
     return found
 
@@ -281,7 +289,7 @@ def _read_hierarchy(values: Any) -> StatedHierarchy:
 def _check_plan(plan: StatedPlan) -> None:
     insist((plan.person is not None) == (plan.neighbours == PERSON), "the plan has a relation that no release has")
     insist(plan.epsilon > 0, "epsilon must be positive")
-    insist(plan.interval is None or 0 < plan.interval < 1, "an interval must be between 0 and 1")
+    insist(plan.credible_level is None or 0 < plan.credible_level < 1, "credible_level must be between 0 and 1")
     insist(bool(plan.statistics), "a plan must have a statistic")
     names = [statistic.name for statistic in plan.statistics]
     insist(len(set(names)) == len(names), "no two statistics may have the same name")
@@ -302,7 +310,7 @@ def _check_number(plan: StatedPlan, statistic: StatedStatistic) -> None:
 def _check_labels(plan: StatedPlan, statistic: StatedStatistic) -> None:
     known = statistic.of in plan.columns and len(plan.column(statistic).labels) > 1
     insist(known, f"{statistic.name} must be about a column with labels")
-    filled = not (statistic.consistent and plan.public) or plan.column(statistic).other is not None
+    filled = not (statistic.sum_to_size and plan.public) or plan.column(statistic).other is not None
     insist(filled, f"the cells of {statistic.name} cannot sum to public sizes: some records are in none")
 
 

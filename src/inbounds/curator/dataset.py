@@ -23,7 +23,7 @@ from inbounds.sources.groups import Groups, check_keys_not_data, parse_groups
 from inbounds.sources.open import Source
 
 PARTS = (
-    "title", "edition", "source", "groups", "columns", "people", "neighbours", "interval", "levels", "budget",
+    "title", "edition", "source", "groups", "columns", "people", "neighbours", "credible_level", "levels", "budget",
     "answer_seconds", "max_rows",
 )  # fmt: skip
 
@@ -63,7 +63,7 @@ class Dataset:
     """The public facts about data that can be asked about.
 
     groups: the finest declared groups; a question may use coarser ones. people: the population in the ledger. edition:
-    of the data; new data need a new one. interval: the probability of credible intervals beside answers. levels:
+    of the data; new data need a new one. credible_level: the probability of the intervals beside answers. levels:
     epsilons by name, for accounts that are trusted differently; every question is then answered for all levels at once
     and costs the largest epsilon. answer_seconds: the time after which the answer to a new question leaves, however
     long the evaluation takes; an evaluation that takes longer closes the dataset. max_rows: the most records that the
@@ -78,7 +78,7 @@ class Dataset:
     edition: str
     title: str = ""
     neighbours: str = ""
-    interval: Fraction | None = Fraction(9, 10)
+    credible_level: Fraction | None = Fraction(9, 10)
     levels: Mapping[str, Fraction] = field(default_factory=dict)
     budget: Budget = field(default_factory=Budget)
     answer_seconds: Fraction = ANSWER_SECONDS
@@ -131,14 +131,14 @@ class Dataset:
         for key, size in zip(groups.keys, groups.sizes.tolist(), strict=True):
             part = tuple(key[k] for k in places)
             sizes[part] = sizes.get(part, 0) + size
-        stated = any(groups.not_stated in key for key in sizes)
+        stated = any(groups.missing_key in key for key in sizes)
         period = {name: how for name, how in groups.period.items() if name in by}
         return Groups(
             by,
             tuple(sizes),
             np.array(list(sizes.values()), dtype=np.int64),
             groups.public,
-            not_stated=groups.not_stated if stated else "",
+            missing_key=groups.missing_key if stated else "",
             period=period,
         )
 
@@ -175,7 +175,7 @@ class Dataset:
             ],
             "records": "public" if groups.public else "at most",
             "columns": {name: _describe_column(column) for name, column in self.columns.items()},
-            "interval": None if self.interval is None else format_decimal(self.interval),
+            "credible_level": None if self.credible_level is None else format_decimal(self.credible_level),
             "levels": {name: format_decimal(epsilon) for name, epsilon in self.levels.items()},
             "person": self.people.summary() if self.people.id else None,
             "answer_seconds": format_decimal(self.answer_seconds),
@@ -206,7 +206,7 @@ def parse_dataset(name: str, values: Mapping[str, Any], folder: Path) -> Dataset
             people=parse_privacy_unit(values.get("people", {}), folder),
             edition=str(values.get("edition", "")),
             neighbours=str(values.get("neighbours", "")),
-            interval=_parse_interval(values.get("interval", "0.9")),
+            credible_level=_parse_credible_level(values.get("credible_level", "0.9")),
             levels=_parse_levels(values.get("levels", {})),
             budget=_parse_budget(values.get("budget", {})),
             answer_seconds=_parse_answer_seconds(values.get("answer_seconds", ANSWER_SECONDS)),
@@ -214,9 +214,9 @@ def parse_dataset(name: str, values: Mapping[str, Any], folder: Path) -> Dataset
         )
 
 
-def _parse_interval(value: Any) -> Fraction | None:
-    with error_path("interval"):
-        level = to_fraction(value, "interval")
+def _parse_credible_level(value: Any) -> Fraction | None:
+    with error_path("credible_level"):
+        level = to_fraction(value, "credible_level")
         if not 0 <= level < 1:
             raise PlanError(f"must be between 0 (none) and 1, got {value}")
         return level or None

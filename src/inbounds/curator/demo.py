@@ -31,7 +31,7 @@ epsilon = 10
 [datasets.adult.groups]
 by = ["sex", "age_group"]
 keys = {{ sex = ["female", "male"], age_group = {list(AGES)} }}
-maximum = 6000
+max_size = 6000
 
 [datasets.adult.columns.age]
 low = 17

@@ -22,7 +22,7 @@ from inbounds.schema.errors import PlanError, error_path
 from inbounds.statistics import CONDITIONS, KINDS
 from inbounds.statistics.designs import USUAL, DesignOptions
 
-FIELDS = (*KINDS, "where", "by", "epsilon", "consistent", "margins", *WISHES, "redraw", "allow_useless")
+FIELDS = (*KINDS, "where", "by", "epsilon", "sum_to_size", "margins", *WISHES, "redraw", "allow_useless")
 
 LONGEST_CONDITION = 4000
 """Characters of a condition that is asked. A stored one may be longer: two are joined, and numbers spelled out."""
@@ -56,8 +56,8 @@ class Question:
         values: dict[str, Any] = {one.kind: one.of if one.at is None else {"of": one.of, "at": format_decimal(one.at)}}
         if one.own.over_cells:
             values = {one.kind: list(one.own.margins(one.of)), "margins": list(one.margins)}
-        if one.consistent:
-            values["consistent"] = True
+        if one.sum_to_size:
+            values["sum_to_size"] = True
         if self.where:
             values["where"] = self.where
         values["by"] = list(self.by)
@@ -82,7 +82,7 @@ class Question:
                 epsilon=epsilon,
                 neighbours=neighbours,
                 wishes=self.wishes,
-                interval=dataset.interval,
+                credible_level=dataset.credible_level,
                 people=replace(dataset.people, ledger=""),
                 edition=dataset.edition,
                 where=self.where,
@@ -103,7 +103,7 @@ class QuestionIdentity:
         facts = {name: value for name, value in identity["plan"].items() if name != "epsilon"}
         levels = [str(epsilon) for epsilon in dataset.levels.values()]
         base = {**identity, "plan": facts, "dataset": dataset.name, "levels": levels}
-        apart = ("by", "groups", "keys_sha256", "not_stated", "period")
+        apart = ("by", "groups", "keys_sha256", "missing_key", "period")
         family = {**base, "plan": {name: value for name, value in facts.items() if name not in apart}}
         return QuestionIdentity(sha256_hex(canonical_json(base)), sha256_hex(canonical_json(family)))
 
@@ -118,7 +118,7 @@ def parse_question(values: Mapping[str, Any], dataset: Dataset, *, stored: bool 
     stored: the values are those of a question that was accepted before (`Question.to_json`), so no length is limited.
     """
     check_known_fields("question", values, FIELDS)
-    entry = {name: values[name] for name in values if name in (*KINDS, "consistent", "margins", *WISHES)}
+    entry = {name: values[name] for name in values if name in (*KINDS, "sum_to_size", "margins", *WISHES)}
     _check_sizes(values)
     _check_kind(values)
     with _shorten_error_paths():
@@ -205,7 +205,7 @@ def _parse_flag(values: Mapping[str, Any], name: str) -> bool:
 
 
 def _check_sizes(values: Mapping[str, Any]) -> None:
-    for name in ("properties", "at_most", "margins"):
+    for name in ("properties", "limits", "margins"):
         if name in values and (not isinstance(values[name], list) or len(values[name]) > 20):
             raise PlanError("must be a list of at most 20", (name,))
 
@@ -232,7 +232,7 @@ def _check_column(statistic: Statistic, dataset: Dataset) -> None:
 def _sort_options(wishes: DesignOptions) -> DesignOptions:
     if wishes == USUAL:
         return USUAL
-    return replace(wishes, properties=tuple(sorted(set(wishes.properties))), at_most=tuple(sorted(set(wishes.at_most))))
+    return replace(wishes, properties=tuple(sorted(set(wishes.properties))), limits=tuple(sorted(set(wishes.limits))))
 
 
 def _options_to_json(wishes: DesignOptions) -> dict[str, Any]:

@@ -22,17 +22,17 @@ HEAD = """\
 by = [{by}]
 keys = []            # every group to answer: a list, or a public file such as "groups.txt" or "groups.csv";
                      # of several columns all combinations: keys = {{ sex = ["f", "m"], year = ["1", "2"] }}
-size = 25            # records in each group, if public; if not, write instead: maximum = 25
-# not_stated = "not stated"         # one of the keys: the group of records without a value
+size = 25            # records in each group, if public; if not, write instead: max_size = 25
+# missing_key = "not stated"        # one of the keys: the group of records without a value
 # period = {{ visited = "month" }}    # dates or times of a column of by as day, month, quarter or year
 
 [people]
-# id = {person}        # whose a record is, if one person may have several; then write maximum above, not size
+# id = {person}        # whose a record is, if one person may have several; then write max_size above, not size
 # max_records = 1    # records of one person that count in one group
 # max_groups = 1     # groups in which one person counts
 
 [privacy]
-epsilon = 1          # shared by all statistics: equally, or as each says with share = 0.5 or epsilon = 0.5
+epsilon = 1          # shared by all statistics: equally, or as each says with budget_share = 0.5 or epsilon = 0.5
 
 # Statistics, one block each: count = "a condition", histogram = "a column with labels",
 # mean, sum, min, max or median = "a column with low and high". count = "true" counts all records.
@@ -42,7 +42,7 @@ epsilon = 1          # shared by all statistics: equally, or as each says with s
 
 [output]
 path = "{output}"
-# interval = 0.9     # adds the ends of a credible interval to every answer
+# credible_level = 0.9   # adds the ends of a credible interval to every answer
 
 # [design]
 # properties = ["fair", "column_monotone"]

@@ -27,15 +27,15 @@ PARTS = (
     "source", "groups", "columns", "privacy", "statistics", "design", "output", "people", "edition", "hierarchy",
     "where",
 )  # fmt: skip
-WISHES = ("loss", "properties", "prior", "aim", "mechanism", "at_most")
+WISHES = ("loss", "properties", "prior", "aim", "mechanism", "limits")
 FIELDS: dict[str, tuple[str, ...]] = {
     "source": ("path", "url", "table", "engine", "delimiter", "decimal"),
-    "groups": ("by", "keys", "size", "maximum", "not_stated", "period"),
+    "groups": ("by", "keys", "size", "max_size", "missing_key", "period"),
     "column": ("type", "low", "high", "step", "missing", "labels", "other"),
     "privacy": ("epsilon", "neighbours"),
-    "statistic": (*KINDS, "name", "epsilon", "share", "consistent", "margins", *WISHES),
+    "statistic": (*KINDS, "name", "epsilon", "budget_share", "sum_to_size", "margins", *WISHES),
     "design": WISHES,
-    "output": ("path", "interval"),
+    "output": ("path", "credible_level"),
     "hierarchy": ("levels", "weights", "shares"),
     "people": ("name", "ledger", "id", "max_records", "max_groups"),
 }
@@ -105,7 +105,7 @@ def _plan(content: Values, folder: Path, lines: LineIndex | None, frame: Any) ->
         declared = parse_groups(**asked, folder=folder)
     with error_path("design"):
         wishes = parse_design_options(_part(content, "design"))
-    interval = output.get("interval")
+    credible_level = output.get("credible_level")
     return Plan(
         source=source,
         groups=declared,
@@ -114,7 +114,7 @@ def _plan(content: Values, folder: Path, lines: LineIndex | None, frame: Any) ->
         epsilon=privacy["epsilon"],
         neighbours=privacy.get("neighbours", ""),
         wishes=wishes,
-        interval=None if interval is None else _exact_in(interval, "output", "interval"),
+        credible_level=None if credible_level is None else _exact_in(credible_level, "output", "credible_level"),
         output=str(folder / output["path"]) if "path" in output else "",
         lines=lines,
         people=parse_privacy_unit(_part(content, "people"), folder),
@@ -227,7 +227,7 @@ def _statistics(values: Any, wishes: DesignOptions) -> list[Statistic]:
         if len(set(several)) < len(several):
             raise PlanError("must have every share once", ("at",))
     own = {name: values[name] for name in values if name != "quantile"}
-    parts = {name: _exact_in(own[name], name) / len(several) for name in ("epsilon", "share") if name in own}
+    parts = {name: _exact_in(own[name], name) / len(several) for name in ("epsilon", "budget_share") if name in own}
     return [_statistic({**own, **parts, "quantile": given["of"]}, wishes, share) for share in sorted(several)]
 
 
@@ -237,9 +237,9 @@ def _statistic(values: Values, wishes: DesignOptions, share: Fraction | None = N
     if len(kinds) != 1:
         raise PlanError(f"must have exactly one of {', '.join(KINDS)}")
     own = {name: values[name] for name in WISHES if name in values}
-    rest = {name: values[name] for name in ("name", "epsilon", "share", "consistent") if name in values}
-    if not isinstance(rest.get("consistent", False), bool):
-        raise PlanError("must be true or false", ("consistent",))
+    rest = {name: values[name] for name in ("name", "epsilon", "budget_share", "sum_to_size") if name in values}
+    if not isinstance(rest.get("sum_to_size", False), bool):
+        raise PlanError("must be true or false", ("sum_to_size",))
     rest["name"] = _text(rest.get("name", ""), "name")
     if "margins" in values or KINDS[kinds[0]].over_cells:
         rest["margins"] = _margins(values, kinds[0])
@@ -272,7 +272,7 @@ def parse_design_options(values: Values, outer: DesignOptions | None = None) -> 
     said = {name: values.get(name, getattr(base, name)) for name in WISHES}
     if "prior" in values:
         said["prior"] = _prior(values["prior"])
-    for name, what in (("properties", "names"), ("at_most", "limits such as 'off-by-more-than-2=0.05'")):
+    for name, what in (("properties", "names"), ("limits", "limits such as 'off-by-more-than-2=0.05'")):
         if isinstance(said[name], str):
             raise PlanError(f"must be a list of {what}", (name,))
         said[name] = tuple(said[name])

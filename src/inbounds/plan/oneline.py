@@ -46,14 +46,15 @@ def one_line(source: str, asked: Mapping[str, Sequence[str] | None], facts: Opti
         {
             "source": {"url" if "://" in source else "path": source, **_only(given, "table", "delimiter", "decimal")},
             "groups": {
-                **{name: _number(value) for name, value in _only(given, "by", "keys", "size", "maximum").items()},
-                **_only(given, "not_stated"),
+                **{name: _number(value) for name, value in _only(given, "by", "keys", "size").items()},
+                **({"max_size": _number(given["maximum"])} if "maximum" in given else {}),
+                **({"missing_key": given["not_stated"]} if "not_stated" in given else {}),
                 "period": _periods(given.get("period", ())),
             },
             "columns": columns,
             "statistics": statistics,
             "privacy": _only(given, "epsilon"),
-            "output": _only(given, "interval"),
+            "output": {"credible_level": given["interval"]} if "interval" in given else {},
             **({"hierarchy": {"levels": given["by"]}} if given.get("levels") else {}),
             "people": {
                 name: given[option]

@@ -36,8 +36,8 @@ class Statistic:
     """One number (or one histogram) per group.
 
     kind and of: what is computed, and the condition or column it is computed of. name: its column in the output.
-    epsilon or share: its part of the whole, absolute or as a fraction; without either, the statistics that say
-    nothing share what is left equally. consistent: make the cells of a histogram sum to the public group size; a
+    epsilon or budget_share: its part of the whole, absolute or as a fraction; without either, the statistics that say
+    nothing share what is left equally. sum_to_size: make the cells of a histogram sum to the public group size; a
     record short of the size is then in the cell `other` of its column. margins: the columns of a crosstab whose labels
     are counted by themselves as well. at: which quantile, of a `quantile`.
     """
@@ -46,8 +46,8 @@ class Statistic:
     of: str
     name: str = ""
     epsilon: Fraction | None = None
-    share: Fraction | None = None
-    consistent: bool = False
+    budget_share: Fraction | None = None
+    sum_to_size: bool = False
     wishes: DesignOptions | None = None
     margins: tuple[str, ...] = ()
     at: Fraction | None = None
@@ -55,13 +55,13 @@ class Statistic:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise PlanError(f"must be one of {', '.join(KINDS)}, got {self.kind!r}", ("kind",))
-        for name in ("epsilon", "share"):
+        for name in ("epsilon", "budget_share"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, to_positive_at(getattr(self, name), name))
-        if self.epsilon is not None and self.share is not None:
-            raise PlanError("and epsilon must not both be given", ("share",))
-        if self.consistent and not self.own.adds_up:
-            raise PlanError("is meant for histograms", ("consistent",))
+        if self.epsilon is not None and self.budget_share is not None:
+            raise PlanError("and epsilon must not both be given", ("budget_share",))
+        if self.sum_to_size and not self.own.adds_up:
+            raise PlanError("is meant for histograms", ("sum_to_size",))
         if len(set(self.margins)) < len(self.margins) or not set(self.margins) <= set(self.own.margins(self.of)):
             known = " and ".join(self.own.margins(self.of)) or "nothing: it is meant for crosstabs"
             raise PlanError(f"must name different columns of {known}", ("margins",))
@@ -109,7 +109,7 @@ class Plan:
     epsilon: Fraction
     neighbours: str = ""
     wishes: DesignOptions = field(default_factory=DesignOptions)
-    interval: Fraction | None = None
+    credible_level: Fraction | None = None
     output: str = ""
     lines: LineIndex | None = field(default=None, repr=False, compare=False)
     reads: tuple[str, ...] = field(default=(), repr=False, compare=False)
@@ -130,8 +130,8 @@ class Plan:
             self._check_hierarchy()
             self._check_statistics()
             self.epsilons  # noqa: B018 - refuses an epsilon shared to more than its total
-            if self.interval is not None and not 0 < self.interval < 1:
-                raise PlanError(f"must be between 0 and 1, got {self.interval}", ("output", "interval"))
+            if self.credible_level is not None and not 0 < self.credible_level < 1:
+                raise PlanError(f"must be between 0 and 1, got {self.credible_level}", ("output", "credible_level"))
 
     @property
     def _usual_neighbours(self) -> str:
@@ -155,7 +155,7 @@ class Plan:
         if self.groups.public and self.neighbours == ADD_OR_REMOVE:
             raise PlanError(
                 f"must be {CHANGE!r} when group sizes are public: they do not change; "
-                "declare groups.maximum instead of groups.size",
+                "declare groups.max_size instead of groups.size",
                 ("privacy", "neighbours"),
             )
 
@@ -164,7 +164,7 @@ class Plan:
         if self.groups.public:
             raise PlanError(
                 "must not be given beside people.id: a person who is added or removed changes the sizes of groups; "
-                "declare maximum, the largest possible size, instead",
+                "declare max_size, the largest possible size, instead",
                 ("groups", "size"),
             )
         if self.neighbours != PERSON:
@@ -179,7 +179,7 @@ class Plan:
             if self.condition is not None and self.groups.public:
                 raise PlanError(
                     "must not be given beside groups.size: how many records of a group meet it is not public; declare "
-                    "maximum, the largest possible size, instead"
+                    "max_size, the largest possible size, instead"
                 )
             if self.condition is not None:
                 CONDITIONS.declared(self.where, self.columns)
@@ -223,7 +223,7 @@ class Plan:
         if found is None or before is not statistic:
             declared, of = statistic.own.domain.declared(statistic.of, self.columns), statistic.of
             found = StatisticContext(
-                statistic.name, of, declared, self.groups.public, statistic.consistent, statistic.at
+                statistic.name, of, declared, self.groups.public, statistic.sum_to_size, statistic.at
             )
             self._subjects[statistic.name] = statistic, found
         return found
@@ -270,7 +270,7 @@ class Plan:
 
     def has_interval(self, statistic: Statistic) -> bool:
         """Whether the ends of credible intervals stand beside its answers."""
-        return self.interval is not None and statistic.own.has_order
+        return self.credible_level is not None and statistic.own.has_order
 
     @property
     def conditions(self) -> list[Condition]:
@@ -290,7 +290,7 @@ class Plan:
         silent = own.count(None)
         if left < 0 or (silent and left == 0):
             last = max(k for k, part in enumerate(own) if part is not None)
-            word = "share" if self.statistics[last].share is not None else "epsilon"
+            word = "budget_share" if self.statistics[last].budget_share is not None else "epsilon"
             raise PlanError(
                 f"must leave the statistics together at most the total of {self.epsilon}"
                 + ("" if left < 0 else " and something for those without a part of their own")
@@ -339,7 +339,7 @@ class Plan:
             "epsilon": str(self.epsilon),
             "neighbours": self.neighbours,
             "wishes": _to_json(self.wishes),
-            "interval": None if self.interval is None else str(self.interval),
+            "credible_level": None if self.credible_level is None else str(self.credible_level),
         }
         if self.people.name:
             found["people"] = self.people.name
@@ -347,8 +347,8 @@ class Plan:
             found["edition"] = self.edition
         if self.people.id:
             found["person"] = self.people.summary()
-        if self.groups.not_stated:
-            found["not_stated"] = self.groups.not_stated
+        if self.groups.missing_key:
+            found["missing_key"] = self.groups.missing_key
         if self.groups.period:
             found["period"] = dict(self.groups.period)
         if self.where:
@@ -373,8 +373,8 @@ class _LineLocator:
 
 
 def _statistic_epsilon(statistic: Statistic, epsilon: Fraction) -> Fraction | None:
-    if statistic.share is not None:
-        return statistic.share * epsilon
+    if statistic.budget_share is not None:
+        return statistic.budget_share * epsilon
     return statistic.epsilon
 
 

@@ -86,7 +86,7 @@ def _levels(form: ReportsForm, own: AddingForm) -> AdjustedStatistic:
         reports.append(GeometricReports((rows[:, order] if level == 0 else rows).ravel(), rate))
     labels = len(own["layers"][0]["reports"])
     asked = LabelTree(tree, labels, tuple(reports), own["sums"])
-    found = adjust_label_tree(asked, _weights(own), float(parse_fraction(form["interval"])))
+    found = adjust_label_tree(asked, _weights(own), float(parse_fraction(form["credible_level"])))
     back = np.argsort(order)
     layers = []
     for level, (nodes, each) in enumerate(zip(people, found.levels, strict=True)):
@@ -111,7 +111,7 @@ def _crosstab(form: ReportsForm, own: AddingForm) -> AdjustedStatistic:
     weight = dict(zip(held, _weights(own), strict=True))
     weights = [weight.get(name, 0.0) for name in (CELLS, ROWS, COLUMNS)]
     asked = TwoWay(rows, columns, sizes, own["sums"] == KNOWN, held[CELLS], held.get(ROWS), held.get(COLUMNS))
-    found = adjust_two_way(asked, weights, float(parse_fraction(form["interval"])))
+    found = adjust_two_way(asked, weights, float(parse_fraction(form["credible_level"])))
     by_name = {CELLS: found.cells, ROWS: found.row_sums, COLUMNS: found.column_sums}
     layers = []
     for name in held:

@@ -259,7 +259,7 @@ def _keys(plan: Plan, table: Any) -> dict[str, Any]:
     groups = plan.groups
     periods = (groups.period.get(name, "") for name in groups.by)
     return {
-        f"t{j}": key_text(table[name], period, groups.not_stated)
+        f"t{j}": key_text(table[name], period, groups.missing_key)
         for j, (name, period) in enumerate(zip(groups.by, periods, strict=True))
     }
 
@@ -277,7 +277,7 @@ def _key_digits(plan: Plan, k: int, kind: Any) -> list[str]:
     groups, name = plan.groups, plan.groups.by[k]
     own = (key[k] for key in groups.keys)
     return [
-        text_to_digits(text if name in groups.period or text == groups.not_stated else match_spelling(text, kind))
+        text_to_digits(text if name in groups.period or text == groups.missing_key else match_spelling(text, kind))
         for text in own
     ]
 

@@ -92,7 +92,7 @@ def _check_keys(plan: Plan, schema: dict[str, Any]) -> None:
         if period and not (kind.is_string() or kind.is_date() or kind.is_timestamp()):
             said = f"must be about dates, times or texts, but {name!r} is {kind}"
             raise SourceError(said, ("groups", "period", name))
-        same = (plan.groups.not_stated,)
+        same = (plan.groups.missing_key,)
         fits = [
             key[k] if period or key[k] in same else _check_spelling(key[k], name, kind, KEYS)
             for key in plan.groups.keys

@@ -70,8 +70,8 @@ def build_reports_record(
     return {
         "sizes": plan.groups.sizes.tolist(),
         "parents": parents,
-        "interval": str(USUAL_INTERVAL if plan.interval is None else plan.interval),
-        "published": plan.interval is not None,
+        "credible_level": str(USUAL_INTERVAL if plan.credible_level is None else plan.credible_level),
+        "published": plan.credible_level is not None,
         "statistics": [_adding(plan, entries[k], rows) for k, rows in layered.items()],
     }
 
@@ -109,7 +109,7 @@ def _sums(plan: Plan, statistic: Statistic, crossed: LabelPair | None) -> str:
     """How a statistic's cells sum: to public sizes where every record is in one, to no more where that was asked."""
     if crossed is not None:
         return KNOWN if plan.groups.public and crossed.full else MOST
-    return "" if not statistic.consistent else KNOWN if plan.groups.public else MOST
+    return "" if not statistic.sum_to_size else KNOWN if plan.groups.public else MOST
 
 
 def layer_error(plan: Plan, entry: BudgetLine, share: Fraction) -> float:

@@ -166,8 +166,8 @@ def wishes_in(said: Mapping[str, Any]) -> DesignOptions:
     prior = said.get("prior")
     fields = {name: said[name] for name in ("loss", "aim", "mechanism") if name in said}
     numbers = None if prior is None else (prior[0], *map(parse_fraction, prior[1:]))
-    properties, at_most = (tuple(said.get(name, ())) for name in ("properties", "at_most"))
-    return DesignOptions(**fields, properties=properties, prior=numbers, at_most=at_most)
+    properties, limits = (tuple(said.get(name, ())) for name in ("properties", "limits"))
+    return DesignOptions(**fields, properties=properties, prior=numbers, limits=limits)
 
 
 def _owner(line: MechanismRecord) -> str:

@@ -75,7 +75,7 @@ def _ends(
     """Where the lines of a column begin and end: its interval, or its expected error to both sides."""
     low, high, error = f"{column}_low", f"{column}_high", f"{statistic['name']}_error"
     if low in table.column_names and high in table.column_names:
-        level = record["plan"]["interval"]
+        level = record["plan"]["credible_level"]
         chance = "" if level is None else f" with probability {format_decimal(Fraction(level))}"
         ends = [table[name].slice(0, MOST_ROWS).to_pylist() for name in (low, high)]
         return (

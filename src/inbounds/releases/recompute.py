@@ -87,7 +87,7 @@ def _sentences(
     count = table.rows * len(table.columns)
     yield f"all {count} cells of {table.file} were recomputed from the stored draws and are the same"
     adding = [f"the numbers of {name}, which add up" for name in checked.reports]
-    interval = ["intervals"] if checked.plan.interval is not None else []
+    interval = ["intervals"] if checked.plan.credible_level is not None else []
     yield (
         f"{recomputed} of its {len(table.columns)} columns were recomputed by rules that share no code with the "
         f"release, the others by its own post-processing: {', '.join(['expected errors', *interval, *adding])}"
@@ -126,7 +126,7 @@ def plan_in(record: ReleaseRecord) -> Plan:
             keys,
             _line(groups["sizes"]),
             said["sizes"] == "public",
-            not_stated=said.get("not_stated", ""),
+            missing_key=said.get("missing_key", ""),
             period=said.get("period", {}),
         ),
         columns={name: Column(**column) for name, column in said["columns"].items()},  # type: ignore[arg-type]
@@ -134,7 +134,7 @@ def plan_in(record: ReleaseRecord) -> Plan:
         epsilon=parse_fraction(said["epsilon"]),
         neighbours=said["neighbours"],
         wishes=wishes_in(said["wishes"]),
-        interval=None if said["interval"] is None else parse_fraction(said["interval"]),
+        credible_level=None if said["credible_level"] is None else parse_fraction(said["credible_level"]),
         people=_people(said),
         edition=said.get("edition", ""),
         hierarchy=_hierarchy(said),
@@ -156,12 +156,14 @@ def _source(said: PlanRecord) -> Source:
 
 
 def _statistic(said: Mapping[str, Any]) -> Statistic:
-    exact: dict[str, Any] = {name: parse_fraction(said[name]) for name in ("epsilon", "share", "at") if name in said}
+    exact: dict[str, Any] = {
+        name: parse_fraction(said[name]) for name in ("epsilon", "budget_share", "at") if name in said
+    }
     return Statistic(
         said["kind"],
         said["of"],
         said["name"],
-        consistent=said.get("consistent", False),
+        sum_to_size=said.get("sum_to_size", False),
         wishes=wishes_in(said["wishes"]) if "wishes" in said else None,
         margins=tuple(said.get("margins", ())),
         **exact,

@@ -267,11 +267,11 @@ def _adding_up(plan: Plan) -> list[str]:
 def _describe_keys(plan: Plan) -> list[str]:
     """How records find their group, where that was said."""
     periods = plan.groups.period.items()
-    none = "" if plan.groups.not_stated else "; one that has none, or text not written like 2024-01-31, is in no group"
+    none = "" if plan.groups.missing_key else "; one that has none, or text not written like 2024-01-31, is in no group"
     found = [f"{name}: a record's group is the {period} of its date or time{none}" for name, period in periods]
-    if plan.groups.not_stated:
+    if plan.groups.missing_key:
         none = "no date" if plan.groups.period else "no value"
-        found.append(f"groups: a record with {none}, or an empty one, has the key {plan.groups.not_stated}")
+        found.append(f"groups: a record with {none}, or an empty one, has the key {plan.groups.missing_key}")
     return found
 
 

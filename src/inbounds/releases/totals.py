@@ -82,7 +82,7 @@ def _cell_totals(record: Mapping[str, Any], statistic: Mapping[str, Any], table:
     lines = [line for line in record["mechanisms"] if line["statistic"] == statistic["name"]]
     columns = _cells(record, statistic)
     readable = all(line["origin"] == GEOMETRIC and "query" in line for line in lines)
-    if not readable or statistic.get("consistent"):
+    if not readable or statistic.get("sum_to_size"):
         yield from (Total(column, None) for column in columns)
         return
     sizes = _sizes(record, table)

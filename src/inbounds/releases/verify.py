@@ -51,7 +51,7 @@ def was_adjusted(record: ReleaseRecord, statistic: str | None) -> bool:
     """Whether the cells of a released histogram were made to add up, so that no mechanism reported them as they are."""
     asked = [own for own in record["plan"]["statistics"] if statistic in (own["name"], None)]
     adding = {own["statistic"] for own in record["reports"]["statistics"]} if "reports" in record else set()
-    return any(own.get("consistent", False) or own["name"] in adding for own in asked)
+    return any(own.get("sum_to_size", False) or own["name"] in adding for own in asked)
 
 
 # --- the table beside a record ------------------------------------------------------------------------------

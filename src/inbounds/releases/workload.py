@@ -250,7 +250,7 @@ def _publish(designed: ReleaseDesign, k: int, drawn: dict[str, Ints], cells: dic
     asked, statistic = designed.asked, designed.asked.plan.statistics[k]
     reported = [output_query(design.mechanism).output_values for design in designed.designs[k]]
     values = [_by_size(asked, reported, outputs) for outputs in cells.values()]
-    if statistic.consistent:
+    if statistic.sum_to_size:
         cells_drawn, sizes = np.array(values), asked.plan.groups.sizes
         totals = sizes if asked.plan.groups.public else np.minimum(cells_drawn.sum(axis=0), sizes)
         values = list(round_to_sum(cells_drawn, totals))
@@ -265,7 +265,7 @@ def _publish(designed: ReleaseDesign, k: int, drawn: dict[str, Ints], cells: dic
     elif asked.plan.has_interval(statistic):
         for (name, outputs), published in zip(drawn.items(), values, strict=True):
             low, high = _intervals(designed, k, outputs)
-            if statistic.consistent or statistic.at is not None:  # it may lie outside the interval of the drawn one
+            if statistic.sum_to_size or statistic.at is not None:  # it may lie outside the interval of the drawn one
                 low, high = np.minimum(low, published), np.maximum(high, published)
             columns += [OutputColumn(f"{name}_low", low), OutputColumn(f"{name}_high", high)]
     return columns
@@ -295,11 +295,13 @@ def _by_size(asked: Workload, tables: Sequence[NDArray[Any]], outputs: Ints) -> 
 def _intervals(designed: ReleaseDesign, k: int, outputs: Ints) -> tuple[NDArray[Any], NDArray[Any]]:
     """The ends of the credible interval of every answer."""
     asked = designed.asked
-    assert asked.plan.interval is not None
+    assert asked.plan.credible_level is not None
     low, high = np.empty(len(outputs)), np.empty(len(outputs))
     for design, request, members in zip(designed.designs[k], asked.requests[k], asked.members, strict=True):
         prior = resolve_prior(request.wishes, output_query(design.mechanism))
-        low[members], high[members] = credible_intervals(design.mechanism, outputs[members], asked.plan.interval, prior)
+        low[members], high[members] = credible_intervals(
+            design.mechanism, outputs[members], asked.plan.credible_level, prior
+        )
     whole = all(output_query(design.mechanism).output_values.dtype.kind == "i" for design in designed.designs[k])
     return (low.astype(np.int64), high.astype(np.int64)) if whole else (low, high)
 
@@ -309,11 +311,13 @@ def _derived_intervals(
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """The ends of the interval of every number that is computed from drawn ones."""
     asked = designed.asked
-    assert asked.plan.interval is not None
+    assert asked.plan.credible_level is not None
     low, high = np.empty(len(asked.plan.groups)), np.empty(len(asked.plan.groups))
     for design, request, members in zip(designed.designs[k], asked.requests[k], asked.members, strict=True):
         prior, own = resolve_prior(request.wishes, derived.query), [outputs[members] for outputs in drawn]
-        low[members], high[members] = derived.interval(require_range_mechanism(design), own, asked.plan.interval, prior)
+        low[members], high[members] = derived.interval(
+            require_range_mechanism(design), own, asked.plan.credible_level, prior
+        )
     return low, high
 
 

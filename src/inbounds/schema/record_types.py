@@ -31,14 +31,14 @@ class ColumnForm(TypedDict):
 
 
 class StatisticForm(TypedDict):
-    """One statistic of a plan; epsilon or share only where the plan says so."""
+    """One statistic of a plan; epsilon or budget_share only where the plan says so."""
 
     kind: str
     of: str
     name: str
     epsilon: NotRequired[str]
-    share: NotRequired[str]
-    consistent: NotRequired[bool]
+    budget_share: NotRequired[str]
+    sum_to_size: NotRequired[bool]
     margins: NotRequired[list[str]]
     wishes: NotRequired[dict[str, Any]]
     at: NotRequired[str]
@@ -74,11 +74,11 @@ class PlanRecord(TypedDict):
     epsilon: str
     neighbours: str
     wishes: dict[str, Any]
-    interval: str | None
+    credible_level: str | None
     people: NotRequired[str]
     edition: NotRequired[str]
     person: NotRequired[PersonForm]
-    not_stated: NotRequired[str]
+    missing_key: NotRequired[str]
     period: NotRequired[dict[str, str]]
     hierarchy: NotRequired[HierarchyRecord]
     where: NotRequired[str]

@@ -57,12 +57,12 @@ class AddingForm(TypedDict):
 class ReportsForm(TypedDict):
     """All reports of a release that add up: sizes of the groups, parents level by level from the groups up.
 
-    interval: the probability of intervals; published: whether they stand in the table.
+    credible_level: the probability of intervals; published: whether they stand in the table.
     """
 
     sizes: list[int]
     parents: list[list[int]]
-    interval: str
+    credible_level: str
     published: bool
     statistics: list[AddingForm]
 

@@ -36,7 +36,7 @@ class Groups:
 
     by: the columns whose values name a group; none means that the whole table is one group. keys: one row per
     group. sizes: how many records each group has (public) or can have at most. public: which of the two. register: the
-    file or frame that the keys were read from, if any. not_stated: the text that no value, or an empty one, counts as;
+    file or frame that the keys were read from, if any. missing_key: the text that no value, or an empty one, counts as;
     without it such records are in no group. period: for columns of dates or times, the day, month, quarter or year that
     names a group.
     """
@@ -46,13 +46,13 @@ class Groups:
     sizes: Ints = field(repr=False)
     public: bool
     register: Any = field(default=None, repr=False, compare=False)
-    not_stated: str = ""
+    missing_key: str = ""
     period: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._check_period()
-        if self.not_stated and not any(self.not_stated in key for key in self.keys):
-            raise PlanError(f"must be one of the keys, got {self.not_stated!r}; add it to keys", ("not_stated",))
+        if self.missing_key and not any(self.missing_key in key for key in self.keys):
+            raise PlanError(f"must be one of the keys, got {self.missing_key!r}; add it to keys", ("missing_key",))
         if len(set(self.by)) < len(self.by):
             raise PlanError("must name different columns", ("by",))
         if any(len(key) != len(self.by) for key in self.keys):
@@ -61,7 +61,7 @@ class Groups:
             raise PlanError("must be different, but one is listed twice", ("keys",))  # it may be data, so not which
         sizes = np.asarray(self.sizes, dtype=np.int64)
         if sizes.shape != (len(self.keys),) or not len(sizes) or sizes.min() < 1:
-            name = "size" if self.public else "maximum"
+            name = "size" if self.public else "max_size"
             raise PlanError(f"must be a whole number of at least 1 for each of {len(self.keys)} groups", (name,))
         object.__setattr__(self, "sizes", np.frombuffer(sizes.tobytes(), dtype=np.int64))
 
@@ -78,7 +78,7 @@ class Groups:
                 raise PlanError(f"must be one of {', '.join(PERIODS)}, got {period!r}", ("period", name))
             for key in self.keys:
                 text = key[self.by.index(name)]
-                if text != self.not_stated and not is_period(text, period):
+                if text != self.missing_key and not is_period(text, period):
                     raise PlanError(f"must be a {period} such as {PERIODS[period]}, got {text!r}", ("keys",))
 
     def __len__(self) -> int:
@@ -94,9 +94,9 @@ def parse_groups(
     by: Sequence[str] | str = (),
     keys: Any = None,
     size: Any = None,
-    maximum: Any = None,
+    max_size: Any = None,
     *,
-    not_stated: str = "",
+    missing_key: str = "",
     period: Mapping[str, str] | None = None,
     folder: Path | None = None,
 ) -> Groups:
@@ -105,27 +105,27 @@ def parse_groups(
     by: column names. keys: a list of keys (of lists, for several columns), a mapping from every column to a list
     of its values (all combinations, the last column fastest), a frame, or the path of a public file: .csv or
     .parquet with the columns `by`, or .txt with one key per line; a list may be a pandas column or a Numpy array.
-    size or maximum: a number, a list, a mapping from every key to its number, or a column of the file or frame.
-    not_stated: the key of records without a value. period: {column: "day", "month", "quarter" or "year"}.
+    size or max_size: a number, a list, a mapping from every key to its number, or a column of the file or frame.
+    missing_key: the key of records without a value. period: {column: "day", "month", "quarter" or "year"}.
     """
     names = (by,) if isinstance(by, str) else tuple(by)
     if not all(isinstance(name, str) for name in names):
         raise PlanError("must be names of columns", ("by",))
-    if (size is None) == (maximum is None):
-        raise PlanError("must give either size (public group sizes) or maximum, and not both")
+    if (size is None) == (max_size is None):
+        raise PlanError("must give either size (public group sizes) or max_size, and not both")
     with error_path("keys"):
         table = _table(names, keys, folder or Path())
     if not table.keys:
         raise PlanError("must hold at least one group", ("keys",))
-    name, given = ("size", size) if size is not None else ("maximum", maximum)
+    name, given = ("size", size) if size is not None else ("max_size", max_size)
     with error_path(name):
         numbers = parse_sizes(given, table, name)
     source = resolve_key_source(keys, folder)
-    if not isinstance(not_stated, str):
-        raise PlanError("must be text in quotes", ("not_stated",))
+    if not isinstance(missing_key, str):
+        raise PlanError("must be text in quotes", ("missing_key",))
     if not isinstance(period or {}, Mapping):
         raise PlanError('must say for columns how they name a group, such as { visited = "month" }', ("period",))
-    return Groups(names, table.keys, numbers, size is not None, source, not_stated, dict(period or {}))
+    return Groups(names, table.keys, numbers, size is not None, source, missing_key, dict(period or {}))
 
 
 def resolve_key_source(keys: Any, folder: Path | None = None) -> Any:
@@ -144,8 +144,8 @@ def _table(by: tuple[str, ...], keys: Any, folder: Path) -> KeyFile:
     for row in table.keys:
         if any(not part.strip() for part in row):
             raise ValueError(
-                "must not be empty: a record without a key is in no group; give them one with not_stated, "
-                'such as not_stated = "not stated", and list that among the keys'
+                "must not be empty: a record without a key is in no group; give them one with missing_key, "
+                'such as missing_key = "not stated", and list that among the keys'
             )
     return table
 

@@ -360,15 +360,15 @@ def label_number(digits: Any, declared: LabelColumn, kind: Any) -> Any:
     return ibis.cases(*branches, else_=ibis.literal(declared.rest, "int64"))
 
 
-def key_text(column: Any, period: str = "", not_stated: str = "") -> Any:
+def key_text(column: Any, period: str = "", missing_key: str = "") -> Any:
     """A column of keys as digits. period: dates and times by their day, month, quarter or year.
 
-    not_stated: the text of no value, or of an empty one.
+    missing_key: the text of no value, or of an empty one.
     """
     column = strip_collation(column)
     found = period_text(column, period) if period else folded_text(column)
-    if not_stated:
-        found = (found.isnull() | (found == "")).ifelse(not_stated, found)
+    if missing_key:
+        found = (found.isnull() | (found == "")).ifelse(missing_key, found)
     return column_to_digits(found)
 
 

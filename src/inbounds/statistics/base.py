@@ -51,14 +51,14 @@ class StatisticContext(Generic[D]):
     """One statistic of a plan with the public facts it may use.
 
     name: its column in the output. of: the condition or column as written. declared: what the plan says about that.
-    public: whether group sizes are public. consistent: whether its cells are made to add up. at: which quantile.
+    public: whether group sizes are public. sum_to_size: whether its cells are made to add up. at: which quantile.
     """
 
     name: str
     of: str
     declared: D
     public: bool
-    consistent: bool = False
+    sum_to_size: bool = False
     at: Fraction | None = None
 
 

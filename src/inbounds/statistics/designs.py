@@ -66,13 +66,13 @@ class DesignOptions:
     prior: tuple[Any, ...] | None = None
     aim: str = "average"
     mechanism: str = "optimal"
-    at_most: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         with error_path("loss"):
             parse_loss(self.loss)
-        with error_path("at_most"):
-            if any(parse_limit(text) for text in self.at_most) and self.mechanism != "optimal":
+        with error_path("limits"):
+            if any(parse_limit(text) for text in self.limits) and self.mechanism != "optimal":
                 raise ValueError("limits are for designs; leave mechanism out")
         with error_path("properties"):
             object.__setattr__(self, "properties", tuple(canonical_property(p, ordered=True) for p in self.properties))
@@ -119,8 +119,8 @@ class DesignRequest:
             "epsilon": str(self.epsilon),
             "wishes": [wishes.loss, list(wishes.properties), _prior_texts(wishes.prior), wishes.aim, wishes.mechanism],
         }
-        if wishes.at_most:
-            content["at_most"] = list(wishes.at_most)
+        if wishes.limits:
+            content["limits"] = list(wishes.limits)
         if isinstance(query, RangeQuery) and query.labels is not None:
             content["labels"] = list(query.labels)
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
@@ -215,7 +215,7 @@ def design_range_request(query: RangeQuery, epsilon: Fraction, wishes: DesignOpt
     from inbounds.design.designer import MOST_REMAPPED, design_noise, is_count
 
     loss, prior = parse_loss(wishes.loss), resolve_prior(wishes, query)
-    plain = not (wishes.properties or wishes.at_most)
+    plain = not (wishes.properties or wishes.limits)
     if is_count(query) and isinstance(loss, ErrorLoss) and wishes.aim == "average" and plain:
         _check_width(query, MOST_REMAPPED)
         return design_noise(query, epsilon, loss, prior)
@@ -231,7 +231,7 @@ def _check_width(query: RangeQuery, most: int) -> None:
 
 def design_matrix_request(query: RangeQuery, epsilon: Fraction, wishes: DesignOptions) -> Mechanism:
     """Optimal where the answers are few, else geometric noise with the best report; counts as matrices too."""
-    plain = not (wishes.properties or wishes.at_most)
+    plain = not (wishes.properties or wishes.limits)
     if len(query.answers) > DESIGNED_UP_TO and isinstance(query.neighbours, Reach) and plain:
         return design_noise_table(query, epsilon, wishes)
     if len(query.answers) > LARGEST_MATRIX:
@@ -241,7 +241,7 @@ def design_matrix_request(query: RangeQuery, epsilon: Fraction, wishes: DesignOp
 
     aim: Any = wishes.aim
     prior = resolve_prior(wishes, query)
-    limits = [parse_limit(text) for text in wishes.at_most]
+    limits = [parse_limit(text) for text in wishes.limits]
     return optimal(
         query, epsilon, parse_loss(wishes.loss), prior, wishes.properties, aim, subject_to=limits, max_seconds=PATIENCE
     )
@@ -261,7 +261,7 @@ def design_noise_table(query: RangeQuery, epsilon: Fraction, wishes: DesignOptio
 def design_per_step(query: RangeQuery, epsilon: Fraction, wishes: DesignOptions) -> Mechanism:
     """Geometric noise that costs the same for every step, for numbers that share the cost of one record."""
     assert isinstance(query.neighbours, Metric)
-    if wishes.properties or wishes.at_most or wishes.mechanism not in ("optimal", "truncated_geometric"):
+    if wishes.properties or wishes.limits or wishes.mechanism not in ("optimal", "truncated_geometric"):
         raise ValueError(
             "is computed from sums that are drawn with geometric noise and no other, got properties, limits or a "
             "mechanism; leave them out for this statistic"

@@ -62,16 +62,16 @@ def label_cells(subject: StatisticContext[LabelColumn], found: GroupAggregates) 
 
 def _positions(subject: StatisticContext[LabelColumn], found: GroupAggregates) -> list[Ints]:
     cells, sizes = label_cells(subject, found), found.sizes
-    if subject.consistent and subject.public:
+    if subject.sum_to_size and subject.public:
         return list(fill_to_size(cells, subject.declared.rest, sizes))
     return list(np.minimum(cells, sizes))
 
 
 def _check(subject: StatisticContext[LabelColumn], groups: Groups) -> None:
-    if subject.consistent and groups.public and not subject.declared.other:
+    if subject.sum_to_size and groups.public and not subject.declared.other:
         raise PlanError(
-            "can be made consistent only when every record is in a cell; give those without an answer a label of "
-            f'their own under [columns.{subject.of}]: add "no answer" to labels, and other = "no answer"'
+            "can be made to sum to the size only when every record is in a cell; give those without an answer a label "
+            f'of their own under [columns.{subject.of}]: add "no answer" to labels, and other = "no answer"'
         )
 
 
@@ -79,7 +79,7 @@ def _words(
     members: Sequence[tuple[StatisticKind[LabelColumn], StatisticContext[LabelColumn]]], source: Source
 ) -> list[str]:
     _, subject = members[0]
-    other, full = subject.declared.other, any(own.consistent for _, own in members)
+    other, full = subject.declared.other, any(own.sum_to_size for _, own in members)
     most = "" if subject.public else " to at most the maximum"
     drawn = f"; the expected error is that of cells as drawn, before they are made to add up{most}" if full else ""
     if other is None:

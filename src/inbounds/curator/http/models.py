@@ -44,14 +44,14 @@ class QuestionForm(StrictForm):
     where: Text | None = Field(None, description="Only records that meet it count.")
     by: Names = Field([], description="Columns of groups; none: all people as one group.")
     epsilon: Exact | None = Field(None, description="Left out where the dataset has levels.", examples=["0.5"])
-    consistent: bool = False
+    sum_to_size: bool = False
     margins: Names | None = None
     loss: Name | None = None
     properties: Names | None = None
     prior: Name | dict[Name, Exact | list[Exact]] | None = None
     aim: Literal["average", "worst"] | None = None
     mechanism: Name | None = None
-    at_most: Names | None = None
+    limits: Names | None = None
     redraw: bool = Field(
         False, description="Draw it although a stored sum, or an answer at a larger epsilon, would do."
     )
@@ -125,7 +125,7 @@ class DatasetModel(BaseModel):
     groups: list[GroupForm]
     records: Literal["public", "at most"]
     columns: dict[str, dict[str, Any]]
-    interval: str | None
+    credible_level: str | None
     levels: dict[str, str]
     person: dict[str, Any] | None
     answer_seconds: str

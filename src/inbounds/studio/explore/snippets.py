@@ -68,7 +68,7 @@ def plan_snippet(question: ExploreState) -> str:
     if question.aim != "average":
         lines.append(f"aim = {quote(question.aim)}")
     if question.limit_texts:
-        lines.append(f"at_most = [{', '.join(map(quote, question.limit_texts))}]")
+        lines.append(f"limits = [{', '.join(map(quote, question.limit_texts))}]")
     return "\n".join(lines)
 
 

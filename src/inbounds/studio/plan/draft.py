@@ -55,9 +55,9 @@ class StatisticChoice:
     of: str = ""
     second: str = ""
     name: str = ""
-    share: str = ""
+    budget_share: str = ""
     at: str = ""
-    consistent: str = ""
+    sum_to_size: str = ""
     more: str = ""
 
 
@@ -77,7 +77,7 @@ class Draft:
     file: str = ""
     sizes: str = "size"
     size: str = ""
-    not_stated: str = ""
+    missing_key: str = ""
     nested: str = ""
     levels: str = ""
     max_records: str = ""
@@ -86,7 +86,7 @@ class Draft:
     ledger: str = ""
     edition: str = ""
     epsilon: str = "1"
-    interval: str = "0.9"
+    credible_level: str = "0.9"
     output: str = ""
     more: str = ""
     plan: str = field(default="plan.toml")

@@ -105,7 +105,7 @@ def _begin_draft(studio: Studio, source: str, url: str, table: str) -> Draft:
         name = f"{stem}-{more}.toml"
     return Draft(
         columns, (StatisticChoice("count", "true", name="count"),), source=source, url=url, table=table,
-        plan=name, output=f"{Path(name).stem}.released.csv", people=stem, sizes="maximum" if person else "size",
+        plan=name, output=f"{Path(name).stem}.released.csv", people=stem, sizes="max_size" if person else "size",
     )  # fmt: skip
 
 

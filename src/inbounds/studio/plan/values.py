@@ -27,7 +27,7 @@ def content(draft: Draft) -> Values:
         "columns": {column.name: facts for column in draft.columns if (facts := _column(column))},
         "privacy": {"epsilon": _number(draft.epsilon)},
         "statistics": [_statistic(choice) for choice in draft.statistics],
-        "output": _drop_empty(path=draft.output, interval=_number(draft.interval)),
+        "output": _drop_empty(path=draft.output, credible_level=_number(draft.credible_level)),
     }
     with error_path("more"):
         more = _read(draft.more)
@@ -70,9 +70,9 @@ def _source(draft: Draft) -> Values:
 
 def _groups(draft: Draft) -> Values:
     keys = _keys(draft) if draft.by else None
-    sizes = {draft.sizes if draft.sizes in ("size", "maximum") else "size": _number(draft.size)}
+    sizes = {draft.sizes if draft.sizes in ("size", "max_size") else "size": _number(draft.size)}
     period = {column.name: column.period for column in draft.columns if column.use == "group" and column.period}
-    return _drop_empty(by=draft.by or None, keys=keys, **sizes, not_stated=draft.not_stated, period=period or None)
+    return _drop_empty(by=draft.by or None, keys=keys, **sizes, missing_key=draft.missing_key, period=period or None)
 
 
 def _keys(draft: Draft) -> Any:
@@ -108,9 +108,9 @@ def _statistic(choice: StatisticChoice) -> Values:
     if choice.kind == "quantile":
         shares = [_number(part.strip()) for part in choice.at.split(",") if part.strip()]
         subject = {"of": choice.of, "at": shares if len(shares) != 1 else shares[0]}
-    values = {choice.kind: subject, **_drop_empty(name=choice.name, share=_number(choice.share))}
-    if choice.consistent and choice.kind == "histogram":
-        values["consistent"] = True
+    values = {choice.kind: subject, **_drop_empty(name=choice.name, budget_share=_number(choice.budget_share))}
+    if choice.sum_to_size and choice.kind == "histogram":
+        values["sum_to_size"] = True
     with error_path("statistics"):
         return _join_lines(values, _read(choice.more))
 
@@ -167,9 +167,9 @@ def _from_content(content: Mapping[str, Any], schema: Mapping[str, str], plan: s
 PLACES = {
     "source": ("source", "path"), "url": ("source", "url"), "table": ("source", "table"),
     "delimiter": ("source", "delimiter"), "decimal": ("source", "decimal"),
-    "not_stated": ("groups", "not_stated"), "max_records": ("people", "max_records"),
+    "missing_key": ("groups", "missing_key"), "max_records": ("people", "max_records"),
     "max_groups": ("people", "max_groups"), "people": ("people", "name"), "ledger": ("people", "ledger"),
-    "epsilon": ("privacy", "epsilon"), "interval": ("output", "interval"), "output": ("output", "path"),
+    "epsilon": ("privacy", "epsilon"), "credible_level": ("output", "credible_level"), "output": ("output", "path"),
 }  # fmt: skip
 """Fields of the form that stand in one place of a plan."""
 
@@ -187,7 +187,7 @@ class _Taker:
 def _groups_from(take: _Taker) -> dict[str, Any]:
     group_columns, keys = _names_in(take("groups", "by", [])), take("groups", "keys", None)
     groups = take.left.get("groups", {})
-    sizes = "maximum" if "maximum" in groups else "size"
+    sizes = "max_size" if "max_size" in groups else "size"
     plain = not isinstance(groups.get(sizes), list | Mapping)  # sizes for each group stay a further line
     single = {
         "sizes": sizes,
@@ -226,8 +226,8 @@ KINDS_OF_COLUMN = ("count", "histogram", "sum", "mean", "min", "max", "median", 
 def _statistic_from(entry: Mapping[str, Any]) -> StatisticChoice:
     left = dict(entry)
     choice = StatisticChoice(
-        name=_format_value(left.pop("name", "")), share=_format_value(left.pop("share", "")),
-        consistent="yes" if left.pop("consistent", False) else "",
+        name=_format_value(left.pop("name", "")), budget_share=_format_value(left.pop("budget_share", "")),
+        sum_to_size="yes" if left.pop("sum_to_size", False) else "",
     )  # fmt: skip
     for kind in KINDS_OF_COLUMN:
         if kind in left:

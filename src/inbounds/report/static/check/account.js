@@ -49,7 +49,7 @@ function dayOf(key) {
 
 /** What a group's key stands for, column by column. */
 function keyValues(plan, types) {
-  const [by, notStated, periods] = [plan.get("by"), optional(plan, "not_stated", ""), optional(plan, "period", new Map())];
+  const [by, missingKey, periods] = [plan.get("by"), optional(plan, "missing_key", ""), optional(plan, "period", new Map())];
   insist(types.size === by.length && by.every((name) => types.has(name)), "the groups must state the type of each column of `by`");
   insist([...types.values()].every((type) => Object.hasOwn(KEY_VALUES, type)), "the column of a key must be text, number, boolean, date or time");
   for (const [name, period] of periods) {
@@ -57,7 +57,7 @@ function keyValues(plan, types) {
     insist(dated, "a period must be a day, month, quarter or year of dates, times or texts");
   }
   return (part, k) => {
-    if (notStated !== "" && part === notStated) return part;
+    if (missingKey !== "" && part === missingKey) return part;
     const period = periods.get(by[k]);
     if (period === undefined) return KEY_VALUES[types.get(by[k])](part);
     insist(PERIOD_FORMS[period].test(part) && (period !== "day" || dayOf(part) === part), `a key must be a ${period}`);
@@ -133,8 +133,8 @@ function readAccount(content, plan, groups) {
   const [account, statistics] = [content.get("account"), plan.get("statistics")];
   const total = Fraction.read(plan.get("epsilon"));
   const told = statistics.map((statistic) => {
-    insist(!(statistic.has("epsilon") && statistic.has("share")), WRONG_PLAN);
-    if (statistic.has("share")) return Fraction.read(statistic.get("share")).times(total);
+    insist(!(statistic.has("epsilon") && statistic.has("budget_share")), WRONG_PLAN);
+    if (statistic.has("budget_share")) return Fraction.read(statistic.get("budget_share")).times(total);
     return statistic.has("epsilon") ? Fraction.read(statistic.get("epsilon")) : null;
   });
   const left = told.reduce((rest, part) => (part === null ? rest : rest.minus(part)), total);
@@ -174,10 +174,10 @@ function checkStatistic(statistic, plan, kind) {
   const margins = optional(statistic, "margins", []);
   insist(new Set(margins).size === margins.length && margins.every((name) => crossed.includes(name)), WRONG_PLAN);
   insist(statistic.has("at") === (statistic.get("kind") === "quantile"), WRONG_PLAN);
-  const consistent = optional(statistic, "consistent", false);
-  insist(!consistent || statistic.get("kind") === "histogram", WRONG_PLAN);
+  const sumToSize = optional(statistic, "sum_to_size", false);
+  insist(!sumToSize || statistic.get("kind") === "histogram", WRONG_PLAN);
   if (statistic.get("kind") === "histogram") subjectOf(plan, statistic, "labels");
-  const filled = !consistent || plan.get("sizes") !== "public" || columnOf(plan, statistic.get("of")).other !== undefined;
+  const filled = !sumToSize || plan.get("sizes") !== "public" || columnOf(plan, statistic.get("of")).other !== undefined;
   insist(filled, WRONG_PLAN);
 }
 
@@ -308,7 +308,7 @@ function sumsOfCells(statistic, plan) {
     const full = crossedNames(statistic).every((name) => columnOf(plan, name).other !== undefined);
     return isPublic && full ? "known" : "most";
   }
-  return optional(statistic, "consistent", false) ? (isPublic ? "known" : "most") : "";
+  return optional(statistic, "sum_to_size", false) ? (isPublic ? "known" : "most") : "";
 }
 
 /** The reports of what adds up: everything beside the numbers is what plan, account and groups imply. */
@@ -318,10 +318,10 @@ function checkReports(content, costs, plan, groups, tree) {
   if (adding.length === 0) return;
   const stated = content.get("reports");
   const parents = tree === null ? [] : tree.parents.map((own) => own.map(BigInt));
-  const interval = plan.get("interval");
+  const credibleLevel = plan.get("credible_level");
   const implied = new Map([
-    ["sizes", groups.sizes], ["parents", parents], ["published", interval !== null],
-    ["interval", Fraction.read(interval ?? "9/10").toString()],
+    ["sizes", groups.sizes], ["parents", parents], ["published", credibleLevel !== null],
+    ["credible_level", Fraction.read(credibleLevel ?? "9/10").toString()],
   ]);
   for (const [name, value] of implied) {
     const same = canonical(stated.get(name)) === canonical(value);

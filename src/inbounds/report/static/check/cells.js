@@ -125,7 +125,7 @@ function expectedColumns(release) {
   const found = publicColumns(release).map(([name]) => ({ name, part: "public" }));
   for (const { statistic } of costs) {
     const names = publishedNames(statistic, plan);
-    const interval = plan.get("interval") !== null && statistic.get("kind") !== "mode";
+    const interval = plan.get("credible_level") !== null && statistic.get("kind") !== "mode";
     found.push(...[...names, ...drawnParts(statistic, plan)].map((name) => ({ name, part: "number" })));
     found.push({ name: `${statistic.get("name")}_error`, part: "error", statistic });
     if (interval) for (const name of names) found.push(...["low", "high"].map((end) => ({ name: `${name}_${end}`, part: "interval" })));
@@ -164,7 +164,7 @@ function drawnColumns(release) {
     const parts = drawnParts(statistic, plan);
     if (parts.length > 0) found.push([statistic.get("name"), [...above, ...meansOf(statistic, plan, ...parts.map((part) => outputs.get(part)))]]);
     const names = parts.length > 0 ? parts : cellNames(statistic, plan);
-    if (optional(statistic, "consistent", false)) {
+    if (optional(statistic, "sum_to_size", false)) {
       const isPublic = plan.get("sizes") === "public";
       const summed = groups.sizes.map((size, k) => summingTo(names.map((name) => outputs.get(name)[k]), size, isPublic));
       names.forEach((name, n) => found.push([name, [...above, ...summed.map((cells) => cells[n])]]));

@@ -37,8 +37,8 @@ function checkRelation(plan) {
   const known = RELATIONS.some(([size, relation]) => size === sizes && relation === neighbours);
   insist(known && plan.has("person") === (neighbours === PERSON), "the plan has a relation that no release has");
   insist(!(plan.has("where") && plan.get("where") !== "" && sizes === "public"), "a plan with a condition has no public sizes");
-  const interval = plan.get("interval") === null ? null : Fraction.read(plan.get("interval"));
-  insist(interval === null || (interval.compare(ZERO) > 0 && interval.compare(ONE) < 0), WRONG_PLAN);
+  const level = plan.get("credible_level") === null ? null : Fraction.read(plan.get("credible_level"));
+  insist(level === null || (level.compare(ZERO) > 0 && level.compare(ONE) < 0), WRONG_PLAN);
 }
 
 /** Which of the files are passports of mechanisms, and which may be the table. */

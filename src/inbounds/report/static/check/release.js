@@ -50,11 +50,11 @@ const isPlan = fields({
     "other?": isText,
   })),
   statistics: listOf(fields({
-    kind: isText, of: isText, name: isText, "epsilon?": isExact, "share?": isExact, "consistent?": isBoolean,
+    kind: isText, of: isText, name: isText, "epsilon?": isExact, "budget_share?": isExact, "sum_to_size?": isBoolean,
     "margins?": listOf(isText), "wishes?": isObject, "at?": isExact,
   })),
-  epsilon: isExact, neighbours: isText, wishes: isObject, interval: orNull(isExact), "people?": isText, "edition?": isText,
-  "person?": fields({ id: isText, max_records: isInteger, max_groups: isInteger }), "not_stated?": isText,
+  epsilon: isExact, neighbours: isText, wishes: isObject, credible_level: orNull(isExact), "people?": isText, "edition?": isText,
+  "person?": fields({ id: isText, max_records: isInteger, max_groups: isInteger }), "missing_key?": isText,
   "period?": named(isText), "where?": isText,
   "hierarchy?": fields({
     levels: listOf(isText), weights: listOf(isExact), "shares?": listOf(isExact), nodes: listOf(isInteger),
@@ -68,7 +68,7 @@ const isMechanism = fields({
 });
 
 const isReports = fields({
-  sizes: listOf(isInteger), parents: listOf(listOf(isInteger)), interval: isText, published: isBoolean,
+  sizes: listOf(isInteger), parents: listOf(listOf(isInteger)), credible_level: isText, published: isBoolean,
   statistics: listOf(fields({
     statistic: isText, shape: listOf(isInteger), sums: isText, start: isText, step: isText, positions: isInteger, by: isText,
     layers: listOf(fields({
