@@ -13,7 +13,7 @@ from inbounds.plan.plan import LEVEL, Plan, Statistic
 from inbounds.query import Reach
 from inbounds.releases.budget import BudgetLine
 from inbounds.releases.layers import layer_query
-from inbounds.schema.report_types import KNOWN, MOST, USUAL_INTERVAL, AddingForm, LayerForm, ReportsForm, below
+from inbounds.schema.report_types import DEFAULT_LEVEL, KNOWN, MOST, AddingForm, LayerForm, ReportsForm, below
 from inbounds.statistics.crosstab import LabelPair
 
 
@@ -70,7 +70,7 @@ def build_reports_record(
     return {
         "sizes": plan.groups.sizes.tolist(),
         "parents": parents,
-        "credible_level": str(USUAL_INTERVAL if plan.credible_level is None else plan.credible_level),
+        "credible_level": str(DEFAULT_LEVEL if plan.credible_level is None else plan.credible_level),
         "published": plan.credible_level is not None,
         "statistics": [_adding(plan, entries[k], rows) for k, rows in layered.items()],
     }

@@ -1,5 +1,8 @@
-"""What is declared of the data: columns (a number with bounds, one of several labels, or a plain value for conditions),
-and whom it is about."""
+"""Declared columns and the privacy unit of a plan.
+
+A column is a number with bounds, one of several labels, or a plain value that only conditions use. `plan.load` builds
+these values from a plan; `statistics` and `sources` read them.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,15 +20,15 @@ LARGEST = 1 << 53
 """Bounds and group sizes lie below this, where floats are still exact."""
 
 WIDEST = 1 << 31
-"""Steps of a column's range: sums of up to 2**32 records then fit 64 bits in every engine."""
+"""Most steps in a column's range: sums of up to 2**32 records then fit in 64 bits in every engine."""
 
 
 @dataclass(frozen=True)
 class NumberColumn:
     """A number in low..high.
 
-    Values outside are moved to the nearer bound, and rounded to low, low + step, …, high. missing: what a record
-    without a usable value counts as.
+    Values outside are moved to the nearer bound, then rounded to one of low, low + step, …, high. `missing` is the
+    value that a record without a usable value counts as.
     """
 
     low: Fraction
@@ -50,15 +53,16 @@ class NumberColumn:
 
     @property
     def width(self) -> int:
-        """high - low in steps."""
+        """Return high - low in steps."""
         return int((self.high - self.low) / self.step)
 
     @property
     def default(self) -> int:
-        """The position, in steps from low, that a record without a value counts as."""
+        """Return the position, in steps from low, of a record without a value."""
         return int((self.missing - self.low) / self.step)
 
     def summary(self) -> ColumnForm:
+        """Return the column as plain values for the record."""
         return {
             "type": self.type,
             "low": str(self.low),
@@ -70,9 +74,10 @@ class NumberColumn:
 
 @dataclass(frozen=True)
 class LabelColumn:
-    """One of several labels. other: the label that every other value, and no value, counts as.
+    """One of several labels.
 
-    Without it such records are in no category.
+    `other` is the label of records with any other value or without a value. Without `other`, such records are in no
+    category.
     """
 
     labels: tuple[str, ...]
@@ -88,17 +93,18 @@ class LabelColumn:
 
     @property
     def rest(self) -> int:
-        """The position of `other`; -1 for no category at all."""
+        """Return the position of `other`, or -1 if there is none."""
         return -1 if self.other is None else self.labels.index(self.other)
 
     def summary(self) -> ColumnForm:
-        found: ColumnForm = {"type": self.type, "labels": list(self.labels)}
-        return found if self.other is None else {**found, "other": self.other}
+        """Return the column as plain values for the record."""
+        record: ColumnForm = {"type": self.type, "labels": list(self.labels)}
+        return record if self.other is None else {**record, "other": self.other}
 
 
 @dataclass(frozen=True)
 class PlainColumn:
-    """A number, text or boolean that only occurs in conditions."""
+    """A number, text or boolean that only conditions use."""
 
     type: tree.Type
 
@@ -107,6 +113,7 @@ class PlainColumn:
             raise PlanError(f"must be number, text or boolean, got {self.type!r}", ("type",))
 
     def summary(self) -> ColumnForm:
+        """Return the column as plain values for the record."""
         return {"type": self.type}
 
 
@@ -116,25 +123,33 @@ Declared = NumberColumn | LabelColumn | PlainColumn
 def number_column(
     low: exact.Number, high: exact.Number, *, step: exact.Number = 1, missing: exact.Number | None = None
 ) -> NumberColumn:
-    """A number in low..high in steps of `step`; a record without a value counts as low unless said otherwise."""
+    """Declare a number in low..high in steps of `step`.
+
+    A record without a value counts as `missing`, by default as low. Raises PlanError if the numbers do not fit
+    together.
+    """
     values = {"low": low, "high": high, "step": step, "missing": low if missing is None else missing}
     return NumberColumn(**{name: to_fraction_at(value, name) for name, value in values.items()})
 
 
 def label_column(labels: Sequence[Any], *, other: Any = None) -> LabelColumn:
-    """One of several labels: texts, or whole numbers, booleans and dates as their text."""
-    given = to_list(labels)
-    if isinstance(given, str) or not isinstance(given, Sequence):
+    """Declare one of several labels.
+
+    Labels are texts; whole numbers, booleans and dates are converted to text. Raises PlanError if there are fewer than
+    two different labels.
+    """
+    values = to_list(labels)
+    if isinstance(values, str) or not isinstance(values, Sequence):
         raise PlanError("must be a list of texts", ("labels",))
     with error_path("labels"):
-        texts = tuple(to_text(label) for label in given)
+        texts = tuple(to_text(label) for label in values)
     with error_path("other"):
-        rest = None if other is None else to_text(other)
-    return LabelColumn(texts, rest)
+        other_text = None if other is None else to_text(other)
+    return LabelColumn(texts, other_text)
 
 
 class Column:
-    """A declared column by any of its forms: `Column.number(0, 10)`, `Column.category(labels)`, `Column("text")`."""
+    """Constructors of declared columns: `Column.number(0, 10)`, `Column.category(labels)`, `Column("text")`."""
 
     number = staticmethod(number_column)
     category = staticmethod(label_column)
@@ -149,21 +164,22 @@ class Column:
         labels: Sequence[Any] = (),
         other: Any = None,
     ) -> Declared:
-        """The column that these facts declare: with bounds a number, with labels a category."""
+        """Build the column that these facts declare: a number if `low` is given, a category if `labels` are."""
         if low is not None:
             return number_column(low, high, step=step, missing=missing)
         return label_column(labels, other=other) if labels else PlainColumn(type)
 
 
 def column_labels(column: Declared) -> tuple[str, ...]:
-    """The labels of a category; none for any other column."""
+    """Return the labels of a category; an empty tuple for any other column."""
     return column.labels if isinstance(column, LabelColumn) else ()
 
 
 def check_labels(texts: Iterable[tuple[str, str]], columns: Mapping[str, Declared]) -> None:
-    """A condition names labels of its column; where `other` is declared, the column may hold more than its labels.
+    """Check that conditions compare categories with declared labels only.
 
-    Then only what is a label but for capitals and spaces is refused: that is a slip, not another value.
+    Raises ValueError for a text that is no label of its column. A column with `other` may hold further values, so only
+    a text that differs from a label in capitals or spaces is refused there: it is probably a mistake.
     """
     for name, text in texts:
         column = columns[name]
@@ -176,11 +192,13 @@ def check_labels(texts: Iterable[tuple[str, str]], columns: Mapping[str, Declare
 
 
 def to_fraction_at(value: exact.Number, name: str) -> Fraction:
+    """Convert to an exact number; errors name the key `name` of the plan."""
     with error_path(name):
         return exact.to_fraction(value, name)
 
 
 def to_positive_at(value: exact.Number, name: str) -> Fraction:
+    """Convert to a positive exact number; errors name the key `name` of the plan."""
     number = to_fraction_at(value, name)
     if not number > 0:
         raise PlanError(f"must be positive, got {value}", (name,))
@@ -189,7 +207,7 @@ def to_positive_at(value: exact.Number, name: str) -> Fraction:
 
 @dataclass(frozen=True)
 class ContributionBound:
-    """How many records of one person count: in one group, and in how many groups."""
+    """The number of records of one person that count in one group, and the number of groups they count in."""
 
     records: int = 1
     groups: int = 1
@@ -197,10 +215,11 @@ class ContributionBound:
 
 @dataclass(frozen=True)
 class PrivacyUnit:
-    """Whom a plan is about: their name in the ledger, and the ledger, a file or a postgresql:// URL.
+    """The people a plan is about: their name in the ledger, and the ledger, a file or a postgresql:// URL.
 
-    id: the column that says whose a record is; without it, one record is one person. max_records, max_groups: how many
-    records of one person count in one group, and in how many groups; more are left out.
+    id: the column that identifies the person of a record; without it, each record counts as one person.
+    max_records, max_groups: how many records of one person count in one group, and in how many groups; further records
+    are left out.
     """
 
     name: str = ""
@@ -222,5 +241,5 @@ class PrivacyUnit:
                 raise PlanError("needs id, the column that says whose a record is", (name,))
 
     def summary(self) -> PersonForm:
-        """What a record says about persons."""
+        """Return the plain values that a record states about persons."""
         return {"id": self.id, "max_records": self.max_records, "max_groups": self.max_groups}

@@ -1,14 +1,13 @@
-"""What can go wrong with a release, as types, and where in its plan.
+"""Errors about plans and releases, and the place in the plan that each is about.
 
     ValueError
-    └── PlanError             the plan says something impossible; names the place in the plan
-        └── SourceError       the source it names cannot be opened, or has not the declared columns
+    └── PlanError             the plan is impossible; names the place in the plan
+        └── SourceError       the source cannot be opened, or lacks the declared columns
     InboundsError
-    ├── AggregationFailed     the engine gave up while aggregating
-    └── UnfinishedRelease     an earlier run was charged and stored no draw; its owner says whether to read again
+    ├── AggregationError      the engine stopped while aggregating
+    └── UnfinishedRelease     an earlier run was charged and stored no draw; the owner decides whether to read again
 
-None of them ever carries a value from the data: what an engine says about a failure may quote a record, so it is
-withheld.
+No error contains a value from the data. An engine's error message may quote a record, so it is withheld.
 """
 
 import re
@@ -23,7 +22,7 @@ Path = tuple[str | int, ...]
 
 
 class PlanError(ValueError):
-    """A plan that cannot be released: `path` is the place in the plan, `place` says it to a reader."""
+    """A plan that cannot be released. `path` is the place in the plan; `place` names the file and line."""
 
     def __init__(self, message: str, path: Path = (), place: str = "") -> None:
         self.message, self.path, self.place = escape_unprintable(message), path, place
@@ -33,14 +32,15 @@ class PlanError(ValueError):
 
     @property
     def subject(self) -> str:
+        """Return the path as text with a space after it; empty without a path."""
         return f"{format_path(self.path)} " if self.path else ""
 
     def under(self, *outer: str | int) -> "PlanError":
-        """The same error seen from further out."""
+        """Return the same error with its path inside `outer`."""
         return type(self)(self.message, (*outer, *self.path), self.place)
 
     def with_place(self, place: str) -> "PlanError":
-        """The same error with the line of the file it is about."""
+        """Return the same error with the file and line it is about."""
         return self if self.place else type(self)(self.message, self.path, place)
 
 
@@ -49,7 +49,7 @@ class SourceError(PlanError):
 
 
 class AggregationError(InboundsError):
-    """The engine stopped while aggregating; its own words may quote data and are withheld."""
+    """The engine stopped while aggregating. Its message may quote data and is withheld."""
 
 
 class UnfinishedRelease(InboundsError):
@@ -64,7 +64,7 @@ class UnfinishedRelease(InboundsError):
 
 
 def format_path(path: Path) -> str:
-    """A path as people write it: statistics[1].count; lists are counted from one.
+    """Format a path as people write it; lists are counted from one.
 
     >>> format_path(("statistics", 0, "count"))
     'statistics[1].count'
@@ -77,10 +77,9 @@ def format_path(path: Path) -> str:
 
 @contextmanager
 def error_path(*outer: str | int) -> Iterator[None]:
-    """Whatever goes wrong inside is about this place of the plan.
+    """Add this place of the plan to every error raised inside.
 
-    Errors of plain arguments begin with the argument's own name; when that is part of the place, it is not said
-    twice.
+    Messages about arguments begin with the argument's name; if the name is part of the place, it is not repeated.
     """
     try:
         yield
@@ -105,13 +104,13 @@ _SKIPPED = re.compile(r"\"\"\".*?(?<!\\)\"\"\"|'''.*?'''|\"(?:[^\"\\\n]|\\.)*\"|
 
 @dataclass(frozen=True)
 class LineIndex:
-    """The line of every key of a TOML file; `name` is what errors call the file."""
+    """The line of every key of a TOML file. `name` is the name of the file in messages."""
 
     name: str
     known: dict[Path, int] = field(default_factory=dict, repr=False)
 
     def place(self, path: Path) -> str:
-        """The file and the line of a path, or of the nearest part of the plan that holds it."""
+        """Return the file and line of a path, or of the nearest enclosing part of the plan."""
         for length in range(len(path), 0, -1):
             if path[:length] in self.known:
                 return f"{self.name}, line {self.known[path[:length]]}"
@@ -119,7 +118,7 @@ class LineIndex:
 
 
 def index_lines(text: str, name: str) -> LineIndex:
-    """Scan a valid TOML text.
+    """Find the line of every key in a valid TOML text.
 
     >>> index_lines("[a]\\nb = 1\\n[[c]]\\nd = [\\n 2]\\n[[c]]\\nd = 3", "plan").place(("c", 1, "d"))
     'plan, line 7'
@@ -143,12 +142,12 @@ def index_lines(text: str, name: str) -> LineIndex:
 
 
 def _bare(text: str) -> str:
-    """The text with every string and comment blanked out, its line breaks kept."""
-    return _SKIPPED.sub(lambda found: re.sub(r"[^\n]", "_", found[0]) if found[0][0] != "#" else "", text)
+    """Blank out every string and comment, but keep line breaks."""
+    return _SKIPPED.sub(lambda match: re.sub(r"[^\n]", "_", match[0]) if match[0][0] != "#" else "", text)
 
 
 def _header(line: str, counts: dict[Path, int]) -> Path:
-    """The path a header opens; a header of a list opens its next element."""
+    """Return the path that a header opens; a header of a list opens its next element."""
     inner = _DOTTED.match(line.strip().lstrip("["))
     parts = _parts(inner[1]) if inner else []
     path: Path = ()

@@ -1,4 +1,4 @@
-"""What a record keeps of a table that adds up, as plain values: enough to compute it again."""
+"""The draws that a record keeps of statistics that add up, as plain values: enough to compute the table again."""
 
 from fractions import Fraction
 from typing import Any, NotRequired, TypedDict
@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 KNOWN, MOST = "known", "most"
-"""How the cells of a group sum: to its public size, or to no more than its size."""
+"""How the cells of a group sum: to its public size, or to at most its size."""
 
 CELLS, ROWS, COLUMNS = "cells", "rows", "columns"
-"""What the layers of a crosstab are called."""
+"""Names of the layers of a crosstab."""
 
 POSTERIOR, LEAST_SQUARES = "posterior", "least squares"
 """How a statistic was made to add up."""
@@ -20,14 +20,14 @@ HOW = {
     LEAST_SQUARES: "least squares and rounding, since what is likely after all reports was too much to compute, or the "
     "reports contradict each other; intervals are those of normal errors",
 }
-"""The same in words."""
+"""The same as sentences for readers."""
 
-USUAL_INTERVAL = Fraction(9, 10)
-"""The probability of intervals where the plan names none; they are then not published."""
+DEFAULT_LEVEL = Fraction(9, 10)
+"""The probability of intervals if the plan has no credible_level; these intervals are not published."""
 
 
 class LayerForm(TypedDict):
-    """Reports about one layer: epsilon per unit, the weight of its errors, and rows of reports, one for each column."""
+    """Draws of one layer: epsilon per unit, the weight of its errors, and one row of draws for each column."""
 
     name: str
     columns: list[str]
@@ -37,11 +37,11 @@ class LayerForm(TypedDict):
 
 
 class AddingForm(TypedDict):
-    """What a statistic that adds up needs to be adjusted again.
+    """The draws of one statistic that adds up.
 
-    shape: of a crosstab, else empty. sums: how cells sum, to the sizes ("known"), to no more ("most"), or anyhow ("").
-    start, step, positions: a group of n people has the values n·start + step·(0..n·positions). layers: its own numbers
-    first. by: how it was made to add up, by the posterior or by least squares.
+    shape: rows and columns of a crosstab, else empty. sums: how cells sum, to the sizes ("known"), to no more than the
+    sizes ("most"), or without a rule (""). start, step, positions: a group of n people has the values
+    n·start + step·(0..n·positions). layers: the statistic's own numbers first. by: how it was made to add up.
     """
 
     statistic: str
@@ -55,9 +55,10 @@ class AddingForm(TypedDict):
 
 
 class ReportsForm(TypedDict):
-    """All reports of a release that add up: sizes of the groups, parents level by level from the groups up.
+    """All draws of a release that add up.
 
-    credible_level: the probability of intervals; published: whether they stand in the table.
+    sizes: of the groups. parents: of the nodes, level by level from the groups up. credible_level: the probability of
+    intervals. published: whether the table has intervals.
     """
 
     sizes: list[int]
@@ -68,5 +69,5 @@ class ReportsForm(TypedDict):
 
 
 def below(above: int, values: NDArray[Any]) -> NDArray[Any]:
-    """A column that is known for the groups alone, in a table with so many rows above them."""
+    """Put `above` missing values before a column that is known for the groups only."""
     return np.array([None] * above + values.tolist(), dtype=object) if above else values

@@ -1,7 +1,7 @@
-"""Public texts: a key, a label or a text of a condition, written as its column writes it.
+"""Public texts: keys, labels and texts in conditions, spelled as their column spells them.
 
-A text that no record of its column can hold would be answered with 0 for every group and look like a result. The
-schema is public, so such a text is refused, or brought into the one form that the column has.
+A text that no record of its column can hold would match nothing, and every group would get the answer 0. The schema
+is public, so such a text is refused, or converted to the spelling of the column.
 """
 
 import re
@@ -12,10 +12,10 @@ from fractions import Fraction
 from typing import Any
 
 TRUTHS = ("true", "false")
-"""The two words that match in any case: programs disagree about how to write them."""
+"""The two words that match in any case, because programs spell them differently."""
 
 LONGEST_TEXT = 10_000
-"""Characters of a public text, and of an id; a longer text of a record equals none of them."""
+"""Most characters of a public text and of an id; a longer text in a record matches nothing."""
 
 FLOATS = 'pandas makes whole numbers with gaps floats; convert them with .astype("Int64")'
 
@@ -25,7 +25,7 @@ _DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[ T]00:00(?::00(?:\.0+)?)?)?")
 
 
 def to_text(value: Any) -> str:
-    """A public value as text: a boolean as true or false, a date or a midnight as 2024-01-31.
+    """Convert a public value to text: a boolean to true or false, a date or a midnight to 2024-01-31.
 
     >>> to_text(True), to_text(3), to_text(datetime(2024, 1, 31))
     ('true', '3', '2024-01-31')
@@ -43,21 +43,21 @@ def to_text(value: Any) -> str:
 
 
 def day(value: Any) -> str:
-    """The date of a midnight, as 2024-01-31; nothing for any other value."""
+    """Format a midnight as its date, 2024-01-31; return an empty text for any other value."""
     midnight = isinstance(value, datetime) and value.tzinfo is None and value.time() == time()
     return value.date().isoformat() if midnight else ""
 
 
 def to_list(values: Any) -> Any:
-    """Numpy arrays and columns of frames as plain lists; anything else as it is."""
+    """Convert Numpy arrays and columns of frames to lists; return anything else unchanged."""
     if getattr(getattr(values, "dtype", None), "kind", "") == "M" and not hasattr(values, "encode"):
         values = values.astype("datetime64[us]")  # finer ones become plain numbers in a list
-    made = getattr(values, "tolist", None) or getattr(values, "to_list", None)
-    return made() if made else values
+    convert = getattr(values, "tolist", None) or getattr(values, "to_list", None)
+    return convert() if convert else values
 
 
 def fold_text(text: str) -> str:
-    """True and TRUE as true, 3.0 as 3; every other text as it is.
+    """Fold spellings that mean the same: True and TRUE to true, 3.0 to 3; return other texts unchanged.
 
     >>> fold_text("TRUE"), fold_text("3.0"), fold_text("v3.0")
     ('true', '3', 'v3.0')
@@ -68,11 +68,15 @@ def fold_text(text: str) -> str:
 
 
 def is_boolean_text(text: str) -> bool:
+    """Return whether the text is true or false, in any case."""
     return len(text) <= len("false") and text.lower() in TRUTHS
 
 
 def match_spelling(text: str, kind: Any) -> str:
-    """The text as a column of this Ibis type writes it, or a `ValueError` that says what the column holds."""
+    """Spell a text as a column of this Ibis type does.
+
+    Raises ValueError, which states what the column holds, if no value of the column has this text.
+    """
     if len(text) > LONGEST_TEXT:
         raise ValueError(f"at most {LONGEST_TEXT} characters long, got {len(text)}")
     if kind.is_string():
@@ -95,28 +99,30 @@ def _check_spelling(form: str, fits: bool, rule: str, text: str) -> str:
 
 
 def is_whole(text: str) -> bool:
+    """Return whether the text is a whole number of at most 64 bits."""
     return len(text) < 20 and text.isascii() and text.removeprefix("-").isdecimal() and abs(int(text)) < 1 << 63
 
 
 def writes_integer(text: str) -> bool:
-    """3, or 3.0: how pandas writes a whole number whose column has gaps. The two match each other."""
+    """Return whether the text is a whole number, 3, or 3.0 as pandas writes it in a column with gaps."""
     return _WHOLE.fullmatch(text) is not None
 
 
 def looks_like_float(text: str) -> bool:
+    """Return whether the text is a whole number with the ending .0."""
     return _FLOAT.fullmatch(text) is not None
 
 
 def _day(text: str) -> str:
-    found = _DAY.fullmatch(text)
+    match = _DAY.fullmatch(text)
     try:
-        return date.fromisoformat(found[1]).isoformat() if found else ""
+        return date.fromisoformat(match[1]).isoformat() if match else ""
     except ValueError:
         return ""
 
 
 def is_date(text: str) -> bool:
-    """2024-01-31 and nothing else: such texts have the order of their dates."""
+    """Return whether the text is a date such as 2024-01-31; the order of such texts is that of their dates."""
     return len(text) == 10 and _day(text) == text
 
 
@@ -127,7 +133,7 @@ _PERIOD = {"month": re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])"), "quarter": re.compi
 
 
 def is_period(text: str, period: str) -> bool:
-    """Whether a text names a day, month, quarter or year.
+    """Return whether a text names a day, month, quarter or year.
 
     >>> is_period("2024-Q1", "quarter"), is_period("2024-13", "month")
     (True, False)
@@ -139,16 +145,17 @@ def is_period(text: str, period: str) -> bool:
 
 
 def find_close(name: str, names: Iterable[str]) -> list[str]:
-    """The names that differ from this one in capitals, spaces and underscores alone."""
+    """Return the names that differ from this one only in capitals, spaces and underscores."""
     return [other for other in names if strip_text(other) == strip_text(name)]
 
 
 def strip_text(name: str) -> str:
+    """Fold capitals, and remove spaces and underscores."""
     return "".join(name.casefold().replace("_", " ").split())
 
 
 def format_number(value: Fraction) -> str:
-    """An exact number as people write it: a decimal where it ends soon, else a fraction.
+    """Format an exact number: as a decimal if six digits are exact, else as a fraction.
 
     >>> format_number(Fraction(1, 4)), format_number(Fraction(1, 3))
     ('0.25', '1/3')

@@ -1,8 +1,8 @@
-"""One form for conditions that mean the same: order, repetition, spelling and double negation do not matter.
+"""Canonical form of conditions: order, repetition, spelling and double negation do not matter.
 
-Every rewriting holds in the logic of three values that conditions have (a comparison with a missing value is neither
-true nor false), so that two conditions with one form are true of the same records. The reverse is not claimed: two
-conditions of different forms may still mean the same.
+Conditions have three truth values, because a comparison with a missing value is neither true nor false. Every rewriting
+here holds in that logic, so conditions with the same canonical form are true for the same records. The converse does
+not hold: conditions with different forms may still mean the same.
 """
 
 import re
@@ -31,7 +31,7 @@ _PLAIN = re.compile(r"[^\W\d]\w*")
 
 
 def canonical_condition(condition: Condition) -> Condition:
-    """The form that all spellings of a condition share.
+    """Rewrite a condition to the form that all its spellings share.
 
     >>> format_condition(canonical_condition(parse("not (18.0 > age) and sex in ('m')")))
     "age >= 18 and sex = 'm'"
@@ -53,25 +53,28 @@ def canonical_condition(condition: Condition) -> Condition:
 
 
 def format_condition(condition: Condition) -> str:
-    """The condition as text that `parse` reads back."""
+    """Format a condition as text that `parse` reads back."""
     return _format(condition, 0)
 
 
 def canonical_text(text: str) -> str:
-    """The canonical spelling of a condition; a `ValueError` if a number in it has too many digits to be written out."""
-    found = canonical_condition(parse(text))
-    written = format_condition(found)
+    """Return the canonical spelling of a condition.
+
+    Raises ValueError if a number in it has too many digits to be written out.
+    """
+    condition = canonical_condition(parse(text))
+    spelling = format_condition(condition)
     try:
-        same = canonical_condition(parse(written)) == found
+        same = canonical_condition(parse(spelling)) == condition
     except ValueError:
         same = False
     if not same:
         raise ValueError("must have numbers of at most 40 digits before and after the point")
-    return written
+    return spelling
 
 
 def _comparison(test: Compare) -> Condition:
-    """The column on the left; of two columns, the first by name. A boolean is compared with `=` alone."""
+    """Put the column on the left, of two columns the first by name; compare booleans with `=` only."""
     sign, left, right = test.sign, test.left, test.right
     mirrored = isinstance(left, Literal) and isinstance(right, ColumnRef)
     if isinstance(left, ColumnRef) and isinstance(right, ColumnRef):
@@ -84,12 +87,12 @@ def _comparison(test: Compare) -> Condition:
 
 
 def _among(subject: Operand, values: Iterable[Literal]) -> Condition:
-    kept = tuple(sorted(set(values), key=_operand))
-    return Compare("=", subject, kept[0]) if len(kept) == 1 else In(subject, kept)
+    distinct = tuple(sorted(set(values), key=_operand))
+    return Compare("=", subject, distinct[0]) if len(distinct) == 1 else In(subject, distinct)
 
 
 def _negate(inner: Condition) -> Condition:
-    """The negation of a condition in canonical form, moved inwards."""
+    """Negate a condition in canonical form, with the negation moved inwards."""
     match inner:
         case Compare(sign, left, right):
             return _comparison(Compare(NEGATED[sign], left, right))
@@ -105,18 +108,18 @@ def _negate(inner: Condition) -> Condition:
 
 
 def _merge_equalities(parts: Iterable[Condition]) -> list[Condition]:
-    """Equalities of one column, any of which will do, as one list of values."""
-    found: list[Condition] = []
+    """Merge equalities of one column that are joined by `or` into one list of values."""
+    others: list[Condition] = []
     values: dict[ColumnRef, list[Literal]] = {}
     for part in _flat(Or, parts):
         match part:
             case Compare("=", ColumnRef() as subject, Literal() as value):
                 values.setdefault(subject, []).append(value)
-            case In(ColumnRef() as subject, several):
-                values.setdefault(subject, []).extend(several)
+            case In(ColumnRef() as subject, more):
+                values.setdefault(subject, []).extend(more)
             case _:
-                found.append(part)
-    return found + [_among(subject, several) for subject, several in values.items()]
+                others.append(part)
+    return others + [_among(subject, more) for subject, more in values.items()]
 
 
 def _flat(kind: type[And] | type[Or], parts: Iterable[Condition]) -> list[Condition]:
@@ -124,19 +127,19 @@ def _flat(kind: type[And] | type[Or], parts: Iterable[Condition]) -> list[Condit
 
 
 def _join(kind: type[And] | type[Or], parts: Iterable[Condition]) -> Condition:
-    """All or any of the parts, each once, in the order of their spelling; what changes nothing is left out."""
+    """Join the parts: each once, in the order of their spelling, without parts that change nothing."""
     neutral, deciding = IsTrue(Literal(kind is And)), IsTrue(Literal(kind is Or))
-    kept = set(_flat(kind, parts)) - {neutral}
-    if deciding in kept:
+    distinct = set(_flat(kind, parts)) - {neutral}
+    if deciding in distinct:
         return deciding
-    if not kept:
+    if not distinct:
         return neutral
-    ordered = tuple(sorted(kept, key=format_condition))
+    ordered = tuple(sorted(distinct, key=format_condition))
     return ordered[0] if len(ordered) == 1 else kind(ordered)
 
 
 def _format(condition: Condition, outer: int) -> str:
-    """outer: 0 stands alone or under `or`, 1 under `and`, 2 under `not`."""
+    """Format a condition. outer: 0 if it stands alone or under `or`, 1 under `and`, 2 under `not`."""
     match condition:
         case Compare(sign, left, right):
             return _within(f"{_operand(left)} {sign} {_operand(right)}", outer > 1)

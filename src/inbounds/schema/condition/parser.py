@@ -1,4 +1,4 @@
-"""Reading conditions: text to tokens to the tree of `condition`, or an error that points at the character.
+"""Parser of conditions: text to tokens to a `tree`, or an error that points at the character.
 
     condition  = either, { "or", either }
     either     = negation, { "and", negation }
@@ -11,7 +11,7 @@
     operand    = column | literal
     literal    = 'text' (two quotes for one) | number | true | false
 
-Columns are plain names, or any name in double quotes. Words of the language may be written in any case.
+A column is a plain name, or any name in double quotes. Keywords may be written in any case.
 """
 
 import re
@@ -34,14 +34,14 @@ from inbounds.schema.condition.tree import (
 )
 
 QUOTED_NAMES = "a name with other signs than letters, digits and _ stands in double quotes"
-"""What becomes of a name such as first-seen."""
+"""Hint for a name such as first-seen."""
 
 WORDS = ("and", "or", "not", "in", "between", "is", "null", "true", "false")
 DRAFTED = "'…'"
-"""What `inbounds init` writes where a text is to be filled in: released as it is, it would count nobody."""
+"""The placeholder of `inbounds init` for a text to fill in; as a text it would match no record."""
 
 DEEPEST = 100
-"""Parentheses and negations may be nested this deep."""
+"""Largest depth of nested parentheses and negations."""
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -64,7 +64,7 @@ class _Token:
 
 
 def parse(text: str) -> Condition:
-    """Read a condition, or a `ValueError` that points at the character where it leaves the language.
+    """Parse a condition; raise ValueError with the position of the first character that is not in the language.
 
     >>> parse("answer = 'yes' and not age < 18")  # doctest: +ELLIPSIS
     And(parts=(Compare(sign='=', ...), Not(inner=Compare(sign='<', ...))))
@@ -76,32 +76,33 @@ def parse(text: str) -> Condition:
 
 @lru_cache(maxsize=256)
 def _parse(text: str) -> Condition:
-    """One condition is read by every part of a plan that speaks of it."""
+    """Parse a condition; cached, because every part of a plan that uses the condition parses it."""
     reader = _Reader(text, _tokens(text))
-    found = reader.condition(0)
+    condition = reader.condition(0)
     reader.expect("end")
-    return found
+    return condition
 
 
 def _tokens(text: str) -> list[_Token]:
     tokens: list[_Token] = []
     place = 0
     while not tokens or tokens[-1].kind != "end":
-        found = _TOKEN.match(text, place)
-        if found is None:
+        match = _TOKEN.match(text, place)
+        if match is None:
             start = len(text) - len(text[place:].lstrip())
             wanted = "the quotation mark is not closed" if text[start] in "'\"" else f"no such sign; {QUOTED_NAMES}"
             raise _outside(text, start, wanted)
-        kind = str(found.lastgroup)
-        value = found[kind].lower() if kind == "word" and found[kind].lower() in WORDS else found[kind]
+        kind = str(match.lastgroup)
+        value = match[kind].lower() if kind == "word" and match[kind].lower() in WORDS else match[kind]
         if kind == "word" and value in WORDS:
             kind = value
-        tokens.append(_Token(kind if kind != "sign" else value, value, found.start(str(found.lastgroup))))
-        place = found.end()
+        tokens.append(_Token(kind if kind != "sign" else value, value, match.start(str(match.lastgroup))))
+        place = match.end()
     return tokens
 
 
 def _outside(text: str, start: int, wanted: str) -> ValueError:
+    """Build the error for text that is not part of the language."""
     near = text[start : start + 12].strip() or "the end"
     return ValueError(
         f"is not in the language of conditions at character {start + 1} ({near!r}): {wanted}; "
@@ -110,12 +111,13 @@ def _outside(text: str, start: int, wanted: str) -> ValueError:
 
 
 class _Reader:
-    """A recursive-descent reader over the tokens; `place` is the next one."""
+    """A recursive-descent parser; `place` is the position of the next token."""
 
     def __init__(self, text: str, tokens: list[_Token]) -> None:
         self.text, self.tokens, self.place = text, tokens, 0
 
     def take(self, *kinds: str) -> _Token | None:
+        """Consume and return the next token if it is of one of these kinds, else return None."""
         token = self.tokens[self.place]
         if token.kind not in kinds:
             return None
@@ -123,6 +125,7 @@ class _Reader:
         return token
 
     def expect(self, *kinds: str, wanted: str = "") -> _Token:
+        """Consume and return the next token; raise ValueError if it is of another kind."""
         token = self.take(*kinds)
         if token is None:
             names = wanted or " or ".join("the end" if kind == "end" else kind for kind in kinds)
@@ -130,11 +133,11 @@ class _Reader:
         return token
 
     def _quoted_name(self) -> str:
-        """A way out where two names follow each other: they may be one."""
-        before, own = self.tokens[max(0, self.place - 1)], self.tokens[self.place]
-        if before is own or not before.kind == own.kind == "word":
+        """Return a hint for two names in a row, which may be one name without double quotes."""
+        previous, current = self.tokens[max(0, self.place - 1)], self.tokens[self.place]
+        if previous is current or not previous.kind == current.kind == "word":
             return ""
-        both = self.text[before.start : own.start + len(own.value)].replace("\n", " ")
+        both = self.text[previous.start : current.start + len(current.value)].replace("\n", " ")
         return f'; if "{both[:40]}" is one name, write it in double quotes, a text in single ones'
 
     def condition(self, depth: int) -> Condition:
@@ -171,8 +174,8 @@ class _Reader:
             return Not(IsNull(left)) if negated else IsNull(left)
         negated = self.take("not")
         if negated or self.tokens[self.place].kind in ("in", "between"):
-            found = self.range_or_list(left)
-            return Not(found) if negated else found
+            condition = self.range_or_list(left)
+            return Not(condition) if negated else condition
         return IsTrue(left)
 
     def range_or_list(self, left: Operand) -> Condition:

@@ -1,8 +1,8 @@
-"""Conditions: a small typed language over declared columns, kept as a tree and never as SQL text.
+"""Conditions: a small typed language over declared columns, held as a tree and never as SQL text.
 
-A comparison with a missing value is neither true nor false; a record counts when the whole condition is true.
-Text is compared for equality only, its order differs between engines; but for dates, written 2024-01-31.
-`parser` reads the language.
+A comparison with a missing value is neither true nor false. A record counts if the whole condition is true. Texts are
+compared for equality only, because their order differs between engines; dates such as 2024-01-31 may be ordered.
+`parser` builds the tree, `sources.expressions` writes it as SQL.
 """
 
 import re
@@ -18,7 +18,7 @@ Type = Choice["number", "text", "boolean"]
 ORDERS = ("<", "<=", ">", ">=")
 
 _DATE = re.compile(r"[0-9]{4}[-/.][0-9]|[0-9]{1,2}[-./][0-9]{1,2}[-./][0-9]{2,4}")
-"""A date in whatever form; the one that can be ordered is 2024-01-31."""
+"""The beginning of a date in any form; only dates such as 2024-01-31 can be ordered."""
 
 
 # --- the tree ---------------------------------------------------------------------------------------------
@@ -26,7 +26,7 @@ _DATE = re.compile(r"[0-9]{4}[-/.][0-9]|[0-9]{1,2}[-./][0-9]{1,2}[-./][0-9]{2,4}
 
 @dataclass(frozen=True)
 class ColumnRef:
-    """A declared column."""
+    """A reference to a declared column."""
 
     name: str
 
@@ -43,7 +43,7 @@ Operand = ColumnRef | Literal
 
 @dataclass(frozen=True)
 class Compare:
-    """left sign right."""
+    """A comparison: left sign right."""
 
     sign: str
     left: Operand
@@ -52,7 +52,7 @@ class Compare:
 
 @dataclass(frozen=True)
 class In:
-    """subject in (…)."""
+    """A test whether the subject is one of several values."""
 
     subject: Operand
     values: tuple[Literal, ...]
@@ -60,35 +60,35 @@ class In:
 
 @dataclass(frozen=True)
 class IsNull:
-    """subject is null."""
+    """A test whether the subject is missing."""
 
     subject: Operand
 
 
 @dataclass(frozen=True)
 class IsTrue:
-    """A boolean operand by itself."""
+    """A boolean operand that stands alone."""
 
     subject: Operand
 
 
 @dataclass(frozen=True)
 class Not:
-    """The condition is false."""
+    """A negation."""
 
     inner: "Condition"
 
 
 @dataclass(frozen=True)
 class And:
-    """All parts are true."""
+    """A conjunction: all parts are true."""
 
     parts: tuple["Condition", ...]
 
 
 @dataclass(frozen=True)
 class Or:
-    """At least one part is true."""
+    """A disjunction: at least one part is true."""
 
     parts: tuple["Condition", ...]
 
@@ -100,7 +100,7 @@ Condition = Compare | In | IsNull | IsTrue | Not | And | Or
 
 
 def check_condition(condition: Condition, types: Mapping[str, Type]) -> None:
-    """A `ValueError` unless every column is declared and every comparison is between values of one type."""
+    """Raise ValueError unless every column is declared and every comparison is between values of one type."""
     match condition:
         case Compare(sign, left, right):
             if not isinstance(right, ColumnRef):
@@ -108,13 +108,13 @@ def check_condition(condition: Condition, types: Mapping[str, Type]) -> None:
             kind = operand_type(left, types)
             if isinstance(right, ColumnRef) and right.name not in types:
                 raise ValueError(f"must use declared columns only, got {right.name}; {hint_text_type(right.name)}")
-            said, hint = f"got {_as_written(left)} {sign} {_as_written(right)}", _number_hint(left, right)
+            message, hint = f"got {_format_operand(left)} {sign} {_format_operand(right)}", _number_hint(left, right)
             if kind != operand_type(right, types):
                 way = _type_hint(left, right, types) or _type_hint(right, left, types)
-                raise ValueError(f"must compare values of one type, {said}{way or hint}")
+                raise ValueError(f"must compare values of one type, {message}{way or hint}")
             if kind != "number" and sign in ORDERS and not _orders_dates(left, right):
                 way = _date_hint(left, right) or "; use =, != or in"
-                raise ValueError(f"must order numbers only, or dates such as '2024-01-31', {said}{hint or way}")
+                raise ValueError(f"must order numbers only, or dates such as '2024-01-31', {message}{hint or way}")
         case In(subject, values):
             for value in values:
                 check_condition(Compare("=", subject, value), types)
@@ -124,8 +124,8 @@ def check_condition(condition: Condition, types: Mapping[str, Type]) -> None:
         case IsTrue(subject):
             _check_subject(subject)
             if operand_type(subject, types) != "boolean":
-                said = f"must compare {_as_written(subject)} with something; only true or false stand alone"
-                raise ValueError(said + _type_hint(subject, Literal(True), types))
+                message = f"must compare {_format_operand(subject)} with something; only true or false stand alone"
+                raise ValueError(message + _type_hint(subject, Literal(True), types))
         case Not(inner):
             check_condition(inner, types)
         case And(parts) | Or(parts):
@@ -134,14 +134,14 @@ def check_condition(condition: Condition, types: Mapping[str, Type]) -> None:
 
 
 def _check_subject(operand: Operand) -> None:
-    """A text where a column belongs: nothing about a record would be compared, and every group be answered alike."""
+    """Raise ValueError for a text in the place of a column: the comparison would be the same for every record."""
     if isinstance(operand, Literal) and isinstance(operand.value, str):
         way = f'is it a column? write "{operand.value}" in double quotes'
         raise ValueError(f"must compare a column with something, got the text '{operand.value}' in its place; {way}")
 
 
 def operand_type(operand: Operand, types: Mapping[str, Type]) -> Type:
-    """The type of a column as declared, or of a constant."""
+    """Return the declared type of a column, or the type of a constant."""
     if isinstance(operand, ColumnRef):
         if operand.name not in types:
             known = ", ".join(sorted(types)) or "none"
@@ -152,13 +152,13 @@ def operand_type(operand: Operand, types: Mapping[str, Type]) -> Type:
 
 
 def columns_used(condition: Condition) -> dict[str, Type | None]:
-    """The columns of a condition and the type that their comparisons with constants suggest."""
-    found: dict[str, Type | None] = {}
+    """Return the columns of a condition, each with the type that its comparisons with constants suggest."""
+    types: dict[str, Type | None] = {}
 
     def note(operand: Operand, other: Operand | None) -> None:
         if isinstance(operand, ColumnRef):
             hint = operand_type(other, {}) if isinstance(other, Literal) else None
-            found[operand.name] = found.get(operand.name) or hint
+            types[operand.name] = types.get(operand.name) or hint
 
     def walk(part: Condition) -> None:
         match part:
@@ -178,11 +178,11 @@ def columns_used(condition: Condition) -> dict[str, Type | None]:
                     walk(inside)
 
     walk(condition)
-    return found
+    return types
 
 
 def replace_texts(condition: Condition, rename: Callable[[str, str], str]) -> Condition:
-    """The condition with every text that a column is compared with renamed: `rename` gets the column and the text."""
+    """Replace every text that a column is compared with; `rename` gets the column and the text."""
 
     def renamed(value: Literal, name: str) -> Literal:
         return Literal(rename(name, value.value)) if isinstance(value.value, str) else value
@@ -204,19 +204,19 @@ def replace_texts(condition: Condition, rename: Callable[[str, str], str]) -> Co
 
 
 def texts_compared(condition: Condition) -> list[tuple[str, str]]:
-    """Every column and text that are compared with each other."""
-    found: list[tuple[str, str]] = []
+    """Return every pair of a column and a text that are compared with each other."""
+    pairs: list[tuple[str, str]] = []
 
     def note(name: str, text: str) -> str:
-        found.append((name, text))
+        pairs.append((name, text))
         return text
 
     replace_texts(condition, note)
-    return found
+    return pairs
 
 
 def constants_compared(condition: Condition) -> set[str]:
-    """Names on the right of a comparison: columns, or texts whose quotation marks were forgotten."""
+    """Return the names on the right of comparisons: columns, or texts that lack their quotation marks."""
     match condition:
         case Compare(_, _, ColumnRef(name)):
             return {name}
@@ -228,7 +228,7 @@ def constants_compared(condition: Condition) -> set[str]:
 
 
 def is_ordering(condition: Condition) -> set[str]:
-    """The columns that are ordered by dates."""
+    """Return the columns that are ordered by dates."""
     match condition:
         case Compare(sign, ColumnRef(name), Literal(str())) | Compare(sign, Literal(str()), ColumnRef(name)):
             return {name} if sign in ORDERS else set()
@@ -240,7 +240,7 @@ def is_ordering(condition: Condition) -> set[str]:
 
 
 def _orders_dates(left: Operand, right: Operand) -> bool:
-    """One is a column, the other a date."""
+    """Return whether one operand is a column and the other a date."""
     match (left, right):
         case (ColumnRef(), Literal(str(value))) | (Literal(str(value)), ColumnRef()):
             return is_date(value)
@@ -248,11 +248,12 @@ def _orders_dates(left: Operand, right: Operand) -> bool:
 
 
 def hint_text_type(name: str) -> str:
+    """Return a hint for a name that is probably a text without quotation marks."""
     return f"is it a text? write '{name}' in single quotes"
 
 
 def _number_hint(*operands: Operand) -> str:
-    """A way out when a number stands in quotes."""
+    """Return a hint if a number stands in quotes."""
     for operand in operands:
         if isinstance(operand, Literal) and isinstance(operand.value, str):
             plain = operand.value.strip()
@@ -262,29 +263,29 @@ def _number_hint(*operands: Operand) -> str:
 
 
 def _type_hint(column: Operand, value: Operand, types: Mapping[str, Type]) -> str:
-    """A way out when a constant is not of its column's declared type."""
+    """Return a hint if a constant is not of its column's declared type."""
     if not isinstance(column, ColumnRef) or not isinstance(value, Literal):
         return ""
     name, declared = column.name, types[column.name]
     if declared == "boolean":
         return f"; {name} is declared as boolean: write {name} = true, or {name} = false"
     if declared == "text" and isinstance(value.value, bool):
-        return f"; {name} is declared as text: write {name} = '{_as_written(value)}', or declare type = \"boolean\""
+        return f"; {name} is declared as text: write {name} = '{_format_operand(value)}', or declare type = \"boolean\""
     if declared == "text":
-        return f"; {name} is declared as text: write '{_as_written(value)}' in single quotes"
+        return f"; {name} is declared as text: write '{_format_operand(value)}' in single quotes"
     return ""
 
 
 def _date_hint(*operands: Operand) -> str:
-    """A way out when a date is written in another form."""
+    """Return a hint if a date is written in another form."""
     for operand in operands:
         if isinstance(operand, Literal) and isinstance(operand.value, str) and _DATE.match(operand.value.strip()):
             return "; is it a date? write year, month and day as there"
     return ""
 
 
-def _as_written(operand: Operand) -> str:
-    """An operand as it was written."""
+def _format_operand(operand: Operand) -> str:
+    """Format an operand as it was written."""
     if isinstance(operand, ColumnRef):
         return operand.name
     return f"'{operand.value}'" if isinstance(operand.value, str) else str(operand.value).lower()
