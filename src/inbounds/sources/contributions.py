@@ -1,21 +1,21 @@
-"""Persons with several records: which of them count, decided by that person's own records alone.
+"""Contribution bounding: choose which records of a person count, from that person's records alone.
 
-At most r records of a person in each of at most c groups. Every record is already a group and one whole number per
-statistic, so nothing else of it matters, and equal ones are interchangeable.
+At most r records of a person count in each of at most c groups. A record here is a group and one whole number per
+statistic, so equal records of a person are interchangeable.
 
-    1. equal records of a person are numbered 0, 1, … in any order: the numbered ones are the same set
-    2. of a person's groups the c first count, in the order of sha256(person, group), then of the groups
-    3. of a person's records in a group the r first, in the order of sha256(person, group, numbers, copy), then of them
+    1. equal records of a person are numbered 0, 1, … in any order, which gives the same set whatever the order
+    2. of a person's groups the first c count, ordered by sha256(person, group), then by group
+    3. of a person's records in a group the first r count, ordered by sha256(person, group, numbers, copy), then by them
 
-Formal guarantee: the records that are kept of a person are a function of that person's records, whatever others hold
-and however the table is stored. So with a person added or removed, all others keep what they had, and at most r·c
-records come or go, at most r in one group. For all that matters the choice is random: no value and no group is
-preferred.
+Formal guarantee: the records that count for a person are a function of that person's records. They do not depend on
+other records or on how the table is stored. So if a person is added or removed, the records of all others stay, and
+at most r·c records are added or removed, at most r in one group. The choice is pseudo-random: it prefers no value and
+no group.
 
-An id is compared byte by byte; a record without one, or with an empty one, counts for nobody and is in no group. So
-does one whose id only looks like another's once it is read: a text of a frame that is no UTF-8, an object that is no
-text, whole number or UUID, a cell of SQLite that is not of its column's type, such as a number beyond 64 bits; and one
-of more than `LONGEST_TEXT` characters.
+Ids are compared byte by byte. A record without an id, or with an empty one, is in no group. The same holds for an id
+that could be confused with another after it is read: a text that is not UTF-8 in a frame, an object that is no text,
+whole number or UUID, a cell of SQLite that is not of its column's type, such as a number beyond 64 bits, and a text of
+more than `LONGEST_TEXT` characters.
 """
 
 from collections.abc import Sequence
@@ -28,41 +28,44 @@ from inbounds.sources.records import PERSON
 GROUP = "group_"
 
 NOWHERE = -1
-"""The group of records that count for no declared group."""
+"""The group number of records that are in no declared group."""
 
 WHERE = ("people", "id")
 
 
 def check_person(name: str, kind: Any) -> None:
-    """A `SourceError` unless the column can name persons."""
+    """Raise SourceError unless the column can identify persons."""
     if not (kind.is_string() or kind.is_integer() or kind.is_uuid()):
-        said = f"must be a column of texts, whole numbers or UUIDs, but {name!r} is {kind}"
-        raise SourceError(said + ('; convert it with .astype("Int64")' if kind.is_floating() else ""), WHERE)
+        message = f"must be a column of texts, whole numbers or UUIDs, but {name!r} is {kind}"
+        raise SourceError(message + ('; convert it with .astype("Int64")' if kind.is_floating() else ""), WHERE)
 
 
 def bound_contributions(engine: Engine, table: str, numbers: Sequence[str], most_records: int, most_groups: int) -> str:
-    """The records that count, as SQL: group and one whole number per statistic, as the module says.
+    """Write SQL that selects the records that count, as a group and one whole number per statistic.
 
-    most_groups: 0 where the groups of a person need not be counted. Records that count nowhere are kept in any number;
-    they come last among a person's groups.
+    most_records: records of a person that count in one group. most_groups: groups of a person that count, or 0 if they
+    need not be limited. Records outside all groups are kept in any number; they come last among a person's groups.
     """
-    own = ", ".join(numbers)
-    each, group = f"{PERSON}, {GROUP}, {own}", f"{PERSON}, {GROUP}"
-    copies = f"SELECT {each}, ROW_NUMBER() OVER (PARTITION BY {each} ORDER BY {GROUP}) - 1 AS copy_ FROM {table}"
-    place = _hash(engine, [PERSON, GROUP, *numbers, "copy_"])
+    columns = ", ".join(numbers)
+    record, group = f"{PERSON}, {GROUP}, {columns}", f"{PERSON}, {GROUP}"
+    copies = f"SELECT {record}, ROW_NUMBER() OVER (PARTITION BY {record} ORDER BY {GROUP}) - 1 AS copy_ FROM {table}"
+    order_hash = _hash(engine, [PERSON, GROUP, *numbers, "copy_"])
     ranked = (
-        f"SELECT {each}, ROW_NUMBER() OVER (PARTITION BY {group} ORDER BY {place}, {own}, copy_) AS record_ "
+        f"SELECT {record}, ROW_NUMBER() OVER (PARTITION BY {group} ORDER BY {order_hash}, {columns}, copy_) AS record_ "
         f"FROM ({copies}) AS copies"
     )
-    kept = f"SELECT {each} FROM ({ranked}) AS ranked WHERE record_ <= {most_records} OR {GROUP} = {NOWHERE}"
+    bounded = f"SELECT {record} FROM ({ranked}) AS ranked WHERE record_ <= {most_records} OR {GROUP} = {NOWHERE}"
     if not most_groups:
-        return f"SELECT {GROUP}, {own} FROM ({kept}) AS kept"
+        return f"SELECT {GROUP}, {columns} FROM ({bounded}) AS kept"
     order = f"CASE WHEN {GROUP} = {NOWHERE} THEN 1 ELSE 0 END, {_hash(engine, [PERSON, GROUP])}, {GROUP}"
-    placed = f"SELECT {each}, DENSE_RANK() OVER (PARTITION BY {PERSON} ORDER BY {order}) AS rank_ FROM ({kept}) AS kept"
-    return f"SELECT {GROUP}, {own} FROM ({placed}) AS placed WHERE rank_ <= {most_groups} OR {GROUP} = {NOWHERE}"
+    grouped = (
+        f"SELECT {record}, DENSE_RANK() OVER (PARTITION BY {PERSON} ORDER BY {order}) AS rank_ FROM ({bounded}) AS kept"
+    )
+    return f"SELECT {GROUP}, {columns} FROM ({grouped}) AS placed WHERE rank_ <= {most_groups} OR {GROUP} = {NOWHERE}"
 
 
 def _hash(engine: Engine, names: Sequence[str]) -> str:
+    """Write SQL for the SHA-256 of these columns."""
     return engine.sha256(_join_texts([f"CAST({name} AS {engine.text})" for name in names]))
 
 

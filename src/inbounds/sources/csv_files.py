@@ -1,4 +1,4 @@
-"""CSV files: what their first bytes and their first line say, and the table with every field as text."""
+"""CSV files: check the format and the header line, and open the file as a table with every field as text."""
 
 import csv
 import mmap
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 WHERE = ("source", "path")
 
 DELIMITERS = {";": '";"', "\t": '"\\t"', "|": '"|"'}
-"""What else than a comma separates fields, and how a plan writes it."""
+"""Delimiters other than the comma, and how a plan writes them."""
 
 FORMATS = {
     b"PK\x03\x04": "an Excel or zip file",
@@ -25,7 +25,7 @@ FORMATS = {
     b"\xff\xfe": "text in UTF-16",
     b"\xfe\xff": "text in UTF-16",
 }
-"""What the first bytes of a file say that it is; they belong to the format and hold no value."""
+"""File formats by their first bytes, which are no data."""
 
 UNNAMED = "unnamed_column_"
 
@@ -38,7 +38,7 @@ ILL_FORMED = (
     f"must be a well-formed CSV file ({WELL_FORMED}), so that no record runs into the next; nothing was released; "
     "write the file again with a CSV writer"
 )
-"""Said of the file, never of a place in it."""
+"""A message about the file that never names a position in it."""
 
 TOO_LONG = (
     "must be a CSV file whose records have less than 8 MB each; nothing was released; write the file again without "
@@ -47,7 +47,10 @@ TOO_LONG = (
 
 
 def read_header(source: "Source") -> list[str]:
-    """The names in the first line of a CSV file; that of an unnamed column, such as a pandas index, is empty."""
+    """Read the column names in the first line of a CSV file; unnamed columns, such as a pandas index, are "".
+
+    Raises SourceError if the names are missing, repeated, or the same but for capitals.
+    """
     _check_format(source.path)
     with open(source.path, newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
         names = next(csv.reader(file, delimiter=source.separator), [])
@@ -64,6 +67,7 @@ def read_header(source: "Source") -> list[str]:
 
 
 def _check_format(path: str) -> None:
+    """Raise SourceError if the first bytes belong to another file format."""
     first = read_start(path, 4)
     for mark, what in FORMATS.items():
         if first.startswith(mark):
@@ -71,12 +75,13 @@ def _check_format(path: str) -> None:
 
 
 def _check_letters(names: list[str]) -> None:
-    """The header line is part of the schema; whether the records are UTF-8 as well is data and is not asked."""
+    """Raise SourceError if the header line is not UTF-8. Whether the records are is data and is not checked."""
     if any("\udc80" <= letter <= "\udcff" for name in names for letter in name):
         raise SourceError("begins with a line that is not in UTF-8; save the file as CSV UTF-8", WHERE)
 
 
 def _check_delimiter(name: str) -> None:
+    """Raise SourceError if a header with one name contains another delimiter."""
     for mark, written in DELIMITERS.items():
         if mark in name:
             way = "name the file .tsv" if mark == "\t" else f"give --delimiter {written}"
@@ -88,14 +93,15 @@ def _check_delimiter(name: str) -> None:
 
 
 def read_csv_table(source: "Source", engine: Any) -> Any:
-    """The file as a table: all fields as text, records with too few fields left out, unnamed columns ignored."""
-    found = read_header(source)
-    names = [name or _unused_name(k, found) for k, name in enumerate(found)]
+    """Open the file as a table: all fields as text, without records that lack fields and without unnamed columns."""
+    header = read_header(source)
+    names = [name or _unused_name(k, header) for k, name in enumerate(header)]
     table = (_spark if source.engine == "spark" else _duckdb)(source, engine, names)
-    return table.select(*(name for name in found if name))
+    return table.select(*(name for name in header if name))
 
 
 def _unused_name(k: int, names: list[str]) -> str:
+    """Return a name for an unnamed column that no other column has."""
     name = f"{UNNAMED}{k}"
     while name in names:
         name += "_"
@@ -103,7 +109,7 @@ def _unused_name(k: int, names: list[str]) -> str:
 
 
 def _duckdb(source: "Source", engine: Any, names: list[str]) -> Any:
-    """Read from the first byte to the last: parts read side by side begin with a guess whether they are in quotes."""
+    """Open the file in DuckDB, read in one pass: parallel parts would have to guess whether they begin in quotes."""
     return engine.read_csv(
         literal_options(source.path),
         parallel=False,
@@ -120,31 +126,32 @@ def _duckdb(source: "Source", engine: Any, names: list[str]) -> Any:
 
 
 def read_all_as_text(table: Any, names: Sequence[str]) -> Any:
-    """The table, of which no column may be read without the others.
+    """Make the engine read all these columns whenever it reads one of them.
 
-    DuckDB leaves out a record with bytes that are no UTF-8 when it reads their column, and would leave it out of some
-    statistics and not of others. That lengths are not negative is nothing it knows.
+    DuckDB leaves out a record with invalid UTF-8 only when it reads that column, so the record could count in some
+    statistics and not in others. The filter needs every column; DuckDB does not know that it is always true.
     """
     lengths = [table[name].length().fill_null(0) for name in names]
     return table.filter(_add_up(lengths) >= 0) if lengths else table
 
 
 def _add_up(columns: Sequence[Any]) -> Any:
-    """The sum of columns, as a balanced tree: DuckDB refuses expressions that are nested 1,000 deep."""
+    """Add columns, as a balanced tree: DuckDB refuses expressions that are nested 1,000 deep."""
     half = len(columns) // 2
     return _add_up(columns[:half]) + _add_up(columns[half:]) if half else columns[0]
 
 
 def check_quotes(source: "Source") -> None:
-    """A `SourceError` unless the file is one that a writer of records makes, whatever they hold (RFC 4180).
+    """Raise SourceError unless the file is well-formed CSV (RFC 4180).
 
-    There, a field with a quotation mark, the delimiter or a line break stands in quotation marks, those within are
-    doubled, and no carriage return stands alone among line feeds. Then the reader finds the records that were written,
-    so that one changed record is one changed row. In any other file, one mark may take all that follows into its field,
-    and one field be two records. The words say nothing about where.
+    In such a file a field with a quotation mark, the delimiter or a line break stands in quotation marks, quotation
+    marks within are doubled, and no carriage return stands alone among line feeds. Then the reader finds exactly the
+    records that were written, and one changed record is one changed row. In any other file one quotation mark may
+    swallow all that follows, and one field may become two records. The message does not name a position, which would be
+    data.
 
-    Nor may a record be so long that no record ends in one of the blocks of `BLOCK` bytes: DuckDB loses what follows a
-    record that fills a whole buffer of its own (32 MB).
+    A record must not be so long that no record ends in one of the blocks of `BLOCK` bytes: DuckDB loses what follows a
+    record that fills a whole buffer (32 MB).
     """
     with open(source.path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         if not any(re.fullmatch(_grammar(source.separator, bare), content) for bare in BARE):
@@ -174,14 +181,14 @@ def _ends_record(block: bytes, quoted: int) -> bool:
 
 
 BARE = (rb'[^"\r]*+(?:\r\n[^"\r]*+)*+', rb'[^"\n]*+')
-"""What stands outside of quotation marks in a file whose lines end with LF or CR LF, or all with CR.
+"""Text outside quotation marks, in a file whose lines end with LF or CR LF, or all with CR.
 
-Among line feeds, a carriage return alone is a line break to some readers and a letter to some writers.
+Among line feeds, a single carriage return is a line break to some readers and a character to some writers.
 """
 
 
 def _grammar(separator: str, bare: bytes) -> bytes:
-    """A whole file: quoted fields, each between delimiters or line breaks, and what is bare around them."""
+    """Write the regular expression of a whole file: quoted fields between delimiters or line breaks, and bare text."""
     mark = re.escape(separator.encode())
     begins = rb"(?:\A|(?<=\A\xef\xbb\xbf)|(?<=[\r\n])|(?<=" + mark + rb"))"
     ends = rb"(?=\Z|[\r\n]|" + mark + rb")"
@@ -189,7 +196,7 @@ def _grammar(separator: str, bare: bytes) -> bytes:
 
 
 def literal_options(path: str) -> str:
-    """The path of one file, as a pattern that matches nothing else."""
+    """Escape a path so that DuckDB's file patterns match this file only."""
     return re.sub(r"([\[*?])", r"[\1]", path)
 
 

@@ -1,7 +1,7 @@
-"""The three engines that evaluate records: DuckDB, PostgreSQL and Spark, each with the little SQL that is its own.
+"""The three engines that evaluate records, DuckDB, PostgreSQL and Spark, with the SQL in which they differ.
 
-Data of every other kind (frames, Parquet files, SQLite tables) is read into Arrow and evaluated in DuckDB. An engine
-materialises a query before anything is computed from it, so that the work does not depend on what a condition selects.
+Other data (frames, Parquet files, SQLite tables) is read into Arrow and evaluated in DuckDB. An engine materialises a
+query before anything is computed from it, so that the work does not depend on what a condition selects.
 """
 
 from abc import ABC, abstractmethod
@@ -14,26 +14,26 @@ import numpy as np
 from inbounds.exact import Ints
 
 MOST = 1 << 62
-"""Sums are cut off here: far above any declared answer, and within 64 bits."""
+"""Sums are cut off here: above any declared answer, and within 64 bits."""
 
 
 class Engine(ABC):
-    """One connection to an engine. All names are of our own making; nobody's text becomes SQL."""
+    """One connection to an engine. All names in its SQL are generated here; no text of a user becomes SQL."""
 
     real: str
     text: str
 
     @abstractmethod
     def keep(self, name: str, sql: str) -> None:
-        """Materialise a query as a temporary table that only this connection sees."""
+        """Materialise a query as a temporary table of this connection."""
 
     @abstractmethod
     def load(self, name: str, columns: Mapping[str, Sequence[int] | Sequence[str]]) -> None:
-        """Make a temporary table of whole numbers and texts of digits."""
+        """Create a temporary table of whole numbers and texts of digits."""
 
     @abstractmethod
     def fetch(self, sql: str) -> list[Ints]:
-        """Run a query whose columns are all BIGINT and never missing; one array for each."""
+        """Run a query whose columns are BIGINT and never missing; return one array for each."""
 
     @abstractmethod
     def drop(self, name: str) -> None:
@@ -41,15 +41,15 @@ class Engine(ABC):
 
     @abstractmethod
     def sha256(self, text: str) -> str:
-        """The SHA-256 of a text of digits and letters, in lower hexadecimal digits."""
+        """Write SQL for the SHA-256 of a text, in lower-case hexadecimal digits."""
 
     def sum(self, number: str) -> str:
-        """The sum of a BIGINT, which is wider than 64 bits in every engine, cut off at `MOST`."""
+        """Write SQL for the sum of a BIGINT, cut off at `MOST`; sums are wider than 64 bits in every engine."""
         return f"CAST(LEAST(SUM({number}), {MOST}) AS BIGINT)"
 
 
 class DuckDB(Engine):
-    """A connection of DuckDB: `duckdb.DuckDBPyConnection`."""
+    """A DuckDB connection, `duckdb.DuckDBPyConnection`."""
 
     real, text = "DOUBLE", "VARCHAR"
 
@@ -67,8 +67,8 @@ class DuckDB(Engine):
         self.connection.unregister(f"{name}_loaded")
 
     def fetch(self, sql: str) -> list[Ints]:
-        found = self.connection.execute(sql).fetchnumpy()
-        return [np.asarray(column, dtype=np.int64) for column in found.values()]
+        arrays = self.connection.execute(sql).fetchnumpy()
+        return [np.asarray(column, dtype=np.int64) for column in arrays.values()]
 
     def drop(self, name: str) -> None:
         self.connection.execute(f"DROP TABLE IF EXISTS temp.{name}")
@@ -78,7 +78,7 @@ class DuckDB(Engine):
 
 
 class PostgreSQL(Engine):
-    """A connection of psycopg.
+    """A psycopg connection.
 
     A row must fit into a block, and what does not fit depends on data. So `keep` counts what a row takes at most,
     whatever it holds, and refuses a table whose rows might not fit. A rehearsal on no records finds that out.
@@ -148,13 +148,13 @@ class PostgreSQL(Engine):
 
 
 class Spark(Engine):
-    """A session of Spark, whose tables are cached frames under names of temporary views."""
+    """A Spark session; its tables are cached frames under the names of temporary views."""
 
     real, text = "DOUBLE", "STRING"
 
     def __init__(self, session: Any) -> None:
         self.session = session
-        self._kept: dict[str, Any] = {}
+        self._frames: dict[str, Any] = {}
 
     def keep(self, name: str, sql: str) -> None:
         self._keep(name, self.session.sql(sql).cache())
@@ -171,14 +171,14 @@ class Spark(Engine):
         self._keep(name, self.session.createDataFrame(rows, types))
 
     def fetch(self, sql: str) -> list[Ints]:
-        found = self.session.sql(sql)
-        rows = [tuple(row) for row in found.collect()]
-        return list(np.array(rows, dtype=np.int64).reshape(-1, len(found.columns)).T)
+        frame = self.session.sql(sql)
+        rows = [tuple(row) for row in frame.collect()]
+        return list(np.array(rows, dtype=np.int64).reshape(-1, len(frame.columns)).T)
 
     def drop(self, name: str) -> None:
-        if name in self._kept:
+        if name in self._frames:
             self.session.catalog.dropTempView(name)
-            self._kept.pop(name).unpersist()
+            self._frames.pop(name).unpersist()
 
     def sha256(self, text: str) -> str:
         return f"SHA2({text}, 256)"
@@ -188,7 +188,7 @@ class Spark(Engine):
 
     def _keep(self, name: str, frame: Any) -> None:
         frame.createOrReplaceTempView(name)
-        self._kept[name] = frame
+        self._frames[name] = frame
 
 
 NAMES: Final = ("duckdb", "postgres", "pyspark")
@@ -196,7 +196,7 @@ NAMES: Final = ("duckdb", "postgres", "pyspark")
 
 
 def detect_engine(backend: Any) -> Engine:
-    """The engine behind an Ibis backend."""
+    """Return the engine behind an Ibis backend."""
     if backend.name == "duckdb":
         return DuckDB(backend.con)
     return PostgreSQL(backend.con) if backend.name == "postgres" else Spark(backend._session)

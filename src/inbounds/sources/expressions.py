@@ -1,16 +1,16 @@
-"""SQL over canonical records: which record counts for which group, and what is summed. Total, and without short cuts.
+"""SQL over canonical records: conditions as whole numbers that every engine computes for every record.
 
 All operations are comparisons of values of one type, CASE, LEAST and GREATEST, sums of small whole numbers, and hashes
-of digits: none of them can fail. No record is left out before the end, so the work does not depend on what a condition
-selects: a record that does not count is in the group `NOWHERE`, whose row nobody reads.
+of digits. None of them can fail. No record is left out before the end, so the work does not depend on what a condition
+selects: a record that does not count is in the group `NOWHERE`, which is not returned.
 
-A condition is a whole number: 2 where it is true of a record, 0 where it is false, 1 where it cannot be told because a
-value is missing. In this form Kleene's logic is arithmetic,
+A condition is a whole number: 2 if it is true for a record, 0 if it is false, 1 if a value is missing and it is
+neither. In this form Kleene's three-valued logic is arithmetic,
 
     a and b = LEAST(a, b)        a or b = GREATEST(a, b)        not a = 2 - a
 
-so that every engine evaluates every part for every record. A constant becomes a value of its column's own type before
-it is written, by exact rounding in Python: n < 18.5 of whole numbers is n < 19. What is written are digits alone.
+so every engine evaluates every part for every record. A constant is rounded exactly, in Python, to a value of its
+column's type before it is written: n < 18.5 for whole numbers is n < 19. Only digits are written.
 """
 
 from dataclasses import dataclass
@@ -38,17 +38,17 @@ TRUE, UNKNOWN, FALSE = 2, 1, 0
 
 @dataclass(frozen=True)
 class RecordWriter:
-    """Writes what is computed of one record. real: what the engine calls a 64-bit float."""
+    """Writer of SQL over the columns of one record. real: the engine's name of 64-bit floats."""
 
     layout: RecordLayout
     real: str
 
     def one_if(self, condition: Condition) -> str:
-        """1 where the condition is true of the record, else 0."""
+        """Write 1 if the condition is true for the record, else 0."""
         return f"CASE WHEN {self.truth(condition)} = {TRUE} THEN 1 ELSE 0 END"
 
     def truth(self, condition: Condition) -> str:
-        """The condition as a whole number of 0..2, never missing."""
+        """Write the condition as a whole number in 0..2, never missing."""
         match condition:
             case Compare(sign, ColumnRef(left), ColumnRef(right)):
                 return self._compare_columns(sign, left, right)
@@ -93,7 +93,7 @@ class RecordWriter:
         return _test_expression(column, f"{column} {_sign(test[0])} {self._typed_constant(test[1], form)}")
 
     def _among(self, name: str, values: tuple[Literal, ...]) -> str:
-        """One list of values of the column's type; those that the column cannot hold are left out."""
+        """Write a test against a list of values of the column's type; values it cannot hold are left out."""
         column, form = self.layout.value(name), self.layout.forms[name]
         if form is None:
             written = [str(int(bool(one.value))) for one in values]
@@ -122,7 +122,7 @@ def _sign(sign: str) -> str:
 
 
 def _test_expression(column: str, test: str, *, holds: bool = False) -> str:
-    """2 or 0 by a test, or always the same without one; 1 where the column is missing."""
+    """Write 2 or 0 by a test, or the constant `holds` without a test; 1 if the column is missing."""
     outcome = f"CASE WHEN {test} THEN {TRUE} ELSE {FALSE} END" if test else _constant(holds)
     return f"CASE WHEN {column} IS NULL THEN {UNKNOWN} ELSE {outcome} END"
 

@@ -1,9 +1,8 @@
-"""Frames in Python as Arrow tables: only the columns a plan uses, and none that is guessed from its values.
+"""Frames in Python as Arrow tables: only the columns a plan uses, with types that do not depend on values.
 
-A frame's types are known before any of its values is looked at: `arrow_types` is the table without its records.
-
-A column of Python objects, or of categories, becomes text value by value: what one record holds decides nothing
-about the column, nor whether the table can be read.
+`arrow_types` returns the table without its records, so the types are known before any value is read. A column of
+Python objects, or of categories, becomes text value by value: one record never decides the type of the column, nor
+whether the table can be read.
 """
 
 from collections.abc import Sequence
@@ -30,11 +29,11 @@ CONVERSIONS = {
     "timedelta": ".dt.total_seconds()",
     "Sparse": ".sparse.to_dense()",
 }
-"""pandas types that no engine has, by how their names begin, and what makes another of them."""
+"""pandas types that no engine has, by the beginning of their names, and a method that converts them."""
 
 
 def arrow_types(frame: Any, wanted: Sequence[str]) -> Any:
-    """As `arrow_table`, without a record: no value of the frame decides anything about it."""
+    """Convert the types of a frame as `arrow_table` does, without reading a record."""
     if _is_pandas(frame):
         return _from_pandas(frame.iloc[:0], wanted)
     if type(frame).__name__ == "Series" or not hasattr(frame, "__arrow_c_stream__"):
@@ -43,9 +42,9 @@ def arrow_types(frame: Any, wanted: Sequence[str]) -> Any:
 
 
 def arrow_table(frame: Any, wanted: Sequence[str], person: str = "") -> Any:
-    """A pandas, Polars or Arrow frame as a PyArrow table of the wanted columns that it has.
+    """Convert a pandas, Polars or Arrow frame to a PyArrow table of the wanted columns that it has.
 
-    person: the column of ids, if any. There a text that is no UTF-8 is missing: with question marks in it, two
+    person: the column of ids, if any. Invalid UTF-8 in an id makes the id missing: replaced by question marks, two
     persons could become one.
     """
     import pyarrow
@@ -60,10 +59,10 @@ def _is_pandas(frame: Any) -> bool:
 
 
 def _detect_kind(frame: Any) -> str:
-    """The kind of thing that was given, and what makes a frame of it."""
+    """Describe the kind of an object, and how to make a frame of it."""
     kind = f"{type(frame).__module__.partition('.')[0]} {type(frame).__name__}".removeprefix("builtins ")
-    made = "pandas.DataFrame(…)"
-    ways = {"Series": ".to_frame()", "LazyFrame": ".collect()", "dict": made, "list": made}
+    new_frame = "pandas.DataFrame(…)"
+    ways = {"Series": ".to_frame()", "LazyFrame": ".collect()", "dict": new_frame, "list": new_frame}
     way = ways.get(type(frame).__name__)
     if isinstance(frame, str | PathLike):
         return f'{kind}; a file is named in the plan: "source": {{"path": …}}'
@@ -71,20 +70,21 @@ def _detect_kind(frame: Any) -> str:
 
 
 def _check_once(names: Sequence[str], wanted: Sequence[str]) -> None:
-    held = [name for name in wanted if name in names]
-    for name in held:
+    """Raise SourceError if a wanted column occurs twice, or twice but for capitals."""
+    present = [name for name in wanted if name in names]
+    for name in present:
         if names.count(name) > 1:
             raise SourceError(f"has more than one column {name!r}; rename all but one", WHERE)
-        same = [other for other in held if other != name and other.casefold() == name.casefold()]
+        same = [other for other in present if other != name and other.casefold() == name.casefold()]
         if same:
             raise SourceError(f"has columns {name!r} and {same[0]!r}, the same to an engine; rename one", WHERE)
 
 
 def _select_wanted(names: Sequence[str], wanted: Sequence[str]) -> Sequence[str]:
-    """The wanted columns alone: to an engine, another that differs in capitals might be the same.
+    """Return the wanted columns only: to an engine, names that differ in capitals may be the same.
 
-    When one is missing nothing will be read, and all names help to find the misspelt one. When none is wanted, any
-    one keeps the number of records.
+    If one is missing, nothing will be read, and all names are returned to find the misspelt one. If none is wanted, one
+    column is returned to keep the number of records.
     """
     if not set(wanted) <= set(names):
         return names
@@ -101,13 +101,15 @@ def _from_pandas(frame: Any, wanted: Sequence[str], person: str = "") -> Any:
         frame = frame.reset_index()
     names = [str(name) for name in frame.columns]
     _check_once(names, wanted)
-    idle = pyarrow.nulls(len(frame))  # nobody reads it
+    unread = pyarrow.nulls(len(frame))  # never read
     columns = {n: frame.iloc[:, names.index(n)] for n in _select_wanted(names, wanted)}
-    return pyarrow.table({n: _array(n, column, n == person) if n in wanted else idle for n, column in columns.items()})
+    return pyarrow.table(
+        {n: _array(n, column, n == person) if n in wanted else unread for n, column in columns.items()}
+    )
 
 
 def _array(name: str, column: Any, is_person: bool) -> Any:
-    """One column as Arrow; its own type decides how."""
+    """Convert one pandas column to Arrow, by its own type."""
     import pyarrow
 
     kind = column.dtype
@@ -118,9 +120,9 @@ def _array(name: str, column: Any, is_person: bool) -> Any:
         return _texts(column.cat.categories, is_person).take(pyarrow.array(column.cat.codes, mask=column.cat.codes < 0))
     if kind.kind == "O" and not _in_arrow(kind):
         return _texts(column, is_person)
-    made = pyarrow.array(column, from_pandas=True)
+    array = pyarrow.array(column, from_pandas=True)
     return _to_plain_column(
-        made if isinstance(made, pyarrow.ChunkedArray) else pyarrow.chunked_array([made]), is_person
+        array if isinstance(array, pyarrow.ChunkedArray) else pyarrow.chunked_array([array]), is_person
     )
 
 
@@ -129,17 +131,17 @@ def _in_arrow(kind: Any) -> bool:
 
 
 def _texts(values: Any, is_person: bool) -> Any:
-    """Each value as its text; what is missing, or has no text, is missing."""
+    """Convert each value to text; a value that is missing or has no text becomes missing."""
     import pyarrow
 
     return pyarrow.array([_bytes(value, is_person) for value in values], pyarrow.large_string())
 
 
 def _bytes(value: Any, is_person: bool) -> bytes | None:
-    """Letters that UTF-8 does not have become question marks; a value that cannot even say its text has none.
+    """Convert a value to UTF-8 text; None if it is missing or has no text.
 
-    A gap makes whole numbers floats, so those are written as the whole numbers they were, whatever stands beside them.
-    A person is named by a text, a whole number or a UUID that UTF-8 can write, else by nothing.
+    Characters that UTF-8 lacks become question marks. Gaps turn whole numbers into floats, so those are written as
+    whole numbers again. An id must be a text, a whole number or a UUID in valid UTF-8, else it is missing.
     """
     try:
         if _is_absent(value):
@@ -159,12 +161,12 @@ def _cut(text: str) -> str:
 
 
 def _names_somebody(value: Any) -> bool:
-    """Two different values of these types never have the same text, except a number and its own digits."""
+    """Return whether a value can be an id: values of these types differ in text, except a number and its digits."""
     return isinstance(value, str | int | Integral | UUID) and not isinstance(value, bool)
 
 
 def _is_absent(value: Any) -> bool:
-    """None, pandas.NA and NaT by their names, every NaN by being unequal to itself."""
+    """Return whether a value is None, pandas.NA, NaT, or NaN of any type."""
     unequal = value != value
     return type(value).__name__ in ABSENT or (type(unequal).__name__ in ("bool", "bool_") and bool(unequal))
 
@@ -175,22 +177,22 @@ def _is_absent(value: Any) -> bool:
 def _from_arrow(table: Any, wanted: Sequence[str], person: str = "") -> Any:
     import pyarrow
 
-    names, idle = table.column_names, pyarrow.nulls(table.num_rows)
+    names, unread = table.column_names, pyarrow.nulls(table.num_rows)
     _check_once(names, wanted)
-    handed = {n: names.index(n) for n in _select_wanted(names, wanted)}
+    positions = {n: names.index(n) for n in _select_wanted(names, wanted)}
     return pyarrow.table(
-        {n: _to_plain_column(table.column(k), n == person) if n in wanted else idle for n, k in handed.items()}
+        {n: _to_plain_column(table.column(k), n == person) if n in wanted else unread for n, k in positions.items()}
     )
 
 
 def _drop_unread(frame: Any, wanted: Sequence[str]) -> Any:
-    """A Polars frame with nothing in the columns that nobody reads: Arrow may not know their types."""
+    """Empty the columns of a Polars frame that are not read: Arrow may not know their types."""
     if not _is_polars(frame):
         return frame
     import polars
 
-    idle = [polars.lit(None).alias(name) for name in frame.columns if name not in wanted]
-    return frame.with_columns(idle)
+    unread = [polars.lit(None).alias(name) for name in frame.columns if name not in wanted]
+    return frame.with_columns(unread)
 
 
 def _is_polars(frame: Any) -> bool:
@@ -198,15 +200,19 @@ def _is_polars(frame: Any) -> bool:
 
 
 def _with_arrow_types(frame: Any) -> Any:
-    """An Arrow table of the frame's types alone."""
+    """Return an empty Arrow table with the frame's types."""
     try:
         return _schema(frame).empty_table()
     except Exception:  # its words may quote a value
-        failed = f"must be a frame whose columns all have a type that Arrow knows, got {_detect_kind(frame)}"
-        odd = [name for name in frame.columns if not _has_arrow_types(frame.select(name))] if _is_polars(frame) else []
-    if odd:
-        failed = f"has the column {odd[0]!r} of type {frame.schema[odd[0]]}, which Arrow does not know; .cast it"
-    raise SourceError(failed, WHERE)
+        message = f"must be a frame whose columns all have a type that Arrow knows, got {_detect_kind(frame)}"
+        unknown = (
+            [name for name in frame.columns if not _has_arrow_types(frame.select(name))] if _is_polars(frame) else []
+        )
+    if unknown:
+        message = (
+            f"has the column {unknown[0]!r} of type {frame.schema[unknown[0]]}, which Arrow does not know; .cast it"
+        )
+    raise SourceError(message, WHERE)
 
 
 def _has_arrow_types(frame: Any) -> bool:
@@ -218,7 +224,7 @@ def _has_arrow_types(frame: Any) -> bool:
 
 
 def _schema(frame: Any) -> Any:
-    """The Arrow schema that a frame declares; of one that declares none, that of no records, or of a stream unread."""
+    """Return the Arrow schema of a frame without reading records: declared, of an empty part, or of a stream."""
     import pyarrow
 
     for declares in (getattr(frame, "schema", None), frame):
@@ -230,24 +236,26 @@ def _schema(frame: Any) -> Any:
 
 
 def _to_plain_column(column: Any, is_person: bool) -> Any:
-    """Categories as their values, a column of nothing as text, numbers of types that engines lack as floats."""
+    """Convert categories to their values, null columns to text, and number types that engines lack to floats."""
     import pyarrow
 
-    held = column.type
-    if isinstance(held, pyarrow.BaseExtensionType) and "string" in str(held.storage_type):
-        column = pyarrow.chunked_array([chunk.storage for chunk in column.chunks], held.storage_type)
-        held = column.type
-    if pyarrow.types.is_dictionary(held):
-        kind = pyarrow.large_string() if "string" in str(held.value_type) else held.value_type
-        parts = [_replace_invalid_bytes(c.dictionary, is_person).cast(kind).take(c.indices) for c in column.chunks]
-        return _to_plain_column(pyarrow.chunked_array(parts, kind), is_person)
-    if pyarrow.types.is_null(held):
+    kind = column.type
+    if isinstance(kind, pyarrow.BaseExtensionType) and "string" in str(kind.storage_type):
+        column = pyarrow.chunked_array([chunk.storage for chunk in column.chunks], kind.storage_type)
+        kind = column.type
+    if pyarrow.types.is_dictionary(kind):
+        value_kind = pyarrow.large_string() if "string" in str(kind.value_type) else kind.value_type
+        parts = [
+            _replace_invalid_bytes(c.dictionary, is_person).cast(value_kind).take(c.indices) for c in column.chunks
+        ]
+        return _to_plain_column(pyarrow.chunked_array(parts, value_kind), is_person)
+    if pyarrow.types.is_null(kind):
         return column.cast(pyarrow.string())
-    if pyarrow.types.is_decimal(held):
+    if pyarrow.types.is_decimal(kind):
         column = _drop_beyond_precision(column)
-        engines_lack_it = pyarrow.types.is_decimal256(held) or not 0 <= held.scale <= held.precision
+        engines_lack_it = pyarrow.types.is_decimal256(kind) or not 0 <= kind.scale <= kind.precision
         return column.cast(pyarrow.float64()) if engines_lack_it else column
-    if pyarrow.types.is_float16(held):
+    if pyarrow.types.is_float16(kind):
         return column.cast(pyarrow.float32())
     return _replace_invalid_bytes(column, is_person)
 
@@ -289,10 +297,7 @@ def _drop_beyond_precision(column: Any) -> Any:
 
 
 def _replace_invalid_bytes(column: Any, is_person: bool) -> Any:
-    """Bytes of a text that are no UTF-8 become question marks; other engines would stop at them.
-
-    Of a person's id the whole text is missing.
-    """
+    """Replace invalid UTF-8 in texts by question marks, because engines stop at it; such an id becomes missing."""
     import pyarrow
 
     if "string" not in str(column.type):
@@ -301,9 +306,9 @@ def _replace_invalid_bytes(column: Any, is_person: bool) -> Any:
     try:
         column.validate(full=True)
     except pyarrow.ArrowInvalid:
-        held = column.cast(pyarrow.large_binary()).to_pylist()
-        texts = [None if value is None else value.decode("utf-8", "replace") for value in held]
+        values = column.cast(pyarrow.large_binary()).to_pylist()
+        texts = [None if value is None else value.decode("utf-8", "replace") for value in values]
         if is_person:
-            texts = [t if t is None or t.encode() == value else None for t, value in zip(texts, held, strict=True)]
+            texts = [t if t is None or t.encode() == value else None for t, value in zip(texts, values, strict=True)]
         return pyarrow.array(texts, pyarrow.large_string())
     return column

@@ -1,6 +1,6 @@
 """The declared groups: public keys from a list, a product of lists, a frame or a public file, and their sizes.
 
-They come from elsewhere than the data: see `check_keys_not_data`.
+Keys must not come from the data itself: see `check_keys_not_data`.
 """
 
 import filecmp
@@ -18,8 +18,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from inbounds.exact import Ints, to_int
-from inbounds.exact import format_exact as spelled
+from inbounds.exact import Ints, format_exact, to_int
 from inbounds.files import is_same_file, sha256_hex
 from inbounds.schema.columns import LARGEST
 from inbounds.schema.errors import PlanError, error_path
@@ -34,11 +33,11 @@ from inbounds.trusted.limits import MOST_GROUPS_PER_VALUE
 class Groups:
     """The declared groups, in the order in which they are answered.
 
-    by: the columns whose values name a group; none means that the whole table is one group. keys: one row per
-    group. sizes: how many records each group has (public) or can have at most. public: which of the two. register: the
-    file or frame that the keys were read from, if any. missing_key: the text that no value, or an empty one, counts as;
-    without it such records are in no group. period: for columns of dates or times, the day, month, quarter or year that
-    names a group.
+    by: the columns whose values name a group; none means that the whole table is one group. keys: one row per group.
+    sizes: the number of records in each group if public, else the largest possible number. public: which of the two.
+    register: the file or frame that the keys were read from, if any.
+    missing_key: the key of records without a value or with an empty one; without it such records are in no group.
+    period: for columns of dates or times, the day, month, quarter or year that names a group.
     """
 
     by: tuple[str, ...]
@@ -67,7 +66,7 @@ class Groups:
 
     @cached_property
     def keys_sha256(self) -> str:
-        """The digest of keys and sizes in their order, as records have it."""
+        """Return the digest of keys and sizes in their order, as records state it."""
         return sha256_hex(json.dumps([self.keys, self.sizes.tolist()]))
 
     def _check_period(self) -> None:
@@ -86,7 +85,7 @@ class Groups:
 
     @property
     def file(self) -> str:
-        """The file of the register, or nothing."""
+        """Return the file of the keys, or an empty text."""
         return self.register if isinstance(self.register, str) else ""
 
 
@@ -100,13 +99,17 @@ def parse_groups(
     period: Mapping[str, str] | None = None,
     folder: Path | None = None,
 ) -> Groups:
-    """The declared groups.
+    """Build the declared groups from the values of a plan.
 
-    by: column names. keys: a list of keys (of lists, for several columns), a mapping from every column to a list
-    of its values (all combinations, the last column fastest), a frame, or the path of a public file: .csv or
-    .parquet with the columns `by`, or .txt with one key per line; a list may be a pandas column or a Numpy array.
-    size or max_size: a number, a list, a mapping from every key to its number, or a column of the file or frame.
-    missing_key: the key of records without a value. period: {column: "day", "month", "quarter" or "year"}.
+    by: column names.
+    keys: a list of keys (of lists, for several columns), a mapping from every column to a list of its values (all
+    combinations, the last column fastest), a frame, or the path of a public file: .csv or .parquet with the columns
+    `by`, or .txt with one key per line. A list may be a pandas column or a Numpy array. size or max_size: a number, a
+    list, a mapping from every key to its number, or a column of the file or frame.
+    missing_key: the key of records without a value.
+    period: {column: "day", "month", "quarter" or "year"}.
+
+    Raises PlanError with the key of the plan that is wrong.
     """
     names = (by,) if isinstance(by, str) else tuple(by)
     if not all(isinstance(name, str) for name in names):
@@ -117,9 +120,9 @@ def parse_groups(
         table = _table(names, keys, folder or Path())
     if not table.keys:
         raise PlanError("must hold at least one group", ("keys",))
-    name, given = ("size", size) if size is not None else ("max_size", max_size)
+    name, sizes = ("size", size) if size is not None else ("max_size", max_size)
     with error_path(name):
-        numbers = parse_sizes(given, table, name)
+        numbers = parse_sizes(sizes, table, name)
     source = resolve_key_source(keys, folder)
     if not isinstance(missing_key, str):
         raise PlanError("must be text in quotes", ("missing_key",))
@@ -129,7 +132,7 @@ def parse_groups(
 
 
 def resolve_key_source(keys: Any, folder: Path | None = None) -> Any:
-    """The file or frame that keys are read from; None for a list."""
+    """Return the file or frame that keys are read from; None for a list."""
     if isinstance(keys, str | Path):
         return str((folder or Path()) / keys)
     return keys if hasattr(keys, "__arrow_c_stream__") else None
@@ -169,15 +172,15 @@ def _parse_given(by: tuple[str, ...], keys: Any, folder: Path) -> KeyFile:
     return KeyFile(tuple(parse_key(key, len(by)) for key in rows), {})
 
 
-def _values(given: Any) -> Sequence[Any]:
-    values = to_list(given)
+def _values(values_like: Any) -> Sequence[Any]:
+    values = to_list(values_like)
     if isinstance(values, str | bytes) or not isinstance(values, Sequence):
         raise ValueError("must list the values of every column")
     return values
 
 
 def parse_key(key: Any, width: int) -> tuple[str, ...]:
-    """The key of one group, for one or several columns."""
+    """Parse the key of one group, for one or several columns."""
     parts = key if isinstance(key, Sequence) and not isinstance(key, str | bytes) else [key]
     if len(parts) != width:
         raise ValueError(f"must give {width} values for each group, got {len(parts)}")
@@ -187,22 +190,22 @@ def parse_key(key: Any, width: int) -> tuple[str, ...]:
 # --- sizes: one number for all groups, one for each in order, one for each by its key, or a column ---------
 
 
-def parse_sizes(given: Any, table: KeyFile, name: str) -> Ints:
-    """How many records each group of the table has, in its order."""
-    if hasattr(given, "columns"):
+def parse_sizes(sizes: Any, table: KeyFile, name: str) -> Ints:
+    """Parse the number of records of each group, in the order of the keys."""
+    if hasattr(sizes, "columns"):
         raise ValueError("must be a column of the register: give the frame as keys, and here the name of its column")
-    if isinstance(given, str) and given not in table.columns and spelled(given) is not None:
-        raise ValueError(f"must be a whole number of at least 1, the people of a group, got {given}")
-    if isinstance(given, str) and given not in table.columns:
+    if isinstance(sizes, str) and sizes not in table.columns and format_exact(sizes) is not None:
+        raise ValueError(f"must be a whole number of at least 1, the people of a group, got {sizes}")
+    if isinstance(sizes, str) and sizes not in table.columns:
         raise ValueError(
-            f"must be a number, a list, or a column of the keys' file, got {given!r}{_table_columns(table)}"
+            f"must be a number, a list, or a column of the keys' file, got {sizes!r}{_table_columns(table)}"
         )
-    if isinstance(given, str):
-        numbers = table.columns[given]
-    elif isinstance(given, Mapping) or hasattr(given, "to_dict"):
-        numbers = _by_key(given if isinstance(given, Mapping) else given.to_dict(), table)
+    if isinstance(sizes, str):
+        numbers = table.columns[sizes]
+    elif isinstance(sizes, Mapping) or hasattr(sizes, "to_dict"):
+        numbers = _by_key(sizes if isinstance(sizes, Mapping) else sizes.to_dict(), table)
     else:
-        numbers = to_list(given)
+        numbers = to_list(sizes)
     if not isinstance(numbers, Sequence):
         return np.full(len(table.keys), _people(numbers, (), name), dtype=np.int64)
     if len(numbers) != len(table.keys):
@@ -214,15 +217,13 @@ def _table_columns(table: KeyFile) -> str:
     return f"; it has: {', '.join(table.columns)}" if table.columns else "; a list of keys has no columns"
 
 
-def _by_key(given: Mapping[Any, Any], table: KeyFile) -> list[Any]:
-    numbers = {_to_key(key): number for key, number in given.items()}
+def _by_key(by_key: Mapping[Any, Any], table: KeyFile) -> list[Any]:
+    numbers = {_to_key(key): number for key, number in by_key.items()}
     for key in table.keys:
         if key not in numbers:
             raise ValueError(
-                f"must give a number for every key, but has none for {_format_key(key)}; sizes in the order of "
-                f""
-                f"the keys "
-                "are a list: .tolist()"
+                f"must give a number for every key, but has none for {_format_key(key)}; sizes in the order of the "
+                "keys are a list: .tolist()"
             )
     for key in numbers.keys() - set(table.keys):
         raise ValueError(f"must give numbers for keys only, but {_format_key(key)} is none")
@@ -238,21 +239,18 @@ def _format_key(key: tuple[str, ...]) -> str:
 
 
 def _people(value: Any, key: tuple[str, ...], name: str) -> int:
-    """A whole number of people; an error names the key it belongs to."""
+    """Parse a whole number of people; an error names the key it belongs to."""
     try:
         number = to_int(value, name, 1)
     except (ValueError, TypeError):
-        of = f" for {_format_key(key)}" if key else ""
-        raise ValueError(f"must be a whole number of at least 1, the people of a group, got {value!r}{of}") from None
+        owner = f" for {_format_key(key)}" if key else ""
+        raise ValueError(f"must be a whole number of at least 1, the people of a group, got {value!r}{owner}") from None
     if number >= LARGEST:
         raise ValueError("must lie below 2^53")
     return number
 
 
-# --- apart from the data: a register that is the data would publish who is in it ---------------------------
-#
-# What can be seen without understanding the contents is refused: the same file by any name, a copy of it, the same
-# frame or an equal one, and, of a database, whatever is computed from the same table.
+# --- keys that are read from the data would publish who is in it -------------------------------------------
 
 OWN_DATA = (
     "must be a public list of groups, got the data itself, which would publish who is there; list the groups that are "
@@ -264,23 +262,28 @@ FILE_OF = {
     "duckdb": "select path from duckdb_databases() where not internal",
     "sqlite": "select file from pragma_database_list where name = 'main'",
 }
-"""What asks a database for its file."""
+"""SQL that returns the file of a database."""
 
 
 def check_keys_not_data(keys: Any, source: Source, reads: Iterable[str] = ()) -> None:
-    """A `PlanError` if the register is the data. reads: further files that the plan names."""
+    """Raise PlanError if the keys are read from the data itself. reads: further files that the plan names.
+
+    Refused are the same file under any name, a copy of it, the same or an equal frame, and, for a database, anything
+    that is computed from the same table.
+    """
     files = [path for path in (source.path, *reads) if path]
     if isinstance(keys, str | Path):
-        own = any(_same_content(keys, path) for path in files)
+        is_data = any(_same_content(keys, path) for path in files)
     elif is_ibis_table(keys):
-        own = bool(_tables(keys) & _list_tables(source))
+        is_data = bool(_tables(keys) & _list_tables(source))
     else:
-        own = source.frame is not None and _same_frame(keys, source.frame)
-    if own:
+        is_data = source.frame is not None and _same_frame(keys, source.frame)
+    if is_data:
         raise PlanError(OWN_DATA, ("groups", "keys"))
 
 
 def _same_content(one: str | Path, other: str) -> bool:
+    """Return whether two files are the same, or have the same content."""
     if is_same_file(one, other):
         return True
     with suppress(OSError):
@@ -289,11 +292,12 @@ def _same_content(one: str | Path, other: str) -> bool:
 
 
 def _same_frame(keys: Any, frame: Any) -> bool:
-    """The same object, or an equal table: pandas, Polars and Arrow all say so themselves."""
+    """Return whether two frames are the same object or equal, as pandas, Polars and Arrow define it."""
     return keys is frame or (type(keys) is type(frame) and hasattr(keys, "equals") and bool(keys.equals(frame)))
 
 
 def _list_tables(source: Source) -> set[Any]:
+    """Return the tables that a source reads, each by its place and name."""
     if is_ibis_table(source.frame):
         return _tables(source.frame)
     if source.kind in SERVERS:
@@ -303,15 +307,15 @@ def _list_tables(source: Source) -> set[Any]:
 
 
 def _tables(table: Any) -> set[Any]:
-    """The tables that an Ibis table is computed from, by database and name; those in memory by themselves."""
+    """Return the tables that an Ibis table is computed from, by database and name; those in memory by themselves."""
     import ibis.expr.operations as ops
 
-    found = table.op().find(ops.PhysicalTable)
-    return {(*_place(op.source), op.name) if isinstance(op, ops.DatabaseTable) else op for op in found}
+    tables = table.op().find(ops.PhysicalTable)
+    return {(*_place(op.source), op.name) if isinstance(op, ops.DatabaseTable) else op for op in tables}
 
 
 def _place(backend: Any) -> tuple[Any, ...]:
-    """Where a database is: its file, or its server; the session's own tables are nowhere else."""
+    """Return where a database is: its file or its server; an identity for a session in memory."""
     if backend.name == "postgres":
         info = backend.con.info
         return info.host, info.port, info.dbname

@@ -1,4 +1,4 @@
-"""A public register: the file or frame that lists every group, perhaps with its size. All of it may be named."""
+"""Public key files: a file or frame that lists every group, possibly with its size. All of it may be quoted."""
 
 import csv
 import io
@@ -19,14 +19,14 @@ Keys = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True)
 class KeyFile:
-    """Keys in declared order, and the columns of the register they came from."""
+    """Keys in declared order, and the columns of the file they came from."""
 
     keys: Keys
     columns: Mapping[str, Sequence[Any]]
 
 
 def from_file(by: tuple[str, ...], path: Path) -> KeyFile:
-    """The keys in a .txt, .csv, .tsv or .parquet file."""
+    """Read the keys in a .txt, .csv, .tsv or .parquet file; raise ValueError for any other file."""
     kind = path.suffix.lower()
     with _readable(path):
         if kind == ".parquet":
@@ -35,12 +35,13 @@ def from_file(by: tuple[str, ...], path: Path) -> KeyFile:
             return _from_csv(by, read_text(path, "utf-8-sig"), "\t" if kind == ".tsv" else ",")
         if kind == ".txt" and len(by) == 1:
             return _from_lines(by[0], read_text(path, "utf-8-sig"))
-    way = "; save it as CSV UTF-8, or give pandas.read_excel(…) as keys in Python" if kind.startswith(".xls") else ""
-    raise ValueError(f"must be a .csv or .parquet file with the columns of by, or .txt with one key per line{way}")
+    hint = "; save it as CSV UTF-8, or give pandas.read_excel(…) as keys in Python" if kind.startswith(".xls") else ""
+    raise ValueError(f"must be a .csv or .parquet file with the columns of by, or .txt with one key per line{hint}")
 
 
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
+    """Turn errors of reading a file into ValueError with its path."""
     try:
         yield
     except UnicodeDecodeError as error:
@@ -60,8 +61,8 @@ def _from_lines(name: str, text: str) -> KeyFile:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if lines and lines[0].casefold() == name.casefold():
         raise ValueError(f"must hold keys only, but the first, {lines[0]!r}, looks like a header line; remove it")
-    for what, found in (("stands in quotes", _is_quoted), ("holds a comma", lambda line: "," in line)):
-        if lines and all(map(found, lines)):
+    for what, matches in (("stands in quotes", _is_quoted), ("holds a comma", lambda line: "," in line)):
+        if lines and all(map(matches, lines)):
             raise ValueError(
                 f"must hold one key per line, as it is, but every line {what}; name the file .csv, with a first line "
                 f"of column names, {name} among them"
@@ -74,7 +75,7 @@ def _is_quoted(line: str) -> bool:
 
 
 def _from_csv(by: tuple[str, ...], text: str, delimiter: str) -> KeyFile:
-    """Fields without the spaces around them; a column without a name, such as a pandas index, is no column."""
+    """Read a CSV file; fields are stripped, and a column without a name, such as a pandas index, is ignored."""
     names, *rows = _fields(by, text, delimiter) or [[]]
     missing = [name for name in by if name not in names]
     if missing or not rows:
@@ -88,7 +89,7 @@ def _from_csv(by: tuple[str, ...], text: str, delimiter: str) -> KeyFile:
 
 
 def _fields(by: tuple[str, ...], text: str, delimiter: str) -> list[list[str]]:
-    """The rows of a register, split at what gives its first line the wanted columns, or else the most."""
+    """Split a file into rows at the delimiter that gives its first line the wanted columns, else the most columns."""
 
     def split(mark: str) -> Iterator[list[str]]:
         rows = csv.reader(io.StringIO(text), delimiter=mark, skipinitialspace=True)
@@ -100,19 +101,19 @@ def _fields(by: tuple[str, ...], text: str, delimiter: str) -> list[list[str]]:
 
 
 def _whole(columns: list[list[str]]) -> Keys:
-    """The keys; a column of whole numbers that a program wrote as 1.0, 2.0 is one of 1, 2."""
+    """Return the keys as rows; a column of whole numbers that are all written as 1.0, 2.0 becomes 1, 2."""
     plain = [[*map(fold_text, column)] if all(map(looks_like_float, column)) else column for column in columns]
     return tuple(zip(*plain, strict=True))
 
 
 def _from_parquet(by: tuple[str, ...], path: Path) -> KeyFile:
-    """What a compressed file unfolds to is bounded by its length, as the file itself states it, before it is read."""
+    """Read a Parquet file; its unpacked size, as the file states it, must be bounded by its length."""
     import pyarrow.parquet
 
     with pyarrow.parquet.ParquetFile(path) as file:
-        about, most = file.metadata, MOST_ROWS_PER_BYTE * path.stat().st_size
-        groups = [about.row_group(k) for k in range(about.num_row_groups)]
-        if max(about.num_rows, *(group.num_rows for group in groups), 0) > most:
+        metadata, most = file.metadata, MOST_ROWS_PER_BYTE * path.stat().st_size
+        groups = [metadata.row_group(k) for k in range(metadata.num_row_groups)]
+        if max(metadata.num_rows, *(group.num_rows for group in groups), 0) > most:
             raise ValueError(f"must be a file with at most {MOST_ROWS_PER_BYTE} rows for each of its bytes")
         if sum(group.total_byte_size for group in groups) > MOST_UNFOLDED * path.stat().st_size:
             raise ValueError(f"must be a file that unfolds to at most {MOST_UNFOLDED} times its length")
@@ -123,7 +124,7 @@ def _from_parquet(by: tuple[str, ...], path: Path) -> KeyFile:
 
 
 def from_arrow(by: tuple[str, ...], frame: Any) -> KeyFile:
-    """The keys in a frame, or a Parquet file, with the columns `by`."""
+    """Read the keys in a frame, or in a table of a Parquet file, with the columns `by`."""
     import pyarrow
 
     try:

@@ -1,6 +1,6 @@
-"""Where the data is. A source is opened through Ibis, and only its schema is looked at until the aggregation.
+"""Sources: open a file, database or frame through Ibis; only the schema is read before the aggregation.
 
-CSV files are read as text throughout: guessing types from the data would let one record change the schema.
+CSV files are read as text throughout: types guessed from the data would let one record change the schema.
 """
 
 import os
@@ -24,33 +24,35 @@ FILES = {
     ".csv": "csv", ".tsv": "csv", ".parquet": "parquet",
     ".duckdb": "duckdb", ".ddb": "duckdb", ".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite",
 }  # fmt: skip
-"""What a file is, by its ending."""
+"""Kinds of files by their endings."""
 
 PATIENCE = 10
-"""Seconds that a server may take to answer the first time."""
+"""Seconds that a server may take to accept a connection."""
 
 SERVERS = ("postgres", "postgresql")
 ENGINES = ("duckdb", "spark")
-"""What may aggregate files; databases aggregate themselves."""
+"""Engines that may aggregate files; databases aggregate their own tables."""
 
 
 CALENDAR = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
-"""Old dates are read as they are written; Spark would otherwise refuse to read some of them."""
+"""Read old dates as they are written; otherwise Spark refuses to read some of them."""
 
 KNOWN = ("duckdb", "postgres", "pyspark")
-"""Engines of Ibis tables, by their names in Ibis, for which there is an argument that no evaluation can fail."""
+"""Engines of Ibis tables, by their names in Ibis, for which docs/totality.md argues that no evaluation can fail."""
 
 READ = "inbounds_read"
-"""What records in Arrow are called in DuckDB."""
+"""The name of Arrow records in DuckDB."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file, a database URL, or a frame or Ibis table that is already in Python.
+    """A file, a database URL, or a frame or Ibis table in Python.
 
-    table: the table in a database. engine: duckdb (embedded, the default) or spark, for CSV and Parquet files and,
-    with `table` alone, for tables of the running Spark session.
-    delimiter: of a CSV file; a tab for .tsv. decimal: the mark before the decimals of its numbers, a point or a comma.
+    table: the table in a database.
+    engine: duckdb (embedded, the default) or spark, for CSV and Parquet files and, with `table` alone, for tables of
+    the running Spark session.
+    delimiter: of a CSV file; by default a comma, for .tsv a tab.
+    decimal: the decimal mark of numbers in a CSV file, a point or a comma.
     """
 
     path: str = ""
@@ -85,7 +87,7 @@ class Source:
 
     @cached_property
     def kind(self) -> str:
-        """csv, parquet, duckdb, sqlite, postgresql, spark, frame, or nothing for an unknown ending."""
+        """Return csv, parquet, duckdb, sqlite, postgresql, spark or frame; empty for an unknown file ending."""
         if self.frame is not None:
             return "frame"
         if self.engine == "spark" and self.table and not self.path and not self.url:
@@ -94,41 +96,42 @@ class Source:
 
     @property
     def textual(self) -> bool:
-        """All columns arrive as text and are read by their declared type."""
+        """Return whether all columns arrive as text and are converted to their declared type."""
         return self.kind == "csv"
 
     @property
     def has_schema(self) -> bool:
-        """Column names are declared; those of a CSV file, or a frame read from one, may be its first record."""
+        """Return whether column names are declared; those of a CSV file may be its first record."""
         return self.kind not in ("csv", "frame") or is_ibis_table(self.frame)
 
     @property
     def in_arrow(self) -> bool:
-        """Its records are read into Arrow and evaluated in DuckDB, because no engine reads all values they can hold."""
+        """Return whether records are read into Arrow first, because no engine reads all values they can hold."""
         return self.kind == "sqlite" or (self.kind == "parquet" and self.engine == "duckdb") or self.is_frame
 
     @property
     def is_frame(self) -> bool:
-        """A frame in Python, not a table of Ibis."""
+        """Return whether the source is a frame in Python, and no Ibis table."""
         return self.kind == "frame" and not is_ibis_table(self.frame)
 
     @property
     def separator(self) -> str:
+        """Return the delimiter of the CSV file."""
         return self.delimiter or ("\t" if Path(self.path).suffix.lower() == ".tsv" else ",")
 
     def summary(self) -> SourceRecord:
-        """What may be published about the source: no password, no data."""
+        """Return what may be published about the source: no password, no data."""
         name = Path(self.path).name if self.path else self.name
-        said = {"kind": self.kind, "name": name, "table": self.table, "engine": self.engine, "decimal": self.decimal}
-        return cast(SourceRecord, {key: value for key, value in said.items() if value})
+        facts = {"kind": self.kind, "name": name, "table": self.table, "engine": self.engine, "decimal": self.decimal}
+        return cast(SourceRecord, {key: value for key, value in facts.items() if value})
 
     def place(self) -> dict[str, Any]:
-        """Which data is declared, wherever it is asked from: for a digest, not to be published; no password.
+        """Return which data is declared, for a digest that is not published; no password.
 
-        Links are followed, so that a file is the same under each of its names and another once a link leads elsewhere.
+        Links are followed, so a file is the same under each of its names, and different once a link points elsewhere.
         """
-        asked = parse_qsl(urlsplit(self.url).query, keep_blank_values=True)
-        settings = sorted([name, value] for name, value in asked if "password" not in name.lower())
+        parameters = parse_qsl(urlsplit(self.url).query, keep_blank_values=True)
+        settings = sorted([name, value] for name, value in parameters if "password" not in name.lower())
         return {
             "path": os.path.realpath(self.path) if self.path else "",
             "separator": self.separator if self.kind == "csv" else "",
@@ -138,16 +141,18 @@ class Source:
 
     @property
     def name(self) -> str:
+        """Return the path, the URL without its password, or the name of the table."""
         if self.url:
             return redact_password(self.url)
         return self.path or ("the given table" if self.frame is not None else self.table)
 
 
 def open_table(source: Source, wanted: Sequence[str] = ()) -> Any:
-    """The source as an Ibis table, nothing read but its schema; a `SourceError` in one sentence otherwise.
+    """Open the source as an Ibis table; only its schema is read.
 
-    wanted: the columns that will be read; the others are never converted, and of a table of SQLite it is these that
-    must have a declared type. Of a file or database, none means all.
+    wanted: the columns that will be read. Others are never converted, and only these columns of a SQLite table must
+    have a declared type. For a file or database, none means all columns. Raises SourceError if the source cannot be
+    opened.
     """
     where = ("source", *(name for name in ("path", "url") if getattr(source, name)))
     if source.path and not os.access(source.path, os.R_OK):
@@ -156,27 +161,27 @@ def open_table(source: Source, wanted: Sequence[str] = ()) -> Any:
     if source.path and find_open_database(source.path):
         raise SourceError(f"names a ledger that is open, which has no data: {source.path}", where)
     with silence_engine():
-        failed = "cannot be opened"
+        message = "cannot be opened"
         try:
             return _OPENERS[source.kind](source, wanted)
         except ImportError as missing:
-            failed = f"needs the extra {_extra(source)!r}: pip install 'inbounds[{_extra(source)}]' ({missing.name})"
+            message = f"needs the extra {_extra(source)!r}: pip install 'inbounds[{_extra(source)}]' ({missing.name})"
         except PlanError:
             raise
-        except Exception as error:  # an engine's words may quote the file; the sentence below is ours
+        except Exception as error:  # an engine's message may quote the file, so ours replaces it
             if type(error).__name__ == "TableNotFound":
-                failed = f"has no table {source.table!r} that may be read"
+                message = f"has no table {source.table!r} that may be read"
             elif source.kind in SERVERS:
-                failed = _explain_connection_error(error)
-        raise SourceError(f"{failed}: {source.name}", where)
+                message = _explain_connection_error(error)
+        raise SourceError(f"{message}: {source.name}", where)
 
 
 def table_names(path: str = "", url: str = "") -> list[str]:
-    """The names of the tables in a database, a file or a server; nothing for a file that is one table itself."""
+    """Return the names of the tables in a database file or server; an empty list for a file that is one table."""
     kind = urlsplit(url).scheme if url else FILES.get(Path(path).suffix.lower(), "")
     if kind not in ("duckdb", "sqlite", *SERVERS):
         return []
-    where, failed = ("source", "url" if url else "path"), "cannot be opened"
+    where, message = ("source", "url" if url else "path"), "cannot be opened"
     with silence_engine():
         try:
             import ibis
@@ -185,16 +190,16 @@ def table_names(path: str = "", url: str = "") -> list[str]:
                 return sorted(ibis.duckdb.connect(path, read_only=True).list_tables())
             return sorted((ibis.sqlite.connect(path) if kind == "sqlite" else ibis.connect(url)).list_tables())
         except ImportError as missing:
-            failed = f"needs an extra: {missing.name}"
-        except Exception as error:  # an engine's words may quote the file
-            failed = _explain_connection_error(error) if url else failed
-    raise SourceError(f"{failed}: {redact_password(url) if url else path}", where)
+            message = f"needs an extra: {missing.name}"
+        except Exception as error:  # an engine's message may quote the file
+            message = _explain_connection_error(error) if url else message
+    raise SourceError(f"{message}: {redact_password(url) if url else path}", where)
 
 
 def read_table(source: Source, table: Any, wanted: Sequence[str], person: str = "") -> Any:
-    """An opened table with its records: only now is anything read into Arrow, and to the types that were seen.
+    """Read the records of an opened table into Arrow if its source needs it, with the types seen before.
 
-    person: the column of ids, if any.
+    person: the column of ids, if any. Raises SourceError if the types have changed.
     """
     if not source.in_arrow:
         return table
@@ -205,14 +210,14 @@ def read_table(source: Source, table: Any, wanted: Sequence[str], person: str = 
         records = frames.arrow_table(_parquet_file(source.path).read(list(table.columns)), wanted, person)
     else:
         records = frames.arrow_table(source.frame, wanted, person)
-    made = _register_arrow(table.get_backend(), records, "_records")
-    if made.schema() != table.schema():
+    registered = _register_arrow(table.get_backend(), records, "_records")
+    if registered.schema() != table.schema():
         raise SourceError("has columns of other types than it declares", ("source",))
-    return made
+    return registered
 
 
 def _explain_connection_error(error: Exception) -> str:
-    """Why a server did not let us in, from its state and not its words, which may hold more than is public."""
+    """Explain why a server refused, from its state; its own message may hold more than is public."""
     state = getattr(error, "pgconn", None)
     if getattr(state, "needs_password", False) or getattr(state, "used_password", False):
         return "refuses this user or password"
@@ -220,7 +225,7 @@ def _explain_connection_error(error: Exception) -> str:
 
 
 def _suggest_fix(path: str) -> str:
-    """What to do with a file of a known kind that no engine here reads."""
+    """Return what to do with a file of a known kind that no engine here reads."""
     kind = Path(path).suffix.lower()
     if kind in (".xlsx", ".xls", ".ods"):
         return "; save it as CSV UTF-8, or pass pandas.read_excel(…) to ib.release"
@@ -230,7 +235,7 @@ def _suggest_fix(path: str) -> str:
 
 
 class _Silence(AbstractContextManager[None]):
-    """No warnings while any thread is inside: what is ignored is of the whole process, so the last one out restores."""
+    """A context without warnings. The filter is global, so the last thread that leaves restores it."""
 
     def __init__(self) -> None:
         self._lock, self._inside, self._before = threading.Lock(), 0, warnings.catch_warnings()
@@ -254,7 +259,7 @@ _silence = _Silence()
 
 
 def silence_engine() -> AbstractContextManager[None]:
-    """Ibis and its engines warn about each other's versions; that is not the caller's concern."""
+    """Silence the warnings of Ibis and its engines about each other's versions."""
     return _silence
 
 
@@ -269,7 +274,7 @@ def _csv(source: Source, wanted: Sequence[str]) -> Any:
 
 
 def _parquet(source: Source, wanted: Sequence[str]) -> Any:
-    """Of a file its types alone: DuckDB stops at a text that is no UTF-8, so records are read into Arrow."""
+    """Open a Parquet file: DuckDB stops at invalid UTF-8, so only types are registered, and records read into Arrow."""
     if source.engine == "spark":
         return _texts_for_nothing(_spark().read_parquet(source.path, **CALENDAR), source.path)
     types = _parquet_file(source.path).schema_arrow.empty_table()
@@ -277,16 +282,17 @@ def _parquet(source: Source, wanted: Sequence[str]) -> Any:
 
 
 def _parquet_file(path: str) -> Any:
-    """A Parquet file, without what Arrow notes in it of categories: reading those stops at a text that is no UTF-8.
+    """Open a Parquet file with its categories as columns of text.
 
-    Then they are columns of text. The note is found by its name, which is spelled otherwise in a copy of the file.
+    Reading Arrow's categories stops at invalid UTF-8. The note that declares them is found by its name, so a copy of
+    the file in memory spells that name differently.
     """
     import pyarrow.parquet
 
-    found = pyarrow.parquet.ParquetFile(path)
-    if not any(pyarrow.types.is_dictionary(kind) for kind in found.schema_arrow.types):
-        return found
-    found.close()
+    file = pyarrow.parquet.ParquetFile(path)
+    if not any(pyarrow.types.is_dictionary(kind) for kind in file.schema_arrow.types):
+        return file
+    file.close()
     content = bytearray(Path(path).read_bytes())
     footer = slice(len(content) - 8 - int.from_bytes(content[-8:-4], "little"), len(content) - 8)
     content[footer] = content[footer].replace(b"ARROW:schema", b"arrow:schema")
@@ -294,15 +300,15 @@ def _parquet_file(path: str) -> Any:
 
 
 def _register_arrow(engine: Any, records: Any, ending: str = "") -> Any:
-    """Records in Arrow as a table of DuckDB; nothing is copied."""
+    """Register an Arrow table in DuckDB; nothing is copied."""
     engine.con.register(f"{READ}{ending}", records)
     return engine.table(f"{READ}{ending}")
 
 
 def _texts_for_nothing(table: Any, path: str) -> Any:
-    """Columns that the file declares to hold nothing are texts, all missing.
+    """Turn columns that the file declares to be null into missing texts.
 
-    pandas declares them so where no record has a value; Spark takes them for whole numbers.
+    pandas declares them so if no record has a value; Spark reads them as whole numbers.
     """
     import ibis
     import pyarrow.parquet
@@ -316,17 +322,17 @@ def _texts_for_nothing(table: Any, path: str) -> Any:
 def _engine(source: Source) -> Any:
     import ibis
 
-    return _spark() if source.engine == "spark" else _disable_extensions(ibis.duckdb.connect())
+    return _spark() if source.engine == "spark" else _disable_statistics(ibis.duckdb.connect())
 
 
 def _duckdb(source: Source, wanted: Sequence[str]) -> Any:
     import ibis
 
-    return _disable_extensions(ibis.duckdb.connect(source.path, read_only=True)).table(source.table)
+    return _disable_statistics(ibis.duckdb.connect(source.path, read_only=True)).table(source.table)
 
 
-def _disable_extensions(engine: Any) -> Any:
-    """DuckDB without shortcuts from what a file says about its own values: one record may change that for all."""
+def _disable_statistics(engine: Any) -> Any:
+    """Disable DuckDB's shortcuts from the statistics of a file, which one record may change for all."""
     engine.raw_sql("set disabled_optimizers = 'statistics_propagation'")
     return engine
 
@@ -345,8 +351,8 @@ def _postgres(source: Source, wanted: Sequence[str]) -> Any:
 
     schema, dot, table = source.table.rpartition(".")
     mark = "&" if "?" in source.url else "?"
-    patient = "" if "connect_timeout=" in source.url else f"{mark}connect_timeout={PATIENCE}"
-    server = ibis.connect(source.url + patient)
+    timeout = "" if "connect_timeout=" in source.url else f"{mark}connect_timeout={PATIENCE}"
+    server = ibis.connect(source.url + timeout)
     try:
         with server.con.cursor() as cursor:
             encoding = cursor.execute("SHOW server_encoding").fetchone()[0]
@@ -363,7 +369,7 @@ def _spark_table(source: Source, wanted: Sequence[str]) -> Any:
 
 
 def _spark() -> Any:
-    """The running Spark session, or a local one."""
+    """Return the running Spark session, or a local one."""
     import ibis
     from pyspark.sql import SparkSession
 
@@ -372,17 +378,20 @@ def _spark() -> Any:
 
 
 def is_ibis_table(frame: Any) -> bool:
+    """Return whether an object is an Ibis table."""
     return type(frame).__module__.partition(".")[0] == "ibis"
 
 
 def _frame(source: Source, wanted: Sequence[str]) -> Any:
-    """An Ibis table of a known engine as it is; of any frame that speaks Arrow its types, see `read_table`."""
+    """Return an Ibis table of a known engine as it is; register the types of any other frame, see `read_table`."""
     if not is_ibis_table(source.frame):
         return _register_arrow(_engine(source), frames.arrow_types(source.frame, wanted))
     engine = source.frame.get_backend().name
     if engine not in KNOWN:
-        said = f"must be a table of DuckDB, PostgreSQL or Spark, got one of {engine}; .to_pyarrow() makes a frame of it"
-        raise SourceError(said, ("source",))
+        message = (
+            f"must be a table of DuckDB, PostgreSQL or Spark, got one of {engine}; .to_pyarrow() makes a frame of it"
+        )
+        raise SourceError(message, ("source",))
     return source.frame
 
 

@@ -1,18 +1,18 @@
-"""Records as canonical values: the one place where what a source holds is converted.
+"""Canonical records: the one place that converts what a source holds.
 
-Conditions, groups and sums see the columns that are made here and nothing else:
+Conditions, groups and sums see only the columns that are made here:
 
-    number     value: a whole number, a decimal or a float, or missing;     steps: its place in low..high
+    number     value: a whole number, a decimal or a float, or missing;     steps: its position in low..high
     boolean    value: 1, 0 or missing
-    text       value: the digits of its bytes, or missing;    label: its place, or -1;    day: 20240131, or missing
-    key        its place among the declared keys of its column, or -1
+    text       value: the digits of its bytes, or missing;    label: its position, or -1;    day: 20240131, or missing
+    key        its position among the declared keys of its column, or -1
     person     the digits of the id's bytes, or missing
 
-Formal guarantee: every conversion is *total*. It gives a value or a missing one for whatever a cell holds, on every
-engine and in whichever order the engine evaluates. The means are these: a function that may fail gets an argument that
-was brought into its range before (`CASE` inside the call, never around it), casts that may fail are `TRY_CAST`, and
-texts are cut off at `LONGEST_TEXT` characters. Nothing is guessed from the data: which conversion a column gets follows
-from its declared type and the type that the source states. docs/totality.md has the argument for each engine.
+Formal guarantee: every conversion is *total*. It gives a value or a missing one whatever a cell holds, on every
+engine and in any order of evaluation. To this end, a function that may fail gets an argument that was brought into its
+range before (`CASE` inside the call, never around it), casts that may fail are `TRY_CAST`, and texts are cut off at
+`LONGEST_TEXT` characters. Nothing is guessed from the data: the conversion of a column follows from its declared type
+and the type in the source's schema. docs/totality.md has the argument for each engine.
 """
 
 import math
@@ -33,27 +33,27 @@ LARGEST_NUMBER = 1e300
 """Floats beyond, infinities and NaN count as missing."""
 
 TRUE_WORDS, FALSE_WORDS = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")
-"""How text says a declared boolean, in any case."""
+"""Texts of a declared boolean, in any case."""
 
 NUMBER = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$"
-"""How text says a number. Engines by themselves also take 1_0, 1d or Infinity for one, each its own."""
+"""Texts of a number. Engines by themselves also accept others, such as 1_0, 1d or Infinity."""
 
 LONGEST_NUMBER = 400
-"""Letters of a text that says a number."""
+"""Most characters of a text that is a number."""
 
 WHOLE = r"^-?[0-9]+[.]0$"
-"""How pandas writes a whole number whose column has gaps."""
+"""A whole number as pandas writes it in a column with gaps."""
 
 DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
-"""The one form of text that is ordered by date."""
+"""The only texts that are ordered by date."""
 
 DATED = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
-"""How text with a date begins."""
+"""The beginning of a text with a date."""
 
 DAY = len("2024-01-31")
 
 FIRST_DAY, LAST_DAY = date(1, 1, 1), date(9999, 12, 31)
-"""Dates that have a text; others, which some engines know, are missing."""
+"""The first and last date that have a text; other dates of some engines become missing."""
 
 PERSON = "person"
 
@@ -63,10 +63,10 @@ PERSON = "person"
 
 @dataclass(frozen=True)
 class NumberForm:
-    """The type of a column of numbers: which values it can have, so that constants can be made such values.
+    """The canonical type of a column of numbers, to which constants are converted.
 
     whole: 64 bits. decimal: `digits` digits, `scale` of them after the point. numeric: decimals of any length, in
-    PostgreSQL. real: 64-bit floats. single: 32-bit floats, kept in 64 bits.
+    PostgreSQL. real: 64-bit floats. single: 32-bit floats, held in 64 bits.
     """
 
     kind: Literal["whole", "decimal", "numeric", "real", "single"]
@@ -75,15 +75,15 @@ class NumberForm:
 
     @property
     def sql(self) -> str:
-        """The type's name, the same in all engines; empty for floats, whose names differ."""
+        """Return the SQL name of the type, the same in all engines; empty for floats, whose names differ."""
         names = {"whole": "BIGINT", "decimal": f"DECIMAL({self.digits}, {self.scale})", "numeric": "NUMERIC"}
         return names.get(self.kind, "")
 
     def bound(self, sign: str, value: Fraction) -> bool | tuple[str, str]:
-        """The comparison with an exact constant as one with a value of this type, or its outcome for every value.
+        """Convert a comparison with an exact constant to one with a value of this type, or to its fixed outcome.
 
-        Exact for whole numbers and decimals. A float is compared with the float nearest to the constant: x = 0.1 is
-        true of the float that prints as 0.1.
+        Exact for whole numbers and decimals. A float is compared with the float nearest to the constant, so x = 0.1 is
+        true for the float that prints as 0.1.
 
         >>> NumberForm("whole").bound("<", Fraction(37, 2)), NumberForm("whole").bound("=", Fraction(37, 2))
         (('<', '19'), False)
@@ -107,11 +107,11 @@ class NumberForm:
         if abs(value) > LARGEST_NUMBER:
             return _beyond(sign, above=value > 0)
         with np.errstate(over="ignore"):
-            near = float(np.float32(float(value))) if self.kind == "single" else float(value)
-        return (sign, repr(near)) if math.isfinite(near) else _beyond(sign, above=value > 0)
+            nearest = float(np.float32(float(value))) if self.kind == "single" else float(value)
+        return (sign, repr(nearest)) if math.isfinite(nearest) else _beyond(sign, above=value > 0)
 
     def common(self, other: "NumberForm") -> str:
-        """The SQL type in which both are exact; empty where floats must do."""
+        """Return the SQL type in which both types are exact; empty if floats must do."""
         if {self.kind, other.kind} & {"real", "single"}:
             return ""
         if "numeric" in (self.kind, other.kind):
@@ -121,13 +121,13 @@ class NumberForm:
 
 
 def _beyond(sign: str, *, above: bool) -> bool:
-    """The outcome of a comparison with a constant that lies beyond all values of the type."""
+    """Return the outcome of a comparison with a constant beyond all values of the type."""
     return sign == "!=" or sign in (("<", "<=") if above else (">", ">="))
 
 
 @dataclass(frozen=True)
 class TextForm:
-    """A column of text. type: the Ibis type of the source's column, which public texts are fitted to."""
+    """A column of text. type: the Ibis type of the source's column, whose spelling public texts get."""
 
     type: Any
 
@@ -143,7 +143,8 @@ Form = NumberForm | TextForm | None
 class RecordLayout:
     """The names of the canonical columns, and what they hold.
 
-    keys: the declared texts of each key column, in digits. key_types: the Ibis types of those columns.
+    forms: how each declared column is compared. keys: the declared texts of each key column, in digits. key_types: the
+    Ibis types of those columns.
     """
 
     forms: Mapping[str, Form]
@@ -167,7 +168,7 @@ class RecordLayout:
 
 
 def choose_form(declared: Declared, kind: Any, engine: str) -> Form:
-    """How a column of this Ibis type is compared, on the engine of this name in Ibis."""
+    """Choose how a column of this Ibis type is compared. engine: its name in Ibis."""
     if declared.type == "text":
         return TextForm(kind)
     if declared.type == "boolean":
@@ -184,11 +185,11 @@ def choose_form(declared: Declared, kind: Any, engine: str) -> Form:
 # --- columns as Ibis expressions ----------------------------------------------------------------------------
 
 
-# In two steps, each a statement of its own: an expression that is used several times would be written out each time.
+# In two steps, each its own statement: an expression that is used several times would be written out each time.
 
 
 def first_columns(column: Any, declared: Declared, source: Source, *, days: bool) -> dict[str, Any]:
-    """First step: a declared column in its canonical type, by the first letters of names. days: also by its date."""
+    """Convert a declared column to its canonical type; keys are the first letters of names. days: add its date."""
     column = strip_collation(column)
     if declared.type == "number":
         return {"c": read_number(column, source)}
@@ -198,7 +199,7 @@ def first_columns(column: Any, declared: Declared, source: Source, *, days: bool
 
 
 def second_columns(value: Any, declared: Declared, kind: Any, engine: str) -> dict[str, Any]:
-    """Second step: the columns that are computed from the value of the first.
+    """Compute the columns that follow from the value of the first step.
 
     kind: the type of the source's column. engine: its name in Ibis.
     """
@@ -218,7 +219,7 @@ def _one_or_zero(truth: Any) -> Any:
 
 
 def read_number(column: Any, source: Source) -> Any:
-    """A column of numbers in its canonical type; see `choose_form`."""
+    """Convert a column of numbers to its canonical type; see `choose_form`."""
     kind, engine = column.type(), column.get_backend().name
     if kind.is_string():
         return _parse_number(column, source.decimal)
@@ -232,24 +233,24 @@ def read_number(column: Any, source: Source) -> Any:
 
 
 def bound_number(column: Any, engine: str) -> Any:
-    """Numbers of a canonical type without those that are too large or too small for a float, and without NaN."""
+    """Remove numbers that no float can hold, and NaN."""
     if column.type().is_floating():
         return _finite(column)
     return _within_floats(column) if column.type().is_decimal() and engine == "postgres" else column
 
 
 def _finite(column: Any) -> Any:
-    """Floats without NaN and infinities.
+    """Remove NaN and infinities from floats.
 
-    NaN is asked for by name first: an engine that believes what a file says about its values, which leaves NaN out, may
-    find that every number lies within the bounds and not look.
+    NaN is tested by name first: statistics in a file leave NaN out, and an engine that trusts them may skip the test of
+    the bounds.
     """
     column = (column.isnan() | column.isinf()).ifelse(None, column)
     return column.between(-LARGEST_NUMBER, LARGEST_NUMBER).ifelse(column, None)
 
 
 def _within_floats(column: Any) -> Any:
-    """PostgreSQL's numbers of any length without those that no float can hold: 0 for the smallest, else missing.
+    """Remove numbers of PostgreSQL that no float can hold; the smallest become 0.
 
     NaN and the infinities lie beyond the bounds in PostgreSQL's order of numbers.
     """
@@ -260,7 +261,7 @@ def _within_floats(column: Any) -> Any:
 
 
 def _parse_number(column: Any, decimal: str) -> Any:
-    """Text as a float. With a decimal comma, a point is no part of a number: 1.234 might be thousands."""
+    """Parse text as a float. With a decimal comma, a point is not allowed: 1.234 might be thousands."""
     text = cut_text(column)
     if decimal == ",":
         text = text.contains(".").ifelse(None, text.replace(",", "."))
@@ -272,12 +273,12 @@ def _parse_number(column: Any, decimal: str) -> Any:
 
 
 def step_expression(values: Any, declared: NumberColumn) -> Any:
-    """The nearest step of the range, a whole number of 0..width; a missing value counts as the default.
+    """Round to the nearest step of the range, a whole number in 0..width; missing values get the default.
 
         clamp(floor((clamp(v, low, high) - low + step/2) / step), 0, width)
 
-    Clamped before the division, so that no engine overflows, and after the floor, because the floats nearest to the
-    bounds may lie beside them. Half a step is added before the division: PostgreSQL stops where a quotient
+    It clamps before the division, so that no engine overflows, and after the floor, because the floats nearest to the
+    bounds may lie beside them. Half a step is added before the division, because PostgreSQL stops if a quotient
     underflows.
     """
     import ibis
@@ -298,19 +299,19 @@ def _clamp(values: Any, low: float, high: float) -> Any:
 
 
 def strip_collation(column: Any) -> Any:
-    """A column of texts without its collation: by some of them PostgreSQL refuses to search."""
+    """Remove the collation of a column of texts; with some collations PostgreSQL refuses to search."""
     if not column.type().is_string() or column.get_backend().name != "postgres":
         return column
     return _call("convert_from", _convert_from)(_call("convert_to", _convert_to)(column, "UTF8"), "UTF8")
 
 
 def cut_text(texts: Any) -> Any:
-    """Texts cut off one letter beyond the longest public text, so that a long one equals none."""
+    """Cut texts one character after the longest public text, so that a longer text matches nothing."""
     return texts.substr(0, LONGEST_TEXT + 1)
 
 
 def folded_text(column: Any) -> Any:
-    """A column as text in the form of `texts.fitted`: one form only, so that a record has one label or key."""
+    """Convert a column to text in the form of `schema.text.match_spelling`, so a record has one label or key."""
     import ibis
 
     kind = column.type()
@@ -327,7 +328,7 @@ def folded_text(column: Any) -> Any:
 
 
 def _day_text(times: Any) -> Any:
-    """Dates, and times at midnight, as 2024-01-31; any other time is no date, so it is missing."""
+    """Format dates, and times at midnight, as 2024-01-31; any other time becomes missing."""
     if times.type().is_date():
         return _clamp_time(times).strftime("%Y-%m-%d")
     near = _clamp_time(times)
@@ -335,7 +336,7 @@ def _day_text(times: Any) -> Any:
 
 
 def _clamp_time(times: Any) -> Any:
-    """Dates and times of the years 1 to 9999, in microseconds; no public date is beyond."""
+    """Keep dates and times of the years 1 to 9999, in microseconds; others become missing."""
     kind = times.type()
     if kind.is_date():
         return times.between(FIRST_DAY, LAST_DAY).ifelse(times, None)
@@ -345,14 +346,14 @@ def _clamp_time(times: Any) -> Any:
 
 
 def day_number(column: Any) -> Any:
-    """The day of a date or of a text that is one, as the whole number 20240131; else missing."""
+    """Convert a date, or a text that is one, to the whole number 20240131; anything else becomes missing."""
     text = _day_text(column) if not column.type().is_string() else cut_text(column)
     digits = ((text.length() == DAY) & text.re_search(DATE)).ifelse(text, None).replace("-", "")
     return digits.cast("int64") if column.get_backend().name == "postgres" else digits.try_cast("int64")
 
 
 def label_number(digits: Any, declared: LabelColumn, kind: Any) -> Any:
-    """The place of the label; every other value is `other`, or -1 for no label at all."""
+    """Return the position of the label; any other value has that of `other`, or -1 without `other`."""
     import ibis
 
     labels = (text_to_digits(match_spelling(label, kind)) for label in declared.labels)
@@ -361,19 +362,19 @@ def label_number(digits: Any, declared: LabelColumn, kind: Any) -> Any:
 
 
 def key_text(column: Any, period: str = "", missing_key: str = "") -> Any:
-    """A column of keys as digits. period: dates and times by their day, month, quarter or year.
+    """Convert a column of keys to digits.
 
-    missing_key: the text of no value, or of an empty one.
+    period: use the day, month, quarter or year of dates and times. missing_key: the text of a missing or empty value.
     """
     column = strip_collation(column)
-    found = period_text(column, period) if period else folded_text(column)
+    text = period_text(column, period) if period else folded_text(column)
     if missing_key:
-        found = (found.isnull() | (found == "")).ifelse(missing_key, found)
-    return column_to_digits(found)
+        text = (text.isnull() | (text == "")).ifelse(missing_key, text)
+    return column_to_digits(text)
 
 
 def period_text(column: Any, period: str) -> Any:
-    """The day, month, quarter or year of a date, a time, or a text that begins with a date; else missing."""
+    """Return the day, month, quarter or year of a date, a time, or a text that begins with a date."""
     import ibis
 
     if column.type().is_string():
@@ -390,7 +391,7 @@ def period_text(column: Any, period: str) -> Any:
 
 
 def person_text(column: Any) -> Any:
-    """An id as the digits of its bytes; missing where it is empty, or too long to be one."""
+    """Convert an id to the digits of its bytes; missing if it is empty or too long."""
     texts = strip_collation(column) if column.type().is_string() else column.cast("string")
     named = texts.notnull() & (texts != "") & (texts.length() <= LONGEST_TEXT)
     return column_to_digits(named.ifelse(texts, None))
@@ -403,13 +404,13 @@ def _boolean(column: Any) -> Any:
 
 # --- texts as the hexadecimal digits of their bytes -------------------------------------------------------
 #
-# An engine may compare texts by a collation. That can take North-West and NorthWest for the same, or letters that
-# nobody sees for none; then one record would be in two groups. No list of such texts is ever complete, but every
-# collation tells digits apart. Nor does anybody's text become SQL.
+# An engine may compare texts by a collation, which may treat North-West and NorthWest, or texts with invisible
+# characters, as equal; then one record would be in two groups. Every collation distinguishes digits. Texts in digits
+# also keep user texts out of SQL.
 
 
 def text_to_digits(text: str) -> str:
-    """A public text in digits.
+    """Convert a public text to hexadecimal digits.
 
     >>> text_to_digits("a-é")
     '612DC3A9'
@@ -418,14 +419,14 @@ def text_to_digits(text: str) -> str:
 
 
 def column_to_digits(texts: Any) -> Any:
-    """A column of texts in digits; what is missing stays so."""
+    """Convert a column of texts to digits; missing values stay missing."""
     if texts.get_backend().name == "postgres":
         return _call("encode", _encode)(_call("convert_to", _convert_to)(texts, "UTF8"), "hex").upper()
     return _call("hex", _hex)(texts)
 
 
 def _call(name: str, typed: Any) -> Any:
-    """A function that the engine has."""
+    """Declare a function that the engine has."""
     import ibis
 
     return ibis.udf.scalar.builtin(typed, name=name)

@@ -1,9 +1,9 @@
 """Tables of SQLite, read cell by cell into Arrow.
 
-A cell of SQLite has a type of its own, whatever its column declares, and a text may hold any bytes. So cells are
-converted here, one by one, by the declared type: a cell that is not of that type is missing. No conversion can fail,
-and the type of a column is known before any cell is read. A column without a declared type holds whatever each record
-brings; a plan that needs one is refused, whatever the table holds.
+A cell of SQLite has its own type, whatever its column declares, and a text may hold any bytes. Cells are converted here
+one by one to the declared type; a cell of another type becomes missing. No conversion can fail, and the type of a
+column is known before any cell is read. A column without a declared type is refused if a plan needs it, whatever the
+table holds.
 """
 
 import sqlite3
@@ -21,23 +21,26 @@ WHERE = ("source", "table")
 WAY_OUT = "copy the records into a table that declares its type (CREATE TABLE); a view declares none"
 
 BATCH = 1 << 16
-"""Records that are read at once."""
+"""Number of records that are read at once."""
 
 LONGEST_CELL = 4 * (LONGEST_TEXT + 1)
-"""Bytes of a text that are read: more than the longest public text has."""
+"""Number of bytes of a text that are read: more than the longest public text has."""
 
 
 def declared_types(path: str, table: str, wanted: Sequence[str]) -> dict[str, Any]:
-    """The columns of a table whose type is declared, each as an Ibis type; a `TableNotFound` if there is none."""
+    """Return the columns with a declared type, each with its Ibis type.
+
+    Raises TableNotFound if there is no such table, SourceError if a wanted column declares no type.
+    """
     from ibis.backends.sql.datatypes import SQLiteType
     from ibis.common.exceptions import TableNotFound
 
     with closing(connect(path)) as connection:
         _check_encoding(connection)
-        found = connection.execute("select name, type from pragma_table_info(?, 'main')", (table,)).fetchall()
-    if not found:
+        columns = connection.execute("select name, type from pragma_table_info(?, 'main')", (table,)).fetchall()
+    if not columns:
         raise TableNotFound(table)
-    types = {name.decode(): kind.decode() for name, kind in found}
+    types = {name.decode(): kind.decode() for name, kind in columns}
     for name in wanted:
         if types.get(name) == "":
             raise SourceError(f"holds the column {name!r} without a declared type; {WAY_OUT}", WHERE)
@@ -56,21 +59,21 @@ def _check_encoding(connection: sqlite3.Connection) -> None:
 
 
 def connect(path: str) -> sqlite3.Connection:
-    """A connection that only reads, and hands out texts as their bytes."""
+    """Open a read-only connection that returns texts as bytes."""
     connection = sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True)
     connection.text_factory = bytes
     return connection
 
 
 def arrow_schema(kinds: Mapping[str, Any]) -> Any:
-    """The Arrow types that cells of these Ibis types are read as."""
+    """Return the Arrow types that cells of these Ibis types are read as."""
     import pyarrow
 
     return pyarrow.schema([(name, _rule(kind)[0]) for name, kind in kinds.items()])
 
 
 def arrow_table(path: str, table: str, kinds: Mapping[str, Any], person: str = "") -> Any:
-    """All records of these columns. person: the column of ids, where a text that is no UTF-8 is missing."""
+    """Read all records of these columns. person: the column of ids, where invalid UTF-8 makes the id missing."""
     import pyarrow
 
     rules = [_person if name == person and kind.is_string() else _rule(kind)[1] for name, kind in kinds.items()]
@@ -90,7 +93,7 @@ def arrow_table(path: str, table: str, kinds: Mapping[str, Any], person: str = "
 
 
 def _rows(connection: sqlite3.Connection, table: str, names: Sequence[str]) -> Iterator[list[Any]]:
-    """Records in batches, texts as their first bytes; a blob is of no declared type, so it is missing."""
+    """Read records in batches, texts as their first bytes; a blob is of no declared type and becomes missing."""
     text = "coalesce(substr(cast({0} as blob), 1, {1}), x'')"
     cell = f"case typeof({{0}}) when 'text' then {text} when 'blob' then null else {{0}} end"
     cells = ", ".join(cell.format(_quote(name), LONGEST_CELL) for name in names)
@@ -107,7 +110,7 @@ def _quote(name: str) -> str:
 
 
 def _rule(kind: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """The Arrow type of a column, and how a cell becomes a value of it, or None."""
+    """Return the Arrow type of a column, and the function that converts a cell to a value of it or None."""
     import pyarrow
 
     if kind.is_boolean():
@@ -138,28 +141,28 @@ def _real(cell: Any) -> float | None:
 
 
 def _date(cell: Any) -> date | None:
-    """2024-01-31, or a midnight of that day."""
-    found = _time(cell)
-    return found.date() if found is not None and found == datetime(found.year, found.month, found.day) else None
+    """Convert 2024-01-31, or a midnight of that day, to a date."""
+    time = _time(cell)
+    return time.date() if time is not None and time == datetime(time.year, time.month, time.day) else None
 
 
 def _time(cell: Any) -> datetime | None:
     try:
-        found = datetime.fromisoformat(cell.decode("ascii"))
+        time = datetime.fromisoformat(cell.decode("ascii"))
     except (AttributeError, ValueError):
         return None
-    return found if found.tzinfo is None else None
+    return time if time.tzinfo is None else None
 
 
 def _text(cell: Any) -> str | None:
-    """A text, bytes that are no UTF-8 as question marks; a number as its digits."""
+    """Convert a text, with question marks for invalid UTF-8, or a number to its digits."""
     if isinstance(cell, bytes):
         return cell.decode("utf-8", "replace")
     return None if cell is None else str(cell)
 
 
 def _person(cell: Any) -> str | None:
-    """A text that is UTF-8, or a whole number: with question marks in it, two persons could become one."""
+    """Convert a text in valid UTF-8 or a whole number to an id; with question marks two persons could become one."""
     if isinstance(cell, int):
         return str(cell)
     try:

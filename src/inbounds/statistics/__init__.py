@@ -1,4 +1,4 @@
-"""The kinds of statistics, one file each. A plan names them by their word; nothing else tells them apart."""
+"""The kinds of statistics, one file each. `KINDS` is the registry; a plan names a kind by its word."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -42,4 +42,4 @@ KINDS: Mapping[str, StatisticKind[Any]] = MappingProxyType(
 """Every kind of statistic, by its word."""
 
 DOMAINS: tuple[Domain[Any], ...] = (NUMBERS, LABELS, CROSSES, CONDITIONS)
-"""What statistics are computed of, in the order in which a release speaks of them."""
+"""The domains of statistics, in the order in which a release describes them."""

@@ -1,15 +1,15 @@
-"""The mean of a column where group sizes are secret: drawn as a pair of sums.
+"""The mean of a column if group sizes are secret: drawn as a pair of sums.
 
-Write v in 0..w for a record's value in steps from low, n for the largest size.
+Let v in 0..w be a record's value in steps from low, and n the largest size.
 
     U = sum of v          V = sum of (w - v)          each clamped to 0..n·w
 
 Each is drawn with noise that costs epsilon/w for every step (`Metric`). One record adds v to U and w - v to V, so the
-two draws together cost epsilon·v/w + epsilon·(w - v)/w = epsilon, whatever the record holds. Published is
+two draws together cost epsilon·v/w + epsilon·(w - v)/w = epsilon, whatever the record holds. The published mean is
 
-    low + (high - low) · U / (U + V)          the column's `missing` where both are 0
+    low + (high - low) · U / (U + V)          the column's `missing` if both are 0
 
-which lies in the range for any two draws. U + V is w times the number of records: no count has to be drawn beside.
+which lies in the range for any two draws. U + V is w times the number of records, so no count has to be drawn.
 """
 
 from collections.abc import Sequence
@@ -27,37 +27,38 @@ from inbounds.statistics.base import DerivedValue, ExpectedError, GroupAggregate
 from inbounds.trusted.bounds import TOTAL
 
 ABOVE, BELOW = "above_low", "below_high"
-"""What the columns of U and V are called, after the statistic's name."""
+"""Endings of the columns of U and V, after the statistic's name."""
 
 MEANS = 64
-"""Steps of the range at which the expected error is taken."""
+"""Number of true means at which the expected error is computed."""
 
 STRATA = 128
-"""Equally likely parts of the noise of each sum, for the expected error: it is then right to about a thousandth."""
+"""Number of equally likely parts of the noise of each sum; the expected error is then right to about a thousandth."""
 
 POSTERIOR = 64
-"""Equally likely values of each sum, given its draw, for intervals."""
+"""Number of equally likely values of each sum, given its draw, for intervals."""
 
 
 def pair_query(column: NumberColumn, size: int) -> RangeQuery:
-    """Of U, and of V: 0..n·w steps, the promise growing with the distance, epsilon at high - low."""
+    """Build the query of U, and of V: 0..n·w steps, with epsilon at the distance high - low."""
     scale = Scale(Fraction(0), column.step, range(size * column.width + 1))
     return make_range_query("total", scale, Metric(column.high - column.low))
 
 
-def pair_positions(column: NumberColumn, found: GroupAggregates) -> list[Ints]:
-    own, sizes, rows = to_python_ints(found.measure, found.sizes, found.rows)
+def pair_positions(column: NumberColumn, aggregates: GroupAggregates) -> list[Ints]:
+    """Compute the positions of U and V from the sums of the engine."""
+    total, sizes, rows = to_python_ints(aggregates.measure, aggregates.sizes, aggregates.rows)
     most = sizes * column.width
-    return [clamp(own, 0, most), clamp(rows * column.width - own, 0, most)]
+    return [clamp(total, 0, most), clamp(rows * column.width - total, 0, most)]
 
 
 def mean_pair(column: NumberColumn) -> DerivedValue:
-    """How the mean comes from U and V."""
+    """Define how the mean is computed from U and V."""
     return DerivedValue(
         parts=(ABOVE, BELOW),
         value=lambda drawn: mean_from_sums(column, *drawn),
         expected=lambda mechanism, prior: mean_expected_error(column, mechanism, prior),
-        errors=lambda mechanism, found, drawn: mean_errors(column, mechanism, found, drawn),
+        errors=lambda mechanism, expected, drawn: mean_errors(column, mechanism, expected, drawn),
         interval=lambda mechanism, drawn, level, prior: mean_interval(column, mechanism, drawn, level, prior),
         query=make_all_pairs_query("mean", column),
         words=_words(column),
@@ -74,7 +75,7 @@ def _words(column: NumberColumn) -> str:
 
 
 def mean_from_sums(column: NumberColumn, above: Floats | Ints, below: Floats | Ints) -> Floats:
-    """low + (high - low)·U/(U + V), within the bounds; `missing` where both are 0."""
+    """Compute low + (high - low)·U/(U + V), within the bounds; `missing` if both are 0."""
     low, high = float(column.low), float(column.high)
     both = np.asarray(above + below, dtype=np.float64)
     share = np.divide(above, both, out=np.zeros_like(both), where=both > 0)
@@ -82,9 +83,9 @@ def mean_from_sums(column: NumberColumn, above: Floats | Ints, below: Floats | I
 
 
 def mean_expected_error(column: NumberColumn, mechanism: Mechanism, prior: Floats | None) -> ExpectedError:
-    """The mean absolute error in a group that is as large as its maximum, and that of the best constant.
+    """Compute the mean absolute error in a group of the maximum size, and that of the best constant.
 
-    The true mean is spread over the range as the prior says. With n records U = n·mean, V = n·w - U.
+    The true mean is distributed over the range as the prior says. With n records U = n·mean, V = n·w - U.
     """
     most, noise = len(mechanism.query.answers) - 1, _strata(mechanism)
     shares = np.linspace(0, 1, min(column.width, MEANS) + 1)
@@ -95,20 +96,20 @@ def mean_expected_error(column: NumberColumn, mechanism: Mechanism, prior: Float
     return ExpectedError(float(np.dot(weights, errors)), float(weights @ np.abs(truths - median)))
 
 
-def mean_errors(column: NumberColumn, mechanism: Mechanism, found: ExpectedError, drawn: Sequence[Ints]) -> Floats:
-    """The expected error at the size that was drawn: the noise is the same, so it grows as the group is smaller."""
+def mean_errors(column: NumberColumn, mechanism: Mechanism, expected: ExpectedError, drawn: Sequence[Ints]) -> Floats:
+    """Compute the expected error at the drawn size: the noise is the same, so the error is larger in smaller groups."""
     both, most = np.maximum(drawn[0] + drawn[1], 1), len(mechanism.query.answers) - 1
-    return np.asarray(np.clip(found.error * (most / both), found.error, float(column.high - column.low) / 2))
+    return np.asarray(np.clip(expected.error * (most / both), expected.error, float(column.high - column.low) / 2))
 
 
 def _error(column: NumberColumn, above: float, truth: float, most: int, noise: Floats) -> float:
-    """The mean absolute error at one true mean of a full group."""
+    """Compute the mean absolute error at one true mean of a full group."""
     u, v = (np.clip(np.rint(part) + noise, 0, most) for part in (above, most - above))
     return float(np.abs(mean_from_sums(column, u[:, None], v[None, :]) - truth).mean())
 
 
 def _strata(mechanism: Mechanism) -> Floats:
-    """The noise as equally likely values: the means of equal parts of its law."""
+    """Approximate the noise by equally likely values: the means of equal parts of its law."""
     table = mechanism.law.noise_table
     assert table is not None
     noise = np.concatenate([[-table.size], np.arange(-table.half_width, table.half_width + 1), [table.size]])
@@ -119,9 +120,9 @@ def _strata(mechanism: Mechanism) -> Floats:
 
 
 def _weights(prior: Floats | None, shares: Floats, width: int) -> Floats:
-    """The prior of the mean at these shares of the range, summing to one; flat without one."""
-    given = np.ones_like(shares) if prior is None else np.interp(shares * width, np.arange(width + 1), prior)
-    return np.asarray(given / given.sum())
+    """Return the prior of the mean at these shares of the range, summing to one; flat without a prior."""
+    weights = np.ones_like(shares) if prior is None else np.interp(shares * width, np.arange(width + 1), prior)
+    return np.asarray(weights / weights.sum())
 
 
 # --- intervals --------------------------------------------------------------------------------------------
@@ -130,10 +131,11 @@ def _weights(prior: Floats | None, shares: Floats, width: int) -> Floats:
 def mean_interval(
     column: NumberColumn, mechanism: Mechanism, drawn: Sequence[Ints], level: Fraction, prior: Floats | None
 ) -> tuple[Floats, Floats]:
-    """The ends between which the mean lies with probability `level`, with equal tails, given both draws.
+    """Compute the ends between which the mean lies with probability `level`, with equal tails, given both draws.
 
-    Beforehand every U and V with U + V <= n·w are equally likely, so that the mean is flat whatever the size, or as the
-    prior says. Each sum is taken at POSTERIOR equally likely values given its draw; the pairs are sorted by their mean.
+    The prior: every U and V with U + V <= n·w are equally likely, so the mean is flat whatever the size, or weighted by
+    the given prior. Each sum is taken at POSTERIOR equally likely values given its draw; the pairs are sorted by their
+    mean.
     """
     values = {int(output): _posterior(mechanism, int(output)) for output in np.unique(np.array(drawn))}
     pairs, place = np.unique(np.array(drawn), axis=1, return_inverse=True)
@@ -145,7 +147,7 @@ def mean_interval(
 
 
 def _posterior(mechanism: Mechanism, output: int) -> Floats:
-    """Equally likely values of a sum, given its draw."""
+    """Return equally likely values of a sum, given its draw."""
     upto = np.cumsum(mechanism.law.likelihood(mechanism.query, output))
     places = (np.arange(POSTERIOR) + 0.5) / POSTERIOR * upto[-1]
     return np.asarray(np.searchsorted(upto, places), dtype=np.float64)

@@ -1,6 +1,6 @@
-"""What a kind of statistic is: all that the plan, the engine, the table and the record need to know about it.
+"""`StatisticKind`: all that the plan, the engine, the table and the record need to know about a kind of statistic.
 
-A new one is a value of `StatisticKind` in a file of its own, and its name in the registry.
+To add a kind, write a value of `StatisticKind` in its own file and add it to the registry in `statistics`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,19 +22,21 @@ from inbounds.sources.open import Source
 from inbounds.statistics.designs import DesignOptions
 
 D = TypeVar("D")
-"""What is declared about the subject of a statistic: a condition, a `NumberColumn` or a `LabelColumn`."""
+"""The declaration of a statistic's subject: a condition, a `NumberColumn` or a `LabelColumn`."""
 
 Sum = Callable[[str], str]
-"""The sum of a whole number of every record, both as SQL."""
+"""From SQL of a whole number of every record to SQL of its sum."""
 
 
 @dataclass(frozen=True)
 class Domain(Generic[D]):
-    """What a statistic is computed of: a condition, a column of numbers, or a column of labels.
+    """The subject of a statistic: a condition, a column of numbers, or columns of labels.
 
-    declared: what the plan says about it, or an error. reads: the columns it needs. number: the whole number that a
-    record contributes, as SQL; never missing, always in its range. condition: the parsed condition, None for a column.
-    options: what the command line takes about the column, and an error with their names unless it was enough.
+    declared: the plan's declaration of the subject, or an error. reads: the columns it needs.
+    number: SQL for the whole number that a record contributes; never missing, always in its range.
+    condition: the parsed condition, None for a column.
+    options: the command-line options about the column. column_from: builds the column from them, or raises.
+    compares_labels: whether it compares a column with its labels.
     """
 
     declared: Callable[[str, Mapping[str, Declared]], D]
@@ -50,8 +52,9 @@ class Domain(Generic[D]):
 class StatisticContext(Generic[D]):
     """One statistic of a plan with the public facts it may use.
 
-    name: its column in the output. of: the condition or column as written. declared: what the plan says about that.
-    public: whether group sizes are public. sum_to_size: whether its cells are made to add up. at: which quantile.
+    name: its column in the output. of: the condition or column as written. declared: the plan's declaration of it.
+    public: whether group sizes are public. sum_to_size: whether its cells are made to sum to the size. at: which
+    quantile.
     """
 
     name: str
@@ -64,27 +67,27 @@ class StatisticContext(Generic[D]):
 
 @dataclass(frozen=True)
 class ValueCounts:
-    """How many records of each group have each value: a sparse matrix, groups × values."""
+    """The number of records of each group with each value: a sparse matrix, groups × values."""
 
     rows: Any = field(repr=False)
 
     @classmethod
     def from_entries(cls, groups: Ints, values: Ints, counts: Ints, shape: tuple[int, int]) -> "ValueCounts":
-        """From one entry for every group and value that occurs, in any order."""
+        """Build from one entry for every group and value that occurs, in any order."""
         from scipy.sparse import coo_array
 
         return cls(coo_array((counts, (groups, values)), shape=shape).tocsr())
 
     def histograms(self, members: Ints) -> Ints:
-        """Members × values."""
+        """Return the histograms of these groups, members × values."""
         return np.asarray(self.rows[members].toarray(), dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class GroupAggregates:
-    """What the engine found: per declared group, the records, the declared size, and the measures by their suffix.
+    """The result of the aggregation, per declared group: records, declared size, and measures by their suffix.
 
-    values: how many records have each value, where the statistic asks for that.
+    values: how many records have each value, for statistics that need it.
     """
 
     rows: Ints = field(repr=False)
@@ -94,28 +97,29 @@ class GroupAggregates:
 
     @property
     def by_value(self) -> ValueCounts:
+        """Return the counted values."""
         assert self.values is not None
         return self.values
 
     @property
     def measure(self) -> Ints:
-        """The only measure."""
+        """Return the only measure."""
         return self.measures[""]
 
 
 NO_BETTER = 0.95
-"""From this share of the constant's error on, a number is no better than the constant."""
+"""A number is no better than a constant if its error is at least this share of the constant's error."""
 
 
 class ExpectedError(NamedTuple):
-    """The expected error of a number, and that of the best constant in its place."""
+    """The expected error of a number, and that of the best constant."""
 
     error: float
     constant: float
 
     @property
     def no_better(self) -> bool:
-        """Whether the constant would do as well."""
+        """Return whether the constant would do as well."""
         return not self.error < NO_BETTER * self.constant
 
 
@@ -123,10 +127,11 @@ class ExpectedError(NamedTuple):
 class DerivedValue:
     """A published number that is computed from drawn ones, all drawn by one mechanism.
 
-    parts: the columns of the drawn numbers, after the statistic's name. value: the published number, from the drawn
-    positions. expected: how far off it is, from the mechanism and a prior of the number itself. errors: the same given
-    what was drawn, from mechanism, expectation and drawn positions. interval: where the true number lies, from
-    mechanism, drawn positions, level and prior. query: whose answers the prior is about. words: how it is computed.
+    parts: the columns of the drawn numbers, after the statistic's name. value: the published number, from drawn
+    positions.
+    expected: its expected error, from the mechanism and a prior of the number itself. errors: the same given the draws,
+    from mechanism, expectation and drawn positions. interval: the ends of its credible interval, from mechanism, drawn
+    positions, level and prior. query: the query whose answers the prior is about. words: how it is computed.
     """
 
     parts: tuple[str, ...]
@@ -139,40 +144,42 @@ class DerivedValue:
 
 
 def one_name(subject: StatisticContext[Any]) -> list[str]:
-    """One column, of the statistic's name."""
+    """Return one column, named like the statistic."""
     return [subject.name]
 
 
-def as_wished(wishes: DesignOptions) -> DesignOptions:
-    """Numbers take any loss and prior."""
+def accept_all(wishes: DesignOptions) -> DesignOptions:
+    """Accept any loss and prior."""
     return wishes
 
 
-def nothing_more(subject: StatisticContext[Any], groups: Groups) -> None:
-    """What the domain asks for is enough."""
+def check_nothing(subject: StatisticContext[Any], groups: Groups) -> None:
+    """Check nothing beyond the domain."""
 
 
 @dataclass(frozen=True)
 class StatisticKind(Generic[D]):
     """One kind of statistic.
 
-    word: its name in plans. domain: what it is computed of. query: the query that answers it in a group of a size,
-    public or at most. measures: what the engine sums per group of the records' numbers, as SQL by suffix. positions:
-    from what the engine found to positions in the query's answers, one row per cell, always within the range; or to how
-    many records have each value (counts_values), where the answer is drawn from that.
+    word: its name in plans. domain: its subject. query: the query that answers it in a group of a size, public or at
+    most.
+    measures: SQL of what the engine sums per group, by suffix. positions: from the aggregates to positions in the
+    query's answers, one row per cell, always within the range; or to value counts (counts_values), if the answer is
+    drawn from those.
 
-    words: what becomes of values outside bounds or labels and of none at all, for one column and all statistics of it
-    that share these words. named: its column unless the plan names one. cells: the columns of its answers. check:
-    what it needs beyond its domain. adds_up: whether cells can be made to sum to the public size.
+    words: sentences about values outside bounds or labels and about missing ones, for all statistics of one column that
+    share these sentences. named: its column unless the plan names one. cells: the columns of its answers. check: raises
+    unless its needs beyond the domain are met. adds_up: whether cells can be made to sum to the public size.
 
-    in_cells: whether it has several numbers per group, and a record is in one of them, so that a changed record moves
-    two and any other change one; otherwise it has one number. error: the loss that the error column states.
-    has_order: whether answers lie between others, so that an interval means something. wishes: how its mechanism is
-    chosen, from what the plan wishes. short: with public sizes, a record short of the size counts as `missing`.
-    empty: a group without records counts as `missing`. derived: how its number is computed, where others are drawn.
-    by_unit: with a maximum, records of one person may touch different numbers, so that each costs its own. over_groups:
-    its numbers of several groups sum to that of all of them together. over_cells: its cells sum to margins, which
-    `margins` names from what it is computed of, and whose output columns `margin` names.
+    in_cells: whether it has several numbers per group with each record in one of them, so a changed record moves two
+    and any other change one; otherwise it has one number. error: the loss that the error column states. has_order:
+    whether answers are ordered, so that it can have intervals. wishes: the design options of its mechanism, from those
+    of the plan.
+    short: with public sizes, a record short of the size counts as `missing`. empty: a group without records counts as
+    `missing`. derived: how its number is computed, if others are drawn. by_unit: with a maximum size, records of one
+    person may touch different numbers, so each number costs its own part. over_groups: its numbers of several groups
+    sum to that of their union. over_cells: its cells sum to margins, which `margins` names, and whose output columns
+    `margin` names.
     """
 
     word: str
@@ -180,11 +187,11 @@ class StatisticKind(Generic[D]):
     query: Callable[[StatisticContext[D], int], RangeQuery | QuantileQuery]
     positions: Callable[[StatisticContext[D], GroupAggregates], Sequence[Ints | ValueCounts]]
     words: Callable[[Sequence[tuple["StatisticKind[D]", StatisticContext[D]]], Source], list[str]]
-    measures: Callable[[StatisticContext[D], str, Sum], dict[str, str]] = lambda subject, own, total: {}
+    measures: Callable[[StatisticContext[D], str, Sum], dict[str, str]] = lambda subject, number, total: {}
     named: Callable[[str], str] | None = None
     cells: Callable[[StatisticContext[D]], list[str]] = one_name
-    check: Callable[[StatisticContext[D], Groups], None] = nothing_more
-    wishes: Callable[[DesignOptions], DesignOptions] = as_wished
+    check: Callable[[StatisticContext[D], Groups], None] = check_nothing
+    wishes: Callable[[DesignOptions], DesignOptions] = accept_all
     in_cells: bool = False
     error: str = "absolute"
     has_order: bool = True
@@ -200,7 +207,7 @@ class StatisticKind(Generic[D]):
     counts_values: bool = False
 
     def name(self, of: str) -> str:
-        """Its column in the output, unless the plan names one."""
+        """Return its column in the output, unless the plan names one."""
         return f"{of}_{self.word}" if self.named is None else self.named(of)
 
 
@@ -208,6 +215,7 @@ class StatisticKind(Generic[D]):
 
 
 def find_column(of: str, columns: Mapping[str, Declared]) -> Declared:
+    """Return the declared column; raise PlanError if there is none of this name."""
     if of not in columns:
         raise PlanError(f"must name a declared column, got {of!r}; add [columns.{of}]")
     return columns[of]

@@ -20,6 +20,7 @@ from inbounds.statistics.base import Domain, StatisticKind
 
 
 def _check_condition(of: str, columns: Mapping[str, Declared]) -> Condition:
+    """Parse a condition and check it against the declared columns."""
     where = parse(of)
     language.check_condition(where, {name: column.type for name, column in columns.items()})
     check_labels(language.texts_compared(where), columns)
@@ -28,7 +29,7 @@ def _check_condition(of: str, columns: Mapping[str, Declared]) -> Condition:
 
 @lru_cache(maxsize=1024)
 def _count_query(size: int) -> RangeQuery:
-    """Which does not depend on what is counted: many questions share it."""
+    """Build the query, which does not depend on what is counted; cached, because many questions share it."""
     return count(size)
 
 

@@ -3,9 +3,9 @@
     cell: min(records with the pair, n)       sums: min(sum of cells, n)       answers 0..n
     one record added or removed: one cell, and one sum of each column, moves by 1; one record changed: two of each
 
-n is the group's size, public or at most. Where sizes are public and both columns have a label for any `other` value,
-every record is in a cell and records short of n are in the cell of both `other`; see `consistent.filled`: the cells
-then add up to n. How cells and sums are made to agree is said in `adding.twoway`.
+n is the group's size, public or at most. If sizes are public and both columns have a label for any `other` value,
+every record is in a cell, records short of n are in the cell of both `other` (`adjust.histograms.fill_to_size`), and
+the cells sum to n. `adjust.two_way` makes cells and sums agree.
 """
 
 import math
@@ -27,10 +27,10 @@ from inbounds.statistics.base import Domain, GroupAggregates, StatisticContext, 
 from inbounds.statistics.histogram import LABELS, counts_of_places
 
 CROSS = " × "
-"""Between the names of the two columns."""
+"""The separator of the names of the two columns."""
 
 ALL = "all"
-"""In the place of a label: summed over all of them."""
+"""The name of the sum over all labels."""
 
 
 @dataclass(frozen=True)
@@ -43,29 +43,31 @@ class LabelPair:
 
     @property
     def full(self) -> bool:
-        """Whether every record is in a cell."""
+        """Return whether every record is in a cell."""
         return bool(self.rows.other and self.columns.other)
 
     @property
     def shape(self) -> tuple[int, int]:
+        """Return the numbers of labels of rows and columns."""
         return len(self.rows.labels), len(self.columns.labels)
 
 
 def crossed_columns(of: str) -> list[str]:
-    """The names of the two columns."""
+    """Return the names of the two columns."""
     return of.split(CROSS)
 
 
 def _label_columns(of: str, columns: Mapping[str, Declared]) -> LabelPair:
+    """Return the two declared columns; raise PlanError unless both have labels."""
     names = crossed_columns(of)
     if len(names) != 2 or names[0] == names[1]:
         raise PlanError("must name two different columns of labels")
-    rows, own = (LABELS.declared(name, columns) for name in names)
-    return LabelPair((names[0], names[1]), rows, own)
+    first, second = (LABELS.declared(name, columns) for name in names)
+    return LabelPair((names[0], names[1]), first, second)
 
 
 def _pair_number(of: str, declared: LabelPair, writer: RecordWriter) -> str:
-    """The position of the pair, row by row; -1 where either label has no cell."""
+    """Write SQL for the position of the pair, row by row; -1 if either label has no cell."""
     row, column = (writer.layout.label(name) for name in declared.names)
     return f"CASE WHEN {row} < 0 OR {column} < 0 THEN -1 ELSE {row} * {declared.shape[1]} + {column} END"
 
@@ -73,26 +75,28 @@ def _pair_number(of: str, declared: LabelPair, writer: RecordWriter) -> str:
 CROSSES = Domain(declared=_label_columns, reads=crossed_columns, number=_pair_number, compares_labels=True)
 
 
-def _records_by_pair(subject: StatisticContext[LabelPair], own: str, total: Sum) -> dict[str, str]:
-    return counts_of_places(own, math.prod(subject.declared.shape), total)
+def _records_by_pair(subject: StatisticContext[LabelPair], number: str, total: Sum) -> dict[str, str]:
+    return counts_of_places(number, math.prod(subject.declared.shape), total)
 
 
-def _positions(subject: StatisticContext[LabelPair], found: GroupAggregates) -> list[Ints]:
+def _positions(subject: StatisticContext[LabelPair], aggregates: GroupAggregates) -> list[Ints]:
     declared = subject.declared
-    cells = np.array([found.measures[f"_{i}"] for i in range(np.prod(declared.shape))])
+    cells = np.array([aggregates.measures[f"_{i}"] for i in range(np.prod(declared.shape))])
     if subject.public and declared.full:
-        return list(fill_to_size(cells, declared.rows.rest * declared.shape[1] + declared.columns.rest, found.sizes))
-    return list(np.minimum(cells, found.sizes))
+        return list(
+            fill_to_size(cells, declared.rows.rest * declared.shape[1] + declared.columns.rest, aggregates.sizes)
+        )
+    return list(np.minimum(cells, aggregates.sizes))
 
 
 def cell_names(subject: StatisticContext[LabelPair]) -> list[str]:
-    """The columns of the cells, row by row."""
+    """Return the columns of the cells, row by row."""
     pairs = product(subject.declared.rows.labels, subject.declared.columns.labels)
     return [f"{subject.name}: {row}, {column}" for row, column in pairs]
 
 
 def sum_names(subject: StatisticContext[LabelPair], margin: str) -> list[str]:
-    """The columns of the sums over the other column than the margin's."""
+    """Return the columns of the sums that belong to a margin."""
     if margin == subject.declared.names[0]:
         return [f"{subject.name}: {label}, {ALL}" for label in subject.declared.rows.labels]
     return [f"{subject.name}: {ALL}, {label}" for label in subject.declared.columns.labels]

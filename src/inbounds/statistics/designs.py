@@ -1,7 +1,7 @@
-"""Mechanisms as a plan wishes for them: one per distinct request, designed once, kept on disk under its digest.
+"""Mechanisms for the requests of a plan: each distinct request is designed once and cached on disk under its digest.
 
-What comes from the disk is re-certified, and used only if its query and epsilon are the ones asked for; anything
-else in its place is designed anew.
+A cached mechanism is certified again, and used only if its query and epsilon are those of the request. Otherwise it is
+designed again.
 """
 
 import hashlib
@@ -32,29 +32,29 @@ from inbounds.query import Metric, QuantileQuery, RangeQuery, Reach
 from inbounds.schema.errors import PlanError, error_path
 
 DESIGNED_UP_TO = 400
-"""Answers up to which a mechanism is optimized as a matrix; beyond, geometric noise is kept as a small table."""
+"""Most answers of a mechanism that is optimized as a matrix; beyond, geometric noise is a small table."""
 
 LARGEST_MATRIX = 2000
-"""Answers beyond which nothing is kept as a matrix: its passport would pass 80 megabytes."""
+"""Most answers of any matrix: the passport of a larger one would exceed 80 megabytes."""
 
 LARGEST_REMAP = 20_000
-"""Answers up to which a wide range gets the best report for every noisy value."""
+"""Most answers of a range that gets the best report for every noisy value."""
 
 LARGEST_RANGE = 1 << 26
-"""Answers of the widest range: what each of them loses is computed, in some gigabytes."""
+"""Most answers of a range: the loss of each is computed, which takes some gigabytes."""
 
 MOST_REACH = 5000
-"""Steps that one record may move a wide range, for each unit of epsilon: the table of the noise grows with them."""
+"""Most steps that one record may move an answer, per unit of epsilon: the noise table grows with them."""
 
 PATIENCE = 30.0
-"""Seconds after which a design is used as it is, with its proved gap."""
+"""Seconds after which a design is used as it is, with its proved optimality gap."""
 
 EDITION = 3
 """Part of every request's digest: raised when the same request would be designed differently."""
 
 
 PRIORS = {"uniform": 0, "normal": 2, "beta": 2, "binomial": 1}
-"""The named priors a plan may wish for, and how many numbers each takes."""
+"""The named priors of a plan, and how many numbers each takes."""
 
 
 @dataclass(frozen=True)
@@ -84,18 +84,18 @@ class DesignOptions:
 
 
 USUAL = DesignOptions()
-"""What is designed for whoever wishes nothing."""
+"""The default options."""
 
 NOISE = "geometric noise"
-"""Not for plans to wish for: truncated geometric noise as a table, whatever the range."""
+"""Truncated geometric noise as a table, for any range; not available in plans."""
 
 ADDING = DesignOptions(mechanism=NOISE)
-"""What adds up: its reports can be read without bias, and their likelihood is simple."""
+"""Options of statistics that add up: geometric draws can be read without bias and have a simple likelihood."""
 
 
 @dataclass(frozen=True)
 class DesignRequest:
-    """What determines a mechanism."""
+    """The query, epsilon and options that determine a mechanism."""
 
     query: RangeQuery | QuantileQuery
     epsilon: Fraction
@@ -106,12 +106,12 @@ class DesignRequest:
 
     @cached_property
     def _hash(self) -> int:
-        """Once: of exact numbers it takes long, and a request is looked up several times."""
+        """Compute the hash once: exact numbers hash slowly, and a request is looked up several times."""
         return hash((self.query, self.epsilon, self.wishes))
 
     @property
     def digest(self) -> str:
-        """sha256 of the request as canonical JSON."""
+        """Return the sha256 of the request as JSON."""
         query, wishes = self.query, self.wishes
         content = {
             "edition": EDITION,
@@ -136,7 +136,7 @@ def _quantile_facts(query: QuantileQuery) -> dict[str, Any]:
 
 
 AnyMechanism = Mechanism | QuantileMechanism
-"""Of a query with one answer, or of a quantile of records."""
+"""A mechanism of a query with one answer, or of a quantile of records."""
 
 
 @dataclass(frozen=True)
@@ -148,36 +148,36 @@ class DesignedMechanism:
 
 
 Progress = Callable[[str, int, int], None]
-"""Called with what is being done, how much of it is done, and how much there is."""
+"""Called with the name of a step, how much of it is done, and how much there is."""
 
 
 def ignore_progress(doing: str, done: int, total: int) -> None:
-    """Nobody is watching."""
+    """Ignore progress."""
 
 
 def default_cache_folder() -> Path:
-    """Where designs are kept: $XDG_CACHE_HOME/inbounds, by default ~/.cache/inbounds."""
+    """Return the folder of cached designs: $XDG_CACHE_HOME/inbounds, by default ~/.cache/inbounds."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "inbounds"
 
 
 def load_or_design(request: DesignRequest, folder: Path) -> DesignedMechanism:
-    """The design of a request, from the folder if it is there, else made now and put there."""
+    """Load the design of a request from the folder, or design it and store it there."""
     if isinstance(request.query, RangeQuery):
         _check_width(request.query, LARGEST_RANGE)
     path = folder / f"{request.digest}.json"
     if path.exists():
         try:
             content = read_json_file(path, "passport")
-            own = isinstance(request.query, QuantileQuery)
-            mechanism = quantile_mechanism_from_json(content) if own else certify_json(content)
+            is_quantile = isinstance(request.query, QuantileQuery)
+            mechanism = quantile_mechanism_from_json(content) if is_quantile else certify_json(content)
             if mechanism.query == request.query and mechanism.epsilon == request.epsilon:
                 return DesignedMechanism(mechanism, str(content["sha256"]))
         except (InboundsError, OSError):
-            pass  # not the mechanism that was kept: design it anew
+            pass  # not the cached mechanism: design it again
     mechanism = design_request(request.query, request.epsilon, request.wishes)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        path.unlink(missing_ok=True)  # whatever is there is not the mechanism
+        path.unlink(missing_ok=True)  # the file there is not the mechanism
         mechanism.save(path)
     except OSError:
         pass  # a cache that cannot be written is only slower
@@ -185,7 +185,7 @@ def load_or_design(request: DesignRequest, folder: Path) -> DesignedMechanism:
 
 
 def design_request(query: RangeQuery | QuantileQuery, epsilon: Fraction, wishes: DesignOptions) -> AnyMechanism:
-    """The mechanism that the wishes ask for."""
+    """Design the mechanism of a request."""
     return (
         design_quantile_request(query, epsilon, wishes)
         if isinstance(query, QuantileQuery)
@@ -194,17 +194,17 @@ def design_request(query: RangeQuery | QuantileQuery, epsilon: Fraction, wishes:
 
 
 def design_quantile_request(query: QuantileQuery, epsilon: Fraction, wishes: DesignOptions) -> QuantileMechanism:
-    """Path scores, or the oblivious optimum, by the expected error; any other wish is one about the answer alone."""
+    """Design path scores, or the oblivious optimum, by expected error; other options are about the answer alone."""
     if replace(wishes, prior=None) == USUAL:
         from inbounds.design.quantiles import design_quantile
 
         return design_quantile(query, epsilon, resolve_prior(wishes, query.as_range_query)).mechanism
-    found = design_range_request(query.as_range_query, epsilon, wishes)
-    return QuantileMechanism(query, epsilon, ObliviousRecords(Matrix(found.weights)), found.origin)
+    mechanism = design_range_request(query.as_range_query, epsilon, wishes)
+    return QuantileMechanism(query, epsilon, ObliviousRecords(Matrix(mechanism.weights)), mechanism.origin)
 
 
 def design_range_request(query: RangeQuery, epsilon: Fraction, wishes: DesignOptions) -> Mechanism:
-    """Optimal where that can be found, else geometric noise in the range."""
+    """Design the optimal mechanism if it can be found, else geometric noise in the range."""
     if isinstance(query.neighbours, Metric):
         return design_per_step(query, epsilon, wishes)
     if wishes.mechanism == NOISE:
@@ -223,14 +223,15 @@ def design_range_request(query: RangeQuery, epsilon: Fraction, wishes: DesignOpt
 
 
 def _check_width(query: RangeQuery, most: int) -> None:
+    """Raise ValueError if the query has more than `most` answers."""
     answers = len(query.answers)
     if answers > most:
-        way = "declare smaller groups, or give the column a larger step"
-        raise ValueError(f"has {answers} possible answers, over {most}; {way}")
+        hint = "declare smaller groups, or give the column a larger step"
+        raise ValueError(f"has {answers} possible answers, over {most}; {hint}")
 
 
 def design_matrix_request(query: RangeQuery, epsilon: Fraction, wishes: DesignOptions) -> Mechanism:
-    """Optimal where the answers are few, else geometric noise with the best report; counts as matrices too."""
+    """Design the optimal matrix for few answers, else geometric noise with the best report for each value."""
     plain = not (wishes.properties or wishes.limits)
     if len(query.answers) > DESIGNED_UP_TO and isinstance(query.neighbours, Reach) and plain:
         return design_noise_table(query, epsilon, wishes)
@@ -248,7 +249,7 @@ def design_matrix_request(query: RangeQuery, epsilon: Fraction, wishes: DesignOp
 
 
 def design_noise_table(query: RangeQuery, epsilon: Fraction, wishes: DesignOptions) -> Mechanism:
-    """Geometric noise as a table, with the best report for every noisy value where the wishes have one.
+    """Build geometric noise as a table, with the best report for every noisy value if the options have one.
 
     Only for absolute loss, and up to LARGEST_REMAP answers: the remap matters near the ends.
     """
@@ -259,7 +260,7 @@ def design_noise_table(query: RangeQuery, epsilon: Fraction, wishes: DesignOptio
 
 
 def design_per_step(query: RangeQuery, epsilon: Fraction, wishes: DesignOptions) -> Mechanism:
-    """Geometric noise that costs the same for every step, for numbers that share the cost of one record."""
+    """Build geometric noise that costs the same for every step, for numbers that share the cost of one record."""
     assert isinstance(query.neighbours, Metric)
     if wishes.properties or wishes.limits or wishes.mechanism not in ("optimal", "truncated_geometric"):
         raise ValueError(
@@ -271,14 +272,16 @@ def design_per_step(query: RangeQuery, epsilon: Fraction, wishes: DesignOptions)
 
 
 def _check_fineness(steps: Fraction | int, epsilon: Fraction) -> None:
-    """The table of the noise grows with the steps that one record moves, and as epsilon falls."""
+    """Raise ValueError if the noise table would be too large: it grows with the steps of one record, and as epsilon
+    falls.
+    """
     if not steps <= MOST_REACH * epsilon:
         least = -(-steps // (MOST_REACH * epsilon))
         raise ValueError(f"is too fine for this epsilon; give the column a step at least {least} times larger")
 
 
 def find_catalog_entry(name: str) -> Callable[..., Mechanism]:
-    """A mechanism of the catalog that needs nothing but a query and epsilon."""
+    """Return a mechanism of the catalog that needs only a query and epsilon."""
     known = {row.name: row.make for row in REGISTRY.values() if row.in_plans}
     if name not in known:
         raise ValueError(f"must be optimal or one of {', '.join(known)}, got {name!r}")
@@ -286,12 +289,12 @@ def find_catalog_entry(name: str) -> Callable[..., Mechanism]:
 
 
 def resolve_prior(wishes: DesignOptions, query: RangeQuery) -> Floats | None:
-    """The weights that a named prior gives to the answers of a query."""
+    """Compute the weights that a named prior gives to the answers of a query."""
     if wishes.prior is None:
         return None
     name, *numbers = wishes.prior
-    found: Floats = getattr(priors, name)(query, *numbers)
-    return found
+    weights: Floats = getattr(priors, name)(query, *numbers)
+    return weights
 
 
 def _prior_texts(prior: tuple[Any, ...] | None) -> list[str] | None:

@@ -3,8 +3,8 @@
     cell: min(records with the label, n)       answers 0..n
     one record added or removed: one cell moves by 1; one record changed: two cells move by 1
 
-n is the group's size, public or at most. Consistent: with a public size, cells sum to it, and records short of n are in
-the cell `other`, see `consistent.filled`; with a maximum, cells sum to no more than it.
+n is the group's size, public or at most. With sum_to_size and a public size, cells sum to it and records short of n are
+in the cell `other` (`adjust.histograms.fill_to_size`); with a maximum, cells sum to at most the maximum.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,6 +23,7 @@ from inbounds.statistics.base import Domain, GroupAggregates, StatisticContext, 
 
 
 def _label_column(of: str, columns: Mapping[str, Declared]) -> LabelColumn:
+    """Return the declared column; raise PlanError if it has no labels."""
     column = find_column(of, columns)
     if not isinstance(column, LabelColumn):
         raise PlanError(f"needs the labels of the column {of!r}")
@@ -30,6 +31,7 @@ def _label_column(of: str, columns: Mapping[str, Declared]) -> LabelColumn:
 
 
 def _labels_given(word: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the column that the options of the command line declare; raise ValueError without labels."""
     if "labels" not in options:
         raise ValueError(f"--{word} needs --labels, separated by commas")
     return {"labels": [label.strip() for label in options["labels"].split(",")]}
@@ -45,23 +47,23 @@ LABELS = Domain(
 )
 
 
-def records_by_label(subject: StatisticContext[LabelColumn], own: str, total: Sum) -> dict[str, str]:
-    """How many records have each label."""
-    return counts_of_places(own, len(subject.declared.labels), total)
+def records_by_label(subject: StatisticContext[LabelColumn], number: str, total: Sum) -> dict[str, str]:
+    """Write SQL for the number of records with each label."""
+    return counts_of_places(number, len(subject.declared.labels), total)
 
 
-def counts_of_places(own: str, places: int, total: Sum) -> dict[str, str]:
-    """How many records have each of the whole numbers from 0 on."""
-    return {f"_{i}": total(f"CASE WHEN {own} = {i} THEN 1 ELSE 0 END") for i in range(places)}
+def counts_of_places(number: str, places: int, total: Sum) -> dict[str, str]:
+    """Write SQL for the number of records with each of the whole numbers 0, 1, … places - 1."""
+    return {f"_{i}": total(f"CASE WHEN {number} = {i} THEN 1 ELSE 0 END") for i in range(places)}
 
 
-def label_cells(subject: StatisticContext[LabelColumn], found: GroupAggregates) -> Ints:
-    """Labels × groups."""
-    return np.array([found.measures[f"_{i}"] for i in range(len(subject.declared.labels))])
+def label_cells(subject: StatisticContext[LabelColumn], aggregates: GroupAggregates) -> Ints:
+    """Return the counts, labels × groups."""
+    return np.array([aggregates.measures[f"_{i}"] for i in range(len(subject.declared.labels))])
 
 
-def _positions(subject: StatisticContext[LabelColumn], found: GroupAggregates) -> list[Ints]:
-    cells, sizes = label_cells(subject, found), found.sizes
+def _positions(subject: StatisticContext[LabelColumn], aggregates: GroupAggregates) -> list[Ints]:
+    cells, sizes = label_cells(subject, aggregates), aggregates.sizes
     if subject.sum_to_size and subject.public:
         return list(fill_to_size(cells, subject.declared.rest, sizes))
     return list(np.minimum(cells, sizes))
@@ -79,7 +81,7 @@ def _words(
     members: Sequence[tuple[StatisticKind[LabelColumn], StatisticContext[LabelColumn]]], source: Source
 ) -> list[str]:
     _, subject = members[0]
-    other, full = subject.declared.other, any(own.sum_to_size for _, own in members)
+    other, full = subject.declared.other, any(context.sum_to_size for _, context in members)
     most = "" if subject.public else " to at most the maximum"
     drawn = f"; the expected error is that of cells as drawn, before they are made to add up{most}" if full else ""
     if other is None:

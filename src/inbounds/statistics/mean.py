@@ -1,7 +1,7 @@
 """The mean of a column of numbers.
 
-With public sizes, the sum over n: n·w + 1 answers, and one changed record moves it by w of them. With a maximum, the
-share of two sums that are drawn together: see `mean_pair`.
+With public sizes, the sum divided by n: n·w + 1 answers, and one changed record moves it by w of them. With a maximum,
+the share of two sums that are drawn together: see `_mean_pair`.
 """
 
 from inbounds.exact import Ints
@@ -28,11 +28,11 @@ def _query(subject: StatisticContext[NumberColumn], size: int) -> RangeQuery:
     return make_range_query("mean", scale, Reach(column.width))
 
 
-def _positions(subject: StatisticContext[NumberColumn], found: GroupAggregates) -> list[Ints]:
+def _positions(subject: StatisticContext[NumberColumn], aggregates: GroupAggregates) -> list[Ints]:
     if not subject.public:
-        return pair_positions(subject.declared, found)
-    own, sizes, rows = to_python_ints(found.measure, found.sizes, found.rows)
-    return [pad_sum(subject.declared, own, sizes, rows)]
+        return pair_positions(subject.declared, aggregates)
+    total, sizes, rows = to_python_ints(aggregates.measure, aggregates.sizes, aggregates.rows)
+    return [pad_sum(subject.declared, total, sizes, rows)]
 
 
 MEAN = StatisticKind(

@@ -5,9 +5,9 @@ One record may move it from any label to any other, so every label is a neighbou
     k labels       one answer per label      moves anywhere
 
 Drawn at epsilon, the true label is reported with probability e^epsilon / (e^epsilon + k - 1), whether its lead is one
-record or a thousand: no mechanism that sees the label alone does better. A histogram of the same column sees the lead,
-so where that is clear its largest cell is right more often. A group in which no record has a label is answered as
-`other`, without that as the first label.
+record or a thousand: no mechanism that sees only the label does better. A histogram of the same column sees the lead,
+so with a clear lead its largest cell is right more often. A group without any label is answered with `other`, or with
+the first label if there is no `other`.
 """
 
 from collections.abc import Sequence
@@ -25,15 +25,15 @@ from inbounds.statistics.designs import DesignOptions
 from inbounds.statistics.histogram import LABELS, label_cells, records_by_label
 
 
-def _positions(subject: StatisticContext[LabelColumn], found: GroupAggregates) -> list[Ints]:
-    """The first of the fullest cells."""
-    cells = label_cells(subject, found)
+def _positions(subject: StatisticContext[LabelColumn], aggregates: GroupAggregates) -> list[Ints]:
+    """Find the first of the fullest cells."""
+    cells = label_cells(subject, aggregates)
     fullest = np.argmax(cells, axis=0).astype(np.int64)
     return [np.where(cells.max(axis=0) > 0, fullest, max(subject.declared.rest, 0))]
 
 
 def _wishes(wishes: DesignOptions) -> DesignOptions:
-    """Labels have no distance: a report is right or wrong."""
+    """Use the zero-one loss, because labels have no distance; raise PlanError for another loss or prior."""
     if wishes.loss not in ("absolute", "zero-one"):
         raise PlanError('must be zero-one for a mode: labels have no distance; give it loss = "zero-one"', ("loss",))
     if wishes.prior not in (None, ("uniform",)):
@@ -45,7 +45,7 @@ def _words(
     members: Sequence[tuple[StatisticKind[LabelColumn], StatisticContext[LabelColumn]]], source: Source
 ) -> list[str]:
     _, subject = members[0]
-    column, names = subject.declared, ", ".join(own.name for _, own in members)
+    column, names = subject.declared, ", ".join(context.name for _, context in members)
     rest = "has none" if column.other is None else f"counts as {column.other} (other)"
     return [
         f"{subject.of}: for {names}, a record with any other value than a label, or none, {rest}, and a group without "

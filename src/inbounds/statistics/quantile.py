@@ -1,9 +1,10 @@
-"""Quantiles of a column of numbers: the least value, the largest, the middle one, and any other.
+"""Quantiles of a column of numbers: minimum, median, maximum, and any other.
 
     the least step that a share `at` of the group's records do not exceed       0 the minimum, 1/2 the lower median
 
-Asked of the records themselves (`QuantileQuery`): how many of them must change, or come and go, until it is another.
-With public sizes a record short of the size counts as `missing`; with a maximum, a group without records.
+Drawn from the records themselves (`QuantileQuery`), by how many of them must change, or be added or removed, until the
+quantile is another. With public sizes a record short of the size counts as `missing`; with a maximum, a group without
+records does.
 """
 
 from fractions import Fraction
@@ -17,10 +18,10 @@ from inbounds.statistics._numbers import NUMBERS, describe_number_handling
 from inbounds.statistics.base import GroupAggregates, StatisticContext, StatisticKind, ValueCounts
 
 MOST_VALUES = 1 << 11
-"""Values of a column whose quantiles are answered: what to expect is worked out for every one of them beforehand."""
+"""Most values of a column with quantiles: expected errors are computed for each value beforehand."""
 
 FIXED = {"min": Fraction(0), "median": Fraction(1, 2), "max": Fraction(1)}
-"""Which quantile these words mean."""
+"""The quantiles with a name."""
 
 
 def _query(at: Fraction | None, subject: StatisticContext[NumberColumn], size: int) -> QuantileQuery:
@@ -30,8 +31,8 @@ def _query(at: Fraction | None, subject: StatisticContext[NumberColumn], size: i
     return QuantileQuery(scale, share, size, subject.public, column.default)
 
 
-def _positions(subject: StatisticContext[NumberColumn], found: GroupAggregates) -> list[ValueCounts]:
-    return [found.by_value]
+def _positions(subject: StatisticContext[NumberColumn], aggregates: GroupAggregates) -> list[ValueCounts]:
+    return [aggregates.by_value]
 
 
 def _check(subject: StatisticContext[NumberColumn], groups: Groups) -> None:
@@ -58,7 +59,7 @@ QUANTILE = _kind("quantile", None)
 
 
 def percent_name(of: str, at: Fraction) -> str:
-    """What a quantile's column is called unless the plan names one.
+    """Return the name of a quantile's column unless the plan names one.
 
     >>> percent_name("score", Fraction(9, 10)), percent_name("score", Fraction(1, 3))
     ('score_q90', 'score_q1/3')

@@ -1,6 +1,6 @@
 """The sum of a column of numbers.
 
-With public sizes a table is n records per group, an absent one counting as `missing`:
+With public sizes a table has n records per group, and an absent one counts as `missing`:
 
     n·d + sum of (v - d), clamped to 0..n·w       n·w + 1 answers      one changed record moves it by w
 
@@ -40,7 +40,7 @@ class SumGrid:
 
 
 def open_grid(column: NumberColumn) -> SumGrid:
-    """The coarsest grid through zero that holds every value of the column."""
+    """Find the coarsest grid through zero that holds every value of the column."""
     common = math.lcm(column.low.denominator, column.step.denominator)
     unit = Fraction(math.gcd(int(column.low * common), int(column.step * common)), common)
     return SumGrid(unit, int(column.low / unit), int(column.high / unit), int(column.step / unit))
@@ -56,20 +56,20 @@ def _query(subject: StatisticContext[NumberColumn], size: int) -> RangeQuery:
 
 
 def _open_sum(column: NumberColumn, size: int) -> RangeQuery:
-    """Sums of at most `size` values: from min(0, n·low) to max(0, n·high) on the grid that holds low and step."""
+    """Build the query of sums of at most `size` values: min(0, n·low)..max(0, n·high) on the grid of low and step."""
     grid = open_grid(column)
     first, last = min(0, size * grid.low), max(0, size * grid.high)
     scale = Scale(first * grid.unit, grid.unit, range(last - first + 1))
     return make_range_query("total", scale, Reach(max(abs(grid.low), abs(grid.high))))
 
 
-def _positions(subject: StatisticContext[NumberColumn], found: GroupAggregates) -> list[Ints]:
-    own, sizes, rows = to_python_ints(found.measure, found.sizes, found.rows)
+def _positions(subject: StatisticContext[NumberColumn], aggregates: GroupAggregates) -> list[Ints]:
+    total, sizes, rows = to_python_ints(aggregates.measure, aggregates.sizes, aggregates.rows)
     if subject.public:
-        return [pad_sum(subject.declared, own, sizes, rows)]
+        return [pad_sum(subject.declared, total, sizes, rows)]
     grid = open_grid(subject.declared)
     first, last = np.minimum(0, sizes * grid.low), np.maximum(0, sizes * grid.high)
-    return [clamp(rows * grid.low + own * grid.step - first, 0, last - first)]
+    return [clamp(rows * grid.low + total * grid.step - first, 0, last - first)]
 
 
 SUM = StatisticKind(
