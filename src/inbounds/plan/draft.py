@@ -1,4 +1,7 @@
-"""A first plan from a schema: names and types are filled in, public facts are left to people who know them."""
+"""A first plan from a schema, for `inbounds init`.
+
+Names and types are filled in from the schema. Public facts such as bounds, keys and sizes are left to the author.
+"""
 
 import re
 from pathlib import Path
@@ -90,62 +93,62 @@ type = "text"           # or "boolean": true and false, yes and no, 1 and 0
 """ + NUMBER.replace("\n[", "\n# [").replace("\ntype", "\n# type")
 
 ANSWERS = {"yes", "no", "true", "false", "na", "n/a", "nan", "null", "none", "ja", "nein"}
-"""Texts that stand in records, never in header lines."""
+"""Texts that occur in records, never in header lines."""
 
 _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
 
 
 def draft_plan(source: Source, plan: Path) -> str:
-    """The text of a commented plan for a source; `plan` is the file it is meant for."""
+    """Write the text of a commented plan for a source. plan: the file that the text is meant for."""
     types = read_schema(source)
-    by, person = guess_group_column(types), guess_id_column(types)
-    rest = {name: kind for name, kind in types.items() if name not in (by, person)}
+    group_column, id_column = guess_group_column(types), guess_id_column(types)
+    others = {name: kind for name, kind in types.items() if name not in (group_column, id_column)}
     head = HEAD.format(
         name=Path(source.path).name or source.name,
         plan=plan.name,
         source=_source(source, plan.parent),
-        by=quote(by) if by else "",
-        statistic=_example(rest),
+        by=quote(group_column) if group_column else "",
+        statistic=_example(others),
         output=f"{plan.stem}.released.csv",
         first=FIRST_LINE if source.kind == "csv" else "",
-        person=quote(person or "person"),
+        person=quote(id_column or "person"),
     )
     blocks = {"number": NUMBER, "text": TEXT, "boolean": BOOLEAN, "anything": ANYTHING, "unread": UNREAD}
     return head + "".join(
-        blocks[kind].format(name=quote_key(name), **guess_bounds(name)) for name, kind in rest.items()
+        blocks[kind].format(name=quote_key(name), **guess_bounds(name)) for name, kind in others.items()
     )
 
 
-# --- what a name suggests: guesses for people to confirm, from names alone ---------------------------------
+# --- guesses from column names, for the author to confirm --------------------------------------------------
 
 GROUPING = (
     "school", "class", "region", "district", "county", "state", "country", "city", "town", "department", "ward",
     "hospital", "clinic", "site", "unit", "team", "branch", "group", "area", "zone", "sex", "gender", "year", "month",
 )  # fmt: skip
-"""Words of columns that name groups, the likelier first."""
+"""Words in names of columns that name groups, the likelier first."""
 
 IDENTITY = ("id", "uuid", "person", "pupil", "patient", "user", "client", "customer", "respondent", "employee")
-"""Words of columns that say whose a record is."""
+"""Words in names of columns that identify a person."""
 
 NAMING = ("name", "email", "mail", "phone", "address", "comment", "note", "notes", "text", "remark", "remarks")
-"""Words of columns that name or describe one person: no group to publish."""
+"""Words in names of columns that describe one person, which is no group to publish."""
 
 USUAL = {
     "age": (0, 100), "likert": (1, 5), "score": (0, 100), "percent": (0, 100), "grade": (1, 6), "household": (1, 10),
     "children": (0, 10), "hours": (0, 60), "income": (0, 200000), "wage": (0, 100), "salary": (0, 200000),
     "height": (50, 220), "weight": (0, 200), "temperature": (30, 45),
 }  # fmt: skip
-"""Bounds to begin with, from what such numbers usually are, never from the data."""
+"""First bounds by common knowledge about such numbers, never from the data."""
 
 
 def _split_words(name: str) -> set[str]:
-    """studentId, student_id and Student ID are the words student and id."""
+    """Split a name into words: studentId, student_id and Student ID have the words student and id."""
     apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
     return set(re.findall(r"[^\W_]+", apart.lower()))
 
 
 def guess_group_column(types: dict[str, str]) -> str:
-    """The column that most likely names groups: by its name, else the first text that names no person."""
+    """Guess the column that names groups: by its name, else the first text that names no person."""
     usable = [name for name, kind in types.items() if kind in ("text", "anything")]
     usable = [name for name in usable if not _split_words(name) & {*IDENTITY, *NAMING}]
     ranked = [(GROUPING.index(word), name) for name in usable for word in _split_words(name) & {*GROUPING}]
@@ -153,19 +156,19 @@ def guess_group_column(types: dict[str, str]) -> str:
 
 
 def guess_id_column(types: dict[str, str]) -> str:
-    """The column that most likely says whose a record is; nothing if no name says so."""
-    named = [name for name, kind in types.items() if kind != "boolean" and _split_words(name) & {*IDENTITY}]
-    return next((name for name in named if _split_words(name) & {"id", "uuid"}), next(iter(named), ""))
+    """Guess the column that identifies persons; empty if no name suggests one."""
+    candidates = [name for name, kind in types.items() if kind != "boolean" and _split_words(name) & {*IDENTITY}]
+    return next((name for name in candidates if _split_words(name) & {"id", "uuid"}), next(iter(candidates), ""))
 
 
 def guess_bounds(name: str) -> dict[str, int]:
-    """Bounds to begin with, and the middle for records without a value, from the column's name alone."""
+    """Guess bounds, and the middle for records without a value, from the column's name alone."""
     low, high = next((bounds for word, bounds in USUAL.items() if word in _split_words(name)), (0, 10))
     return {"low": low, "high": high, "missing": (low + high) // 2}
 
 
 def read_schema(source: Source) -> dict[str, str]:
-    """Column names and whether each is a number, text, boolean or unread; a CSV file does not say, so: anything."""
+    """Return each column's kind: number, text, boolean or unread; anything for a CSV file, which has no types."""
     table = open_table(source)
     with silence_engine():
         if source.kind != "csv":
@@ -176,7 +179,7 @@ def read_schema(source: Source) -> dict[str, str]:
 
 
 def _check_header(names: list[str]) -> None:
-    """No draft from a file without a header line: it would publish the record that stands there instead."""
+    """Raise SourceError for a file without a header line: a draft would publish its first record."""
     if any(map(_looks_like_value, names)):
         raise SourceError(
             "must begin with a header line of column names, but something in its first line looks like a value (a "
@@ -187,12 +190,14 @@ def _check_header(names: list[str]) -> None:
 
 
 def _looks_like_value(name: str) -> bool:
+    """Return whether a name looks like a value of a record."""
     plain = name.strip().casefold()
     wordless = not any(letter.isalpha() for letter in plain)
     return plain in ANSWERS or "@" in plain or wordless or bool(_DATE.search(plain))
 
 
 def _type(kind: Any) -> str:
+    """Return the kind of an Ibis type."""
     if kind.is_boolean():
         return "boolean"
     if kind.is_numeric():
@@ -201,17 +206,18 @@ def _type(kind: Any) -> str:
 
 
 def _example(columns: dict[str, str]) -> str:
-    """A statistic to begin with, over the first column that is neither the key nor names a person."""
+    """Write a first statistic, about the first column that is no key and names no person."""
     for name, kind in columns.items():
         if kind == "unread" or _split_words(name) & {*NAMING}:
             continue
-        spoken = name if name.isidentifier() else f'"{name}"'
-        test = {"number": f"{spoken} > 0", "boolean": spoken}.get(kind, f"{spoken} = '…'")
+        operand = name if name.isidentifier() else f'"{name}"'
+        test = {"number": f"{operand} > 0", "boolean": operand}.get(kind, f"{operand} = '…'")
         return f'count = {quote(test)}\nname = "count"'
     return 'count = "true"\nname = "count"'
 
 
 def _source(source: Source, folder: Path) -> str:
+    """Write the [source] of the plan."""
     if source.url:
         return f"url = {quote(source.name)}\ntable = {quote(source.table)}"
     path = Path(source.path).resolve()

@@ -19,10 +19,10 @@ DESIGNED = "designed"
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """Levels from the top down, all of them columns of the groups; every level is counted, and the levels add up.
+    """Levels from the top down, all of them columns of the groups. Every level is counted, and levels add up.
 
-    weights: how much the mean error of each level matters. shares: of epsilon, one for each level; none means designed
-    from the plan.
+    weights: how much the mean error of each level matters. shares: of epsilon, one for each level; empty if they are
+    designed from the plan.
     """
 
     levels: tuple[str, ...]
@@ -38,15 +38,15 @@ class Hierarchy:
             raise PlanError(f"must be one for each level, and sum to 1, got {_sum(self.shares)}", ("shares",))
 
     def summary(self, nodes: Sequence[int]) -> HierarchyRecord:
-        """Plain values for the record; nodes: of each level."""
-        found: HierarchyRecord = {
+        """Return plain values for the record. nodes: the number of nodes of each level."""
+        record: HierarchyRecord = {
             "levels": list(self.levels),
             "weights": [str(weight) for weight in self.weights],
             "nodes": list(nodes),
         }
         if self.shares:
-            found["shares"] = [str(share) for share in self.shares]
-        return found
+            record["shares"] = [str(share) for share in self.shares]
+        return record
 
 
 def _sum(shares: Sequence[Fraction]) -> str:
@@ -54,7 +54,7 @@ def _sum(shares: Sequence[Fraction]) -> str:
 
 
 def parse_hierarchy(values: Mapping[str, Any]) -> Hierarchy:
-    """A hierarchy as a plan writes it: levels, weights and shares by level."""
+    """Parse a hierarchy as a plan writes it: levels, weights and shares by level."""
     levels = values.get("levels")
     if not isinstance(levels, list) or not all(isinstance(level, str) for level in levels):
         raise PlanError("must be a list of columns, from the top down", ("levels",))
@@ -67,26 +67,26 @@ def parse_hierarchy(values: Mapping[str, Any]) -> Hierarchy:
         return Hierarchy(tuple(levels), weights, tuple(to_positive_at(s, "shares") for s in _by_level(shares, levels)))
 
 
-def _by_level(given: Any, levels: Sequence[str], default: Fraction | None = None) -> tuple[Fraction, ...]:
-    """Numbers as a table by level, or as a list in the order of the levels."""
-    if isinstance(given, list):
-        given = dict(zip(levels, given, strict=False)) if len(given) == len(levels) else None
-    if not isinstance(given, Mapping):
+def _by_level(values: Any, levels: Sequence[str], default: Fraction | None = None) -> tuple[Fraction, ...]:
+    """Parse numbers given as a table by level, or as a list in the order of the levels."""
+    if isinstance(values, list):
+        values = dict(zip(levels, values, strict=False)) if len(values) == len(levels) else None
+    if not isinstance(values, Mapping):
         raise PlanError(f"must give a number for each of: {', '.join(levels)}")
-    for name in given:
+    for name in values:
         if name not in levels:
             raise PlanError(f"must name levels only, got {name!r}; the levels are {', '.join(levels)}")
-    if default is None and set(given) != set(levels):
+    if default is None and set(values) != set(levels):
         raise PlanError(f"must give a number for each of: {', '.join(levels)}")
-    return tuple(to_fraction(given[name], name) if name in given else Fraction(default or 0) for name in levels)
+    return tuple(to_fraction(values[name], name) if name in values else Fraction(default or 0) for name in levels)
 
 
 @dataclass(frozen=True, eq=False)
 class NestedGroups:
     """Groups as the leaves of a tree.
 
-    order: the groups in the tree's order, siblings together. tree: sizes are people. keys: of the nodes of each level,
-    leaves first, as values of the levels from the top down.
+    order: the groups in the tree's order, siblings together. tree: sizes are numbers of people. keys: of the nodes of
+    each level, leaves first, as values of the levels from the top down.
     """
 
     order: Ints = field(repr=False)
@@ -95,22 +95,22 @@ class NestedGroups:
 
 
 def build_group_tree(groups: Groups, levels: Sequence[str]) -> NestedGroups:
-    """The tree of the groups: a node of a level is what agrees in it and in all levels above."""
+    """Build the tree of the groups: a node is a set of groups that agree in its level and all levels above."""
     if set(levels) != set(groups.by):
         raise PlanError(f"must be the columns that name a group, {', '.join(groups.by)}", ("hierarchy", "levels"))
-    place = [groups.by.index(level) for level in levels]
-    keys = [tuple(key[k] for k in place) for key in groups.keys]
-    first: dict[tuple[str, ...], int] = {}
+    columns = [groups.by.index(level) for level in levels]
+    keys = [tuple(key[k] for k in columns) for key in groups.keys]
+    first_seen: dict[tuple[str, ...], int] = {}
     for key in keys:
         for depth in range(1, len(levels) + 1):
-            first.setdefault(key[:depth], len(first))
-    order = sorted(range(len(keys)), key=lambda g: [first[keys[g][:depth]] for depth in range(1, len(levels) + 1)])
+            first_seen.setdefault(key[:depth], len(first_seen))
+    order = sorted(range(len(keys)), key=lambda g: [first_seen[keys[g][:depth]] for depth in range(1, len(levels) + 1)])
     nodes: list[tuple[tuple[str, ...], ...]] = [tuple(keys[g] for g in order)]
     parents = []
     for depth in range(len(levels) - 1, 0, -1):
         above = tuple(dict.fromkeys(key[:depth] for key in nodes[-1]))
-        number = {key: k for k, key in enumerate(above)}
-        parents.append(np.array([number[key[:depth]] for key in nodes[-1]], dtype=np.int64))
+        position = {key: k for k, key in enumerate(above)}
+        parents.append(np.array([position[key[:depth]] for key in nodes[-1]], dtype=np.int64))
         nodes.append(above)
     at_leaves = np.array(order, dtype=np.int64)
     return NestedGroups(at_leaves, Tree.from_leaves(groups.sizes[at_leaves], *parents), tuple(nodes))

@@ -1,4 +1,4 @@
-"""Plans from TOML files: plain values to frozen ones; every error names the line it is about."""
+"""Load plans from TOML files: plain values to frozen ones. Every error names the line it is about."""
 
 import difflib
 import os
@@ -45,7 +45,7 @@ PlanLike = Plan | Mapping[str, Any] | str | os.PathLike[str]
 
 
 def to_plan(plan: PlanLike, frame: Any = None, person: str | None = None) -> Plan:
-    """A plan from any of its forms, its source replaced by a frame and its people's id by `person`, if given."""
+    """Convert any form of a plan; replace its source by `frame` and its id column by `person` if given."""
     if person is not None:
         return _about_persons(to_plan(plan, frame), person)
     if isinstance(plan, Plan):
@@ -60,13 +60,13 @@ def to_plan(plan: PlanLike, frame: Any = None, person: str | None = None) -> Pla
 
 
 def _about_persons(plan: Plan, person: str) -> Plan:
-    """The plan with this column for the id; what it promised of records it promises of persons."""
-    before = plan.neighbours if plan.neighbours == CHANGE and not plan.groups.public else ""
-    return replace(plan, people=replace(plan.people, id=person), neighbours=before)
+    """Replace the id column; a plan that protected records then protects persons."""
+    neighbours = plan.neighbours if plan.neighbours == CHANGE and not plan.groups.public else ""
+    return replace(plan, people=replace(plan.people, id=person), neighbours=neighbours)
 
 
 def load_plan(path: str | os.PathLike[str], *, frame: Any = None) -> Plan:
-    """The plan in a TOML file; files it names are relative to its folder. A frame takes the place of its source."""
+    """Load the plan in a TOML file. Paths in it are relative to its folder. A frame replaces its source."""
     file = Path(path)
     try:
         text = read_text(file)
@@ -83,7 +83,7 @@ def load_plan(path: str | os.PathLike[str], *, frame: Any = None) -> Plan:
 def parse_plan(
     content: Values, *, folder: Path | None = None, lines: LineIndex | None = None, frame: Any = None
 ) -> Plan:
-    """A plan from the plain values that a TOML file holds; `frame` takes the place of a source's path."""
+    """Build a plan from the plain values of a TOML file; `frame` replaces the source's path. Raises PlanError."""
     try:
         return _plan(content, folder or Path(), lines, frame)
     except PlanError as error:
@@ -97,18 +97,18 @@ def _plan(content: Values, folder: Path, lines: LineIndex | None, frame: Any) ->
         raise PlanError("must be given", ("privacy", "epsilon"))
     source = parse_source(_part(content, "source") if frame is None else {}, folder, frame)
     with error_path("groups"):
-        asked = _fields(content, "groups")
+        group_values = _fields(content, "groups")
     check_keys_not_data(
-        resolve_key_source(asked.get("keys"), folder), source, plan_source_paths(content, folder)
+        resolve_key_source(group_values.get("keys"), folder), source, plan_source_paths(content, folder)
     )  # before they are read
     with error_path("groups"):
-        declared = parse_groups(**asked, folder=folder)
+        groups = parse_groups(**group_values, folder=folder)
     with error_path("design"):
         wishes = parse_design_options(_part(content, "design"))
     credible_level = output.get("credible_level")
     return Plan(
         source=source,
-        groups=declared,
+        groups=groups,
         columns=parse_columns(content.get("columns", {})),
         statistics=parse_statistics(content.get("statistics"), wishes),
         epsilon=privacy["epsilon"],
@@ -132,45 +132,46 @@ def _hierarchy(content: Values) -> Hierarchy | None:
 
 
 def parse_privacy_unit(values: Values, folder: Path) -> PrivacyUnit:
-    """Whom the plan is about; a ledger's path is relative to the plan's folder."""
+    """Parse [people]; a ledger's path is relative to the plan's folder."""
     with error_path("people"):
-        given: dict[str, Any] = {name: _text(values[name], name) for name in values if not name.startswith("max_")}
-        given |= {name: values[name] for name in values if name.startswith("max_")}
-        if given.get("id", "id") == "":
+        unit: dict[str, Any] = {name: _text(values[name], name) for name in values if not name.startswith("max_")}
+        unit |= {name: values[name] for name in values if name.startswith("max_")}
+        if unit.get("id", "id") == "":
             raise PlanError("must name the column that says whose a record is, got ''", ("id",))
-        if "://" not in given.get("ledger", "://"):
-            given["ledger"] = str(folder / given["ledger"])
-        return PrivacyUnit(**given)
+        if "://" not in unit.get("ledger", "://"):
+            unit["ledger"] = str(folder / unit["ledger"])
+        return PrivacyUnit(**unit)
 
 
 def parse_source(values: Values, folder: Path, frame: Any = None) -> Source:
-    """The source, its path relative to the plan's folder."""
+    """Parse [source]; its path is relative to the plan's folder."""
     with error_path("source"):
         check_known_fields("source", values, FIELDS["source"])
-        given = {name: _text(values[name], name) for name in values}
-        if "path" in given:
-            given["path"] = str(folder / given["path"])
-        return Source(**given, frame=frame)
+        fields = {name: _text(values[name], name) for name in values}
+        if "path" in fields:
+            fields["path"] = str(folder / fields["path"])
+        return Source(**fields, frame=frame)
 
 
 def plan_source_paths(content: Values, folder: Path) -> tuple[str, ...]:
-    """The file that the plan names, although a frame may take its place."""
+    """Return the file that the plan names as its source, even if a frame replaces it."""
     path = content.get("source", {}).get("path")
     return (str(folder / path),) if isinstance(path, str | Path) else ()
 
 
 def parse_columns(values: Any) -> dict[str, Declared]:
-    """The declared columns; low and high make a number, labels a category, type anything else."""
+    """Parse [columns]: low and high make a number, labels a category, type a plain column."""
     if not isinstance(values, Mapping):
         raise PlanError("must be tables such as [columns.age]", ("columns",))
-    found = {}
+    columns = {}
     for name, column in values.items():
         with error_path("columns", name):
-            found[name] = parse_column(column)
-    return found
+            columns[name] = parse_column(column)
+    return columns
 
 
 def parse_column(values: Any) -> Declared:
+    """Parse one declared column."""
     if not isinstance(values, Mapping):
         raise PlanError("must be a table such as { low = 0, high = 10 }")
     check_known_fields("column", values, FIELDS["column"])
@@ -188,7 +189,7 @@ def parse_column(values: Any) -> Declared:
 
 
 def _only(values: Values, *names: str) -> list[str]:
-    """The given names but `type`; a name that does not belong beside them is refused."""
+    """Return the names other than `type`; raise PlanError for a name that does not belong beside them."""
     for name in values:
         if name not in names:
             raise PlanError(f"does not belong beside {names[0]}", (name,))
@@ -200,55 +201,60 @@ def _only(values: Values, *names: str) -> list[str]:
 
 
 def parse_statistics(values: Any, wishes: DesignOptions) -> tuple[Statistic, ...]:
-    """The statistics, each with the plan's wishes but for its own."""
+    """Parse [[statistics]]; each has the plan's design options, except those it sets itself."""
     if not isinstance(values, list | tuple):
         raise PlanError("must be given as a list, each as [[statistics]]", ("statistics",))
-    found = []
+    statistics = []
     for k, statistic in enumerate(values):
         with error_path("statistics", k):
-            found += _statistics(statistic, wishes)
-    return tuple(found)
+            statistics += _statistics(statistic, wishes)
+    return tuple(statistics)
 
 
 def _statistics(values: Any, wishes: DesignOptions) -> list[Statistic]:
-    """The statistic that a table of the plan asks for; of several quantiles one each, with its part of the epsilon."""
-    given = values.get("quantile") if isinstance(values, Mapping) else None
-    if given is None:
+    """Parse one table of [[statistics]]: one statistic, or one for each quantile, which share its epsilon."""
+    quantile = values.get("quantile") if isinstance(values, Mapping) else None
+    if quantile is None:
         return [_statistic(values, wishes)]
     with error_path("quantile"):
-        check_known_fields("quantile", given, ("of", "at"))
-        if "of" not in given or "at" not in given:
+        check_known_fields("quantile", quantile, ("of", "at"))
+        if "of" not in quantile or "at" not in quantile:
             raise PlanError("must be { of = a column, at = a share such as 0.9, or several in a list }")
-        said = given["at"].tolist() if hasattr(given["at"], "tolist") else given["at"]
-        shares = said if isinstance(said, list | tuple) else [said]
+        listed = quantile["at"].tolist() if hasattr(quantile["at"], "tolist") else quantile["at"]
+        shares = listed if isinstance(listed, list | tuple) else [listed]
         if not shares or (len(shares) > 1 and values.get("name")):
             raise PlanError("must have at least one share, and no name where it has several", ("at",))
-        several = [_exact_in(share, "at") for share in shares]
-        if len(set(several)) < len(several):
+        shares_at = [_exact_in(share, "at") for share in shares]
+        if len(set(shares_at)) < len(shares_at):
             raise PlanError("must have every share once", ("at",))
-    own = {name: values[name] for name in values if name != "quantile"}
-    parts = {name: _exact_in(own[name], name) / len(several) for name in ("epsilon", "budget_share") if name in own}
-    return [_statistic({**own, **parts, "quantile": given["of"]}, wishes, share) for share in sorted(several)]
+    others = {name: values[name] for name in values if name != "quantile"}
+    parts = {
+        name: _exact_in(others[name], name) / len(shares_at) for name in ("epsilon", "budget_share") if name in others
+    }
+    return [_statistic({**others, **parts, "quantile": quantile["of"]}, wishes, share) for share in sorted(shares_at)]
 
 
 def _statistic(values: Values, wishes: DesignOptions, share: Fraction | None = None) -> Statistic:
+    """Parse one statistic. share: which quantile."""
     check_known_fields("statistic", values, FIELDS["statistic"])
     kinds = [kind for kind in KINDS if kind in values]
     if len(kinds) != 1:
         raise PlanError(f"must have exactly one of {', '.join(KINDS)}")
-    own = {name: values[name] for name in WISHES if name in values}
+    design = {name: values[name] for name in WISHES if name in values}
     rest = {name: values[name] for name in ("name", "epsilon", "budget_share", "sum_to_size") if name in values}
     if not isinstance(rest.get("sum_to_size", False), bool):
         raise PlanError("must be true or false", ("sum_to_size",))
     rest["name"] = _text(rest.get("name", ""), "name")
     if "margins" in values or KINDS[kinds[0]].over_cells:
         rest["margins"] = _margins(values, kinds[0])
-    of = _subject(values[kinds[0]], kinds[0])
-    return Statistic(kinds[0], of, wishes=parse_design_options(own, wishes) if own else None, at=share, **rest)
+    subject = _subject(values[kinds[0]], kinds[0])
+    return Statistic(
+        kinds[0], subject, wishes=parse_design_options(design, wishes) if design else None, at=share, **rest
+    )
 
 
 def _margins(values: Values, kind: str) -> tuple[str, ...]:
-    """The columns of a crosstab that are counted by themselves as well: both, unless the plan says which."""
+    """Return the columns of a crosstab that are also counted alone: both, unless the plan lists them."""
     margins = values.get("margins", values[kind])
     if not isinstance(margins, list) or not all(isinstance(name, str) for name in margins):
         raise PlanError("must be a list of columns of the crosstab", ("margins",))
@@ -256,6 +262,7 @@ def _margins(values: Values, kind: str) -> tuple[str, ...]:
 
 
 def _subject(value: Any, kind: str) -> str:
+    """Parse the condition or the columns of a statistic."""
     if KINDS[kind].domain is CROSSES:
         if not isinstance(value, list) or len(value) != 2 or not all(isinstance(name, str) for name in value):
             raise PlanError(f'must be two columns of labels, such as ["gender", "answer"], got {value!r}', (kind,))
@@ -266,24 +273,24 @@ def _subject(value: Any, kind: str) -> str:
 
 
 def parse_design_options(values: Values, outer: DesignOptions | None = None) -> DesignOptions:
-    """Wishes as written, on top of those of the plan."""
+    """Parse design options; options that are not given are those of `outer`, the plan's."""
     check_known_fields("design", values, WISHES)
-    base = outer or USUAL
-    said = {name: values.get(name, getattr(base, name)) for name in WISHES}
+    default = outer or USUAL
+    fields = {name: values.get(name, getattr(default, name)) for name in WISHES}
     if "prior" in values:
-        said["prior"] = _prior(values["prior"])
+        fields["prior"] = _prior(values["prior"])
     for name, what in (("properties", "names"), ("limits", "limits such as 'off-by-more-than-2=0.05'")):
-        if isinstance(said[name], str):
+        if isinstance(fields[name], str):
             raise PlanError(f"must be a list of {what}", (name,))
-        said[name] = tuple(said[name])
+        fields[name] = tuple(fields[name])
     with error_path("mechanism"):
-        if said["mechanism"] != "optimal":
-            find_catalog_entry(said["mechanism"])
-    return DesignOptions(**said)
+        if fields["mechanism"] != "optimal":
+            find_catalog_entry(fields["mechanism"])
+    return DesignOptions(**fields)
 
 
 def _prior(value: Any) -> tuple[Any, ...]:
-    """A named prior: "uniform", { binomial = 0.3 }, { normal = [5, 2] }."""
+    """Parse a named prior: "uniform", { binomial = 0.3 }, { normal = [5, 2] }."""
     if isinstance(value, str):
         return (value,)
     if not isinstance(value, Mapping) or len(value) != 1:
@@ -292,12 +299,12 @@ def _prior(value: Any) -> tuple[Any, ...]:
             ("prior",),
         )
     ((name, numbers),) = value.items()
-    listed = numbers if isinstance(numbers, list) else [numbers]
-    return (name, *(_exact_in(number, "prior") for number in listed))
+    parameters = numbers if isinstance(numbers, list) else [numbers]
+    return (name, *(_exact_in(number, "prior") for number in parameters))
 
 
 def check_known_fields(what: str, values: Any, names: tuple[str, ...]) -> None:
-    """Refuse a key that nothing reads: a misspelt wish would be silently ignored."""
+    """Raise PlanError for an unknown key, with a similar known key if there is one."""
     if not isinstance(values, Mapping):
         raise PlanError(f"must be a table with some of: {', '.join(names)}")
     for name in values:
@@ -308,7 +315,7 @@ def check_known_fields(what: str, values: Any, names: tuple[str, ...]) -> None:
 
 
 def _check_parts(content: Values) -> None:
-    """Refuse what is no part of a plan; what belongs into one of them is said to."""
+    """Raise PlanError for an unknown part of a plan, or for a key outside its part."""
     for name in content if isinstance(content, Mapping) else ():
         parts = [part for part in PARTS if name not in PARTS and name in FIELDS.get(part, ())]
         if parts:

@@ -1,6 +1,7 @@
-"""The plan: everything about a release that is decided before the data is looked at.
+"""The plan: everything about a release that is decided before the data is read.
 
-All of it is public. Values are exact, frozen, and checked when made; a plan that exists can be carried out.
+All of it is public. Values are exact, frozen, and validated when made. `plan.load` builds plans from files;
+`releases.pipeline` carries them out.
 """
 
 from collections.abc import Mapping
@@ -28,18 +29,20 @@ ADD_OR_REMOVE = "add or remove one record"
 PERSON = "add or remove one person"
 
 LEVEL = "level"
-"""The output column that says which level a row is about, where groups have a hierarchy."""
+"""The output column with the level of a row, if groups have a hierarchy."""
 
 
 @dataclass(frozen=True)
 class Statistic:
     """One number (or one histogram) per group.
 
-    kind and of: what is computed, and the condition or column it is computed of. name: its column in the output.
-    epsilon or budget_share: its part of the whole, absolute or as a fraction; without either, the statistics that say
-    nothing share what is left equally. sum_to_size: make the cells of a histogram sum to the public group size; a
-    record short of the size is then in the cell `other` of its column. margins: the columns of a crosstab whose labels
-    are counted by themselves as well. at: which quantile, of a `quantile`.
+    kind and of: what is computed, and the condition or column it is computed from. name: its column in the output.
+    epsilon or budget_share: its part of the whole, absolute or as a fraction; statistics with neither share the rest
+    equally.
+    sum_to_size: make the cells of a histogram sum to the public group size; a record short of the size is then in the
+    cell `other` of its column.
+    wishes: its design options. margins: the columns of a crosstab whose labels are also counted alone. at: which
+    quantile.
     """
 
     kind: str
@@ -67,8 +70,8 @@ class Statistic:
             raise PlanError(f"must name different columns of {known}", ("margins",))
         self._check_at()
         if not self.name:
-            usual = self.own.name(self.of) if self.at is None else percent_name(self.of, self.at)
-            object.__setattr__(self, "name", usual)
+            default = self.own.name(self.of) if self.at is None else percent_name(self.of, self.at)
+            object.__setattr__(self, "name", default)
 
     def _check_at(self) -> None:
         if (self.at is None) == (self.kind == QUANTILE.word):
@@ -82,12 +85,12 @@ class Statistic:
 
     @property
     def own(self) -> StatisticKind[Any]:
-        """What all statistics of its kind share."""
+        """Return the kind of the statistic, with its rules."""
         return KINDS[self.kind]
 
     @cached_property
     def where(self) -> Condition | None:
-        """The condition of a count; nothing for a statistic of a column."""
+        """Return the condition of a count; None for a statistic of a column."""
         return self.own.domain.condition(self.of)
 
 
@@ -95,11 +98,13 @@ class Statistic:
 class Plan:
     """A source, public facts, statistics, and the epsilon they share.
 
-    Formal guarantee of its release: for two tables that are neighbours in the sense of `neighbours`, the
-    probability of any released table differs by a factor of at most exp(spent), spent <= epsilon.
-    reads: the file that the plan itself came from, and the source that a frame took the place of.
-    people, edition: whom the data is about and which edition of it this is, for the ledger. where: the condition that a
-    record must meet to count at all; how many do is not public, so groups have a maximum then.
+    Formal guarantee of its release: for two tables that are neighbours in the sense of `neighbours`, the probability of
+    any released table differs by a factor of at most exp(spent), spent <= epsilon.
+
+    people, edition: the people the data is about, and the edition of the data, for the ledger.
+    where: the condition that a record must meet to count at all; how many do is not public, so groups need max_size.
+    credible_level: the probability of the intervals beside answers; None for no intervals.
+    reads: the file of the plan, and the source that a frame replaced.
     """
 
     source: Source
@@ -141,7 +146,7 @@ class Plan:
 
     @property
     def contribution(self) -> ContributionBound:
-        """How much of one person counts."""
+        """Return how many records of one person count."""
         return ContributionBound(self.people.max_records, min(self.people.max_groups, len(self.groups)))
 
     def _check_relation(self) -> None:
@@ -160,7 +165,7 @@ class Plan:
             )
 
     def _check_persons(self) -> None:
-        """With an id a person comes or goes with all records, so sizes cannot stay what they are."""
+        """Check a plan with an id: a person is added or removed with all records, so sizes cannot be public."""
         if self.groups.public:
             raise PlanError(
                 "must not be given beside people.id: a person who is added or removed changes the sizes of groups; "
@@ -186,7 +191,7 @@ class Plan:
 
     @cached_property
     def condition(self) -> Condition | None:
-        """What a record must meet to count at all."""
+        """Return the condition that a record must meet to count at all."""
         return CONDITIONS.condition(self.where) if self.where else None
 
     def _check_hierarchy(self) -> None:
@@ -211,85 +216,89 @@ class Plan:
                 if statistic.wishes is not None and self.is_layered(statistic):
                     raise PlanError("must not wish for a mechanism: what adds up is always drawn with geometric noise")
                 cells = [*self.cells(statistic), *self.margin_cells(statistic)]
-                more = [f"{name}_{end}" for name in cells for end in ("low", "high") if self.has_interval(statistic)]
-                own = {*cells, *self.drawn_columns(statistic), *more, f"{statistic.name}_error"}
-                if own & names:
-                    raise PlanError(f"must make different output columns, got {min(own & names)!r} again", ("name",))
-                names |= own
+                interval_columns = [
+                    f"{name}_{end}" for name in cells for end in ("low", "high") if self.has_interval(statistic)
+                ]
+                columns = {*cells, *self.drawn_columns(statistic), *interval_columns, f"{statistic.name}_error"}
+                if columns & names:
+                    raise PlanError(
+                        f"must make different output columns, got {min(columns & names)!r} again", ("name",)
+                    )
+                names |= columns
 
     def context(self, statistic: Statistic) -> StatisticContext[Any]:
-        """A statistic with what the plan declares about what it is computed of."""
-        before, found = self._subjects.get(statistic.name, (None, None))
-        if found is None or before is not statistic:
-            declared, of = statistic.own.domain.declared(statistic.of, self.columns), statistic.of
-            found = StatisticContext(
-                statistic.name, of, declared, self.groups.public, statistic.sum_to_size, statistic.at
+        """Return a statistic with what the plan declares about its subject."""
+        before, context = self._subjects.get(statistic.name, (None, None))
+        if context is None or before is not statistic:
+            declared, subject = statistic.own.domain.declared(statistic.of, self.columns), statistic.of
+            context = StatisticContext(
+                statistic.name, subject, declared, self.groups.public, statistic.sum_to_size, statistic.at
             )
-            self._subjects[statistic.name] = statistic, found
-        return found
+            self._subjects[statistic.name] = statistic, context
+        return context
 
     @cached_property
     def _subjects(self) -> dict[str, tuple[Statistic, StatisticContext[Any]]]:
-        """Those that were asked for, by the statistic's name."""
+        """Return the contexts made so far, by the statistic's name."""
         return {}
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The files a release reads: its source, the plan, the public keys. Nothing is ever written over them."""
+        """Return the files a release reads: its source, the plan, the keys. They are never overwritten."""
         return tuple(path for path in (self.source.path, self.groups.file, *self.reads) if path)
 
     @cached_property
     def size_column(self) -> str:
-        """The output column of the declared sizes; none where all groups have the same, or a key has that name."""
+        """Return the output column of the declared sizes; empty if all are the same, or if a key has that name."""
         name = "group_size" if self.groups.public else "group_maximum"
         differ = self.hierarchy is not None or bool((self.groups.sizes != self.groups.sizes[0]).any())
         return name if differ and name not in self.groups.by else ""
 
     def cells(self, statistic: Statistic) -> list[str]:
-        """The output columns of a statistic's answers: its name, or its name and label for every cell."""
+        """Return the output columns of a statistic's answers: its name, or its name and label for every cell."""
         return statistic.own.cells(self.context(statistic))
 
     def margin_cells(self, statistic: Statistic) -> list[str]:
-        """The output columns of the margins of a crosstab."""
+        """Return the output columns of the margins of a crosstab."""
         return [name for margin in statistic.margins for name in statistic.own.margin(self.context(statistic), margin)]
 
     def is_layered(self, statistic: Statistic) -> bool:
-        """Whether its numbers and their sums are drawn and made to agree: over groups, or over cells."""
+        """Return whether its numbers and their sums are drawn and made to agree: over groups, or over cells."""
         return statistic.own.over_cells or (self.hierarchy is not None and statistic.own.over_groups)
 
     @cached_property
     def group_tree(self) -> NestedGroups:
-        """The groups as leaves of their hierarchy."""
+        """Return the groups as leaves of their hierarchy."""
         assert self.hierarchy is not None
         return build_group_tree(self.groups, self.hierarchy.levels)
 
     def drawn_columns(self, statistic: Statistic) -> list[str]:
-        """The output columns of the numbers that are drawn: its answers, or what they are computed from."""
+        """Return the output columns of the drawn numbers: its answers, or the numbers they are computed from."""
         derived = statistic.own.derived(self.context(statistic))
         return self.cells(statistic) if derived is None else [f"{statistic.name}_{part}" for part in derived.parts]
 
     def has_interval(self, statistic: Statistic) -> bool:
-        """Whether the ends of credible intervals stand beside its answers."""
+        """Return whether its answers have columns with the ends of credible intervals."""
         return self.credible_level is not None and statistic.own.has_order
 
     @property
     def conditions(self) -> list[Condition]:
-        """The conditions of its statistics, and its own."""
-        own = [statistic.where for statistic in self.statistics if statistic.where is not None]
-        return own if self.condition is None else [*own, self.condition]
+        """Return the conditions of its statistics, and its own."""
+        conditions = [statistic.where for statistic in self.statistics if statistic.where is not None]
+        return conditions if self.condition is None else [*conditions, self.condition]
 
     def with_line_numbers(self) -> Any:
-        """A context in which errors name the line of the plan's file."""
+        """Return a context in which errors name the line of the plan's file."""
         return _LineLocator(self.lines)
 
     @cached_property
     def epsilons(self) -> tuple[Fraction, ...]:
-        """What each statistic spends; together at most `epsilon`."""
-        own = [_statistic_epsilon(statistic, self.epsilon) for statistic in self.statistics]
-        left = self.epsilon - sum((part for part in own if part is not None), Fraction(0))
-        silent = own.count(None)
-        if left < 0 or (silent and left == 0):
-            last = max(k for k, part in enumerate(own) if part is not None)
+        """Return the epsilon of each statistic; together at most `epsilon`."""
+        parts = [_statistic_epsilon(statistic, self.epsilon) for statistic in self.statistics]
+        left = self.epsilon - sum((part for part in parts if part is not None), Fraction(0))
+        unset = parts.count(None)
+        if left < 0 or (unset and left == 0):
+            last = max(k for k, part in enumerate(parts) if part is not None)
             word = "budget_share" if self.statistics[last].budget_share is not None else "epsilon"
             raise PlanError(
                 f"must leave the statistics together at most the total of {self.epsilon}"
@@ -297,38 +306,40 @@ class Plan:
                 + (f", got {self.epsilon - left}" if left < 0 else ""),
                 ("statistics", last, word),
             )
-        return tuple(left / silent if part is None else part for part in own)
+        return tuple(left / unset if part is None else part for part in parts)
 
     @property
     def total_epsilon(self) -> Fraction:
+        """Return the epsilon of all statistics together."""
         return sum(self.epsilons, Fraction(0))
 
     def design_options(self, statistic: Statistic) -> DesignOptions:
-        """How its mechanisms are chosen; what adds up is always drawn with geometric noise, see `layers`."""
+        """Return how its mechanisms are designed; statistics that add up always use geometric noise, see `layers`."""
         if self.is_layered(statistic):
             return ADDING
         return statistic.own.wishes(statistic.wishes or self.wishes)
 
     def with_output(self, output: str) -> "Plan":
+        """Return the plan with another output file."""
         return replace(self, output=output)
 
     @cached_property
     def digest(self) -> str:
-        """sha256 of the canonical JSON of everything in the plan; passwords of the source are left out."""
+        """Return the sha256 of the canonical JSON of the plan, without passwords of the source."""
         return sha256_hex(canonical_json(self.summary()))
 
     @cached_property
     def place(self) -> dict[str, Any]:
-        """Which data is declared, as it was when the plan was first asked for it: see `Source.place`."""
+        """Return which data is declared, as of the first call: see `Source.place`."""
         return self.source.place()
 
     def summary(self) -> PlanRecord:
-        """The plan as plain values; the keys by their number and digest."""
+        """Return the plan as plain values, with the number and digest of its keys."""
         return self._summary.copy()
 
     @cached_property
     def _summary(self) -> PlanRecord:
-        found: PlanRecord = {
+        record: PlanRecord = {
             "source": self.source.summary(),
             "by": list(self.groups.by),
             "groups": len(self.groups),
@@ -342,25 +353,25 @@ class Plan:
             "credible_level": None if self.credible_level is None else str(self.credible_level),
         }
         if self.people.name:
-            found["people"] = self.people.name
+            record["people"] = self.people.name
         if self.edition:
-            found["edition"] = self.edition
+            record["edition"] = self.edition
         if self.people.id:
-            found["person"] = self.people.summary()
+            record["person"] = self.people.summary()
         if self.groups.missing_key:
-            found["missing_key"] = self.groups.missing_key
+            record["missing_key"] = self.groups.missing_key
         if self.groups.period:
-            found["period"] = dict(self.groups.period)
+            record["period"] = dict(self.groups.period)
         if self.where:
-            found["where"] = self.where
+            record["where"] = self.where
         if self.hierarchy is not None:
-            found["hierarchy"] = self.hierarchy.summary([len(sizes) for sizes in self.group_tree.tree.sizes[::-1]])
-        return found
+            record["hierarchy"] = self.hierarchy.summary([len(sizes) for sizes in self.group_tree.tree.sizes[::-1]])
+        return record
 
 
 @dataclass(frozen=True)
 class _LineLocator:
-    """Errors that leave this context name the line of the file; a plan made in Python has no lines."""
+    """A context in which errors name the line of the file; a plan made in Python has no lines."""
 
     lines: LineIndex | None
 
@@ -379,9 +390,9 @@ def _statistic_epsilon(statistic: Statistic, epsilon: Fraction) -> Fraction | No
 
 
 def _to_json(value: Any) -> Any:
-    """Plain JSON values of a frozen value, without what was not said."""
-    said = {name: getattr(value, name) for name in value.__dataclass_fields__}
-    return {name: _text(part) for name, part in said.items() if isinstance(part, Fraction) or part}
+    """Convert a frozen value to plain JSON values, without fields that are not set."""
+    fields = {name: getattr(value, name) for name in value.__dataclass_fields__}
+    return {name: _text(part) for name, part in fields.items() if isinstance(part, Fraction) or part}
 
 
 def _text(value: Any) -> Any:

@@ -1,15 +1,15 @@
-"""A plan as TOML text: what is written here reads back to the same plain values."""
+"""Write plans as TOML text, which `plan.load` reads back to the same plain values."""
 
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
 ORDER = ("edition", "source", "groups", "hierarchy", "people", "columns", "privacy", "statistics", "design", "output")
-"""The parts of a plan as people read them."""
+"""The parts of a plan in their usual order."""
 
 
 def dump_toml(content: Mapping[str, Any]) -> str:
-    """The text of a plan with these plain values, its parts in their usual order.
+    """Write the text of a plan with these plain values, its parts in their usual order.
 
     >>> print(dump_toml({"privacy": {"epsilon": Decimal("0.5")}, "statistics": [{"count": "true"}]}), end="")
     [privacy]
@@ -24,7 +24,7 @@ def dump_toml(content: Mapping[str, Any]) -> str:
 
 
 def _is_part(name: str, value: Any) -> bool:
-    """Values of the plan itself stand before the first part."""
+    """Return whether a value is a part of the plan; plain values must come before the first part."""
     return isinstance(value, Mapping) or name == "statistics"
 
 
@@ -50,12 +50,12 @@ def _value(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_value, value))}]"
     if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{quote_key(name)} = {_value(own)}' for name, own in value.items())} }}"
+        return f"{{ {', '.join(f'{quote_key(name)} = {_value(item)}' for name, item in value.items())} }}"
     return quote(str(value))
 
 
 def quote(text: str) -> str:
-    """A TOML string: literal where the text allows it, so that quotes inside need no escaping."""
+    """Quote a TOML string; literal if the text allows it, so that quotes inside need no escaping."""
     if '"' not in text and "\\" not in text and text.isprintable():
         return f'"{text}"'
     if "'" not in text and text.isprintable():
@@ -65,6 +65,6 @@ def quote(text: str) -> str:
 
 
 def quote_key(name: str) -> str:
-    """A name as TOML writes it: bare where that is allowed."""
+    """Write a TOML key, without quotes if that is allowed."""
     plain = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
     return name if plain else quote(name)
