@@ -30,7 +30,7 @@ def record(request, tmp_path_factory):
         ChargeSession.open(plan, None, None, None),
         lambda: settled,
         drawing=lambda designed: ChainedDraw.from_design(designed, EPSILONS),
-    ).kept
+    ).stored
     write_release(kept.table, kept.record, folder / "released.csv")
     return folder / "released.csv.release.json"
 

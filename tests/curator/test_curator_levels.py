@@ -147,7 +147,7 @@ def test_the_stored_table_is_drawn_from_the_chain(opened):
     size = leveled.chains[0].first.query.shape[0]
     assert size == 3
     truths = np.full(many, 2)
-    asked = replace(leveled.designed.asked, members=(np.arange(many),))
+    asked = replace(leveled.designed.workload, members=(np.arange(many),))
     wide = replace(leveled, designed=replace(leveled.designed, asked=asked))
     one = wide._first(truths, draws)
     two = wide._degrade(0, one, draws)

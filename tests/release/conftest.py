@@ -116,7 +116,7 @@ class Checks:
             patched.setattr(drawing, "draw_outputs", spy)
             patched.setattr(drawing, "_reported_from_records", spy_on_records)
             columns = released(designed, open_plan_source(plan).aggregate(), draws)
-        members = [m.tolist() for m in designed.asked.members]
+        members = [m.tolist() for m in designed.workload.members]
         labelled = [(law, members[k % len(members)], where) for k, (law, where) in enumerate(handed)]
         keys = list(zip(*(c.values.tolist() for c in columns[: len(plan.groups.by)]), strict=True))
         said = capsys.readouterr()
@@ -179,7 +179,7 @@ class Checks:
         by_name = {column.name: column.values for column in first}
         for k, statistic in enumerate(plan.statistics):
             for name in () if statistic.sum_to_size else plan.drawn_columns(statistic):
-                for design, members in zip(designed.designs[k], designed.asked.members, strict=True):
+                for design, members in zip(designed.designs[k], designed.workload.members, strict=True):
                     reported = answering.output_query(design.mechanism).output_values
                     assert np.isin(by_name[name][members], reported).all()
 
@@ -196,11 +196,11 @@ class Checks:
         rows = [{**record, "g": key} for key in keys]
         columns = {c.name: c.values for c in self.release(content, rows, seed=5)}
         designed = self.designed(to_plan(content, frame(rows)))
-        statistics = zip(content["statistics"], designed.asked.plan.statistics, designed.designs, strict=True)
+        statistics = zip(content["statistics"], designed.workload.plan.statistics, designed.designs, strict=True)
         for wanted, statistic, designs in statistics:
-            for n, members, design in zip(designed.asked.sizes, designed.asked.members, designs, strict=True):
+            for n, members, design in zip(designed.workload.sizes, designed.workload.members, designs, strict=True):
                 truths = _answers(content, wanted, [record], n, True).values()
-                for name, truth in zip(designed.asked.plan.cells(statistic), truths, strict=True):
+                for name, truth in zip(designed.workload.plan.cells(statistic), truths, strict=True):
                     made = design.mechanism
                     if isinstance(made, QuantileMechanism):
                         own = _value(record.get(statistic.of), content["columns"][statistic.of])

@@ -247,15 +247,15 @@ def check_sums(asked, table):
     rows = list(range(len(table["level"])))
     for statistic in asked.statistics:
         cells = asked.cells(statistic)
-        if statistic.own.over_groups:
+        if statistic.definition.over_groups:
             for name in cells:
                 for row in rows:
                     check_node(asked, table, name, row, levels)
-        if statistic.own.over_groups and statistic.sum_to_size:
+        if statistic.definition.over_groups and statistic.sum_to_size:
             totals_of = [sum(table[name][row] for name in cells) for row in rows]
             pairs = zip(totals_of, table[asked.size_column], strict=True)
             assert all(found == size if asked.groups.public else found <= size for found, size in pairs)
-        if statistic.own.over_cells:
+        if statistic.definition.over_cells:
             check_crosstab(asked, statistic, table, rows)
 
 
@@ -302,7 +302,7 @@ def check_crosstab(asked, statistic, table, rows):
     assert (square.sum(axis=(1, 2)) == sizes).all() if asked.groups.public else (square.sum(axis=(1, 2)) <= sizes).all()
     for margin, axis in (("c", 2), ("d", 1)):
         if margin in statistic.margins:
-            names = statistic.own.margin(asked.context(statistic), margin)
+            names = statistic.definition.margin(asked.context(statistic), margin)
             sums = np.array([table[name][-len(cells) :] for name in names]).T
             assert (sums == square.sum(axis=axis)).all()
 
@@ -458,7 +458,9 @@ def test_totals_are_right_on_average_whatever_the_truth(tmp_path):
     designed = ReleaseDesign.from_workload(Workload.from_plan(asked), tmp_path)
     own, above = designed.designs[0][0].mechanism.matrix, designed.layers[0][0].mechanism.matrix
     form = {"sizes": [2, 2], "parents": [[0, 0]], "credible_level": "9/10", "published": False}
-    rates = [str(designed.asked.entries[0].drawn_at * share) for _, share in designed.asked.entries[0].layered.shares]
+    rates = [
+        str(designed.workload.entries[0].drawn_at * share) for _, share in designed.workload.entries[0].layered.shares
+    ]
     for truth in product(range(3), repeat=2):
         mean = square = stated = 0.0
         for one, other, both in product(range(3), range(3), range(5)):

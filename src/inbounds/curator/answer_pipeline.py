@@ -309,7 +309,7 @@ class AnswerPipeline:
             drawing=lambda _: drawing,
             opening=lambda _: inputs.source,
             charge=charge,
-        ).kept
+        ).stored
 
     def _stored_table(self, request: PricedQuestion, charge: Charge) -> StoredTable:
         """Return the table under a charge, or build it from the draw under it; no data is read."""
@@ -319,7 +319,9 @@ class AnswerPipeline:
         try:
             design = self.prepare_design(source, allow_useless=True)
             drawing = _draw_method(design, self.designer.chain(source.dataset, design))
-            return draw_table(self._open_session(source), lambda: design, drawing=lambda _: drawing, charge=charge).kept
+            return draw_table(
+                self._open_session(source), lambda: design, drawing=lambda _: drawing, charge=charge
+            ).stored
         except Exception:
             raise CuratorUnavailable from None
 

@@ -92,7 +92,7 @@ class DesignPool:
             if not self._has_designs(workload):
                 self._design_in_worker(workload.plan)
         with self._lock:
-            if len(self._memory.made) + len(self._memory.expected) > MOST_KEPT:
+            if len(self._memory.designs) + len(self._memory.expected) > MOST_KEPT:
                 self._memory = DesignCache()
             memory = self._memory
         return CheckedDesign.from_design(
@@ -128,7 +128,7 @@ class DesignPool:
         """Return whether all designs are in memory or on disk."""
         requests = [request for row in (*workload.requests, *workload.layers) for request in row]
         return all(
-            request in self._memory.made or (self.folder / f"{request.digest}.json").exists() for request in requests
+            request in self._memory.designs or (self.folder / f"{request.digest}.json").exists() for request in requests
         )
 
     def _design_in_worker(self, plan: Plan) -> None:

@@ -72,7 +72,7 @@ def build_preview(
     epsilon: of the answer that the account would get. account_design: what draws the answer, at the account's level.
     """
     designed = design.designed
-    sizes = [str(size) for size in designed.asked.sizes]
+    sizes = [str(size) for size in designed.workload.sizes]
     expected = account_design.expected[0]
     return QuestionPreview(
         request.question.to_json(),
@@ -85,7 +85,7 @@ def build_preview(
         people.unit,
         dict(zip(sizes, (one.error for one in expected), strict=True)),
         dict(zip(sizes, (one.constant for one in expected), strict=True)),
-        tuple(map(str, design.idle)),
-        tuple(describe_composition(request.plan, designed.asked.entries)),
+        tuple(map(str, design.useless)),
+        tuple(describe_composition(request.plan, designed.workload.entries)),
         plan_statement(request.plan),
     )

@@ -54,8 +54,8 @@ class Question:
         """Return the question as plain values that `parse_question` reads back."""
         one = self.statistic
         values: dict[str, Any] = {one.kind: one.of if one.at is None else {"of": one.of, "at": format_decimal(one.at)}}
-        if one.own.over_cells:
-            values = {one.kind: list(one.own.margins(one.of)), "margins": list(one.margins)}
+        if one.definition.over_cells:
+            values = {one.kind: list(one.definition.margins(one.of)), "margins": list(one.margins)}
         if one.sum_to_size:
             values["sum_to_size"] = True
         if self.where:
@@ -72,7 +72,7 @@ class Question:
             self.where and groups.public
         ):  # the number of records that meet it is not public: a changed record may start or stop to meet it
             groups, neighbours = replace(groups, public=False), CHANGE
-        names = {*self.statistic.own.domain.reads(self.statistic.of), *_condition_columns(self.where)}
+        names = {*self.statistic.definition.domain.reads(self.statistic.of), *_condition_columns(self.where)}
         with _shorten_error_paths():
             return Plan(
                 source=dataset.source,
@@ -156,7 +156,7 @@ def _shorten_error_paths() -> Iterator[None]:
 def _canonical(statistic: Statistic, where: Any, dataset: Dataset, longest: int | None) -> tuple[Statistic, str]:
     """Return the statistic and the condition beside it; for a count both conditions become one."""
     also = _parse_condition(where, "where", dataset, longest) if where else EVERYTHING
-    if statistic.own.domain is not CONDITIONS:
+    if statistic.definition.domain is not CONDITIONS:
         margins = tuple(sorted(statistic.margins))
         return replace(statistic, margins=margins, name=""), "" if also == EVERYTHING else also
     condition = _parse_condition(statistic.of, statistic.kind, dataset, longest)
@@ -221,9 +221,9 @@ def _check_column(statistic: Statistic, dataset: Dataset) -> None:
     """Raise `PlanError` naming the dataset's columns if the statistic uses another one. Conditions are checked
     elsewhere.
     """
-    if statistic.own.domain is CONDITIONS:
+    if statistic.definition.domain is CONDITIONS:
         return
-    for name in statistic.own.domain.reads(statistic.of):
+    for name in statistic.definition.domain.reads(statistic.of):
         if name not in dataset.columns:
             columns = ", ".join(dataset.columns) or "there are none"
             raise PlanError(f"must be about columns of the dataset: {columns}; got {name!r}", (statistic.kind,))

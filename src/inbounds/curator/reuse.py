@@ -159,7 +159,7 @@ def _build_recipe(request: PricedQuestion, source: PricedQuestion, stored: list[
 def _find_sources(request: PricedQuestion) -> Iterator[tuple[Question, list[str]]]:
     """Find questions whose cells add up to this one, and which cells those are."""
     question, plan = request.question, request.plan
-    if question.statistic.own.over_groups and not question.statistic.sum_to_size:
+    if question.statistic.definition.over_groups and not question.statistic.sum_to_size:
         yield question, plan.cells(question.statistic)
     if question.statistic.kind == "count":
         yield from _find_histograms(request)

@@ -63,14 +63,14 @@ class Statistic:
                 object.__setattr__(self, name, to_positive_at(getattr(self, name), name))
         if self.epsilon is not None and self.budget_share is not None:
             raise PlanError("and epsilon must not both be given", ("budget_share",))
-        if self.sum_to_size and not self.own.adds_up:
+        if self.sum_to_size and not self.definition.adds_up:
             raise PlanError("is meant for histograms", ("sum_to_size",))
-        if len(set(self.margins)) < len(self.margins) or not set(self.margins) <= set(self.own.margins(self.of)):
-            known = " and ".join(self.own.margins(self.of)) or "nothing: it is meant for crosstabs"
+        if len(set(self.margins)) < len(self.margins) or not set(self.margins) <= set(self.definition.margins(self.of)):
+            known = " and ".join(self.definition.margins(self.of)) or "nothing: it is meant for crosstabs"
             raise PlanError(f"must name different columns of {known}", ("margins",))
         self._check_at()
         if not self.name:
-            default = self.own.name(self.of) if self.at is None else percent_name(self.of, self.at)
+            default = self.definition.name(self.of) if self.at is None else percent_name(self.of, self.at)
             object.__setattr__(self, "name", default)
 
     def _check_at(self) -> None:
@@ -84,14 +84,14 @@ class Statistic:
                 )
 
     @property
-    def own(self) -> StatisticKind[Any]:
+    def definition(self) -> StatisticKind[Any]:
         """Return the kind of the statistic, with its rules."""
         return KINDS[self.kind]
 
     @cached_property
     def where(self) -> Condition | None:
         """Return the condition of a count; None for a statistic of a column."""
-        return self.own.domain.condition(self.of)
+        return self.definition.domain.condition(self.of)
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,7 @@ class Plan:
         for k, statistic in enumerate(self.statistics):
             with error_path("statistics", k):
                 with error_path(statistic.kind):
-                    statistic.own.check(self.context(statistic), self.groups)
+                    statistic.definition.check(self.context(statistic), self.groups)
                 self.design_options(statistic)
                 if statistic.wishes is not None and self.is_layered(statistic):
                     raise PlanError("must not wish for a mechanism: what adds up is always drawn with geometric noise")
@@ -230,7 +230,7 @@ class Plan:
         """Return a statistic with what the plan declares about its subject."""
         before, context = self._subjects.get(statistic.name, (None, None))
         if context is None or before is not statistic:
-            declared, subject = statistic.own.domain.declared(statistic.of, self.columns), statistic.of
+            declared, subject = statistic.definition.domain.declared(statistic.of, self.columns), statistic.of
             context = StatisticContext(
                 statistic.name, subject, declared, self.groups.public, statistic.sum_to_size, statistic.at
             )
@@ -256,15 +256,19 @@ class Plan:
 
     def cells(self, statistic: Statistic) -> list[str]:
         """Return the output columns of a statistic's answers: its name, or its name and label for every cell."""
-        return statistic.own.cells(self.context(statistic))
+        return statistic.definition.cells(self.context(statistic))
 
     def margin_cells(self, statistic: Statistic) -> list[str]:
         """Return the output columns of the margins of a crosstab."""
-        return [name for margin in statistic.margins for name in statistic.own.margin(self.context(statistic), margin)]
+        return [
+            name
+            for margin in statistic.margins
+            for name in statistic.definition.margin(self.context(statistic), margin)
+        ]
 
     def is_layered(self, statistic: Statistic) -> bool:
         """Return whether its numbers and their sums are drawn and made to agree: over groups, or over cells."""
-        return statistic.own.over_cells or (self.hierarchy is not None and statistic.own.over_groups)
+        return statistic.definition.over_cells or (self.hierarchy is not None and statistic.definition.over_groups)
 
     @cached_property
     def group_tree(self) -> NestedGroups:
@@ -274,12 +278,12 @@ class Plan:
 
     def drawn_columns(self, statistic: Statistic) -> list[str]:
         """Return the output columns of the drawn numbers: its answers, or the numbers they are computed from."""
-        derived = statistic.own.derived(self.context(statistic))
+        derived = statistic.definition.derived(self.context(statistic))
         return self.cells(statistic) if derived is None else [f"{statistic.name}_{part}" for part in derived.parts]
 
     def has_interval(self, statistic: Statistic) -> bool:
         """Return whether its answers have columns with the ends of credible intervals."""
-        return self.credible_level is not None and statistic.own.has_order
+        return self.credible_level is not None and statistic.definition.has_order
 
     @property
     def conditions(self) -> list[Condition]:
@@ -317,7 +321,7 @@ class Plan:
         """Return how its mechanisms are designed; statistics that add up always use geometric noise, see `layers`."""
         if self.is_layered(statistic):
             return ADDING
-        return statistic.own.wishes(statistic.wishes or self.wishes)
+        return statistic.definition.wishes(statistic.wishes or self.wishes)
 
     def with_output(self, output: str) -> "Plan":
         """Return the plan with another output file."""

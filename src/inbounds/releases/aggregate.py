@@ -1,11 +1,11 @@
-"""Aggregation: the data is reduced to one row of whole numbers per declared group; those become positions.
+"""Aggregation: reduce the data to one row of whole numbers per declared group, and those to positions.
 
     source → canonical records, materialised → group and one small whole number per statistic → sums per group
 
-Every record is first turned into small whole numbers of its own (does it meet the condition, which label, which
-step of the range), so whatever a record holds, it moves an aggregate by no more than `statistics` allows. Nothing on
-the way can fail because of what a record holds: see `sources.records` and `evaluation`. The declared keys go to the
-engine and join the data there: nothing about any other group comes back.
+Every record is first turned into small whole numbers (whether it meets the condition, which label, which step of the
+range). So whatever a record holds, it moves an aggregate by no more than `statistics` allows. No step can fail because
+of what a record holds: see `sources.records` and `sources.expressions`. The declared keys are sent to the engine and
+joined with the data there; nothing about any other group is returned.
 """
 
 import secrets
@@ -41,14 +41,14 @@ from inbounds.statistics import GroupAggregates
 from inbounds.statistics.base import ValueCounts
 
 MEASURES = "measures"
-"""The statement that has one row for each group."""
+"""The name of the query with one row for each group."""
 
 
 @dataclass(frozen=True)
 class TrueAnswers:
     """True answers as positions in each query's answers: one row per statistic (per label of a histogram).
 
-    They never leave the process, so they are not shown either.
+    They never leave the process, so their repr hides them.
     """
 
     positions: tuple[Ints | ValueCounts, ...] = field(repr=False)
@@ -63,21 +63,21 @@ class CanonicalRecords:
     layout: RecordLayout
 
     def share(self, threads: int) -> "CanonicalRecords":
-        """The same records where every cursor sees them, each with so many threads; of DuckDB in memory only."""
+        """Make the records visible to every cursor, each with so many threads; for DuckDB in memory only."""
         assert isinstance(self.engine, DuckDB)
-        run, shared = self.engine.connection.execute, f"{self.name}_shared"
-        run(f"SET threads = {threads}")
-        run(f"CREATE TABLE {shared} AS SELECT * FROM {self.name}")
+        execute, shared = self.engine.connection.execute, f"{self.name}_shared"
+        execute(f"SET threads = {threads}")
+        execute(f"CREATE TABLE {shared} AS SELECT * FROM {self.name}")
         self.engine.drop(self.name)
         return replace(self, name=shared)
 
     def cursor(self) -> "CanonicalRecords":
-        """The same records for another thread, once they are shared."""
+        """Return the same shared records for another thread."""
         assert isinstance(self.engine, DuckDB)
         return replace(self, engine=DuckDB(self.engine.connection.cursor()))
 
     def count(self) -> int:
-        """How many records there are."""
+        """Count the records."""
         return int(self.engine.fetch(f"SELECT CAST(COUNT(*) AS BIGINT) FROM {self.name}")[0][0])
 
     def close(self) -> None:
@@ -88,7 +88,7 @@ class CanonicalRecords:
 
 @dataclass(frozen=True)
 class OpenSource:
-    """A source whose schema fits the plan; nothing has been read from it yet.
+    """An open source whose schema fits the plan; nothing has been read from it yet.
 
     records: canonical records that were materialised before, for this plan and others.
     """
@@ -99,12 +99,12 @@ class OpenSource:
 
     @property
     def key_types(self) -> dict[str, str]:
-        """The types of the columns that name a group, in words; from the schema, no data."""
+        """Return the types of the columns that name a group, in words; from the schema."""
         with silence_engine():
             return key_types(self.plan, dict(self.table.schema().items()))
 
     def close(self) -> None:
-        """Let go of the file or server; a table of Ibis that was given, and Spark, stay open."""
+        """Close the file or server; an Ibis table given by the caller, and Spark, stay open."""
         source = self.plan.source
         with silence_engine(), suppress(Exception):
             if self.records is not None:
@@ -113,14 +113,17 @@ class OpenSource:
                 self.table.get_backend().disconnect()
 
     def aggregate(self) -> TrueAnswers:
-        """Run the aggregation in the engine and place every declared group's answers."""
+        """Aggregate in the engine and return the true answers of every declared group.
+
+        Raises AggregationError without the engine's reason, which may quote data.
+        """
         if self.records is None and self.plan.source.textual:
             with self.plan.with_line_numbers():
                 csv_files.check_quotes(self.plan.source)
         with silence_engine():
             try:
                 raw = self._raw()
-            except Exception:  # the engine's words may quote a record, so not even the chain of causes is kept
+            except Exception:  # the engine's message may quote a record, so not even the chain of causes is kept
                 raw = None
         if raw is None:
             name = self.plan.source.name
@@ -141,7 +144,7 @@ class OpenSource:
 def open_plan_source(plan: Plan, records: CanonicalRecords | None = None, table: Any = None) -> OpenSource:
     """Open the plan's source and compare its schema with the plan: names and types, no data.
 
-    records, table: of the same source, materialised and opened before: then it is not opened again, nor closed.
+    records, table: of the same source, materialised and opened before; then it is neither opened again nor closed.
     """
     with plan.with_line_numbers():
         table = open_table(plan.source, read_columns(plan)) if table is None else table
@@ -157,9 +160,9 @@ def open_plan_source(plan: Plan, records: CanonicalRecords | None = None, table:
 
 
 def _rehearse(opened: OpenSource) -> None:
-    """Evaluate the plan on no records, before anything is charged: a `SourceError` where the engine cannot.
+    """Evaluate the plan on no records, before anything is charged; raise SourceError if the engine cannot.
 
-    Engines limit how many columns a statement has, how deep it is nested and how long a row is, each in its own way.
+    Engines limit the number of columns, the nesting of a statement and the length of a row, each in its own way.
     """
     with silence_engine():
         try:
@@ -168,18 +171,18 @@ def _rehearse(opened: OpenSource) -> None:
                 aggregate(opened.plan, records)
             finally:
                 records.engine.drop(records.name)
-        except Exception:  # an engine's words may quote what it saw
+        except Exception:  # an engine's message may quote what it read
             records = None
     if records is None:
-        said = (
+        message = (
             "are too many, use too many columns, or have conditions too long, for the engine to evaluate at once; "
             "divide the plan, or declare fewer columns"
         )
-        raise SourceError(said, ("statistics",))
+        raise SourceError(message, ("statistics",))
 
 
 def _check(opened: OpenSource) -> None:
-    """A `SourceError` unless the source has what the plan names."""
+    """Raise SourceError unless the source has what the plan names."""
     import pyarrow.dataset  # noqa: F401, the engine loads it when it reads: should it fail, then before the charge
 
     plan = opened.plan
@@ -195,7 +198,7 @@ def _check(opened: OpenSource) -> None:
 
 @contextmanager
 def canonical_records(plan: Plan, table: Any, *, days: bool = False) -> Iterator[CanonicalRecords]:
-    """The canonical records of a plan's columns, while something is computed from them."""
+    """Materialise the canonical records of a plan's columns; drop them when the block is left."""
     records = materialise(plan, table, days=days)
     try:
         yield records
@@ -205,9 +208,9 @@ def canonical_records(plan: Plan, table: Any, *, days: bool = False) -> Iterator
 
 
 def materialise(plan: Plan, table: Any, *, days: bool = False) -> CanonicalRecords:
-    """Read the source once, and keep its canonical records under a name of their own.
+    """Read the source once, and store its canonical records under a new name.
 
-    days: every text also as a date, whatever the plan's own conditions compare.
+    days: store every text also as a date, whatever the plan's conditions compare.
     """
     return _materialise(plan, read_table(plan.source, table, read_columns(plan), plan.people.id), days=days)
 
@@ -219,7 +222,7 @@ def _materialise(plan: Plan, table: Any, *, days: bool = False) -> CanonicalReco
     engine, name = detect_engine(backend), f"inbounds_{secrets.token_hex(8)}"
     layout = _layout(plan, table)
     first = _first_step(plan, table, layout, set(layout.forms) if days else _by_date(plan))
-    backend._run_pre_execute_hooks(first)  # tables of Python's memory that an Ibis table may be made of
+    backend._run_pre_execute_hooks(first)  # registers tables in Python's memory that an Ibis table may use
     second = _second_step(plan, table, layout, first.schema())
     sql = f"WITH {FIRST} AS ({backend.compile(first)}) {backend.compile(second)}"
     _keep_with_codes(engine, name, sql, second.columns, layout)
@@ -230,32 +233,32 @@ FIRST = "first_step"
 
 
 def _first_step(plan: Plan, table: Any, layout: RecordLayout, by_date: set[str]) -> Any:
-    """Every column in its canonical type, whose a record is, and the texts of its keys."""
+    """Build every column in its canonical type, the id, and the texts of the keys."""
     import ibis
 
-    found = {"nothing_": ibis.literal(0, "int64")}
+    columns = {"nothing_": ibis.literal(0, "int64")}
     for k, name in enumerate(layout.forms):
         dated = name in by_date and _may_be_dates(table[name].type())
-        own = first_columns(table[name], plan.columns[name], plan.source, days=dated)
-        found |= {f"{letter}{k}": column for letter, column in own.items()}
-    whose = {PERSON: person_text(table[plan.people.id])} if plan.people.id else {}
-    return table.select(**found, **whose, **_keys(plan, table))
+        converted = first_columns(table[name], plan.columns[name], plan.source, days=dated)
+        columns |= {f"{letter}{k}": column for letter, column in converted.items()}
+    person = {PERSON: person_text(table[plan.people.id])} if plan.people.id else {}
+    return table.select(**columns, **person, **_keys(plan, table))
 
 
 def _second_step(plan: Plan, table: Any, layout: RecordLayout, schema: Any) -> Any:
-    """What follows from the columns of the first step, beside them."""
+    """Build the columns that follow from those of the first step, beside them."""
     import ibis
 
     first, engine = ibis.table(schema, name=FIRST), table.get_backend().name
-    found = {name: first[name] for name in first.columns}
+    columns = {name: first[name] for name in first.columns}
     for k, name in enumerate(layout.forms):
-        own = second_columns(first[f"c{k}"], plan.columns[name], table[name].type(), engine)
-        found |= {f"{letter}{k}": column for letter, column in own.items()}
-    return first.select(**found)
+        computed = second_columns(first[f"c{k}"], plan.columns[name], table[name].type(), engine)
+        columns |= {f"{letter}{k}": column for letter, column in computed.items()}
+    return first.select(**columns)
 
 
 def _keys(plan: Plan, table: Any) -> dict[str, Any]:
-    """The texts of the columns of keys, in digits."""
+    """Build the texts of the key columns, in digits."""
     groups = plan.groups
     periods = (groups.period.get(name, "") for name in groups.by)
     return {
@@ -273,12 +276,12 @@ def _layout(plan: Plan, table: Any) -> RecordLayout:
 
 
 def _key_digits(plan: Plan, k: int, kind: Any) -> list[str]:
-    """The declared keys of a column as it writes them, in digits; names of periods and of no value as they are."""
+    """Return the declared keys of a column in its spelling, in digits; periods and the missing key unchanged."""
     groups, name = plan.groups, plan.groups.by[k]
-    own = (key[k] for key in groups.keys)
+    texts = (key[k] for key in groups.keys)
     return [
         text_to_digits(text if name in groups.period or text == groups.missing_key else match_spelling(text, kind))
-        for text in own
+        for text in texts
     ]
 
 
@@ -291,7 +294,7 @@ def _may_be_dates(kind: Any) -> bool:
 
 
 def _keep_with_codes(engine: Engine, name: str, sql: str, columns: Sequence[str], layout: RecordLayout) -> None:
-    """Keep a query's columns, with the place of each key among the declared ones instead of its text."""
+    """Store a query's columns, with the position of each key among the declared ones instead of its text."""
     tables = [f"{name}_k{j}" for j in range(len(layout.keys))]
     for table, texts in zip(tables, layout.keys.values(), strict=True):
         engine.load(table, {"text_": texts, "place_": range(len(texts))})
@@ -308,25 +311,25 @@ def _keep_with_codes(engine: Engine, name: str, sql: str, columns: Sequence[str]
 
 
 def aggregate(plan: Plan, records: CanonicalRecords) -> dict[str, Any]:
-    """For every measure, one whole number per declared group; groups without records have the neutral 0.
+    """Compute every measure, one whole number per declared group; groups without records have 0.
 
-    Temporary tables belong to a connection, so that several threads may ask of the same records.
+    Temporary tables belong to a connection, so several threads may query the same records.
     """
-    engine, counting, groups = records.engine, f"{records.name}_counted", f"{records.name}_groups"
+    engine, counted, groups = records.engine, f"{records.name}_counted", f"{records.name}_groups"
     try:
         if plan.groups.by:
             engine.load(groups, _group_table(plan, records.layout))
-        engine.keep(counting, counted_records(plan, records, groups))
-        found = {name: engine.fetch(sql) for name, sql in _statements(plan, engine, counting).items()}
+        engine.keep(counted, counted_records(plan, records, groups))
+        results = {name: engine.fetch(sql) for name, sql in _statements(plan, engine, counted).items()}
     finally:
         with suppress(Exception):
-            engine.drop(counting)
+            engine.drop(counted)
             engine.drop(groups)
-    return _by_group(plan, found)
+    return _by_group(plan, results)
 
 
 def _group_table(plan: Plan, layout: RecordLayout) -> dict[str, Any]:
-    """The declared groups, each by the places of its keys."""
+    """Return the declared groups, each by the positions of its keys."""
     columns = dict[str, Any]({GROUP: range(len(plan.groups))})
     for k, name in enumerate(plan.groups.by):
         place = {digits: i for i, digits in enumerate(layout.keys[name])}
@@ -335,7 +338,7 @@ def _group_table(plan: Plan, layout: RecordLayout) -> dict[str, Any]:
 
 
 def counted_records(plan: Plan, records: CanonicalRecords, groups: str) -> str:
-    """One row per record that may count: its group, or `NOWHERE`, and one whole number per statistic; as SQL."""
+    """Write SQL for one row per record: its group, or `NOWHERE`, and one whole number per statistic."""
     layout, engine = records.layout, records.engine
     writer = RecordWriter(layout, engine.real)
     numbers = [f"v{k}" for k in range(len(plan.statistics))]
@@ -343,11 +346,11 @@ def counted_records(plan: Plan, records: CanonicalRecords, groups: str) -> str:
     keys = [layout.key(name) for name in plan.groups.by]
     group = f"COALESCE({groups}.{GROUP}, {NOWHERE})" if keys else "0"
     joined = f" LEFT JOIN {groups} ON {' AND '.join(f'{groups}.{key} = r.{key}' for key in keys)}" if keys else ""
-    counts = [f"{writer.truth(plan.condition)} = {TRUE}"] if plan.condition is not None else []
-    counts += [f"r.{PERSON} IS NOT NULL"] if plan.people.id else []
-    counted = f"CASE WHEN {' AND '.join(counts)} THEN {group} ELSE {NOWHERE} END" if counts else group
+    conditions = [f"{writer.truth(plan.condition)} = {TRUE}"] if plan.condition is not None else []
+    conditions += [f"r.{PERSON} IS NOT NULL"] if plan.people.id else []
+    group_number = f"CASE WHEN {' AND '.join(conditions)} THEN {group} ELSE {NOWHERE} END" if conditions else group
     person = [f"r.{PERSON} AS {PERSON}"] if plan.people.id else []
-    selected = ", ".join([*person, f"CAST({counted} AS BIGINT) AS {GROUP}", *values])
+    selected = ", ".join([*person, f"CAST({group_number} AS BIGINT) AS {GROUP}", *values])
     sql = f"SELECT {selected} FROM {records.name} AS r{joined}"
     if not plan.people.id:
         return sql
@@ -358,54 +361,55 @@ def counted_records(plan: Plan, records: CanonicalRecords, groups: str) -> str:
 
 
 def _number(plan: Plan, statistic: Statistic, writer: RecordWriter) -> str:
-    """The whole number that a record contributes: never missing, always in its range."""
-    return statistic.own.domain.number(statistic.of, plan.context(statistic).declared, writer)
+    """Write SQL for the whole number that a record contributes: never missing, always in its range."""
+    return statistic.definition.domain.number(statistic.of, plan.context(statistic).declared, writer)
 
 
-def _statements(plan: Plan, engine: Engine, counting: str) -> dict[str, str]:
-    """What the engine is asked of the records that count: all measures at once; and how many records of each group have
-    each value, once for every column that a statistic asks it of."""
+def _statements(plan: Plan, engine: Engine, counted: str) -> dict[str, str]:
+    """Write the queries: all measures at once, and value counts once for each column that needs them."""
     measures = [
         value
         for k, statistic in enumerate(plan.statistics)
-        for value in statistic.own.measures(plan.context(statistic), f"v{k}", engine.sum).values()
+        for value in statistic.definition.measures(plan.context(statistic), f"v{k}", engine.sum).values()
     ]
-    found = {
-        MEASURES: f"SELECT {', '.join([GROUP, 'CAST(COUNT(*) AS BIGINT)', *measures])} FROM {counting} GROUP BY {GROUP}"
+    statements = {
+        MEASURES: f"SELECT {', '.join([GROUP, 'CAST(COUNT(*) AS BIGINT)', *measures])} FROM {counted} GROUP BY {GROUP}"
     }
     for k, statistic in enumerate(plan.statistics):
-        if statistic.own.counts_values and (name := _values(statistic)) not in found:
-            found[name] = f"SELECT {GROUP}, v{k}, CAST(COUNT(*) AS BIGINT) FROM {counting} GROUP BY {GROUP}, v{k}"
-    return found
+        if statistic.definition.counts_values and (name := _values(statistic)) not in statements:
+            statements[name] = f"SELECT {GROUP}, v{k}, CAST(COUNT(*) AS BIGINT) FROM {counted} GROUP BY {GROUP}, v{k}"
+    return statements
 
 
 def _by_group(plan: Plan, columns: dict[str, list[Ints]]) -> dict[str, Any]:
-    """What the engine found, for every declared group."""
+    """Arrange the engine's results by declared group."""
     names = ["rows_"] + [
         _measure(k, suffix)
         for k, statistic in enumerate(plan.statistics)
-        for suffix in statistic.own.measures(plan.context(statistic), "", str)
+        for suffix in statistic.definition.measures(plan.context(statistic), "", str)
     ]
     groups, *measures = columns[MEASURES]
-    declared, found = groups != NOWHERE, dict[str, Any]()
-    for name, own in zip(names, measures, strict=True):
-        found[name] = np.zeros(len(plan.groups), dtype=np.int64)
-        found[name][groups[declared]] = own[declared]
+    declared, aggregates = groups != NOWHERE, dict[str, Any]()
+    for name, values in zip(names, measures, strict=True):
+        aggregates[name] = np.zeros(len(plan.groups), dtype=np.int64)
+        aggregates[name][groups[declared]] = values[declared]
     for statistic in plan.statistics:
-        if statistic.own.counts_values:
-            own, values, counts = columns[_values(statistic)]
-            there, shape = own != NOWHERE, (len(plan.groups), plan.context(statistic).declared.width + 1)
-            found[_values(statistic)] = ValueCounts.from_entries(own[there], values[there], counts[there], shape)
-    return found
+        if statistic.definition.counts_values:
+            group, value, count = columns[_values(statistic)]
+            inside, shape = group != NOWHERE, (len(plan.groups), plan.context(statistic).declared.width + 1)
+            aggregates[_values(statistic)] = ValueCounts.from_entries(
+                group[inside], value[inside], count[inside], shape
+            )
+    return aggregates
 
 
 def _values(statistic: Statistic) -> str:
-    """What the counted values of a column are called."""
+    """Return the name of the counted values of a column."""
     return f"values of {statistic.of}"
 
 
 def _measure(k: int, suffix: str) -> str:
-    """What a measure of the k-th statistic is called."""
+    """Return the name of a measure of the k-th statistic."""
     return f"m{k}{suffix}"
 
 
@@ -413,8 +417,8 @@ def _measure(k: int, suffix: str) -> str:
 
 
 def _to_positions(plan: Plan, k: int, raw: dict[str, Any]) -> Sequence[Ints | ValueCounts]:
-    """Positions in the query's answers, as the statistic's kind defines them; always within the range."""
+    """Compute positions in the query's answers, as the statistic's kind defines them; always within the range."""
     statistic, prefix = plan.statistics[k], _measure(k, "")
-    own = {name.removeprefix(prefix): found for name, found in raw.items() if name.startswith(prefix)}
-    found = GroupAggregates(raw["rows_"], plan.groups.sizes, own, raw.get(_values(statistic)))
-    return statistic.own.positions(plan.context(statistic), found)
+    measures = {name.removeprefix(prefix): aggregates for name, aggregates in raw.items() if name.startswith(prefix)}
+    aggregates = GroupAggregates(raw["rows_"], plan.groups.sizes, measures, raw.get(_values(statistic)))
+    return statistic.definition.positions(plan.context(statistic), aggregates)

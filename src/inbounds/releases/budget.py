@@ -1,23 +1,23 @@
-"""At which epsilon each number of a statistic is drawn, and what all of them cost together.
+"""Budget: the epsilon at which each number of a statistic is drawn, and what all of them cost together.
 
-One record is one person. With public sizes a table is n records per group, an absent one counting as `missing`, and
-one record is changed within its group. Adding or removing a record is covered as well: it moves every answer no
-further than changing a record does. A record that moves to another group changes two groups: twice the epsilon.
+One record is one person. With public sizes a table has n records per group, an absent one counts as `missing`, and
+one record is changed within its group. Adding or removing a record is also covered: it moves every answer no further
+than changing a record does. A record that moves to another group changes two groups, at twice the epsilon.
 
-With a maximum, one record is added or removed. Changing a record, also to another group, is one removed and one
-added: a plan that promises this with a maximum answers everything at half its epsilon.
+With a maximum, one record is added or removed. Changing a record, also to another group, is one removed and one added:
+a plan that promises this with a maximum answers everything at half its epsilon.
 
 With persons, one person is added or removed, with up to r records in each of up to c groups. A statistic of one number
-is moved by r records at once, in c groups: drawn at epsilon/c for neighbours r times as far apart. Where records may
-touch different numbers (cells, or a pair of sums), each of the r·c costs its own: drawn at epsilon/(r·c) for neighbours
-one record apart, so that k records in one number cost k times that. Drawing every cell for r records at epsilon/c would
-cost up to r times too much.
+is moved by r records at once, in c groups: it is drawn at epsilon/c for neighbours r times as far apart. If records may
+touch different numbers (cells, or a pair of sums), each of the r·c costs its own part: drawn at epsilon/(r·c) for
+neighbours one record apart, so that k records in one number cost k times that. Drawing every cell for r records at
+epsilon/c would cost up to r times too much.
 
-What adds up is drawn together with its sums, in layers: levels of a hierarchy, margins of a crosstab. A record is in
-one node of each layer, so that the layers' shares of epsilon add up; persons are counted by unit, because records in
-different groups may be in one node above.
+Statistics that add up are drawn together with their sums, in layers: levels of a hierarchy, margins of a crosstab. A
+record is in one node of each layer, so the layers' shares of epsilon add up; persons are counted by unit, because
+records in different groups may be in one node above.
 
-How far one record moves each answer, and so which query answers it, is said in `statistics`, for each kind.
+`statistics` defines for each kind how far one record moves an answer, and so which query answers it.
 """
 
 from dataclasses import dataclass, replace
@@ -33,10 +33,10 @@ from inbounds.statistics import KINDS, StatisticContext
 
 @dataclass(frozen=True)
 class BudgetLine:
-    """One line of the account: a statistic, what it spends, and at which epsilon each number of it is drawn.
+    """One line of the budget: a statistic, what it spends, and the epsilon at which each of its numbers is drawn.
 
     records: how many records one person moves each number by at that epsilon. layered: how a statistic that adds up
-    shares it with its sums.
+    shares the epsilon with its sums.
     """
 
     statistic: Statistic
@@ -48,31 +48,31 @@ class BudgetLine:
 
     @property
     def statistic_epsilon(self) -> Fraction:
-        """The epsilon of the statistic's own numbers."""
+        """Return the epsilon of the statistic's own numbers."""
         return self.drawn_at if self.layered is None else self.drawn_at * self.layered.share
 
 
 def plan_budget(plan: Plan) -> list[BudgetLine]:
-    """What every statistic spends; groups are disjoint and compose in parallel, statistics add up."""
-    found, person = [], plan.contribution
+    """Compute what every statistic spends; groups are disjoint and compose in parallel, statistics add up."""
+    lines, person = [], plan.contribution
     for statistic, spent in zip(plan.statistics, plan.epsilons, strict=True):
         by_unit = costs_per_record(statistic.kind, plan.is_layered(statistic))
         drawn_at, reason = draw_epsilon(statistic.kind, plan.groups.public, plan.neighbours, spent, person, by_unit)
         records = 1 if by_unit else person.records
         layers = plan_layers(plan, statistic, drawn_at) if plan.is_layered(statistic) else None
-        found.append(BudgetLine(statistic, spent, drawn_at, reason, records, layers))
-    return found
+        lines.append(BudgetLine(statistic, spent, drawn_at, reason, records, layers))
+    return lines
 
 
 def costs_per_record(kind: str, adds_up: bool) -> bool:
-    """Whether records of one person may touch different numbers, so that each costs its own."""
+    """Return whether records of one person may touch different numbers, so that each costs its own part."""
     return KINDS[kind].by_unit or adds_up
 
 
 def draw_epsilon(
     kind: str, public: bool, neighbours: str, spent: Fraction, person: ContributionBound, by_unit: bool
 ) -> tuple[Fraction, str]:
-    """The epsilon at which each number of a statistic is drawn, and why: a changed record may move two of them."""
+    """Return the epsilon at which each number of a statistic is drawn, and the reason."""
     if neighbours == PERSON:
         return _drawn_for_persons(by_unit, spent, person)
     if neighbours == CHANGE and not public:
@@ -100,7 +100,7 @@ def _format_count(number: int, what: str) -> str:
 def query_for_person(
     kind: str, subject: StatisticContext[Any], size: int, records: int = 1
 ) -> RangeQuery | QuantileQuery:
-    """The query that answers a statistic in a group of a size, where one person has up to so many records in it."""
+    """Build the query of a statistic in a group of a size, if one person has up to `records` records in it."""
     query = KINDS[kind].query(subject, size)
     if isinstance(query, QuantileQuery):
         return replace(query, records=records)

@@ -1,9 +1,10 @@
-"""A release in the ledger: charged before the data is read, its draw kept before anything is computed from it, its
-table before anybody sees it.
+"""Charge a release to its ledger: before the data is read; the draw is stored before anything is computed from it, and
+the table before it is given out.
 
-What is the same question? The plan, where its data is, the people, and the declared edition; never the data's contents
-or the time of a file, because whether something is drawn anew must not depend on the data. Frames have no place: one
-frame is told from another by an edition or a key alone, and without either no stored table is given out for a frame.
+Two releases are the same question if the plan, the place of its data, the people and the declared edition are the
+same. The contents of the data and the times of files do not matter, because whether something is drawn again must not
+depend on the data. A frame has no place: two frames differ only by an edition or a key, and without either no stored
+table is returned for a frame.
 """
 
 import json
@@ -26,16 +27,16 @@ from inbounds.schema.errors import UnfinishedRelease
 from inbounds.schema.record_types import LedgerReference, ReleaseRecord
 
 BESIDE = "inbounds.ledger"
-"""The ledger beside the output of a plan that names none: it counts, without a cap."""
+"""The ledger beside the output if the plan names none; it counts without a cap."""
 
 RECORD = b"inbounds release"
-"""Where a kept table carries its record."""
+"""The key of the record in the metadata of a stored table."""
 
 LedgerLike = Ledger | str | PathLike[str]
 
 
 class ReusedTableWarning(UserWarning):
-    """The table that a release returned was drawn by an earlier one with the same plan and edition."""
+    """The returned table was drawn by an earlier release with the same plan and edition."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +50,11 @@ class StoredTable:
 
 @dataclass(frozen=True)
 class ChargeSession:
-    """Which entry a release is, in which ledger. place: None where nothing is recorded.
+    """The entry of a release in its ledger. place: None if nothing is recorded.
 
-    told_apart: the key is of this data alone, as far as anybody declared. read_again: data may be read again under the
-    charge of an earlier run that stored no draw, because the owner of the data said so.
+    declared: whether the plan or the caller named the ledger. told_apart: whether the key identifies this data.
+    read_again: whether data may be read again under the charge of an earlier run that stored no draw, because the owner
+    of the data allowed it.
     """
 
     plan: Plan
@@ -66,30 +68,30 @@ class ChargeSession:
     def open(
         plan: Plan, target: Path | None, ledger: LedgerLike | None, key: str | None, *, read_again: bool = False
     ) -> "ChargeSession":
-        """The ledger given, or the plan's own, or the file beside the output; and the key of the question."""
+        """Use the ledger given, or the plan's, or the file beside the output; and compute the question's key."""
         if ledger == "":
             raise ValueError("ledger must be a file or a postgresql:// URL, got ''; leave it out for the plan's own")
         declared = plan.people.ledger or None if ledger is None else ledger
         beside = target.absolute().parent / BESIDE if target is not None else None
         told_apart = key is not None or bool(plan.edition) or plan.source.kind != "frame"
-        own_key = sha256_hex(canonical_json(release_identity(plan))) if key is None else validate_name(key, "key")
-        made = ChargeSession(plan, declared or beside, own_key, bool(declared), told_apart, read_again)
-        own = (str(target), str(record_path(target))) if target is not None else ()
-        for file in made.file:
-            _check_place(Path(file), (*plan.inputs, *own))
-        return made
+        question_key = sha256_hex(canonical_json(release_identity(plan))) if key is None else validate_name(key, "key")
+        session = ChargeSession(plan, declared or beside, question_key, bool(declared), told_apart, read_again)
+        outputs = (str(target), str(record_path(target))) if target is not None else ()
+        for file in session.file:
+            _check_place(Path(file), (*plan.inputs, *outputs))
+        return session
 
     @property
     def file(self) -> tuple[str, ...]:
-        """The file of the ledger, if it is in one; no output may take its place."""
+        """Return the file of the ledger, if it is a file; no output may overwrite it."""
         if self.place is None:
             return ()
         place = self.place.place if isinstance(self.place, Ledger) else fspath(self.place)
         return () if "://" in place else (place,)
 
     def find_stored(self) -> StoredTable | None:
-        """What was kept under the key before; nothing is charged."""
-        if not self._there():
+        """Return the table stored under the key before; charge nothing."""
+        if not self._has_ledger():
             return None
         with self._open() as ledger:
             if self.declared:
@@ -98,16 +100,17 @@ class ChargeSession:
             return None if charge is None or charge.answer is None else self._check_charge(ledger, charge)
 
     def describe_state(self) -> str:
-        """In words, where the people stand before the release; nothing where no ledger is there yet."""
-        if not self._there():
+        """Describe the budget of the people before the release; empty if there is no ledger yet."""
+        if not self._has_ledger():
             return ""
         with self._open() as ledger:
             return "; ".join(str(who) for who in ledger.people() if who.name == population_name(self.plan))
 
     def charge(self) -> Charge | None:
-        """Spend the plan's epsilon, durably; `BudgetExceeded` if it is not there. No data may be read before.
+        """Spend the plan's epsilon, durably. No data may be read before.
 
-        None where nothing is recorded. `UnfinishedRelease` where an earlier run was charged and stored no draw.
+        Returns None if nothing is recorded. Raises BudgetExceeded if the budget is too small, UnfinishedRelease if an
+        earlier run was charged and stored no draw.
         """
         if self.place is None:
             return None
@@ -118,29 +121,29 @@ class ChargeSession:
         return charge
 
     def find_unfinished(self) -> Charge | None:
-        """The charge of an earlier release with this key that kept a draw and no table; nothing is charged."""
-        if not self._there():
+        """Return the charge of an earlier release with this key that stored a draw and no table; charge nothing."""
+        if not self._has_ledger():
             return None
         with self._open() as ledger:
             charge = ledger.find(self.key)
             if charge is None or charge.draw is None:
                 return None
             self._charge(ledger)  # the key must be of this very question
-            self._is_this_data(charge.draw)
+            self._check_same_data(charge.draw)
             return charge
 
-    def store_draw(self, charge: Charge | None, drawn: bytes) -> bytes:
-        """What the table is computed from: this draw, kept now, or the one that somebody else kept first."""
+    def store_draw(self, charge: Charge | None, draw: bytes) -> bytes:
+        """Store this draw; return it, or the one that another process stored first. The table is computed from that."""
         if charge is None:
-            return drawn
+            return draw
         with self._open() as ledger:
-            kept = ledger.store_draw(charge, drawn)
-        return kept if kept == drawn else self._is_this_data(kept)
+            stored = ledger.store_draw(charge, draw)
+        return stored if stored == draw else self._check_same_data(stored)
 
     def store_table(self, charge: Charge | None, table: Any, record: ReleaseRecord, *, drawn: bool) -> StoredTable:
-        """The table that may be given out: this one, kept now, or the one that somebody else kept first.
+        """Store this table; return it, or the one that another process stored first. Only that may be given out.
 
-        drawn: its numbers were drawn by this call.
+        drawn: whether its numbers were drawn by this call.
         """
         if charge is None:
             return StoredTable(table, {**record, "ledger": None}, drawn)
@@ -150,8 +153,8 @@ class ChargeSession:
             stored = ledger.store(charge, content)
             return StoredTable(table, full, drawn) if stored == content else self._earlier(stored)
 
-    def _there(self) -> bool:
-        """Whether there is a ledger to look into; one that was declared must be, and is refused if it is not."""
+    def _has_ledger(self) -> bool:
+        """Return whether there is a ledger to look into; a declared one must exist and is opened anyway."""
         if self.place is None or self.declared:
             return self.declared
         assert not isinstance(self.place, Ledger)
@@ -171,17 +174,17 @@ class ChargeSession:
         )
 
     def _check_charge(self, ledger: Ledger, charge: Charge) -> StoredTable:
-        """The charge must be for this very question: a key that somebody chose may be that of another."""
+        """Check that the charge is for this question: a key chosen by a user may be that of another."""
         assert charge.answer is not None
         self._charge(ledger)
         return self._earlier(charge.answer)
 
     def _earlier(self, stored: bytes) -> StoredTable:
-        """A table that an earlier release drew."""
-        return StoredTable(*decode_table(self._is_this_data(stored)), drawn=False)
+        """Return a table that an earlier release drew."""
+        return StoredTable(*decode_table(self._check_same_data(stored)), drawn=False)
 
-    def _is_this_data(self, stored: bytes) -> bytes:
-        """What an earlier release drew; never for a frame that may be another one."""
+    def _check_same_data(self, stored: bytes) -> bytes:
+        """Return stored bytes; raise ValueError for a frame that may be another one."""
         if not self.told_apart:
             raise ValueError(
                 "edition must be given to release a frame under a plan that has released one before, got none; give "
@@ -201,12 +204,12 @@ class ChargeSession:
 
 
 def population_name(plan: Plan) -> str:
-    """Whom a plan is about: its people's name, or the source's."""
+    """Return the name of the people of a plan, or the name of its source."""
     return plan.people.name or plan.source.summary()["name"][:LONGEST]
 
 
 def release_identity(plan: Plan) -> dict[str, Any]:
-    """All that makes a release the same as an earlier one."""
+    """Return all that makes a release the same as an earlier one."""
     return {
         "plan": plan.summary(),
         "place": plan.place,
@@ -216,48 +219,49 @@ def release_identity(plan: Plan) -> dict[str, Any]:
 
 
 def format_population_state(record: ReleaseRecord) -> str:
-    """In words, what was spent on the people of a release when it was made, by their ledger's own rule."""
+    """Describe what was spent on the people of a release when it was made, by the ledger's rule."""
     entry = record.get("ledger")
     if not entry:
         return "recorded in no ledger: nothing counts what this release spent"
-    room = f" of {entry['budget']}, {entry['left']} left" if entry["budget"] else ", counted without a cap"
-    return f"{entry['people']}: {entry['unit']} {entry['spent']} in all{room} (entry {entry['entry']} of their ledger)"
+    remaining = f" of {entry['budget']}, {entry['left']} left" if entry["budget"] else ", counted without a cap"
+    return f"{entry['people']}: {entry['unit']} {entry['spent']} in all{remaining} (entry {entry['entry']} of their ledger)"
 
 
 def encode_table(table: Any, record: ReleaseRecord) -> bytes:
-    """A table and its record as one Arrow stream."""
+    """Encode a table and its record as one Arrow stream."""
     import pyarrow
 
     sink = pyarrow.BufferOutputStream()
-    named = table.replace_schema_metadata({RECORD: json.dumps(record).encode()})
-    with pyarrow.ipc.new_stream(sink, named.schema) as stream:
-        stream.write_table(named)
+    with_record = table.replace_schema_metadata({RECORD: json.dumps(record).encode()})
+    with pyarrow.ipc.new_stream(sink, with_record.schema) as stream:
+        stream.write_table(with_record)
     return bytes(sink.getvalue())
 
 
 def decode_table(content: bytes) -> tuple[Any, ReleaseRecord]:
-    """The table and the record of such a stream."""
+    """Decode the table and the record of such a stream."""
     table = import_optional("pyarrow", "tables").ipc.open_stream(content).read_all()
     return table.replace_schema_metadata(None), json.loads(table.schema.metadata[RECORD])
 
 
 def _reference(ledger: Ledger, charge: Charge) -> LedgerReference:
-    """What a record says of its entry: where it is, and what was spent on these people when it was made."""
-    after = charge.people
+    """Return what a record states about its entry: where it is, and what was spent on these people."""
+    people = charge.people
     return {
         "id": ledger.id,
         "entry": charge.number,
         "sha256": charge.sha256,
         "key": charge.key,
-        "people": after.name,
-        "rule": after.rule,
-        "unit": after.unit,
-        "budget": None if after.budget is None else format_all_digits(after.budget),
-        "spent": format_all_digits(after.spent),
-        "left": None if after.remaining is None else format_all_digits(after.remaining),
+        "people": people.name,
+        "rule": people.rule,
+        "unit": people.unit,
+        "budget": None if people.budget is None else format_all_digits(people.budget),
+        "spent": format_all_digits(people.spent),
+        "left": None if people.remaining is None else format_all_digits(people.remaining),
     }
 
 
 def _check_place(place: Path, others: tuple[str, ...]) -> None:
+    """Raise ValueError if the ledger is a file that the release reads or writes."""
     if any(is_same_file(place, other) for other in others):
         raise ValueError(f"ledger must not be a file that the release reads or writes, got {place}; give another name")

@@ -1,4 +1,4 @@
-"""The schema against the plan: names and types of columns, known before any record is read."""
+"""Compare the schema of a source with the plan: names and types of columns, before any record is read."""
 
 import difflib
 import math
@@ -17,7 +17,7 @@ KEYS = ("groups", "keys")
 
 
 def check_schema(plan: Plan, schema: dict[str, Any]) -> None:
-    """A `SourceError` unless the source has every key and every used column, in a type that fits."""
+    """Raise SourceError unless the source has every key and every used column, in a type that fits."""
     for name in plan.groups.by:
         _check_present(plan, name, schema, ("groups", "by"))
     if plan.people.id:
@@ -33,22 +33,22 @@ def check_schema(plan: Plan, schema: dict[str, Any]) -> None:
 
 
 def used_columns(plan: Plan) -> list[str]:
-    """The declared columns that some statistic reads, and those of the plan's own condition."""
+    """Return the declared columns that some statistic or the plan's condition reads."""
     names: dict[str, None] = dict.fromkeys(language.columns_used(plan.condition) if plan.condition is not None else ())
     for statistic in plan.statistics:
-        names.update(dict.fromkeys(statistic.own.domain.reads(statistic.of)))
+        names.update(dict.fromkeys(statistic.definition.domain.reads(statistic.of)))
     return list(names)
 
 
 def read_columns(plan: Plan) -> list[str]:
-    """Every column that is read: keys, those of statistics, and whose a record is."""
+    """Return every column that is read: keys, those of statistics, and the id."""
     return list(dict.fromkeys((*plan.groups.by, *used_columns(plan), *([plan.people.id] if plan.people.id else ()))))
 
 
 def compared_texts(plan: Plan, name: str) -> list[str]:
-    """Every text that a column is compared with: its labels, and those of conditions."""
-    said = [text for where in plan.conditions for column, text in language.texts_compared(where) if column == name]
-    return [*column_labels(plan.columns[name]), *said]
+    """Return every text that a column is compared with: its labels, and those of conditions."""
+    texts = [text for where in plan.conditions for column, text in language.texts_compared(where) if column == name]
+    return [*column_labels(plan.columns[name]), *texts]
 
 
 # --- names ------------------------------------------------------------------------------------------------
@@ -63,15 +63,15 @@ def _check_present(plan: Plan, name: str, schema: dict[str, Any], path: Path, hi
     close = _similar(plan, name, schema)
     if plan.source.kind == "frame":
         hint = hint or "frame.columns lists those that it has"
-    way = f"did you mean {close[0]!r}?" if close else hint or "does the file begin with a header line?"
-    raise SourceError(f"names the column {name!r}, which the source does not have; {way}", path)
+    hint = f"did you mean {close[0]!r}?" if close else hint or "does the file begin with a header line?"
+    raise SourceError(f"names the column {name!r}, which the source does not have; {hint}", path)
 
 
 def _similar(plan: Plan, name: str, schema: dict[str, Any]) -> list[str]:
-    """Names like this one, of a source whose names may be its first record.
+    """Return names like this one, for a source whose names may be its first record.
 
-    A file without a header line must not have that record printed. So names are never listed, one that is only
-    similar is told when others that the plan names are there, and it is then the header line.
+    A file without a header line must not have that record printed. So names are never listed, and a name that is only
+    similar is suggested only if other names of the plan occur, because then the first line is a header.
     """
     if not set(read_columns(plan)) & set(schema):
         return find_close(name, schema)
@@ -82,19 +82,19 @@ def _similar(plan: Plan, name: str, schema: dict[str, Any]) -> list[str]:
 
 
 def _check_keys(plan: Plan, schema: dict[str, Any]) -> None:
-    """Keys fit their columns, and no record can match two of them in any engine."""
+    """Check that keys fit their columns, and that no record can match two of them in any engine."""
     forms = []
     for k, name in enumerate(plan.groups.by):
         kind, period = schema[name], name in plan.groups.period
         if not _is_key(kind):
-            said = f"must be text, whole numbers, booleans or dates, but {name!r} is {kind}"
-            raise SourceError(said + _key_way_out(name, kind), ("groups", "by"))
+            message = f"must be text, whole numbers, booleans or dates, but {name!r} is {kind}"
+            raise SourceError(message + _key_way_out(name, kind), ("groups", "by"))
         if period and not (kind.is_string() or kind.is_date() or kind.is_timestamp()):
-            said = f"must be about dates, times or texts, but {name!r} is {kind}"
-            raise SourceError(said, ("groups", "period", name))
-        same = (plan.groups.missing_key,)
+            message = f"must be about dates, times or texts, but {name!r} is {kind}"
+            raise SourceError(message, ("groups", "period", name))
+        unchanged = (plan.groups.missing_key,)
         fits = [
-            key[k] if period or key[k] in same else _check_spelling(key[k], name, kind, KEYS)
+            key[k] if period or key[k] in unchanged else _check_spelling(key[k], name, kind, KEYS)
             for key in plan.groups.keys
         ]
         forms.append(fits)
@@ -103,7 +103,7 @@ def _check_keys(plan: Plan, schema: dict[str, Any]) -> None:
 
 
 def key_types(plan: Plan, schema: dict[str, Any]) -> dict[str, str]:
-    """How the values of every key column are told apart, in a word: 01 and 1 are one number and two texts."""
+    """Return how the values of every key column are distinguished, in a word: 01 and 1 are one number but two texts."""
     return {name: _key_type(schema[name]) for name in plan.groups.by}
 
 
@@ -131,10 +131,10 @@ def _key_way_out(name: str, kind: Any) -> str:
 
 
 def _check_texts(plan: Plan, schema: dict[str, Any]) -> None:
-    """Labels and texts of conditions are such as their columns can hold."""
+    """Check that columns can hold the labels and texts of conditions."""
     for k, statistic in enumerate(plan.statistics):
-        if statistic.own.domain.compares_labels:
-            for name in statistic.own.domain.reads(statistic.of):
+        if statistic.definition.domain.compares_labels:
+            for name in statistic.definition.domain.reads(statistic.of):
                 _check_labels(column_labels(plan.columns[name]), name, schema[name])
         if statistic.where is not None:
             _check_condition(plan, statistic.where, schema, ("statistics", k, statistic.kind))
@@ -150,7 +150,7 @@ def _check_condition(plan: Plan, where: language.Condition, schema: dict[str, An
 
 
 def _check_labels(labels: tuple[str, ...], name: str, kind: Any) -> None:
-    """No record of the column can have two of its labels."""
+    """Check that no record of the column can have two of its labels."""
     path = ("columns", name, "labels")
     forms = [_check_spelling(label, name, kind, path) for label in labels]
     if len(set(forms)) < len(forms):
@@ -158,11 +158,13 @@ def _check_labels(labels: tuple[str, ...], name: str, kind: Any) -> None:
 
 
 def _check_dates(plan: Plan, name: str, kind: Any, path: Path) -> None:
-    """A column of text that is ordered is one of dates throughout."""
-    strange = [text for text in compared_texts(plan, name) if not is_date(text)]
-    if kind.is_string() and strange:
-        said = f"orders {name} by date, so all it is compared with must be dates such as 2024-01-31, got {strange[0]!r}"
-        raise SourceError(said, path)
+    """Check that a text column that is ordered is compared with dates only."""
+    others = [text for text in compared_texts(plan, name) if not is_date(text)]
+    if kind.is_string() and others:
+        message = (
+            f"orders {name} by date, so all it is compared with must be dates such as 2024-01-31, got {others[0]!r}"
+        )
+        raise SourceError(message, path)
 
 
 def _check_spelling(text: str, name: str, kind: Any, path: Path, verb: str = "be") -> str:
@@ -170,36 +172,36 @@ def _check_spelling(text: str, name: str, kind: Any, path: Path, verb: str = "be
         return match_spelling(text, kind)
     except ValueError as error:
         rule, _, got = str(error).rpartition(", got ")
-        said = f"must {verb} {rule}, as the column {name!r} is {kind}, got {got}"
-    raise SourceError(said, path)
+        message = f"must {verb} {rule}, as the column {name!r} is {kind}, got {got}"
+    raise SourceError(message, path)
 
 
 # --- types ------------------------------------------------------------------------------------------------
 
 
 def _check_type(plan: Plan, name: str, kind: Any) -> None:
-    declared, read = plan.columns[name].type, kind.is_string()
+    declared, is_text = plan.columns[name].type, kind.is_string()
     fits = {
-        "number": (kind.is_numeric() and not kind.is_boolean()) or read,
+        "number": (kind.is_numeric() and not kind.is_boolean()) or is_text,
         "text": _is_textual(kind),
-        "boolean": kind.is_boolean() or read,
+        "boolean": kind.is_boolean() or is_text,
     }
     if not fits[declared]:
-        said = f"is declared as {declared}, but the source holds {kind}"
-        way = _type_way_out(declared, name, kind)
-        raise SourceError(said + way, ("columns", name))
+        message = f"is declared as {declared}, but the source holds {kind}"
+        hint = _type_way_out(declared, name, kind)
+        raise SourceError(message + hint, ("columns", name))
 
 
 def _check_step(column: Declared, kind: Any, name: str) -> None:
-    """Records become steps by floats: below their spacing at the bounds, steps would be of the floats' making."""
+    """Raise SourceError for a step below the spacing of floats at the bounds: rounding would decide the steps."""
     if not isinstance(column, NumberColumn):
         return
     bound = float(max(abs(column.low), abs(column.high)))
     single = kind.is_floating() and kind.nbytes < 8
     spacing = Fraction(float(np.spacing(np.float32(bound))) if single else math.ulp(bound))
     if column.step < spacing:
-        said = f"must be at least {float(spacing):.3g}, the spacing of {kind if single else 'float64'} numbers near "
-        raise SourceError(f"{said}{bound:.6g}, got {float(column.step):.3g}", ("columns", name, "step"))
+        message = f"must be at least {float(spacing):.3g}, the spacing of {kind if single else 'float64'} numbers near "
+        raise SourceError(f"{message}{bound:.6g}, got {float(column.step):.3g}", ("columns", name, "step"))
 
 
 def _type_way_out(declared: str, name: str, kind: Any) -> str:

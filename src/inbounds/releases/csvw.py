@@ -1,4 +1,4 @@
-"""Metadata beside a released CSV file, as the W3C's "CSV on the Web" has it: columns, epsilon, errors, digest.
+"""Metadata of a released CSV file, as W3C's "CSV on the Web" defines it: columns, epsilon, errors, digests.
 
 Reference: Metadata Vocabulary for Tabular Data, W3C Recommendation of 17 December 2015.
 """
@@ -13,16 +13,16 @@ from inbounds.schema.record_types import ReleaseRecord
 CONTEXT = "http://www.w3.org/ns/csvw"
 
 DATATYPES = (("int", "integer"), ("double", "number"), ("float", "number"), ("bool", "boolean"))
-"""Arrow types by how their names begin; everything else is a string."""
+"""Data types by the beginning of the Arrow type's name; everything else is a string."""
 
 
 def metadata_path(target: Path) -> Path:
-    """The name that readers of CSV on the Web look for: the table's, with -metadata.json after it."""
+    """Return the file name that readers of CSV on the Web look for: the table's, with -metadata.json after it."""
     return target.with_name(target.name + "-metadata.json")
 
 
 def metadata(record: ReleaseRecord, table: Any) -> dict[str, Any]:
-    """What a reader of the table is told by the record: nothing that is not in the two."""
+    """Build the metadata from the record and the table."""
     written, plan = record["table"], record["plan"]
     columns = [_column(name, str(kind)) for name, kind in zip(table.column_names, table.schema.types, strict=True)]
     schema: dict[str, Any] = {"columns": columns}
@@ -56,6 +56,6 @@ def _column(name: str, kind: str) -> dict[str, str]:
 
 
 def _variable(name: str) -> str:
-    """A column's name as the vocabulary allows it; an underscore in front is kept for others."""
+    """Encode a column's name as the vocabulary allows it; names must not begin with an underscore."""
     text = quote(name, safe="").replace("-", "%2D").replace("~", "%7E")
     return f"%5F{text[1:]}" if text.startswith("_") else text

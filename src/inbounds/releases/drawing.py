@@ -65,13 +65,13 @@ def draw_rows(
     designed: ReleaseDesign, truths: TrueAnswers, *, draws: Draws = system_entropy, progress: Progress = ignore_progress
 ) -> list[Ints]:
     """For every statistic the rows of its own numbers, then those of the sums that are drawn beside them."""
-    plan, rows, given = designed.asked.plan, list[Ints](), iter(truths.positions)
+    plan, rows, given = designed.workload.plan, list[Ints](), iter(truths.positions)
     total, done = len(truths.positions) * len(plan.groups), 0
     for k, statistic in enumerate(plan.statistics):
         positions = []
         for _ in plan.drawn_columns(statistic):
             positions.append(next(given))
-            rows.append(_draw_outputs(designed.asked, designed.designs[k], positions[-1], draws))
+            rows.append(_draw_outputs(designed.workload, designed.designs[k], positions[-1], draws))
             done += len(plan.groups)
             progress("answering", done, total)
         if plan.is_layered(statistic):
@@ -81,7 +81,7 @@ def draw_rows(
 
 def _drawn_sums(designed: ReleaseDesign, k: int, positions: Sequence[Any], draws: Draws) -> list[list[Ints]]:
     """Reports about the sums beside a statistic's own numbers: for every layer, rows of them."""
-    layered = designed.asked.entries[k].layered
+    layered = designed.workload.entries[k].layered
     assert layered is not None
     return [
         [draw_outputs(require_range_mechanism(design).law.sampler, row, draws) for row in layer.sums(positions)]

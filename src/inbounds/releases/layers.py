@@ -1,4 +1,4 @@
-"""What is drawn beside a statistic's own numbers so that its table adds up: sums over groups, or over cells.
+"""Layers: sums that are drawn beside a statistic's own numbers so that its table adds up.
 
 A layer is a level of the hierarchy, or a margin of a crosstab. A record is in one node of each layer, as it is in one
 number of the statistic itself, so the shares of the layers add up to what the statistic spends.
@@ -27,8 +27,8 @@ class Layer:
     """Sums that are drawn beside a statistic's own numbers.
 
     name: the level or margin. share: of what the statistic spends. size: the largest node, in people. ranges: the
-    largest position of each node. columns: names of its rows of sums. sums: positions of a statistic's own numbers, one
-    row for each cell, to rows of positions of the layer's nodes.
+    largest position of each node. columns: names of its rows of sums. sums: from positions of the statistic's own
+    numbers, one row for each cell, to rows of positions of the layer's nodes.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Layer:
 
 @dataclass(frozen=True, eq=False)
 class LayeredStatistic:
-    """A statistic that adds up: the name and share of its own numbers, its layers, and how much each matters."""
+    """A statistic that adds up: the name and share of its own numbers, its layers, and the weight of each."""
 
     name: str
     share: Fraction
@@ -50,11 +50,12 @@ class LayeredStatistic:
 
     @property
     def shares(self) -> list[tuple[str, Fraction]]:
+        """Return the name and share of each layer, the statistic's own numbers first."""
         return [(self.name, self.share), *((layer.name, layer.share) for layer in self.layers)]
 
 
 def plan_layers(plan: Plan, statistic: Statistic, drawn_at: Fraction) -> LayeredStatistic:
-    """The layers of a statistic that adds up, from the plan alone. drawn_at: its epsilon before it is shared."""
+    """Plan the layers of a statistic that adds up, from the plan alone. drawn_at: its epsilon before it is shared."""
     subject = plan.context(statistic)
     query = layer_query(statistic, subject, int(plan.groups.sizes.max()))
     if isinstance(subject.declared, LabelPair):
@@ -63,8 +64,8 @@ def plan_layers(plan: Plan, statistic: Statistic, drawn_at: Fraction) -> Layered
 
 
 def layer_query(statistic: Statistic, subject: StatisticContext[Any], size: int) -> RangeQuery:
-    """The query of a number that adds up, about so many people."""
-    query = statistic.own.query(subject, size)
+    """Build the query of a number that adds up, about so many people."""
+    query = statistic.definition.query(subject, size)
     assert isinstance(query, RangeQuery)
     return query
 
@@ -74,14 +75,14 @@ def _reach(query: RangeQuery) -> int:
 
 
 def node_ranges(statistic: Statistic, subject: StatisticContext[Any], sizes: Ints) -> Ints:
-    """The largest position of groups of these sizes."""
+    """Return the largest position of groups of these sizes."""
     distinct, place = np.unique(sizes, return_inverse=True)
     largest = [len(layer_query(statistic, subject, int(size)).answers) - 1 for size in distinct]
     return np.array(largest, dtype=np.int64)[place]
 
 
 def _levels(plan: Plan, statistic: Statistic, subject: StatisticContext[Any], per_unit: float) -> LayeredStatistic:
-    """The levels of the hierarchy above the groups."""
+    """Plan the levels of the hierarchy above the groups."""
     assert plan.hierarchy is not None
     nest, hierarchy = plan.group_tree, plan.hierarchy
     leaves = node_ranges(statistic, subject, nest.tree.sizes[0])
@@ -108,7 +109,7 @@ def _levels(plan: Plan, statistic: Statistic, subject: StatisticContext[Any], pe
 def _margins(
     plan: Plan, statistic: Statistic, subject: StatisticContext[LabelPair], per_unit: float
 ) -> LayeredStatistic:
-    """The margins of a crosstab; both are sums of the cells."""
+    """Plan the margins of a crosstab, which are sums of the cells."""
     shape, sizes = subject.declared.shape, plan.groups.sizes
     axes = [subject.declared.names.index(margin) for margin in statistic.margins]
     children = [float(np.prod(shape)) / shape[axis] for axis in axes]
@@ -134,9 +135,9 @@ def _margins(
 def layer_design_request(
     statistic: Statistic, subject: StatisticContext[Any], layer: Layer, drawn_at: Fraction
 ) -> DesignRequest:
-    """One mechanism for all nodes of a layer, of the largest range.
+    """Request one mechanism for all nodes of a layer, of the largest range.
 
-    Reports beyond a smaller node's range are cut to it afterwards: cutting twice is cutting once, so that they are
-    truncated geometric reports in its own range.
+    Draws beyond a smaller node's range are cut to it afterwards. Cutting twice is cutting once, so they are truncated
+    geometric draws in its own range.
     """
     return DesignRequest(layer_query(statistic, subject, layer.size), drawn_at * layer.share, ADDING)

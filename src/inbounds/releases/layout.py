@@ -26,7 +26,7 @@ class OutputColumn:
 
 
 def level_columns(plan: Plan) -> list[OutputColumn]:
-    """What names the rows of a hierarchy, and how large each node is; all of it public.
+    """Build the columns that name the rows of a hierarchy, and the size of each node; all of it public.
 
     Keys of lower levels are missing in rows of higher ones.
     """
@@ -39,8 +39,8 @@ def _levels_and_keys(plan: Plan) -> list[tuple[str, list[Any]]]:
     assert plan.hierarchy is not None
     levels, nest = plan.hierarchy.levels, plan.group_tree
     above = [key for nodes in nest.keys[:0:-1] for key in nodes]
-    own = [tuple(key[plan.groups.by.index(level)] for level in levels) for key in plan.groups.keys]
-    rows = [*above, *own]
+    group_keys = [tuple(key[plan.groups.by.index(level)] for level in levels) for key in plan.groups.keys]
+    rows = [*above, *group_keys]
     columns: list[tuple[str, list[Any]]] = [(LEVEL, [levels[len(key) - 1] for key in rows])]
     for name in plan.groups.by:
         k = levels.index(name)
@@ -49,19 +49,19 @@ def _levels_and_keys(plan: Plan) -> list[tuple[str, list[Any]]]:
 
 
 def rows_above(plan: Plan) -> int:
-    """How many rows stand before those of the groups."""
+    """Return how many rows stand before those of the groups."""
     return 0 if plan.hierarchy is None else sum(len(sizes) for sizes in plan.group_tree.tree.sizes[1:])
 
 
 def extend_to_levels(plan: Plan, column: OutputColumn) -> OutputColumn:
-    """A column that is known for the groups alone, in a table with rows for every level."""
+    """Extend a column that is known for the groups only to a table with rows for every level."""
     return OutputColumn(column.name, below(rows_above(plan), column.values))
 
 
 def build_reports_record(
     plan: Plan, entries: Sequence[BudgetLine], layered: Mapping[int, list[list[Ints]]]
 ) -> ReportsForm:
-    """What a record keeps of the statistics that add up: rows of reports for each of their layers."""
+    """Build what a record keeps of the statistics that add up: rows of draws for each layer."""
     parents: list[list[int]] = []
     if plan.hierarchy is not None:
         nest = plan.group_tree
@@ -82,8 +82,8 @@ def _adding(plan: Plan, entry: BudgetLine, rows: list[list[Ints]]) -> AddingForm
     query = layer_query(entry.statistic, subject, 1)
     reach = query.neighbours.steps if isinstance(query.neighbours, Reach) else 1
     crossed = subject.declared if isinstance(subject.declared, LabelPair) else None
-    own, shares, weights = entry.layered, entry.layered.shares, entry.layered.weights
-    columns = [plan.cells(entry.statistic), *(list(layer.columns) for layer in own.layers)]
+    layered, shares, weights = entry.layered, entry.layered.shares, entry.layered.weights
+    columns = [plan.cells(entry.statistic), *(list(layer.columns) for layer in layered.layers)]
     layers: list[LayerForm] = [
         {
             "name": name,
@@ -106,14 +106,14 @@ def _adding(plan: Plan, entry: BudgetLine, rows: list[list[Ints]]) -> AddingForm
 
 
 def _sums(plan: Plan, statistic: Statistic, crossed: LabelPair | None) -> str:
-    """How a statistic's cells sum: to public sizes where every record is in one, to no more where that was asked."""
+    """Return how a statistic's cells sum: to public sizes if every record is in a cell, or to at most the sizes."""
     if crossed is not None:
         return KNOWN if plan.groups.public and crossed.full else MOST
     return "" if not statistic.sum_to_size else KNOWN if plan.groups.public else MOST
 
 
 def layer_error(plan: Plan, entry: BudgetLine, share: Fraction) -> float:
-    """The mean absolute error of a sum as drawn, far from the ends, to six digits: 2α/(1 - α²) steps."""
+    """Compute the mean absolute error of a drawn sum far from the ends, to six digits: 2α/(1 - α²) steps."""
     query = layer_query(entry.statistic, plan.context(entry.statistic), 1)
     reach = query.neighbours.steps if isinstance(query.neighbours, Reach) else 1
     falls = float(np.exp(-float(entry.drawn_at * share / reach)))

@@ -1,9 +1,9 @@
-"""One question for readers who are trusted differently: its reports are drawn as one chain, from the finest down.
+"""One question for readers who are trusted differently: its answers are drawn as one chain, from the finest down.
 
     true answer → level 1 → level 2 → …          epsilon_1 > epsilon_2 > …
 
-Each level looks at the report of the level before alone (`accounting.multilevel`), so whatever several readers hold is
-computed from the report of the one with the largest epsilon: a table of all levels costs what the first does.
+Each level sees only the answer of the level before (`accounting.multilevel`), so whatever several readers hold is
+computed from the answer of the one with the largest epsilon: all levels together cost what the first does.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,10 +28,10 @@ from inbounds.statistics.designs import DesignedMechanism, DesignOptions, Progre
 from inbounds.trusted.samplers import Draws, draw_outputs, system_entropy
 
 LEVEL = "level of epsilon"
-"""The column of a stored table that says which level a row is of: its epsilon."""
+"""The column of a stored table with the level of a row: its epsilon."""
 
 GEOMETRIC = DesignOptions(mechanism="truncated_geometric")
-"""What the first level of every chain is."""
+"""The options of the first level of every chain."""
 
 
 @lru_cache(maxsize=64)
@@ -41,7 +41,7 @@ def _chain(query: RangeQuery, epsilons: tuple[Fraction, ...]) -> MechanismChain:
 
 @dataclass(frozen=True)
 class ChainedDraw:
-    """A plan of one statistic, answered in levels: for every group size a chain. epsilons: of the levels, falling."""
+    """A plan of one statistic, answered in levels: a chain for every group size. epsilons: of the levels, falling."""
 
     designed: ReleaseDesign
     epsilons: tuple[Fraction, ...]
@@ -49,51 +49,55 @@ class ChainedDraw:
 
     @staticmethod
     def from_design(designed: ReleaseDesign, epsilons: Sequence[Fraction]) -> "ChainedDraw":
-        """The chains of a plan; a `PlanError` where its numbers have none."""
-        asked, plan = designed.asked, designed.asked.plan
+        """Build the chains of a plan; raise PlanError if its numbers have none."""
+        workload, plan = designed.workload, designed.workload.plan
         (statistic,) = plan.statistics
         subject = plan.context(statistic)
-        if plan.is_layered(statistic) or statistic.own.derived(subject) is not None or statistic.own.counts_values:
+        if (
+            plan.is_layered(statistic)
+            or statistic.definition.derived(subject) is not None
+            or statistic.definition.counts_values
+        ):
             raise PlanError(f"cannot be answered in levels: {statistic.kind} has no noise chain; ask for a count")
         falling = tuple(sorted(epsilons, reverse=True))
-        part = asked.entries[0].statistic_epsilon / plan.epsilon
+        part = workload.entries[0].statistic_epsilon / plan.epsilon
         drawn_at = tuple(epsilon * part for epsilon in falling)
         try:
-            chains = tuple(_chain(request.query, drawn_at) for request in asked.requests[0])
+            chains = tuple(_chain(request.query, drawn_at) for request in workload.requests[0])
         except (InboundsError, ValueError, TypeError) as reason:
             raise PlanError(f"cannot be answered in levels: {reason}") from None
         return ChainedDraw(designed, falling, chains)
 
     def level(self, position: int) -> ReleaseDesign:
-        """One level by itself, as if it had been drawn alone: for its errors and intervals."""
+        """Return one level as if it had been drawn alone, for its errors and intervals."""
         if position == 0:
             return self.designed
-        asked = self.designed.asked
+        workload = self.designed.workload
         designs = tuple(DesignedMechanism(chain.level(position), self.sha256(k)) for k, chain in enumerate(self.chains))
         requests = tuple(
             replace(request, epsilon=design.mechanism.epsilon)
-            for request, design in zip(asked.requests[0], designs, strict=True)
+            for request, design in zip(workload.requests[0], designs, strict=True)
         )
-        loss = asked.plan.statistics[0].own.error
+        loss = workload.plan.statistics[0].definition.error
         expected = tuple(
             expected_error_of(design.mechanism, request, loss, None)
             for design, request in zip(designs, requests, strict=True)
         )
-        return ReleaseDesign(replace(asked, requests=(requests,)), (designs,), (expected,), self.designed.layers)
+        return ReleaseDesign(replace(workload, requests=(requests,)), (designs,), (expected,), self.designed.layers)
 
     def sha256(self, size: int) -> str:
-        """The digest of the chain for the groups of a size, by its position."""
+        """Return the digest of the chain for the groups of a size, by its position."""
         return str(self.chains[size].content()["sha256"])
 
     @property
     def mechanisms(self) -> list[str]:
-        """The digests of the chains, each of all its levels."""
+        """Return the digests of the chains, each of all its levels."""
         return [self.sha256(size) for size in range(len(self.chains))]
 
     def draw(
         self, truths: TrueAnswers, progress: Progress = ignore_progress, draws: Draws = system_entropy
     ) -> list[Ints]:
-        """All levels, one after the other; the first is the only one that sees a true answer."""
+        """Draw all levels, one after the other; only the first sees a true answer."""
         rows = list[Ints]()
         for positions in truths.positions:
             assert not isinstance(positions, ValueCounts)
@@ -105,25 +109,27 @@ class ChainedDraw:
         return rows
 
     def answers(self, rows: Sequence[Ints]) -> TableContent:
-        """All levels of all groups, one under the other."""
-        plan, given = self.designed.asked.plan, iter(rows)
+        """Build the table of all levels of all groups, one under the other."""
+        plan, outputs_of_rows = self.designed.workload.plan, iter(rows)
         names = plan.drawn_columns(plan.statistics[0])
         alone = [self.level(position) for position in range(len(self.epsilons))]
-        drawn = [{name: next(given) for name in names} for _ in alone]
-        tables = [publish_columns(own, outputs) for own, outputs in zip(alone, drawn, strict=True)]
-        forms = [form for position, own in enumerate(alone) for form in self._forms(position, own)]
+        drawn = [{name: next(outputs_of_rows) for name in names} for _ in alone]
+        tables = [publish_columns(level_design, outputs) for level_design, outputs in zip(alone, drawn, strict=True)]
+        forms = [form for position, level_design in enumerate(alone) for form in self._forms(position, level_design)]
         draws = {name: np.concatenate([outputs[name] for outputs in drawn]) for name in names}
         return TableContent(_stack_levels(plan, tables, self.epsilons), draws, levels=forms)
 
-    def _forms(self, position: int, own: ReleaseDesign) -> Iterator[ChainRecord]:
-        for k, (size, members) in enumerate(zip(own.asked.sizes, own.asked.members, strict=True)):
+    def _forms(self, position: int, level_design: ReleaseDesign) -> Iterator[ChainRecord]:
+        for k, (size, members) in enumerate(
+            zip(level_design.workload.sizes, level_design.workload.members, strict=True)
+        ):
             yield {
                 "level": str(self.epsilons[position]),
-                "epsilon": str(own.designs[0][k].mechanism.epsilon),
+                "epsilon": str(level_design.designs[0][k].mechanism.epsilon),
                 "size": size,
                 "groups": len(members),
                 "sha256": self.sha256(k),
-                "expected_error": own.expected[0][k].error,
+                "expected_error": level_design.expected[0][k].error,
             }
 
     def _first(self, positions: Ints, draws: Draws) -> Ints:
@@ -133,17 +139,17 @@ class ChainedDraw:
         return self._by_size(outputs, [chain.samplers[step] for chain in self.chains], draws)
 
     def _by_size(self, positions: Ints, samplers: Sequence[object], draws: Draws) -> Ints:
-        found = np.empty(len(positions), dtype=np.int64)
-        for sampler, members in zip(samplers, self.designed.asked.members, strict=True):
-            found[members] = draw_outputs(sampler, positions[members], draws)  # type: ignore[arg-type]
-        return found
+        outputs = np.empty(len(positions), dtype=np.int64)
+        for sampler, members in zip(samplers, self.designed.workload.members, strict=True):
+            outputs[members] = draw_outputs(sampler, positions[members], draws)  # type: ignore[arg-type]
+        return outputs
 
 
 def _stack_levels(plan: Plan, tables: list[list[OutputColumn]], epsilons: tuple[Fraction, ...]) -> list[OutputColumn]:
-    """The tables of all levels as one, with a column that says which is which."""
+    """Stack the tables of all levels, with a column of their levels."""
     levels = np.repeat(np.array([str(epsilon) for epsilon in epsilons], dtype=object), len(plan.groups))
     columns = [
-        OutputColumn(own[0].name, np.concatenate([column.values for column in own]))
-        for own in zip(*tables, strict=True)
+        OutputColumn(level_columns[0].name, np.concatenate([column.values for column in level_columns]))
+        for level_columns in zip(*tables, strict=True)
     ]
     return [OutputColumn(LEVEL, levels), *columns]

@@ -1,4 +1,4 @@
-"""The mechanisms of a release as files, and back from its record: what a reader needs to calculate with the table.
+"""The mechanisms of a release: write their passports, and find them again from the record.
 
 A mechanism holds nothing about the data, so its passport may be published beside the table.
 """
@@ -12,11 +12,11 @@ from typing import Any
 from inbounds.errors import InboundsError, PassportError
 from inbounds.files import read_json_file
 from inbounds.mechanism.codec import parse_fraction, query_from_json
-from inbounds.mechanism.load import mechanism_from_json as read_passport
+from inbounds.mechanism.load import mechanism_from_json
 from inbounds.mechanism.passport import QUANTILE_PASSPORT
 from inbounds.mechanism.quantiles.load import quantile_mechanism_from_json, quantile_query_from_json
 from inbounds.releases.totals import includes_size
-from inbounds.releases.verify import load_record as read_record
+from inbounds.releases.verify import load_record
 from inbounds.releases.workload import Mechanisms
 from inbounds.schema.record_types import MechanismRecord, ReleaseRecord
 from inbounds.statistics import KINDS
@@ -26,52 +26,54 @@ from inbounds.statistics.designs import ADDING, AnyMechanism, DesignOptions, des
 
 
 def write_passports(mechanisms: Mechanisms, folder: str | PathLike[str]) -> list[Path]:
-    """One passport per statistic and size, `<statistic>-<size>.json`; sizes that share one are named first..last.
+    """Write one passport per statistic and size, `<statistic>-<size>.json`; shared ones are named first..last.
 
-    A file of another mechanism is not replaced: an earlier release may need it.
+    Raises ValueError if a file holds another mechanism: an earlier release may need it.
     """
-    place = Path(folder)
-    if place.exists() and not place.is_dir():
-        raise ValueError(f"mechanisms must be a folder, got {place}")
-    targets = {place / f"{name}.json": made for name, made in _name_files(mechanisms)}
-    for target, made in targets.items():
-        if target.exists() and not _is_passport_of(made, target):
+    directory = Path(folder)
+    if directory.exists() and not directory.is_dir():
+        raise ValueError(f"mechanisms must be a folder, got {directory}")
+    targets = {directory / f"{name}.json": mechanism for name, mechanism in _name_files(mechanisms)}
+    for target, mechanism in targets.items():
+        if target.exists() and not _is_passport_of(mechanism, target):
             raise ValueError(f"{target} exists and is not this mechanism's passport; give another folder")
-    place.mkdir(parents=True, exist_ok=True)
-    for target, made in targets.items():
-        made.save(target)
+    directory.mkdir(parents=True, exist_ok=True)
+    for target, mechanism in targets.items():
+        mechanism.save(target)
     return list(targets)
 
 
-def _is_passport_of(made: AnyMechanism, file: Path) -> bool:
+def _is_passport_of(mechanism: AnyMechanism, file: Path) -> bool:
     try:
-        return bool(read_json_file(file, "passport")["sha256"] == made.sha256)
+        return bool(read_json_file(file, "passport")["sha256"] == mechanism.sha256)
     except (InboundsError, LookupError, TypeError):
         return False
 
 
 def _name_files(mechanisms: Mechanisms) -> Iterator[tuple[str, AnyMechanism]]:
     taken = set()
-    for statistic, size, made in _share_mechanisms(mechanisms):
-        stem, more = _stem(statistic, size), 1
-        while (name := stem if more == 1 else f"{stem}-{more}").casefold() in taken:
-            more += 1  # two names that differ only in what file names cannot hold
+    for statistic, size, mechanism in _share_mechanisms(mechanisms):
+        stem, number = _stem(statistic, size), 1
+        while (name := stem if number == 1 else f"{stem}-{number}").casefold() in taken:
+            number += 1  # two names that differ only in what file names cannot hold
         taken.add(name.casefold())
-        yield name, made
+        yield name, mechanism
 
 
 def _share_mechanisms(mechanisms: Mechanisms) -> Iterator[tuple[str, str, AnyMechanism]]:
-    """Every mechanism of a statistic once, with its sizes as the record writes them."""
+    """Yield every mechanism of a statistic once, with its sizes as the record writes them."""
     sizes: dict[tuple[str, int], list[int]] = {}
-    for (statistic, size), made in mechanisms.items():
-        sizes.setdefault((statistic, id(made)), []).append(size)
-    for (statistic, _), own in sizes.items():
-        spoken = str(own[0]) if len(own) == 1 else f"{own[0]}..{own[-1]}"
-        yield statistic, spoken, mechanisms[statistic, own[0]]
+    for (statistic, size), mechanism in mechanisms.items():
+        sizes.setdefault((statistic, id(mechanism)), []).append(size)
+    for (statistic, _), statistic_sizes in sizes.items():
+        size_text = (
+            str(statistic_sizes[0]) if len(statistic_sizes) == 1 else f"{statistic_sizes[0]}..{statistic_sizes[-1]}"
+        )
+        yield statistic, size_text, mechanisms[statistic, statistic_sizes[0]]
 
 
 def _stem(statistic: str, size: str) -> str:
-    """A file name from a statistic's name: letters, digits, dots and dashes, no hidden file, no other folder."""
+    """Make a file name from a statistic's name: letters, digits, dots and dashes, no hidden file, no other folder."""
     plain = re.sub(r"[^\w.-]+", "_", statistic).lstrip(".")[:100]
     return f"{plain or 'statistic'}-{size}"
 
@@ -86,21 +88,23 @@ def find_mechanism(
     folder: str | PathLike[str] | None = None,
     layer: str | None = None,
 ) -> AnyMechanism:
-    """The mechanism that answered a statistic for groups of a size, found by the digest in the release record.
+    """Find the mechanism that answered a statistic for groups of a size, by the digest in the release record.
 
-    record: the file, or its content. statistic, size: which one; not needed where the record has only one. folder:
-    passports that the publisher gave (any names); without it the mechanism is designed again from the query and the
-    wishes in the record, which gives the same integers. Either way the digest decides: a `PassportError` if no
-    mechanism has it. layer: a level or margin of a statistic that adds up; by default its own numbers.
+    record: the file, or its content. statistic, size: not needed if the record has only one.
+    folder: passports that the publisher gave, under any names; without it the mechanism is designed again from the
+    query and the options in the record, which gives the same integers.
+    layer: a level or margin of a statistic that adds up; by default its own numbers.
+
+    Raises PassportError if no mechanism has the digest.
     """
-    content = record if isinstance(record, Mapping) else read_record(record)
+    content = record if isinstance(record, Mapping) else load_record(record)
     try:
         line = find_mechanism_record(content, statistic, size, layer)
-        found = _designed_again(content, line) if folder is None else _among(Path(folder), line["sha256"])
+        mechanism = _designed_again(content, line) if folder is None else _among(Path(folder), line["sha256"])
     except (LookupError, TypeError, AttributeError):
         raise PassportError("the record does not say which mechanisms were used") from None
-    if found is not None:
-        return found
+    if mechanism is not None:
+        return mechanism
     if folder is not None:
         raise PassportError(f"no passport in {folder} has the digest that the record states for {_owner(line)}")
     raise PassportError(
@@ -112,20 +116,20 @@ def find_mechanism(
 def find_mechanism_record(
     content: ReleaseRecord, statistic: str | None, size: int | None, layer: str | None = None
 ) -> MechanismRecord:
-    """The record's line about a statistic and a size, and a layer of one that adds up: by default its own numbers."""
+    """Find the record's line about a statistic, a size and a layer; by default the statistic's own numbers."""
     lines = content["mechanisms"]
     names = list(dict.fromkeys(line["statistic"] for line in lines))
     if statistic not in names and (statistic is not None or len(names) > 1):
         raise ValueError(f"statistic must be one of {', '.join(names)}{_format_given(statistic)}")
-    own = [line for line in lines if line["statistic"] == (statistic or names[0])]
-    layers = list(dict.fromkeys(line["layer"] for line in own if "layer" in line))
+    candidates = [line for line in lines if line["statistic"] == (statistic or names[0])]
+    layers = list(dict.fromkeys(line["layer"] for line in candidates if "layer" in line))
     if layer is not None and layer not in layers:
         raise ValueError(f"layer must be one of {', '.join(layers) or 'none: it does not add up'}, got {layer!r}")
     if layers:
-        own = [line for line in own if line["layer"] == (layers[0] if layer is None else layer)]
-    fitting = own if size is None else [line for line in own if includes_size(line["size"], size)]
+        candidates = [line for line in candidates if line["layer"] == (layers[0] if layer is None else layer)]
+    fitting = candidates if size is None else [line for line in candidates if includes_size(line["size"], size)]
     if len(fitting) != 1:
-        sizes = ", ".join(str(line["size"]) for line in own)
+        sizes = ", ".join(str(line["size"]) for line in candidates)
         raise ValueError(f"size must be one of the group sizes {sizes}{_format_given(size)}")
     return fitting[0]
 
@@ -135,39 +139,40 @@ def _format_given(given: object) -> str:
 
 
 def _among(folder: Path, sha256: str) -> AnyMechanism | None:
-    """The passport with this digest; reading certifies it anew."""
+    """Find the passport with this digest in a folder; loading certifies it again."""
     for file in sorted(folder.glob("*.json")):
         try:
             content = read_json_file(file, "passport")
             if isinstance(content, dict) and content.get("sha256") == sha256:
-                known = content.get("format") == QUANTILE_PASSPORT.format
-                return quantile_mechanism_from_json(content) if known else read_passport(content)
+                is_quantile = content.get("format") == QUANTILE_PASSPORT.format
+                return quantile_mechanism_from_json(content) if is_quantile else mechanism_from_json(content)
         except InboundsError:
-            continue  # no passport, or one that was changed
+            continue  # no passport, or a changed one
     return None
 
 
 def _designed_again(content: ReleaseRecord, line: MechanismRecord) -> AnyMechanism | None:
+    """Design the mechanism again from the record; None if its digest differs."""
     plan = content["plan"]
-    (own,) = [s for s in plan["statistics"] if s["name"] == line["statistic"]]
+    (statistic,) = [s for s in plan["statistics"] if s["name"] == line["statistic"]]
     try:
         query = quantile_query_from_json(line["quantile"]) if "quantile" in line else query_from_json(line["query"])
         epsilon = parse_fraction(line["epsilon"])
-        wishes = KINDS[own["kind"]].wishes(wishes_in(own.get("wishes", plan["wishes"])))
+        wishes = KINDS[statistic["kind"]].wishes(wishes_in(statistic.get("wishes", plan["wishes"])))
         wishes = ADDING if "layer" in line else wishes
-        found = design_request(query, epsilon, wishes)
-        return found if found.sha256 == line["sha256"] else None
-    except (ValueError, ArithmeticError):  # a record may say anything
+        mechanism = design_request(query, epsilon, wishes)
+        return mechanism if mechanism.sha256 == line["sha256"] else None
+    except (ValueError, ArithmeticError):  # a record may contain anything
         return None
 
 
-def wishes_in(said: Mapping[str, Any]) -> DesignOptions:
-    """The wishes that a plan in a record states."""
-    prior = said.get("prior")
-    fields = {name: said[name] for name in ("loss", "aim", "mechanism") if name in said}
-    numbers = None if prior is None else (prior[0], *map(parse_fraction, prior[1:]))
-    properties, limits = (tuple(said.get(name, ())) for name in ("properties", "limits"))
-    return DesignOptions(**fields, properties=properties, prior=numbers, limits=limits)
+def wishes_in(options: Mapping[str, Any]) -> DesignOptions:
+    """Return the design options that a plan in a record states."""
+    prior = options.get("prior")
+    fields = {name: options[name] for name in ("loss", "aim", "mechanism") if name in options}
+    prior_numbers = None if prior is None else (prior[0], *map(parse_fraction, prior[1:]))
+    properties, limits = (tuple(options.get(name, ())) for name in ("properties", "limits"))
+    return DesignOptions(**fields, properties=properties, prior=prior_numbers, limits=limits)
 
 
 def _owner(line: MechanismRecord) -> str:

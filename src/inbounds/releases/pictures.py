@@ -1,4 +1,4 @@
-"""A released table as dots with intervals: what was published about every group, and how far off it may be."""
+"""Plots of a released table: a dot for every published number, with its interval or expected error."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_PLOTS = 12
-"""Columns that are drawn; the table holds all of them."""
+"""Most columns that are drawn; the table holds all of them."""
 
 MOST_PANELS = 4
-"""Columns that are drawn beside each other in a figure."""
+"""Most columns that are drawn beside each other in a figure."""
 
 OF_ONE_COLUMN = frozenset({"mean", "min", "max", "median", "quantile"})
 """Kinds whose numbers lie between the bounds of their column."""
@@ -28,22 +28,22 @@ TWO_ERRORS = 2
 
 
 def dot_plots(record: ReleaseRecord, table: Any) -> list[dict[str, str]]:
-    """One plot for every published column of numbers, with what its lines mean; the first groups of many."""
-    found = []
+    """Draw one plot for every published column of numbers, with the meaning of its lines; the first groups only."""
+    plots = []
     for column, rows, meaning in islice(_plot_columns(record, table), MOST_PLOTS):
-        found.append({"picture": plot_intervals(rows, column, ""), "meaning": meaning})
-    return found
+        plots.append({"picture": plot_intervals(rows, column, ""), "meaning": meaning})
+    return plots
 
 
 def figure(record: ReleaseRecord, table: Any) -> "Figure":
-    """As `dot_plots`, one figure for all (extra `figures`)."""
+    """Draw the plots in one Matplotlib figure (extra `figures`)."""
     from inbounds.report.figures import dots
 
     return dots(list(islice(_plot_columns(record, table), MOST_PANELS)))
 
 
 def _plot_columns(record: ReleaseRecord, table: Any) -> Iterator[tuple[str, list[Interval], str]]:
-    """Every published column of numbers, its first groups as intervals, and what those mean."""
+    """Yield every published column of numbers, its first groups as intervals, and the meaning of those."""
     keys = _keys(record, table)
     for statistic, column in _columns(record, table):
         values = table[column].slice(0, MOST_ROWS).to_pylist()
@@ -55,31 +55,31 @@ def _plot_columns(record: ReleaseRecord, table: Any) -> Iterator[tuple[str, list
 
 
 def total_plot(sums: Sequence[tuple[str, float, float]]) -> str:
-    """Totals, each with two standard errors to both sides."""
+    """Draw totals, each with two standard errors to both sides."""
     rows = [Interval(name, sum_ - TWO_ERRORS * error, sum_, sum_ + TWO_ERRORS * error) for name, sum_, error in sums]
     return plot_intervals(rows[:MOST_ROWS], "total ± 2 standard errors")
 
 
 def _columns(record: ReleaseRecord, table: Any) -> Iterator[tuple[StatisticForm, str]]:
-    """The published numbers of every statistic: its own column, or one for each of its cells."""
+    """Yield the published columns of every statistic: one, or one for each of its cells."""
     for statistic in record["plan"]["statistics"]:
         name = statistic["name"]
-        own = [column for column in table.column_names if column == name or column.startswith(f"{name}: ")]
-        beside = {f"{column}_{end}" for column in own for end in ("low", "high", "error")}
-        yield from ((statistic, column) for column in own if column not in beside)
+        cells = [column for column in table.column_names if column == name or column.startswith(f"{name}: ")]
+        beside = {f"{column}_{end}" for column in cells for end in ("low", "high", "error")}
+        yield from ((statistic, column) for column in cells if column not in beside)
 
 
 def _ends(
     record: ReleaseRecord, statistic: StatisticForm, column: str, table: Any
 ) -> tuple[list[float], list[float], str] | None:
-    """Where the lines of a column begin and end: its interval, or its expected error to both sides."""
+    """Return the ends of a column's lines: its interval, or its expected error to both sides."""
     low, high, error = f"{column}_low", f"{column}_high", f"{statistic['name']}_error"
     if low in table.column_names and high in table.column_names:
         level = record["plan"]["credible_level"]
         chance = "" if level is None else f" with probability {format_decimal(Fraction(level))}"
         ends = [table[name].slice(0, MOST_ROWS).to_pylist() for name in (low, high)]
         return (
-            (*ends, f"The line holds the true number{chance}, {_before(record, statistic)}.")
+            (*ends, f"The line holds the true number{chance}, {_describe_prior(record, statistic)}.")
             if None not in ends[0]
             else None
         )
@@ -91,20 +91,20 @@ def _ends(
     return lows, highs, "The line is the expected error to each side, within the range of possible answers."
 
 
-def _before(record: ReleaseRecord, statistic: StatisticForm) -> str:
-    """For whom an interval holds: of a quantile the prior is of the records, which draws its line to the middle."""
-    own = [line for line in record["mechanisms"] if line["statistic"] == statistic["name"]]
-    what = "values of a record" if any("quantile" in line for line in own) else "answers"
+def _describe_prior(record: ReleaseRecord, statistic: StatisticForm) -> str:
+    """Describe the prior of an interval; for a quantile it is about the records."""
+    lines = [line for line in record["mechanisms"] if line["statistic"] == statistic["name"]]
+    what = "values of a record" if any("quantile" in line for line in lines) else "answers"
     return f"to a reader who held all {what} equally likely before (or the plan's prior)"
 
 
 def _range(record: ReleaseRecord, statistic: StatisticForm) -> tuple[float, float]:
-    """What a number of the statistic can be: a column's bounds, or the answers of its questions."""
+    """Return the possible values of a statistic: a column's bounds, or the answers of its queries."""
     column: Any = record["plan"]["columns"].get(statistic["of"], {})
     if statistic["kind"] in OF_ONE_COLUMN:
         return float(Fraction(column["low"])), float(Fraction(column["high"]))
-    own = [line for line in record["mechanisms"] if line["statistic"] == statistic["name"] and "query" in line]
-    scales = [query_from_json(line["query"]).answers for line in own]
+    lines = [line for line in record["mechanisms"] if line["statistic"] == statistic["name"] and "query" in line]
+    scales = [query_from_json(line["query"]).answers for line in lines]
     ends = [(float(scale[0]), float(scale[-1])) for scale in scales] or [(-math.inf, math.inf)]
     return min(low for low, _ in ends), max(high for _, high in ends)
 

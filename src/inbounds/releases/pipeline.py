@@ -1,9 +1,9 @@
-"""Release: a table in, a private in-range table out, with a statement an auditor can check.
+"""Release a table: a plan and data in, a private table within its ranges and a checkable record out.
 
-    plan → schema → design → aggregate → answer → write
+    plan → schema → design → charge → aggregate → draw → store → write
 
-Nothing is read from the data before the plan, the schema and every mechanism are settled, and nothing about the
-data decides what happens afterwards: every declared group is answered, in declared order.
+Nothing is read from the data before the plan, the schema and every mechanism are fixed, and nothing about the data
+decides what happens afterwards: every declared group is answered, in declared order.
 """
 
 import json
@@ -27,13 +27,11 @@ from inbounds.releases.csvw import metadata, metadata_path
 from inbounds.releases.drawing import Draw, DrawMethod, IndependentDraw
 from inbounds.releases.passports import find_mechanism, write_passports
 from inbounds.releases.recompute import recompute_table
-from inbounds.releases.record import build_record as recorded
-from inbounds.releases.record import describe_composition, plan_statement
+from inbounds.releases.record import build_record, describe_composition, plan_statement
 from inbounds.releases.totals import estimate_totals
 from inbounds.releases.usefulness import UselessStatistic, check_useful, find_useless
 from inbounds.releases.workload import Mechanisms, ReleaseDesign, Workload, arrow, mechanisms_by_size
-from inbounds.releases.write import check_page_target, check_target, is_same_release, record_path
-from inbounds.releases.write import write_release as written
+from inbounds.releases.write import check_page_target, check_target, is_same_release, record_path, write_release
 from inbounds.report.notebook import SHOWN_ROWS, text_table
 from inbounds.report.templates import pick_evenly
 from inbounds.schema.columns import Column, LabelColumn, NumberColumn, PlainColumn
@@ -76,10 +74,11 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Release:
-    """A released table and its record. `table` is a PyArrow table; `frame` is of the kind that was released from.
+    """A released table and its record.
 
-    mechanisms: what each number was drawn by, for every statistic's name and group size.
-    stored: the table is that of an earlier release with the same plan and edition, and cost nothing now.
+    table: a PyArrow table; `frame` is of the kind that was released from. mechanisms: the mechanism of each number, by
+    the statistic's name and the group size. stored: the table is that of an earlier release with the same plan and
+    edition, and cost nothing now.
     """
 
     plan: Plan
@@ -92,40 +91,40 @@ class Release:
     def __repr__(self) -> str:
         where = "not written" if self.path is None else str(self.path)
         entry = self.record.get("ledger")
-        booked = f"entry {entry['entry']} of its ledger" if entry else "recorded in no ledger"
-        again = ", drawn by an earlier release" if self.stored else ""
+        ledger_entry = f"entry {entry['entry']} of its ledger" if entry else "recorded in no ledger"
+        reused = ", drawn by an earlier release" if self.stored else ""
         rows = f"{self.table.num_rows} rows, epsilon {format_number(self.plan.total_epsilon)}"
-        return f"Release({where}, {rows}, {booked}{again})"
+        return f"Release({where}, {rows}, {ledger_entry}{reused})"
 
     @property
     def frame(self) -> Any:
-        """The table as the kind of frame that was given: pandas for pandas, Polars for Polars, else PyArrow."""
-        given = type(self.plan.source.frame).__module__.partition(".")[0]
-        return self.to_pandas() if given == "pandas" else self.to_polars() if given == "polars" else self.table
+        """Return the table as the kind of frame that was given: pandas, Polars, or else PyArrow."""
+        library = type(self.plan.source.frame).__module__.partition(".")[0]
+        return self.to_pandas() if library == "pandas" else self.to_polars() if library == "polars" else self.table
 
     def to_pandas(self) -> Any:
-        """The table as a pandas frame."""
+        """Return the table as a pandas frame."""
         import_optional("pandas", "frames")
         return self.table.to_pandas()
 
     def to_polars(self) -> Any:
-        """The table as a Polars frame."""
+        """Return the table as a Polars frame."""
         return import_optional("polars", "frames").from_arrow(self.table)
 
     def plot(self) -> "Figure":
-        """Published numbers as dots with their intervals or expected errors (extra `figures`)."""
+        """Draw published numbers as dots with their intervals or expected errors (extra `figures`)."""
         from inbounds.releases.pictures import figure
 
         return figure(self.record, self.table)
 
     def __str__(self) -> str:
-        """The first rows, and what they cost."""
+        """Return the first rows and what they cost."""
         head, rows = self.table.column_names, self.table.slice(0, SHOWN_ROWS).to_pylist()
         cut = f"\n{SHOWN_ROWS} of {self.table.num_rows} rows" if self.table.num_rows > SHOWN_ROWS else ""
         return f"{text_table(head, [list(row.values()) for row in rows])}{cut}\n\n{self!r}"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the promise and the table."""
+        """Return what a notebook shows: the guarantee and the table."""
         from inbounds.releases.report import notebook_view
 
         return notebook_view(self.record, self.table, repr(self))
@@ -136,8 +135,8 @@ class Release:
         Writing the same release again, under another name or form, spends nothing.
         """
         inputs = self.plan.inputs
-        full = written(self.table, self.record, Path(path), overwrite=overwrite, inputs=inputs)
-        return replace(self, record=full, path=Path(path))
+        record = write_release(self.table, self.record, Path(path), overwrite=overwrite, inputs=inputs)
+        return replace(self, record=record, path=Path(path))
 
     def write_metadata(self, *, overwrite: bool = False) -> Path:
         """Write `<table>.csv-metadata.json` beside the CSV file: columns, epsilon, expected errors, digests (CSVW)."""
@@ -157,7 +156,7 @@ class Release:
         write_text(Path(path), page(self.record, self.table))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values: the record, and where the table was written."""
+        """Return plain JSON values: the record, and where the table was written."""
         return {"output": None if self.path is None else str(self.path), **self.record}
 
     def write_mechanisms(self, folder: str | PathLike[str]) -> list[Path]:
@@ -166,15 +165,15 @@ class Release:
 
 
 SHOWN_SIZES = 8
-"""Group sizes that a preview prints; `errors` holds all."""
+"""Most group sizes that a preview prints; `errors` holds all."""
 
 
 @dataclass(frozen=True)
 class ReleasePreview:
-    """What a release would do, told from the plan and the schema alone.
+    """What a release would do, from the plan and the schema alone.
 
-    errors: for every statistic, the expected error (mean absolute, over the prior) for every group size. constants:
-    what the best constant would err by. no_better: the statistics that are no better, and what would help.
+    errors: for every statistic, the expected error (mean absolute, over the prior) for every group size. constants: the
+    errors of the best constant. no_better: the statistics that are no better than that, and what would help.
     """
 
     plan: Plan
@@ -194,7 +193,7 @@ class ReleasePreview:
         return f"Preview({textwrap.shorten(said, 300, placeholder=' …')})"
 
     def __str__(self) -> str:
-        """Expected errors for every size, beside the best constant's; what is not worth its epsilon; the promise."""
+        """Return expected errors for every size, beside the best constant's; useless statistics; the guarantee."""
         picked, most = pick_evenly(len(self.sizes), SHOWN_SIZES), "size" if self.plan.groups.public else "at most"
         head = ["expected error", *(f"{most} {self.sizes[k]}" for k in picked), "best constant"]
         rows = [[name, *(row[k] for k in picked), self.constants[name][-1]] for name, row in self.errors.items()]
@@ -206,7 +205,7 @@ class ReleasePreview:
         return len(self.no_better) == len(self.plan.statistics) and all(one.everywhere for one in self.no_better)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values: the record as it would be, and every expected error."""
+        """Return plain JSON values: the record as it would be, and every expected error."""
         errors = {name: dict(zip(map(str, self.sizes), row, strict=True)) for name, row in self.errors.items()}
         return {**self.record, "expected_error_by_size": errors}
 
@@ -228,53 +227,56 @@ def release(
 ) -> Release:
     """Answer a plan: charge, aggregate, draw with operating-system entropy, and write the table with its record.
 
-    plan: a `Plan`, the path of a TOML file, or the plain values of one. frame: a pandas, Polars or Arrow frame,
-    or an Ibis table, in the place of the plan's source. output: where to write (over the plan's own); without
-    any, nothing is written. overwrite: replace an older table; never a file that the plan reads. cache: the folder
-    of designed mechanisms. mechanisms: a folder for the passports that readers need, `<statistic>-<size>.json`.
-    ledger: where the epsilon is charged (over the plan's own); by default the file `inbounds.ledger` beside the
-    output, which counts without a cap; without output and ledger nothing is recorded, and the release says so.
-    key: the request's name, to draw anew; without it the same plan, people and edition return the stored table,
-    with the warning `ReusedTableWarning`, and cost nothing. person: the column that says whose a record is (over the
-    plan's).
-    allow_useless: release a plan whose statistics are all no better than a constant; without it that is a `PlanError`.
-    read_again: read the data again under the charge of an earlier run that failed before its draw was stored; without
-    it that is an `UnfinishedRelease`.
+    plan: a `Plan`, the path of a TOML file, or the plain values of one.
+    frame: a pandas, Polars or Arrow frame, or an Ibis table, in place of the plan's source.
+    output: where to write, instead of the plan's output; without either, nothing is written.
+    overwrite: replace an older table; never a file that the plan reads.
+    cache: the folder of designed mechanisms.
+    mechanisms: a folder for the passports that readers need, `<statistic>-<size>.json`.
+    ledger: where the epsilon is charged, instead of the plan's ledger; by default the file `inbounds.ledger` beside the
+    output, which counts without a cap. Without output and ledger nothing is recorded, and the release states that.
+    key: the name of the request, to draw again; without it the same plan, people and edition return the stored table,
+    with the warning `ReusedTableWarning`, and cost nothing.
+    person: the column that identifies persons, instead of the plan's.
+    allow_useless: release a plan whose statistics are all no better than a constant; otherwise that is a `PlanError`.
+    read_again: read the data again under the charge of an earlier run that failed before its draw was stored; otherwise
+    that is an `UnfinishedRelease`.
 
-    Formal guarantee: between neighbouring tables (`plan.neighbours`), the probability of any release differs by
-    a factor of at most exp(plan.spent). All releases in one ledger together: its budget.
+    Formal guarantee: between neighbouring tables (`plan.neighbours`), the probability of any release differs by a
+    factor of at most exp(plan.total_epsilon). All releases in one ledger together: its budget.
+
     Cost: the engine's aggregation, one design per distinct group size, one draw per number.
     """
-    wanted = to_plan(plan, frame, person)
-    target = Path(output or wanted.output) if output or wanted.output else None
-    booking = ChargeSession.open(wanted, target, ledger, key, read_again=read_again)
+    resolved = to_plan(plan, frame, person)
+    target = Path(output or resolved.output) if output or resolved.output else None
+    session = ChargeSession.open(resolved, target, ledger, key, read_again=read_again)
 
     def check() -> None:
-        with wanted.with_line_numbers(), error_path("output", "path"):
+        with resolved.with_line_numbers(), error_path("output", "path"):
             if target is not None:
-                check_target(target, overwrite=overwrite, inputs=wanted.inputs)
+                check_target(target, overwrite=overwrite, inputs=resolved.inputs)
 
-    def settled() -> CheckedDesign:
+    def design_checked() -> CheckedDesign:
         return CheckedDesign.from_design(
-            _design_plan(wanted, cache, mechanisms, progress), _folder(cache), allow_useless=allow_useless
+            _design_plan(resolved, cache, mechanisms, progress), _folder(cache), allow_useless=allow_useless
         )
 
-    kept, designed = booking.find_stored(), None
-    if kept is None:
+    stored, designed = session.find_stored(), None
+    if stored is None:
         check()
-        found = draw_table(booking, settled, check, progress)
-        kept, designed = found.kept, found.settled.designed
+        drawn_table = draw_table(session, design_checked, check, progress)
+        stored, designed = drawn_table.stored, drawn_table.design.designed
     elif mechanisms is not None:
-        designed = _design_plan(wanted, cache, mechanisms, progress)
-    if not kept.drawn:
+        designed = _design_plan(resolved, cache, mechanisms, progress)
+    if not stored.drawn:
         warn(
-            f"the stored table of {kept.record['time']} is returned, at no cost; {ANEW}",
+            f"the stored table of {stored.record['time']} is returned, at no cost; {ANEW}",
             ReusedTableWarning,
             stacklevel=3,
         )
-    made = {} if designed is None else mechanisms_by_size(designed)
-    result = Release(wanted, kept.table, kept.record, mechanisms=made, stored=not kept.drawn)
-    if target is None or (result.stored and is_same_release(kept.record, target)):
+    by_size = {} if designed is None else mechanisms_by_size(designed)
+    result = Release(resolved, stored.table, stored.record, mechanisms=by_size, stored=not stored.drawn)
+    if target is None or (result.stored and is_same_release(stored.record, target)):
         return replace(result, path=target)
     return result.write(target, overwrite=overwrite)
 
@@ -284,65 +286,67 @@ ANEW = "new data need a new edition, another draw a key of its own (--redraw on 
 
 @dataclass(frozen=True)
 class CheckedDesign:
-    """A plan that may be charged: every mechanism is there. idle: its statistics that are no better than a constant."""
+    """A design that may be charged. useless: its statistics that are no better than a constant."""
 
     designed: ReleaseDesign
-    idle: tuple[UselessStatistic, ...] = ()
+    useless: tuple[UselessStatistic, ...] = ()
 
     @staticmethod
     def from_design(designed: ReleaseDesign, folder: Path, *, allow_useless: bool) -> "CheckedDesign":
-        """A `PlanError` where no statistic is better than a constant, unless `allow_useless`."""
-        idle = find_useless(designed, folder) if designed.has_useless else ()
-        if idle and not allow_useless:
-            with designed.asked.plan.with_line_numbers():
-                check_useful(designed, idle)
-        return CheckedDesign(designed, idle)
+        """Check a design; raise PlanError if no statistic is better than a constant, unless `allow_useless`."""
+        useless = find_useless(designed, folder) if designed.has_useless else ()
+        if useless and not allow_useless:
+            with designed.workload.plan.with_line_numbers():
+                check_useful(designed, useless)
+        return CheckedDesign(designed, useless)
 
 
 @dataclass(frozen=True)
 class DrawnTable:
-    """A table that may be given out, and what it was drawn by."""
+    """A table that may be given out, and the design it was drawn by."""
 
-    kept: StoredTable
-    settled: CheckedDesign
+    stored: StoredTable
+    design: CheckedDesign
 
 
 def draw_table(
-    booking: ChargeSession,
-    settled: Callable[[], CheckedDesign],
+    session: ChargeSession,
+    make_design: Callable[[], CheckedDesign],
     check: Callable[[], None] = lambda: None,
     progress: Progress = ignore_progress,
     drawing: Callable[[ReleaseDesign], DrawMethod] = IndependentDraw,
     opening: Callable[[Plan], OpenSource] = open_plan_source,
     charge: Charge | None = None,
 ) -> DrawnTable:
-    """A new table: everything settled, charged, read, drawn; the draw is kept, and then the table made of it.
+    """Draw a new table: design, charge, read, draw, store the draw, compute the table from it and store that.
 
-    Where an earlier call kept a draw and not its table, this one goes on from there: no data is opened, nothing drawn.
-    check: what is looked at once more right before the charge; afterwards it would be too late. charge: of this
-    booking, if it was made before.
+    If an earlier call stored a draw and not its table, this one continues from there: no data is opened, nothing is
+    drawn.
+    check: called once more right before the charge. charge: of this session, if it was made before.
     """
-    charged = booking.find_unfinished() if charge is None else charge
-    kept, own = None if charged is None else charged.draw, b""
-    if kept is None:
-        with closing(opening(booking.plan)) as source:
-            ready = settled()
+    current_charge = session.find_unfinished() if charge is None else charge
+    draw_bytes, new_draw = None if current_charge is None else current_charge.draw, b""
+    if draw_bytes is None:
+        with closing(opening(session.plan)) as source:
+            design = make_design()
             check()  # a passport may have taken the table's name
-            by = drawing(ready.designed)
-            charged = booking.charge() if charge is None else charge
+            method = drawing(design.designed)
+            current_charge = session.charge() if charge is None else charge
             types = source.key_types
             progress("aggregating", 0, 1)
             truths = source.aggregate()
             progress("aggregating", 1, 1)
-        own = Draw.from_rows(by, by.draw(truths, progress), types).to_bytes()
-        kept = booking.store_draw(charged, own)
+        new_draw = Draw.from_rows(method, method.draw(truths, progress), types).to_bytes()
+        draw_bytes = session.store_draw(current_charge, new_draw)
     else:
-        ready = settled()
-        by = drawing(ready.designed)
-    stored = Draw.from_bytes(kept, by)
-    found = by.answers(stored.rows)
-    record = recorded(ready.designed, ready.idle, found, stored.key_types)
-    return DrawnTable(booking.store_table(charged, arrow(found.columns), record, drawn=kept == own), ready)
+        design = make_design()
+        method = drawing(design.designed)
+    draw = Draw.from_bytes(draw_bytes, method)
+    content = method.answers(draw.rows)
+    record = build_record(design.designed, design.useless, content, draw.key_types)
+    return DrawnTable(
+        session.store_table(current_charge, arrow(content.columns), record, drawn=draw_bytes == new_draw), design
+    )
 
 
 def preview_release(
@@ -354,32 +358,34 @@ def preview_release(
     progress: Progress = ignore_progress,
     person: str | None = None,
 ) -> ReleasePreview:
-    """A dry run: design everything, say what would be released and how well; read nothing but the schema."""
-    wanted = to_plan(plan, frame, person)
-    with closing(open_plan_source(wanted)) as source:
+    """Design everything, and return what would be released and how accurate it is; read only the schema."""
+    resolved = to_plan(plan, frame, person)
+    with closing(open_plan_source(resolved)) as source:
         types = source.key_types
-    designed = _design_plan(wanted, cache, mechanisms, progress)
-    asked = designed.asked
-    names = [statistic.name for statistic in wanted.statistics]
+    designed = _design_plan(resolved, cache, mechanisms, progress)
+    workload = designed.workload
+    names = [statistic.name for statistic in resolved.statistics]
     errors = dict(zip(names, designed.errors, strict=True))
     constants = {
-        name: tuple(found.constant for found in row) for name, row in zip(names, designed.expected, strict=True)
+        name: tuple(expected.constant for expected in row) for name, row in zip(names, designed.expected, strict=True)
     }
-    lines = tuple(describe_composition(wanted, asked.entries))
-    idle = find_useless(designed, _folder(cache)) if designed.has_useless else ()
-    found, record = mechanisms_by_size(designed), recorded(designed, idle, key_types=types)
-    return ReleasePreview(wanted, plan_statement(wanted), lines, asked.sizes, errors, record, found, constants, idle)
+    lines = tuple(describe_composition(resolved, workload.entries))
+    useless = find_useless(designed, _folder(cache)) if designed.has_useless else ()
+    by_size, record = mechanisms_by_size(designed), build_record(designed, useless, key_types=types)
+    return ReleasePreview(
+        resolved, plan_statement(resolved), lines, workload.sizes, errors, record, by_size, constants, useless
+    )
 
 
 def _release_files(path: Path | None) -> tuple[str, ...]:
-    """The files of a release that was written."""
+    """Return the files of a release that was written."""
     return () if path is None else (str(path), str(record_path(path)))
 
 
 def _design_plan(
     plan: Plan, cache: str | PathLike[str] | None, mechanisms: str | PathLike[str] | None, progress: Progress
 ) -> ReleaseDesign:
-    """Every mechanism, before the data is read; so are the passports written, which might not find their folder."""
+    """Design every mechanism before the data is read, and write the passports, which may fail."""
     designed = ReleaseDesign.from_workload(Workload.from_plan(plan), _folder(cache), progress)
     if mechanisms is not None:
         write_passports(mechanisms_by_size(designed), mechanisms)

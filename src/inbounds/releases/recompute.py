@@ -1,10 +1,10 @@
-"""A release carried out again from the draws in its record, and compared with the table that was published.
+"""Carry out a release again from the draws in its record, and compare with the published table.
 
 First come the rules of `checker`, which share no code with the release: query, neighbours and epsilon of every
 mechanism, all cells that follow from the draws without an estimate, and the sums that must hold. Then the release's own
-code is run once more from the draws: plan, mechanisms (from passports, or designed again, and certified either way),
-expected errors, intervals, and the choice among tables that add up. All of that is post-processing of private draws: a
-fault in it, found or not, cannot weaken the promise.
+code runs again from the draws: plan, mechanisms (from passports, or designed again, and certified either way), expected
+errors, intervals, and the choice among tables that add up. All of that is post-processing of private draws: a fault in
+it cannot weaken the guarantee.
 """
 
 import time
@@ -28,8 +28,7 @@ from inbounds.query import QuantileQuery
 from inbounds.releases.drawing import DrawMethod, IndependentDraw
 from inbounds.releases.levels import ChainedDraw
 from inbounds.releases.passports import wishes_in
-from inbounds.releases.record import build_record as recorded
-from inbounds.releases.record import package_versions
+from inbounds.releases.record import build_record, package_versions
 from inbounds.releases.totals import Total, estimate_totals
 from inbounds.releases.verify import load_record, load_released_table
 from inbounds.releases.workload import DesignCache, ReleaseDesign, TableContent, Workload, arrow
@@ -40,50 +39,52 @@ from inbounds.sources.open import Source
 from inbounds.statistics.designs import AnyMechanism, DesignedMechanism, DesignRequest, default_cache_folder
 
 PATIENCE = 60.0
-"""Seconds that designing mechanisms again may take, for a record that comes without passports."""
+"""Seconds that designing mechanisms again may take, for a record without passports."""
 
 MOST_DESIGNED_AGAIN = 1 << 20
-"""Answers of a mechanism, or records of a quantile's group, for which it is designed again: the time for one mechanism
-grows with them, and nobody can interrupt it. Larger ones need their passports."""
+"""Most answers of a mechanism, or records of a quantile's group, for which it is designed again: a design cannot be
+interrupted, and its time grows with them. Larger ones need their passports."""
 
 TEXTS = ("statement", "values", "account", "composition", "mechanisms", "reports", "levels", "groups", "draws")
-"""Fields of a record that are written anew and compared."""
+"""Fields of a record that are written again and compared."""
 
 UNRELIABLE = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, AssertionError, MemoryError)
-"""What a stranger's record may cause when it is carried out."""
+"""Errors that an untrusted record may cause when it is carried out."""
 
 
 def check_release(path: str | PathLike[str], mechanisms: Mapping[str, AnyMechanism] | None = None) -> list[str]:
-    """Check a record and the table beside it; returns what was found, sentence by sentence.
+    """Check a record and the table beside it; return the findings as sentences.
 
-    mechanisms: certified, by the digest of their passports; any other is designed again from the record. A
-    `PassportError` with the reason where anything differs, or a mechanism can be had in neither way.
+    mechanisms: certified, by the digest of their passports; any other is designed again from the record. Raises
+    PassportError with the reason if anything differs, or if a mechanism can be had in neither way.
     """
-    file, given = Path(path), mechanisms or {}
+    file, mechanisms_by_sha256 = Path(path), mechanisms or {}
     content = read_json_file(file, "release record")
     checked = check_record(content)
     if checked.table is None:
         raise PassportError(f"{file.name} names no table")
     table = read_table(file.parent / checked.table.file, checked.table.sha256)
     cells = check_cells(checked, table)
-    with _refusing(file.name):
+    with _ReplayErrors(file.name):
         plan = plan_in(content)
-        designed = _load_designs(content, plan, given, checked)
+        designed = _load_designs(content, plan, mechanisms_by_sha256, checked)
         drawing = _drawing(content, designed)
-        answered = drawing.answers(list(_rows(content, designed)))
-        _compare_texts(content, recorded(designed, (), answered, content["groups"]["types"]))
-        _compare_cells(content, table, answered)
-    return [*checked.sentences, *_sentences(checked, table, len(cells.recomputed), given)]
+        content_again = drawing.answers(list(_rows(content, designed)))
+        _compare_texts(content, build_record(designed, (), content_again, content["groups"]["types"]))
+        _compare_cells(content, table, content_again)
+    return [*checked.sentences, *_sentences(checked, table, len(cells.recomputed), mechanisms_by_sha256)]
 
 
 def _sentences(
-    checked: CheckedRecord, table: PublishedTable, recomputed: int, given: Mapping[str, AnyMechanism]
+    checked: CheckedRecord, table: PublishedTable, recomputed: int, mechanisms_by_sha256: Mapping[str, AnyMechanism]
 ) -> Iterator[str]:
     digests = {line.sha256 for line in checked.lines}
-    proved = len(digests & given.keys())
-    again = f"{len(digests) - proved} were designed again" if len(digests) > proved else ""
-    by = " and ".join(part for part in (f"{proved} come from their passports" if proved else "", again) if part)
-    yield f"the weights of all {len(digests)} mechanisms were certified and have the digests in the record: {by}"
+    proved = len(digests & mechanisms_by_sha256.keys())
+    redesigned = f"{len(digests) - proved} were designed again" if len(digests) > proved else ""
+    origins = " and ".join(
+        part for part in (f"{proved} come from their passports" if proved else "", redesigned) if part
+    )
+    yield f"the weights of all {len(digests)} mechanisms were certified and have the digests in the record: {origins}"
     count = table.rows * len(table.columns)
     yield f"all {count} cells of {table.file} were recomputed from the stored draws and are the same"
     adding = [f"the numbers of {name}, which add up" for name in checked.reports]
@@ -96,8 +97,8 @@ def _sentences(
         yield "what adds up lies in its range, and every sum in the table is the sum of its parts"
 
 
-class _refusing:  # noqa: N801 - a context, named like a verb
-    """Whatever goes wrong while a record is carried out is a `PassportError` about it."""
+class _ReplayErrors:
+    """A context that turns every error of carrying out a record into a `PassportError` about it."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -116,31 +117,33 @@ class _refusing:  # noqa: N801 - a context, named like a verb
 
 
 def plan_in(record: ReleaseRecord) -> Plan:
-    """The plan of a record with its groups; its source is known by its kind alone."""
-    said, groups = record["plan"], record["groups"]
-    keys = tuple(zip(*(groups["keys"][name] for name in said["by"]), strict=True)) if said["by"] else ((),)
+    """Build the plan of a record with its groups; its source is known by its kind only."""
+    plan_record, groups = record["plan"], record["groups"]
+    keys = (
+        tuple(zip(*(groups["keys"][name] for name in plan_record["by"]), strict=True)) if plan_record["by"] else ((),)
+    )
     plan = Plan(
-        source=_source(said),
+        source=_source(plan_record),
         groups=Groups(
-            tuple(said["by"]),
+            tuple(plan_record["by"]),
             keys,
             _line(groups["sizes"]),
-            said["sizes"] == "public",
-            missing_key=said.get("missing_key", ""),
-            period=said.get("period", {}),
+            plan_record["sizes"] == "public",
+            missing_key=plan_record.get("missing_key", ""),
+            period=plan_record.get("period", {}),
         ),
-        columns={name: Column(**column) for name, column in said["columns"].items()},  # type: ignore[arg-type]
-        statistics=tuple(map(_statistic, said["statistics"])),
-        epsilon=parse_fraction(said["epsilon"]),
-        neighbours=said["neighbours"],
-        wishes=wishes_in(said["wishes"]),
-        credible_level=None if said["credible_level"] is None else parse_fraction(said["credible_level"]),
-        people=_people(said),
-        edition=said.get("edition", ""),
-        hierarchy=_hierarchy(said),
-        where=said.get("where", ""),
+        columns={name: Column(**column) for name, column in plan_record["columns"].items()},  # type: ignore[arg-type]
+        statistics=tuple(map(_statistic, plan_record["statistics"])),
+        epsilon=parse_fraction(plan_record["epsilon"]),
+        neighbours=plan_record["neighbours"],
+        wishes=wishes_in(plan_record["wishes"]),
+        credible_level=None if plan_record["credible_level"] is None else parse_fraction(plan_record["credible_level"]),
+        people=_people(plan_record),
+        edition=plan_record.get("edition", ""),
+        hierarchy=_hierarchy(plan_record),
+        where=plan_record.get("where", ""),
     )
-    if {**plan.summary(), "source": said["source"]} != said:
+    if {**plan.summary(), "source": plan_record["source"]} != plan_record:
         raise PassportError("the plan in the record is not written as a plan is")
     return plan
 
@@ -149,54 +152,58 @@ def _line(text: str) -> Ints:
     return np.array(text.split(" "), dtype=np.int64)
 
 
-def _source(said: PlanRecord) -> Source:
-    """What is said about values depends on whether they were read from text."""
-    source = said["source"]
+def _source(plan_record: PlanRecord) -> Source:
+    """Return a source of the same kind: sentences about values depend on whether they were read from text."""
+    source = plan_record["source"]
     return Source(path="x.csv", decimal=source.get("decimal", "")) if source["kind"] == "csv" else Source(frame=())
 
 
-def _statistic(said: Mapping[str, Any]) -> Statistic:
+def _statistic(statistic_record: Mapping[str, Any]) -> Statistic:
     exact: dict[str, Any] = {
-        name: parse_fraction(said[name]) for name in ("epsilon", "budget_share", "at") if name in said
+        name: parse_fraction(statistic_record[name])
+        for name in ("epsilon", "budget_share", "at")
+        if name in statistic_record
     }
     return Statistic(
-        said["kind"],
-        said["of"],
-        said["name"],
-        sum_to_size=said.get("sum_to_size", False),
-        wishes=wishes_in(said["wishes"]) if "wishes" in said else None,
-        margins=tuple(said.get("margins", ())),
+        statistic_record["kind"],
+        statistic_record["of"],
+        statistic_record["name"],
+        sum_to_size=statistic_record.get("sum_to_size", False),
+        wishes=wishes_in(statistic_record["wishes"]) if "wishes" in statistic_record else None,
+        margins=tuple(statistic_record.get("margins", ())),
         **exact,
     )
 
 
-def _people(said: PlanRecord) -> PrivacyUnit:
-    name, person = said.get("people", ""), said.get("person")
+def _people(plan_record: PlanRecord) -> PrivacyUnit:
+    name, person = plan_record.get("people", ""), plan_record.get("person")
     if person is None:
         return PrivacyUnit(name)
     return PrivacyUnit(name, id=person["id"], max_records=person["max_records"], max_groups=person["max_groups"])
 
 
-def _hierarchy(said: PlanRecord) -> Hierarchy | None:
-    if "hierarchy" not in said:
+def _hierarchy(plan_record: PlanRecord) -> Hierarchy | None:
+    if "hierarchy" not in plan_record:
         return None
-    own = said["hierarchy"]
-    weights, shares = (tuple(map(parse_fraction, texts)) for texts in (own["weights"], own.get("shares", [])))
-    return Hierarchy(tuple(own["levels"]), weights, shares)
+    hierarchy = plan_record["hierarchy"]
+    weights, shares = (
+        tuple(map(parse_fraction, texts)) for texts in (hierarchy["weights"], hierarchy.get("shares", []))
+    )
+    return Hierarchy(tuple(hierarchy["levels"]), weights, shares)
 
 
 # --- mechanisms and draws -----------------------------------------------------------------------------------
 
 
 def _load_designs(
-    record: ReleaseRecord, plan: Plan, given: Mapping[str, AnyMechanism], checked: CheckedRecord
+    record: ReleaseRecord, plan: Plan, mechanisms: Mapping[str, AnyMechanism], checked: CheckedRecord
 ) -> ReleaseDesign:
-    """Every mechanism, each with the digest that the record states."""
-    asked, memory = Workload.from_plan(plan), DesignCache()
-    wanted = list(_requested_digests(record, asked))
-    for request, sha256 in wanted:
-        if sha256 in given:
-            memory.made[request] = DesignedMechanism(given[sha256], sha256)
+    """Load or design every mechanism, each with the digest that the record states."""
+    workload, memory = Workload.from_plan(plan), DesignCache()
+    digests = list(_requested_digests(record, workload))
+    for request, sha256 in digests:
+        if sha256 in mechanisms:
+            memory.designs[request] = DesignedMechanism(mechanisms[sha256], sha256)
         elif _extent(request) > MOST_DESIGNED_AGAIN:
             raise PassportError(
                 f"a mechanism with more than {MOST_DESIGNED_AGAIN} answers is not designed again; give the passports "
@@ -211,9 +218,9 @@ def _load_designs(
                 "passports along with it (inbounds release --passports FOLDER writes them)"
             )
 
-    designed = ReleaseDesign.from_workload(asked, default_cache_folder(), watch, memory)
-    for (request, sha256), line in zip(wanted, record["mechanisms"], strict=False):
-        if memory.made[request].sha256 != sha256:
+    designed = ReleaseDesign.from_workload(workload, default_cache_folder(), watch, memory)
+    for (request, sha256), line in zip(digests, record["mechanisms"], strict=False):
+        if memory.designs[request].sha256 != sha256:
             raise PassportError(
                 f"the mechanism of {line['statistic']} in groups of {line['size']} cannot be designed again here with "
                 "the digest that the record states; give its passport (inbounds release --passports FOLDER)"
@@ -222,16 +229,16 @@ def _load_designs(
 
 
 def _extent(request: DesignRequest) -> int:
-    """How much there is to design."""
+    """Return how much there is to design."""
     query = request.query
     return query.size if isinstance(query, QuantileQuery) else len(query.answers)
 
 
-def _requested_digests(record: ReleaseRecord, asked: Workload) -> Iterator[tuple[DesignRequest, str]]:
-    """Every request with the digest of its mechanism."""
+def _requested_digests(record: ReleaseRecord, workload: Workload) -> Iterator[tuple[DesignRequest, str]]:
+    """Yield every request with the digest of its mechanism."""
     lines = iter(record["mechanisms"])
-    for own, above in zip(asked.requests, asked.layers, strict=True):
-        for request in (*dict.fromkeys(own), *above):
+    for own_requests, above in zip(workload.requests, workload.layers, strict=True):
+        for request in (*dict.fromkeys(own_requests), *above):
             yield request, next(lines)["sha256"]
 
 
@@ -244,8 +251,8 @@ def _drawing(record: ReleaseRecord, designed: ReleaseDesign) -> DrawMethod:
 
 
 def _rows(record: ReleaseRecord, designed: ReleaseDesign) -> Iterator[Ints]:
-    """The draws in the order in which they were drawn."""
-    plan = designed.asked.plan
+    """Yield the draws in the order in which they were drawn."""
+    plan = designed.workload.plan
     if "levels" in record:
         rows = [
             _line(record["draws"][name]).reshape(-1, len(plan.groups))
@@ -254,7 +261,11 @@ def _rows(record: ReleaseRecord, designed: ReleaseDesign) -> Iterator[Ints]:
         for level in zip(*rows, strict=True):
             yield from level
         return
-    adding = {own["statistic"]: own for own in record["reports"]["statistics"]} if "reports" in record else {}
+    adding = (
+        {statistic_record["statistic"]: statistic_record for statistic_record in record["reports"]["statistics"]}
+        if "reports" in record
+        else {}
+    )
     for k, statistic in enumerate(plan.statistics):
         if statistic.name in adding:
             for layer in adding[statistic.name]["layers"]:
@@ -266,29 +277,29 @@ def _rows(record: ReleaseRecord, designed: ReleaseDesign) -> Iterator[Ints]:
 
 
 def _check_outputs(designed: ReleaseDesign, k: int, rows: Sequence[Ints]) -> None:
-    """A `PassportError` if a statistic's draws hold an output that its mechanism never gives."""
-    for design, members in zip(designed.designs[k], designed.asked.members, strict=True):
-        made = design.mechanism
-        if isinstance(made, QuantileMechanism):
+    """Raise PassportError if a statistic's draws hold an output that its mechanism never gives."""
+    for design, members in zip(designed.designs[k], designed.workload.members, strict=True):
+        mechanism = design.mechanism
+        if isinstance(mechanism, QuantileMechanism):
             continue
         for output in np.unique(np.concatenate([row[members] for row in rows])).tolist():
-            if not made.law.likelihood(made.query, output).max() > 0:
-                name = designed.asked.plan.statistics[k].name
+            if not mechanism.law.likelihood(mechanism.query, output).max() > 0:
+                name = designed.workload.plan.statistics[k].name
                 raise PassportError(f"the draws of {name} hold an output that its mechanism never gives")
 
 
 # --- the comparison -----------------------------------------------------------------------------------------
 
 
-def _compare_texts(record: ReleaseRecord, again: ReleaseRecord) -> None:
-    """What the record says beside its draws is what the release writes of them."""
+def _compare_texts(record: ReleaseRecord, expected: ReleaseRecord) -> None:
+    """Check that the record states, beside its draws, what the release writes of them."""
     for name in TEXTS:
-        if record.get(name) != again.get(name):
+        if record.get(name) != expected.get(name):
             raise PassportError(f"the record's {name} are not what follows from its plan and draws{_elsewhere(record)}")
 
 
-def _compare_cells(record: ReleaseRecord, table: PublishedTable, answered: TableContent) -> None:
-    for (name, cells), published in zip(arrow(answered.columns).to_pydict().items(), table.columns, strict=True):
+def _compare_cells(record: ReleaseRecord, table: PublishedTable, content: TableContent) -> None:
+    for (name, cells), published in zip(arrow(content.columns).to_pydict().items(), table.columns, strict=True):
         for row, cell in enumerate(cells):
             if not table.has_cell(published, row, cell):
                 raise PassportError(
@@ -297,9 +308,9 @@ def _compare_cells(record: ReleaseRecord, table: PublishedTable, answered: Table
 
 
 def _elsewhere(record: ReleaseRecord) -> str:
-    """Which other versions the release was made with: sums of floats may differ there."""
+    """Describe the other versions that the release was made with: sums of floats may differ there."""
     here = package_versions()
-    others = [f"{name} {made}" for name, made in record["versions"].items() if here.get(name) != made]
+    others = [f"{name} {version}" for name, version in record["versions"].items() if here.get(name) != version]
     return f"; it was released with {', '.join(others)}, which may compute otherwise" if others else ""
 
 
@@ -308,9 +319,10 @@ def _elsewhere(record: ReleaseRecord) -> str:
 
 @dataclass(frozen=True)
 class RecomputedTable:
-    """The columns that add up, computed again; which of them the table does not have so, and statistics that were
-    made to add up otherwise than the record tells; the totals; and how each statistic was made to add up, by the
-    posterior or by least squares.
+    """The columns that add up, computed again.
+
+    different: the columns that differ from the table, and statistics that were made to add up otherwise than the record
+    states. totals: of the columns. by: how each statistic was made to add up, by the posterior or by least squares.
     """
 
     columns: Mapping[str, list[Any]] = field(repr=False)
@@ -319,16 +331,16 @@ class RecomputedTable:
     by: Mapping[str, str]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        sums = {own.column: None if own.sum is None else vars(own.sum) for own in self.totals}
+        """Return plain JSON values."""
+        sums = {total.column: None if total.sum is None else vars(total.sum) for total in self.totals}
         return {"different": list(self.different), "by": dict(self.by), "totals": sums, "columns": dict(self.columns)}
 
 
 def recompute_table(path: str | PathLike[str]) -> RecomputedTable:
-    """Adjust the reports in a release record anew, and compare with the table beside it, digit by digit.
+    """Adjust the draws in a release record again, and compare with the table beside it, digit by digit.
 
-    Anyone can do so: it is post-processing of the reports, which are what is private and was drawn. Sums of floats may
-    differ in another version of NumPy or SciPy, and the prior in another of ours; the versions are in the record.
+    Anyone can do so: it is post-processing of the draws, which are private. Sums of floats may differ in another
+    version of NumPy or SciPy, and the prior in another version of this package; the versions are in the record.
     """
     from inbounds.releases.adjust_reports import adjust_columns
 
@@ -338,12 +350,12 @@ def recompute_table(path: str | PathLike[str]) -> RecomputedTable:
     table = load_released_table(record, Path(path))
     try:
         adjusted = adjust_columns(record["reports"])
-        found = {name: values.tolist() for part, _ in adjusted for name, values in part.items()}
-        different = tuple(name for name, values in found.items() if table[name].to_pylist() != values)
-        names = [own["statistic"] for own in record["reports"]["statistics"]]
+        columns = {name: values.tolist() for part, _ in adjusted for name, values in part.items()}
+        different = tuple(name for name, values in columns.items() if table[name].to_pylist() != values)
+        names = [statistic["statistic"] for statistic in record["reports"]["statistics"]]
         by = dict(zip(names, (by for _, by in adjusted), strict=True))
-        told = {own["statistic"]: own["by"] for own in record["reports"]["statistics"]}
-        different += tuple(name for name in by if told[name] != by[name])
-        return RecomputedTable(found, different, tuple(estimate_totals(record, table)), by)
-    except UNRELIABLE:  # a record may say anything
+        stated = {statistic["statistic"]: statistic["by"] for statistic in record["reports"]["statistics"]}
+        different += tuple(name for name in by if stated[name] != by[name])
+        return RecomputedTable(columns, different, tuple(estimate_totals(record, table)), by)
+    except UNRELIABLE:  # a record may contain anything
         raise PassportError(f"{Path(path).name} does not hold the reports of its table") from None

@@ -47,7 +47,7 @@ def build_record(
     a dry run has none. A draw is the output of a certified mechanism, never its noise. key_types: of the columns that
     name a group, as the schema has them.
     """
-    asked, plan = designed.asked, designed.asked.plan
+    asked, plan = designed.workload, designed.workload.plan
     found: ReleaseRecord = {
         "format": FORMAT,
         "version": VERSION,
@@ -98,7 +98,7 @@ def _account(entry: BudgetLine) -> BudgetRecord:
 def mechanism_records(designed: ReleaseDesign) -> list[MechanismRecord]:
     """One line per statistic and mechanism: its digest, construction, epsilon, range, and the sizes it answered."""
     merged: dict[tuple[str, str, str], MechanismRecord] = {}
-    asked = designed.asked
+    asked = designed.workload
     for k, (statistic, designs, row) in enumerate(
         zip(asked.plan.statistics, designed.designs, designed.expected, strict=True)
     ):
@@ -118,7 +118,7 @@ def mechanism_records(designed: ReleaseDesign) -> list[MechanismRecord]:
 
 def _layer_lines(designed: ReleaseDesign, k: int) -> Iterator[MechanismRecord]:
     """The mechanisms of the sums that are drawn beside a statistic's own numbers."""
-    plan, entry = designed.asked.plan, designed.asked.entries[k]
+    plan, entry = designed.workload.plan, designed.workload.entries[k]
     layers = () if entry.layered is None else entry.layered.layers
     for layer, design in zip(layers, designed.layers[k], strict=True):
         error = layer_error(plan, entry, layer.share)
@@ -237,7 +237,7 @@ def describe_value_handling(plan: Plan) -> list[str]:
     """For every column that is answered: what becomes of values outside its bounds or labels, and of none at all."""
     together: dict[Any, list[Any]] = {}
     for statistic in plan.statistics:
-        kind = statistic.own
+        kind = statistic.definition
         shared = DOMAINS.index(kind.domain), kind.words, statistic.of
         together.setdefault(shared, []).append((kind, plan.context(statistic)))
     in_order = sorted(together.items(), key=lambda item: item[0][0])
@@ -255,7 +255,7 @@ def _adding_up(plan: Plan) -> list[str]:
         f"{', '.join(names)}: drawn together with sums, all of which the record keeps, then made to add up in whole "
         "numbers within their ranges; the error is what is expected of each number after that"
     ]
-    within = [own.name for own in plan.statistics if plan.hierarchy is not None and own.own.over_cells]
+    within = [own.name for own in plan.statistics if plan.hierarchy is not None and own.definition.over_cells]
     if within:
         lines.append(
             f"{', '.join(within)}: adds up within every group, not over levels, and is missing above the groups; to "

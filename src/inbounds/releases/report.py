@@ -1,4 +1,4 @@
-"""The release as one HTML page for an auditor: promise, account, mechanisms, the table, and what to check."""
+"""The release as one HTML page for an auditor: guarantee, budget, mechanisms, the table, and what to check."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -17,18 +17,18 @@ from inbounds.schema.record_types import BudgetRecord, MechanismRecord, ReleaseR
 from inbounds.schema.text import format_number
 
 SHOWN_ROWS = 200
-"""Rows of the released table on the page; the file holds all of them."""
+"""Most rows of the released table on the page; the file holds all of them."""
 
 SHOWN_SIZES = 20
-"""Sizes whose expected errors are listed, the same for every statistic; of more, an even selection is shown."""
+"""Most sizes whose expected errors are listed, the same for every statistic; of more, an even selection."""
 
 FEWEST_POINTS = 3
-"""Sizes that a curve needs."""
+"""Fewest sizes of a curve."""
 
 
 def page(record: ReleaseRecord, released: Any = None) -> str:
-    """A self-contained page: no script, no other file, nothing that is not in the record or the released table."""
-    plan, epsilon, made = record["plan"], record["epsilon"], record["mechanisms"]
+    """Render a self-contained page: no script, no other file, only what is in the record and the released table."""
+    plan, epsilon, mechanisms = record["plan"], record["epsilon"], record["mechanisms"]
     shown = {
         "title": f"Private release of {plan['source']['name']}",
         "groups": f"{plan['groups']} groups by {', '.join(plan['by'])}" if plan["by"] else "the whole table",
@@ -40,7 +40,7 @@ def page(record: ReleaseRecord, released: Any = None) -> str:
         "account": [_format_spending(line) for line in record["account"]],
         "composition": record["composition"][-1],
         "standing": format_population_state(record) if "ledger" in record else None,
-        "errors": _errors(made),
+        "errors": _errors(mechanisms),
         "size": "group size" if plan["sizes"] == "public" else "at most",
         "no_better": record.get("no_better_than_a_constant", ()),
         "released": None if released is None else _first_rows(released, record["account"]),
@@ -49,34 +49,34 @@ def page(record: ReleaseRecord, released: Any = None) -> str:
         "adds_up": "reports" in record,
         "file": record["table"]["file"] if "table" in record else None,
         "digests": property_codes(_digests(record)),
-        "made": len(made),
-        "mechanism_digests": property_codes(_mechanism_digest(m) for m in made[:SHOWN_ROWS]),
+        "made": len(mechanisms),
+        "mechanism_digests": property_codes(_mechanism_digest(m) for m in mechanisms[:SHOWN_ROWS]),
         "versions": ", ".join(f"{name} {value}" for name, value in record["versions"].items()),
     }
     return render_template("release.html", shown)
 
 
 def notebook_view(record: ReleaseRecord, released: Any, facts: str) -> str:
-    """What a notebook shows of a release: how much it promises, the table, and the errors that all rows share."""
-    found = _first_rows(released, record["account"])
-    same = [f"{name} {value} in every row" for name, value in found["constant"]]
-    title = f"A private table at epsilon {record['epsilon']['spent']}: {found['count']} rows"
-    return render_notebook(title, head=found["head"], rows=found["rows"], notes=[*same, record["statement"], facts])
+    """Render what a notebook shows of a release: its guarantee, the table, and errors that all rows share."""
+    shown = _first_rows(released, record["account"])
+    constant = [f"{name} {value} in every row" for name, value in shown["constant"]]
+    title = f"A private table at epsilon {record['epsilon']['spent']}: {shown['count']} rows"
+    return render_notebook(title, head=shown["head"], rows=shown["rows"], notes=[*constant, record["statement"], facts])
 
 
 def _totals(record: ReleaseRecord, released: Any) -> dict[str, Any]:
-    """Totals that can be read without bias, and columns whose cells must not be added; nothing for a single group."""
-    found = estimate_totals(record, released) if released is not None and record["plan"]["groups"] > 1 else []
-    sums = [(own.column, own.sum.estimate, own.sum.standard_error) for own in found if own.sum is not None]
+    """Return totals that can be read without bias, and columns whose cells must not be added; empty for one group."""
+    totals = estimate_totals(record, released) if released is not None and record["plan"]["groups"] > 1 else []
+    sums = [(total.column, total.sum.estimate, total.sum.standard_error) for total in totals if total.sum is not None]
     return {
         "picture": total_plot(sums) if sums else None,
         "rows": [_texts(*line) for line in sums],
-        "refused": [escape_formula(own.column) for own in found if own.sum is None],
+        "refused": [escape_formula(total.column) for total in totals if total.sum is None],
     }
 
 
 def _format_spending(line: BudgetRecord) -> list[str]:
-    """What a statistic spends, at what its numbers are drawn, and why; of one that adds up, the parts of its layers."""
+    """Return what a statistic spends, the epsilon of its numbers or layers, and the reason."""
     parts = [f"{format_number(Fraction(part))} for {name}" for name, part in line.get("layers", {}).items()]
     shared = ", shared, as a record is in one number of each" if parts else ""
     return _texts(line["statistic"], line["spent"], ", ".join(parts) or line["drawn_at"], line["reason"] + shared)
@@ -87,7 +87,7 @@ def _texts(*values: Any) -> list[str]:
 
 
 def _errors(mechanisms: Sequence[MechanismRecord]) -> dict[str, Any]:
-    """Expected errors against the group size: a curve for each statistic, and the numbers."""
+    """Return expected errors by group size: a curve for each statistic, and the numbers."""
     sizes = sorted({m["size"] for m in mechanisms if isinstance(m["size"], int)})
     picked = {sizes[k] for k in pick_evenly(len(sizes), SHOWN_SIZES)}
     listed = [m for m in mechanisms if not isinstance(m["size"], int) or m["size"] in picked]
@@ -109,17 +109,17 @@ def _how(line: MechanismRecord) -> tuple[str, str]:
 
 
 def _format_statistic(line: MechanismRecord) -> str:
-    """A statistic, with the level or margin where it adds up."""
+    """Return the name of a statistic, with the level or margin if it adds up."""
     return f"{line['statistic']} ({line['layer']})" if "layer" in line else line["statistic"]
 
 
 def _series(mechanisms: Sequence[MechanismRecord]) -> dict[str, list[tuple[float, float]]]:
-    """Statistics whose mechanism depends on the size, with enough sizes to draw."""
-    found: dict[str, list[tuple[float, float]]] = {}
+    """Return statistics whose mechanism depends on the size, with enough sizes to draw."""
+    series: dict[str, list[tuple[float, float]]] = {}
     for m in mechanisms:
         if isinstance(m["size"], int):
-            found.setdefault(_format_statistic(m), []).append((m["size"], m["expected_error"]))
-    return {name: sorted(points) for name, points in found.items() if len(points) >= FEWEST_POINTS}
+            series.setdefault(_format_statistic(m), []).append((m["size"], m["expected_error"]))
+    return {name: sorted(points) for name, points in series.items() if len(points) >= FEWEST_POINTS}
 
 
 def _chart(name: str, points: Sequence[tuple[float, float]]) -> str:
@@ -128,7 +128,7 @@ def _chart(name: str, points: Sequence[tuple[float, float]]) -> str:
 
 
 def _first_rows(table: Any, account: Sequence[BudgetRecord]) -> dict[str, Any]:
-    """The table's first rows, without the columns of errors that are the same in every row."""
+    """Return the table's first rows, without error columns that are the same in every row."""
     errors = [f"{line['statistic']}_error" for line in account]
     same = [name for name in errors if _constant(table, name)]
     names = [name for name in table.column_names if name not in same]
@@ -147,7 +147,7 @@ def _constant(table: Any, name: str) -> bool:
 
 
 def _repeats(name: str, keys: Sequence[Any]) -> bool:
-    """Keys that begin with their column's name stand without it on a narrow screen: group 1, not group group 1."""
+    """Return whether keys begin with their column's name, which a narrow screen then leaves out."""
     return all(str(key).lower().startswith(name.lower()) for key in keys)
 
 
@@ -156,7 +156,7 @@ def _mechanism_digest(line: MechanismRecord) -> tuple[str, str]:
 
 
 def _digests(record: ReleaseRecord) -> list[tuple[str, str]]:
-    found = [("plan", record["plan_sha256"])]
+    digests = [("plan", record["plan_sha256"])]
     if "table" in record:
-        found.append((escape_formula(f"table {record['table']['file']}"), record["table"]["sha256"]))
-    return found
+        digests.append((escape_formula(f"table {record['table']['file']}"), record["table"]["sha256"]))
+    return digests

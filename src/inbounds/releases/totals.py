@@ -1,9 +1,9 @@
-"""Totals over all groups, read from published reports without bias; and which cells must not be added.
+"""Totals over all groups, estimated from published draws without bias; and which cells must not be added.
 
-Reports in a range are biased: noise that leaves it is reported as its end, so cells near zero are too large on average,
-and the error of their sum grows with the groups, not with their root. Truncated geometric reports are read without bias
-(`mechanism.unbiased`); reports of other mechanisms may only be read one by one. A statistic that adds up has reports
-about every level, whose totals are averaged by the variances that the plan alone implies.
+Draws in a range are biased: noise that leaves the range is reported as its end. So cells near zero are too large on
+average, and the error of their sum grows with the number of groups, not with its root. Truncated geometric draws can be
+read without bias (`mechanism.unbiased`); draws of other mechanisms may only be read one by one. A statistic that adds
+up has draws about every level, whose totals are averaged by the variances that follow from the plan.
 """
 
 import math
@@ -25,30 +25,33 @@ GEOMETRIC = "truncated_geometric"
 
 @dataclass(frozen=True)
 class Total:
-    """The total of one column over all groups, without bias; None where its cells must not be added."""
+    """The total of one column over all groups, without bias; None if its cells must not be added."""
 
     column: str
     sum: UnbiasedSum | None
 
     def __str__(self) -> str:
-        said = "must not be added: its reports cannot be read without bias" if self.sum is None else str(self.sum)
-        return f"{self.column}: {said}"
+        text = "must not be added: its reports cannot be read without bias" if self.sum is None else str(self.sum)
+        return f"{self.column}: {text}"
 
 
 def estimate_totals(record: Mapping[str, Any], table: Any) -> list[Total]:
-    """The totals of counts, cells and sums of a release, from its record and its table (PyArrow, as in `Release`)."""
-    adding = {own["statistic"]: own for own in record.get("reports", {}).get("statistics", ())}
-    found: list[Total] = []
+    """Estimate the totals of counts, cells and sums of a release, from its record and its PyArrow table."""
+    adding = {
+        adding_statistic["statistic"]: adding_statistic
+        for adding_statistic in record.get("reports", {}).get("statistics", ())
+    }
+    totals: list[Total] = []
     for statistic in record["plan"]["statistics"]:
         if statistic["name"] in adding:
-            found += _layer_totals(record["reports"], adding[statistic["name"]])
+            totals += _layer_totals(record["reports"], adding[statistic["name"]])
         elif statistic["kind"] in ("count", "histogram", "sum"):
-            found += _cell_totals(record, statistic, table)
-    return found
+            totals += _cell_totals(record, statistic, table)
+    return totals
 
 
 def read_geometric(reports: Any, largest: Any, rate: float) -> tuple[Floats, Floats]:
-    """Readings of truncated geometric reports on 0..largest, and what each adds to the variance of a sum."""
+    """Return unbiased readings of truncated geometric draws on 0..largest, and their variances in a sum."""
     falls = math.exp(-rate)
     beyond, variance = falls / (1 - falls), geometric_variance(rate)
     y = np.minimum(np.asarray(reports), largest)
@@ -57,17 +60,17 @@ def read_geometric(reports: Any, largest: Any, rate: float) -> tuple[Floats, Flo
     return np.asarray(readings), np.where(at_end, variance / 2, variance)
 
 
-def _layer_totals(form: ReportsForm, own: AddingForm) -> Iterator[Total]:
-    """Of every column of the statistic's own numbers: the layers' totals, averaged by public variances."""
+def _layer_totals(form: ReportsForm, statistic: AddingForm) -> Iterator[Total]:
+    """Yield the total of every column of a statistic that adds up: its layers' totals, averaged by public variances."""
     sizes = np.array(form["sizes"])
-    ranges = [sizes * own["positions"]]
-    if not own["shape"]:
+    ranges = [sizes * statistic["positions"]]
+    if not statistic["shape"]:
         for parents in form["parents"]:
             ranges.append(np.bincount(parents, ranges[-1]).astype(np.int64))
-    offset, step = parse_fraction(own["start"]) * int(sizes.sum()), parse_fraction(own["step"])
-    for k, column in enumerate(own["layers"][0]["columns"]):
+    offset, step = parse_fraction(statistic["start"]) * int(sizes.sum()), parse_fraction(statistic["step"])
+    for k, column in enumerate(statistic["layers"][0]["columns"]):
         parts = []
-        for layer, largest in zip(own["layers"], ranges, strict=False):
+        for layer, largest in zip(statistic["layers"], ranges, strict=False):
             rate = float(parse_fraction(layer["rate"]))
             readings, variances = read_geometric(layer["reports"][k], largest, rate)
             parts.append((readings.sum(), variances.sum(), 1 / (len(largest) * geometric_variance(rate))))
@@ -78,7 +81,7 @@ def _layer_totals(form: ReportsForm, own: AddingForm) -> Iterator[Total]:
 
 
 def _cell_totals(record: Mapping[str, Any], statistic: Mapping[str, Any], table: Any) -> Iterator[Total]:
-    """Of a statistic whose reports are the table's own cells."""
+    """Yield the totals of a statistic whose draws are the table's own cells."""
     lines = [line for line in record["mechanisms"] if line["statistic"] == statistic["name"]]
     columns = _cells(record, statistic)
     readable = all(line["origin"] == GEOMETRIC and "query" in line for line in lines)
@@ -93,8 +96,8 @@ def _cell_totals(record: Mapping[str, Any], statistic: Mapping[str, Any], table:
             members = (
                 [includes_size(line["size"], size) for size in sizes] if sizes is not None else [True] * len(published)
             )
-            one, other = _read_line(line, published[members])
-            estimate, variance = estimate + one, variance + other
+            line_estimate, line_variance = _read_line(line, published[members])
+            estimate, variance = estimate + line_estimate, variance + line_variance
         yield Total(column, UnbiasedSum(estimate, math.sqrt(variance), len(published)))
 
 
@@ -116,13 +119,13 @@ def _cells(record: Mapping[str, Any], statistic: Mapping[str, Any]) -> Sequence[
 
 
 def _sizes(record: Mapping[str, Any], table: Any) -> list[int] | None:
-    """The declared size of every row; None where all are the same."""
+    """Return the declared size of every row; None if all are the same."""
     name = "group_size" if record["plan"]["sizes"] == "public" else "group_maximum"
-    found = name in table.column_names and name not in record["plan"]["by"]
-    return table[name].to_pylist() if found else None
+    has_column = name in table.column_names and name not in record["plan"]["by"]
+    return table[name].to_pylist() if has_column else None
 
 
 def includes_size(sizes: int | str, size: int) -> bool:
-    """Whether a record's line about sizes, one or first..last, is about this one."""
+    """Return whether a record's line about sizes, one or first..last, includes this size."""
     first, _, last = str(sizes).partition("..")
     return int(first) <= size <= int(last or first)
