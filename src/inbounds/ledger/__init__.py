@@ -1,6 +1,6 @@
-"""The ledger: what was spent on whom, never overspent.
+"""The ledger: what was spent on which people, never more than their budget.
 
-people (a budget) → charge (durable) → draw → answer (stored) → give out
+population (a budget) → charge (durable) → draw → answer (stored) → give out
 """
 
 from inbounds.ledger.charges import Charge, StoredAnswer

@@ -1,4 +1,4 @@
-"""What was spent over time, on one self-contained page: totals, a picture for each people, the entries."""
+"""A self-contained page of what was spent over time: totals, a picture for each population, the entries."""
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
@@ -16,71 +16,71 @@ from inbounds.report.notebook import render_notebook
 from inbounds.report.templates import pick_evenly, render_template
 
 SHOWN = 200
-"""Entries on the page; the ledger and its export hold all of them."""
+"""Most entries on the page; the ledger and its export hold all of them."""
 
 COLUMNS = ("people", "spent", "budget", "left", "in units of", "rule")
 
 POINTS = 60
-"""Moments of a picture; of more entries an even selection, the last among them."""
+"""Most points of a picture; of more entries an even selection with the last one."""
 
 
 def page(place: str, head: LedgerHead, people: Sequence[Population], entries: Iterable[Entry]) -> str:
-    """The page of a ledger."""
+    """Render the page of a ledger."""
     return render_template(
         "ledger.html", {"title": "What was spent", "place": place, **budget_view(head, people, entries)}
     )
 
 
 def notebook_view(place: str, head: LedgerHead, people: Sequence[Population]) -> str:
-    """What a notebook shows of a ledger."""
-    rows = [_row(who) for who in people]
+    """Render what a notebook shows of a ledger."""
+    rows = [_row(population) for population in people]
     note = f"{head.entries} entries, head {head.sha256}"
     return render_notebook(f"Ledger {place}", head=COLUMNS, rows=rows, notes=[note])
 
 
 def budget_view(head: LedgerHead, people: Sequence[Population], entries: Iterable[Entry]) -> dict[str, Any]:
-    """What a page shows of a ledger: its head, its people with a picture each, the last entries."""
-    listed = list(entries)
+    """Return what a page shows of a ledger: its head, its populations with a picture each, the last entries."""
+    all_entries = list(entries)
     return {
         "head": head,
         "columns": COLUMNS,
-        "people": [_row(who) for who in people],
-        "parts": [_part(who, spending_rows(who, listed)) for who in people],
-        "entries": [_entry(entry, people) for entry in listed[-SHOWN:]],
+        "people": [_row(population) for population in people],
+        "parts": [_part(population, spending_rows(population, all_entries)) for population in people],
+        "entries": [_entry(entry, people) for entry in all_entries[-SHOWN:]],
     }
 
 
-def _part(who: Population, moments: Sequence[tuple[str, Fraction]]) -> dict[str, str | None]:
-    picture = _draw_budget(who, moments) if len(moments) > 1 else None
-    return {"name": who.name, "standing": str(who), "picture": picture}
+def _part(population: Population, moments: Sequence[tuple[str, Fraction]]) -> dict[str, str | None]:
+    picture = _draw_budget(population, moments) if len(moments) > 1 else None
+    return {"name": population.name, "standing": str(population), "picture": picture}
 
 
-def spending_rows(who: Population, entries: Iterable[Entry]) -> list[tuple[str, Fraction]]:
-    """When something was spent on these people, and how much in all by then; the first is when they came."""
-    total, found = Fraction(0), []
+def spending_rows(population: Population, entries: Iterable[Entry]) -> list[tuple[str, Fraction]]:
+    """Return the times at which something was spent on a population, with the total so far; its creation first."""
+    total, moments = Fraction(0), []
     for entry in entries:
-        if entry.people == who.name and entry.kind in ("people", "charge"):
-            total += (entry.units or 0) * rule_unit(who.rule) if entry.kind == "charge" else 0
-            found.append((entry.time, total))
-    return found
+        if entry.people == population.name and entry.kind in ("people", "charge"):
+            total += (entry.units or 0) * rule_unit(population.rule) if entry.kind == "charge" else 0
+            moments.append((entry.time, total))
+    return moments
 
 
-def _draw_budget(who: Population, moments: Sequence[tuple[str, Fraction]]) -> str:
-    chosen = pick_evenly(len(moments), POINTS)
-    curves = {f"{who.unit} spent": np.array([float(moments[k][1]) for k in chosen])}
-    if who.budget is not None:
-        curves["budget now"] = np.full(len(chosen), float(who.budget))
-    return svg.lines(curves, [moments[k][0][:10] for k in chosen], "when it was charged", f"{who.unit} in all")
+def _draw_budget(population: Population, moments: Sequence[tuple[str, Fraction]]) -> str:
+    picked = pick_evenly(len(moments), POINTS)
+    curves = {f"{population.unit} spent": np.array([float(moments[k][1]) for k in picked])}
+    if population.budget is not None:
+        curves["budget now"] = np.full(len(picked), float(population.budget))
+    return svg.lines(curves, [moments[k][0][:10] for k in picked], "when it was charged", f"{population.unit} in all")
 
 
-def _row(who: Population) -> list[str]:
-    amounts = [who.spent, who.budget, who.remaining]
+def _row(population: Population) -> list[str]:
+    amounts = [population.spent, population.budget, population.remaining]
     texts = ["no cap" if amount is None else format_all_digits(amount) for amount in amounts]
-    return [who.name, *texts, who.unit, who.rule]
+    return [population.name, *texts, population.unit, population.rule]
 
 
 def _entry(entry: Entry, people: Sequence[Population]) -> list[str]:
-    units = {who.name: rule_unit(who.rule) for who in people}
+    units = {population.name: rule_unit(population.rule) for population in people}
     amount = "" if entry.units is None or not entry.people else format_all_digits(entry.units * units[entry.people])
     purpose = str(entry.parsed_facts.get("purpose") or "")
     when = entry.time.replace("T", " ").replace("+00:00", " UTC")

@@ -1,4 +1,4 @@
-"""What a ledger is asked to charge, and the receipts it gives."""
+"""Requests to charge a ledger, and the receipts it gives."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,11 +14,12 @@ from inbounds.ledger.units import Rule, charge_units
 
 
 class Charge(NamedTuple):
-    """A receipt: the charge is durable, and whoever holds this may read the data.
+    """A receipt: the charge is durable, and its holder may read the data.
 
-    people: they, right after the charge. amount: exact, in their unit. answer: what was stored for this key before.
-    repeated: the charge was there already, and cost nothing now. draw: what was drawn under it before, if the answer
-    was not computed yet.
+    people: the population right after the charge. amount: exact, in its unit. answer: what was stored for this key
+    before.
+    repeated: the charge existed before and cost nothing now. draw: what was drawn under it before, if the answer was
+    not computed yet.
     """
 
     key: str
@@ -33,7 +34,7 @@ class Charge(NamedTuple):
 
 @dataclass(frozen=True)
 class StoredAnswer:
-    """What may be given out: the stored bytes. drawn: they are those of this call's draw."""
+    """The stored bytes, which may be given out. drawn: whether they are those of this call's draw."""
 
     content: bytes
     charge: Charge
@@ -45,9 +46,9 @@ PLAIN = (str, int, float, Fraction)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cost:
-    """The epsilons of the parts of a question. texts: their canonical JSON, as the entry has them.
+    """The epsilons of the parts of a question. texts: their canonical JSON, as in the entry.
 
-    Prices are told apart by which they are: fractions take longer to compare than all the rest of a request.
+    Costs are compared by identity, because comparing fractions takes longer than the rest of a request.
     """
 
     parts: tuple[Fraction, ...]
@@ -55,33 +56,34 @@ class Cost:
 
     @staticmethod
     def from_epsilon(epsilon: Number, parts: Sequence[Number] | None) -> "Cost":
-        """The price of a whole in one part, or in parts that add up to it."""
+        """Build the cost of a whole in one part, or in parts that add up to it; raise ValueError if they do not."""
         if parts is None:
             return _in_one_part(epsilon if type(epsilon) in PLAIN else to_epsilon(epsilon))  # type: ignore[arg-type]
-        whole, each = to_epsilon(epsilon), tuple(map(to_epsilon, parts))
-        if sum(each, Fraction(0)) != whole:
-            raise ValueError(f"parts must add up to epsilon {whole}, got {sum(each, Fraction(0))}")
-        return Cost.in_parts(each)
+        whole, part_epsilons = to_epsilon(epsilon), tuple(map(to_epsilon, parts))
+        if sum(part_epsilons, Fraction(0)) != whole:
+            raise ValueError(f"parts must add up to epsilon {whole}, got {sum(part_epsilons, Fraction(0))}")
+        return Cost.in_parts(part_epsilons)
 
     @staticmethod
     def in_parts(parts: tuple[Fraction, ...]) -> "Cost":
+        """Build the cost of these parts."""
         return Cost(parts, canonical_json(list(map(str, parts))))
 
 
 @lru_cache(maxsize=1024)
 def price_units(rule: Rule, price: Cost) -> int:
-    """What a price costs under a rule, as `charge_units`."""
+    """Return the units of a cost under a rule, as `charge_units` does; cached."""
     return charge_units(rule, price.parts)
 
 
 @lru_cache(maxsize=1024, typed=True)
 def _in_one_part(epsilon: Any) -> Cost:
-    """Most questions cost one of a few prices. Of types that are PLAIN, equal values mean the same."""
+    """Build the cost of one part; cached, because most questions have one of a few costs. Only for types in PLAIN."""
     return Cost.in_parts((to_epsilon(epsilon),))
 
 
 def _as_question(question: Any) -> str:
-    """Canonical JSON of plain values; a name that is no text is refused, because JSON would write it as one."""
+    """Return canonical JSON; raise TypeError for keys that are no text, which JSON would turn into text."""
     text = canonical_json(question)
     if not _named_by_text(question):
         raise TypeError("question must name its values by text, got another name; write it as text")
@@ -95,10 +97,10 @@ def _named_by_text(value: Any) -> bool:
 
 
 class ChargeRequest(NamedTuple):
-    """What is asked of whom at what price, and its digest: all that must be equal when a key comes again.
+    """A question, its people and its cost, and their digest: all that must be equal when a key is used again.
 
-    facts: canonical JSON of purpose and parts, as the entry has them. digest: of the canonical JSON of these, the
-    people and the question; both written out because a charge does little else.
+    facts: canonical JSON of purpose and parts, as in the entry. digest: of the canonical JSON of these, the people and
+    the question. Both are written out by hand, because a charge does little else.
     """
 
     people: str
@@ -109,10 +111,15 @@ class ChargeRequest(NamedTuple):
 
     @staticmethod
     def from_arguments(people: str, price: Cost, key: str, purpose: str, question: Any) -> "ChargeRequest":
+        """Validate the arguments and build the request."""
         validate_name(people, "people")
         validate_name(key, "key")
         if purpose:
             validate_name(purpose, "purpose")
-        why, what, texts = quoted(purpose), "null" if question is None else _as_question(question), price.texts
-        asked = f'{{"parts":{texts},"people":{quoted(people)},"purpose":{why},"question":{what}}}'
-        return ChargeRequest(people, price, key, f'{{"parts":{texts},"purpose":{why}}}', sha256_hex(asked))
+        purpose_text, question_text, texts = (
+            quoted(purpose),
+            "null" if question is None else _as_question(question),
+            price.texts,
+        )
+        content = f'{{"parts":{texts},"people":{quoted(people)},"purpose":{purpose_text},"question":{question_text}}}'
+        return ChargeRequest(people, price, key, f'{{"parts":{texts},"purpose":{purpose_text}}}', sha256_hex(content))

@@ -1,10 +1,10 @@
-"""Entries: what happened to a ledger, one line each, in a chain that no line can be taken from.
+"""Entries: what happened to a ledger, one line each, in a chain of digests.
 
-    sha256(entry) = SHA-256 of the canonical JSON of the entry, which names the sha256 of the one before
+    sha256(entry) = SHA-256 of the canonical JSON of the entry, which contains the sha256 of the previous one
 
-Canonical JSON: keys in order, no spaces, ASCII, whole numbers that may exceed 2^53 as decimal text. The chain shows
-that nothing was changed, left out or put in before its head; only a head kept elsewhere shows that nothing was cut
-off at the end.
+Canonical JSON: sorted keys, no spaces, ASCII, whole numbers that may exceed 2^53 as decimal text. The chain shows that
+nothing before its head was changed, removed or inserted. Only a head that is kept elsewhere shows that the end was not
+cut off.
 """
 
 import json
@@ -16,7 +16,7 @@ from typing import Any
 from inbounds.files import canonical_json
 
 START = "0" * 64
-"""What the first entry names as the one before it."""
+"""The previous digest of the first entry."""
 
 KINDS = ("ledger", "people", "budget", "charge", "answer")
 
@@ -28,10 +28,11 @@ TEXTS_OR_NONE = ("people", "key", "digest")
 class Entry:
     """One line of a ledger.
 
-    kind: ledger (the first: `key` is the ledger's id), people (a budget of `units`), budget (raised to `units`),
-    charge (`units` spent under `key` for the question with this `digest`), answer (the bytes with this `digest` were
-    stored for the charge with this `key`).
-    facts: canonical JSON of whatever else is said: purpose and parts of a charge, rule, epsilon and delta of people.
+    kind: ledger (the first; `key` is the ledger's id), people (a budget of `units`), budget (raised to `units`), charge
+    (`units` spent under `key` for the question with this `digest`), answer (the bytes with this `digest` were stored
+    for the charge with this `key`).
+
+    facts: canonical JSON of all other facts: purpose and parts of a charge; rule, epsilon and delta of people.
     """
 
     number: int
@@ -47,7 +48,7 @@ class Entry:
 
     @property
     def content(self) -> str:
-        """The canonical JSON of all but its own digest."""
+        """Return the canonical JSON of all fields but the digest."""
         texts = self.facts, self.previous
         return canonical_entry(
             self.number, self.time, self.kind, self.people, self.units, self.key, self.digest, *texts
@@ -55,17 +56,17 @@ class Entry:
 
     @property
     def parsed_facts(self) -> dict[str, Any]:
-        """The facts as plain values."""
-        found: dict[str, Any] = json.loads(self.facts)
-        return found
+        """Return the facts as plain values."""
+        facts: dict[str, Any] = json.loads(self.facts)
+        return facts
 
     def to_json(self) -> dict[str, Any]:
-        """The entry as plain JSON values, its digest among them."""
+        """Return the entry as plain JSON values, with its digest."""
         return {**json.loads(self.content), "sha256": self.sha256}
 
     @staticmethod
     def from_row(values: Mapping[str, Any]) -> "Entry":
-        """The entry of such values, of their types; whether its digest is right is for the checker to say."""
+        """Build an entry from plain values; raise TypeError for wrong types. The digest is not checked here."""
         if not (type(values["number"]) is int and all(isinstance(values[name], str) for name in TEXTS)):
             raise TypeError("an entry must have a whole number, and texts")
         if not all(values[name] is None or isinstance(values[name], str) for name in TEXTS_OR_NONE):
@@ -86,7 +87,7 @@ def canonical_entry(
     facts: str,
     previous: str,
 ) -> str:
-    """The canonical JSON that an entry's digest is of; written out because charging and verifying do little else."""
+    """Write the canonical JSON that an entry's digest is of; by hand, because charging does little else."""
     return (
         f'{{"digest":{_text(digest)},"facts":{facts},"key":{_text(key)},"kind":{quoted(kind)},"number":{number},'
         f'"people":{_text(people)},"previous":{quoted(previous)},"time":{quoted(time)},'

@@ -1,4 +1,4 @@
-"""What earlier releases spent, from their records: one charge for each, however often it is brought in."""
+"""Import earlier releases into a ledger from their records: one charge for each, however often it is imported."""
 
 from collections.abc import Mapping
 from fractions import Fraction
@@ -10,21 +10,20 @@ from inbounds.ledger.population import LONGEST
 
 
 def import_release(ledger: Ledger, record: Mapping[str, Any], people: str = "") -> Charge:
-    """Charge what a checked release record says was spent; people: by default the name of its source.
+    """Charge what a checked release record states as spent. people: by default the name of its source.
 
-    The charge has the release's own id as its key, so that one release under two names counts once; a release that
-    this very ledger has charged and keeps is found again. A ledger that was restored may have drawn another under the
-    same key since: then this one is charged. It was spent whether there was a budget or not: where it does not fit,
-    the budget must be raised first.
+    The charge has the release's id as its key, so one release under two names counts once. A release that this ledger
+    has charged and stored is found again. A restored ledger may have drawn another release under the same key since;
+    then this one is charged. Raises BudgetExceeded if the budget is too small; raise the budget first.
     """
     entry = record.get("ledger")
     if entry and entry["id"] == ledger.id:
-        there = ledger.find(entry["key"])
-        if there is not None and there.sha256 == entry["sha256"] and _keeps(there, record.get("id")):
-            return there
+        charge = ledger.find(entry["key"])
+        if charge is not None and charge.sha256 == entry["sha256"] and _keeps(charge, record.get("id")):
+            return charge
     plan = record["plan"]
     name = people or plan.get("people") or plan["source"]["name"][:LONGEST]
-    if all(who.name != name for who in ledger.people()):
+    if all(population.name != name for population in ledger.people()):
         ledger.add_population(name)
     return ledger.charge(
         name,
@@ -37,8 +36,8 @@ def import_release(ledger: Ledger, record: Mapping[str, Any], people: str = "") 
 
 
 def _keeps(charge: Charge, release: str | None) -> bool:
-    """Whether the table kept under a charge is that release: its record, with its random id, is in it as text.
+    """Return whether the table stored under a charge is that release: its bytes contain the release's random id.
 
-    The entry alone does not tell: of two draws in the same second after a restore it has the same digest.
+    The entry alone does not tell: two draws in the same second after a restore have the same digest.
     """
     return charge.answer is not None and release is not None and release.encode() in charge.answer

@@ -1,4 +1,4 @@
-"""People: a named population, its budget, and what was spent on it."""
+"""Populations: the people of a ledger, their budget, and what was spent on them."""
 
 from fractions import Fraction
 from typing import NamedTuple
@@ -7,16 +7,16 @@ from inbounds.exact import Number, format_all_digits, to_fraction
 from inbounds.ledger.units import RULES, UNITS, Rule, budget_units, rule_unit
 
 LONGEST = 200
-"""Characters of a name or key."""
+"""Most characters of a name or key."""
 
 DECLARED = ("name", "rule", "epsilon", "delta", "budget_units")
-"""What is declared of people, and never differs between two declarations."""
+"""The declared fields, which must be the same in two declarations."""
 
 
 class Population(NamedTuple):
-    """People of a ledger. Amounts are exact, in epsilon where epsilons add up, in rho under zCDP (`unit`).
+    """The people of a ledger. Amounts are exact, in epsilon under the rule sum, in rho under zCDP (`unit`).
 
-    budget, left: None where spending is counted without a cap. epsilon, delta: as declared.
+    budget, remaining: None if spending is counted without a cap. epsilon, delta: as declared.
     """
 
     name: str
@@ -28,26 +28,31 @@ class Population(NamedTuple):
 
     @property
     def unit(self) -> str:
+        """Return the unit of amounts: epsilon or rho."""
         return UNITS[self.rule]
 
     @property
     def budget(self) -> Fraction | None:
+        """Return the budget."""
         return None if self.budget_units is None else self.budget_units * rule_unit(self.rule)
 
     @property
     def spent(self) -> Fraction:
+        """Return what was spent."""
         return self.spent_units * rule_unit(self.rule)
 
     @property
     def remaining(self) -> Fraction | None:
+        """Return what is left of the budget."""
         return None if self.budget is None else self.budget - self.spent
 
     def with_spent(self, units: int) -> "Population":
+        """Return the population with other units spent."""
         return Population(self.name, self.rule, self.epsilon, self.delta, self.budget_units, units)
 
     @property
     def spent_epsilon(self) -> Fraction:
-        """The epsilon that is promised for all that was spent; under zCDP at their delta, rounded up."""
+        """Return the epsilon guaranteed for all that was spent; under zCDP at their delta, rounded up."""
         if self.rule == "sum":
             return self.spent
         from inbounds.accounting.zcdp_filter import epsilon_from_rho
@@ -56,14 +61,14 @@ class Population(NamedTuple):
         return epsilon_from_rho(self.spent_units, self.delta)
 
     def to_json(self) -> dict[str, str | None]:
-        """Plain JSON values; amounts as exact decimals in text."""
+        """Return plain JSON values; amounts as exact decimals in text."""
         amounts = {"budget": self.budget, "spent": self.spent, "left": self.remaining}
-        said = {"name": self.name, **{key: _digits(value) for key, value in amounts.items()}}
+        named = {"name": self.name, **{key: _digits(value) for key, value in amounts.items()}}
         declared = {"epsilon": _digits(self.epsilon), "delta": _digits(self.delta)}
-        return {**said, "rule": self.rule, "unit": self.unit, **declared}
+        return {**named, "rule": self.rule, "unit": self.unit, **declared}
 
     def __str__(self) -> str:
-        """Who, what was spent, what is left, in one line."""
+        """Return name, amount spent and amount left in one line."""
         spent = f"{self.unit} {format_all_digits(self.spent)}"
         if self.remaining is None or self.budget is None:
             return f"{self.name}: {spent} spent, counted without a cap"
@@ -83,31 +88,38 @@ def _digits(amount: Fraction | None) -> str | None:
 
 
 def validate_name(text: object, what: str) -> str:
-    """A name or key: one printable line, not too long, nothing at its ends."""
+    """Return a name or key; raise ValueError unless it is one printable line without spaces at the ends."""
     if not isinstance(text, str) or not text.isprintable() or text != text.strip() or not 0 < len(text) <= LONGEST:
         raise ValueError(f"{what} must be 1 to {LONGEST} printable characters without spaces at the ends, got {text!r}")
     return text
 
 
 def new_population(name: str, epsilon: Number | None, rule: Rule, delta: Number | None) -> Population:
-    """People as they are declared, nothing spent yet."""
+    """Build a population as declared, with nothing spent; raise ValueError for an impossible budget."""
     if rule not in RULES:
         raise ValueError(f"rule must be one of {', '.join(RULES)}, got {rule!r}")
     if rule == "zcdp" and (epsilon is None or delta is None):
         raise ValueError("epsilon and delta must both be given under zcdp; the budget is the rho that converts to them")
     if rule == "sum" and delta is not None:
         raise ValueError("delta must not be given where epsilons add up; under rule zcdp it is")
-    whole = None if epsilon is None else to_fraction(epsilon, "epsilon")
-    chance = None if delta is None else to_fraction(delta, "delta")
-    if whole is not None and not whole > 0:
+    epsilon_value = None if epsilon is None else to_fraction(epsilon, "epsilon")
+    delta_value = None if delta is None else to_fraction(delta, "delta")
+    if epsilon_value is not None and not epsilon_value > 0:
         raise ValueError(f"epsilon must be positive, got {epsilon}")
-    if chance is not None and not 0 < chance < 1:
+    if delta_value is not None and not 0 < delta_value < 1:
         raise ValueError(f"delta must be between 0 and 1, got {delta}")
-    return Population(name, rule, whole, chance, None if whole is None else budget_units(rule, whole, chance), 0)
+    return Population(
+        name,
+        rule,
+        epsilon_value,
+        delta_value,
+        None if epsilon_value is None else budget_units(rule, epsilon_value, delta_value),
+        0,
+    )
 
 
-def is_same_population(there: Population, made: Population) -> Population:
-    """Those who are there, if they were declared like this."""
-    if any(getattr(there, name) != getattr(made, name) for name in DECLARED):
-        raise ValueError(f"people must have another name, got {there.name}, who are there already: {there}")
-    return there
+def is_same_population(existing: Population, declared: Population) -> Population:
+    """Return the existing population; raise ValueError if it was declared differently."""
+    if any(getattr(existing, name) != getattr(declared, name) for name in DECLARED):
+        raise ValueError(f"people must have another name, got {existing.name}, who are there already: {existing}")
+    return existing

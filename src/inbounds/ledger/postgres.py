@@ -1,8 +1,8 @@
-"""A ledger on PostgreSQL, for several machines: fsync on and synchronous_commit not off, or refused.
+"""A ledger in PostgreSQL, for several machines. It requires fsync on and synchronous_commit not off.
 
 A commit is then on the server's disk before it is acknowledged (PostgreSQL's documentation, chapter "Reliability and
-the Write-Ahead Log"). What no setting here can see: a standby that takes over without the last commits (asynchronous
-failover) loses charges, and so does a restored backup. Keep heads elsewhere.
+the Write-Ahead Log"). No setting here can detect a standby that takes over without the last commits (asynchronous
+failover), or a restored backup; both lose charges. Keep heads elsewhere.
 """
 
 import os
@@ -17,13 +17,13 @@ from inbounds.ledger.store import DOUBT, ErrorTranslator, FairLock, Rows, Run, T
 from inbounds.optional import import_optional
 
 SCHEMA = "inbounds_ledger"
-"""All tables of a ledger; one ledger for each database."""
+"""The schema of a ledger's tables; one ledger for each database."""
 
 PATIENCE = 10
-"""Seconds that a server may take to answer the first time."""
+"""Seconds that a server may take to accept a connection."""
 
 AS_MADE = "inbounds_ledger_as_made"
-"""A schema that exists inside one transaction alone, to compare with."""
+"""A schema that exists only inside one transaction, for comparison."""
 
 DEFINITIONS = """
 SELECT 'table', relname::text, concat_ws(' ', relkind, relpersistence, relrowsecurity, relforcerowsecurity)
@@ -50,23 +50,25 @@ UNION ALL SELECT 'table', c.relname::text, concat_ws(' ', 'inherited by', inhrel
 UNION ALL SELECT 'rule', rulename::text, pg_get_ruledef(r.oid)
   FROM pg_rewrite r JOIN pg_class c ON ev_class = c.oid WHERE relnamespace = ?::regnamespace
 """
-"""Kind, name and definition of all that a schema holds, as PostgreSQL writes it."""
+"""Kind, name and definition of everything in a schema, as PostgreSQL writes it."""
 
 MODE = (
     "SELECT current_setting('fsync'), current_setting('synchronous_commit'), current_setting('full_page_writes'), "
     "current_setting('session_replication_role')"
 )
-"""What a commit is worth, asked at the beginning of every transaction that writes."""
+"""The settings that decide durability, read at the beginning of every transaction that writes."""
 
 WRITES = ("INSERT ", "UPDATE ")
 
 LOCK = 7381240947
-"""Of the advisory lock under which one process at a time makes or changes the tables."""
+"""The advisory lock under which one process at a time creates or changes the tables."""
 
 
 class Postgres:
-    """The store on a server. create: make its tables where there are none. steps, schema, locked:
-    of a ledger, or what else is kept, and the table that its only writer locks.
+    """The store on a server.
+
+    create: create its tables if there are none. steps, schema, locked: of a ledger by default; the schema steps, the
+    schema and the table that the only writer locks.
     """
 
     def __init__(
@@ -125,7 +127,7 @@ class Postgres:
         return self._turns.give(Transaction(self._run, begin, self._undo, self._failed, do_nothing, self._commit))
 
     def _trying(self) -> Transaction:
-        """A transaction that is undone in any case."""
+        """Return a transaction that is always undone."""
         failed = self._translate_errors(f"{self.place} cannot be compared with a ledger as it is made")
         return self._turns.give(Transaction(self._run, "BEGIN", self._undo, failed, do_nothing, self._undo))
 
@@ -134,7 +136,7 @@ class Postgres:
         return self._connection.info.transaction_status in (status.ACTIVE, status.INTRANS, status.INERROR)
 
     def _commit(self) -> None:
-        """Commit, and believe it only if the server did: without a transaction it merely warns, or rolls back."""
+        """Commit, and check that the server did: without a transaction it only warns, or rolls back."""
         if not self._is_open() or self._run_pending("COMMIT").statusmessage != "COMMIT":
             raise LedgerError(f"{self.place} did not commit; ask again with the same key, which costs nothing twice")
 
@@ -146,7 +148,7 @@ class Postgres:
             self._connection.close()
 
     def _check_begun(self) -> None:
-        """A transaction begins with nothing that waits, and in the mode that its last result tells."""
+        """Clear waiting statements, and check the mode in the transaction's last result."""
         self._waiting = []
         while self._cursor.nextset():
             pass
@@ -177,7 +179,7 @@ class Postgres:
         ]
 
     def _definitions(self, run: Run) -> set[tuple[Any, ...]]:
-        """Definitions that differ from those which the steps make, in a schema that is gone afterwards."""
+        """Return definitions that differ from those which the steps make, in a temporary schema."""
         run(f"CREATE SCHEMA {AS_MADE}")
         run(f"SET LOCAL search_path TO {AS_MADE}")
         migrate(run, self._steps, self.place, lambda run: False)
@@ -186,7 +188,7 @@ class Postgres:
         return found ^ made
 
     def close(self) -> None:
-        """End the connection; a child process leaves that of its parent alone."""
+        """Close the connection; a child process does not close its parent's."""
         if self._turns.owner.process == os.getpid():
             self._connection.close()
 
@@ -195,7 +197,7 @@ class Postgres:
         return list(cursor.fetchall()) if cursor.description else []
 
     def _write(self, sql: str, *values: Any) -> Rows:
-        """A statement of a writer. One that returns nothing waits for the next that does, or for the commit."""
+        """Run a writer's statement; one that returns nothing waits for the next that does, or for the commit."""
         if values and sql.startswith(WRITES) and "RETURNING" not in sql:
             self._waiting.append((sql, values))
             return []
@@ -205,9 +207,9 @@ class Postgres:
         return list(cursor.fetchall()) if cursor.description else []
 
     def _run_pending(self, sql: str, *values: Any) -> Any:
-        """What waits and then a statement, in their order and in one message; the cursor of the last.
+        """Run waiting statements and this one, in their order and in one message; return the last cursor.
 
-        An error of any ends what follows, the commit too.
+        An error of any of them ends what follows, the commit too.
         """
         waiting, self._waiting = self._waiting, []
         with self._connection.pipeline() if waiting else nullcontext():
@@ -221,7 +223,7 @@ class Postgres:
 
 @lru_cache(maxsize=256)
 def _to_psycopg(sql: str) -> str:
-    """A statement with places for its values as psycopg writes them."""
+    """Replace the placeholders of a statement by those of psycopg."""
     return sql.replace("?", "%s")
 
 

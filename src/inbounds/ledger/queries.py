@@ -1,4 +1,4 @@
-"""What the tables of a ledger say, read inside a transaction."""
+"""SQL queries of a ledger's tables, run inside a transaction."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -13,7 +13,7 @@ from inbounds.ledger.store import Run
 from inbounds.ledger.units import Rule
 
 PAGE = 10_000
-"""Entries that are read at once."""
+"""Number of entries that are read at once."""
 
 EVERYBODY = "SELECT name, rule, epsilon, delta, budget, spent FROM people"
 
@@ -26,9 +26,7 @@ class LastEntry(NamedTuple):
 
 
 class PopulationState(NamedTuple):
-    """Where people stand before a charge, as the tables have it: people, the end of the chain, and what was asked
-    under the charge's key before, if anything was.
-    """
+    """A population before a charge, the end of the chain, and the digest of an earlier question under the key."""
 
     name: str
     rule: Rule
@@ -41,12 +39,12 @@ class PopulationState(NamedTuple):
     digest: str | None
 
     def people(self, spent: int) -> Population:
-        """They, having spent so much."""
+        """Return the population with so many units spent."""
         return Population(self.name, self.rule, _fraction(self.epsilon), _fraction(self.delta), self.budget, spent)
 
 
 def population_state(run: Run, name: str, key: str, place: str) -> PopulationState:
-    """All that a charge must know, in one statement."""
+    """Read all that a charge needs, in one statement; raise LedgerError if there is no such population."""
     (row,) = run(
         "SELECT name, rule, epsilon, delta, budget, spent, number, sha256, "
         "(SELECT digest FROM entries WHERE key = ? AND kind = 'charge') "
@@ -59,9 +57,9 @@ def population_state(run: Run, name: str, key: str, place: str) -> PopulationSta
 
 
 class StoredCharge(NamedTuple):
-    """A charge as the tables have it: its entry, its people now, what was kept under it, and the end of the chain.
+    """A charge in the tables: its entry, its population now, what was stored under it, and the end of the chain.
 
-    draw: None where there is an answer, which it went into.
+    draw: None if there is an answer, which was computed from it.
     """
 
     number: int
@@ -74,8 +72,8 @@ class StoredCharge(NamedTuple):
 
 
 def find_charge(run: Run, key: str) -> StoredCharge | None:
-    """The charge under a key, in one statement."""
-    found = run(
+    """Read the charge under a key, in one statement."""
+    rows = run(
         "SELECT own.number, own.sha256, own.units, people.name, rule, epsilon, delta, budget, spent, answers.content, "
         "CASE WHEN answers.content IS NULL THEN draws.content END, last.number, last.sha256 "
         "FROM (SELECT number, sha256 FROM entries ORDER BY number DESC LIMIT 1) AS last CROSS JOIN entries AS own "
@@ -85,9 +83,9 @@ def find_charge(run: Run, key: str) -> StoredCharge | None:
         "WHERE own.kind = 'charge' AND own.key = ?",
         key,
     )
-    if not found:
+    if not rows:
         return None
-    number, digest, units, *people, answer, draw, last, mark = found[0]
+    number, digest, units, *people, answer, draw, last, mark = rows[0]
     return StoredCharge(number, digest, units, tuple(people), _bytes(answer), _bytes(draw), LastEntry(last, mark))
 
 
@@ -96,49 +94,51 @@ def _bytes(content: Any) -> bytes | None:
 
 
 def last_entry(run: Run) -> LastEntry:
-    """The end of the chain; of an empty one, what its first entry names as the one before it."""
+    """Read the end of the chain; for an empty one, the previous digest of a first entry."""
     rows = run("SELECT number, sha256 FROM entries ORDER BY number DESC LIMIT 1")
     return LastEntry(*rows[0]) if rows else LastEntry(0, START)
 
 
 def digest_at(run: Run, number: int) -> str:
-    """The digest of the entry of this number; of none, what a first entry names as the one before it."""
+    """Read the digest of the entry with this number; without one, the previous digest of a first entry."""
     rows = run("SELECT sha256 FROM entries WHERE number = ?", number)
     return rows[0][0] if rows else START
 
 
 def first_key(run: Run) -> str | None:
-    """The ledger's id, once it has begun."""
+    """Read the ledger's id; None if it has no entries yet."""
     rows = run("SELECT key FROM entries WHERE number = 1")
     return rows[0][0] if rows else None
 
 
 def list_populations(run: Run) -> list[Population]:
-    """All people, in the order of their names."""
+    """Read all populations, ordered by name."""
     return [as_people(*row) for row in run(f"{EVERYBODY} ORDER BY name")]
 
 
 def find_population(run: Run, name: str) -> Population | None:
+    """Read the population of this name; None if there is none."""
     rows = run(f"{EVERYBODY} WHERE name = ?", name)
     return as_people(*rows[0]) if rows else None
 
 
 def check_known(run: Run, name: str, place: str) -> Population:
-    """The people of this name; a `LedgerError` if there are none."""
-    found = find_population(run, name)
-    if found is None:
+    """Read the population of this name; raise LedgerError if there is none."""
+    population = find_population(run, name)
+    if population is None:
         raise check_unknown(name, place)
-    return found
+    return population
 
 
 def check_unknown(name: str, place: str) -> LedgerError:
+    """Build the error for an unknown population."""
     return LedgerError(f"people must be in the ledger, got {name!r}; inbounds ledger init {place} --people …")
 
 
 def as_people(
     name: str, rule: Rule, epsilon: str | None, delta: str | None, budget: int | None, spent: int
 ) -> Population:
-    """People as their row has them."""
+    """Build a population from its row."""
     return Population(name, rule, _fraction(epsilon), _fraction(delta), budget, spent)
 
 
@@ -148,16 +148,17 @@ def _fraction(text: str | None) -> Fraction | None:
 
 
 def page_after(run: Run, last: int) -> list[Entry]:
-    """The next entries after one."""
-    found = run(
+    """Read the next entries after a number."""
+    rows = run(
         "SELECT number, time, kind, people, units, key, digest, facts, previous, sha256 "
         "FROM entries WHERE number > ? ORDER BY number LIMIT ?",
         *(last, PAGE),
     )
-    return [Entry(*row) for row in found]
+    return [Entry(*row) for row in rows]
 
 
 def all_entries(run: Run) -> Iterator[Entry]:
+    """Yield every entry."""
     last = 0
     while page := page_after(run, last):
         yield from page
@@ -165,19 +166,19 @@ def all_entries(run: Run) -> Iterator[Entry]:
 
 
 def draw_under(run: Run, charge: int) -> bytes | None:
-    """What was drawn under the charge of this number."""
+    """Read what was drawn under the charge of this number."""
     rows = run("SELECT content FROM draws WHERE entry = ?", charge)
     return bytes(rows[0][0]) if rows else None
 
 
 def stored_answers(run: Run) -> Iterator[tuple[int, str]]:
-    """Entry and digest of every stored answer, one at a time: answers may be large."""
+    """Yield entry and digest of every stored answer, read one at a time because answers may be large."""
     for (number,) in run("SELECT entry FROM answers ORDER BY entry"):
         ((content,),) = run("SELECT content FROM answers WHERE entry = ?", number)
         yield number, sha256_hex(bytes(content))
 
 
 def stored_draws(run: Run) -> dict[int, str]:
-    """The charge and digest of every stored draw, read one at a time as answers are."""
+    """Read the charge and digest of every stored draw, one at a time."""
     charges = [number for (number,) in run("SELECT entry FROM draws ORDER BY entry")]
     return {number: sha256_hex(draw_under(run, number) or b"") for number in charges}

@@ -1,6 +1,6 @@
-"""The tables of a ledger, as numbered steps that only lead forward. A step that was released never changes.
+"""The tables of a ledger, as numbered steps that only lead forward. A released step never changes.
 
-A ledger keeps the checksum of every step it has taken: one made by another hand, or by a later version, is refused.
+A ledger stores the checksum of every step it has taken. A ledger of another program or of a later version is refused.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,6 +19,7 @@ class SchemaVersion:
 
     @property
     def sha256(self) -> str:
+        """Return the checksum of the statements."""
         return sha256_hex(";\n".join(self.statements))
 
 
@@ -29,7 +30,10 @@ STEPS_TABLE = "CREATE TABLE steps (number INTEGER NOT NULL PRIMARY KEY, sha256 T
 
 
 def migrate(run: Run, steps: Sequence[SchemaVersion], place: str, exists: Callable[[Run], bool]) -> range:
-    """Take the steps that are missing, inside the caller's transaction; returns their numbers."""
+    """Take the missing steps inside the caller's transaction; return their numbers.
+
+    Raises LedgerError or UnknownVersion if the steps taken before are not ours.
+    """
     if not exists(run):
         run(STEPS_TABLE)
     taken: dict[int, str] = dict(run("SELECT number, sha256 FROM steps ORDER BY number"))
@@ -59,7 +63,7 @@ NEVER = {
 
 
 def _tables(whole: str, content: str, strict: str) -> tuple[str, ...]:
-    """People, entries, answers, and what was drawn under a charge before anything is computed from it."""
+    """Write the tables: people, entries, answers, and what was drawn under a charge."""
     return (
         f"""CREATE TABLE people (
   name TEXT NOT NULL PRIMARY KEY,
@@ -97,12 +101,12 @@ def _tables(whole: str, content: str, strict: str) -> tuple[str, ...]:
 FALLS = """NEW.spent < OLD.spent OR NEW.name <> OLD.name OR NEW.rule <> OLD.rule
   OR coalesce(NEW.delta, '') <> coalesce(OLD.delta, '') OR (NEW.budget IS NULL) <> (OLD.budget IS NULL)
   OR NEW.budget < OLD.budget"""
-"""An update of people that a ledger never makes: spent and budget only rise, the rest stays."""
+"""Updates of people that a ledger never makes: spent and budget only rise, the rest stays."""
 
 OUT_OF_ORDER = """NEW.number <> (SELECT coalesce(max(number), 0) + 1 FROM entries)
   OR NEW.previous <> coalesce((SELECT sha256 FROM entries ORDER BY number DESC LIMIT 1), NEW.previous)
   OR EXISTS (SELECT 1 FROM entries WHERE key = NEW.key AND kind = NEW.kind)"""
-"""A new entry that is not the next of the chain, or takes the place of another (INSERT OR REPLACE)."""
+"""New entries that are not the next of the chain, or replace another one (INSERT OR REPLACE)."""
 
 
 def _sqlite_trigger(name: str, when: str, words: str) -> str:
@@ -141,7 +145,7 @@ SQLITE = (
         )
     ),
 )
-"""SQLite's steps: the first makes the tables and their guards."""
+"""The steps for SQLite: the first creates the tables and their triggers."""
 
 
 def _postgres_trigger(name: str, when: str, guard: str) -> str:
@@ -176,4 +180,4 @@ POSTGRES = (
         )
     ),
 )
-"""PostgreSQL's steps, the same."""
+"""The same steps for PostgreSQL."""

@@ -1,10 +1,10 @@
-"""A ledger in one SQLite file: write-ahead log and synchronous=FULL or EXTRA, or refused.
+"""A ledger in one SQLite file. It requires a write-ahead log and synchronous=FULL or EXTRA.
 
-In this mode a transaction is on the disk before it is acknowledged, and a loss of power at any moment leaves a
-database from which none is missing (SQLite's documentation, "Write-Ahead Logging" and PRAGMA synchronous). NORMAL
-may lose the last ones; so may other journals on file systems that reorder a deletion. EXTRA is what is asked for:
-with a write-ahead log it is FULL, and while the file is made, before there is one, a journal that came back after a
-loss of power would undo all that followed.
+In this mode a transaction is on the disk before it is acknowledged, and a loss of power at any moment leaves a database
+from which none is missing (SQLite's documentation, "Write-Ahead Logging" and PRAGMA synchronous). NORMAL may lose the
+last ones; so may other journals on file systems that reorder a deletion. The setting is EXTRA: with a write-ahead log
+it is the same as FULL, and while the file is created, before there is a log, a journal that reappears after a loss of
+power would undo all that followed.
 """
 
 import ctypes
@@ -31,36 +31,36 @@ from inbounds.ledger.schema import APPLICATION, SQLITE, SchemaVersion, migrate
 from inbounds.ledger.store import DOUBT, ErrorTranslator, FairLock, Rows, Run, Transaction, do_nothing
 
 PATIENCE = 60.0
-"""Seconds that a writer waits for the others."""
+"""Seconds that a writer waits for other writers."""
 
 LOGGED = b"\x02\x02"
 """Bytes 18 and 19 of a file with a write-ahead log: its write and read versions."""
 
 HEADER = 100
-"""Bytes of a database's header."""
+"""Number of bytes of a database's header."""
 
 FULL = 2
 OLDEST = (3, 37)
-"""The first SQLite whose STRICT tables refuse a sum that outgrew a whole number."""
+"""The first SQLite version whose STRICT tables refuse a sum beyond 64 bits."""
 
 OK, DENY, PRAGMA = 0, 1, 19
 """SQLite's own numbers: SQLITE_OK, SQLITE_DENY and the action SQLITE_PRAGMA."""
 
 SMALL_PAGES = "page_size = 2048"
-"""Of a new file: a charge changes three pages, and what it waits for is that they are on the disk."""
+"""Page size of a new file: a charge changes three pages and waits until they are on the disk."""
 
 SETTINGS = ("synchronous = EXTRA", "fullfsync = ON", "checkpoint_fullfsync = ON", "foreign_keys = ON")
 
 
 class Driver(NamedTuple):
-    """A way to speak to SQLite; a test may bring one whose disk loses power."""
+    """A way to connect to SQLite; tests use one whose disk loses power."""
 
     connect: Callable[[Path, bool], Any]
     error: type[Exception]
 
 
 def default_driver() -> Driver:
-    """Python's own sqlite3, without its habit of reading outside of transactions."""
+    """Return Python's sqlite3 in autocommit mode, so that every transaction is explicit."""
     import sqlite3
 
     if sqlite3.sqlite_version_info < OLDEST:
@@ -76,7 +76,7 @@ def default_driver() -> Driver:
 
 
 def is_ledger(path: Path) -> bool:
-    """Whether a file is an SQLite database with a ledger's application_id, which is in bytes 68..71."""
+    """Return whether a file is an SQLite database with a ledger's application_id, in bytes 68..71."""
     try:
         head = read_start(path, HEADER)
     except OSError:
@@ -85,7 +85,7 @@ def is_ledger(path: Path) -> bool:
 
 
 class Sqlite:
-    """The store in a file. create: make it where there is none. steps, application: a ledger's, or others."""
+    """The store in a file. create: create it if there is none. steps, application: of a ledger by default."""
 
     def __init__(
         self,
@@ -123,12 +123,12 @@ class Sqlite:
             raise
 
     def _hold(self, file: str) -> None:
-        """From before the first lock on a file until after the last, nobody in this process may close it."""
+        """Keep a file open from before the first lock until after the last: closing it would release SQLite's locks."""
         if os.path.exists(file):
             self._holds.append(acquire(file, database=True))
 
     def _prepare(self) -> None:
-        """Settings of this connection; the journal mode, which is the file's, only of a new file."""
+        """Set up this connection; set the journal mode, which belongs to the file, for a new file only."""
         self._run("PRAGMA busy_timeout = 60000")
         for setting in SETTINGS:
             self._run(f"PRAGMA {setting}")
@@ -139,17 +139,18 @@ class Sqlite:
             raise LedgerError(f"{self.place} is a database but no ledger; give another name")
 
     def _start_log(self) -> None:
-        """A new file: two that make it at once may find it locked, and try again; after any other error nobody may.
+        """Start the write-ahead log of a new file; retry while another process that creates it holds a lock.
 
-        A connection that failed to write the new mode and is asked again says that it has it, and the file has not.
+        After any other error there must be no retry: a connection that failed to write the new mode reports it when
+        asked again, although the file does not have it.
         """
-        last = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + PATIENCE
         while True:
             try:
                 self._run("PRAGMA journal_mode = WAL")
                 return
             except self._driver.error as reason:
-                if "locked" not in str(reason) or time.monotonic() > last:
+                if "locked" not in str(reason) or time.monotonic() > deadline:
                     raise
                 time.sleep(0.01)
 
@@ -173,16 +174,16 @@ class Sqlite:
         self._run("COMMIT")
 
     def _check_name(self) -> None:
-        """Whether this connection writes to the file that others open under its name.
+        """Raise LedgerError if the file was replaced by another of its name.
 
-        Its mode was checked when it was opened, and cannot be set since; the journal's is the file's, and stays while
-        anybody has it open.
+        The mode was checked when the file was opened and cannot be set since. The journal mode belongs to the file and
+        stays while it is open.
         """
         if _identity(self.place) != self._file:
             raise LedgerError(f"{self.place} was replaced while it was open; open it again")
 
     def _undo(self) -> None:
-        """After an error the database may have undone everything itself."""
+        """Roll back; after an error the database may have done so itself."""
         try:
             if self._is_open():
                 self._run("ROLLBACK")
@@ -190,29 +191,29 @@ class Sqlite:
             self._connection.close()
 
     def _check_mode(self) -> None:
-        found = self._pragma("journal_mode"), self._pragma("synchronous"), self._pragma("foreign_keys")
-        if found[0] == "wal" and read_start(self._path, HEADER)[18:20] != LOGGED:
-            found = "another", *found[1:]
-        if found[0] != "wal" or found[1] < FULL:
+        mode = self._pragma("journal_mode"), self._pragma("synchronous"), self._pragma("foreign_keys")
+        if mode[0] == "wal" and read_start(self._path, HEADER)[18:20] != LOGGED:
+            mode = "another", *mode[1:]
+        if mode[0] != "wal" or mode[1] < FULL:
             raise LedgerError(
-                f"{self.place} must be in journal mode wal with synchronous {FULL} or more, got {found[0]} with "
-                f"{found[1]}; a loss of power could lose what was spent: compare it with a head kept elsewhere, then "
+                f"{self.place} must be in journal mode wal with synchronous {FULL} or more, got {mode[0]} with "
+                f"{mode[1]}; a loss of power could lose what was spent: compare it with a head kept elsewhere, then "
                 "PRAGMA journal_mode = WAL"
             )
-        if found[2] != 1:
+        if mode[2] != 1:
             raise LedgerError(f"{self.place} must enforce foreign keys; this SQLite was built without them")
 
     def guards(self) -> list[str]:
         with self.reading() as run:
-            found = [str(row[0]) for row in run("PRAGMA integrity_check") if row[0] != "ok"]
-            found += [f"a row of {row[0]} refers to nothing" for row in run("PRAGMA foreign_key_check")]
-            here = set(run("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
-        return found + [
-            f"its {kind} {name} is not as it was made" for kind, name, _ in sorted(here ^ _schema(self._steps))
+            problems = [str(row[0]) for row in run("PRAGMA integrity_check") if row[0] != "ok"]
+            problems += [f"a row of {row[0]} refers to nothing" for row in run("PRAGMA foreign_key_check")]
+            definitions = set(run("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
+        return problems + [
+            f"its {kind} {name} is not as it was made" for kind, name, _ in sorted(definitions ^ _schema(self._steps))
         ]
 
     def close(self) -> None:
-        """Close the file; a child process leaves that of its parent alone, whose log it would delete."""
+        """Close the file; a child process does not close its parent's, whose log it would delete."""
         self._close(release)
 
     def _close(self, let_go: Callable[[OpenFile], None]) -> None:
@@ -224,8 +225,8 @@ class Sqlite:
             let_go(self._holds.pop())
 
     def __del__(self) -> None:
-        """Nobody closed it: SQLite is about to, and must do so before the file is let go."""
-        with suppress(Exception):  # from another thread it stays held, which costs a descriptor and no lock
+        """Close a store that was not closed: SQLite is about to, and must do so before the file is released."""
+        with suppress(Exception):  # from another thread it stays open, which costs a descriptor and no lock
             self._close(release_later)
 
     def _run(self, sql: str, *values: Any) -> Rows:
@@ -243,9 +244,9 @@ _open_here: "weakref.WeakSet[Sqlite]" = weakref.WeakSet()
 
 
 def _keep_for_ever() -> None:
-    """In a child process: no connection of the parent is ever closed, not even when the interpreter ends.
+    """In a child process, keep the parent's connections open for ever, even when the interpreter ends.
 
-    To close it is to delete a log that by now may be somebody else's; one reference too many is what prevents it.
+    Closing one would delete a log that may belong to another process by now. An extra reference prevents it.
     """
     for store in _open_here:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(store._connection))
@@ -256,17 +257,17 @@ if hasattr(os, "register_at_fork"):
 
 
 def _identity(path: str) -> tuple[int, int]:
-    """Which file a name is of; it must have no other, because SQLite keeps a log for each, blind to the others."""
+    """Return the identity of a file; raise LedgerError if it has several names, because SQLite keeps a log for each."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         raise LedgerError(f"{path} was removed or cannot be read; nothing was charged now") from None
-    if found.st_nlink != 1:
+    if status.st_nlink != 1:
         raise LedgerError(
-            f"{path} must be the only name of its file, got {found.st_nlink} hard links; charges under one would not "
+            f"{path} must be the only name of its file, got {status.st_nlink} hard links; charges under one would not "
             "be seen under another: remove the others"
         )
-    return file_identity(found)
+    return file_identity(status)
 
 
 def _check_file(path: Path, create: bool) -> None:
@@ -276,8 +277,8 @@ def _check_file(path: Path, create: bool) -> None:
         if not path.absolute().parent.is_dir():
             raise ValueError(f"a ledger must be in a folder that is there, got {path}")
         return
-    there = find_open_database(path)
-    if there is not None and there.inherited:
+    open_database = find_open_database(path)
+    if open_database is not None and open_database.inherited:
         raise LedgerError(
             f"{path} must not be open when a process is forked that opens it too, because SQLite would believe that "
             "the child has its parent's locks; close it before, or start processes by spawn"
@@ -293,9 +294,9 @@ def _check_file(path: Path, create: bool) -> None:
 
 
 def _find_mount(path: str) -> str:
-    """The mount that a name is on, by Linux's number; nothing where the system does not say.
+    """Return the number of the mount of a path on Linux; empty if the system does not tell.
 
-    A descriptor that is for the name alone (O_PATH) costs no locks when it is closed.
+    The descriptor is for the path only (O_PATH), so closing it releases no locks.
     """
     if not hasattr(os, "O_PATH"):
         return ""
@@ -310,7 +311,7 @@ def _find_mount(path: str) -> str:
 
 
 def _refuse_settings(action: int, name: str | None, value: str | None, *place: str | None) -> int:
-    """SQLite's answer to a statement: a setting may be read, not made, so that no mode becomes a weaker one."""
+    """Allow SQLite settings to be read but not changed, so that no mode becomes weaker."""
     return DENY if action == PRAGMA and value is not None else OK
 
 
@@ -319,11 +320,11 @@ def _has_steps(run: Run) -> bool:
 
 
 def _schema(steps: Sequence[SchemaVersion]) -> set[tuple[Any, ...]]:
-    """What the steps make, in a database in memory."""
+    """Return the definitions that the steps make, from a database in memory."""
     import sqlite3
 
     fresh = sqlite3.connect(":memory:", isolation_level=None)
     migrate(lambda sql, *values: fresh.execute(sql, values).fetchall(), steps, "", _has_steps)
-    found = set(fresh.execute("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall())
+    definitions = set(fresh.execute("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall())
     fresh.close()
-    return found
+    return definitions

@@ -1,6 +1,6 @@
-"""Where a ledger is kept: one small interface, so that SQLite, PostgreSQL and a disk that fails in a test are alike.
+"""The interface of a ledger's database, so that SQLite, PostgreSQL and a failing disk in a test are interchangeable.
 
-All of a ledger's SQL is written once, with `?` for values; a store only begins, ends and makes durable.
+All SQL of a ledger is written once, with `?` for values. A store begins and ends transactions and makes them durable.
 """
 
 import os
@@ -26,23 +26,23 @@ class Store(Protocol):
 
     @property
     def place(self) -> str:
-        """What messages call it: a path, or a URL without its password."""
+        """Return its name in messages: a path, or a URL without its password."""
 
     @property
     def acquire(self) -> range:
-        """The steps that were taken when it was opened: all of a new one, those since its version of an older one."""
+        """Return the schema steps taken when it was opened: all for a new one, the missing ones for an older one."""
 
     def writing(self) -> AbstractContextManager[Run]:
-        """The only writer: durable when the block is left, undone when it raises."""
+        """Begin a transaction of the only writer: durable when the block is left, undone if it raises."""
 
     def reading(self) -> AbstractContextManager[Run]:
-        """One state of the database, whatever others write meanwhile."""
+        """Begin a transaction that sees one state of the database, whatever others write meanwhile."""
 
     def look(self, sql: str, *values: Any) -> Rows:
-        """All rows of one statement that only reads, which sees one state by itself."""
+        """Return all rows of one statement that only reads."""
 
     def guards(self) -> list[str]:
-        """What is wrong with the database itself: damaged pages, guards that somebody took away; nothing if sound."""
+        """Return what is wrong with the database itself, such as damaged pages or removed triggers."""
 
     def close(self) -> None: ...
 
@@ -56,10 +56,11 @@ class ThreadGuard:
 
     @staticmethod
     def here() -> "ThreadGuard":
+        """Return the guard of this process and thread."""
         return ThreadGuard(os.getpid(), threading.get_ident())
 
     def check(self, place: str) -> None:
-        """Refuse everybody else, before anything is asked of the database."""
+        """Raise LedgerError in any other process or thread, before the database is used."""
         if self.process != os.getpid():
             raise LedgerError(f"{place} was opened by another process; open it again in this one")
         if self.thread != threading.get_ident():
@@ -68,7 +69,7 @@ class ThreadGuard:
 
 @dataclass(frozen=True, slots=True)
 class ErrorTranslator(AbstractContextManager[None]):
-    """A driver's error as a `LedgerError` with a sentence of our own."""
+    """A context that turns a driver's error into a `LedgerError` with our sentence."""
 
     error: type[Exception]
     sentence: str
@@ -78,16 +79,16 @@ class ErrorTranslator(AbstractContextManager[None]):
         self.check(reason)
 
     def check(self, reason: BaseException | None) -> None:
-        """Raise the sentence in the place of a driver's error; others pass."""
+        """Raise our error if the reason is a driver's error; let others pass."""
         if isinstance(reason, self.error):
             raise LedgerError(f"{self.sentence} ({self.detail(reason)})") from reason
 
 
 @dataclass(eq=False)  # not frozen: that would take as long to make as a transaction in memory to begin
 class Transaction(AbstractContextManager[Run]):
-    """Begin, check, and commit when the block is left; undo whatever raises; a driver's error is worded by `failed`.
+    """A transaction: begin, check, and commit when the block is left; undo if anything raises.
 
-    begin: nothing for a single statement, which is a transaction of its own.
+    begin: empty for a single statement, which is its own transaction. failed: translates a driver's errors.
     """
 
     run: Run
@@ -123,10 +124,11 @@ class Transaction(AbstractContextManager[Run]):
 
 
 class FairLock:
-    """One transaction at a time on a connection, by its owner. is_open: whether the connection is inside of one.
+    """A lock for one transaction at a time on a connection, by its owner. is_open: whether the connection is inside
+    one.
 
-    A transaction is in the hands of its `with` block alone. Where it is gone and the database is still inside of one,
-    an interrupt came between two instructions, and what it left is undone before the next begins.
+    Only its `with` block holds a transaction. If the transaction is gone and the database is still inside one, an
+    interrupt came between two instructions, and its rest is undone before the next begins.
     """
 
     def __init__(self, place: str, is_open: Callable[[], bool]) -> None:
@@ -134,24 +136,24 @@ class FairLock:
         self._last: Callable[[], Transaction | None] = lambda: None
 
     def give(self, transaction: Transaction) -> Transaction:
-        """The transaction, if nobody is in the middle of another."""
+        """Return the transaction; raise LedgerError if another one is open."""
         self.owner.check(self.place)
         with transaction.failed:
-            left = self._is_open()
-        if left and self._last() is not None:
+            is_inside = self._is_open()
+        if is_inside and self._last() is not None:
             raise LedgerError(f"{self.place} is in the middle of a transaction; ask again when it has ended")
-        if left:
+        if is_inside:
             transaction.undo()
         self._last = weakref.ref(transaction)
         return transaction
 
 
 def do_nothing() -> None:
-    """What a single statement needs before and after it."""
+    """Do nothing, before or after a single statement."""
 
 
 def redact_password(url: str) -> str:
-    """A database URL as it may be shown: user, host, database; no password, no parameters."""
+    """Return a database URL that may be shown: user, host, database; no password, no parameters."""
     from urllib.parse import urlsplit, urlunsplit
 
     parts = urlsplit(url)

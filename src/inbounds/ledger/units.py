@@ -1,13 +1,13 @@
-"""What a charge costs, as whole numbers: nano-epsilons where epsilons add up, 10^-15 rho where zCDP does; rounded up.
+"""What a charge costs, in whole units, rounded up: nano-epsilons under the rule sum, 10^-15 rho under zCDP.
 
-Two rules add up what questions cost that people choose as they go, each knowing all earlier answers:
+Two rules add up the costs of questions that are chosen adaptively, with knowledge of all earlier answers:
 
     sum     epsilon_1 + epsilon_2 + …  <= epsilon
     zcdp    rho_1 + rho_2 + …          <= R(epsilon, delta),    rho_i = epsilon_i · tanh(epsilon_i / 2)
 
 R is the largest rho that converts to the declared epsilon and delta. Both hold for fully adaptive questions (Rogers,
-Roth, Ullman and Vadhan, 2016, for sums; Feldman and Zrnic, 2021, for zCDP filters). Privacy-loss distributions do
-not: what they allow for each fixed list of questions can be exceeded by somebody who chooses as they go.
+Roth, Ullman and Vadhan, 2016, for sums; Feldman and Zrnic, 2021, for zCDP filters). Privacy-loss distributions do not:
+an adaptive choice of questions can exceed what they allow for each fixed list of questions.
 """
 
 import math
@@ -25,11 +25,11 @@ MOST = 2**63 - 1
 """The largest number of units that both databases hold."""
 
 UNITS = {"sum": "epsilon", "zcdp": "rho"}
-"""What amounts under a rule are amounts of."""
+"""The names of the units of amounts, by rule."""
 
 
 def rule_unit(rule: Rule) -> Fraction:
-    """The unit that all amounts under a rule are whole multiples of."""
+    """Return the unit of which all amounts under a rule are whole multiples."""
     if rule == "sum":
         return NANO
     from inbounds.accounting.zcdp_filter import RHO_UNIT
@@ -39,13 +39,13 @@ def rule_unit(rule: Rule) -> Fraction:
 
 @lru_cache(maxsize=4096)
 def format_units(rule: Rule, units: int) -> Fraction:
-    """What so many units are, in epsilon or rho."""
+    """Convert units to an amount of epsilon or rho."""
     return units * rule_unit(rule)
 
 
 @lru_cache(maxsize=4096)
 def charge_units(rule: Rule, parts: tuple[Fraction, ...]) -> int:
-    """The units that parts cost together, rounded up; each part is a pure epsilon mechanism, drawn by itself.
+    """Return the units that parts cost together, rounded up. Each part is a pure epsilon mechanism, drawn separately.
 
     >>> charge_units("sum", (Fraction(1, 3), Fraction(1, 6)))
     500000000
@@ -58,7 +58,7 @@ def charge_units(rule: Rule, parts: tuple[Fraction, ...]) -> int:
 
 
 def budget_units(rule: Rule, epsilon: Fraction, delta: Fraction | None) -> int:
-    """The units that a declared budget allows, rounded down."""
+    """Return the units that a declared budget allows, rounded down."""
     if rule == "sum":
         units = math.floor(epsilon / NANO)
     else:

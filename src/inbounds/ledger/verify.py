@@ -1,7 +1,7 @@
-"""Checking a ledger: walk the chain, add everything up again, compare with what the ledger says.
+"""Verify a ledger: walk the chain, add everything up again, compare with what the ledger states.
 
-Nothing is believed: not the totals, not the digests, not the order. What cannot be seen from a ledger alone is that
-its end was cut off, as in an old copy that was restored; a head kept elsewhere shows that.
+Totals, digests and order are all computed again. A ledger alone cannot show that its end was cut off, as in an old copy
+that was restored; a head kept elsewhere does.
 """
 
 import json
@@ -23,32 +23,33 @@ FORMAT, VERSION = "inbounds ledger head", 1
 
 @dataclass(frozen=True)
 class LedgerHead:
-    """Where a ledger ended: its id, how many entries, the digest of the last."""
+    """The end of a ledger: its id, the number of entries, the digest of the last."""
 
     ledger: str
     entries: int
     sha256: str
 
     def to_json(self) -> dict[str, Any]:
+        """Return plain JSON values."""
         return {"format": FORMAT, "version": VERSION, **self.__dict__}
 
     @staticmethod
     def load(path: str | PathLike[str]) -> "LedgerHead":
-        """A head from the file that `inbounds ledger head --out` wrote."""
-        found = read_json_file(path, "ledger's head")
+        """Load a head from the file that `inbounds ledger head --out` wrote."""
+        content = read_json_file(path, "ledger's head")
         try:
-            if (found["format"], found["version"]) != (FORMAT, VERSION):
+            if (content["format"], content["version"]) != (FORMAT, VERSION):
                 raise PassportError(f"{path} is not a ledger's head of version {VERSION}")
-            return LedgerHead(str(found["ledger"]), int(found["entries"]), str(found["sha256"]))
+            return LedgerHead(str(content["ledger"]), int(content["entries"]), str(content["sha256"]))
         except (KeyError, TypeError, ValueError):
             raise PassportError(f"{path} is not a ledger's head") from None
 
 
 @dataclass(frozen=True)
 class StoredContent:
-    """What a ledger keeps beside its entries: entry and digest of each answer, in order; charge and digest of draws.
+    """What a ledger stores beside its entries: entry and digest of each answer, in order; charge and digest of draws.
 
-    An export has none of it, only the digests that its entries name.
+    An export has none of it, only the digests in its entries.
     """
 
     answers: Iterable[tuple[int, str]]
@@ -57,7 +58,7 @@ class StoredContent:
 
 @dataclass(frozen=True)
 class LedgerReport:
-    """What was found true of a ledger. waiting: draws whose answers were not computed yet."""
+    """The result of a verification. waiting: draws whose answers were not computed yet."""
 
     head: LedgerHead
     people: tuple[Population, ...]
@@ -69,9 +70,10 @@ class LedgerReport:
     waiting: int = 0
 
     def sentences(self) -> list[str]:
+        """Return the result as sentences."""
         chain = f"{self.head.entries} entries form one chain, which ends in {self.head.sha256}"
         spent = f"{self.charges} charges add up to what is said to be spent, within every budget"
-        kept = (
+        answers = (
             f"{self.answers} stored answers have {'the digests stated' if self.whole else 'digests'}, each its charge"
         )
         if self.compared is None:
@@ -80,14 +82,14 @@ class LedgerReport:
             cut = (
                 f"it holds the entry {self.compared.entries} of the head given: nothing up to there was changed or lost"
             )
-        several = "draws wait for their answers" if self.waiting > 1 else "draw waits for its answer"
-        waiting = [f"{self.waiting} {several}: the same question again computes it"] if self.waiting else []
-        return [chain, spent, kept, *waiting, cut]
+        noun = "draws wait for their answers" if self.waiting > 1 else "draw waits for its answer"
+        waiting = [f"{self.waiting} {noun}: the same question again computes it"] if self.waiting else []
+        return [chain, spent, answers, *waiting, cut]
 
 
 @dataclass
 class _Account:
-    """What the entries say, added up as they come."""
+    """The sums of the entries so far."""
 
     place: str
     id: str = ""
@@ -101,10 +103,11 @@ class _Account:
     drawn: dict[int, str] = field(default_factory=dict)
 
     def wrong(self, entry: Entry, what: str) -> LedgerError:
+        """Build the error about an entry."""
         return LedgerError(f"{self.place} was changed: entry {entry.number} {what}")
 
     def take(self, entry: Entry) -> None:
-        """One entry: its place in the chain, its digest, its meaning."""
+        """Check one entry: its place in the chain, its digest, its meaning."""
         if entry.number != self.count + 1:
             raise self.wrong(entry, f"follows entry {self.count}")
         if entry.previous != self.last:
@@ -125,12 +128,12 @@ class _Account:
         self.id = entry.key
 
     def _people(self, entry: Entry) -> None:
-        said = entry.parsed_facts
-        rule, epsilon, delta = said["rule"], _exact(said["epsilon"]), _exact(said["delta"])
+        facts = entry.parsed_facts
+        rule, epsilon, delta = facts["rule"], _exact(facts["epsilon"]), _exact(facts["delta"])
         if entry.people is None or entry.people in self.people or rule not in RULES:
             raise self.wrong(entry, "makes people who are there already, or under no known rule")
-        made = Population(entry.people, rule, epsilon, delta, entry.units, 0)
-        self.people[made.name], self.spent[made.name] = self._check_allowance(entry, made), 0
+        population = Population(entry.people, rule, epsilon, delta, entry.units, 0)
+        self.people[population.name], self.spent[population.name] = self._check_allowance(entry, population), 0
 
     def _budget(self, entry: Entry) -> None:
         before = self.people[_text(entry.people)]
@@ -140,7 +143,7 @@ class _Account:
         self.people[before.name] = self._check_allowance(entry, after)
 
     def _check_allowance(self, entry: Entry, people: Population) -> Population:
-        """The units of a budget are those of its epsilon and delta under its rule."""
+        """Check that the units of a budget are those of its epsilon and delta under its rule."""
         allowed = None if people.epsilon is None else budget_units(people.rule, people.epsilon, people.delta)
         if people.budget_units != allowed:
             raise self.wrong(entry, "gives a budget of other units than its epsilon allows")
@@ -166,28 +169,28 @@ class _Account:
             self.drawn[self.numbers[key]] = str(entry.parsed_facts["draw"])
 
     def waiting(self, draws: Mapping[int, str]) -> int:
-        """Draws without an answer; a `LedgerError` unless all others are those that the answers name."""
+        """Count draws without an answer; raise LedgerError unless all others are those that the answers name."""
         open_charges = {number for key, number in self.numbers.items() if key not in self.answered}
         if {number: digest for number, digest in draws.items() if number not in open_charges} != self.drawn:
             raise LedgerError(f"{self.place} was changed: the stored draws are not those its entries name")
         return len(draws) - len(self.drawn)
 
     def totals(self) -> list[Population]:
-        """Everybody with what the charges add up to, in the order of their names."""
-        everybody = [who.with_spent(self.spent[name]) for name, who in self.people.items()]
-        return sorted(everybody, key=_name)
+        """Return the populations with the sums of their charges, ordered by name."""
+        populations = [population.with_spent(self.spent[name]) for name, population in self.people.items()]
+        return sorted(populations, key=_name)
 
 
 def verify_entries(
     place: str,
     entries: Iterable[Entry],
     people: Sequence[Population],
-    kept: StoredContent | None,
+    stored: StoredContent | None,
     head: LedgerHead | None = None,
 ) -> LedgerReport:
-    """Entries added up anew and compared with the totals, what is kept beside them and a head.
+    """Add up the entries and compare with the totals, with what is stored beside them and with a head.
 
-    kept: None where only digests were taken along, as in an exported ledger.
+    stored: None if only digests are known, as in an exported ledger.
     """
     account, mark = _Account(place), START
     for entry in entries:
@@ -198,23 +201,23 @@ def verify_entries(
         raise LedgerError(f"{place} has no entries; a ledger has at least its first")
     if account.totals() != sorted(people, key=_name):
         raise LedgerError(f"{place} was changed: what is said to be spent is not what its entries add up to")
-    if kept is not None and list(kept.answers) != list(account.answered.values()):
+    if stored is not None and list(stored.answers) != list(account.answered.values()):
         raise LedgerError(f"{place} was changed: the stored answers are not those its entries name")
-    found = LedgerHead(account.id, account.count, account.last)
+    current = LedgerHead(account.id, account.count, account.last)
     if head is not None:
-        compare_heads(place, found, head, mark)
+        compare_heads(place, current, head, mark)
     counts = len(account.charged), len(account.answered)
-    waiting = 0 if kept is None else account.waiting(kept.draws)
-    return LedgerReport(found, tuple(account.totals()), *counts, head, kept is not None, waiting)
+    waiting = 0 if stored is None else account.waiting(stored.draws)
+    return LedgerReport(current, tuple(account.totals()), *counts, head, stored is not None, waiting)
 
 
-def compare_heads(place: str, found: LedgerHead, head: LedgerHead, mark: str) -> None:
-    """Whether a ledger that ends in `found` goes on from a head; mark: the digest of its entry of the head's number."""
-    if head.ledger != found.ledger:
+def compare_heads(place: str, current: LedgerHead, head: LedgerHead, mark: str) -> None:
+    """Raise LedgerError unless a ledger continues a head; mark: the digest of its entry with the head's number."""
+    if head.ledger != current.ledger:
         raise LedgerError(f"{place} is another ledger than the head given")
-    if head.entries > found.entries:
+    if head.entries > current.entries:
         raise LedgerError(
-            f"{place} is older than the head given: it has {found.entries} entries, the head {head.entries}; it was "
+            f"{place} is older than the head given: it has {current.entries} entries, the head {head.entries}; it was "
             "restored or cut off, and does not know all that was spent"
         )
     if mark != head.sha256:
@@ -222,7 +225,7 @@ def compare_heads(place: str, found: LedgerHead, head: LedgerHead, mark: str) ->
 
 
 def parse_export(content: Mapping[str, Any], place: str) -> tuple[Iterator[Entry], list[Population]]:
-    """Entries and people of an exported ledger, none of them believed."""
+    """Parse the entries and populations of an exported ledger; nothing is checked yet."""
     try:
         entries = [Entry.from_row(values) for values in content["entries"]]
         people = [_plain_people(values, content["format"]) for values in content["people"]]
@@ -239,13 +242,11 @@ def _plain_people(values: Mapping[str, Any], kind: str) -> Population:
 
 @lru_cache(maxsize=4096)
 def _cost(rule: Rule, parts: tuple[str, ...]) -> int:
-    """As `charge_units`, of the texts in an entry; most charges of a ledger cost one of a few prices. None gives
-    back.
-    """
-    each = tuple(map(Fraction, parts))
-    if not all(part > 0 for part in each):
+    """Return the units of the texts in an entry, as `charge_units` does; cached, because few costs occur often."""
+    epsilons = tuple(map(Fraction, parts))
+    if not all(part > 0 for part in epsilons):
         raise ValueError("the parts of a charge must be positive")
-    return charge_units(rule, each)
+    return charge_units(rule, epsilons)
 
 
 def _exact(text: str | None) -> Fraction | None:
@@ -263,10 +264,14 @@ def _name(people: Population) -> str:
 
 
 def export_entries(head: LedgerHead, entries: Iterable[Entry], people: Sequence[Population]) -> dict[str, Any]:
-    """A ledger as plain JSON values, without the bytes of its answers, for a checker elsewhere."""
+    """Export a ledger as plain JSON values without the bytes of its answers, for a checker elsewhere."""
     totals = [
-        {**who.to_json(), "budget_units": _number(who.budget_units), "spent_units": str(who.spent_units)}
-        for who in people
+        {
+            **population.to_json(),
+            "budget_units": _number(population.budget_units),
+            "spent_units": str(population.spent_units),
+        }
+        for population in people
     ]
     return {
         "format": "inbounds ledger",
@@ -282,12 +287,12 @@ def _number(units: int | None) -> str | None:
 
 
 def load_export(path: str | PathLike[str], head: LedgerHead | None = None) -> LedgerReport:
-    """Check an exported ledger as `Ledger.verify` checks the ledger itself."""
+    """Verify an exported ledger as `Ledger.verify` verifies the ledger itself."""
     content = read_json_file(path, "exported ledger")
     if not isinstance(content, dict) or (content.get("format"), content.get("version")) != ("inbounds ledger", 1):
         raise LedgerError(f"{path} is not an exported ledger of version 1")
     entries, people = parse_export(content, str(path))
-    found = verify_entries(str(path), entries, people, None, head)
-    if json.dumps(found.head.to_json(), sort_keys=True) != json.dumps(content.get("head"), sort_keys=True):
+    report = verify_entries(str(path), entries, people, None, head)
+    if json.dumps(report.head.to_json(), sort_keys=True) != json.dumps(content.get("head"), sort_keys=True):
         raise LedgerError(f"{path} was changed: its head is not that of its entries")
-    return found
+    return report

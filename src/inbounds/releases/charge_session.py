@@ -223,8 +223,10 @@ def format_population_state(record: ReleaseRecord) -> str:
     entry = record.get("ledger")
     if not entry:
         return "recorded in no ledger: nothing counts what this release spent"
-    remaining = f" of {entry['budget']}, {entry['left']} left" if entry["budget"] else ", counted without a cap"
-    return f"{entry['people']}: {entry['unit']} {entry['spent']} in all{remaining} (entry {entry['entry']} of their ledger)"
+    budget = f" of {entry['budget']}, {entry['left']} left" if entry["budget"] else ", counted without a cap"
+    return (
+        f"{entry['people']}: {entry['unit']} {entry['spent']} in all{budget} (entry {entry['entry']} of their ledger)"
+    )
 
 
 def encode_table(table: Any, record: ReleaseRecord) -> bytes:

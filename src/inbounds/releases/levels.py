@@ -110,10 +110,10 @@ class ChainedDraw:
 
     def answers(self, rows: Sequence[Ints]) -> TableContent:
         """Build the table of all levels of all groups, one under the other."""
-        plan, outputs_of_rows = self.designed.workload.plan, iter(rows)
+        plan, row_iterator = self.designed.workload.plan, iter(rows)
         names = plan.drawn_columns(plan.statistics[0])
         alone = [self.level(position) for position in range(len(self.epsilons))]
-        drawn = [{name: next(outputs_of_rows) for name in names} for _ in alone]
+        drawn = [{name: next(row_iterator) for name in names} for _ in alone]
         tables = [publish_columns(level_design, outputs) for level_design, outputs in zip(alone, drawn, strict=True)]
         forms = [form for position, level_design in enumerate(alone) for form in self._forms(position, level_design)]
         draws = {name: np.concatenate([outputs[name] for outputs in drawn]) for name in names}

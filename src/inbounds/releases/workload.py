@@ -197,15 +197,15 @@ class TableContent:
 
 def build_table(designed: ReleaseDesign, rows: Sequence[Ints]) -> TableContent:
     """Build the released columns from the draws. rows: as `drawing` returns them."""
-    plan, next_row = designed.workload.plan, iter(rows)
+    plan, row_iterator = designed.workload.plan, iter(rows)
     outputs, layered = list[dict[str, Ints]](), dict[int, list[list[Ints]]]()
     for k, statistic in enumerate(plan.statistics):
-        outputs.append({name: next(next_row) for name in plan.drawn_columns(statistic)})
+        outputs.append({name: next(row_iterator) for name in plan.drawn_columns(statistic)})
         layered_statistic = designed.workload.entries[k].layered
         if layered_statistic is not None:
             layered[k] = [
                 list(outputs[k].values()),
-                *([next(next_row) for _ in layer.columns] for layer in layered_statistic.layers),
+                *([next(row_iterator) for _ in layer.columns] for layer in layered_statistic.layers),
             ]
     columns = {
         k: _publish(designed, k, outputs[k], cells)
