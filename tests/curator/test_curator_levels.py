@@ -148,7 +148,7 @@ def test_the_stored_table_is_drawn_from_the_chain(opened):
     assert size == 3
     truths = np.full(many, 2)
     asked = replace(leveled.designed.workload, members=(np.arange(many),))
-    wide = replace(leveled, designed=replace(leveled.designed, asked=asked))
+    wide = replace(leveled, designed=replace(leveled.designed, workload=asked))
     one = wide._first(truths, draws)
     two = wide._degrade(0, one, draws)
     three = wide._degrade(1, two, draws)

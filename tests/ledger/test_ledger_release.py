@@ -378,7 +378,7 @@ def test_a_table_that_could_not_be_written_is_written_later_from_the_ledger(fold
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(package, "written", full)
+        patched.setattr(package, "write_release", full)
         with pytest.raises(OSError, match="No space"):
             release(EDITION, FRAME, output="out.csv")
     assert not Path("out.csv").exists()

@@ -55,7 +55,7 @@ STEPS = {
     "keep the draw": (charge_session.ChargeSession, "store_draw"),
     "compute": (drawing.IndependentDraw, "answers"),
     "keep the table": (charge_session.ChargeSession, "store_table"),
-    "write": (sys.modules["inbounds.releases.pipeline"], "written"),
+    "write": (sys.modules["inbounds.releases.pipeline"], "write_release"),
 }
 """What a release does, in order; it may die before each, and after it."""
 

@@ -44,7 +44,7 @@ def test_a_dry_run_names_what_is_no_better_than_a_constant_and_what_would_help(t
     )
     (idle,) = found.no_better
     assert idle.statistic == "s1"
-    assert idle.found.error >= 0.95 * idle.found.constant
+    assert idle.expected.error >= 0.95 * idle.expected.constant
     assert not found.says_nothing
     assert found.record["no_better_than_a_constant"] == [str(idle)]
 
