@@ -789,12 +789,12 @@ def test_a_ledger_of_an_older_version_is_brought_forward_with_all_it_holds(file)
         ledger.add_population("pupils", epsilon=2)
         ledger.charge("pupils", 1, key="a")
     new = Sqlite(file, create=False, steps=(*SQLITE, LATER))
-    assert list(new.acquire) == [2]
+    assert list(new.migrated_steps) == [2]
     with Ledger(new) as ledger:
         assert ledger.verify().people[0].spent == 1
         assert ledger.brought_forward == f"{file} was a ledger of version 1 and was brought forward to 2"
     again = Sqlite(file, create=False, steps=(*SQLITE, LATER))
-    assert list(again.acquire) == []
+    assert list(again.migrated_steps) == []
     with Ledger(again) as ledger:
         assert ledger.brought_forward == ""
 
@@ -806,9 +806,7 @@ def test_a_new_ledger_was_not_brought_forward(ledger):
 def test_whoever_verifies_an_older_ledger_hears_that_it_was_brought_forward(file, monkeypatch):
     Ledger.open(file).close()
     later = (*SQLITE, LATER)
-    monkeypatch.setattr(
-        "inbounds.ledger.ledger.decode_stored", lambda *_, **__: Sqlite(file, create=False, steps=later)
-    )
+    monkeypatch.setattr("inbounds.ledger.ledger.open_store", lambda *_, **__: Sqlite(file, create=False, steps=later))
     heard = []
     assert verify_ledger(str(file), tell=heard.append).head.entries == 1
     assert verify_ledger(str(file), tell=heard.append).whole

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from inbounds.errors import BudgetExceeded, LedgerError
 from inbounds.ledger import Ledger
-from inbounds.ledger.ledger import decode_stored
+from inbounds.ledger.ledger import open_store
 
 KEYS = st.sampled_from([f"k{k}" for k in range(8)])
 NANOS = st.sampled_from([1, 250_000_000, 333_333_333, 500_000_000, 10**9])
@@ -55,7 +55,7 @@ class Machine(RuleBasedStateMachine):
         return self.folder.name + "/l.db"
 
     def open(self) -> None:
-        store: Any = decode_stored(self.place, create=True)
+        store: Any = open_store(self.place, create=True)
         own = store._run
         self.countdown = None
 

@@ -608,7 +608,7 @@ def test_a_ledger_of_an_older_version_is_said_to_be_brought_forward(command, fol
         old.add_population("pupils", epsilon=1)
     later = (*SQLITE, SchemaVersion(("CREATE INDEX entries_time ON entries (time)",)))
     opened = lambda place, *, create: Sqlite(Path(place), create=create, steps=later)  # noqa: E731
-    monkeypatch.setattr("inbounds.ledger.ledger.decode_stored", opened)
+    monkeypatch.setattr("inbounds.ledger.ledger.open_store", opened)
     said = command("ledger", "show", "old.db")[1]
     assert "old.db was a ledger of version 1 and was brought forward to 2" in one_line(said)
     assert "version" not in command("ledger", "show", "old.db")[1]

@@ -11,7 +11,7 @@ from inbounds.exact import Number, format_all_digits, to_fraction
 from inbounds.files import sha256_hex
 from inbounds.ledger.population import validate_name
 from inbounds.ledger.store import Run
-from inbounds.ledger.units import budget_units, charge_units, format_units
+from inbounds.ledger.units import budget_units, charge_units, units_to_amount
 
 Role = Literal["analyst", "owner"]
 
@@ -114,7 +114,7 @@ def list_grants(run: Run, account: str) -> dict[str, Grant]:
 
 
 def _grant(dataset: str, cap: int | None, spent: int, level: str | None) -> Grant:
-    return Grant(dataset, _epsilon(cap), format_units("sum", spent), level)
+    return Grant(dataset, _epsilon(cap), units_to_amount("sum", spent), level)
 
 
 def all_accounts(run: Run) -> list[Account]:
@@ -166,7 +166,7 @@ def charge_cap(
     if spent is None:
         return units  # an owner has no cap
     if cap is not None and units > cap - spent:
-        raise CapExceeded(account, epsilon, format_units("sum", cap - spent), stored=stored)
+        raise CapExceeded(account, epsilon, units_to_amount("sum", cap - spent), stored=stored)
     run("UPDATE grants SET spent = spent + ? WHERE account = ? AND dataset = ?", units, account, dataset)
     return units
 
@@ -192,4 +192,4 @@ def parse_cap(cap: Number | None) -> Fraction | None:
 
 
 def _epsilon(units: int | None) -> Fraction | None:
-    return None if units is None else format_units("sum", units)
+    return None if units is None else units_to_amount("sum", units)

@@ -33,7 +33,7 @@ from inbounds.exact import Ints
 from inbounds.ledger.charges import Charge
 from inbounds.ledger.population import validate_name
 from inbounds.ledger.store import Run
-from inbounds.ledger.units import charge_units, format_units
+from inbounds.ledger.units import charge_units, units_to_amount
 from inbounds.ledger.verify import LedgerHead
 from inbounds.releases.aggregate import OpenSource, TrueAnswers
 from inbounds.releases.charge_session import ChargeSession, StoredTable, decode_table
@@ -157,7 +157,7 @@ class AnswerPipeline:
         if who.budget_units is not None and who.spent_units + units > who.budget_units:
             assert who.budget is not None
             assert who.remaining is not None
-            raise BudgetExceeded(who.name, format_units(who.rule, units), who.remaining, who.budget, who.unit)
+            raise BudgetExceeded(who.name, units_to_amount(who.rule, units), who.remaining, who.budget, who.unit)
 
     # --- the answer ---------------------------------------------------------------------------------------
 

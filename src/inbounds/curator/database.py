@@ -15,7 +15,7 @@ from typing import Any
 from inbounds.curator import ledger_head
 from inbounds.curator.schema import APPLICATION, POSTGRES, SCHEMA, SQLITE
 from inbounds.ledger import Ledger
-from inbounds.ledger.ledger import decode_stored
+from inbounds.ledger.ledger import open_store
 from inbounds.ledger.store import Rows, Run, Store
 
 
@@ -42,8 +42,8 @@ class WriteQueue:
         return self.store.place
 
     @property
-    def acquire(self) -> range:
-        return self.store.acquire
+    def migrated_steps(self) -> range:
+        return self.store.migrated_steps
 
     @contextmanager
     def writing(self) -> Iterator[Run]:
@@ -95,7 +95,7 @@ class ThreadConnections:
                 store = stack.enter_context(closing(WriteQueue(open_database(self._places[1]), self._turns[1])))
                 ledger_head.check_ledger_exists(store, self._places[0])
                 ledger = stack.enter_context(
-                    Ledger(WriteQueue(decode_stored(self._places[0], create=False), self._turns[0]))
+                    Ledger(WriteQueue(open_store(self._places[0], create=False), self._turns[0]))
                 )
                 ledger_head.check_head(store, ledger)
                 stack.pop_all()

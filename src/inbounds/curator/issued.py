@@ -11,7 +11,7 @@ from inbounds.curator.errors import KeyConflict
 from inbounds.curator.reuse import How, PricedQuestion, ReusableAnswer, SumRecipe
 from inbounds.files import canonical_json, sha256_hex
 from inbounds.ledger.store import Run
-from inbounds.ledger.units import format_units
+from inbounds.ledger.units import units_to_amount
 
 SELECT_ISSUED = "SELECT id, account, dataset, key, question, how, recipe, level, units, time, rows FROM given"
 
@@ -42,7 +42,7 @@ class IssuedAnswer:
     @property
     def epsilon(self) -> Fraction:
         """What it costs the account's cap."""
-        return format_units("sum", self.units)
+        return units_to_amount("sum", self.units)
 
 
 def reserve_answer(

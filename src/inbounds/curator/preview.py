@@ -7,7 +7,7 @@ from typing import Any
 from inbounds.curator.reuse import How, PricedQuestion, ReusableAnswer
 from inbounds.exact import format_all_digits
 from inbounds.ledger import Population
-from inbounds.ledger.units import charge_units, format_units
+from inbounds.ledger.units import charge_units, units_to_amount
 from inbounds.releases.pipeline import CheckedDesign
 from inbounds.releases.record import describe_composition, plan_statement
 from inbounds.releases.workload import ReleaseDesign
@@ -78,7 +78,7 @@ def build_preview(
         request.question.to_json(),
         source.how,
         epsilon,
-        format_all_digits(format_units(people.rule, charge_units(people.rule, request.plan.epsilons)))
+        format_all_digits(units_to_amount(people.rule, charge_units(people.rule, request.plan.epsilons)))
         if source.how == "new"
         else "0",
         people.to_json()["left"],

@@ -31,10 +31,10 @@ from inbounds.files import canonical_json, detect_format, sha256_hex
 from inbounds.ledger import queries
 from inbounds.ledger.charges import Charge, ChargeRequest, Cost, StoredAnswer, price_units
 from inbounds.ledger.entries import Entry, canonical_entry
-from inbounds.ledger.population import Population, is_same_population, new_population, validate_name
+from inbounds.ledger.population import Population, check_same_population, new_population, validate_name
 from inbounds.ledger.queries import LastEntry, PopulationState
 from inbounds.ledger.store import Run, Store
-from inbounds.ledger.units import MOST, UNITS, Rule, format_units
+from inbounds.ledger.units import MOST, UNITS, Rule, units_to_amount
 from inbounds.ledger.verify import LedgerHead, LedgerReport, StoredContent, compare_heads, load_export, verify_entries
 from inbounds.optional import to_pandas_frame, to_polars_frame
 
@@ -72,7 +72,7 @@ class Ledger:
     @staticmethod
     def open(place: str | PathLike[str], *, create: bool = True) -> "Ledger":
         """Open the ledger in a file or behind a postgresql:// URL. create: create it if there is none."""
-        return Ledger(decode_stored(place, create=create))
+        return Ledger(open_store(place, create=create))
 
     def _begin(self) -> str:
         with self._store.writing() as run:
@@ -97,7 +97,7 @@ class Ledger:
     @property
     def brought_forward(self) -> str:
         """Return a sentence if opening upgraded the ledger from an older version, else an empty text."""
-        steps = self._store.acquire
+        steps = self._store.migrated_steps
         if not steps or steps[0] == 1:
             return ""
         return f"{self.place} was a ledger of version {steps[0] - 1} and was brought forward to {steps[-1]}"
@@ -146,7 +146,7 @@ class Ledger:
         with self._store.writing() as run:
             existing = queries.find_population(run, name)
             if existing is not None:
-                return is_same_population(existing, new)
+                return check_same_population(existing, new)
             texts = (str(new.epsilon) if new.epsilon else None, str(new.delta) if new.delta else None)
             run("INSERT INTO people VALUES (?, ?, ?, ?, ?, 0)", name, rule, *texts, new.budget_units)
             facts = {"rule": rule, "epsilon": texts[0], "delta": texts[1]}
@@ -160,7 +160,7 @@ class Ledger:
             people, epsilon, current.rule, current.delta
         )  # rule and delta never change; zCDP takes its time
         with self._store.writing() as run:
-            before = queries.check_known(run, people, self.place)
+            before = queries.require_population(run, people, self.place)
             if before.budget_units is None:
                 hint = "create people with a budget under another name, and name them in plans from now on"
                 raise ValueError(f"people must have a budget to raise, got {people}, counted without a cap; {hint}")
@@ -174,7 +174,7 @@ class Ledger:
                 self._append(
                     run, queries.last_entry(run), "budget", people, after.budget_units, facts=canonical_json(facts)
                 )
-            return queries.check_known(run, people, self.place)
+            return queries.require_population(run, people, self.place)
 
     def people(self) -> list[Population]:
         """Return all populations, ordered by name."""
@@ -182,7 +182,7 @@ class Ledger:
 
     def population(self, name: str) -> Population:
         """Return the population of this name; raise LedgerError if there is none."""
-        return queries.check_known(self._store.look, name, self.place)
+        return queries.require_population(self._store.look, name, self.place)
 
     # --- charges and answers ------------------------------------------------------------------------------
 
@@ -227,7 +227,7 @@ class Ledger:
         """
         _check_bytes(content, "an answer")
         with self._store.writing() as run:
-            stored = self._acknowledge(run, charge)
+            stored = self._find_acknowledged(run, charge)
             if stored.answer is not None:
                 return stored.answer
             facts = canonical_json({} if stored.draw is None else {"draw": sha256_hex(stored.draw)})
@@ -244,14 +244,14 @@ class Ledger:
         """
         _check_bytes(content, "a draw")
         with self._store.writing() as run:
-            stored = self._acknowledge(run, charge)
+            stored = self._find_acknowledged(run, charge)
             if stored.draw is not None:
                 return stored.draw
             if stored.answer is None:  # else there is an answer without a draw; `store` returns it
                 run("INSERT INTO draws VALUES (?, ?)", stored.number, content)
         return content
 
-    def _acknowledge(self, run: Run, charge: Charge) -> queries.StoredCharge:
+    def _find_acknowledged(self, run: Run, charge: Charge) -> queries.StoredCharge:
         """Return the charge as stored now; raise LedgerError if it is gone."""
         stored = queries.find_charge(run, charge.key)
         if stored is None or stored.sha256 != charge.sha256:
@@ -275,10 +275,10 @@ class Ledger:
     def _charge(self, run: Run, request: ChargeRequest, before: PopulationState) -> Charge:
         """Charge the request; both this only writer and the database (`CHECK (spent <= budget)`) check the budget."""
         units, spent = price_units(before.rule, request.price), before.spent
-        amount, budget = format_units(before.rule, units), before.budget or MOST
+        amount, budget = units_to_amount(before.rule, units), before.budget or MOST
         if units > budget - spent:
-            left = format_units(before.rule, budget - spent)
-            raise BudgetExceeded(request.people, amount, left, format_units(before.rule, budget), UNITS[before.rule])
+            left = units_to_amount(before.rule, budget - spent)
+            raise BudgetExceeded(request.people, amount, left, units_to_amount(before.rule, budget), UNITS[before.rule])
         run("UPDATE people SET spent = spent + ? WHERE name = ?", units, request.people)
         last, request_facts = LastEntry(before.number, before.sha256), (request.key, request.digest, request.facts)
         number, digest = self._append(run, last, "charge", request.people, units, *request_facts)
@@ -360,8 +360,8 @@ class Ledger:
 
 def _as_charge(key: str, stored: queries.StoredCharge) -> Charge:
     """Return the receipt of an existing charge."""
-    population = queries.as_people(*stored.people)
-    cost = format_units(population.rule, stored.units)
+    population = queries.population_from_row(*stored.people)
+    cost = units_to_amount(population.rule, stored.units)
     return Charge(key, stored.number, stored.sha256, population, cost, stored.answer, repeated=True, draw=stored.draw)
 
 
@@ -370,7 +370,7 @@ def _check_bytes(content: object, name: str) -> None:
         raise TypeError(f"{name} must be bytes, got {type(content).__name__}; encode it")
 
 
-def decode_stored(place: str | PathLike[str], *, create: bool) -> Store:
+def open_store(place: str | PathLike[str], *, create: bool) -> Store:
     """Open the store behind a path or URL."""
     if isinstance(place, str) and place.startswith(("postgresql://", "postgres://")):
         from inbounds.ledger.postgres import Postgres

@@ -118,7 +118,7 @@ def new_population(name: str, epsilon: Number | None, rule: Rule, delta: Number 
     )
 
 
-def is_same_population(existing: Population, declared: Population) -> Population:
+def check_same_population(existing: Population, declared: Population) -> Population:
     """Return the existing population; raise ValueError if it was declared differently."""
     if any(getattr(existing, name) != getattr(declared, name) for name in DECLARED):
         raise ValueError(f"people must have another name, got {existing.name}, who are there already: {existing}")

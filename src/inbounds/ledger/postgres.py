@@ -89,7 +89,7 @@ class Postgres:
             self._cursor = self._connection.cursor()
         try:
             with self._translate_errors(f"{self.place} cannot be opened as a ledger"):
-                self.acquire = self._prepare(create, steps)
+                self.migrated_steps = self._prepare(create, steps)
         except BaseException:
             self.close()
             raise

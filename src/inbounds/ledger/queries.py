@@ -52,7 +52,7 @@ def population_state(run: Run, name: str, key: str, place: str) -> PopulationSta
         *(key, name),
     )
     if row[0] is None:
-        raise check_unknown(name, place)
+        raise unknown_population_error(name, place)
     return PopulationState(*row)
 
 
@@ -113,29 +113,29 @@ def first_key(run: Run) -> str | None:
 
 def list_populations(run: Run) -> list[Population]:
     """Read all populations, ordered by name."""
-    return [as_people(*row) for row in run(f"{EVERYBODY} ORDER BY name")]
+    return [population_from_row(*row) for row in run(f"{EVERYBODY} ORDER BY name")]
 
 
 def find_population(run: Run, name: str) -> Population | None:
     """Read the population of this name; None if there is none."""
     rows = run(f"{EVERYBODY} WHERE name = ?", name)
-    return as_people(*rows[0]) if rows else None
+    return population_from_row(*rows[0]) if rows else None
 
 
-def check_known(run: Run, name: str, place: str) -> Population:
+def require_population(run: Run, name: str, place: str) -> Population:
     """Read the population of this name; raise LedgerError if there is none."""
     population = find_population(run, name)
     if population is None:
-        raise check_unknown(name, place)
+        raise unknown_population_error(name, place)
     return population
 
 
-def check_unknown(name: str, place: str) -> LedgerError:
+def unknown_population_error(name: str, place: str) -> LedgerError:
     """Build the error for an unknown population."""
     return LedgerError(f"people must be in the ledger, got {name!r}; inbounds ledger init {place} --people …")
 
 
-def as_people(
+def population_from_row(
     name: str, rule: Rule, epsilon: str | None, delta: str | None, budget: int | None, spent: int
 ) -> Population:
     """Build a population from its row."""

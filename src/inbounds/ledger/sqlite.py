@@ -114,9 +114,9 @@ class Sqlite:
             self._check_mode()
             self._file = before or _identity(self.place)
             with self.writing() as run:
-                self.acquire = migrate(run, steps, self.place, _has_steps)
+                self.migrated_steps = migrate(run, steps, self.place, _has_steps)
             self._connection.set_authorizer(_refuse_settings)
-            if self.acquire:
+            if self.migrated_steps:
                 sync_directory(path.absolute().parent)
         except BaseException:
             self.close()

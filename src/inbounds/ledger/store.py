@@ -29,7 +29,7 @@ class Store(Protocol):
         """Return its name in messages: a path, or a URL without its password."""
 
     @property
-    def acquire(self) -> range:
+    def migrated_steps(self) -> range:
         """Return the schema steps taken when it was opened: all for a new one, the missing ones for an older one."""
 
     def writing(self) -> AbstractContextManager[Run]:

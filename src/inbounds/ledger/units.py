@@ -38,7 +38,7 @@ def rule_unit(rule: Rule) -> Fraction:
 
 
 @lru_cache(maxsize=4096)
-def format_units(rule: Rule, units: int) -> Fraction:
+def units_to_amount(rule: Rule, units: int) -> Fraction:
     """Convert units to an amount of epsilon or rho."""
     return units * rule_unit(rule)
 

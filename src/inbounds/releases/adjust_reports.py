@@ -18,7 +18,7 @@ from inbounds.adjust.tree_adjust import TreeLevelResult
 from inbounds.adjust.two_way import TwoWay, adjust_two_way
 from inbounds.exact import Ints
 from inbounds.mechanism.codec import parse_fraction
-from inbounds.schema.report_types import CELLS, COLUMNS, KNOWN, ROWS, AddingForm, ReportsForm, below
+from inbounds.schema.report_types import CELLS, COLUMNS, KNOWN, ROWS, AddingForm, ReportsForm, pad_above
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ def _columns(form: ReportsForm, statistic: AddingForm, adjusted: AdjustedStatist
     if form["published"]:
         for name, first, last in zip(names, low, high, strict=True):
             columns |= {f"{name}_low": first, f"{name}_high": last}
-    return {name: below(above, column) for name, column in columns.items()} if over_cells else columns
+    return {name: pad_above(above, column) for name, column in columns.items()} if over_cells else columns
 
 
 def adjust_reports(form: ReportsForm) -> list[AdjustedStatistic]:

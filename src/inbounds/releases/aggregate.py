@@ -217,7 +217,7 @@ def materialise(plan: Plan, table: Any, *, days: bool = False) -> CanonicalRecor
 
 def _materialise(plan: Plan, table: Any, *, days: bool = False) -> CanonicalRecords:
     if plan.source.textual:
-        table = csv_files.read_all_as_text(table, read_columns(plan))
+        table = csv_files.read_columns_together(table, read_columns(plan))
     backend = table.get_backend()
     engine, name = detect_engine(backend), f"inbounds_{secrets.token_hex(8)}"
     layout = _layout(plan, table)
@@ -286,7 +286,7 @@ def _key_digits(plan: Plan, k: int, kind: Any) -> list[str]:
 
 
 def _by_date(plan: Plan) -> set[str]:
-    return set().union(*(language.is_ordering(where) for where in plan.conditions))
+    return set().union(*(language.date_ordered_columns(where) for where in plan.conditions))
 
 
 def _may_be_dates(kind: Any) -> bool:

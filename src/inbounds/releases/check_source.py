@@ -23,7 +23,7 @@ def check_schema(plan: Plan, schema: dict[str, Any]) -> None:
     if plan.people.id:
         _check_present(plan, plan.people.id, schema, ("people", "id"))
     _check_keys(plan, schema)
-    right = set().union(*map(language.constants_compared, plan.conditions))
+    right = set().union(*map(language.right_hand_names, plan.conditions))
     for name in used_columns(plan):
         hint = language.hint_text_type(name) if name in right else ""
         _check_present(plan, name, schema, ("columns", name), hint)
@@ -145,7 +145,7 @@ def _check_texts(plan: Plan, schema: dict[str, Any]) -> None:
 def _check_condition(plan: Plan, where: language.Condition, schema: dict[str, Any], path: Path) -> None:
     for name, text in language.texts_compared(where):
         _check_spelling(text, name, schema[name], path, f"compare {name} with")
-    for name in language.is_ordering(where):
+    for name in language.date_ordered_columns(where):
         _check_dates(plan, name, schema[name], path)
 
 

@@ -21,7 +21,7 @@ def metadata_path(target: Path) -> Path:
     return target.with_name(target.name + "-metadata.json")
 
 
-def metadata(record: ReleaseRecord, table: Any) -> dict[str, Any]:
+def build_metadata(record: ReleaseRecord, table: Any) -> dict[str, Any]:
     """Build the metadata from the record and the table."""
     written, plan = record["table"], record["plan"]
     columns = [_column(name, str(kind)) for name, kind in zip(table.column_names, table.schema.types, strict=True)]

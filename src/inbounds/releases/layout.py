@@ -13,7 +13,7 @@ from inbounds.plan.plan import LEVEL, Plan, Statistic
 from inbounds.query import Reach
 from inbounds.releases.budget import BudgetLine
 from inbounds.releases.layers import layer_query
-from inbounds.schema.report_types import DEFAULT_LEVEL, KNOWN, MOST, AddingForm, LayerForm, ReportsForm, below
+from inbounds.schema.report_types import DEFAULT_LEVEL, KNOWN, MOST, AddingForm, LayerForm, ReportsForm, pad_above
 from inbounds.statistics.crosstab import LabelPair
 
 
@@ -55,7 +55,7 @@ def rows_above(plan: Plan) -> int:
 
 def extend_to_levels(plan: Plan, column: OutputColumn) -> OutputColumn:
     """Extend a column that is known for the groups only to a table with rows for every level."""
-    return OutputColumn(column.name, below(rows_above(plan), column.values))
+    return OutputColumn(column.name, pad_above(rows_above(plan), column.values))
 
 
 def build_reports_record(

@@ -23,14 +23,14 @@ from inbounds.plan.load import PlanLike, load_plan, to_plan
 from inbounds.plan.plan import Plan, Statistic
 from inbounds.releases.aggregate import OpenSource, open_plan_source
 from inbounds.releases.charge_session import ChargeSession, LedgerLike, ReusedTableWarning, StoredTable
-from inbounds.releases.csvw import metadata, metadata_path
+from inbounds.releases.csvw import build_metadata, metadata_path
 from inbounds.releases.drawing import Draw, DrawMethod, IndependentDraw
 from inbounds.releases.passports import find_mechanism, write_passports
 from inbounds.releases.recompute import recompute_table
 from inbounds.releases.record import build_record, describe_composition, plan_statement
 from inbounds.releases.totals import estimate_totals
 from inbounds.releases.usefulness import UselessStatistic, check_useful, find_useless
-from inbounds.releases.workload import Mechanisms, ReleaseDesign, Workload, arrow, mechanisms_by_size
+from inbounds.releases.workload import Mechanisms, ReleaseDesign, Workload, mechanisms_by_size, to_arrow_table
 from inbounds.releases.write import check_page_target, check_target, is_same_release, record_path, write_release
 from inbounds.report.notebook import SHOWN_ROWS, text_table
 from inbounds.report.templates import pick_evenly
@@ -145,7 +145,7 @@ class Release:
             raise ValueError(f"path must be a CSV file that was written, got {self.path}; {way}")
         target = metadata_path(self.path)
         check_page_target(target, overwrite=overwrite, inputs=(*self.plan.inputs, *_release_files(self.path)))
-        write_text(target, json.dumps(metadata(self.record, self.table), indent=1, ensure_ascii=False) + "\n")
+        write_text(target, json.dumps(build_metadata(self.record, self.table), indent=1, ensure_ascii=False) + "\n")
         return target
 
     def report(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
@@ -345,7 +345,8 @@ def draw_table(
     content = method.answers(draw.rows)
     record = build_record(design.designed, design.useless, content, draw.key_types)
     return DrawnTable(
-        session.store_table(current_charge, arrow(content.columns), record, drawn=draw_bytes == new_draw), design
+        session.store_table(current_charge, to_arrow_table(content.columns), record, drawn=draw_bytes == new_draw),
+        design,
     )
 
 

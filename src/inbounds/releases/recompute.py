@@ -31,7 +31,7 @@ from inbounds.releases.passports import wishes_in
 from inbounds.releases.record import build_record, package_versions
 from inbounds.releases.totals import Total, estimate_totals
 from inbounds.releases.verify import load_record, load_released_table
-from inbounds.releases.workload import DesignCache, ReleaseDesign, TableContent, Workload, arrow
+from inbounds.releases.workload import DesignCache, ReleaseDesign, TableContent, Workload, to_arrow_table
 from inbounds.schema.columns import Column, PrivacyUnit
 from inbounds.schema.record_types import PlanRecord, ReleaseRecord
 from inbounds.sources.groups import Groups
@@ -299,7 +299,9 @@ def _compare_texts(record: ReleaseRecord, expected: ReleaseRecord) -> None:
 
 
 def _compare_cells(record: ReleaseRecord, table: PublishedTable, content: TableContent) -> None:
-    for (name, cells), published in zip(arrow(content.columns).to_pydict().items(), table.columns, strict=True):
+    for (name, cells), published in zip(
+        to_arrow_table(content.columns).to_pydict().items(), table.columns, strict=True
+    ):
         for row, cell in enumerate(cells):
             if not table.has_cell(published, row, cell):
                 raise PassportError(

@@ -352,7 +352,7 @@ def keys_and_sizes(plan: Plan) -> list[OutputColumn]:
     return columns + ([OutputColumn(plan.size_column, np.array(plan.groups.sizes))] if plan.size_column else [])
 
 
-def arrow(columns: Sequence[OutputColumn]) -> Any:
+def to_arrow_table(columns: Sequence[OutputColumn]) -> Any:
     """Convert the released columns to a PyArrow table."""
     import pyarrow
 

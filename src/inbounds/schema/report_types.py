@@ -68,6 +68,6 @@ class ReportsForm(TypedDict):
     statistics: list[AddingForm]
 
 
-def below(above: int, values: NDArray[Any]) -> NDArray[Any]:
+def pad_above(above: int, values: NDArray[Any]) -> NDArray[Any]:
     """Put `above` missing values before a column that is known for the groups only."""
     return np.array([None] * above + values.tolist(), dtype=object) if above else values

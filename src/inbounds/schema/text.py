@@ -39,10 +39,10 @@ def to_text(value: Any) -> str:
         raise ValueError(f"must be texts, whole numbers, booleans or dates, got {value}; {FLOATS}")
     if kind in ("bool", "bool_"):
         return str(value).lower()
-    return day(value) or str(value)
+    return format_midnight(value) or str(value)
 
 
-def day(value: Any) -> str:
+def format_midnight(value: Any) -> str:
     """Format a midnight as its date, 2024-01-31; return an empty text for any other value."""
     midnight = isinstance(value, datetime) and value.tzinfo is None and value.time() == time()
     return value.date().isoformat() if midnight else ""

@@ -111,7 +111,7 @@ def _unused_name(k: int, names: list[str]) -> str:
 def _duckdb(source: "Source", engine: Any, names: list[str]) -> Any:
     """Open the file in DuckDB, read in one pass: parallel parts would have to guess whether they begin in quotes."""
     return engine.read_csv(
-        literal_options(source.path),
+        escape_file_pattern(source.path),
         parallel=False,
         hive_partitioning=False,
         auto_detect=False,
@@ -125,7 +125,7 @@ def _duckdb(source: "Source", engine: Any, names: list[str]) -> Any:
     )
 
 
-def read_all_as_text(table: Any, names: Sequence[str]) -> Any:
+def read_columns_together(table: Any, names: Sequence[str]) -> Any:
     """Make the engine read all these columns whenever it reads one of them.
 
     DuckDB leaves out a record with invalid UTF-8 only when it reads that column, so the record could count in some
@@ -195,7 +195,7 @@ def _grammar(separator: str, bare: bytes) -> bytes:
     return rb"(?:" + bare + begins + rb'"[^"]*+(?:""[^"]*+)*+"' + ends + rb")*+" + bare
 
 
-def literal_options(path: str) -> str:
+def escape_file_pattern(path: str) -> str:
     """Escape a path so that DuckDB's file patterns match this file only."""
     return re.sub(r"([\[*?])", r"[\1]", path)
 

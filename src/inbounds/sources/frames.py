@@ -15,7 +15,7 @@ from uuid import UUID
 import numpy as np
 
 from inbounds.schema.errors import SourceError
-from inbounds.schema.text import LONGEST_TEXT, day
+from inbounds.schema.text import LONGEST_TEXT, format_midnight
 from inbounds.sources.sqlite_cells import LONGEST_CELL
 
 WHERE = ("source",)
@@ -150,7 +150,7 @@ def _bytes(value: Any, is_person: bool) -> bytes | None:
             value = int(value)
         if is_person:
             return str.encode(_cut(str(value)), "utf-8") if _names_somebody(value) else None
-        return str.encode(_cut(day(value) or str(value)), "utf-8", "replace")
+        return str.encode(_cut(format_midnight(value) or str(value)), "utf-8", "replace")
     except Exception:  # whatever it is, one record must not decide whether a frame is read
         return None
 

@@ -215,27 +215,27 @@ def texts_compared(condition: Condition) -> list[tuple[str, str]]:
     return pairs
 
 
-def constants_compared(condition: Condition) -> set[str]:
+def right_hand_names(condition: Condition) -> set[str]:
     """Return the names on the right of comparisons: columns, or texts that lack their quotation marks."""
     match condition:
         case Compare(_, _, ColumnRef(name)):
             return {name}
         case Not(inner):
-            return constants_compared(inner)
+            return right_hand_names(inner)
         case And(parts) | Or(parts):
-            return set().union(*map(constants_compared, parts))
+            return set().union(*map(right_hand_names, parts))
     return set()
 
 
-def is_ordering(condition: Condition) -> set[str]:
+def date_ordered_columns(condition: Condition) -> set[str]:
     """Return the columns that are ordered by dates."""
     match condition:
         case Compare(sign, ColumnRef(name), Literal(str())) | Compare(sign, Literal(str()), ColumnRef(name)):
             return {name} if sign in ORDERS else set()
         case Not(inner):
-            return is_ordering(inner)
+            return date_ordered_columns(inner)
         case And(parts) | Or(parts):
-            return set().union(*map(is_ordering, parts))
+            return set().union(*map(date_ordered_columns, parts))
     return set()
 
 
