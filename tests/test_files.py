@@ -9,10 +9,10 @@ from typing import NotRequired, TypedDict
 
 import numpy as np
 import pytest
+from inbounds.files.form import as_form
 
 import inbounds as ib
 from inbounds import files
-from inbounds.files.form import as_form
 from inbounds.mechanism import Mechanism, Optimality, Origin, load
 from inbounds.mechanism import passport as passports
 from inbounds.mechanism.law import Noise, make_geometric_noise

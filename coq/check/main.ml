@@ -17,35 +17,28 @@ let content path =
       in
       go ())
 
-let mechanism, quantile, labels = ("inbounds mechanism", "inbounds quantile mechanism", "inbounds label mechanism")
+let mechanism = "inbounds/mechanism"
 
-(* Two-weight laws, of randomized response (version 3) and of sets of labels, have no extracted checker; answers on a
-   graph (version 4) and noise on a map (version 5) are not read. *)
-exception No_verdict
-
-(* The format, version and fields of a passport whose digest is right. *)
+(* The content of a passport whose envelope has its four fields, the known version and the right digest. *)
 let opened value =
   match value with
   | Json.Object fields ->
-      let format = match List.assoc_opt "format" fields with Some (Json.String text) -> text | _ -> "" in
-      let unknown_version = match List.assoc_opt "version" fields with
-        | Some (Json.Int v) -> format = mechanism && Z.leq (Z.of_int 3) v && Z.leq v (Z.of_int 5) | _ -> false in
-      if format = labels || unknown_version then raise No_verdict;
-      let newest = if format = mechanism then 2 else if format = quantile then 1 else Spelling.refuse "it is no passport" in
-      let version =
-        match List.assoc_opt "version" fields with
-        | Some (Json.Int v) when Z.sign v > 0 && Z.leq v (Z.of_int newest) -> v
-        | _ -> Spelling.refuse "its version is not known" in
+      if List.assoc_opt "format" fields <> Some (Json.String mechanism) then Spelling.refuse "it is no passport";
+      (match List.assoc_opt "version" fields with
+      | Some (Json.Int v) when Z.equal v Z.one -> ()
+      | Some (Json.Int v) -> Spelling.refuse ("this file has version " ^ Z.to_string v ^ "; inbounds reads version 1")
+      | _ -> Spelling.refuse "its version is not known");
+      Spelling.only "the file" [ "format"; "version"; "content"; "sha256" ] fields;
       if List.assoc_opt "sha256" fields <> Some (Json.String (Canonical.digest fields)) then
         Spelling.refuse "the digest does not match: the file was changed after it was written";
-      (format, version, fields)
+      Spelling.fields_of "content" (Spelling.field fields "content")
   | _ -> Spelling.refuse "it is no passport"
 
 let check path =
-  let format, version, fields = opened (Json.of_string (content path)) in
+  let fields = opened (Json.of_string (content path)) in
   let passed =
-    if format = quantile then Checker.check_quantile (Spelling.quantile fields)
-    else Checker.check_passport (Spelling.passport version fields) in
+    if Spelling.is_quantile fields then Checker.check_quantile (Spelling.quantile fields)
+    else Checker.check_passport (Spelling.passport fields) in
   if not passed then Spelling.refuse "the weights are not private for this query and epsilon"
 
 (* Whether the file is a passport that is private as it says. *)
@@ -69,4 +62,4 @@ let () =
       match List.fold_left (fun all file -> judged file && all) true files with
       | all -> exit (if all then 0 else 1)
       | exception Sys_error reason -> prerr_endline reason; exit 2
-      | exception No_verdict -> prerr_endline "no verdict: its law is of a kind that this checker does not know"; exit 3)
+      | exception Spelling.No_verdict -> prerr_endline "no verdict: its law is of a kind that this checker does not know"; exit 3)

@@ -10,6 +10,13 @@ let refuse reason = raise (Refused reason)
 let field fields name =
   match List.assoc_opt name fields with Some value -> value | None -> refuse ("the field " ^ name ^ " is missing")
 
+(* Laws and neighbours that have no extracted checker. *)
+exception No_verdict
+
+(* A field that nobody reads might be taken for something that was checked. *)
+let only what names fields =
+  List.iter (fun (name, _) -> if not (List.mem name names) then refuse (what ^ " has a field that no rule knows: " ^ name)) fields
+
 let fields_of what = function Object fields -> fields | _ -> refuse (what ^ " must be an object")
 let text_of what = function String text -> text | _ -> refuse (what ^ " must be a text")
 
@@ -46,6 +53,7 @@ let fraction what value =
 
 let scale what value =
   let fields = fields_of what value in
+  only what [ "start"; "unit"; "size"; "ticks" ] fields;
   let places =
     match List.assoc_opt "size" fields with
     | Some (Int size) -> Checker.Even size
@@ -58,6 +66,7 @@ let cells value =
   | Null -> None
   | _ ->
       let fields = fields_of "outputs" value in
+      only "outputs" [ "lowers"; "uppers"; "values" ] fields;
       let edge name = scale name (field fields name) in
       Some ((edge "lowers", edge "uppers"), edge "values")
 
@@ -66,6 +75,7 @@ let neighbours value =
   | [ ("reach", Int steps) ] -> Checker.ByReach steps
   | [ ("metric", unit) ] -> Checker.ByMetric (fraction "metric" unit)
   | [ ("everyone", Bool true) ] -> Checker.AllOfThem
+  | [ ("graph", _) ] -> raise No_verdict
   | _ -> refuse "neighbours must be a reach, a metric or everyone"
 
 (* How many labels; all must be different texts. *)
@@ -102,27 +112,40 @@ let law value =
   | [ ("matrix", value) ] -> Checker.Weights (rows value)
   | [ ("noise", value) ] ->
       let fields = fields_of "noise" value in
+      only "noise" [ "core"; "floor"; "end"; "size"; "remap" ] fields;
       let one name = one_number name (field fields name) in
       let remap = match field fields "remap" with Null -> None | value -> Some (whole_numbers "remap" value) in
       Checker.Noise (whole_numbers "core" (field fields "core"), one "floor", one "end", one "size", remap)
+  | [ (("response" | "plane" | "subsets" | "affine" | "planes"), _) ] -> raise No_verdict
   | _ -> refuse "the law must be a matrix or a noise table"
 
-let passport version fields =
+(* Where it comes from and what is claimed of it is not judged here, and may hold no other field than it has. *)
+let words fields =
+  let part name names = match List.assoc_opt name fields with Some (Object found) -> only name names found | _ -> () in
+  part "origin" [ "name"; "parameters"; "reference" ];
+  part "claims" [ "losses"; "properties"; "effective_epsilon" ];
+  part "optimality" [ "objective"; "value"; "bound"; "loss"; "prior" ]
+
+let passport fields =
+  let numbers = law (field fields "law") in
+  only "the passport" [ "query"; "epsilon"; "law"; "origin"; "claims"; "optimality" ] fields;
+  words fields;
   let query = fields_of "query" (field fields "query") in
+  let near = neighbours (field query "neighbours") in
+  only "the query" [ "kind"; "answers"; "outputs"; "neighbours"; "rounds"; "labels"; "allowance"; "places" ] query;
   let rounds = match field query "rounds" with Bool b -> b | _ -> refuse "rounds must be true or false" in
   let zero = { Checker.num = Z.zero; den = Z.one } in
   let allowance =
     match List.assoc_opt "allowance" query with Some value -> fraction "allowance" value | None -> zero in
-  { Checker.version;
-    asked = kind (field query "kind");
+  { Checker.asked = kind (field query "kind");
     answers = scale "answers" (field query "answers");
     cells = cells (field query "outputs");
-    near = neighbours (field query "neighbours");
+    near;
     rounds;
     labels = labels (field query "labels");
     allowance;
     epsilon = fraction "epsilon" (field fields "epsilon");
-    numbers = law (field fields "law") }
+    numbers }
 
 (* What Python takes for nothing there. *)
 let is_nothing value =
@@ -136,6 +159,7 @@ let quantile_law value =
   match fields_of "law" value with
   | [ ("scores", value) ] ->
       let fields = fields_of "scores" value in
+      only "scores" [ "table"; "stride"; "deeper" ] fields;
       let deeper = field fields "deeper" in
       let table = whole_numbers "table" (field fields "table") in
       Checker.ScoreTable
@@ -143,18 +167,28 @@ let quantile_law value =
   | [ ("matrix", value) ] -> Checker.Oblivious (rows value)
   | [ ("sides", value) ] ->
       let fields = fields_of "sides" value in
+      only "sides" [ "table"; "below"; "above"; "deeper" ] fields;
       let part name = whole_numbers name (field fields name) in
       Checker.SidedTable (part "table", part "below", part "above", one_number "deeper" (field fields "deeper"))
   | [ ("counted", value) ] ->
       let fields = fields_of "counted" value in
+      only "counted" [ "table"; "low"; "most"; "every" ] fields;
       let one name = one_number name (field fields name) in
       let every = match List.assoc_opt "every" fields with Some value -> one_number "every" value | None -> Z.one in
       Checker.CountedTable (whole_numbers "table" (field fields "table"), one "low", one "most", every)
   | [ ("central", _) ] -> raise (Sys_error "a matrix over central records is not judged by this checker")
   | _ -> refuse "the law of a quantile must be scores, sides, counted, a matrix, or central records"
 
+let is_quantile fields =
+  match List.assoc_opt "query" fields with
+  | Some (Object query) -> List.assoc_opt "kind" query = Some (String "quantile")
+  | _ -> false
+
 let quantile fields =
-  let part = fields_of "quantile" (field fields "quantile") in
+  let part = fields_of "query" (field fields "query") in
+  only "the passport" [ "query"; "epsilon"; "law"; "origin" ] fields;
+  only "the query" [ "kind"; "values"; "at"; "size"; "public"; "missing"; "records" ] part;
+  words fields;
   let one name = one_number name (field part name) in
   let is_public = match field part "public" with Bool b -> b | _ -> refuse "public must be true or false" in
   { Checker.grid = scale "values" (field part "values");

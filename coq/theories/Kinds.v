@@ -212,7 +212,7 @@ Section Accepted.
     promised p (real (epsilon p)) j k.
   Proof.
     intros Hl label label' j k Hj Hk. pose proof (accepted_query p accepted) as Q. unfold query_ok in Q.
-    rewrite !andb_true_iff in Q. destruct Q as [[[[[[_ L0] _] _] _] _] _]. unfold labels_ok in L0. rewrite Hl in L0.
+    rewrite !andb_true_iff in Q. destruct Q as [[[[[_ L0] _] _] _] _]. unfold labels_ok in L0. rewrite Hl in L0.
     destruct (near p) eqn:Hn; try discriminate. apply Z.eqb_eq in L0.
     assert (j < length names)%nat by (apply nth_error_Some; congruence).
     assert (k < length names)%nat by (apply nth_error_Some; congruence).

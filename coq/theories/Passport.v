@@ -36,7 +36,6 @@ Inductive numbers_of_law :=
 | Noise (core : list Z) (floor fin size : Z) (remap : option (list Z)).
 
 Record passport := Passport {
-  version : Z;
   asked : kind;
   answers : scale;
   cells : option (scale * scale * scale);  (* lower edges, upper edges, values; None: one cell for each answer *)
@@ -178,9 +177,6 @@ Definition labels_ok (p : passport) : bool :=
 Definition allowance_ok (p : passport) : bool :=
   is_number (allowance p) && (0 <=? num (allowance p)) && frac_le (frac_times 1024 (allowance p)) (reached p).
 
-(** Version 2 says that there is an allowance. *)
-Definition version_ok (p : passport) : bool := version p =? (if num (allowance p) =? 0 then 1 else 2).
-
 Definition epsilon_ok (p : passport) : bool :=
   is_positive (epsilon p) && frac_le (Frac 1 (10 ^ 9)) (epsilon p) && frac_le (epsilon p) (whole 64).
 
@@ -196,7 +192,7 @@ Definition query_ok (p : passport) : bool :=
   let t := ticks (answers p) in
   scale_ok (answers p) && near_enough t && (2 <=? size_of t)
   && (negb (rounds p) || (size_of t <=? MOST_ROUNDED))
-  && neighbours_ok t (near p) && labels_ok p && kind_ok p && allowance_ok p && version_ok p && epsilon_ok p
+  && neighbours_ok t (near p) && labels_ok p && kind_ok p && allowance_ok p && epsilon_ok p
   && (match cells p with
       | None => true
       | Some (l, u, v) => cells_ok (Z.max MOST_CELLS (written p)) (answers p) l u v

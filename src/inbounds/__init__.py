@@ -74,8 +74,8 @@ if TYPE_CHECKING:
     from inbounds.local import distance
     from inbounds.local.collector import Collector
     from inbounds.local.reconstruct import Reconstruction, reconstruct
+    from inbounds.mechanism.load import load_quantile
     from inbounds.mechanism.quantiles import QuantileMechanism
-    from inbounds.mechanism.quantiles.load import load_quantile
     from inbounds.mechanism.unbiased import unbiased_sum
     from inbounds.releases.passports import find_mechanism
     from inbounds.releases.pipeline import preview_release, release
@@ -103,7 +103,7 @@ _LOADED_ON_USE = {
     "estimate_totals": "inbounds.releases.totals",
     "find_mechanism": "inbounds.releases.passports",
     "is_derivable": "inbounds.design.refinement",
-    "load_quantile": "inbounds.mechanism.quantiles.load",
+    "load_quantile": "inbounds.mechanism.load",
     "make_chain": "inbounds.accounting.multilevel",
     "optimal": "inbounds.design.designer",
     "preround": "inbounds.sideinfo",

@@ -11,19 +11,33 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from inbounds.checker import check_record, compute_proved_bound, connect
 from inbounds.errors import LedgerError, PassportError
 from inbounds.exact import format_decimal
-from inbounds.files import RELEASE, Json, detect_format, read_json_file
+from inbounds.files import (
+    CHAIN,
+    COLLECTION,
+    COMPOSITION,
+    DRAW,
+    LEDGER,
+    LEDGER_HEAD,
+    MECHANISM,
+    PERMANENT_REPORTS,
+    RELEASE,
+    Document,
+    FileFormat,
+    FileLike,
+    Json,
+    LoadedFile,
+)
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.labels import LabelMechanism
-from inbounds.mechanism.labels.load import load_label_mechanism
 from inbounds.mechanism.labels.passport import label_passport_summary
-from inbounds.mechanism.load import certify_law_only, load, mechanism_from_json
-from inbounds.mechanism.passport import LABEL_PASSPORT, PASSPORT, QUANTILE_PASSPORT, passport_summary
+from inbounds.mechanism.load import PASSPORT, AnyMechanism, certify_law_only
+from inbounds.mechanism.passport import passport_summary
 from inbounds.mechanism.quantiles import QuantileMechanism
-from inbounds.mechanism.quantiles.load import load_quantile, quantile_mechanism_from_json
 from inbounds.mechanism.quantiles.passport import quantile_passport_summary
 from inbounds.report.quantile_text import describe_quantile_proof, describe_quantile_query, format_quantile_guarantee
 from inbounds.report.wording import describe_query, format_guarantee, format_label_guarantee
@@ -40,8 +54,20 @@ NOT_CHECKED = (
 )
 """What no record proves."""
 
-PASSPORTS = (PASSPORT.format, QUANTILE_PASSPORT.format)
-"""The formats of files that certify the mechanisms of a release."""
+
+def file_formats() -> dict[str, FileFormat[Any]]:
+    """Return every file format, by its name."""
+    from inbounds.accounting.chain import CHAIN_RECORD
+    from inbounds.accounting.composition_record import COMPOSITION_RECORD
+    from inbounds.ledger.verify import EXPORT, HEAD_FILE
+    from inbounds.local.collector import COLLECTION_FILE
+    from inbounds.local.permanent import PERMANENT_FILE
+    from inbounds.releases.drawing import STORED_DRAW
+    from inbounds.releases.verify import RELEASE_RECORD
+
+    tables = RELEASE_RECORD, STORED_DRAW, EXPORT, HEAD_FILE
+    known = (PASSPORT, COMPOSITION_RECORD, CHAIN_RECORD, *tables, COLLECTION_FILE, PERMANENT_FILE)
+    return {one.name: one for one in known}
 
 
 @dataclass(frozen=True)
@@ -54,7 +80,7 @@ class Verdict:
     """
 
     path: Path
-    mechanism: Mechanism | QuantileMechanism | LabelMechanism | None = None
+    mechanism: AnyMechanism | None = None
     proved: tuple[str, ...] = ()
     reason: str = ""
     seconded: str = ""
@@ -120,7 +146,7 @@ class Verdict:
         }
 
 
-def _subject(mechanism: Mechanism | QuantileMechanism | LabelMechanism) -> str:
+def _subject(mechanism: AnyMechanism) -> str:
     """Return what a mechanism reports about. Its name is left out, because nothing proves a name."""
     if isinstance(mechanism, QuantileMechanism):
         return describe_quantile_query(mechanism.query)
@@ -128,20 +154,21 @@ def _subject(mechanism: Mechanism | QuantileMechanism | LabelMechanism) -> str:
 
 
 def verify(
-    path: str | os.PathLike[str],
+    file: FileLike,
     *,
-    passports: Iterable[str | os.PathLike[str]] = (),
+    passports: Iterable[FileLike] = (),
     second: str | None = None,
     optimality: bool = False,
 ) -> Verdict:
     """Check a passport of any kind, a release record, a record of several answers or a ledger from scratch.
 
-    Of a release record every published cell is recomputed from the draws in it; its table must be beside it.
-    passports: of its mechanisms, each of which is certified and connected to the numbers it drew by its digest; those
-    that are not given are designed again. A file that was changed, or is not private, is a verdict with a reason; one
-    that cannot be read is an OSError. second: a program that judges the passport as well, such as `inbounds-check`,
-    which is extracted from the machine-checked proof; where the two do not agree, the file is refused. optimality: also
-    solve for what no private mechanism loses less than; without it the bound in a passport is claimed, not checked.
+    file: its path, or what was read of it; every file is read once. Of a release record every published cell is
+    recomputed from the draws in it; its table must be beside it. passports: of its mechanisms, each of which is
+    certified and connected to the numbers it drew by its digest; those that are not given are designed again. A file
+    that was changed, or is not private, is a verdict with a reason; one that cannot be read is an OSError. second: a
+    program that judges the passport as well, such as `inbounds-check`, which is extracted from the machine-checked
+    proof; where the two do not agree, the file is refused. optimality: also solve for what no private mechanism loses
+    less than; without it the bound in a passport is claimed, not checked.
 
     >>> import inbounds as ib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -149,145 +176,189 @@ def verify(
     ...     ib.verify(f"{folder}/m.json").is_valid
     True
     """
-    file, passport_files = Path(path), [Path(passport) for passport in passports]
-    if passport_files and detect_format(file) != RELEASE:
-        raise ValueError(f"passports must come along with a release record, got {file}; verify them by themselves")
-    verdict = _verdict(file, passport_files)
+    passport_files, path = list(passports), _path(file)
+    try:
+        loaded = file if isinstance(file, Document) else LoadedFile.load(file)
+    except PassportError as refusal:
+        return Verdict(path, reason=str(refusal))
+    if passport_files and loaded.format != RELEASE:
+        raise ValueError(f"passports must come along with a release record, got {path}; verify them by themselves")
+    verdict = _verdict(loaded, path, passport_files)
     if optimality and verdict.is_valid and isinstance(verdict.mechanism, Mechanism):
-        solved = compute_proved_bound(read_json_file(file, "mechanism passport"))
+        solved = compute_proved_bound(PASSPORT.load(loaded).content)
         verdict = replace(verdict, bound=None if solved is None else math.nextafter(float(solved), -math.inf))
-    return verdict if second is None else _check_second_opinion(verdict, second)
+    return verdict if second is None else _check_second_opinion(verdict, loaded, second)
 
 
-def verify_all(paths: Sequence[str | os.PathLike[str]], *, second: str | None = None) -> list[Verdict]:
+def verify_all(files: Sequence[FileLike], *, second: str | None = None) -> list[Verdict]:
     """Check several files; passports among them are connected to the release records among them.
 
     A record gets the passports whose digests it names, and those that no record names.
     """
-    files = [Path(path) for path in paths]
-    kinds = [_kind(file) for file in files]
-    records = [file for file, kind in zip(files, kinds, strict=True) if kind == RELEASE]
-    named = {record: _digests_named(record) for record in records}
-    passports = {file: _digest(file) for file, kind in zip(files, kinds, strict=True) if kind in PASSPORTS}
+    loaded_or_refused = [_load_or_verdict(file) for file in files]
+    loaded = [one for one in loaded_or_refused if not isinstance(one, Verdict)]
+    records = [one for one in loaded if one.format == RELEASE]
+    named = [_digests_named(record) for record in records]
+    passports = [(one, _stated_digest(one)) for one in loaded if one.format == MECHANISM]
     verdicts = []
-    for file in files:
-        if file in named:
-            others = {digest for record in records if record != file for digest in named[record]} - named[file]
-            verdicts.append(_readable(file, [one for one, digest in passports.items() if digest not in others], None))
-            continue
-        verdict = _readable(file, [], second)
-        if records and file in passports and verdict.is_valid:
-            owners = [record.name for record in records if passports[file] in named[record]]
-            drawn_by = (
-                f"it drew numbers of {', '.join(owners)}" if owners else "it belongs to no number of the records given"
-            )
-            verdict = replace(verdict, note=drawn_by)
-        verdicts.append(verdict)
+    for file in loaded_or_refused:
+        if isinstance(file, Verdict):
+            verdicts.append(file)
+        elif file.format == RELEASE:
+            digests_here = named[records.index(file)]
+            others = {digest for digests in named if digests is not digests_here for digest in digests} - digests_here
+            fitting = [passport for passport, digest in passports if digest not in others]
+            verdicts.append(_readable(file, fitting, None))
+        else:
+            verdicts.append(_note_owners(_readable(file, [], second), file, records, named))
     return verdicts
 
 
-def _readable(file: Path, passports: Sequence[Path], second: str | None) -> Verdict:
-    """Return a verdict also for a file that cannot be read."""
+def _note_owners(
+    verdict: Verdict, passport: "LoadedFile | Document", records: Sequence[Any], named: Sequence[set[str]]
+) -> Verdict:
+    """Add to the verdict on a passport the names of the records that it drew numbers of."""
+    if not records or passport.format != MECHANISM or not verdict.is_valid:
+        return verdict
+    digest = _stated_digest(passport)
+    owners = [_path(one).name for one, digests in zip(records, named, strict=True) if digest in digests]
+    note = f"it drew numbers of {', '.join(owners)}" if owners else "it belongs to no number of the records given"
+    return replace(verdict, note=note)
+
+
+def _path(file: FileLike) -> Path:
+    if isinstance(file, Document):
+        return file.path or Path("document")
+    return file.path if isinstance(file, LoadedFile) else Path(file)
+
+
+def _load_or_verdict(file: FileLike) -> "LoadedFile | Document | Verdict":
+    """Load a file; return a verdict where it cannot be read."""
+    try:
+        return file if isinstance(file, Document) else LoadedFile.load(file)
+    except OSError as reason:
+        return Verdict(_path(file), reason=reason.strerror or str(reason))
+    except PassportError as refusal:
+        return Verdict(_path(file), reason=str(refusal))
+
+
+def _readable(file: "LoadedFile | Document", passports: Sequence[FileLike], second: str | None) -> Verdict:
+    """Return a verdict also where the table beside a record cannot be read."""
     try:
         return verify(file, passports=passports, second=second)
     except OSError as reason:
-        return Verdict(file, reason=reason.strerror or str(reason))
+        return Verdict(_path(file), reason=reason.strerror or str(reason))
 
 
-def _kind(file: Path) -> str | None:
-    try:
-        return detect_format(file)
-    except OSError:
-        return None
+def _values(file: "LoadedFile | Document") -> Any:
+    """The envelope of a file as plain values, whether or not it holds; nothing where it is no object."""
+    values = file.to_json() if isinstance(file, Document) else file.values
+    return values if isinstance(values, dict) else {}
 
 
-def _digest(file: Path) -> str:
-    content = read_json_file(file, "passport")
-    return str(content.get("sha256", ""))
+def _stated_digest(file: "LoadedFile | Document") -> str:
+    return str(_values(file).get("sha256", ""))
 
 
-def _digests_named(record: Path) -> set[str]:
+def _digests_named(record: "LoadedFile | Document") -> set[str]:
     """Return the digests of passports that a record names, whether or not the record is valid."""
     try:
-        return {str(line["sha256"]) for line in read_json_file(record, "release record")["mechanisms"]}
-    except (PassportError, LookupError, TypeError):
+        return {str(line["sha256"]) for line in _values(record)["content"]["mechanisms"]}
+    except (LookupError, TypeError):
         return set()
 
 
-def find_table(record: Path) -> list[Path]:
-    """Return the table beside a release record, as a tuple; empty for any other file."""
-    if detect_format(record) != RELEASE:
-        return []
+def table_named(record: "LoadedFile | Document") -> str:
+    """Return the table that a release record names, if that is a plain name; "" for any other file."""
+    if record.format != RELEASE:
+        return ""
     try:
-        name = read_json_file(record, "release record")["table"]["file"]
-    except (PassportError, LookupError, TypeError):
-        return []
-    plain = isinstance(name, str) and Path(name).name == name
-    return [record.with_name(name)] if plain and record.with_name(name).is_file() else []
+        name = _values(record)["content"]["table"]["file"]
+    except (LookupError, TypeError):
+        return ""
+    return name if isinstance(name, str) and Path(name).name == name else ""
 
 
-def _verdict(file: Path, passports: Sequence[Path]) -> Verdict:
+def find_table(record: "LoadedFile | Document") -> list[Path]:
+    """Return the table that a release record names, if it is beside it; empty for any other file."""
+    name = table_named(record)
+    beside = _path(record).with_name(name) if name else None
+    return [beside] if beside is not None and beside.is_file() else []
+
+
+def _verdict(file: "LoadedFile | Document", path: Path, passports: Sequence[FileLike]) -> Verdict:
     try:
-        kind = detect_format(file)
-        if kind == RELEASE:
-            return _release(file, passports)
-        sentences = _proved_together(file)
-        if sentences is not None:
-            return Verdict(file, proved=tuple(sentences))
-        if kind == LABEL_PASSPORT.format:
-            return _labels(file)
-        return _quantile(file) if kind == QUANTILE_PASSPORT.format else Verdict(file, load_passport_of(file))
+        if isinstance(file, LoadedFile) and file.is_database:
+            return _ledger(file)
+        if file.format == RELEASE:
+            return _release(file, path, passports)
+        if file.format == LEDGER:
+            return Verdict(path, proved=tuple(file_formats()[LEDGER].read(file).sentences()))
+        if file.format in (COMPOSITION, CHAIN):
+            return Verdict(path, proved=(str(file_formats()[file.format].read(file)),))
+        return _mechanism(load_passport_of(file), path)
     except (LedgerError, PassportError) as refusal:
-        return Verdict(file, reason=str(refusal))
+        return Verdict(path, reason=str(refusal))
 
 
-def _release(file: Path, passports: Sequence[Path]) -> Verdict:
+def _ledger(file: LoadedFile) -> Verdict:
+    """Verify a ledger in a database."""
+    from inbounds.ledger.ledger import verify_ledger
+    from inbounds.ledger.sqlite import has_ledger_header
+
+    if not has_ledger_header(file.data):
+        raise PassportError(f"{file.path} is a database and no ledger")
+    return Verdict(file.path, proved=tuple(verify_ledger(str(file.path)).sentences()))
+
+
+def _mechanism(mechanism: AnyMechanism, path: Path) -> Verdict:
+    if isinstance(mechanism, QuantileMechanism):
+        return Verdict(path, mechanism, tuple(describe_quantile_proof(mechanism)))
+    if isinstance(mechanism, LabelMechanism):
+        return Verdict(path, mechanism, (format_label_guarantee(mechanism), *mechanism.law.proof_steps()))
+    return Verdict(path, mechanism)
+
+
+def _release(file: "LoadedFile | Document", path: Path, passports: Sequence[FileLike]) -> Verdict:
     """Check a release record with its table and the passports of its mechanisms."""
     from inbounds.releases.recompute import check_release
+    from inbounds.releases.verify import RELEASE_RECORD
 
+    record = RELEASE_RECORD.load(file)
     if not passports:
-        return Verdict(file, proved=tuple(check_release(file)), unchecked=NOT_CHECKED)
-    lines = check_record(read_json_file(file, "release record")).lines
-    certified = {passport: _certify_passport(passport) for passport in passports}
-    contents = {str(passport): content for passport, (_, content) in certified.items()}
-    connection = connect(lines, contents)
+        return Verdict(path, proved=tuple(check_release(record)), unchecked=NOT_CHECKED)
+    lines = check_record(record.to_json()).lines
+    certified = {str(_path(passport)): _certify_passport(passport) for passport in passports}
+    connection = connect(lines, {name: passport.to_json() for name, (_, passport) in certified.items()})
     if connection.missing and connection.strays:
         raise PassportError(
             f"the passports given are not those of the record: none has the digest stated for {connection.missing[0]}, "
             f"and {connection.strays[0]} drew no number of it"
         )
-    mechanisms = {content["sha256"]: mechanism for mechanism, content in certified.values()}
+    mechanisms = {passport.sha256: mechanism for mechanism, passport in certified.values()}
     sentences = [f"{name} drew {', '.join(owners)}" for name, owners in connection.connected.items()]
     sentences += [f"no passport was given for {', '.join(connection.missing)}"] if connection.missing else []
     sentences += [f"{', '.join(connection.strays)} drew no number of this record"] if connection.strays else []
-    return Verdict(file, proved=(*check_release(file, mechanisms), *sentences), unchecked=NOT_CHECKED)
+    return Verdict(path, proved=(*check_release(record, mechanisms), *sentences), unchecked=NOT_CHECKED)
 
 
-def _certify_passport(passport: Path) -> tuple[Mechanism | QuantileMechanism, Json]:
-    """Return the mechanism of a passport that was given with a record, and its JSON values."""
+def _certify_passport(file: FileLike) -> tuple[Mechanism | QuantileMechanism, Document]:
+    """Return the mechanism of a passport that was given with a record, and its document."""
     try:
-        content = read_json_file(passport, "mechanism passport")
-        quantile = isinstance(content, dict) and content.get("format") == QUANTILE_PASSPORT.format
-        return (quantile_mechanism_from_json(content) if quantile else mechanism_from_json(content)), content
+        passport = PASSPORT.load(file)
+        mechanism = PASSPORT.read(passport)
+        if isinstance(mechanism, LabelMechanism):
+            raise PassportError("a release is drawn by no mechanism for labels")
+        return mechanism, passport
     except PassportError as refusal:
-        raise PassportError(f"the passport {passport} is refused: {refusal}") from None
+        raise PassportError(f"the passport {_path(file)} is refused: {refusal}") from None
 
 
-def _quantile(file: Path) -> Verdict:
-    mechanism = load_quantile(file)
-    return Verdict(file, mechanism, tuple(describe_quantile_proof(mechanism)))
-
-
-def _labels(file: Path) -> Verdict:
-    mechanism = load_label_mechanism(file)
-    return Verdict(file, mechanism, (format_label_guarantee(mechanism), *mechanism.law.proof_steps()))
-
-
-def _check_second_opinion(verdict: Verdict, program: str) -> Verdict:
+def _check_second_opinion(verdict: Verdict, file: "LoadedFile | Document", program: str) -> Verdict:
     """Return the verdict if the second checker finds the same query, epsilon and law; otherwise a refusal."""
     if verdict.proved and verdict.mechanism is None:
         raise ValueError(f"{program} judges passports only, and {verdict.path} is none; verify it without")
-    opinion, private = _run_checker(program, verdict.path), _is_private(verdict)
+    opinion, private = _run_checker(program, verdict.path), _is_private(verdict, file)
     if opinion.startswith("private") == private:
         return replace(verdict, seconded=program)
     ours = "private" if private else "not private"
@@ -296,10 +367,10 @@ def _check_second_opinion(verdict: Verdict, program: str) -> Verdict:
     )
 
 
-def _is_private(verdict: Verdict) -> bool:
+def _is_private(verdict: Verdict, file: "LoadedFile | Document") -> bool:
     """Return whether query, epsilon and law are private together, whatever the passport claims."""
     try:
-        return bool(certify_law_only(read_json_file(verdict.path, "mechanism passport")))
+        return bool(certify_law_only(file))
     except PassportError:
         return verdict.is_valid
 
@@ -317,46 +388,25 @@ def _run_checker(program: str, file: Path) -> str:
     return done.stdout.strip()
 
 
-def _proved_together(file: Path) -> Sequence[str] | None:
-    """Return what is proved about a file of several answers; None if it is not such a file."""
-    from inbounds.ledger.ledger import FORMAT as LEDGER
-    from inbounds.ledger.ledger import verify_ledger
-    from inbounds.ledger.sqlite import is_ledger
-
-    kind = detect_format(file)
-    if is_ledger(file) or kind == LEDGER:
-        return verify_ledger(str(file)).sentences()
-    from inbounds.accounting import chain, composition_record
-    from inbounds.accounting.multilevel import MULTILEVEL
-
-    for known, load_it in (
-        (composition_record.COMPOSITION, composition_record.load_composition),
-        (MULTILEVEL, chain.load_chain),
-    ):
-        if kind == known.format:
-            return [str(load_it(file))]
-    return None
-
-
-LEDGERS = {
-    "inbounds ledger": "an exported ledger; inbounds verify {file} checks it",
-    "inbounds ledger head": "the head of a ledger; inbounds ledger verify LEDGER --head {file} compares the two",
+WAYS = {
+    LEDGER: "an exported ledger; inbounds verify {file} checks it",
+    LEDGER_HEAD: "the head of a ledger; inbounds ledger verify LEDGER --head {file} compares the two",
+    DRAW: "a stored draw, which belongs in its ledger",
+    COLLECTION: "a collection of reports, which is read with its mechanism",
+    PERMANENT_REPORTS: "a memory of permanent reports, which stays with the person",
 }
 """Files that are not passports but are often given in their place, and the command for each."""
 
 
-def load_passport_of(file: Path) -> Mechanism:
-    """Load the mechanism of a passport.
-
-    For a released table the error names its record, and for a ledger the command that checks it.
-    """
-    way = LEDGERS.get(detect_format(file) or "")
-    if way:
-        raise PassportError(f"{file} is {way.format(file=file)}")
+def load_passport_of(file: "LoadedFile | Document") -> AnyMechanism:
+    """Load the mechanism of a passport. For another kind of file the error names the command for it."""
+    path = _path(file)
+    if file.format in WAYS:
+        raise PassportError(f"{path} is {WAYS[file.format].format(file=path)}")
     try:
-        return load(file)
-    except (PassportError, UnicodeDecodeError) as reason:
-        record = file.with_name(f"{file.name}.release.json")
+        return PASSPORT.read(file)
+    except PassportError as reason:
+        record = path.with_name(f"{path.name}.release.json")
         if not record.exists():
             raise
-        raise PassportError(f"{file} is a released table; give its record, {record}") from reason
+        raise PassportError(f"{path} is a released table; give its record, {record}") from reason

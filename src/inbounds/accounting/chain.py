@@ -4,30 +4,33 @@ Reading checks everything again: the passport is certified, the remaps must be d
 level must pass the checker's inequality, as when the release was made.
 """
 
-import os
 from typing import Any
 
 import numpy as np
 
-from inbounds.accounting.multilevel import MULTILEVEL, MechanismChain
+from inbounds.accounting.multilevel import MechanismChain
 from inbounds.exact import Ints, to_epsilon
-from inbounds.files import as_passport_error, read_json_file
+from inbounds.files import CHAIN, Document, FileFormat, FileLike, as_passport_error, refuse_unknown_fields
 from inbounds.mechanism import load
 from inbounds.mechanism.codec import parse_integers
 
 
-def load_chain(path: str | os.PathLike[str]) -> MechanismChain:
-    """Read and re-certify a multi-level release; raise `PassportError`, with the reason, if anything is wrong."""
-    return chain_from_json(read_json_file(path, "multi-level release"))
+def load_chain(file: FileLike) -> MechanismChain:
+    """Read and re-certify a multi-level release; any doubt is a `PassportError` that says what is wrong."""
+    return CHAIN_RECORD.read(file)
 
 
-def chain_from_json(content: Any) -> MechanismChain:
-    """Build a multi-level release from its JSON values and certify it again."""
-    MULTILEVEL.unwrap(content)
+def chain_from_document(document: Document) -> MechanismChain:
+    """A multi-level release from its document, certified anew."""
+    content = document.content
+    refuse_unknown_fields(content, dict.fromkeys(("first", "epsilons", "remaps")), "the release")
     with as_passport_error("the release is malformed", "the chain is not private"):
         epsilons = tuple(to_epsilon(text) for text in content["epsilons"])
         remaps = tuple(_remap(rows) for rows in content["remaps"])
-        return MechanismChain(load.mechanism_from_json(content["first"]), epsilons, remaps)
+        return MechanismChain(load.load(load.PASSPORT.parse(content["first"])), epsilons, remaps)
+
+
+CHAIN_RECORD = FileFormat(CHAIN, "multi-level release", chain_from_document)
 
 
 def _remap(rows: Any) -> Ints:

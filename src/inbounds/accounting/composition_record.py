@@ -1,4 +1,4 @@
-"""The record of several answers: which mechanisms answered how often, and their joint guarantee.
+"""The record of a composition: which mechanisms answered how often, and what they promise together.
 
 A mechanism's passport is about one answer. A publisher of more answers keeps a record: the passports of all mechanisms,
 the number of answers of each, and the composed guarantee. Reading checks everything again: every passport is
@@ -9,17 +9,15 @@ import os
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
-from typing import Any
 
 from inbounds.accounting.compose import Composition, to_delta
 from inbounds.errors import PassportError
 from inbounds.exact import Number, to_fraction
-from inbounds.files import FileFormat, Json, as_passport_error, read_json_file, write_json_file
+from inbounds.files import COMPOSITION, Document, FileFormat, FileLike, Json, as_passport_error, refuse_unknown_fields
 from inbounds.mechanism import load
 from inbounds.mechanism import passport as passports
 from inbounds.trusted.limits import MOST_TIMES
 
-COMPOSITION = FileFormat("release record", "inbounds release record")
 CLOSE = 1e-9
 """The relative difference allowed between tight epsilons, which are floats, on two machines."""
 
@@ -54,10 +52,10 @@ class CompositionRecord:
             f"({format_upper_bound(self.epsilon)}, {float(self.delta)!r})-private"
         )
 
-    def content(self) -> Json:
-        """Return the record as plain JSON values, with a digest of all other values."""
+    def to_document(self) -> Document:
+        """The record in its envelope."""
         members = [
-            {"times": t, "sha256": digest, "passport": passports.to_passport(m)}
+            {"times": t, "sha256": digest, "passport": passports.to_passport(m).to_json()}
             for m, t, digest in zip(self.composition.mechanisms, self.composition.times, self.digests, strict=True)
         ]
         fields: Json = {
@@ -68,11 +66,11 @@ class CompositionRecord:
             "epsilon_at_delta": repr(self.epsilon),
             "statement": str(self),
         }
-        return COMPOSITION.wrap(fields)
+        return Document.wrap(COMPOSITION, fields)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the record to a file, atomically."""
-        write_json_file(self.content(), path)
+        """Write the record; the file appears whole or not at all."""
+        self.to_document().save(path)
 
 
 def format_upper_bound(epsilon: float) -> str:
@@ -86,14 +84,22 @@ def format_upper_bound(epsilon: float) -> str:
         return f"{(+Decimal(repr(epsilon))).normalize():f}"
 
 
-def load_composition(path: str | os.PathLike[str]) -> CompositionRecord:
-    """Read a record, certify its mechanisms and recompute the guarantee; raise `PassportError` if anything is wrong."""
-    return composition_from_json(read_json_file(path, "release record"))
+def load_composition(file: FileLike) -> CompositionRecord:
+    """Read a record, certify its mechanisms and compute the guarantee anew; any doubt is a `PassportError`."""
+    return COMPOSITION_RECORD.read(file)
 
 
-def composition_from_json(content: Any) -> CompositionRecord:
-    """Build a record from its JSON values and recompute everything in it."""
-    COMPOSITION.unwrap(content)
+FIELDS = {
+    "members": [dict.fromkeys(("times", "sha256", "passport"))],
+    **dict.fromkeys(("same_question", "basic_epsilon", "delta", "epsilon_at_delta", "statement")),
+}
+"""Every field of a record; the passports in it are read as passports are."""
+
+
+def composition_from_document(document: Document) -> CompositionRecord:
+    """A record from its document, with everything in it computed again."""
+    content = document.content
+    refuse_unknown_fields(content, FIELDS, "the record")
     with as_passport_error("the record is malformed", "the guarantee cannot be computed"):
         record = _record(content)
         follows = _follows(content, record)
@@ -102,8 +108,11 @@ def composition_from_json(content: Any) -> CompositionRecord:
     return replace(record, epsilon=max(record.epsilon, record.composition.epsilon(record.delta)))
 
 
+COMPOSITION_RECORD = FileFormat(COMPOSITION, "composition record", composition_from_document)
+
+
 def _record(content: Json) -> CompositionRecord:
-    members = tuple(load.mechanism_from_json(member["passport"]) for member in content["members"])
+    members = tuple(load.load(load.PASSPORT.parse(member["passport"])) for member in content["members"])
     times = tuple(member["times"] for member in content["members"])
     if not all(type(t) is int and t > 0 for t in times) or sum(times) > MOST_TIMES:
         raise ValueError(f"a record must count whole numbers of answers, and at most {MOST_TIMES} of them")

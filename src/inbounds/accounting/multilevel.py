@@ -27,7 +27,7 @@ from inbounds.catalog._grid import decay, square
 from inbounds.catalog.geometric import truncated_geometric
 from inbounds.errors import InvalidDistribution, PrivacyViolation, TooLarge
 from inbounds.exact import Floats, Ints, Number, Wholes, to_epsilon
-from inbounds.files import FileFormat, Json, write_json_file
+from inbounds.files import CHAIN, Document, Json
 from inbounds.losses import LossLike, Prior, to_loss, to_prior
 from inbounds.mechanism import Mechanism, Origin, certify_formula
 from inbounds.mechanism.law import freeze_weights
@@ -44,8 +44,6 @@ LARGEST = 257
 """The most answers: up to this the products of integers take seconds."""
 
 REFERENCE = "Gupte, Sundararajan, Universally optimal privacy mechanisms for minimax agents, 2010"
-
-MULTILEVEL = FileFormat("multi-level release", "inbounds multi-level release")
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,16 +168,16 @@ class MechanismChain:
 
     def save(self, path: "str | PathLike[str]") -> None:
         """Write the release with everything needed to check and use it; `accounting.load_multilevel` reads it."""
-        write_json_file(self.content(), path)
+        self.to_document().save(path)
 
-    def content(self) -> Json:
-        """Return the release as plain JSON values, with a digest of all other values."""
+    def to_document(self) -> Document:
+        """The release in its envelope."""
         fields: Json = {
-            "first": to_passport(self.first),
+            "first": to_passport(self.first).to_json(),
             "epsilons": [str(epsilon) for epsilon in self.epsilons],
             "remaps": [[" ".join(map(str, row)) for row in remap.tolist()] for remap in self.remaps],
         }
-        return MULTILEVEL.wrap(fields)
+        return Document.wrap(CHAIN, fields)
 
     @cached_property
     def samplers(self) -> tuple[MatrixSampler, ...]:

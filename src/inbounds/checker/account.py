@@ -76,7 +76,7 @@ def _each_record_alone(statistic: StatedStatistic, plan: StatedPlan) -> bool:
 
 def _cost(line: Any, statistic: StatedStatistic, part: Fraction, plan: StatedPlan) -> StatedCost:
     fields, wrong = Fields(line, "the account"), f"the account of {statistic.name} is not what its plan allows"
-    named, spent, drawn_at = fields.text("statistic"), fields.exact("spent"), fields.exact("drawn_at")
+    named, spent, drawn_at = fields.text("statistic"), fields.exact("spent"), fields.exact("draw_epsilon")
     fields.take("reason", read_text, "text")
     insist(named == statistic.name and spent == part, wrong)
     insist(drawn_at * numbers_moved(statistic, plan) == spent, wrong)

@@ -89,12 +89,10 @@ def _check_line(values: Any, line: RequiredLine) -> StatedLine:
     insist(same and type(size) is type(line.size), "the mechanisms are not those of the plan's groups and statistics")
     epsilon = fields.take("epsilon", read_exact, "an exact number in text")
     insist(epsilon == line.epsilon, f"the mechanism of {line.owner} was not drawn at the epsilon of its account")
-    other = "quantile" if line.query.field == "query" else "query"
-    insist(not fields.has(other), f"the mechanism of {line.owner} answers another question than its statistic's")
-    check_query(fields.anything(line.query.field), line)
+    check_query(fields.anything("query"), line)
     parts = fields.optional("parts", read_texts, "texts") or ()
     insist(parts == line.parts, f"the mechanism of {line.owner} did not draw the numbers of its statistic")
-    if line.query.field == "quantile":
+    if line.query.is_quantile:
         fields.take("law", read_text, "text")
     for name in ("answers", "neighbours", "origin"):
         fields.take(name, read_text, "text")
@@ -110,7 +108,7 @@ def check_query(stated: Any, line: RequiredLine) -> None:
     if is_same_json(stated, line.query.content):
         return
     kinds = [part.get("neighbours") if type(part) is dict else None for part in (stated, line.query.content)]
-    if line.query.field == "query" and kinds[0] != kinds[1]:
+    if not line.query.is_quantile and kinds[0] != kinds[1]:
         insist(False, f"the mechanism of {line.owner} has other neighbours than its statistic requires")
     insist(False, f"the mechanism of {line.owner} answers another question than its statistic's")
 

@@ -45,6 +45,8 @@ class LeastLoss:
 def compute_proved_bound(passport: Json) -> Fraction | None:
     """What no private mechanism for a passport's query and epsilon loses less than, by the loss of its objective.
 
+    passport: the content of its envelope.
+
     None where the objective or the query is of a kind, or a size, that is not solved for. Properties and limits that
     were asked for beside the loss are left aside: a bound without them holds with them, and may be lower.
     """

@@ -19,19 +19,20 @@ class Connection:
 
 
 def connect(lines: Sequence[StatedLine], passports: Mapping[str, Any]) -> Connection:
-    """Connect passports, JSON values by name, to the lines of a record.
+    """Connect passports, the JSON values of their envelopes by name, to the lines of a record.
 
     A `PassportError` where a passport has a digest that the record states and another query or epsilon than its line.
     That a passport has its own digest, and is private, is not looked at here.
     """
     connected: dict[str, list[str]] = {}
     found = set()
-    for name, content in passports.items():
+    for name, envelope in passports.items():
+        content = envelope["content"]
         for line in lines:
-            if content.get("sha256") != line.sha256:
+            if envelope["sha256"] != line.sha256:
                 continue
             required = line.required
-            check_query(content.get(required.query.field), required)
+            check_query(content.get("query"), required)
             same = content.get("epsilon") == str(required.epsilon)
             insist(same, f"{name} has another epsilon than the record states for {required.owner}")
             connected.setdefault(name, []).append(required.owner)

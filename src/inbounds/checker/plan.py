@@ -15,6 +15,7 @@ from inbounds.checker.fields import (
     read_exacts,
     read_flag,
     read_line,
+    read_list,
     read_object,
     read_text,
     read_texts,
@@ -179,14 +180,14 @@ def read_plan(values: Any, groups: Any) -> StatedPlan:
         epsilon=fields.exact("epsilon"),
         neighbours=neighbours,
         credible_level=credible_level,
-        person=_read_person(fields.anything("person")) if fields.has("person") else None,
+        person=_read_person(fields.anything("unit")) if fields.has("unit") else None,
         hierarchy=_read_hierarchy(fields.anything("hierarchy")) if fields.has("hierarchy") else None,
         keys=keys,
         sizes=people,
     )
     for name in ("people", "edition"):
         fields.optional_text(name)
-    fields.take("wishes", read_object, "an object")
+    _check_design(fields.anything("design"))
     insist(not (fields.optional_text("where") and plan.public), "a plan with a condition has no public sizes")
     fields.end()
     _check_plan(plan)
@@ -244,7 +245,8 @@ def _read_statistic(values: Any) -> StatedStatistic:
         margins=fields.optional("margins", read_texts, "a list of texts") or (),
         at=fields.optional_exact("at"),
     )
-    fields.optional("wishes", read_object, "an object")
+    if fields.has("design"):
+        _check_design(fields.anything("design"))
     fields.end()
     insist(found.kind in RULES, f"no rule is known for statistics of the kind {found.kind[:40]!r}")
     insist(
@@ -262,8 +264,19 @@ def _read_statistic(values: Any) -> StatedStatistic:
     return found
 
 
+def _check_design(values: Any) -> None:
+    """What a design was to be best at, by its form alone: the passports say what was made of it."""
+    fields = Fields(values, "the design")
+    for name in ("loss", "aim", "mechanism"):
+        fields.optional_text(name)
+    for name in ("properties", "at_most"):
+        fields.optional(name, read_texts, "a list of texts")
+    fields.optional("prior", read_list, "a list")
+    fields.end()
+
+
 def _read_person(values: Any) -> StatedPerson:
-    fields = Fields(values, "the person")
+    fields = Fields(values, "the privacy unit")
     found = StatedPerson(fields.text("id"), fields.whole("max_records"), fields.whole("max_groups"))
     fields.end()
     return found

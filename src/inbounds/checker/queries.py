@@ -41,15 +41,19 @@ class AnswerGrid:
 
 @dataclass(frozen=True)
 class RequiredQuery:
-    """The query that a mechanism must answer. field: where a record's line and a passport hold it, and how.
+    """The query that a mechanism must answer, as a record's line and a passport hold it.
 
     steps: how far neighbours are apart; 0 where that is said in another way.
     """
 
-    field: str
     content: Json
     grid: AnswerGrid
     steps: int = 0
+
+    @property
+    def is_quantile(self) -> bool:
+        """Whether it is asked of a group's records."""
+        return bool(self.content["kind"] == "quantile")
 
 
 def required_query(statistic: StatedStatistic, plan: StatedPlan, size: int, records: int = 1) -> RequiredQuery:
@@ -59,14 +63,14 @@ def required_query(statistic: StatedStatistic, plan: StatedPlan, size: int, reco
         return _quantile(statistic, plan, size, records)
     if kind == "mode":
         grid = AnswerGrid(Fraction(0), Fraction(1), len(column.labels) - 1)
-        return RequiredQuery("query", _query("category", grid, {"everyone": True}, list(column.labels)), grid)
+        return RequiredQuery(_query("category", grid, {"everyone": True}, list(column.labels)), grid)
     if kind == "mean" and not plan.public:
         grid = AnswerGrid(Fraction(0), column.step, size * column.width)
-        return RequiredQuery("query", _query("total", grid, {"metric": str(column.high - column.low)}), grid)
+        return RequiredQuery(_query("total", grid, {"metric": str(column.high - column.low)}), grid)
     word, grid, steps = _step_query(statistic, plan, size)
     insist(grid.last < LARGEST, "a query must have at most 2^53 answers")
     reach = steps if records == 1 else min(records * steps, grid.last)
-    return RequiredQuery("query", _query(word, grid, {"reach": reach}), grid, reach)
+    return RequiredQuery(_query(word, grid, {"reach": reach}), grid, reach)
 
 
 def _step_query(statistic: StatedStatistic, plan: StatedPlan, size: int) -> tuple[str, AnswerGrid, int]:
@@ -105,6 +109,7 @@ def _quantile(statistic: StatedStatistic, plan: StatedPlan, size: int, records: 
     column, at = plan.column(statistic), QUANTILES[statistic.kind]
     grid = AnswerGrid(column.low, column.step, column.width)
     content = {
+        "kind": "quantile",
         "values": grid.to_json(),
         "at": str(statistic.at if at is None else at),
         "size": str(size),
@@ -112,4 +117,4 @@ def _quantile(statistic: StatedStatistic, plan: StatedPlan, size: int, records: 
         "missing": str(int((column.missing - column.low) / column.step)),
         "records": str(records),
     }
-    return RequiredQuery("quantile", content, grid)
+    return RequiredQuery(content, grid)

@@ -14,7 +14,7 @@ from inbounds.checker.statement import format_short, format_statement
 from inbounds.checker.tree import GroupTree, build_group_tree
 from inbounds.errors import UnknownVersion, escape_unprintable
 
-FORMAT, VERSION = "inbounds release", 3
+FORMAT, VERSION = "inbounds/release", 1
 
 
 @dataclass(frozen=True)
@@ -49,29 +49,34 @@ class CheckedRecord:
 
 
 def check_record(content: Any) -> CheckedRecord:
-    """Check a record's JSON values by the rules of this room; a `PassportError` with the reason otherwise."""
+    """Check a record's JSON values, envelope included, by the rules of this room; a `PassportError` otherwise."""
     try:
-        return _check_fields(content)
+        return _check_fields(open_envelope(content, FORMAT, "a release record"))
     except (ArithmeticError, RecursionError):
         refuse("the record is not a whole release record")
 
 
+def open_envelope(values: Any, name: str, what: str) -> Any:
+    """The content of an envelope of this format and version, whose digest is right."""
+    envelope = Fields(values, what)
+    insist(values.get("format") == name, f"this is not {what}")
+    version = values.get("version")
+    if type(version) is not int or version != VERSION:
+        raise UnknownVersion(f"this file has version {str(version)[:20]}; inbounds reads version {VERSION}")
+    own = envelope.digest("sha256") == _digest({part: values[part] for part in values if part != "sha256"})
+    insist(own, f"{what} was changed: it does not have its own digest")
+    content = [envelope.anything(part) for part in ("format", "version", "content")][-1]
+    envelope.end()
+    return content
+
+
 def _check_fields(content: Any) -> CheckedRecord:
     fields = Fields(content, "a release record")
-    insist(content.get("format") == FORMAT, "this is not a release record")
-    version = content.get("version")
-    if type(version) is not int or version != VERSION:
-        raise UnknownVersion(f"a release record must be of version {VERSION}, got {str(version)[:20]!r}")
-    rest = {name: value for name, value in content.items() if name != "sha256"}
-    own = fields.digest("sha256") == _digest(rest)
-    insist(own, "the record was changed: it does not have its own digest")
-    for name in ("format", "version"):
-        fields.anything(name)
     if fields.has("ledger"):
         _read_entry(fields.anything("ledger"))
     for name in ("id", "time"):
         fields.text(name)
-    for name in ("values", "composition", "no_better_than_a_constant"):
+    for name in ("values", "composition", "useless"):
         fields.take(name, read_texts, "a list of texts")
     fields.take("versions", lambda value: [read_text(one) for one in read_object(value).values()], "texts by name")
     said = fields.anything("plan")

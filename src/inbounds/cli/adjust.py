@@ -7,7 +7,7 @@ import typer
 
 from inbounds.cli.app import out
 from inbounds.errors import PassportError
-from inbounds.files import RELEASE, detect_format
+from inbounds.files import RELEASE, LoadedFile
 
 
 def print_adjusted(file: Path, as_json: bool) -> None:
@@ -15,9 +15,10 @@ def print_adjusted(file: Path, as_json: bool) -> None:
     from inbounds.releases.recompute import recompute_table
     from inbounds.schema.report_types import HOW
 
-    if detect_format(file) != RELEASE:
+    loaded = LoadedFile.load(file)
+    if loaded.format != RELEASE:
         raise ValueError("--adjust is for release records; this is no release record")
-    recomputed = recompute_table(file)
+    recomputed = recompute_table(loaded)
     if as_json:
         typer.echo(json.dumps(recomputed.to_json()))
     if recomputed.different:

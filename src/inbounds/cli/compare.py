@@ -28,9 +28,9 @@ from inbounds.evaluate.compare import compare as compare_mechanisms
 from inbounds.evaluate.goals import AccuracyGoal, GoalResult
 from inbounds.evaluate.recommend import recommend as recommend_mechanism
 from inbounds.exact import format_decimal
-from inbounds.files import detect_format
+from inbounds.files import LoadedFile
 from inbounds.losses import parse_loss
-from inbounds.mechanism.passport import QUANTILE_PASSPORT
+from inbounds.mechanism.quantiles import QuantileMechanism
 from inbounds.query import RangeQuery
 from inbounds.report import terminal, wording
 
@@ -70,15 +70,13 @@ def compare(
         check_target(
             to, WRITTEN.get(to.suffix.lower(), COMPARISON_PAGE), overwrite=overwrite, reads=[*(file or ()), prior]
         )
-    if file and any(detect_format(path) == QUANTILE_PASSPORT.format for path in file):
+    mechanisms = _load_mechanisms(file or [])
+    if any(isinstance(made, QuantileMechanism) for made in mechanisms.values()):
         from inbounds.evaluate.quantiles import compare_quantiles
 
-        quantiles = with_spinner(
-            "comparing", lambda: compare_quantiles(_load_mechanisms(file), losses=losses, prior=weights)
-        )
+        quantiles = with_spinner("comparing", lambda: compare_quantiles(mechanisms, losses=losses, prior=weights))
         _show_quantiles(quantiles.sort_by(sort) if sort is not None else quantiles, to, as_json)
         return
-    mechanisms = _load_mechanisms(file or [])
     if query is not None:
         comparison = with_spinner(
             "comparing", lambda: compare_mechanisms(query, epsilon, losses=losses, prior=weights, also=mechanisms)
@@ -96,7 +94,10 @@ def compare(
 def _load_mechanisms(files: list[Path]) -> dict[str, Any]:
     """Load mechanisms by the names of their files, with folders if the names are not unique."""
     short = len({path.stem for path in files}) == len(files)
-    return {path.stem if short else str(path): load_input_mechanism(path, None, None, None) for path in files}
+    return {
+        path.stem if short else str(path): load_input_mechanism(LoadedFile.load(path), None, None, None)
+        for path in files
+    }
 
 
 WRITTEN = {".csv": COMPARISON_TABLE, ".tex": LATEX}

@@ -42,7 +42,7 @@ def _in_record(ctx: typer.Context, names: Callable[[Any], Iterable[Any]]) -> lis
     try:
         # an option without its value ends the parsing before arguments have their names
         content = json.loads(Path(ctx.args[0]).read_text("utf-8"))
-        return [str(name) for name in names(content)] if content["format"] == RELEASE else []
+        return [str(name) for name in names(content["content"])] if content["format"] == RELEASE else []
     except (IndexError, KeyError, OSError, TypeError, ValueError):
         return []
 

@@ -14,7 +14,7 @@ from inbounds.cli.design import with_spinner
 from inbounds.cli.inputs import print_composition
 from inbounds.cli.outputs import PAGE, Overwrite, check_target, json_output, out_option, picture_or_page
 from inbounds.exact import to_fraction, to_int
-from inbounds.files import RELEASE, detect_format, write_text
+from inbounds.files import COMPOSITION, RELEASE, LoadedFile, write_text
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.load import load
 from inbounds.report import terminal
@@ -65,22 +65,22 @@ def compose(
     Example: [bold]inbounds compose 2025.csv.release.json 2026.csv.release.json[/]
     """
     from inbounds.accounting.compose import Composition, to_delta
-    from inbounds.accounting.composition_record import COMPOSITION
     from inbounds.ledger.sqlite import is_ledger
 
     options = {"--same-question": same_question, "--budget": budget, "--out": to, "--figure": figure}
     if len(files) == 1 and is_ledger(files[0]):
         ledger.totals(files[0], {"--times": times != "1", "--delta": delta is not None, **options}, as_json)
         return
-    if any(detect_format(file) == RELEASE for file in files):
-        print_composition(files, {"--times": times != "1", "--delta": delta is not None, **options}, as_json)
+    loaded = [LoadedFile.load(file) for file in files]
+    if any(file.format == RELEASE for file in loaded):
+        print_composition(loaded, {"--times": times != "1", "--delta": delta is not None, **options}, as_json)
         return
-    kind_of_record = json_output("record of several answers", COMPOSITION.format)
+    kind_of_record = json_output("record of several answers", COMPOSITION)
     for path, kind, option in ((to, kind_of_record, "--out"), (figure, None, "--figure")):
         if path is not None:
             check_target(path, kind or picture_or_page(path), overwrite=overwrite, reads=files, option=option)
     delta = USUAL_DELTA if delta is None else delta
-    mechanisms = tuple(load(file) for file in files)
+    mechanisms = tuple(load(file) for file in loaded)
     if budget is not None and len(mechanisms) > 1:
         raise ValueError("--budget must be asked of one mechanism; several can share a budget in many ways")
     to_delta(delta)
@@ -175,7 +175,7 @@ def _composed_json(
     record: "CompositionRecord", rounds: "list[Composition]", delta: str, allowed: dict[str, int] | None
 ) -> dict[str, Any]:
     epsilons, deltas = rounds[-1].curve(50)
-    content = {key: value for key, value in record.content().items() if key not in ("members", "sha256")}
+    content = {key: value for key, value in record.to_document().content.items() if key != "members"}
     return {
         **content,
         "members": [{"sha256": d, "times": t} for d, t in zip(record.digests, record.composition.times, strict=True)],

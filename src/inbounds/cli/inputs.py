@@ -10,9 +10,9 @@ from rich.markup import escape
 
 from inbounds.cli import completion
 from inbounds.cli.app import out
-from inbounds.files import RELEASE, detect_format
+from inbounds.errors import PassportError
+from inbounds.files import RELEASE, LoadedFile
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.passport import QUANTILE_PASSPORT
 from inbounds.report import terminal
 
 if TYPE_CHECKING:
@@ -37,30 +37,32 @@ Passports = Annotated[
 
 
 def load_input_mechanism(
-    file: Path, statistic: str | None, size: int | None, folder: Path | None
+    file: LoadedFile, statistic: str | None, size: int | None, folder: Path | None
 ) -> "Mechanism | QuantileMechanism":
-    """Load the mechanism of a passport, or of a statistic and group size of a release record."""
-    if detect_format(file) != RELEASE:
+    """The mechanism of a passport, or that of a statistic and size of a release record."""
+    if file.format != RELEASE:
         if statistic is not None or size is not None or folder is not None:
             raise ValueError("--statistic, --size and --passports are for release records; this is no release record")
-        if detect_format(file) != QUANTILE_PASSPORT.format:
-            from inbounds.verdict import load_passport_of
+        from inbounds.mechanism.labels import LabelMechanism
+        from inbounds.verdict import load_passport_of
 
-            return load_passport_of(file)
-        from inbounds.mechanism.quantiles.load import load_quantile
-
-        return load_quantile(file)
+        found = load_passport_of(file)
+        if isinstance(found, LabelMechanism):
+            raise PassportError("this is the passport of a mechanism for labels; inbounds local reads it")
+        return found
     from inbounds.releases.pipeline import find_mechanism
 
     try:
         return find_mechanism(file, statistic, size, folder)
     except ValueError as reason:
-        raise ValueError(f"{file.name} is the record of a whole table; give --statistic and --size: {reason}") from None
+        raise ValueError(
+            f"{file.path.name} is the record of a whole table; give --statistic and --size: {reason}"
+        ) from None
 
 
-def is_adjusted_record(file: Path, statistic: str | None) -> bool:
-    """Return whether the cells of a release record's histogram were adjusted after the draw."""
-    if detect_format(file) != RELEASE:
+def is_adjusted_record(file: LoadedFile, statistic: str | None) -> bool:
+    """Whether the cells of a release record's histogram are no longer as they were drawn."""
+    if file.format != RELEASE:
         return False
     from inbounds.releases.verify import load_record, was_adjusted
 
@@ -74,16 +76,16 @@ def print_page(target: Path, as_json: bool) -> None:
         out.print(f"report: [bold]{target}[/]")
 
 
-def print_composition(files: Sequence[Path], options: Mapping[str, Any], as_json: bool) -> None:
-    """Print the sum of the epsilons of released tables; `compose` for release records."""
+def print_composition(files: Sequence[LoadedFile], options: Mapping[str, Any], as_json: bool) -> None:
+    """compose, of released tables: the sum of their epsilons, in words."""
     from inbounds.releases.verify import compose_releases, load_record
 
     options_given = [name for name, value in options.items() if value]
     if options_given:
         raise ValueError(f"releases are added up as they are; leave out {', '.join(options_given)}")
-    if any(detect_format(file) != RELEASE for file in files):
+    if any(file.format != RELEASE for file in files):
         raise ValueError("compose takes mechanism passports or release records, not both; add up what each says")
-    total = compose_releases({str(file): load_record(file) for file in files})
+    total = compose_releases({str(file.path): load_record(file) for file in files})
     if as_json:
         typer.echo(json.dumps(total.to_json()))
         return

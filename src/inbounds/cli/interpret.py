@@ -21,7 +21,7 @@ from inbounds.cli.inputs import (
 )
 from inbounds.cli.outputs import PAGE, Overwrite, check_target, out_option
 from inbounds.evaluate.compare import default_losses
-from inbounds.files import RELEASE, detect_format, write_text
+from inbounds.files import RELEASE, LoadedFile, write_text
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.bayes import Interpretation
 from inbounds.mechanism.bayes import interpret as interpret_output
@@ -69,8 +69,9 @@ def interpret(
     if adjust:
         print_adjusted(file, as_json)
         return
-    statistic = _statistic(file, statistic)
-    mechanism = with_spinner("designing", lambda: load_input_mechanism(file, statistic, size, passports))
+    loaded = LoadedFile.load(file)
+    statistic = _statistic(loaded, statistic)
+    mechanism = with_spinner("designing", lambda: load_input_mechanism(loaded, statistic, size, passports))
     if not isinstance(mechanism, Mechanism):
         readings, unit = mechanism.channel(read_weights_or_none(prior)).readings(level), "value of a record"
     else:
@@ -82,7 +83,7 @@ def interpret(
     if as_json:
         typer.echo(json.dumps([vars(row) for row in rows]))
         return
-    if is_adjusted_record(file, statistic):
+    if is_adjusted_record(loaded, statistic):
         out.print("[yellow]these cells were made to add up after the draw; this is about cells as they were drawn[/]")
     before = "the given prior" if prior else f"every {unit} equally likely beforehand"
     out.print(f"[dim]{before}; best guess; and what the range still holds if a tenth of that belief is wrong[/]")
@@ -109,17 +110,18 @@ def report(
     Example: [bold]inbounds report released.csv.release.json --out release.html[/]
     """
     check_target(to, PAGE, overwrite=overwrite, reads=[file, prior])
-    if detect_format(file) == RELEASE:
+    loaded = LoadedFile.load(file)
+    if loaded.format == RELEASE:
         from inbounds.releases.verify import record_page
 
         if prior is not None or level != LEVEL:
             raise ValueError("--prior and --level are for mechanisms; a release has the intervals of its plan")
-        write_text(to, record_page(file))
+        write_text(to, record_page(loaded))
     else:
         from inbounds.report.html import save_page
         from inbounds.report.quantile_page import save_quantile_page
 
-        mechanism, weights = load_input_mechanism(file, None, None, None), read_weights_or_none(prior)
+        mechanism, weights = load_input_mechanism(loaded, None, None, None), read_weights_or_none(prior)
         if isinstance(mechanism, Mechanism):
             save_page(mechanism, to, weights, level)
         else:
@@ -137,9 +139,9 @@ def _interpret_mechanism(
     return mechanism.interpretations(level, prior, loss)
 
 
-def _statistic(file: Path, name: str | None) -> str | None:
-    """Return the statistic with this name or column: "answer: yes" is a cell of the histogram answer."""
-    if name is None or detect_format(file) != RELEASE:
+def _statistic(file: LoadedFile, name: str | None) -> str | None:
+    """The statistic whose name or column was typed: "answer: yes" is a cell of the histogram answer."""
+    if name is None or file.format != RELEASE:
         return name
     from inbounds.releases.verify import find_statistic, load_record
 

@@ -13,6 +13,7 @@ from inbounds.cli.inputs import print_page
 from inbounds.cli.outputs import PAGE, OutputKind, Overwrite, check_target, json_output, out_option
 
 if TYPE_CHECKING:
+    from inbounds.files import Document
     from inbounds.ledger import Ledger, Population
 
 commands = Commands(help="The ledger: what was spent on whom, never overspent.")
@@ -116,15 +117,15 @@ def export(place: Place, target: Out = None, overwrite: Overwrite = False, as_js
 
     Example: [bold]inbounds ledger export budget.db --out ledger.json[/]
     """
-    from inbounds.ledger.ledger import FORMAT
+    from inbounds.files import LEDGER
     from inbounds.ledger.verify import export_entries
 
-    def export_of(ledger: "Ledger") -> dict[str, Any]:
+    def export_of(ledger: "Ledger") -> "Document":
         return export_entries(ledger.head(), ledger.entries(), ledger.people())
 
-    content = _write_or_print(export_of, place, target, json_output("exported ledger", FORMAT), overwrite)
+    content = _write_or_print(export_of, place, target, json_output("exported ledger", LEDGER), overwrite)
     if target is None or as_json:
-        typer.echo(json.dumps(content if target is None else {"export": str(target)}))
+        typer.echo(json.dumps(content.to_json() if target is None else {"export": str(target)}))
     else:
         out.print(f"exported: [bold]{target}[/]")
 
@@ -164,17 +165,17 @@ def head(place: Place, target: Out = None, overwrite: Overwrite = False, as_json
 
     Example: [bold]inbounds ledger head budget.db --out head.json[/]
     """
-    from inbounds.ledger.verify import FORMAT
+    from inbounds.files import LEDGER_HEAD
 
-    def head_of(ledger: "Ledger") -> dict[str, Any]:
-        return ledger.head().to_json()
+    def head_of(ledger: "Ledger") -> "Document":
+        return ledger.head().to_document()
 
-    content = _write_or_print(head_of, place, target, json_output("ledger's head", FORMAT), overwrite)
+    document = _write_or_print(head_of, place, target, json_output("ledger's head", LEDGER_HEAD), overwrite)
     if as_json:
-        typer.echo(json.dumps(content))
+        typer.echo(json.dumps(document.to_json()))
         return
     where = f" kept in {target}" if target is not None else ""
-    out.print(f"{content['entries']} entries, {content['sha256']}{where}", markup=False)
+    out.print(f"{document.content['entries']} entries, {document.content['entry_sha256']}{where}", markup=False)
 
 
 def totals(place: Path, options: dict[str, Any], as_json: bool) -> None:
@@ -196,20 +197,16 @@ def _open_ledger(place: str, *, create: bool = False) -> "Ledger":
 
 
 def _write_or_print(
-    content_of: Callable[["Ledger"], dict[str, Any]], place: str, target: Path | None, kind: OutputKind, overwrite: bool
-) -> dict[str, Any]:
-    """Return content of a ledger, and write it to the target if there is one. A target of another kind is refused
-    first.
-    """
-    from inbounds.files import write_json_file
-
+    document_of: Callable[["Ledger"], "Document"], place: str, target: Path | None, kind: OutputKind, overwrite: bool
+) -> "Document":
+    """What a ledger says, written to the target if there is one; a target of another kind is refused first."""
     if target is not None:
         check_target(target, kind, overwrite=overwrite, reads=[Path(place)])
     with _open_ledger(place) as ledger:
-        content = content_of(ledger)
+        document = document_of(ledger)
     if target is not None:
-        write_json_file(content, target)
-    return content
+        document.save(target)
+    return document
 
 
 def _print_people(people: list["Population"], as_json: bool) -> None:

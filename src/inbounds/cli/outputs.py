@@ -8,9 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from inbounds.files import detect_format, is_same_file
+from inbounds.files import MECHANISM, detect_format, is_same_file
 from inbounds.files.open_files import read_start
-from inbounds.mechanism import passport
 
 Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Replace an existing file of the same kind, never one that is read.")
@@ -48,7 +47,7 @@ def json_output(name: str, format_: str) -> OutputKind:
     return OutputKind(name, lambda path: detect_format(path) == format_)
 
 
-PASSPORT = json_output("mechanism passport", passport.PASSPORT.format)
+PASSPORT = json_output("mechanism passport", MECHANISM)
 PAGE = OutputKind("HTML page", _begins(b"<!doctype html>"), (".html", ".htm", ""))
 PICTURE = OutputKind("picture", _begins(b"\x89png", b"%pdf", b"<?xml", b"<svg"), (".png", ".svg", ".pdf"))
 COMPARISON_TABLE = OutputKind("comparison as CSV", _begins(b"mechanism,"))

@@ -14,7 +14,7 @@ from inbounds.cli.design import optimality_words, print_mechanism
 from inbounds.cli.outputs import PAGE, Overwrite, check_target, out_option
 from inbounds.errors import PassportError
 from inbounds.exact import format_decimal
-from inbounds.files import RELEASE, detect_format, write_text
+from inbounds.files import MECHANISM, RELEASE, LoadedFile, write_text
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.load import load
 from inbounds.report import wording
@@ -67,14 +67,19 @@ def verify(
     from inbounds.verdict import verify as verify_file
     from inbounds.verdict import verify_all
 
+    loaded: list[LoadedFile] | None = None
     if page is not None:
-        _write_page(files, page, second, overwrite)
+        check_target(page, PAGE, overwrite=overwrite, reads=files)
+        loaded = [LoadedFile.load(file) for file in files]
+        _write_page(loaded, page, second)
     if len(files) == 1:
-        _print_one(verify_file(files[0], second=second, optimality=optimality), as_json, every)
+        _print_one(
+            verify_file(files[0] if loaded is None else loaded[0], second=second, optimality=optimality), as_json, every
+        )
         if page is not None:
             typer.echo(escape_controls(f"page: {page}"))
         return
-    verdicts = verify_all(files, second=second)
+    verdicts = verify_all(loaded or files, second=second)
     if as_json:
         typer.echo(json.dumps([{"file": str(verdict.path), **verdict.to_json()} for verdict in verdicts]))
     else:
@@ -86,25 +91,23 @@ def verify(
         raise typer.Exit(1)
 
 
-def _write_page(files: list[Path], page: Path, second: str | None, overwrite: bool) -> None:
-    """Write one HTML file with a file, its verdict and the checker in JavaScript; a record comes with its table and
-    passports.
-    """
+def _write_page(files: "list[LoadedFile]", page: Path, second: str | None) -> None:
+    """One file, its verdict and the checker in JavaScript, as one HTML file; with a record its table and passports."""
     from inbounds.report import check_page
-    from inbounds.verdict import PASSPORTS, find_table
+    from inbounds.verdict import find_table
     from inbounds.verdict import verify as verify_file
 
-    records = [file for file in files if detect_format(file) == RELEASE]
-    passports = [file for file in files if detect_format(file) in PASSPORTS] if records else []
+    records = [file for file in files if file.format == RELEASE]
+    passports = [file for file in files if file.format == MECHANISM] if records else []
     if len(files) - len(passports) != 1:
         raise ValueError(
             f"FILE must be one file, or one record with its passports, where --out is given, got {len(files)}"
         )
     (file,) = [file for file in files if file not in passports]
-    check_target(page, PAGE, overwrite=overwrite, reads=files)
-    others = [check_page.read_document(other) for other in (*find_table(file), *passports)]
+    beside = [*map(LoadedFile.load, find_table(file)), *passports]
+    others, document = [check_page.embedded(other) for other in beside], check_page.embedded(file)
     verdict = verify_file(file, passports=passports, second=second)
-    write_text(page, check_page.page(check_page.read_document(file), verdict.to_json(), name=file.name, others=others))
+    write_text(page, check_page.page(document, verdict.to_json(), name=file.path.name, others=others))
 
 
 def _print_one(verdict: "Verdict", as_json: bool, every: bool) -> None:

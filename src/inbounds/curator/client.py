@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from numbers import Number
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -30,13 +31,11 @@ from inbounds.curator.errors import (
 from inbounds.curator.preview import QuestionPreview
 from inbounds.errors import BudgetExceeded
 from inbounds.exact import to_fraction
-from inbounds.files.bounded import parse_json
+from inbounds.files import LoadedFile
 from inbounds.ledger.population import validate_name
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.load import mechanism_from_json
-from inbounds.mechanism.passport import QUANTILE_PASSPORT
+from inbounds.mechanism.load import PASSPORT, is_quantile_passport, load, quantile_mechanism_from_document
 from inbounds.mechanism.quantiles import QuantileMechanism
-from inbounds.mechanism.quantiles.load import quantile_mechanism_from_json
 from inbounds.optional import import_optional
 
 TRIES = 5
@@ -153,10 +152,11 @@ class CuratorClient:
         """
         response = self._send("GET", f"/v1/mechanisms/{_part(sha256)}")
         with _understood(self.url):
-            content = dict(parse_json(response.text))
-        return (
-            quantile_mechanism_from_json if content.get("format") == QUANTILE_PASSPORT.format else mechanism_from_json
-        )(content)
+            loaded = LoadedFile(Path(sha256), response.content)
+            if loaded.format is None:
+                raise TypeError
+        passport = PASSPORT.load(loaded)
+        return quantile_mechanism_from_document(passport) if is_quantile_passport(passport) else load(passport)
 
     def ledger(self) -> dict[str, Any]:
         """Return what was spent on each population, the ledger's head, and which datasets are closed. Owners only."""

@@ -177,7 +177,7 @@ class Dataset:
             "columns": {name: _describe_column(column) for name, column in self.columns.items()},
             "credible_level": None if self.credible_level is None else format_decimal(self.credible_level),
             "levels": {name: format_decimal(epsilon) for name, epsilon in self.levels.items()},
-            "person": self.people.summary() if self.people.id else None,
+            "unit": self.people.summary() if self.people.id else None,
             "answer_seconds": format_decimal(self.answer_seconds),
         }
 

@@ -1,6 +1,6 @@
-"""Files: one envelope, one canonical JSON, written whole or not at all, read without belief.
+"""Files: one envelope, one canonical JSON, written whole or not at all, read once.
 
-What is inside belongs to the rooms above: a passport to the mechanism, a release record to the tables.
+What a file's content means belongs to the rooms above: a passport to the mechanism, a release record to the releases.
 """
 
 from inbounds.files.atomic import (
@@ -15,36 +15,56 @@ from inbounds.files.atomic import (
     write_text,
 )
 from inbounds.files.envelope import (
+    CHAIN,
+    COLLECTION,
+    COMPOSITION,
+    DRAW,
+    LEDGER,
+    LEDGER_HEAD,
+    MECHANISM,
+    PERMANENT_REPORTS,
     RELEASE,
+    Document,
     FileFormat,
+    FileLike,
     Json,
+    LoadedFile,
     as_passport_error,
     canonical_json,
-    content_digest,
     detect_format,
-    read_json_file,
+    parse_document,
+    refuse_unknown_fields,
     sha256_hex,
-    write_json_file,
 )
 
 __all__ = [
+    "CHAIN",
+    "COLLECTION",
+    "COMPOSITION",
+    "DRAW",
+    "LEDGER",
+    "LEDGER_HEAD",
+    "MECHANISM",
+    "PERMANENT_REPORTS",
     "RELEASE",
     "SQLITE_MAGIC",
+    "Document",
     "FileFormat",
+    "FileLike",
     "Json",
+    "LoadedFile",
     "as_passport_error",
     "atomic_writer",
     "canonical_json",
-    "content_digest",
     "detect_format",
     "is_same_file",
-    "read_json_file",
+    "parse_document",
     "refuse_database",
+    "refuse_unknown_fields",
     "sha256_hex",
     "sync_directory",
     "synced_file",
     "with_file_name",
     "write_atomically",
-    "write_json_file",
     "write_text",
 ]

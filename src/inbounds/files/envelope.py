@@ -1,24 +1,45 @@
-"""The envelope of our JSON files: what kind a file is of, which version, its content, and a digest of all of that.
+"""The envelope of every JSON file that inbounds writes: format, version, content, and a digest of all three.
 
-A digest is the sha256 of the canonical JSON of every field but itself. Fields may be added to a kind, never
-redefined; a change of meaning is a new version.
+    {"format": "inbounds/mechanism", "version": 1, "content": {…}, "sha256": "…"}
+
+The digest is the SHA-256 of the canonical JSON of the other three fields. A file is read once: `LoadedFile` keeps what
+was read, `Document` is an envelope whose digest is right, and whatever looks at a file afterwards takes one of them.
 """
 
 import hashlib
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, Generic, TypeVar
 
 from inbounds.errors import InboundsError, PassportError, UnknownVersion
-from inbounds.files.atomic import write_atomically
-from inbounds.files.bounded import parse_json, read_text
-from inbounds.trusted.limits import DEEPEST
+from inbounds.files.atomic import SQLITE_MAGIC, write_atomically
+from inbounds.files.bounded import parse_json
+from inbounds.files.open_files import iter_chunks
+from inbounds.trusted.limits import DEEPEST, LONGEST
 
 Json = dict[str, Any]
+Known = Mapping[str, Any] | list[Any] | None
+"""Names of fields, each with those of the object that it may hold; a list of one item for lists; None for anything."""
+
+T = TypeVar("T")
+
+VERSION: Final = 1
+"""The version of every format."""
+
+MECHANISM: Final = "inbounds/mechanism"
+RELEASE: Final = "inbounds/release"
+COMPOSITION: Final = "inbounds/composition"
+CHAIN: Final = "inbounds/chain"
+LEDGER: Final = "inbounds/ledger"
+LEDGER_HEAD: Final = "inbounds/ledger-head"
+DRAW: Final = "inbounds/draw"
+COLLECTION: Final = "inbounds/collection"
+PERMANENT_REPORTS: Final = "inbounds/permanent-reports"
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
@@ -32,56 +53,168 @@ def sha256_hex(content: str | bytes) -> str:
     return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
 
 
-def content_digest(content: Json) -> str:
-    """sha256 of the canonical JSON of all fields but the digest itself."""
-    return sha256_hex(canonical_json({key: value for key, value in content.items() if key != "sha256"}))
+@dataclass(frozen=True)
+class Document:
+    """The content of a file in its envelope, whose digest is right. path: where it was read, if it was."""
+
+    format: str
+    version: int
+    content: Json = field(repr=False)
+    sha256: str
+    path: Path | None = field(default=None, compare=False)
+
+    @classmethod
+    def wrap(cls, format: str, content: Json) -> "Document":  # noqa: A002 - the field's own name
+        """Put content into an envelope.
+
+        >>> Document.wrap("inbounds/mechanism", {}).sha256[:8]
+        '0ad62dfb'
+        """
+        return cls(format, VERSION, content, _digest(format, VERSION, content))
+
+    def to_json(self) -> Json:
+        """The envelope as plain JSON values."""
+        return {"format": self.format, "version": self.version, "content": self.content, "sha256": self.sha256}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the file, whole or not at all; what is there is replaced only if it has the same format.
+
+        A mistyped name must not cost anybody a survey, or the record of a release.
+        """
+        target = Path(path)
+        if target.exists() and detect_format(target) != self.format:
+            raise ValueError(f"{target} exists and is no file of the format {self.format!r}; give another name")
+        write_atomically(target, (json.dumps(self.to_json(), indent=1) + "\n").encode("utf-8"))
 
 
-RELEASE = "inbounds release"
-"""The format of a release record: rooms that do without tables must know one when they see it."""
+def _digest(format: str, version: Any, content: Any) -> str:  # noqa: A002
+    return sha256_hex(canonical_json({"format": format, "version": version, "content": content}))
 
 
 @dataclass(frozen=True)
-class FileFormat:
-    """A kind of file. name: what people call it; format: what the file calls itself; versions: those that are read."""
+class LoadedFile:
+    """A file that was read: its path and its bytes; of an SQLite database the first of them only."""
+
+    path: Path
+    data: bytes = field(repr=False)
+
+    @classmethod
+    def load(cls, path: "str | os.PathLike[str] | LoadedFile") -> "LoadedFile":
+        """Read a file; a `PassportError` when it is longer than LONGEST bytes. What was loaded stays as it is."""
+        if isinstance(path, LoadedFile):
+            return path
+        content = bytearray()
+        with closing(iter_chunks(path)) as parts:
+            for part in parts:  # a pipe, or a file that grows, has no length to ask for
+                content += part
+                if content.startswith(SQLITE_MAGIC):
+                    break
+                if len(content) > LONGEST:
+                    raise PassportError(f"{os.fspath(path)} is longer than {LONGEST} bytes")
+        return cls(Path(path), bytes(content))
+
+    @property
+    def is_database(self) -> bool:
+        return self.data.startswith(SQLITE_MAGIC)
+
+    @cached_property
+    def values(self) -> Any:
+        """Its JSON values, no field named twice; a `PassportError` when it holds none."""
+        try:
+            return parse_json(self.data.decode("utf-8"), _refuse_repeats)
+        except ValueError as reason:
+            raise PassportError(f"{self.path} is not JSON text, or not nested at most {DEEPEST} deep") from reason
+
+    @property
+    def format(self) -> str | None:
+        """What the file says it is, whether or not that is true; None where it says nothing."""
+        try:
+            found = self.values["format"]
+        except (PassportError, LookupError, TypeError):
+            return None
+        return found if isinstance(found, str) else None
+
+    @cached_property
+    def document(self) -> Document:
+        """The envelope that it holds; a `PassportError` when it was changed."""
+        return replace(parse_document(self.values), path=self.path)
+
+
+FileLike = str | os.PathLike[str] | LoadedFile | Document
+"""A path, which is then read, or what was read of a file."""
+
+
+def parse_document(values: Any, error: type[InboundsError] = PassportError) -> Document:
+    """The envelope of plain JSON values, of any format; `error` or `UnknownVersion` where it is none or was changed."""
+    if not isinstance(values, dict) or not isinstance(values.get("format"), str):
+        raise error("a file of inbounds must be a JSON object with a format")
+    version = values.get("version")
+    if type(version) is not int or version != VERSION:
+        raise UnknownVersion(f"this file has version {str(version)[:20]}; inbounds reads version {VERSION}")
+    refuse_unknown_fields(values, dict.fromkeys(("format", "version", "content", "sha256")), "the file", error)
+    content = values.get("content")
+    if not isinstance(content, dict):
+        raise error("the content of a file must be a JSON object")
+    try:
+        found = _digest(values["format"], version, content)
+    except ValueError:  # a number that is infinite or none, which is never written
+        found = ""
+    if not found or values.get("sha256") != found:
+        raise error("the digest does not match: the file was changed after it was written")
+    return Document(values["format"], version, content, found)
+
+
+@dataclass(frozen=True)
+class FileFormat(Generic[T]):
+    """A kind of file. name: what the file calls itself; title: what people call it; reader: its content as a value.
+
+    error: what is raised where the envelope or the content cannot be trusted.
+    """
 
     name: str
-    format: str
-    versions: tuple[int, ...] = (1,)
+    title: str
+    reader: Callable[[Document], T] = field(repr=False)
+    error: type[InboundsError] = PassportError
 
-    def wrap(self, content: Json, version: int | None = None) -> Json:
-        """The content in its envelope, of the latest version unless another is given."""
-        named = {"format": self.format, "version": version or self.versions[-1], **content}
-        return {**named, "sha256": content_digest(named)}
+    def parse(self, values: Any) -> Document:
+        """The envelope of plain JSON values that must be of this format."""
+        named = values.get("format") if isinstance(values, dict) else None
+        if named != self.name:
+            raise self.error(f"a {self.title} must be a JSON object with the format {self.name!r}")
+        return parse_document(values, self.error)
 
-    def unwrap(self, content: Any) -> Json:
-        """The content of an envelope that was not changed; a `PassportError` otherwise."""
-        if not isinstance(content, dict) or content.get("format") != self.format:
-            raise PassportError(f"a {self.name} must be a JSON object with the format {self.format!r}")
-        version = content.get("version")
-        if type(version) is not int or version not in self.versions:
-            known = " or ".join(map(str, self.versions))
-            raise UnknownVersion(f"{self.name} version must be {known}, got {str(version)[:20]!r}")
-        found = _digest_or_none(content)
-        if found is None or content.get("sha256") != found:
-            raise PassportError("the digest does not match: the file was changed after it was written")
-        return content
+    def load(self, file: FileLike) -> Document:
+        """The document in a file of this format; a path is read once, and what was read before is not read again."""
+        if isinstance(file, Document):
+            if file.format != self.name:
+                raise self.error(f"a {self.title} must have the format {self.name!r}, got {file.format[:60]!r}")
+            return file
+        loaded = LoadedFile.load(file)
+        try:
+            return replace(self.parse(loaded.values), path=loaded.path)
+        except PassportError as reason:
+            if issubclass(self.error, PassportError) or isinstance(reason, UnknownVersion):
+                raise
+            raise self.error(str(reason)) from reason
 
-    def load(self, path: str | os.PathLike[str]) -> Json:
-        """The content of a file of this kind."""
-        return self.unwrap(read_json_file(path, self.name))
-
-    def save(self, content: Json, path: str | os.PathLike[str]) -> None:
-        """The content in its envelope under `path`; what is there is replaced only if it is of the same kind."""
-        write_json_file(self.wrap(content), path)
+    def read(self, file: FileLike) -> T:
+        """What a file of this format means, with everything in it checked."""
+        return self.reader(self.load(file))
 
 
-def _digest_or_none(content: Json) -> str | None:
-    """The digest; None where a number is infinite or none, which we never write."""
-    try:
-        return content_digest(content)
-    except ValueError:
-        return None
+def refuse_unknown_fields(
+    content: Any, known: Known, place: str = "the content", error: type[InboundsError] = PassportError
+) -> None:
+    """An `error` for a field that nobody reads: a reader might take it for something that was checked."""
+    if isinstance(known, list) and isinstance(content, list):
+        for item in content:
+            refuse_unknown_fields(item, known[0], place, error)
+    if not isinstance(known, Mapping) or not isinstance(content, dict):
+        return
+    for name, part in content.items():
+        if name not in known:
+            raise error(f"{place} has a field that no rule knows: {name[:40]!r}")
+        refuse_unknown_fields(part, known[name], f"the field {name!r}", error)
 
 
 @contextmanager
@@ -100,36 +233,15 @@ def as_passport_error(malformed: str, refused: str = "") -> Iterator[None]:
         raise PassportError(f"{malformed}: {reason}") from reason
 
 
-def read_json_file(path: str | os.PathLike[str], what: str) -> Any:
-    """The JSON values of a file, none of them named twice; `what` names the kind of file in the error."""
-    try:
-        return parse_json(read_text(os.fspath(path)), _no_repeats)
-    except ValueError as reason:
-        why = f"it is not JSON text, or not nested at most {DEEPEST} deep"
-        raise PassportError(f"{path} is not a {what}: {why}") from reason
-
-
 def detect_format(path: str | os.PathLike[str]) -> str | None:
     """What a file says it is; None if it is no JSON object with a format."""
     try:
-        found = parse_json(read_text(path))["format"]
-    except (ValueError, LookupError, TypeError):
+        return LoadedFile.load(path).format
+    except PassportError:
         return None
-    return found if isinstance(found, str) else None
 
 
-def write_json_file(content: Json, path: str | os.PathLike[str]) -> None:
-    """JSON text under `path`, whole or not at all; what is there is replaced only if it is of the same format.
-
-    A mistyped name must not cost anybody a survey, or the record of a release.
-    """
-    target = Path(path)
-    if target.exists() and detect_format(target) != content["format"]:
-        raise ValueError(f"{target} exists and is no file of the format {content['format']!r}; give another name")
-    write_atomically(target, (json.dumps(content, indent=1) + "\n").encode("utf-8"))
-
-
-def _no_repeats(pairs: list[tuple[str, Any]]) -> Json:
+def _refuse_repeats(pairs: list[tuple[str, Any]]) -> Json:
     if len({key for key, _ in pairs}) < len(pairs):
-        raise PassportError("a passport must not repeat a field")
+        raise PassportError("a file must not repeat a field")
     return dict(pairs)

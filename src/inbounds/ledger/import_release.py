@@ -28,7 +28,7 @@ def import_release(ledger: Ledger, record: Mapping[str, Any], people: str = "") 
     return ledger.charge(
         name,
         Fraction(record["epsilon"]["spent"]),
-        key=f"release {record.get('id') or record['sha256']}",
+        key=f"release {record['id']}",
         purpose=f"release of {plan['source']['name']} at {record['time']}"[:LONGEST],
         parts=[Fraction(line["spent"]) for line in record["account"]],
         question={"plan_sha256": record["plan_sha256"], "time": record["time"]},

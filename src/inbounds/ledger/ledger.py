@@ -27,7 +27,8 @@ from typing import Any
 
 from inbounds.errors import BudgetExceeded, LedgerError
 from inbounds.exact import Number
-from inbounds.files import canonical_json, detect_format, sha256_hex
+from inbounds.files import LEDGER, Document, LoadedFile, canonical_json, sha256_hex
+from inbounds.files.envelope import VERSION
 from inbounds.ledger import queries
 from inbounds.ledger.charges import Charge, ChargeRequest, Cost, StoredAnswer, price_units
 from inbounds.ledger.entries import Entry, canonical_entry
@@ -35,10 +36,16 @@ from inbounds.ledger.population import Population, check_same_population, new_po
 from inbounds.ledger.queries import LastEntry, PopulationState
 from inbounds.ledger.store import Run, Store
 from inbounds.ledger.units import MOST, UNITS, Rule, units_to_amount
-from inbounds.ledger.verify import LedgerHead, LedgerReport, StoredContent, compare_heads, load_export, verify_entries
+from inbounds.ledger.verify import (
+    LedgerHead,
+    LedgerReport,
+    StoredContent,
+    compare_heads,
+    load_export,
+    verify_entries,
+    verify_export,
+)
 from inbounds.optional import to_pandas_frame, to_polars_frame
-
-FORMAT, VERSION = "inbounds ledger", 1
 
 
 @lru_cache(maxsize=1)
@@ -85,7 +92,7 @@ class Ledger:
                 queries.last_entry(run),
                 "ledger",
                 key=new_ledger_id,
-                facts=canonical_json({"format": FORMAT, "version": VERSION}),
+                facts=canonical_json({"format": LEDGER, "version": VERSION}),
             )
             return new_ledger_id
 
@@ -384,11 +391,13 @@ def open_store(place: str | PathLike[str], *, create: bool) -> Store:
 
 
 def verify_ledger(
-    place: str, head: LedgerHead | None = None, *, tell: Callable[[str], None] = lambda sentence: None
+    place: str | Document, head: LedgerHead | None = None, *, tell: Callable[[str], None] = lambda sentence: None
 ) -> LedgerReport:
-    """Verify a ledger, or an exported one; `tell` gets a sentence if an older one was upgraded."""
-    if "://" not in place and detect_format(place) == FORMAT:
-        return load_export(place, head)
+    """What is true of a ledger, or of an exported one; `tell` hears that an older one was brought forward."""
+    if isinstance(place, Document):
+        return verify_export(place, head)
+    if "://" not in place and not (loaded := LoadedFile.load(place)).is_database and loaded.format == LEDGER:
+        return load_export(loaded, head)
     with Ledger.open(place, create=False) as ledger:
         if ledger.brought_forward:
             tell(ledger.brought_forward)

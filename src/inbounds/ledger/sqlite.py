@@ -78,9 +78,13 @@ def default_driver() -> Driver:
 def is_ledger(path: Path) -> bool:
     """Return whether a file is an SQLite database with a ledger's application_id, in bytes 68..71."""
     try:
-        head = read_start(path, HEADER)
+        return has_ledger_header(read_start(path, HEADER))
     except OSError:
         return False
+
+
+def has_ledger_header(head: bytes) -> bool:
+    """The same of a file that begins with these bytes."""
     return head.startswith(SQLITE_MAGIC) and int.from_bytes(head[68:72], "big") == APPLICATION
 
 

@@ -4,21 +4,42 @@ Totals, digests and order are all computed again. A ledger alone cannot show tha
 that was restored; a head kept elsewhere does.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from os import PathLike
 from typing import Any
 
 from inbounds.errors import LedgerError, PassportError
-from inbounds.files import read_json_file, sha256_hex
+from inbounds.files import (
+    LEDGER,
+    LEDGER_HEAD,
+    Document,
+    FileFormat,
+    FileLike,
+    Json,
+    refuse_unknown_fields,
+    sha256_hex,
+)
 from inbounds.ledger.entries import KINDS, START, Entry
 from inbounds.ledger.population import Population
 from inbounds.ledger.units import RULES, Rule, budget_units, charge_units
 
-FORMAT, VERSION = "inbounds ledger head", 1
+HEAD_FIELDS = dict.fromkeys(("ledger", "entries", "entry_sha256"))
+PEOPLE_FIELDS = dict.fromkeys(
+    ("name", "budget", "spent", "left", "rule", "unit", "epsilon", "delta", "budget_units", "spent_units")
+)
+ENTRY_FIELDS = dict.fromkeys(
+    ("number", "time", "kind", "people", "units", "key", "digest", "facts", "previous", "sha256")
+)
+FACTS = {
+    "ledger": {"format", "version"},
+    "people": {"rule", "epsilon", "delta"},
+    "budget": {"epsilon", "purpose"},
+    "charge": {"parts", "purpose"},
+    "answer": {"draw"},
+}
+"""What an entry of each kind may say beside its fields."""
 
 
 @dataclass(frozen=True)
@@ -29,20 +50,36 @@ class LedgerHead:
     entries: int
     sha256: str
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        return {"format": FORMAT, "version": VERSION, **self.__dict__}
+    @property
+    def content(self) -> Json:
+        """The fields of the file."""
+        return {"ledger": self.ledger, "entries": self.entries, "entry_sha256": self.sha256}
+
+    def to_document(self) -> Document:
+        """The head in its envelope, to be kept elsewhere."""
+        return Document.wrap(LEDGER_HEAD, self.content)
+
+    def to_json(self) -> Json:
+        """The same as plain JSON values."""
+        return self.to_document().to_json()
 
     @staticmethod
-    def load(path: str | PathLike[str]) -> "LedgerHead":
-        """Load a head from the file that `inbounds ledger head --out` wrote."""
-        content = read_json_file(path, "ledger's head")
-        try:
-            if (content["format"], content["version"]) != (FORMAT, VERSION):
-                raise PassportError(f"{path} is not a ledger's head of version {VERSION}")
-            return LedgerHead(str(content["ledger"]), int(content["entries"]), str(content["sha256"]))
-        except (KeyError, TypeError, ValueError):
-            raise PassportError(f"{path} is not a ledger's head") from None
+    def load(file: FileLike) -> "LedgerHead":
+        """A head from the file that `inbounds ledger head --out` wrote."""
+        return HEAD_FILE.read(file)
+
+
+def head_from_document(document: Document) -> LedgerHead:
+    """The head that a document states."""
+    content = document.content
+    refuse_unknown_fields(content, HEAD_FIELDS, "the head")
+    ledger, entries, last = (content.get(name) for name in HEAD_FIELDS)
+    if not (isinstance(ledger, str) and type(entries) is int and isinstance(last, str)):
+        raise PassportError("a ledger's head must have a ledger, a number of entries and the digest of the last")
+    return LedgerHead(ledger, entries, last)
+
+
+HEAD_FILE = FileFormat(LEDGER_HEAD, "ledger's head", head_from_document)
 
 
 @dataclass(frozen=True)
@@ -117,6 +154,8 @@ class _Account:
         if entry.kind not in KINDS or (entry.kind == "ledger") != (entry.number == 1):
             raise self.wrong(entry, f"cannot be of the kind {entry.kind!r} here")
         try:
+            if not set(entry.parsed_facts) <= FACTS[entry.kind]:
+                raise self.wrong(entry, "says what no rule knows")
             getattr(self, f"_{entry.kind}")(entry)
         except (KeyError, TypeError, ValueError, ZeroDivisionError, AssertionError):
             raise self.wrong(entry, "does not say what an entry of its kind must say") from None
@@ -225,16 +264,16 @@ def compare_heads(place: str, current: LedgerHead, head: LedgerHead, mark: str) 
 
 
 def parse_export(content: Mapping[str, Any], place: str) -> tuple[Iterator[Entry], list[Population]]:
-    """Parse the entries and populations of an exported ledger; nothing is checked yet."""
+    """Entries and people in the content of an exported ledger, none of them checked yet."""
     try:
         entries = [Entry.from_row(values) for values in content["entries"]]
-        people = [_plain_people(values, content["format"]) for values in content["people"]]
+        people = [_plain_people(values) for values in content["people"]]
     except (KeyError, TypeError, ValueError, ZeroDivisionError):
         raise LedgerError(f"{place} is not a whole exported ledger") from None
     return iter(entries), people
 
 
-def _plain_people(values: Mapping[str, Any], kind: str) -> Population:
+def _plain_people(values: Mapping[str, Any]) -> Population:
     facts = {name: _exact(values[name]) for name in ("epsilon", "delta")}
     units = {name: None if values[name] is None else int(values[name]) for name in ("budget_units", "spent_units")}
     return Population(name=str(values["name"]), rule=values["rule"], **facts, **units)  # type: ignore[arg-type]
@@ -263,8 +302,8 @@ def _name(people: Population) -> str:
     return people.name
 
 
-def export_entries(head: LedgerHead, entries: Iterable[Entry], people: Sequence[Population]) -> dict[str, Any]:
-    """Export a ledger as plain JSON values without the bytes of its answers, for a checker elsewhere."""
+def export_entries(head: LedgerHead, entries: Iterable[Entry], people: Sequence[Population]) -> Document:
+    """A ledger in its envelope, without the bytes of its answers, for a checker elsewhere."""
     totals = [
         {
             **population.to_json(),
@@ -273,26 +312,30 @@ def export_entries(head: LedgerHead, entries: Iterable[Entry], people: Sequence[
         }
         for population in people
     ]
-    return {
-        "format": "inbounds ledger",
-        "version": 1,
-        "head": head.to_json(),
-        "people": totals,
-        "entries": [entry.to_json() for entry in entries],
-    }
+    content = {"head": head.content, "people": totals, "entries": [entry.to_json() for entry in entries]}
+    return Document.wrap(LEDGER, content)
 
 
 def _number(units: int | None) -> str | None:
     return None if units is None else str(units)
 
 
-def load_export(path: str | PathLike[str], head: LedgerHead | None = None) -> LedgerReport:
-    """Verify an exported ledger as `Ledger.verify` verifies the ledger itself."""
-    content = read_json_file(path, "exported ledger")
-    if not isinstance(content, dict) or (content.get("format"), content.get("version")) != ("inbounds ledger", 1):
-        raise LedgerError(f"{path} is not an exported ledger of version 1")
-    entries, people = parse_export(content, str(path))
-    report = verify_entries(str(path), entries, people, None, head)
-    if json.dumps(report.head.to_json(), sort_keys=True) != json.dumps(content.get("head"), sort_keys=True):
-        raise LedgerError(f"{path} was changed: its head is not that of its entries")
+def load_export(file: FileLike, head: LedgerHead | None = None) -> LedgerReport:
+    """Check an exported ledger as `Ledger.verify` checks the ledger itself."""
+    return verify_export(EXPORT.load(file), head)
+
+
+def verify_export(document: Document, head: LedgerHead | None = None) -> LedgerReport:
+    """The same of an export that was read."""
+    content, place = document.content, str(document.path or "the export")
+    known = {"head": HEAD_FIELDS, "people": [PEOPLE_FIELDS], "entries": [ENTRY_FIELDS]}
+    refuse_unknown_fields(content, known, "the exported ledger", LedgerError)
+    entries, people = parse_export(content, place)
+    report = verify_entries(place, entries, people, None, head)
+    stated = content.get("head")
+    if stated != report.head.content or type(stated["entries"]) is not int:
+        raise LedgerError(f"{place} was changed: its head is not that of its entries")
     return report
+
+
+EXPORT = FileFormat(LEDGER, "exported ledger", verify_export, LedgerError)

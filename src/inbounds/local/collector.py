@@ -11,13 +11,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from inbounds.errors import PassportError
 from inbounds.exact import Ints
-from inbounds.files import FileFormat, Json, as_passport_error
+from inbounds.files import COLLECTION, Document, FileFormat, FileLike, Json, as_passport_error, refuse_unknown_fields
 from inbounds.local.reports import LocalMechanism, as_local, output_count
 from inbounds.mechanism.codec import parse_integers
 from inbounds.query import RangeQuery
 from inbounds.trusted.positions import ON_GRID
 
-COLLECTION = FileFormat("collection", "inbounds collection")
+
+def _checked_content(document: Document) -> Json:
+    """The content of a collection, whose fields are those that are read; what it counts depends on its mechanism."""
+    known = dict.fromkeys(("mechanism", "reports", "counts", "shard", "shards"))
+    refuse_unknown_fields(document.content, known, "the collection")
+    return document.content
+
+
+COLLECTION_FILE = FileFormat(COLLECTION, "collection", _checked_content)
 
 
 class Collector:
@@ -128,12 +136,12 @@ class Collector:
             "shard": self.shard,
             "shards": sorted(self._shards),
         }
-        COLLECTION.save(content, path)
+        Document.wrap(COLLECTION, content).save(path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], mechanism: LocalMechanism) -> "Collector":
+    def load(cls, file: FileLike, mechanism: LocalMechanism) -> "Collector":
         """Read counts back, checked against the digest in the file and against the mechanism they belong to."""
-        content, empty = COLLECTION.load(path), cls(mechanism)
+        content, empty = COLLECTION_FILE.read(file), cls(mechanism)
         shards, shard = content.get("shards"), content.get("shard")
         if not (isinstance(shards, list) and shard and all(type(name) is str for name in (shard, *shards))):
             raise PassportError("the collection is malformed: its shards must be a list of names")

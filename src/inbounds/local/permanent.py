@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from inbounds.errors import PassportError
 from inbounds.exact import to_int
-from inbounds.files import FileFormat
+from inbounds.files import PERMANENT_REPORTS, Document, FileFormat, Json, refuse_unknown_fields
 from inbounds.files.locks import file_lock
 from inbounds.local.client import Randomizer
 from inbounds.local.collector import fingerprint
@@ -31,7 +31,14 @@ from inbounds.local.guarantee import LocalGuarantee, format_ratio, product_upper
 from inbounds.local.survey import Survey, SurveyStatement
 from inbounds.trusted.inputs import as_array, detect_kind, read_array
 
-MEMORY = FileFormat("memory", "inbounds memory")
+
+def _checked_content(document: Document) -> Json:
+    """The content of a memory, whose fields are those that are read."""
+    refuse_unknown_fields(document.content, dict.fromkeys(("law", "periods", "promised")), "the memory")
+    return document.content
+
+
+PERMANENT_FILE = FileFormat(PERMANENT_REPORTS, "memory of permanent reports", _checked_content)
 
 Draw = Callable[[list[int]], list[Any]]
 """Draws new reports for the people at these positions."""
@@ -96,7 +103,7 @@ class ReportMemory:
         """Merge in what other processes have written since; reports sent from here stay unchanged."""
         if self.path is None or not self.path.exists():
             return
-        content = MEMORY.load(self.path)
+        content = PERMANENT_FILE.read(self.path)
         if content.get("law") != self.law:
             raise PassportError("the memory is of reports by another law, which a new one would come on top of")
         periods = dict(_periods(content.get("periods")))
@@ -112,7 +119,7 @@ class ReportMemory:
     def _save(self, path: Path, periods: Mapping[str, Mapping[Hashable, Any]]) -> None:
         rows = {name: [list(stored), list(stored.values())] for name, stored in periods.items()}
         promised = {} if self.promised is None else {"promised": self.promised}
-        MEMORY.save({"law": self.law, "periods": rows, **promised}, path)
+        Document.wrap(PERMANENT_REPORTS, {"law": self.law, "periods": rows, **promised}).save(path)
 
 
 def _periods(content: Any) -> Iterator[tuple[str, dict[Hashable, Any]]]:

@@ -1,14 +1,15 @@
 """The reports of a mechanism on one person's value: one of the query's outputs, or the number of a set of labels."""
 
-import os
-
 from inbounds.errors import check_kind
-from inbounds.files import detect_format
+from inbounds.files import FileLike
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.labels import LabelMechanism
-from inbounds.mechanism.labels.load import load_label_mechanism
-from inbounds.mechanism.load import load as load_mechanism
-from inbounds.mechanism.passport import LABEL_PASSPORT
+from inbounds.mechanism.load import (
+    PASSPORT,
+    is_label_passport,
+    label_mechanism_from_document,
+    range_mechanism_from_document,
+)
 from inbounds.query import RangeQuery, category
 
 LocalMechanism = Mechanism | LabelMechanism
@@ -32,6 +33,7 @@ def as_local(mechanism: object, what: str) -> LocalMechanism:
     return mechanism
 
 
-def load_local_mechanism(path: str | os.PathLike[str]) -> LocalMechanism:
-    """Load and certify a passport of either kind. Raises `PassportError`."""
-    return load_label_mechanism(path) if detect_format(path) == LABEL_PASSPORT.format else load_mechanism(path)
+def load_local_mechanism(file: FileLike) -> LocalMechanism:
+    """Read and re-certify a passport of either kind; any doubt is a `PassportError` that says what is wrong."""
+    passport = PASSPORT.load(file)
+    return (label_mechanism_from_document if is_label_passport(passport) else range_mechanism_from_document)(passport)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from inbounds.errors import PassportError
 from inbounds.exact import Floats, Ints
 from inbounds.files import Json
 from inbounds.mechanism.law import Law, Matrix, Noise
@@ -27,17 +26,14 @@ _EXACT = re.compile(rf"-?[0-9]{{1,{MOST_DIGITS}}}(/[0-9]{{1,{MOST_DIGITS}}})?")
 ORIGIN_FIELDS = dict.fromkeys(("name", "parameters", "reference"))
 
 
-def refuse_unknown_fields(content: Any, known: Json | None, place: str = "the passport") -> None:
-    """A `PassportError` for a field that nobody reads: a reader might take it for something that was checked.
+SCALE_FIELDS = dict.fromkeys(("start", "unit", "size", "ticks"))
 
-    known: names of fields, each with those of the object that it may hold; None for anything.
-    """
-    if known is None or not isinstance(content, dict):
-        return
-    for name, part in content.items():
-        if name not in known:
-            raise PassportError(f"{place} has a field that no rule knows: {name[:40]!r}")
-        refuse_unknown_fields(part, known[name], f"{name} in the passport")
+QUERY_FIELDS = {
+    **dict.fromkeys(("kind", "neighbours", "rounds", "labels", "allowance", "places")),
+    "answers": SCALE_FIELDS,
+    "outputs": dict.fromkeys(("lowers", "uppers", "values"), SCALE_FIELDS),
+}
+"""Every field of a query with one answer; neighbours are read field by field."""
 
 
 def query_to_json(query: RangeQuery) -> Json:

@@ -1,38 +1,46 @@
-"""Reading a passport without belief: the weights are certified anew, and every claim computed again."""
+"""Reading a passport: the weights are certified anew, and every claim computed again."""
 
-import os
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
 from inbounds.errors import PassportError
-from inbounds.files import Json, as_passport_error, read_json_file
+from inbounds.files import (
+    MECHANISM,
+    Document,
+    FileFormat,
+    FileLike,
+    Json,
+    as_passport_error,
+    refuse_unknown_fields,
+)
 from inbounds.mechanism.codec import (
     ORIGIN_FIELDS,
+    QUERY_FIELDS,
     law_from_json,
     optimality_from_json,
     parse_fraction,
     parse_line,
     query_from_json,
     query_to_json,
-    refuse_unknown_fields,
 )
+from inbounds.mechanism.labels.load import LABEL_FIELDS, LABEL_LAWS, label_mechanism_from_content
+from inbounds.mechanism.labels.mechanism import LabelMechanism
 from inbounds.mechanism.law import Matrix, Noise
 from inbounds.mechanism.mechanism import Mechanism
 from inbounds.mechanism.origin import Origin
-from inbounds.mechanism.passport import (
-    LABEL_PASSPORT,
-    PASSPORT,
-    QUANTILE_PASSPORT,
-    compute_claims,
-    read_objective,
-    recompute_objective,
-    version_of,
-)
+from inbounds.mechanism.passport import compute_claims, read_objective, recompute_objective
+from inbounds.mechanism.quantiles.load import QUANTILE_FIELDS, quantile_mechanism_from_content
+from inbounds.mechanism.quantiles.mechanism import QuantileMechanism
+from inbounds.mechanism.quantiles.passport import QUANTILE
 from inbounds.query.query import KINDS
 from inbounds.trusted.limits import MOST_CELLS, MOST_DIGITS
 
-PASSPORT_FIELDS = {
-    **dict.fromkeys(("format", "version", "query", "epsilon", "sha256")),
+AnyMechanism = Mechanism | QuantileMechanism | LabelMechanism
+
+RANGE_FIELDS = {
+    "query": QUERY_FIELDS,
+    "epsilon": None,
     "law": {
         "matrix": None,
         "noise": dict.fromkeys(("core", "floor", "end", "size", "remap")),
@@ -43,27 +51,71 @@ PASSPORT_FIELDS = {
     "claims": dict.fromkeys(("losses", "properties", "effective_epsilon")),
     "optimality": dict.fromkeys(("objective", "value", "bound", "loss", "prior")),
 }
-"""Every field of a passport; those of its query are compared with what a passport would say of it."""
+"""Every field of the passport of a mechanism for one answer."""
 
 
-def load(path: str | os.PathLike[str]) -> Mechanism:
+def is_quantile_passport(passport: Document) -> bool:
+    """Whether a passport is of a quantile: its query says so."""
+    query = passport.content.get("query")
+    return isinstance(query, Mapping) and query.get("kind") == QUANTILE
+
+
+def is_label_passport(passport: Document) -> bool:
+    """Whether a passport is of a mechanism whose reports name sets of labels: its law says so."""
+    law = passport.content.get("law")
+    return isinstance(law, Mapping) and any(name in law for name in LABEL_LAWS)
+
+
+def mechanism_from_document(passport: Document) -> AnyMechanism:
+    """The mechanism of a passport of any kind, certified anew, with every claim computed again."""
+    if is_quantile_passport(passport):
+        return quantile_mechanism_from_document(passport)
+    if is_label_passport(passport):
+        return label_mechanism_from_document(passport)
+    return range_mechanism_from_document(passport)
+
+
+PASSPORT = FileFormat(MECHANISM, "mechanism passport", mechanism_from_document)
+
+
+def load(file: FileLike) -> Mechanism:
     """Read and re-certify a passport; any doubt is a `PassportError` that says what is wrong."""
-    return mechanism_from_json(read_json_file(path, "mechanism passport"))
+    return range_mechanism_from_document(PASSPORT.load(file))
 
 
-def mechanism_from_json(content: Any) -> Mechanism:
-    """A mechanism from a passport's JSON values, certified anew."""
-    if isinstance(content, dict) and content.get("format") == QUANTILE_PASSPORT.format:
-        raise PassportError("this is the passport of a quantile's mechanism; read it with ib.load_quantile")
-    if isinstance(content, dict) and content.get("format") == LABEL_PASSPORT.format:
-        raise PassportError(
-            "this is the passport of a mechanism for labels; read it with ib.local.load_local_mechanism"
-        )
-    mechanism = certify_json(content)
+def load_quantile(file: FileLike) -> QuantileMechanism:
+    """Read and re-certify a quantile's passport; any doubt is a `PassportError` that says what is wrong."""
+    return quantile_mechanism_from_document(PASSPORT.load(file))
+
+
+def load_label_mechanism(file: FileLike) -> LabelMechanism:
+    """Read and re-certify a label mechanism's passport; any doubt is a `PassportError` that says what is wrong."""
+    return label_mechanism_from_document(PASSPORT.load(file))
+
+
+def quantile_mechanism_from_document(passport: Document) -> QuantileMechanism:
+    """The mechanism of a quantile's passport, certified anew."""
+    if not is_quantile_passport(passport):
+        raise PassportError("this is not the passport of a quantile's mechanism; read it with ib.load")
+    refuse_unknown_fields(passport.content, QUANTILE_FIELDS, "the passport")
+    with _refusing():
+        return quantile_mechanism_from_content(passport.content)
+
+
+def label_mechanism_from_document(passport: Document) -> LabelMechanism:
+    """The mechanism of a label mechanism's passport, certified anew."""
+    if not is_label_passport(passport):
+        raise PassportError("this is not the passport of a mechanism for labels; read it with ib.load")
+    refuse_unknown_fields(passport.content, LABEL_FIELDS, "the passport")
+    with _refusing():
+        return label_mechanism_from_content(passport.content)
+
+
+def range_mechanism_from_document(passport: Document) -> Mechanism:
+    """The mechanism of a passport whose query has one answer, certified anew, with every claim computed again."""
+    mechanism, content = certify_document(passport), passport.content
     with _refusing():
         follows = _same_claims(content.get("claims"), compute_claims(mechanism))
-    _refuse_other_version(content, mechanism)
-    refuse_unknown_fields(content, PASSPORT_FIELDS)
     if content["query"] != query_to_json(mechanism.query) or mechanism.query.kind not in KINDS:
         raise PassportError("the query must be written as passports write one, of a known kind and without more fields")
     if not follows:
@@ -77,35 +129,32 @@ def mechanism_from_json(content: Any) -> Mechanism:
     return mechanism
 
 
-def certify_json(content: Any) -> Mechanism:
-    """As `mechanism_from_json`, without computing every claim again: for passports of one's own, whose claims nobody
-    reads.
-
-    The digest is compared and the weights are certified all the same.
-    """
-    PASSPORT.unwrap(content)
+def certify_document(passport: Document) -> Mechanism:
+    """As `range_mechanism_from_document`, without computing every claim again: for passports of one's own."""
+    _refuse_other_kinds(passport)
     with _refusing():
-        return _mechanism(content)
+        return _mechanism(passport.content)
 
 
-def certify_law_only(content: Any) -> Mechanism:
+def certify_law_only(file: FileLike) -> Mechanism:
     """The mechanism of a passport's query, epsilon and law, certified anew; what it says beside them is left aside.
 
     This much is judged by `inbounds-check` too, the checker that is extracted from the machine-checked proof.
     """
-    PASSPORT.unwrap(content)
+    passport = PASSPORT.load(file)
+    _refuse_other_kinds(passport)
     with _refusing():
-        mechanism = _from_numbers(content, Origin("unnamed"))
-    _refuse_other_version(content, mechanism)
-    return mechanism
+        return _from_numbers(passport.content, Origin("unnamed"))
 
 
-def _refuse_other_version(content: Json, mechanism: Mechanism) -> None:
-    if content["version"] != version_of(mechanism):
+def _refuse_other_kinds(passport: Document) -> None:
+    if is_quantile_passport(passport):
+        raise PassportError("this is the passport of a quantile's mechanism; read it with ib.load_quantile")
+    if is_label_passport(passport):
         raise PassportError(
-            "the version must be 5 where the law is noise on a map, else 4 where the answers lie on a graph, "
-            "else 3 where the law is two weights, else 2 where the query has an allowance, else 1"
+            "this is the passport of a mechanism for labels; read it with ib.local.load_local_mechanism"
         )
+    refuse_unknown_fields(passport.content, RANGE_FIELDS, "the passport")
 
 
 def _refusing() -> AbstractContextManager[None]:

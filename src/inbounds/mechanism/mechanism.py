@@ -255,12 +255,12 @@ class Mechanism:
 
     def save(self, path: "str | PathLike[str]") -> None:
         """Write the passport: everything needed to check and use the mechanism, with its digest."""
-        passport.save_passport(self, path)
+        passport.to_passport(self).save(path)
 
     @cached_property
     def sha256(self) -> str:
         """The digest of the passport: what an auditor or a release record knows the mechanism by."""
-        return str(passport.to_passport(self)["sha256"])
+        return passport.to_passport(self).sha256
 
 
 def check_mechanism(mechanism: object, name: str = "mechanism") -> None:

@@ -1,44 +1,30 @@
 """The mechanism passport: a JSON file that carries a mechanism, its claims and a digest of both.
 
-Reading (`reading`) believes nothing. Integers are written as decimal text, because JSON readers elsewhere round numbers
-beyond 2**53. Readers refuse unknown fields. The version says what a reader must know: 2 that the query has an allowance
-for the arithmetic behind real answers, 3 that the law is two weights, 4 that the answers lie on a graph, 5 that the law
-is noise on a map; 1 is of all others.
+All mechanisms have one format, inbounds/mechanism: the kind of the query and the key of the law tell them apart.
+Reading (`load`) checks everything anew. Integers are written as decimal text, because JSON readers elsewhere round
+numbers beyond 2**53. Readers refuse unknown fields.
 """
 
-import os
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeGuard
 
 from inbounds.errors import TooLarge
-from inbounds.files import FileFormat, Json, write_json_file
+from inbounds.files import MECHANISM, Document, Json
 from inbounds.losses import NAMED, ON_GRAPHS, ErrorLoss, TableLoss, power_loss, threshold_loss
 from inbounds.mechanism import clamped
 from inbounds.mechanism.codec import law_to_json, optimality_to_json, query_to_json
 from inbounds.mechanism.law import Law, Matrix, Noise
 from inbounds.mechanism.plane import PlaneNoise
 from inbounds.mechanism.response import Response
-from inbounds.query import Graph
 from inbounds.trusted.limits import MOST_RECOMPUTED
 
 if TYPE_CHECKING:
     from inbounds.mechanism.mechanism import Mechanism
 
-PASSPORT = FileFormat("passport", "inbounds mechanism", (1, 2, 3, 4, 5))
-QUANTILE_PASSPORT = FileFormat("quantile passport", "inbounds quantile mechanism")
-"""Of a law over records, which `mechanism.quantiles` reads and writes."""
-LABEL_PASSPORT = FileFormat("label passport", "inbounds label mechanism")
-"""Of a law over sets of labels, which `mechanism.labels` reads and writes."""
 
-
-def save_passport(mechanism: "Mechanism", path: str | os.PathLike[str]) -> None:
-    """Write the passport; the file appears whole or not at all."""
-    write_json_file(to_passport(mechanism), path)
-
-
-def to_passport(mechanism: "Mechanism") -> Json:
-    """The mechanism as plain JSON values, with the digest of everything else in it."""
+def to_passport(mechanism: "Mechanism") -> Document:
+    """The passport of a mechanism."""
     content: Json = {
         "query": query_to_json(mechanism.query),
         "epsilon": str(mechanism.epsilon),
@@ -51,28 +37,22 @@ def to_passport(mechanism: "Mechanism") -> Json:
         "claims": compute_claims(mechanism),
         "optimality": optimality_to_json(mechanism.optimality),
     }
-    return PASSPORT.wrap(content, version_of(mechanism))
+    return Document.wrap(MECHANISM, content)
 
 
 def passport_summary(mechanism: "Mechanism") -> Json:
     """The passport without its weights, loss table and prior: what people and machines read of it."""
-    content = {key: value for key, value in to_passport(mechanism).items() if key != "law"}
-    best = content["optimality"]
+    passport = to_passport(mechanism)
+    content, best = without_law(passport), passport.content["optimality"]
     return content if best is None else {**content, "optimality": {name: best[name] for name in OPTIMALITY_IN_SHORT}}
 
 
+def without_law(passport: Document) -> Json:
+    """The content of a passport without its weights, and its digest."""
+    return {**{key: value for key, value in passport.content.items() if key != "law"}, "sha256": passport.sha256}
+
+
 OPTIMALITY_IN_SHORT = ("objective", "value", "bound")
-
-
-def version_of(mechanism: "Mechanism") -> int:
-    """The version that says what a reader must know."""
-    if isinstance(mechanism.law, PlaneNoise):
-        return 5
-    if isinstance(mechanism.query.neighbours, Graph):
-        return 4
-    if isinstance(mechanism.law, Response):
-        return 3
-    return 2 if mechanism.query.allowance else 1
 
 
 def compute_claims(mechanism: "Mechanism") -> Json:

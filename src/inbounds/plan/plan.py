@@ -353,7 +353,7 @@ class Plan:
             "statistics": [_to_json(statistic) for statistic in self.statistics],
             "epsilon": str(self.epsilon),
             "neighbours": self.neighbours,
-            "wishes": _to_json(self.wishes),
+            "design": _to_json(self.wishes),
             "credible_level": None if self.credible_level is None else str(self.credible_level),
         }
         if self.people.name:
@@ -361,7 +361,7 @@ class Plan:
         if self.edition:
             record["edition"] = self.edition
         if self.people.id:
-            record["person"] = self.people.summary()
+            record["unit"] = self.people.summary()
         if self.groups.missing_key:
             record["missing_key"] = self.groups.missing_key
         if self.groups.period:
@@ -395,8 +395,12 @@ def _statistic_epsilon(statistic: Statistic, epsilon: Fraction) -> Fraction | No
 
 def _to_json(value: Any) -> Any:
     """Convert a frozen value to plain JSON values, without fields that are not set."""
-    fields = {name: getattr(value, name) for name in value.__dataclass_fields__}
-    return {name: _text(part) for name, part in fields.items() if isinstance(part, Fraction) or part}
+    said = {name: getattr(value, name) for name in value.__dataclass_fields__}
+    return {FIELDS.get(name, name): _text(part) for name, part in said.items() if isinstance(part, Fraction) or part}
+
+
+FIELDS = {"wishes": "design"}
+"""Fields of a record that have another name in Python."""
 
 
 def _text(value: Any) -> Any:

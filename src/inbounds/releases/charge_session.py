@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from inbounds.exact import format_all_digits
-from inbounds.files import canonical_json, is_same_file, sha256_hex
+from inbounds.files import RELEASE, canonical_json, is_same_file, sha256_hex
 from inbounds.ledger.charges import Charge
 from inbounds.ledger.ledger import Ledger
 from inbounds.ledger.population import LONGEST, validate_name
@@ -29,8 +29,8 @@ from inbounds.schema.record_types import LedgerReference, ReleaseRecord
 BESIDE = "inbounds.ledger"
 """The ledger beside the output if the plan names none; it counts without a cap."""
 
-RECORD = b"inbounds release"
-"""The key of the record in the metadata of a stored table."""
+RECORD = RELEASE.encode()
+"""Where a kept table carries its record."""
 
 LedgerLike = Ledger | str | PathLike[str]
 

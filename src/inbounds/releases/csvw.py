@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from inbounds.files import RELEASE, Document
 from inbounds.releases.write import escape_formula, record_path
 from inbounds.schema.record_types import ReleaseRecord
 
@@ -38,7 +39,7 @@ def build_metadata(record: ReleaseRecord, table: Any) -> dict[str, Any]:
         "expected_errors": errors,
         "table_sha256": written["sha256"],
         "record": record_path(Path(written["file"])).name,
-        "record_sha256": record["sha256"],
+        "record_sha256": Document.wrap(RELEASE, {**record}).sha256,
     }
     return {
         "@context": CONTEXT,

@@ -4,16 +4,16 @@ What was drawn is kept in the ledger as it is, before anything is computed from 
 each, whatever they are, so that neither a full disk nor anything that fails later can choose between draws.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
 from inbounds.errors import LedgerError
 from inbounds.exact import Ints
-from inbounds.files import canonical_json, sha256_hex
+from inbounds.files import DRAW, Document, FileFormat, LoadedFile, canonical_json, refuse_unknown_fields, sha256_hex
 from inbounds.mechanism.quantiles import QuantileMechanism
 from inbounds.releases.aggregate import TrueAnswers
 from inbounds.releases.workload import ReleaseDesign, TableContent, Workload, build_table, require_range_mechanism
@@ -24,7 +24,15 @@ from inbounds.trusted.samplers import Draws, draw_outputs, system_entropy
 BLOCK_OF_COUNTS = 1 << 20
 """Counts of values that are written out at a time."""
 
-FORMAT, VERSION = "inbounds draw", 1
+
+def _checked_header(document: Document) -> Document:
+    """The header of a stored draw, whose fields are those that are read."""
+    known = dict.fromkeys(("mechanisms_sha256", "lengths", "key_types", "outputs_sha256"))
+    refuse_unknown_fields(document.content, known, "the stored draw", LedgerError)
+    return document
+
+
+STORED_DRAW = FileFormat(DRAW, "stored draw", _checked_header, LedgerError)
 
 
 class DrawMethod(Protocol):
@@ -128,31 +136,31 @@ class Draw:
         return Draw(_digest(drawing), tuple(rows), key_types)
 
     def to_bytes(self) -> bytes:
-        """A line of public facts, and the outputs; as many bytes for every draw of a plan."""
-        facts = {
-            "format": FORMAT,
-            "version": VERSION,
-            "drawn_by": self.drawn_by,
+        """An envelope in one line, and the outputs; as many bytes for every draw of a plan."""
+        outputs = b"".join(row.astype("<i8").tobytes() for row in self.rows)
+        header = {
+            "mechanisms_sha256": self.drawn_by,
             "lengths": list(map(len, self.rows)),
             "key_types": dict(self.key_types),
+            "outputs_sha256": sha256_hex(outputs),
         }
-        return canonical_json(facts).encode() + b"\n" + b"".join(row.astype("<i8").tobytes() for row in self.rows)
+        return canonical_json(Document.wrap(DRAW, header).to_json()).encode() + b"\n" + outputs
 
     @staticmethod
     def from_bytes(content: bytes, drawing: DrawMethod) -> "Draw":
         """What `to_bytes` wrote; refused unless the mechanisms that are there now are those that drew it."""
         line, _, outputs = content.partition(b"\n")
-        facts = json.loads(line)
-        if (facts["format"], facts["version"]) != (FORMAT, VERSION):
-            raise LedgerError(f"a stored draw must be of version {VERSION}; install a later inbounds to read it")
-        if facts["drawn_by"] != _digest(drawing):
+        header = STORED_DRAW.read(LoadedFile(Path("draw"), line)).content
+        if header["outputs_sha256"] != sha256_hex(outputs):
+            raise LedgerError("the stored draw was changed: its outputs do not have the digest stated")
+        if header["mechanisms_sha256"] != _digest(drawing):
             raise LedgerError(
                 "the reports that are stored for this release were drawn by other mechanisms than those designed now; "
                 "repeat it with the version of inbounds that began it, or draw and pay anew under a key of its own"
             )
-        ends = np.cumsum(facts["lengths"])
+        ends = np.cumsum(header["lengths"])
         rows = np.split(np.frombuffer(outputs, "<i8").astype(np.int64), ends[:-1])
-        return Draw(facts["drawn_by"], tuple(rows), facts.get("key_types", {}))
+        return Draw(header["mechanisms_sha256"], tuple(rows), header["key_types"])
 
 
 def _digest(drawing: DrawMethod) -> str:

@@ -86,8 +86,8 @@ class ChainedDraw:
         return ReleaseDesign(replace(workload, requests=(requests,)), (designs,), (expected,), self.designed.layers)
 
     def sha256(self, size: int) -> str:
-        """Return the digest of the chain for the groups of a size, by its position."""
-        return str(self.chains[size].content()["sha256"])
+        """The digest of the chain for the groups of a size, by its position."""
+        return self.chains[size].to_document().sha256
 
     @property
     def mechanisms(self) -> list[str]:

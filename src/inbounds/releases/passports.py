@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from inbounds.errors import InboundsError, PassportError
-from inbounds.files import read_json_file
+from inbounds.files import FileLike
 from inbounds.mechanism.codec import parse_fraction, query_from_json
-from inbounds.mechanism.load import mechanism_from_json
-from inbounds.mechanism.passport import QUANTILE_PASSPORT
-from inbounds.mechanism.quantiles.load import quantile_mechanism_from_json, quantile_query_from_json
+from inbounds.mechanism.labels import LabelMechanism
+from inbounds.mechanism.load import PASSPORT
+from inbounds.mechanism.quantiles.load import quantile_query_from_json
+from inbounds.mechanism.quantiles.passport import QUANTILE
 from inbounds.releases.totals import includes_size
 from inbounds.releases.verify import load_record
 from inbounds.releases.workload import Mechanisms
@@ -45,8 +46,8 @@ def write_passports(mechanisms: Mechanisms, folder: str | PathLike[str]) -> list
 
 def _is_passport_of(mechanism: AnyMechanism, file: Path) -> bool:
     try:
-        return bool(read_json_file(file, "passport")["sha256"] == mechanism.sha256)
-    except (InboundsError, LookupError, TypeError):
+        return PASSPORT.load(file).sha256 == mechanism.sha256
+    except InboundsError:
         return False
 
 
@@ -82,7 +83,7 @@ def _stem(statistic: str, size: str) -> str:
 
 
 def find_mechanism(
-    record: str | PathLike[str] | ReleaseRecord,
+    record: FileLike | ReleaseRecord,
     statistic: str | None = None,
     size: int | None = None,
     folder: str | PathLike[str] | None = None,
@@ -142,10 +143,10 @@ def _among(folder: Path, sha256: str) -> AnyMechanism | None:
     """Find the passport with this digest in a folder; loading certifies it again."""
     for file in sorted(folder.glob("*.json")):
         try:
-            content = read_json_file(file, "passport")
-            if isinstance(content, dict) and content.get("sha256") == sha256:
-                is_quantile = content.get("format") == QUANTILE_PASSPORT.format
-                return quantile_mechanism_from_json(content) if is_quantile else mechanism_from_json(content)
+            passport = PASSPORT.load(file)
+            found = PASSPORT.read(passport) if passport.sha256 == sha256 else None
+            if found is not None and not isinstance(found, LabelMechanism):
+                return found
         except InboundsError:
             continue  # no passport, or a changed one
     return None
@@ -156,9 +157,10 @@ def _designed_again(content: ReleaseRecord, line: MechanismRecord) -> AnyMechani
     plan = content["plan"]
     (statistic,) = [s for s in plan["statistics"] if s["name"] == line["statistic"]]
     try:
-        query = quantile_query_from_json(line["quantile"]) if "quantile" in line else query_from_json(line["query"])
+        kind, said = line["query"].get("kind"), line["query"]
+        query = quantile_query_from_json(said) if kind == QUANTILE else query_from_json(said)
         epsilon = parse_fraction(line["epsilon"])
-        wishes = KINDS[statistic["kind"]].wishes(wishes_in(statistic.get("wishes", plan["wishes"])))
+        wishes = KINDS[statistic["kind"]].wishes(wishes_in(statistic.get("design", plan["design"])))
         wishes = ADDING if "layer" in line else wishes
         mechanism = design_request(query, epsilon, wishes)
         return mechanism if mechanism.sha256 == line["sha256"] else None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from inbounds.exact import format_decimal
 from inbounds.mechanism.codec import query_from_json
+from inbounds.mechanism.quantiles.passport import QUANTILE
 from inbounds.report.plots import MOST_ROWS, Interval, plot_intervals
 from inbounds.schema.record_types import ReleaseRecord, StatisticForm
 
@@ -92,9 +93,9 @@ def _ends(
 
 
 def _describe_prior(record: ReleaseRecord, statistic: StatisticForm) -> str:
-    """Describe the prior of an interval; for a quantile it is about the records."""
+    """For whom an interval holds: of a quantile the prior is of the records, which draws its line to the middle."""
     lines = [line for line in record["mechanisms"] if line["statistic"] == statistic["name"]]
-    what = "values of a record" if any("quantile" in line for line in lines) else "answers"
+    what = "values of a record" if any(line["query"].get("kind") == QUANTILE for line in lines) else "answers"
     return f"to a reader who held all {what} equally likely before (or the plan's prior)"
 
 
@@ -103,8 +104,8 @@ def _range(record: ReleaseRecord, statistic: StatisticForm) -> tuple[float, floa
     column: Any = record["plan"]["columns"].get(statistic["of"], {})
     if statistic["kind"] in OF_ONE_COLUMN:
         return float(Fraction(column["low"])), float(Fraction(column["high"]))
-    lines = [line for line in record["mechanisms"] if line["statistic"] == statistic["name"] and "query" in line]
-    scales = [query_from_json(line["query"]).answers for line in lines]
+    lines = [line for line in record["mechanisms"] if line["statistic"] == statistic["name"]]
+    scales = [query_from_json(line["query"]).answers for line in lines if line["query"].get("kind") != QUANTILE]
     ends = [(float(scale[0]), float(scale[-1])) for scale in scales] or [(-math.inf, math.inf)]
     return min(low for low, _ in ends), max(high for _, high in ends)
 

@@ -10,16 +10,15 @@ it cannot weaken the guarantee.
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from inbounds.checker import CheckedRecord, PublishedTable, check_cells, check_record, read_table
 from inbounds.errors import InboundsError, PassportError
 from inbounds.exact import Ints
-from inbounds.files import read_json_file
+from inbounds.files import FileLike
 from inbounds.mechanism.codec import parse_fraction
 from inbounds.mechanism.quantiles import QuantileMechanism
 from inbounds.plan.hierarchy import Hierarchy
@@ -30,7 +29,7 @@ from inbounds.releases.levels import ChainedDraw
 from inbounds.releases.passports import wishes_in
 from inbounds.releases.record import build_record, package_versions
 from inbounds.releases.totals import Total, estimate_totals
-from inbounds.releases.verify import load_record, load_released_table
+from inbounds.releases.verify import RELEASE_RECORD, load_released_table
 from inbounds.releases.workload import DesignCache, ReleaseDesign, TableContent, Workload, to_arrow_table
 from inbounds.schema.columns import Column, PrivacyUnit
 from inbounds.schema.record_types import PlanRecord, ReleaseRecord
@@ -52,15 +51,15 @@ UNRELIABLE = (LookupError, TypeError, ValueError, ArithmeticError, AttributeErro
 """Errors that an untrusted record may cause when it is carried out."""
 
 
-def check_release(path: str | PathLike[str], mechanisms: Mapping[str, AnyMechanism] | None = None) -> list[str]:
-    """Check a record and the table beside it; return the findings as sentences.
+def check_release(record: FileLike, mechanisms: Mapping[str, AnyMechanism] | None = None) -> list[str]:
+    """Check a record and the table beside it; returns what was found, sentence by sentence.
 
     mechanisms: certified, by the digest of their passports; any other is designed again from the record. Raises
     PassportError with the reason if anything differs, or if a mechanism can be had in neither way.
     """
-    file, mechanisms_by_sha256 = Path(path), mechanisms or {}
-    content = read_json_file(file, "release record")
-    checked = check_record(content)
+    document, mechanisms_by_sha256 = RELEASE_RECORD.load(record), mechanisms or {}
+    file, content = document.path or Path("record"), cast(ReleaseRecord, document.content)
+    checked = check_record(document.to_json())
     if checked.table is None:
         raise PassportError(f"{file.name} names no table")
     table = read_table(file.parent / checked.table.file, checked.table.sha256)
@@ -136,7 +135,7 @@ def plan_in(record: ReleaseRecord) -> Plan:
         statistics=tuple(map(_statistic, plan_record["statistics"])),
         epsilon=parse_fraction(plan_record["epsilon"]),
         neighbours=plan_record["neighbours"],
-        wishes=wishes_in(plan_record["wishes"]),
+        wishes=wishes_in(plan_record["design"]),
         credible_level=None if plan_record["credible_level"] is None else parse_fraction(plan_record["credible_level"]),
         people=_people(plan_record),
         edition=plan_record.get("edition", ""),
@@ -169,14 +168,14 @@ def _statistic(statistic_record: Mapping[str, Any]) -> Statistic:
         statistic_record["of"],
         statistic_record["name"],
         sum_to_size=statistic_record.get("sum_to_size", False),
-        wishes=wishes_in(statistic_record["wishes"]) if "wishes" in statistic_record else None,
+        wishes=wishes_in(statistic_record["design"]) if "design" in statistic_record else None,
         margins=tuple(statistic_record.get("margins", ())),
         **exact,
     )
 
 
 def _people(plan_record: PlanRecord) -> PrivacyUnit:
-    name, person = plan_record.get("people", ""), plan_record.get("person")
+    name, person = plan_record.get("people", ""), plan_record.get("unit")
     if person is None:
         return PrivacyUnit(name)
     return PrivacyUnit(name, id=person["id"], max_records=person["max_records"], max_groups=person["max_groups"])
@@ -338,18 +337,20 @@ class RecomputedTable:
         return {"different": list(self.different), "by": dict(self.by), "totals": sums, "columns": dict(self.columns)}
 
 
-def recompute_table(path: str | PathLike[str]) -> RecomputedTable:
-    """Adjust the draws in a release record again, and compare with the table beside it, digit by digit.
+def recompute_table(file: FileLike) -> RecomputedTable:
+    """Adjust the reports in a release record anew, and compare with the table beside it, digit by digit.
 
     Anyone can do so: it is post-processing of the draws, which are private. Sums of floats may differ in another
     version of NumPy or SciPy, and the prior in another version of this package; the versions are in the record.
     """
     from inbounds.releases.adjust_reports import adjust_columns
 
-    record: Any = load_record(path)
+    document = RELEASE_RECORD.load(file)
+    record: Any = RELEASE_RECORD.read(document)
+    path = document.path or Path("record")
     if "reports" not in record:
-        raise ValueError(f"{Path(path).name} must be the record of a table that adds up, but it keeps no reports")
-    table = load_released_table(record, Path(path))
+        raise ValueError(f"{path.name} must be the record of a table that adds up, but it keeps no reports")
+    table = load_released_table(record, path)
     try:
         adjusted = adjust_columns(record["reports"])
         columns = {name: values.tolist() for part, _ in adjusted for name, values in part.items()}
@@ -359,5 +360,5 @@ def recompute_table(path: str | PathLike[str]) -> RecomputedTable:
         stated = {statistic["statistic"]: statistic["by"] for statistic in record["reports"]["statistics"]}
         different += tuple(name for name in by if stated[name] != by[name])
         return RecomputedTable(columns, different, tuple(estimate_totals(record, table)), by)
-    except UNRELIABLE:  # a record may contain anything
-        raise PassportError(f"{Path(path).name} does not hold the reports of its table") from None
+    except UNRELIABLE:  # a record may say anything
+        raise PassportError(f"{path.name} does not hold the reports of its table") from None

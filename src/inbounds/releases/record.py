@@ -11,7 +11,6 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from inbounds import __version__
-from inbounds.files import RELEASE
 from inbounds.mechanism.codec import format_integers, query_to_json
 from inbounds.mechanism.quantiles import QuantileMechanism
 from inbounds.mechanism.quantiles.passport import quantile_query_to_json
@@ -30,8 +29,6 @@ from inbounds.sources.csv_files import WELL_FORMED
 from inbounds.statistics import DOMAINS, ExpectedError
 from inbounds.statistics.designs import DesignedMechanism
 
-FORMAT, VERSION = RELEASE, 3
-
 TOLD = ("ibis-framework", "duckdb", "psycopg", "pyspark", "pyarrow", "numpy", "scipy", "highspy")
 
 
@@ -41,7 +38,7 @@ def build_record(
     answered: TableContent | None = None,
     key_types: Mapping[str, str] | None = None,
 ) -> ReleaseRecord:
-    """Everything but the table's own digest, which `write` adds. Built from plan, mechanisms and draw alone.
+    """Build the content of a record, but for the table's digest, from plan, mechanisms and draw alone.
 
     idle: the statistics that are no better than a constant. answered: the table and the draws that it follows from;
     a dry run has none. A draw is the output of a certified mechanism, never its noise. key_types: of the columns that
@@ -49,8 +46,6 @@ def build_record(
     """
     asked, plan = designed.workload, designed.workload.plan
     found: ReleaseRecord = {
-        "format": FORMAT,
-        "version": VERSION,
         "id": secrets.token_hex(16),
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "plan_sha256": plan.digest,
@@ -61,7 +56,7 @@ def build_record(
         "account": [_account(entry) for entry in asked.entries],
         "composition": describe_composition(plan, asked.entries),
         "mechanisms": mechanism_records(designed),
-        "no_better_than_a_constant": [str(one) for one in idle],
+        "useless": [str(one) for one in idle],
         "versions": package_versions(),
         "groups": _groups(plan, key_types or {}),
     }
@@ -87,7 +82,7 @@ def _account(entry: BudgetLine) -> BudgetRecord:
     found: BudgetRecord = {
         "statistic": entry.statistic.name,
         "spent": str(entry.spent),
-        "drawn_at": str(entry.drawn_at),
+        "draw_epsilon": str(entry.drawn_at),
         "reason": entry.reason,
     }
     if entry.layered is not None:
@@ -141,12 +136,13 @@ def _line(
         "answers": _answers(output_query(made)),
         "neighbours": str(made.query.neighbours),
         "origin": str(made.origin),
+        "query": quantile_query_to_json(made.query)
+        if isinstance(made, QuantileMechanism)
+        else query_to_json(made.query),
         "expected_error": expected.error,
         "constant_error": expected.constant,
     }
-    if isinstance(made, QuantileMechanism):
-        return {**line, "law": made.law.name, "quantile": quantile_query_to_json(made.query)}
-    return {**line, "query": query_to_json(made.query)}
+    return {**line, "law": made.law.name} if isinstance(made, QuantileMechanism) else line
 
 
 def _join_sizes(first: MechanismRecord, line: MechanismRecord) -> MechanismRecord:

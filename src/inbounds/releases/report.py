@@ -42,7 +42,7 @@ def page(record: ReleaseRecord, released: Any = None) -> str:
         "standing": format_population_state(record) if "ledger" in record else None,
         "errors": _errors(mechanisms),
         "size": "group size" if plan["sizes"] == "public" else "at most",
-        "no_better": record.get("no_better_than_a_constant", ()),
+        "no_better": record.get("useless", ()),
         "released": None if released is None else _first_rows(released, record["account"]),
         "plots": [] if released is None else dot_plots(record, released),
         "totals": _totals(record, released),
@@ -79,7 +79,7 @@ def _format_spending(line: BudgetRecord) -> list[str]:
     """Return what a statistic spends, the epsilon of its numbers or layers, and the reason."""
     parts = [f"{format_number(Fraction(part))} for {name}" for name, part in line.get("layers", {}).items()]
     shared = ", shared, as a record is in one number of each" if parts else ""
-    return _texts(line["statistic"], line["spent"], ", ".join(parts) or line["drawn_at"], line["reason"] + shared)
+    return _texts(line["statistic"], line["spent"], ", ".join(parts) or line["draw_epsilon"], line["reason"] + shared)
 
 
 def _texts(*values: Any) -> list[str]:

@@ -16,6 +16,7 @@ import numpy as np
 from inbounds.adjust.likelihoods import geometric_variance
 from inbounds.exact import Floats
 from inbounds.mechanism.codec import parse_fraction, query_from_json
+from inbounds.mechanism.quantiles.passport import QUANTILE
 from inbounds.mechanism.unbiased import UnbiasedSum
 from inbounds.query import Reach
 from inbounds.schema.report_types import AddingForm, ReportsForm
@@ -84,7 +85,7 @@ def _cell_totals(record: Mapping[str, Any], statistic: Mapping[str, Any], table:
     """Yield the totals of a statistic whose draws are the table's own cells."""
     lines = [line for line in record["mechanisms"] if line["statistic"] == statistic["name"]]
     columns = _cells(record, statistic)
-    readable = all(line["origin"] == GEOMETRIC and "query" in line for line in lines)
+    readable = all(line["origin"] == GEOMETRIC and line["query"].get("kind") != QUANTILE for line in lines)
     if not readable or statistic.get("sum_to_size"):
         yield from (Total(column, None) for column in columns)
         return

@@ -4,13 +4,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
 from inbounds.checker import check_cells, check_record, read_table
 from inbounds.errors import PassportError
-from inbounds.files import read_json_file
+from inbounds.files import RELEASE, Document, FileFormat, FileLike
 from inbounds.files.bounded import parse_json, read_text
 from inbounds.optional import import_optional
 from inbounds.plan.plan import CHANGE, PERSON
@@ -20,11 +19,18 @@ from inbounds.schema.record_types import ReleaseRecord
 from inbounds.schema.text import format_number
 
 
-def load_record(path: str | PathLike[str]) -> ReleaseRecord:
+def record_from_document(document: Document) -> ReleaseRecord:
     """A record whose parts fit each other, by the rules of `checker`; its table need not be there."""
-    content = read_json_file(path, "release record")
-    check_record(content)
-    return cast(ReleaseRecord, content)
+    check_record(document.to_json())
+    return cast(ReleaseRecord, document.content)
+
+
+RELEASE_RECORD = FileFormat(RELEASE, "release record", record_from_document)
+
+
+def load_record(file: FileLike) -> ReleaseRecord:
+    """The content of a release record whose parts fit each other; its table need not be there."""
+    return RELEASE_RECORD.read(file)
 
 
 def find_statistic(record: ReleaseRecord, column: str) -> str:
@@ -57,14 +63,15 @@ def was_adjusted(record: ReleaseRecord, statistic: str | None) -> bool:
 # --- the table beside a record ------------------------------------------------------------------------------
 
 
-def record_page(path: str | PathLike[str]) -> str:
+def record_page(file: FileLike) -> str:
     """The HTML page of a release record and the table beside it, whose cells follow from the record's draws."""
-    record, file = load_record(path), Path(path)
-    checked = check_record(record)
+    document = RELEASE_RECORD.load(file)
+    record, path = cast(ReleaseRecord, document.content), document.path or Path("record")
+    checked = check_record(document.to_json())
     if checked.table is None:
-        raise PassportError(f"{file.name} names no table")
-    check_cells(checked, read_table(file.parent / checked.table.file, checked.table.sha256))
-    return page(record, load_released_table(record, file))
+        raise PassportError(f"{path.name} names no table")
+    check_cells(checked, read_table(path.parent / checked.table.file, checked.table.sha256))
+    return page(record, load_released_table(record, path))
 
 
 def load_released_table(record: ReleaseRecord, path: Path) -> Any:

@@ -14,8 +14,17 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from inbounds.files import content_digest, is_same_file, refuse_database, sha256_hex, sync_directory, synced_file
-from inbounds.files.bounded import read_text
+from inbounds.errors import PassportError
+from inbounds.files import (
+    RELEASE,
+    Document,
+    LoadedFile,
+    is_same_file,
+    refuse_database,
+    sha256_hex,
+    sync_directory,
+    synced_file,
+)
 from inbounds.files.open_files import hash_file
 from inbounds.schema.record_types import ReleaseRecord
 
@@ -69,11 +78,11 @@ def check_not_input(target: Path, what: str, inputs: Iterable[str]) -> None:
 def is_same_release(record: ReleaseRecord, target: Path) -> bool:
     """Whether a table with this record is there already, whole and unchanged."""
     try:
-        beside = json.loads(read_text(record_path(target)))
-        there = beside.pop("table"), beside.pop("sha256"), hash_file(target)
-    except (OSError, ValueError, KeyError, AttributeError):
+        beside = dict(LoadedFile.load(record_path(target)).document.content)
+        there = beside.pop("table"), hash_file(target)
+        return bool(beside == json.loads(json.dumps(record)) and there[0]["sha256"] == there[1])
+    except (OSError, PassportError, LookupError, TypeError):
         return False
-    return bool(beside == json.loads(json.dumps(record)) and there[0].get("sha256") == there[2])
 
 
 def write_release(
@@ -84,15 +93,14 @@ def write_release(
     overwrite: bool = False,
     inputs: Iterable[str] = (),
 ) -> ReleaseRecord:
-    """Write an Arrow table and its record; returns the record with the table's digest and its own in it."""
+    """Write an Arrow table and its record; returns the content of the record with the table's digest in it."""
     check_target(target, overwrite=overwrite, inputs=inputs, again=True)
     content = encode_table_file(table, target.suffix.lower())
     full: ReleaseRecord = {
         **record,
         "table": {"file": target.name, "rows": table.num_rows, "sha256": sha256_hex(content)},
     }
-    full["sha256"] = content_digest({**full})
-    text = json.dumps(full, indent=1, ensure_ascii=False) + "\n"
+    text = json.dumps(Document.wrap(RELEASE, {**full}).to_json(), indent=1, ensure_ascii=False) + "\n"
     with (
         synced_file(target, content) as table_part,
         synced_file(record_path(target), text.encode("utf-8")) as record_part,

@@ -7,14 +7,11 @@ Content-Security-Policy forbids network requests and names scripts and styles by
 import base64
 import hashlib
 from collections.abc import Sequence
-from contextlib import closing
 from functools import cache
 from importlib.resources import files
-from os import PathLike
 from typing import Any
 
-from inbounds.files import SQLITE_MAGIC, Json
-from inbounds.files.open_files import iter_chunks
+from inbounds.files import Json, LoadedFile
 from inbounds.report.templates import render_template
 
 PARTS = (
@@ -59,19 +56,15 @@ def page(
     return render_template("check.html.j2", values)
 
 
-def read_document(path: str | PathLike[str]) -> bytes:
-    """Read the bytes of a file for `page`; raise `ValueError` if a page cannot hold or check it."""
-    document = bytearray()
-    with closing(iter_chunks(path)) as parts:
-        for part in parts:
-            document += part
-            if len(document) > MOST_EMBEDDED:
-                raise ValueError(f"a page holds files of at most {MOST_EMBEDDED} bytes, got a longer one: {path}")
-    if document.startswith(SQLITE_MAGIC):
+def embedded(file: LoadedFile) -> bytes:
+    """The bytes of a file for `page`; a `ValueError` where a page cannot hold or judge it."""
+    if file.is_database:
         raise ValueError(
-            f"a page holds JSON files, got a database: {path}; inbounds ledger export writes one of a ledger"
+            f"a page holds JSON files, got a database: {file.path}; inbounds ledger export writes one of a ledger"
         )
-    return bytes(document)
+    if len(file.data) > MOST_EMBEDDED:
+        raise ValueError(f"a page holds files of at most {MOST_EMBEDDED} bytes, got a longer one: {file.path}")
+    return file.data
 
 
 def policy(*, asks: bool = False) -> str:

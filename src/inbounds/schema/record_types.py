@@ -40,7 +40,7 @@ class StatisticForm(TypedDict):
     budget_share: NotRequired[str]
     sum_to_size: NotRequired[bool]
     margins: NotRequired[list[str]]
-    wishes: NotRequired[dict[str, Any]]
+    design: NotRequired[dict[str, Any]]
     at: NotRequired[str]
 
 
@@ -73,11 +73,11 @@ class PlanRecord(TypedDict):
     statistics: list[StatisticForm]
     epsilon: str
     neighbours: str
-    wishes: dict[str, Any]
+    design: dict[str, Any]
     credible_level: str | None
     people: NotRequired[str]
     edition: NotRequired[str]
-    person: NotRequired[PersonForm]
+    unit: NotRequired[PersonForm]
     missing_key: NotRequired[str]
     period: NotRequired[dict[str, str]]
     hierarchy: NotRequired[HierarchyRecord]
@@ -99,7 +99,7 @@ class BudgetRecord(TypedDict):
 
     statistic: str
     spent: str
-    drawn_at: str
+    draw_epsilon: str
     reason: str
     layers: NotRequired[dict[str, str]]
 
@@ -108,7 +108,7 @@ class MechanismRecord(TypedDict):
     """The mechanism that answered a statistic for the groups of a size, or of sizes first..last.
 
     parts: the columns of the numbers that it drew, where the statistic is computed from them. layer: of a statistic
-    that adds up, which of its layers. law, quantile: of a statistic that is drawn from records, in place of a query.
+    that adds up, which of its layers. law: of a statistic that is drawn from records, whose query is a quantile.
     """
 
     statistic: str
@@ -119,9 +119,8 @@ class MechanismRecord(TypedDict):
     answers: str
     neighbours: str
     origin: str
-    query: NotRequired[dict[str, Any]]
+    query: dict[str, Any]
     law: NotRequired[str]
-    quantile: NotRequired[dict[str, Any]]
     expected_error: float
     constant_error: NotRequired[float]
     parts: NotRequired[list[str]]
@@ -174,14 +173,12 @@ class TableReference(TypedDict):
 
 
 class ReleaseRecord(TypedDict):
-    """A whole release record; `table` and `sha256` are there once it is written.
+    """The content of a release record; `table` is there once it is written.
 
     draws: for every column that was drawn and does not add up, one line of whole numbers: which output of its mechanism
     was drawn for each row of the table. reports: the same for statistics that add up. A dry run has neither.
     """
 
-    format: str
-    version: int
     id: str
     time: str
     plan_sha256: str
@@ -192,7 +189,7 @@ class ReleaseRecord(TypedDict):
     account: list[BudgetRecord]
     composition: list[str]
     mechanisms: list[MechanismRecord]
-    no_better_than_a_constant: list[str]
+    useless: list[str]
     versions: dict[str, str]
     groups: GroupsForm
     draws: NotRequired[dict[str, str]]
@@ -200,4 +197,3 @@ class ReleaseRecord(TypedDict):
     levels: NotRequired[list[ChainRecord]]
     ledger: NotRequired[LedgerReference | None]
     table: NotRequired[TableReference]
-    sha256: NotRequired[str]

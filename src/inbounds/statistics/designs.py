@@ -19,13 +19,11 @@ from inbounds.catalog.noise_tables import geometric_table, median_geometric_tabl
 from inbounds.catalog.registry import REGISTRY
 from inbounds.errors import InboundsError
 from inbounds.exact import Floats
-from inbounds.files import read_json_file
 from inbounds.losses import ErrorLoss, parse_limit, parse_loss
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.law import Matrix
-from inbounds.mechanism.load import certify_json
+from inbounds.mechanism.load import PASSPORT, certify_document, quantile_mechanism_from_document
 from inbounds.mechanism.quantiles import ObliviousRecords, QuantileMechanism
-from inbounds.mechanism.quantiles.load import quantile_mechanism_from_json
 from inbounds.mechanism.quantiles.passport import quantile_query_to_json
 from inbounds.properties import canonical_property
 from inbounds.query import Metric, QuantileQuery, RangeQuery, Reach
@@ -167,11 +165,11 @@ def load_or_design(request: DesignRequest, folder: Path) -> DesignedMechanism:
     path = folder / f"{request.digest}.json"
     if path.exists():
         try:
-            content = read_json_file(path, "passport")
+            passport = PASSPORT.load(path)
             is_quantile = isinstance(request.query, QuantileQuery)
-            mechanism = quantile_mechanism_from_json(content) if is_quantile else certify_json(content)
+            mechanism = quantile_mechanism_from_document(passport) if is_quantile else certify_document(passport)
             if mechanism.query == request.query and mechanism.epsilon == request.epsilon:
-                return DesignedMechanism(mechanism, str(content["sha256"]))
+                return DesignedMechanism(mechanism, passport.sha256)
         except (InboundsError, OSError):
             pass  # not the cached mechanism: design it again
     mechanism = design_request(request.query, request.epsilon, request.wishes)

@@ -6,18 +6,16 @@ from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse
 
-from inbounds.errors import PassportError
-from inbounds.files import RELEASE, Json, detect_format, read_json_file
+from inbounds.files import MECHANISM, Json, LoadedFile
 from inbounds.report import check_page
 from inbounds.studio.pages import page
 from inbounds.studio.studio import Studio
-from inbounds.verdict import PASSPORTS, find_table, verify
+from inbounds.verdict import find_table, table_named, verify
 
 MOST_FILES = 256
 """Files checked at once: a document and its companions."""
@@ -39,13 +37,14 @@ def router(studio: Studio) -> APIRouter:
         if not file:
             return _check_page(None, None, "")
         path = place.existing(file)
-        verdict = verify(path)
+        loaded = LoadedFile.load(path)
+        verdict = verify(loaded)
         if file in place.ledgers:  # a database, which only the server reads
             return page(
                 "check_ledger.html", "/check", file=file, valid=verdict.is_valid, said=verdict.reason or verdict.proved
             )
-        others = [check_page.read_document(table) for table in find_table(path)]
-        return _check_page(check_page.read_document(path), verdict.to_json(), file, others)
+        others = [check_page.embedded(LoadedFile.load(table)) for table in find_table(loaded)]
+        return _check_page(check_page.embedded(loaded), verdict.to_json(), file, others)
 
     @routes.post("/check/verdict")
     async def verdict(request: Request) -> Response:
@@ -76,13 +75,12 @@ def parts_of_body(body: bytes, sizes: str) -> list[bytes]:
 def _judge_document(document: bytes, others: list[bytes]) -> Json:
     """Return the verdict on a document that was dropped into the page; it is deleted afterwards."""
     with TemporaryDirectory() as folder:
-        file = Path(folder) / "document.json"
-        file.write_bytes(document)
+        file = LoadedFile(Path(folder) / "document.json", document)
+        file.path.write_bytes(document)
         name, passports, tables = _table_named(file), [], []
         for k, content in enumerate(others if name else []):
-            other = Path(folder) / f"passport-{k + 1}.json"
-            other.write_bytes(content)
-            if detect_format(other) in PASSPORTS:
+            other = LoadedFile(Path(folder) / f"passport-{k + 1}.json", content)
+            if other.format == MECHANISM:
                 passports.append(other)
             else:
                 tables.append(content)
@@ -101,21 +99,16 @@ def _judge_document(document: bytes, others: list[bytes]) -> Json:
         return verdict
 
 
-def _verdict(file: Path, passports: list[Path]) -> Json:
-    """Return the verdict on a file, without its path on this machine."""
+def _verdict(file: LoadedFile, passports: list[LoadedFile]) -> Json:
+    """What is verdict of a file, which is not named by its place on this machine."""
     verdict = verify(file, passports=passports).to_json()
-    here = f"{file.parent}{os.sep}"
+    here = f"{file.path.parent}{os.sep}"
     field = "reason" if not verdict["valid"] else "checked" if "checked" in verdict else ""
-    changed = {} if not field else {field: str(verdict[field]).replace(str(file), "the file").replace(here, "")}
+    changed = {} if not field else {field: str(verdict[field]).replace(str(file.path), "the file").replace(here, "")}
     return {**verdict, **changed}
 
 
-def _table_named(file: Path) -> str:
-    """Return the name of the table beside a release record, if it is a plain name. The record is not checked here."""
-    try:
-        content: Any = read_json_file(file, "release record")
-        name = content["table"]["file"] if content["format"] == RELEASE else ""
-    except (PassportError, ValueError, LookupError, TypeError):
-        return ""
-    plain = isinstance(name, str) and PLAIN_NAME.fullmatch(name) is not None
-    return name if plain and name != file.name else ""
+def _table_named(file: LoadedFile) -> str:
+    """The table beside a release record, where that is a plain name; whether the record holds is not asked."""
+    name = table_named(file)
+    return name if PLAIN_NAME.fullmatch(name) is not None and name != file.path.name else ""

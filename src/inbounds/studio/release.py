@@ -17,6 +17,7 @@ from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse
 
+from inbounds.files import RELEASE, Document
 from inbounds.files.bounded import read_text
 from inbounds.plan.plan import Plan
 from inbounds.releases.charge_session import ChargeSession, StoredTable
@@ -160,7 +161,11 @@ def _table(plan: str, stored: StoredTable, target: Path) -> Response:
 def _record(plan: str, stored: StoredTable, target: Path) -> Response:
     """Return the record beside the table; before the table is written, as the ledger stores it."""
     beside = record_path(target)
-    text = read_text(beside) if beside.exists() else json.dumps(stored.record, indent=2)
+    text = (
+        read_text(beside)
+        if beside.exists()
+        else json.dumps(Document.wrap(RELEASE, {**stored.record}).to_json(), indent=1)
+    )
     return _file(text.encode(), beside.name, "application/json")
 
 

@@ -1,49 +1,46 @@
-"""Reading the passport of a label mechanism without belief: the law is certified anew."""
+"""The content of a label mechanism's passport as a mechanism: the law is certified anew."""
 
-import os
 from typing import Any
 
-from inbounds.files import Json, as_passport_error, read_json_file
+from inbounds.files import Json
 from inbounds.mechanism.codec import (
     ORIGIN_FIELDS,
+    QUERY_FIELDS,
     parse_fraction,
     parse_integers,
     parse_line,
     query_from_json,
     query_to_json,
-    refuse_unknown_fields,
 )
 from inbounds.mechanism.labels.law import BlockResponse
 from inbounds.mechanism.labels.mechanism import LabelMechanism
 from inbounds.mechanism.origin import Origin
-from inbounds.mechanism.passport import LABEL_PASSPORT
 from inbounds.query.query import KINDS
 from inbounds.trusted.block_designs import Affine, Planes, Subsets
 
-PASSPORT_FIELDS = {**dict.fromkeys(("format", "version", "query", "epsilon", "law", "sha256")), "origin": ORIGIN_FIELDS}
-"""Every field of a label mechanism's passport; its law is read field by field."""
+LABEL_LAWS = {
+    "subsets": dict.fromkeys(("size", "inside")),
+    "affine": dict.fromkeys(("modulus", "size", "inside")),
+    "planes": dict.fromkeys(("order", "dimension", "inside")),
+}
+"""The laws over sets of labels by their keys, and their fields."""
+
+LABEL_FIELDS = {"query": QUERY_FIELDS, "epsilon": None, "law": LABEL_LAWS, "origin": ORIGIN_FIELDS}
+"""Every field of a label mechanism's passport."""
 
 
-def load_label_mechanism(path: str | os.PathLike[str]) -> LabelMechanism:
-    """Read and re-certify a label mechanism's passport; any doubt is a `PassportError` that says what is wrong."""
-    return label_mechanism_from_json(read_json_file(path, "label passport"))
-
-
-def label_mechanism_from_json(content: Any) -> LabelMechanism:
-    """A label mechanism from its passport's JSON values, certified anew."""
-    LABEL_PASSPORT.unwrap(content)
-    refuse_unknown_fields(content, PASSPORT_FIELDS)
-    with as_passport_error("the passport is malformed", "the weights are not private"):
-        query, origin = query_from_json(content["query"]), content["origin"]
-        parameters = {parse_line(key): parse_line(value) for key, value in origin["parameters"].items()}
-        if content["query"] != query_to_json(query) or query.kind not in KINDS:
-            raise ValueError("the query must be written as passports write one, of a known kind")
-        return LabelMechanism(
-            query,
-            parse_fraction(content["epsilon"]),
-            blocks_from_json(content["law"], len(query.answers)),
-            Origin(parse_line(origin["name"]), parameters, parse_line(origin["reference"])),
-        )
+def label_mechanism_from_content(content: Json) -> LabelMechanism:
+    """A label mechanism from its passport's content; any error where it is malformed or not private."""
+    query, origin = query_from_json(content["query"]), content["origin"]
+    parameters = {parse_line(key): parse_line(value) for key, value in origin["parameters"].items()}
+    if content["query"] != query_to_json(query) or query.kind not in KINDS:
+        raise ValueError("the query must be written as passports write one, of a known kind")
+    return LabelMechanism(
+        query,
+        parse_fraction(content["epsilon"]),
+        blocks_from_json(content["law"], len(query.answers)),
+        Origin(parse_line(origin["name"]), parameters, parse_line(origin["reference"])),
+    )
 
 
 def blocks_from_json(part: Json, labels: int) -> BlockResponse:

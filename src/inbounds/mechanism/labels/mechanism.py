@@ -90,9 +90,9 @@ class LabelMechanism:
 
     def save(self, path: "str | PathLike[str]") -> None:
         """Write the passport: everything needed to check and use the mechanism, with its digest."""
-        passport.save_label_passport(self, path)
+        passport.to_label_passport(self).save(path)
 
     @cached_property
     def sha256(self) -> str:
         """The digest of the passport."""
-        return str(passport.to_label_passport(self)["sha256"])
+        return passport.to_label_passport(self).sha256

@@ -1,29 +1,22 @@
 """The passport of a label mechanism: a JSON file with the query, epsilon, the law, and a digest of them.
 
-Integers are decimal text. Readers refuse unknown fields, so a new field needs a new version.
-Reading (`reading`) believes nothing.
+Integers are decimal text. Readers refuse unknown fields.
 """
 
-import os
 from typing import TYPE_CHECKING
 
-from inbounds.files import Json, write_json_file
+from inbounds.files import MECHANISM, Document, Json
 from inbounds.mechanism.codec import query_to_json
 from inbounds.mechanism.labels.law import BlockResponse
-from inbounds.mechanism.passport import LABEL_PASSPORT
+from inbounds.mechanism.passport import without_law
 from inbounds.trusted.block_designs import Affine, Planes, Subsets
 
 if TYPE_CHECKING:
     from inbounds.mechanism.labels.mechanism import LabelMechanism
 
 
-def save_label_passport(mechanism: "LabelMechanism", path: str | os.PathLike[str]) -> None:
-    """Write the passport; the file appears whole or not at all."""
-    write_json_file(to_label_passport(mechanism), path)
-
-
-def to_label_passport(mechanism: "LabelMechanism") -> Json:
-    """The mechanism as plain JSON values, with the digest of everything else in it."""
+def to_label_passport(mechanism: "LabelMechanism") -> Document:
+    """The passport of a label mechanism."""
     origin = mechanism.origin
     content: Json = {
         "query": query_to_json(mechanism.query),
@@ -31,12 +24,13 @@ def to_label_passport(mechanism: "LabelMechanism") -> Json:
         "law": blocks_to_json(mechanism.law),
         "origin": {"name": origin.name, "parameters": dict(origin.parameters), "reference": origin.reference},
     }
-    return LABEL_PASSPORT.wrap(content)
+    return Document.wrap(MECHANISM, content)
 
 
 def label_passport_summary(mechanism: "LabelMechanism") -> Json:
     """The passport without its labels: what people and machines read of it."""
-    found = to_label_passport(mechanism)
+    passport = to_label_passport(mechanism)
+    found = {**without_law(passport), "law": passport.content["law"]}
     return {**found, "query": {**found["query"], "labels": None}}
 
 

@@ -1,22 +1,18 @@
-"""Reading the passport of a quantile's mechanism without belief: the law is certified anew."""
+"""The content of a quantile's passport as a mechanism: the law is certified anew."""
 
-import os
 from typing import Any
 
-from inbounds.errors import InboundsError, PassportError
-from inbounds.files import Json, read_json_file
+from inbounds.files import Json
 from inbounds.mechanism.codec import (
     ORIGIN_FIELDS,
     law_from_json,
     parse_fraction,
     parse_integers,
     parse_line,
-    refuse_unknown_fields,
     scale_from_json,
 )
 from inbounds.mechanism.law import Matrix
 from inbounds.mechanism.origin import Origin
-from inbounds.mechanism.passport import QUANTILE_PASSPORT
 from inbounds.mechanism.quantiles.laws import (
     CentralRecords,
     CountedTable,
@@ -26,15 +22,16 @@ from inbounds.mechanism.quantiles.laws import (
     SidedPermuteAndFlip,
 )
 from inbounds.mechanism.quantiles.mechanism import QuantileMechanism
+from inbounds.mechanism.quantiles.passport import QUANTILE
 from inbounds.query import QuantileQuery
 from inbounds.trusted.sided_scores import Side
 
-PASSPORT_FIELDS = {
-    **dict.fromkeys(("format", "version", "epsilon", "sha256")),
-    "quantile": {
+QUANTILE_FIELDS = {
+    "query": {
         "values": dict.fromkeys(("start", "unit", "size")),
-        **dict.fromkeys(("at", "size", "public", "missing", "records")),
+        **dict.fromkeys(("kind", "at", "size", "public", "missing", "records")),
     },
+    "epsilon": None,
     "law": {
         "scores": dict.fromkeys(("table", "stride", "deeper")),
         "sides": dict.fromkeys(("table", "below", "above", "deeper")),
@@ -47,32 +44,22 @@ PASSPORT_FIELDS = {
 """Every field of a quantile's passport."""
 
 
-def load_quantile(path: str | os.PathLike[str]) -> QuantileMechanism:
-    """Read and re-certify a quantile's passport; any doubt is a `PassportError` that says what is wrong."""
-    return quantile_mechanism_from_json(read_json_file(path, "quantile passport"))
-
-
-def quantile_mechanism_from_json(content: Any) -> QuantileMechanism:
-    """A quantile's mechanism from its passport's JSON values, certified anew."""
-    QUANTILE_PASSPORT.unwrap(content)
-    refuse_unknown_fields(content, PASSPORT_FIELDS)
-    try:
-        origin = content["origin"]
-        parameters = {parse_line(key): parse_line(value) for key, value in origin["parameters"].items()}
-        return QuantileMechanism(
-            quantile_query_from_json(content["quantile"]),
-            parse_fraction(content["epsilon"]),
-            quantile_law_from_json(content["law"]),
-            Origin(parse_line(origin["name"]), parameters, parse_line(origin["reference"])),
-        )
-    except InboundsError as reason:
-        raise PassportError(f"the weights are not private: {reason}") from reason
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as reason:
-        raise PassportError(f"the passport is malformed: {reason}") from reason
+def quantile_mechanism_from_content(content: Json) -> QuantileMechanism:
+    """A quantile's mechanism from its passport's content; any error where it is malformed or not private."""
+    origin = content["origin"]
+    parameters = {parse_line(key): parse_line(value) for key, value in origin["parameters"].items()}
+    return QuantileMechanism(
+        quantile_query_from_json(content["query"]),
+        parse_fraction(content["epsilon"]),
+        quantile_law_from_json(content["law"]),
+        Origin(parse_line(origin["name"]), parameters, parse_line(origin["reference"])),
+    )
 
 
 def quantile_query_from_json(part: Json) -> QuantileQuery:
     """The quantile of such values."""
+    if part["kind"] != QUANTILE:
+        raise ValueError("the query must be of the kind quantile")
     if type(part["public"]) is not bool:
         raise TypeError("public must be true or false")
     values = scale_from_json(part["values"])

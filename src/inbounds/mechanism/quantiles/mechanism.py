@@ -127,12 +127,12 @@ class QuantileMechanism:
 
     def save(self, path: "str | PathLike[str]") -> None:
         """Write the passport: everything needed to check and use the mechanism, with its digest."""
-        passport.save_quantile_passport(self, path)
+        passport.to_quantile_passport(self).save(path)
 
     @cached_property
     def sha256(self) -> str:
         """The digest of the passport."""
-        return str(passport.to_quantile_passport(self)["sha256"])
+        return passport.to_quantile_passport(self).sha256
 
 
 @lru_cache(maxsize=64)

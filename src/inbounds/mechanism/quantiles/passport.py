@@ -1,15 +1,13 @@
-"""The passport of a quantile's mechanism: a JSON file with the quantile, epsilon, the law, and a digest of them.
+"""The passport of a quantile's mechanism: a JSON file with the query, epsilon, the law, and a digest of them.
 
-Integers are decimal text. Readers refuse unknown fields, so a new field needs a new version.
-Reading (`reading`) believes nothing.
+Integers are decimal text. Readers refuse unknown fields.
 """
 
-import os
 from typing import TYPE_CHECKING
 
-from inbounds.files import Json, write_json_file
+from inbounds.files import MECHANISM, Document, Json
 from inbounds.mechanism.codec import format_integers, law_to_json, scale_to_json
-from inbounds.mechanism.passport import QUANTILE_PASSPORT
+from inbounds.mechanism.passport import without_law
 from inbounds.mechanism.quantiles.laws import (
     CentralRecords,
     CountedTable,
@@ -24,32 +22,31 @@ from inbounds.trusted.sided_scores import Side
 if TYPE_CHECKING:
     from inbounds.mechanism.quantiles.mechanism import QuantileMechanism
 
-
-def save_quantile_passport(mechanism: "QuantileMechanism", path: str | os.PathLike[str]) -> None:
-    """Write the passport; the file appears whole or not at all."""
-    write_json_file(to_quantile_passport(mechanism), path)
+QUANTILE = "quantile"
+"""The kind of a query about a group's records."""
 
 
-def to_quantile_passport(mechanism: "QuantileMechanism") -> Json:
-    """The mechanism as plain JSON values, with the digest of everything else in it."""
+def to_quantile_passport(mechanism: "QuantileMechanism") -> Document:
+    """The passport of a quantile's mechanism."""
     origin = mechanism.origin
     content: Json = {
-        "quantile": quantile_query_to_json(mechanism.query),
+        "query": quantile_query_to_json(mechanism.query),
         "epsilon": str(mechanism.epsilon),
         "law": quantile_law_to_json(mechanism.law),
         "origin": {"name": origin.name, "parameters": dict(origin.parameters), "reference": origin.reference},
     }
-    return QUANTILE_PASSPORT.wrap(content)
+    return Document.wrap(MECHANISM, content)
 
 
 def quantile_passport_summary(mechanism: "QuantileMechanism") -> Json:
     """The passport without its weights: what people and machines read of it."""
-    return {key: value for key, value in to_quantile_passport(mechanism).items() if key != "law"}
+    return without_law(to_quantile_passport(mechanism))
 
 
 def quantile_query_to_json(query: QuantileQuery) -> Json:
     """A quantile as plain JSON values, as passports and release records hold it."""
     return {
+        "kind": QUANTILE,
         "values": scale_to_json(query.values),
         "at": str(query.at),
         "size": str(query.size),

@@ -194,8 +194,8 @@ function show(report, name, said, who) {
 async function take(files) {
   const bytesOf = async (file) => ({ name: file.name, bytes: new Uint8Array(await file.arrayBuffer()) });
   const read = await Promise.all([...files].map(bytesOf));
-  const ours = read.filter(({ bytes }) => textOf(bytes)?.includes('"inbounds '));
-  const record = ours.find(({ bytes }) => /"format": ?"inbounds release"/.test(textOf(bytes)));
+  const ours = read.filter(({ bytes }) => textOf(bytes)?.includes('"inbounds/'));
+  const record = ours.find(({ bytes }) => /"format": ?"inbounds\/release"/.test(textOf(bytes)));
   const chosen = record ?? ours[0] ?? read[0];
   const others = read.filter((one) => one !== chosen).map(({ bytes }) => bytes);
   await judgeBytes(chosen.bytes, chosen.name, others, null);

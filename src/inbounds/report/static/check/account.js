@@ -158,7 +158,7 @@ function readCost(line, statistic, part, plan, groups) {
   const addsUp = kind.margins === true || (plan.has("hierarchy") && kind.groups === true);
   const alone = kind.byUnit === true || addsUp;
   const { moved, records } = numbersMoved(plan, groups, kind, alone);
-  const drawnAt = Fraction.read(line.get("drawn_at"));
+  const drawnAt = Fraction.read(line.get("draw_epsilon"));
   const same = line.get("statistic") === statistic.get("name") && Fraction.read(line.get("spent")).equals(part);
   insist(same && drawnAt.times(new Fraction(moved)).equals(part) && addsUp === line.has("layers"), wrong);
   const layers = addsUp ? readLayers(line, statistic, plan, kind, drawnAt, wrong) : [["", drawnAt]];
@@ -183,7 +183,7 @@ function checkStatistic(statistic, plan, kind) {
 
 /** How many numbers of a statistic one protected change may move, and for how many records of one person each is drawn. */
 function numbersMoved(plan, groups, kind, alone) {
-  const person = plan.get("person");
+  const person = plan.get("unit");
   if (person !== undefined) {
     const [records, most] = [person.get("max_records"), person.get("max_groups")];
     insist(records >= 1n && most >= 1n, "a person must count in some record of some group");
@@ -251,17 +251,16 @@ function checkLines(stated, lines) {
   insist(stated.length === lines.length, wrong);
   lines.forEach((line, k) => {
     const made = stated[k];
-    const { place, json } = line.query;
+    const { json } = line.query;
     const same =
       made.get("statistic") === line.statistic && optional(made, "layer", "") === line.layer && made.get("size") === line.size &&
       made.get("groups") === line.groups && canonical(optional(made, "parts", [])) === canonical(line.parts);
     insist(same, wrong);
     const epsilon = Fraction.read(made.get("epsilon"));
     insist(epsilon.equals(line.epsilon), `the mechanism of ${ownerOf(line)} was not drawn at the epsilon of its account`);
-    const other = place === "query" ? "quantile" : "query";
-    const answers = !made.has(other) && made.has(place) && canonical(made.get(place)) === canonical(json);
+    const answers = canonical(made.get("query")) === canonical(json);
     insist(answers, `the mechanism of ${ownerOf(line)} has another query or other neighbours than its statistic requires`);
-    insist(made.has("law") === (place === "quantile") && /^[0-9a-f]{64}$/.test(made.get("sha256")), wrong);
+    insist(made.has("law") === (json.get("kind") === "quantile") && /^[0-9a-f]{64}$/.test(made.get("sha256")), wrong);
     Object.assign(line, { sha256: made.get("sha256"), expectedError: Number(made.get("expected_error").value ?? made.get("expected_error")) });
   });
 }

@@ -7,11 +7,11 @@ const REFUSED = "refused";
 const UNJUDGED = "unjudged";
 
 const CHECKERS = new Map([
-  ["inbounds mechanism", ["mechanism passport", checkPassport]],
-  ["inbounds quantile mechanism", ["quantile passport", checkQuantilePassport]],
-  ["inbounds release", ["release record", checkRelease]],
-  ["inbounds ledger", ["exported ledger", checkLedger]],
+  ["inbounds/mechanism", ["mechanism passport", checkPassport]],
+  ["inbounds/release", ["release record", checkRelease]],
+  ["inbounds/ledger", ["exported ledger", checkLedger]],
 ]);
+const OTHER_FORMATS = ["composition", "chain", "ledger-head", "draw", "collection", "permanent-reports"];
 
 /** left: what this page should recompute and cannot; with any of it the verdict is never that all holds. */
 function emptyReport() {
@@ -45,7 +45,7 @@ function judge(text, others = []) {
 }
 
 function refuseFormat(format) {
-  if (typeof format === "string" && format.startsWith("inbounds "))
+  if (OTHER_FORMATS.some((name) => format === `inbounds/${name}`))
     throw new Unjudged("this page judges passports, release records and exported ledgers; use inbounds verify for this file");
   refuse("this is not a passport, a release record or an exported ledger");
 }

@@ -133,6 +133,9 @@ class Account {
     insist(field(entry, "sha256") === digest, `${where} does not have the digest stated`);
     const kind = field(entry, "kind");
     insist(ENTRY_KINDS.includes(kind) && (kind === "ledger") === (number === 1n), `${where} cannot be of its kind here`);
+    const facts = field(entry, "facts");
+    const known = facts instanceof Map && [...facts.keys()].every((name) => FACTS[kind].includes(name));
+    insist(known, `${where} says what no rule knows`);
     this[`take_${kind}`](entry, readUnits(entry.get("units")), where);
     this.count = number;
     this.last = digest;
@@ -204,6 +207,8 @@ function checkTotals(stated, account) {
   insist(Array.isArray(stated) && stated.length === account.people.size, "the people are not those of the entries");
   const seen = new Set();
   for (const part of stated) {
+    const known = part instanceof Map && [...part.keys()].every((name) => PEOPLE_FIELDS.has(name));
+    insist(known, "the people have a field that no rule knows");
     const found = account.people.get(field(part, "name"));
     insist(found !== undefined && !seen.has(found), "the people are not those of the entries");
     seen.add(found);
@@ -215,16 +220,22 @@ function checkTotals(stated, account) {
   }
 }
 
-function checkLedger(content, report) {
-  insist(content.get("version") === 1n, "an exported ledger must have version 1");
+const LEDGER_FIELDS = new Set(["head", "people", "entries"]);
+const PEOPLE_FIELDS = new Set(["name", "budget", "spent", "left", "rule", "unit", "epsilon", "delta", "budget_units", "spent_units"]);
+const FACTS = {
+  ledger: ["format", "version"], people: ["rule", "epsilon", "delta"], budget: ["epsilon", "purpose"],
+  charge: ["parts", "purpose"], answer: ["draw"],
+};
+
+function checkLedger(envelope, report) {
+  const content = openEnvelope(envelope, report);
+  insist([...content.keys()].every((name) => LEDGER_FIELDS.has(name)), "the ledger has a field that no rule knows");
   const [entries, account] = [field(content, "entries"), new Account()];
   insist(Array.isArray(entries) && entries.length > 0, "a ledger has at least its first entry");
   for (const entry of entries) account.take(entry);
-  report.digest = account.last;
   report.title = `${account.count} entries of the ledger ${account.id}`;
   checkTotals(field(content, "people"), account);
-  const head = new Map([["format", "inbounds ledger head"], ["version", 1n], ["ledger", account.id]]);
-  head.set("entries", account.count).set("sha256", account.last);
+  const head = new Map([["ledger", account.id], ["entries", account.count], ["entry_sha256", account.last]]);
   const stated = field(content, "head");
   insist(stated instanceof Map && canonical(stated) === canonical(head), "the head is not that of the entries");
   report.promise = true;

@@ -4,15 +4,23 @@ const MOST_DRAWN = 1n << 16n;
 const IN_RATIOS =
   "every comparison was W · 2^128 ≤ p · V in whole numbers, with p = ⌊2^128 · e^x⌋ enclosed from below and above";
 
-/** Refuse an envelope of another version, or one that was changed; return the version. */
-function openEnvelope(content, versions, report) {
-  const version = content.get("version");
-  insist(typeof version === "bigint" && versions.includes(version), `the version must be ${versions.join(" or ")}`);
-  const digest = digestOf(content);
-  insist(content.get("sha256") === digest, "the digest does not match: the file was changed after it was written");
+const VERSION = 1n;
+const ENVELOPE_FIELDS = ["format", "version", "content", "sha256"];
+
+/** The content of an envelope; refused where it is of another version, has other fields, or was changed. */
+function openEnvelope(envelope, report) {
+  const version = envelope.get("version");
+  const said = typeof version === "bigint" ? version : "of another kind";
+  insist(version === VERSION, `this file has version ${said}; inbounds reads version ${VERSION}`);
+  const known = envelope.size === 4 && ENVELOPE_FIELDS.every((name) => envelope.has(name));
+  insist(known, "a file must have a format, a version, a content and a digest, and no other field");
+  const content = envelope.get("content");
+  insist(content instanceof Map, "the content of a file must be an object");
+  const digest = digestOf(envelope);
+  insist(envelope.get("sha256") === digest, "the digest does not match: the file was changed after it was written");
   report.digest = digest;
-  report.checked.push("the SHA-256 of the canonical JSON of all other fields is the digest stated");
-  return version;
+  report.checked.push("the SHA-256 of the canonical JSON of format, version and content is the digest stated");
+  return content;
 }
 
 // --- every field is one that is read ----------------------------------------------------------------------------
@@ -21,7 +29,7 @@ const PASSPORT_KINDS = new Set(["count", "total", "mean", "extreme", "ordinal", 
 const SCALE_FIELDS = { start: null, unit: null, size: null, ticks: null };
 const ORIGIN_FIELDS = { name: null, parameters: null, reference: null };
 const PASSPORT_FIELDS = {
-  format: null, version: null, epsilon: null, sha256: null, origin: ORIGIN_FIELDS,
+  epsilon: null, origin: ORIGIN_FIELDS,
   query: {
     kind: null, answers: SCALE_FIELDS, outputs: { lowers: SCALE_FIELDS, uppers: SCALE_FIELDS, values: SCALE_FIELDS },
     neighbours: null, rounds: null, labels: null, allowance: null,
@@ -31,8 +39,8 @@ const PASSPORT_FIELDS = {
   optimality: { objective: null, value: null, bound: null, loss: null, prior: null },
 };
 const QUANTILE_FIELDS = {
-  format: null, version: null, epsilon: null, sha256: null, origin: ORIGIN_FIELDS,
-  quantile: { values: { start: null, unit: null, size: null }, at: null, size: null, public: null, missing: null, records: null },
+  epsilon: null, origin: ORIGIN_FIELDS,
+  query: { kind: null, values: { start: null, unit: null, size: null }, at: null, size: null, public: null, missing: null, records: null },
   law: {
     scores: { table: null, stride: null, deeper: null }, sides: { table: null, below: null, above: null, deeper: null },
     counted: { table: null, low: null, most: null, every: null }, matrix: null,
@@ -80,12 +88,23 @@ function checkOrigin(content) {
   return name;
 }
 
-function checkPassport(content, report) {
-  if (content.get("version") === 3n)
-    throw new Unjudged("this page has no verdict on the two weights of randomized response; use inbounds verify");
-  if (content.get("version") === 4n || content.get("version") === 5n)
+const UNJUDGED_LAWS = ["response", "plane", "subsets", "affine", "planes"];
+
+/** One format for every mechanism: the kind of the query, and the key of the law, tell them apart. */
+function checkPassport(envelope, report) {
+  const content = openEnvelope(envelope, report);
+  const [query, law] = [field(content, "query"), field(content, "law")];
+  if (law instanceof Map && UNJUDGED_LAWS.some((name) => law.has(name)))
+    throw new Unjudged("this page has no verdict on a law of this kind; use inbounds verify");
+  const neighbours = query instanceof Map ? query.get("neighbours") : null;
+  if (neighbours instanceof Map && neighbours.has("graph"))
     throw new Unjudged("this page has no verdict on answers on a graph; use inbounds verify");
-  const version = openEnvelope(content, [1n, 2n], report);
+  if (query instanceof Map && query.get("kind") === "quantile") checkQuantilePassport(content, report);
+  else checkRangePassport(content, report);
+}
+
+function checkRangePassport(content, report) {
+  refuseUnknownFields(content, PASSPORT_FIELDS);
   const part = field(content, "law");
   insist(part instanceof Map && part.size === 1, "the law must be a matrix or a noise table");
   const rows = part.has("matrix") ? readMatrix(part.get("matrix")) : null;
@@ -96,8 +115,6 @@ function checkPassport(content, report) {
   Object.assign(report, { title: `${query.kind}, epsilon ${epsilon}`, epsilon: epsilon.toString() });
   report.picture = pictureOf(rows, noise, query);
   report.nearest = rows === null ? noise.check(query, epsilon) : checkMatrix(rows, query, epsilon);
-  const fits = (version === 2n) === !query.allowance.equals(ZERO);
-  insist(fits, "the version does not fit the query: only version 2 has an allowance, and always one");
   promised(report, epsilon, query.metric === null ? "under a neighbouring one" : `under one ${query.metric} away`);
   report.checked.push(...provedOf(rows, noise, query, epsilon), IN_RATIOS);
   checkWords(content, report, { rows, noise, query, epsilon });
@@ -130,7 +147,6 @@ function provedOf(rows, noise, query, epsilon) {
 /** Origin, claims and objective: where the law is too large to be measured here, that is said and not passed over. */
 function checkWords(content, report, { rows, noise, query, epsilon }) {
   const origin = checkOrigin(content);
-  refuseUnknownFields(content, PASSPORT_FIELDS);
   refuseOtherSpelling(content.get("query"), query);
   const measured = isSmall(noise, query, CLAIMS_UP_TO) ? new Measured(rows ?? noise.matrix(query), query) : null;
   if (measured === null) report.unchecked.push("losses and properties that are claimed: too large to compute on this page");
@@ -145,9 +161,9 @@ function checkWords(content, report, { rows, noise, query, epsilon }) {
 }
 
 function checkQuantilePassport(content, report) {
-  openEnvelope(content, [1n], report);
+  report.kind = "quantile passport";
   refuseUnknownFields(content, QUANTILE_FIELDS);
-  const quantile = new Quantile(field(content, "quantile"));
+  const quantile = new Quantile(field(content, "query"));
   const epsilon = readEpsilon(field(content, "epsilon"));
   const { kind, law, rows } = readQuantileLaw(field(content, "law"));
   const name = checkOrigin(content);

@@ -49,14 +49,14 @@ const largest = (a, b) => (a > b ? a : b);
 const sizeOf = (number) => (number < 0n ? -number : number);
 
 /** The query of each number of a statistic in a group of this size, of which so many records may be one person's.
- *  Returns its place in a line, its JSON, its grid of answers, and the steps that one record moves it by. */
+ *  Returns its JSON, its grid of answers, and the steps that one record moves it by. */
 function requiredQuery(statistic, plan, size, records = 1n) {
   const [kind, isPublic] = [statistic.get("kind"), plan.get("sizes") === "public"];
   if (kind in FIXED_SHARES || kind === "quantile") return requiredQuantile(statistic, plan, size, records);
   if (kind === "mode") {
     const { labels } = subjectOf(plan, statistic, "labels");
     const grid = { start: ZERO, unit: ONE, last: BigInt(labels.length) - 1n };
-    return { place: "query", json: queryJson("category", grid, ["everyone", true], labels), grid, steps: 0n };
+    return { json: queryJson("category", grid, ["everyone", true], labels), grid, steps: 0n };
   }
   if (["count", "histogram", "crosstab"].includes(kind)) {
     const grid = { start: ZERO, unit: ONE, last: size };
@@ -67,7 +67,7 @@ function requiredQuery(statistic, plan, size, records = 1n) {
   if (kind === "mean" && !isPublic) {
     const grid = { start: ZERO, unit: column.step, last: most };
     const metric = ["metric", column.high.minus(column.low).toString()];
-    return { place: "query", json: queryJson("total", grid, metric), grid, steps: 0n };
+    return { json: queryJson("total", grid, metric), grid, steps: 0n };
   }
   if (kind === "mean") {
     const grid = { start: column.low, unit: column.step.over(new Fraction(size)), last: most };
@@ -84,7 +84,7 @@ function requiredQuery(statistic, plan, size, records = 1n) {
 /** A query whose answers one record moves by so many steps. */
 function reaching(kind, grid, steps, records) {
   const reach = records === 1n ? steps : least(records * steps, grid.last);
-  return { place: "query", json: queryJson(kind, grid, ["reach", reach]), grid, steps: reach };
+  return { json: queryJson(kind, grid, ["reach", reach]), grid, steps: reach };
 }
 
 /** Sums of at most so many values: from min(0, n·low) to max(0, n·high), on the coarsest grid through 0 and all values. */
@@ -104,8 +104,9 @@ function requiredQuantile(statistic, plan, size, records) {
   insist(at.compare(ZERO) >= 0 && at.compare(ONE) <= 0, WRONG_PLAN);
   const grid = { start: column.low, unit: column.step, last: column.width };
   const json = new Map([
+    ["kind", "quantile"],
     ["values", scaleJson(grid)], ["at", at.toString()], ["size", String(size)], ["public", plan.get("sizes") === "public"],
     ["missing", String(column.away)], ["records", String(records)],
   ]);
-  return { place: "quantile", json, grid, steps: 0n };
+  return { json, grid, steps: 0n };
 }

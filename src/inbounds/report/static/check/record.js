@@ -1,18 +1,13 @@
 // A release record: digests, form, statement, then everything that the plan requires, the table, and the passports.
 
-const RECORD_VERSION = 3n;
 const TIGHT = 1e-5;
 
 /** others: bytes of files that were given along with the record, tables and passports. */
-function checkRelease(content, report, others) {
-  const version = content.get("version");
-  insist(isInteger(version) && version >= 1n, "the record has no version");
-  insist(version === RECORD_VERSION, "the record is of a version that this page does not know");
+function checkRelease(envelope, report, others) {
+  const content = openEnvelope(envelope, report);
   if (content.has("levels")) throw new Unjudged("this page has no verdict on tables that were drawn in levels; use inbounds verify");
-  const digest = digestOf(content);
-  insist(content.get("sha256") === digest, "the record was changed: it does not have its own digest");
   insist(isRecord(content), "this is not a whole release record, or has a field that no rule knows");
-  Object.assign(report, { digest, title: content.get("statement"), epsilon: content.get("epsilon").get("spent") });
+  Object.assign(report, { title: content.get("statement"), epsilon: content.get("epsilon").get("spent") });
   const plan = content.get("plan");
   insist(content.get("plan_sha256") === sha256(inBytes(canonical(plan))), "the plan does not have the digest stated");
   checkRelation(plan);
@@ -35,7 +30,7 @@ function checkRelease(content, report, others) {
 function checkRelation(plan) {
   const [sizes, neighbours] = [plan.get("sizes"), plan.get("neighbours")];
   const known = RELATIONS.some(([size, relation]) => size === sizes && relation === neighbours);
-  insist(known && plan.has("person") === (neighbours === PERSON), "the plan has a relation that no release has");
+  insist(known && plan.has("unit") === (neighbours === PERSON), "the plan has a relation that no release has");
   insist(!(plan.has("where") && plan.get("where") !== "" && sizes === "public"), "a plan with a condition has no public sizes");
   const level = plan.get("credible_level") === null ? null : Fraction.read(plan.get("credible_level"));
   insist(level === null || (level.compare(ZERO) > 0 && level.compare(ONE) < 0), WRONG_PLAN);
@@ -54,10 +49,10 @@ function sortedFiles(others) {
 
 function passportIn(bytes) {
   const text = bytes.length > MOST_CHARACTERS ? null : textOf(bytes);
-  if (text === null || !/"inbounds (quantile )?mechanism"/.test(text)) return null;
+  if (text === null || !text.includes(`"${PASSPORT_FORMAT}"`)) return null;
   try {
     const content = JsonReader.read(text);
-    return content instanceof Map && PASSPORT_FORMATS.includes(content.get("format")) ? content : null;
+    return content instanceof Map && content.get("format") === PASSPORT_FORMAT ? content : null;
   } catch {
     return null;
   }
@@ -65,29 +60,28 @@ function passportIn(bytes) {
 
 // --- passports --------------------------------------------------------------------------------------------------
 
-const PASSPORT_FORMATS = ["inbounds mechanism", "inbounds quantile mechanism"];
+const PASSPORT_FORMAT = "inbounds/mechanism";
 
 /** Certify the passports given and connect them to the lines of the record by their digests. Returns expected errors. */
 function checkPassports(passports, release, report) {
   const found = new Map();
-  for (const content of passports) {
+  for (const envelope of passports) {
     const own = emptyReport();
-    const check = content.get("format") === PASSPORT_FORMATS[0] ? checkPassport : checkQuantilePassport;
     try {
-      check(content, own, []);
+      checkPassport(envelope, own);
     } catch (problem) {
       if (!(problem instanceof Refused)) throw problem;
       refuse(`a passport given along with the record is refused: ${problem.message}`);
     }
-    found.set(own.digest, { content, measured: own.measured ?? null });
+    found.set(own.digest, { content: envelope.get("content"), measured: own.measured ?? null });
   }
   const [drawn, errors] = [new Set(), new Map()];
   for (const line of release.lines) {
     const passport = found.get(line.sha256);
     if (passport === undefined) continue;
-    const { place, json } = line.query;
+    const { json } = line.query;
     const { content, measured } = passport;
-    const same = content.has(place) && canonical(content.get(place)) === canonical(json) && content.get("epsilon") === line.epsilon.toString();
+    const same = canonical(content.get("query")) === canonical(json) && content.get("epsilon") === line.epsilon.toString();
     insist(same, `the passport of ${ownerOf(line)} has another query or epsilon than the record`);
     drawn.add(line.sha256);
     noteError(errors, line, measured, release);
@@ -105,8 +99,8 @@ function checkPassports(passports, release, report) {
 /** The expected error of a line, where its passport tells it: on average over all answers alike. */
 function noteError(errors, line, measured, { plan, costs }) {
   const cost = costs.find(({ statistic }) => statistic.get("name") === line.statistic);
-  const wishes = optional(cost.statistic, "wishes", plan.get("wishes"));
-  const prior = optional(wishes, "prior", null);
+  const design = optional(cost.statistic, "design", plan.get("design"));
+  const prior = optional(design, "prior", null);
   const uniform = prior === null || (Array.isArray(prior) && prior.length === 1 && prior[0] === "uniform");
   if (measured === null || !uniform || cost.addsUp || isSecretMean(cost.statistic, plan)) return;
   const computed = measured.average(cost.statistic.get("kind") === "mode" ? "zero-one" : "absolute");

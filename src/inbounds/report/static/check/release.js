@@ -42,6 +42,11 @@ const fields = (form) => {
     });
 };
 
+const isDesign = fields({
+  "loss?": isText, "aim?": isText, "mechanism?": isText, "properties?": listOf(isText), "at_most?": listOf(isText),
+  "prior?": Array.isArray,
+});
+
 const isPlan = fields({
   source: fields({ kind: isSource, "name?": isText, "table?": isText, "engine?": isText, "decimal?": isText }),
   by: listOf(isText), groups: isInteger, keys_sha256: isText, sizes: isText,
@@ -51,10 +56,10 @@ const isPlan = fields({
   })),
   statistics: listOf(fields({
     kind: isText, of: isText, name: isText, "epsilon?": isExact, "budget_share?": isExact, "sum_to_size?": isBoolean,
-    "margins?": listOf(isText), "wishes?": isObject, "at?": isExact,
+    "margins?": listOf(isText), "design?": isDesign, "at?": isExact,
   })),
-  epsilon: isExact, neighbours: isText, wishes: isObject, credible_level: orNull(isExact), "people?": isText, "edition?": isText,
-  "person?": fields({ id: isText, max_records: isInteger, max_groups: isInteger }), "missing_key?": isText,
+  epsilon: isExact, neighbours: isText, design: isDesign, credible_level: orNull(isExact), "people?": isText, "edition?": isText,
+  "unit?": fields({ id: isText, max_records: isInteger, max_groups: isInteger }), "missing_key?": isText,
   "period?": named(isText), "where?": isText,
   "hierarchy?": fields({
     levels: listOf(isText), weights: listOf(isExact), "shares?": listOf(isExact), nodes: listOf(isInteger),
@@ -63,7 +68,7 @@ const isPlan = fields({
 
 const isMechanism = fields({
   statistic: isText, size: either(isInteger, isText), groups: isInteger, sha256: isText, epsilon: isExact, answers: isText,
-  neighbours: isText, origin: isText, "query?": isObject, "law?": isText, "quantile?": isObject, expected_error: isNumber,
+  neighbours: isText, origin: isText, query: isObject, "law?": isText, expected_error: isNumber,
   "constant_error?": isNumber, "parts?": listOf(isText), "layer?": isText,
 });
 
@@ -83,13 +88,13 @@ const isEntry = fields({
 });
 
 const isRecord = fields({
-  format: isText, version: isInteger, id: isText, time: isText, plan_sha256: isText, plan: isPlan, statement: isText,
+  id: isText, time: isText, plan_sha256: isText, plan: isPlan, statement: isText,
   values: listOf(isText), epsilon: fields({ total: isExact, spent: isExact }),
-  account: listOf(fields({ statistic: isText, spent: isExact, drawn_at: isExact, reason: isText, "layers?": named(isExact) })),
-  composition: listOf(isText), mechanisms: listOf(isMechanism), no_better_than_a_constant: listOf(isText),
+  account: listOf(fields({ statistic: isText, spent: isExact, draw_epsilon: isExact, reason: isText, "layers?": named(isExact) })),
+  composition: listOf(isText), mechanisms: listOf(isMechanism), useless: listOf(isText),
   versions: named(isText), groups: fields({ keys: named(listOf(isText)), types: named(isText), sizes: isText }), draws: named(isText),
   "reports?": isReports, "ledger?": orNull(isEntry),
-  "table?": fields({ file: isText, rows: isInteger, sha256: isText }), sha256: isText,
+  "table?": fields({ file: isText, rows: isInteger, sha256: isText }),
 });
 
 // --- the statement, word by word --------------------------------------------------------------------------------
@@ -117,7 +122,7 @@ function statementOf(plan, spent) {
   const neighbours = plan.get("neighbours");
   const whatever = neighbours === PERSON ? "Whatever these records hold" : "Whatever that record holds";
   const factor = general(Math.exp(spent.approximate), 4);
-  const meant = recordMeant(plan.get("source").get("kind"), plan.get("person"));
+  const meant = recordMeant(plan.get("source").get("kind"), plan.get("unit"));
   return (
     `${meant} ${relationMeant(plan.get("sizes") === "public", neighbours, spent)} ${whatever}, any table this release can ` +
     `give is at most ${factor} times likelier than it would be otherwise (epsilon ${numberText(spent)}).`
