@@ -5,14 +5,14 @@ import json
 import random
 from fractions import Fraction
 from pathlib import Path
-from typing import NotRequired, TypedDict
 
 import numpy as np
 import pytest
 from inbounds.files.form import as_form
 
 import inbounds as ib
-from inbounds import files
+from envelopes import seal
+from inbounds.files import MECHANISM, Document
 from inbounds.mechanism import Mechanism, Optimality, Origin, load
 from inbounds.mechanism import passport as passports
 from inbounds.mechanism.law import Noise, make_geometric_noise
@@ -62,7 +62,12 @@ def saved(tmp_path):
 
 def signed(content):
     """The passport with the digest that an attacker would write."""
-    return {**content, "sha256": files.content_digest(content)}
+    return Document.wrap(MECHANISM, content)
+
+
+def parse(envelope):
+    """The mechanism of an envelope as a stranger sends it."""
+    return load.load(load.PASSPORT.parse(envelope))
 
 
 # --- round trips ------------------------------------------------------------------------------------------
@@ -122,19 +127,20 @@ def test_at_every_moment_of_saving_a_file_is_the_old_one_or_the_new_one(tmp_path
 
 
 def test_a_passport_says_what_the_design_promises():
-    content = passports.to_passport(ib.catalog.truncated_geometric(ib.count(4), "1/2"))
-    assert content["format"] == "inbounds mechanism"
-    assert content["version"] == 1
+    envelope = passports.to_passport(ib.catalog.truncated_geometric(ib.count(4), "1/2")).to_json()
+    assert (envelope["format"], envelope["version"]) == ("inbounds/mechanism", 1)
+    assert set(envelope) == {"format", "version", "content", "sha256"}
+    content = envelope["content"]
     assert content["epsilon"] == "1/2"
-    assert {"query", "law", "origin", "claims", "optimality", "sha256"} <= set(content)
+    assert set(content) == {"query", "epsilon", "law", "origin", "claims", "optimality"}
     assert set(content["claims"]["losses"]) == {"absolute", "squared", "zero-one"}
     assert content["claims"]["properties"]["symmetric"] == "0"
-    text = json.dumps({k: v for k, v in content.items() if k != "sha256"}, sort_keys=True, separators=(",", ":"))
-    assert content["sha256"] == hashlib.sha256(text.encode("ascii")).hexdigest()
+    text = json.dumps({k: v for k, v in envelope.items() if k != "sha256"}, sort_keys=True, separators=(",", ":"))
+    assert envelope["sha256"] == hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 def test_weights_are_written_as_text_so_that_no_reader_rounds_them():
-    content = json.loads(json.dumps(passports.to_passport(ib.catalog.uniform(ib.count(2), 1))), parse_int=float)
+    content = json.loads(json.dumps(passports.to_passport(ib.catalog.uniform(ib.count(2), 1)).content), parse_int=float)
     rows = [[int(word) for word in row.split(" ")] for row in content["law"]["matrix"]]
     assert [sum(column) for column in zip(*rows, strict=True)] == [TOTAL] * 3
 
@@ -148,7 +154,7 @@ def test_a_changed_character_anywhere_is_refused_or_harmless(judge, which, edits
     """Random edits: refused, or the very same mechanism with a matching digest."""
     rng = random.Random(which)
     made = ib.catalog.truncated_geometric(ib.count(4), "1/2") if which == "matrix" else tables()[0]
-    original = json.dumps(passports.to_passport(made), indent=1) + "\n"
+    original = json.dumps(passports.to_passport(made).to_json(), indent=1) + "\n"
     places = [k for k, character in enumerate(original) if character.isdigit()]
     accepted = 0
     for _ in range(edits):
@@ -164,7 +170,7 @@ def test_a_changed_character_anywhere_is_refused_or_harmless(judge, which, edits
             continue
         accepted += 1
         assert back == made
-        assert files.content_digest(json.loads(text)) == json.loads(text)["sha256"]
+        assert seal(json.loads(text)) == json.loads(text)
     assert judge.certifies(made)
     assert 0 < accepted < edits * 2 / 5  # blanks between fields may change; the test would be idle if nothing else did
 
@@ -174,7 +180,7 @@ def test_a_changed_digit_under_a_fresh_digest_is_refused_or_still_exactly_privat
     """The attacker signs the edit: only the checker and the recomputed claims stand in the way."""
     rng = random.Random(which)
     made = ib.catalog.truncated_geometric(ib.count(4), "1/2") if which == "matrix" else tables()[0]
-    original = json.dumps(passports.to_passport(made))
+    original = json.dumps(passports.to_passport(made).content)
     places = [k for k, character in enumerate(original) if character.isdigit()]
     for _ in range(1500):
         k = rng.choice(places)
@@ -184,12 +190,12 @@ def test_a_changed_digit_under_a_fresh_digest_is_refused_or_still_exactly_privat
         except ValueError:
             continue
         try:
-            back = load.mechanism_from_json(signed(content))
+            back = load.load(signed(content))
         except ib.PassportError as reason:
             assert str(reason)  # noqa: PT017 - thousands of cases in one test
             continue
         assert judge.certifies(back)
-        true, claimed = passports.to_passport(back)["claims"], content["claims"]
+        true, claimed = passports.to_passport(back).content["claims"], content["claims"]
         assert true["properties"] == claimed["properties"]
         for name, loss in true["losses"].items():
             assert float(claimed["losses"][name]) == pytest.approx(float(loss), rel=2e-9, abs=2e-9)
@@ -198,7 +204,7 @@ def test_a_changed_digit_under_a_fresh_digest_is_refused_or_still_exactly_privat
 @pytest.mark.parametrize("made", [ib.catalog.truncated_geometric(ib.count(3), 1), tables()[0]])
 def test_any_field_replaced_by_anything_is_refused_or_still_exactly_private(judge, made):
     """Every value of the passport in turn, replaced by odd values and signed."""
-    original = passports.to_passport(made)
+    original = passports.to_passport(made).to_json()
     odd = [None, True, 0, 1, -1, 10**30, 0.5, "", "0", "1", "-1", "1/0", "9" * 19, "0 0", "x", [], {}, [[]]]
     survived = 0
 
@@ -220,7 +226,7 @@ def test_any_field_replaced_by_anything_is_refused_or_still_exactly_private(judg
             else:
                 spot[path[-1]] = replacement
             try:
-                back = load.mechanism_from_json(signed(content) if isinstance(content, dict) else content)
+                back = parse(seal(content) if isinstance(content, dict) else content)
             except ib.PassportError as reason:
                 assert "\n" not in str(reason)  # noqa: PT017 - hundreds of cases in one test
                 continue
@@ -230,22 +236,22 @@ def test_any_field_replaced_by_anything_is_refused_or_still_exactly_private(judg
 
 
 def test_weights_that_are_not_private_are_refused_under_any_digest():
-    content = passports.to_passport(ib.catalog.truncated_geometric(ib.count(1), 1))
+    content = passports.to_passport(ib.catalog.truncated_geometric(ib.count(1), 1)).content
     content["law"] = {"matrix": [f"{TOTAL} 0", f"0 {TOTAL}"]}
     with pytest.raises(ib.PassportError, match="the weights are not private: output 0 is inf times likelier"):
-        load.mechanism_from_json(signed(content))
+        load.load(signed(content))
     with pytest.raises(ib.PassportError, match="the digest does not match"):
-        load.mechanism_from_json(content)
+        parse({**signed(content).to_json(), "sha256": "0" * 64})
 
 
 def test_a_smaller_epsilon_or_a_wider_neighbourhood_than_the_weights_keep_is_refused():
-    content = passports.to_passport(ib.catalog.truncated_geometric(ib.count(3), 1))
+    content = passports.to_passport(ib.catalog.truncated_geometric(ib.count(3), 1)).content
     with pytest.raises(ib.PassportError, match="the weights are not private"):
-        load.mechanism_from_json(signed({**content, "epsilon": "99/100"}))
+        load.load(signed({**content, "epsilon": "99/100"}))
     for wider in ({"everyone": True}, {"reach": 2}, {"metric": "2"}):
         query = {**content["query"], "neighbours": wider}
         with pytest.raises(ib.PassportError, match="the weights are not private"):
-            load.mechanism_from_json(signed({**content, "query": query}))
+            load.load(signed({**content, "query": query}))
 
 
 @pytest.mark.parametrize(
@@ -263,10 +269,10 @@ def test_a_smaller_epsilon_or_a_wider_neighbourhood_than_the_weights_keep_is_ref
     ],
 )
 def test_a_claim_that_does_not_follow_from_the_weights_is_refused(field, lie):
-    content = passports.to_passport(ib.catalog.truncated_geometric(ib.count(3), 1))
+    content = passports.to_passport(ib.catalog.truncated_geometric(ib.count(3), 1)).content
     claims = {**content["claims"], field: lie}
     with pytest.raises(ib.PassportError, match="the claims do not follow from the weights"):
-        load.mechanism_from_json(signed({**content, "claims": claims}))
+        load.load(signed({**content, "claims": claims}))
 
 
 @pytest.mark.parametrize("objective", ["average absolute loss", "average absolute loss under a prior", "anything"])
@@ -274,12 +280,12 @@ def test_a_bound_above_the_value_it_bounds_is_refused_whatever_the_objective(obj
     made = ib.catalog.uniform(ib.count(2), 1)
     for excess, allowed in ((-1e-13, True), (0.0, True), (1e-13, False), (1.0, False)):
         best = {"objective": objective, "value": repr(made.loss()), "bound": repr(made.loss() + excess)}
-        content = signed({**passports.to_passport(made), "optimality": best})
+        content = signed({**passports.to_passport(made).content, "optimality": best})
         if allowed:
-            assert load.mechanism_from_json(content).optimality.bound == made.loss() + excess
+            assert load.load(content).optimality.bound == made.loss() + excess
         else:
             with pytest.raises(ib.PassportError, match="the value of the objective does not follow"):
-                load.mechanism_from_json(content)
+                load.load(content)
 
 
 @pytest.mark.parametrize(
@@ -293,59 +299,50 @@ def test_a_bound_above_the_value_it_bounds_is_refused_whatever_the_objective(obj
 def test_odd_cells_in_a_passport_are_refused(cells, wrong):
     """Cells that overlap, or do not hold what is reported for them, would be nobody's idea of the outputs."""
     made = ib.catalog.uniform(ib.count(5, outputs=ib.cells("-1/2", "11/2", 3)), 1)
-    content = json.loads(json.dumps(passports.to_passport(made)))
-    assert load.mechanism_from_json(content) == made
+    content = json.loads(json.dumps(passports.to_passport(made).content))
+    assert load.load(signed(content)) == made
     for name, start in cells.items():
         content["query"]["outputs"][name]["start"] = start
     with pytest.raises(ib.PassportError, match=r"a cell must satisfy|cells must be disjoint"):
-        load.mechanism_from_json(signed(content))
+        load.load(signed(content))
 
 
 @pytest.mark.parametrize("name", ["absolute", "squared", "zero-one"])
 def test_a_loss_that_is_a_little_too_good_is_refused(name):
-    content = json.loads(json.dumps(passports.to_passport(ib.catalog.truncated_geometric(ib.count(3), 1))))
+    content = json.loads(json.dumps(passports.to_passport(ib.catalog.truncated_geometric(ib.count(3), 1)).content))
     losses = content["claims"]["losses"]
     losses[name] = repr(float(losses[name]) - 1e-6)
     with pytest.raises(ib.PassportError, match="the claims do not follow from the weights"):
-        load.mechanism_from_json(signed(content))
+        load.load(signed(content))
 
 
 @pytest.mark.parametrize(("value", "bound"), [("nan", "0"), ("1", "inf"), ("-inf", "0"), ("x", "0"), ("1", None)])
 def test_an_optimality_that_is_no_number_is_refused(value, bound):
-    content = passports.to_passport(ib.catalog.uniform(ib.count(2), 1))
+    content = passports.to_passport(ib.catalog.uniform(ib.count(2), 1)).content
     claim = {"objective": "absolute", "value": value, "bound": bound}
     with pytest.raises(ib.PassportError, match="malformed"):
-        load.mechanism_from_json(signed({**content, "optimality": claim}))
+        load.load(signed({**content, "optimality": claim}))
 
 
 # --- not a passport ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("version", [0, 6, 99, "1", None, "2.0", True])
+@pytest.mark.parametrize("version", [0, 2, 99, "1", None, "2.0", True])
 def test_an_unknown_version_is_refused_as_such(version):
-    content = passports.to_passport(ib.catalog.uniform(ib.count(2), 1))
-    with pytest.raises(ib.UnknownVersion, match="passport version must be 1 or 2 or 3 or 4 or 5, got"):
-        load.mechanism_from_json(signed({**content, "version": version}))
+    envelope = passports.to_passport(ib.catalog.uniform(ib.count(2), 1)).to_json()
+    words = rf"this file has version {version}; inbounds reads version 1"
+    with pytest.raises(ib.UnknownVersion, match=words):
+        parse(seal({**envelope, "version": version}))
 
 
-def test_a_version_that_does_not_fit_the_query_is_refused():
-    """Version 1 had no allowance: a reader of that time would round differently from what is promised."""
-    plain = passports.to_passport(ib.catalog.uniform(ib.count(2), 1))
-    spare = passports.to_passport(ib.catalog.uniform(ib.interval(0, 2, 1, 2), 1))
-    assert (plain["version"], spare["version"]) == (1, 2)
-    for content, other in ((plain, 2), (spare, 1), (plain, 3), (spare, 4), (plain, 5)):
-        with pytest.raises(ib.PassportError, match=r"the version must be 5 where .* else 1"):
-            load.mechanism_from_json(signed({**content, "version": other}))
-
-
-@pytest.mark.parametrize("content", [None, [], "text", 5, {}, {"format": "something else"}])
-def test_json_of_another_format_is_refused(content):
-    with pytest.raises(ib.PassportError, match="a passport must be a JSON object with the format"):
-        load.mechanism_from_json(content)
+@pytest.mark.parametrize("envelope", [None, [], "text", 5, {}, {"format": "something else"}])
+def test_json_of_another_format_is_refused(envelope):
+    with pytest.raises(ib.PassportError, match="must be a JSON object with the format"):
+        parse(envelope)
 
 
 def test_a_file_cut_short_anywhere_is_refused(saved):
-    text = json.dumps(passports.to_passport(ib.catalog.truncated_geometric(ib.count(2), 1)), indent=1)
+    text = json.dumps(passports.to_passport(ib.catalog.truncated_geometric(ib.count(2), 1)).to_json(), indent=1)
     for end in range(0, len(text), 7):
         with pytest.raises(ib.PassportError):
             ib.load(saved(text[:end]))
@@ -357,14 +354,14 @@ def test_a_file_cut_short_anywhere_is_refused(saved):
     ids=["empty", "words", "brace", "bytes", "zeros", "deep", "long number", "byte order mark"],
 )
 def test_what_is_not_json_is_refused(text, saved):
-    with pytest.raises(ib.PassportError, match="is not a mechanism passport: it is not JSON text"):
+    with pytest.raises(ib.PassportError, match="is not JSON text"):
         ib.load(saved(text))
 
 
 def test_a_repeated_field_is_refused(saved):
-    text = json.dumps(passports.to_passport(ib.catalog.uniform(ib.count(2), 1)))
+    text = json.dumps(passports.to_passport(ib.catalog.uniform(ib.count(2), 1)).to_json())
     doubled = text.replace('"epsilon"', '"epsilon": "1/2", "epsilon"', 1)
-    with pytest.raises(ib.PassportError, match="a passport must not repeat a field"):
+    with pytest.raises(ib.PassportError, match="must not repeat a field"):
         ib.load(saved(doubled))
 
 
@@ -392,9 +389,9 @@ def test_a_missing_file_is_the_usual_error(tmp_path):
     ],
 )
 def test_a_query_that_makes_no_sense_is_refused_with_the_reason(part, reason):
-    content = passports.to_passport(ib.catalog.truncated_geometric(ib.count(3), 1))
+    content = passports.to_passport(ib.catalog.truncated_geometric(ib.count(3), 1)).content
     with pytest.raises(ib.PassportError, match=reason):
-        load.mechanism_from_json(signed({**content, "query": {**content["query"], **part}}))
+        load.load(signed({**content, "query": {**content["query"], **part}}))
 
 
 def test_cells_that_overlap_or_do_not_match_are_refused():
@@ -405,55 +402,7 @@ def test_cells_that_overlap_or_do_not_match_are_refused():
         {"values": {"start": "50", "unit": "1", "size": 2}},
         {"lowers": {"start": "-1", "unit": "5/2", "size": 3}},
     ):
-        content = json.loads(json.dumps(passports.to_passport(made)))
+        content = json.loads(json.dumps(passports.to_passport(made).content))
         content["query"]["outputs"].update(cells)
         with pytest.raises(ib.PassportError, match=r"malformed|claims"):
-            load.mechanism_from_json(signed(content))
-
-
-# --- forms: what a stranger's JSON must be to have a type ----------------------------------------------------
-
-
-class Inner(TypedDict):
-    name: str
-    share: NotRequired[float]
-
-
-class Outer(TypedDict):
-    count: int
-    parts: list[Inner]
-    more: dict[str, int | None]
-
-
-FORMED = {"count": 3, "parts": [{"name": "a"}, {"name": "b", "share": 1}], "more": {"x": None}}
-
-
-def test_content_of_a_form_is_returned_as_it_is_with_fields_that_the_form_does_not_name():
-    content = {**FORMED, "later": [1]}
-    assert as_form(content, Outer) is content
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"count": True},
-        {"count": 3.0},
-        {"count": "3"},
-        {"parts": {}},
-        {"parts": [{}]},
-        {"parts": [{"name": None}]},
-        {"parts": [{"name": "a", "share": "1"}]},
-        {"parts": [{"name": "a", "share": False}]},
-        {"more": {"x": "1"}},
-        {"more": []},
-    ],
-)
-def test_content_of_another_form_is_refused(change):
-    with pytest.raises(TypeError, match="form Outer"):
-        as_form({**FORMED, **change}, Outer)
-
-
-@pytest.mark.parametrize("missing", FORMED)
-def test_content_without_a_required_field_is_refused(missing):
-    with pytest.raises(TypeError):
-        as_form({name: value for name, value in FORMED.items() if name != missing}, Outer)
+            load.load(signed(content))

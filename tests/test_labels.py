@@ -2,6 +2,7 @@
 samplers by counting the randomness, estimators against dense linear algebra."""
 
 import copy
+import json
 import math
 import pickle
 from dataclasses import replace
@@ -13,6 +14,7 @@ import pytest
 import inbounds as ib
 from inbounds.errors import InvalidDistribution, PassportError, PrivacyViolation
 from inbounds.exact import to_epsilon
+from inbounds.files import MECHANISM, Document
 from inbounds.local.label_mechanisms import LabelCandidate
 from inbounds.local.reconstruct import Reconstruction
 from inbounds.local.reconstruct.affine_estimator import AffineEstimator, even
@@ -274,13 +276,10 @@ def test_a_label_passport_is_certified_anew_and_refused_when_changed(mechanism, 
     assert verdict.to_json()["epsilon"] == str(mechanism.epsilon)
     with pytest.raises(PassportError, match="mechanism for labels"):
         ib.load(path)
-    from inbounds.files import content_digest, read_json_file, write_json_file
-
-    content = read_json_file(path, "passport")
+    content = json.loads(path.read_text())["content"]
     ((name, law),) = content["law"].items()
     content["law"] = {name: {**law, "inside": str(int(law["inside"]) + 1)}}
-    content["sha256"] = content_digest(content)
-    write_json_file(content, path)
+    Document.wrap(MECHANISM, content).save(path)
     with pytest.raises(PassportError, match="not private"):
         ib.local.load_local_mechanism(path)
     assert not ib.verify(path).is_valid
@@ -298,13 +297,10 @@ def test_a_label_passport_is_certified_anew_and_refused_when_changed(mechanism, 
     ],
 )
 def test_a_malformed_law_is_a_passport_error(law, tmp_path):
-    from inbounds.files import content_digest, read_json_file, write_json_file
-
     path = tmp_path / "m.json"
     ib.local.subset_selection(ib.category(5), 1).save(path)
-    content = {**read_json_file(path, "passport"), "law": law}
-    content["sha256"] = content_digest(content)
-    write_json_file(content, path)
+    content = {**json.loads(path.read_text())["content"], "law": law}
+    Document.wrap(MECHANISM, content).save(path)
     with pytest.raises(PassportError):
         ib.local.load_local_mechanism(path)
 

@@ -8,10 +8,11 @@ import pytest
 from typer.testing import CliRunner
 
 import inbounds as ib
+from envelopes import wrap
 from inbounds.checker import compute_proved_bound
 from inbounds.checker.optimality import exp_upper_bound
 from inbounds.cli import app
-from inbounds.files import content_digest
+from inbounds.files import MECHANISM
 from inbounds.mechanism.passport import to_passport
 
 STEPS = np.abs(np.subtract.outer(np.arange(5), np.arange(5))).astype(float)
@@ -30,12 +31,12 @@ DESIGNS = {
 
 @pytest.fixture(params=DESIGNS)
 def content(request):
-    return to_passport(DESIGNS[request.param]())
+    return to_passport(DESIGNS[request.param]()).content
 
 
 def verdict_on(content, folder):
     file = folder / "m.json"
-    file.write_text(json.dumps({**content, "sha256": content_digest(content)}))
+    file.write_text(json.dumps(wrap(MECHANISM, content)))
     return ib.verify(file)
 
 
@@ -43,7 +44,7 @@ def test_a_value_is_recomputed_by_the_loss_table_and_the_prior_in_the_passport(c
     found = verdict_on(content, tmp_path)
     assert found.is_valid, found.reason
     assert not any(claim.startswith("that its") for claim in found.mechanism.unchecked_claims)
-    assert found.mechanism.sha256 == content["sha256"]
+    assert found.mechanism.sha256 == wrap(MECHANISM, content)["sha256"]
 
 
 @pytest.mark.parametrize("value", ["1.0", "0.0", "1e-3", "123.5"])
@@ -79,14 +80,14 @@ def test_no_forged_value_is_believed_and_what_nobody_can_compute_is_said_to_be_c
 
 
 def test_an_unknown_loss_without_its_table_is_refused(tmp_path):
-    content = to_passport(DESIGNS["table"]())
+    content = to_passport(DESIGNS["table"]()).content
     del content["optimality"]["loss"]
     assert not verdict_on(content, tmp_path).is_valid
 
 
 def test_nothing_that_was_not_recomputed_is_called_proved(tmp_path):
     """A mechanism that is called optimal, and is not."""
-    content = to_passport(ib.catalog.uniform(ib.count(4), 1))
+    content = to_passport(ib.catalog.uniform(ib.count(4), 1)).content
     content["origin"]["name"] = "optimal"
     value = content["claims"]["losses"]["absolute"]
     content["optimality"] = {"objective": "average absolute loss", "value": value, "bound": value}
@@ -124,7 +125,7 @@ def test_the_bound_of_a_design_is_proved_by_solving(name, tmp_path):
 @pytest.mark.parametrize("aim", ["average", "worst"])
 def test_the_proved_bound_is_the_optimum_of_every_relation(query, aim):
     made = ib.optimal(query, "1/2", loss="squared", aim=aim)
-    bound = compute_proved_bound(to_passport(made))
+    bound = compute_proved_bound(to_passport(made).content)
     assert made.optimality.value * (1 - 1e-8) <= bound <= Fraction(made.optimality.value) * (1 + Fraction(1, 10**9))
 
 
@@ -135,14 +136,14 @@ def test_a_bound_is_true_whatever_the_solver_does(monkeypatch):
     def fail(*_, **__):
         return type("Result", (), {"status": 4})()
 
-    made = to_passport(ib.optimal(ib.count(4), 1))
+    made = to_passport(ib.optimal(ib.count(4), 1)).content
     monkeypatch.setattr(scipy.optimize, "linprog", fail)
     assert compute_proved_bound(made) == 0
 
 
 def test_what_is_too_large_or_of_another_kind_has_no_bound():
-    assert compute_proved_bound(to_passport(ib.optimal(ib.count(80), 1))) is None
-    assert compute_proved_bound(to_passport(ib.catalog.uniform(ib.count(3), 1))) is None
+    assert compute_proved_bound(to_passport(ib.optimal(ib.count(80), 1)).content) is None
+    assert compute_proved_bound(to_passport(ib.catalog.uniform(ib.count(3), 1)).content) is None
 
 
 def test_the_exponential_is_bounded_from_above():

@@ -133,6 +133,7 @@ let passport fields =
   let query = fields_of "query" (field fields "query") in
   let near = neighbours (field query "neighbours") in
   only "the query" [ "kind"; "answers"; "outputs"; "neighbours"; "rounds"; "labels"; "allowance"; "places" ] query;
+  (match List.assoc_opt "places" query with None | Some Null -> () | Some _ -> refuse "places need a graph");
   let rounds = match field query "rounds" with Bool b -> b | _ -> refuse "rounds must be true or false" in
   let zero = { Checker.num = Z.zero; den = Z.one } in
   let allowance =

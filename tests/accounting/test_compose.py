@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import inbounds as ib
+from envelopes import wrap
 from inbounds import files
 from inbounds.accounting import Composition, CompositionRecord, compose, enumerate_losses, load_record, max_answers
-from inbounds.accounting.composition_record import composition_from_json as read_record
+from inbounds.accounting.composition_record import composition_from_document as read_record
 from inbounds.accounting.composition_record import format_upper_bound
 from inbounds.accounting.pairs import neighbours
 from inbounds.errors import PassportError, TooLarge, UnknownVersion
@@ -249,9 +250,9 @@ def test_importing_the_attacks_loads_no_solver_and_no_accountant():
 def test_a_mechanism_released_twice_states_the_composed_guarantee(tmp_path):
     twice = CompositionRecord.from_composition(compose(SMALL["exponential"], 2), "1e-3")
     twice.save(tmp_path / "composition.json")
-    content = json.loads((tmp_path / "composition.json").read_text("utf-8"))
+    content = json.loads((tmp_path / "composition.json").read_text("utf-8"))["content"]
     assert content["basic_epsilon"] == "2"
-    assert content["members"][0]["sha256"] == passports.to_passport(SMALL["exponential"])["sha256"]
+    assert content["members"][0]["sha256"] == passports.to_passport(SMALL["exponential"]).sha256
     assert content["members"][0]["times"] == 2
     assert "2 answers about the same people are together 2-private" in content["statement"]
     back = load_record(tmp_path / "composition.json")
@@ -276,13 +277,13 @@ def test_a_record_of_one_answer_speaks_of_one():
         (lambda c: c | {"members": []}, "malformed"),
         (lambda c: c | {"delta": "0"}, "malformed"),
         (lambda c: c | {"same_question": "no"}, "malformed"),
-        (lambda c: c | {"format": "inbounds mechanism"}, "format"),
+        (lambda c: c | {"format": "inbounds/mechanism"}, "no rule knows"),
     ],
 )
 def test_a_record_that_says_more_than_its_mechanisms_is_refused(tmp_path, change, reason):
     """Even with a digest that fits: what is written is computed again."""
-    forged = change(CompositionRecord.from_composition(compose(SMALL["exponential"], 2), "1e-3").content())
-    forged["sha256"] = files.content_digest(forged)
+    record = CompositionRecord.from_composition(compose(SMALL["exponential"], 2), "1e-3").to_document()
+    forged = wrap(files.COMPOSITION, change(record.content))
     (tmp_path / "r.json").write_text(json.dumps(forged), "utf-8")
     with pytest.raises(PassportError, match=reason):
         load_record(tmp_path / "r.json")
@@ -302,8 +303,9 @@ def test_a_record_with_an_epsilon_of_its_own_choice_is_refused_unless_it_is_true
 
 
 def test_a_record_with_another_digest_or_version_is_refused(tmp_path):
-    content = CompositionRecord.from_composition(compose(SMALL["fair"], 2), "1e-3").content()
-    (tmp_path / "a.json").write_text(json.dumps(content | {"delta": "1/2"}), "utf-8")
+    content = CompositionRecord.from_composition(compose(SMALL["fair"], 2), "1e-3").to_document().to_json()
+    changed = {**content["content"], "delta": "1/2"}
+    (tmp_path / "a.json").write_text(json.dumps(content | {"content": changed}), "utf-8")
     (tmp_path / "b.json").write_text(json.dumps(content | {"version": 9}), "utf-8")
     (tmp_path / "c.json").write_text("{", "utf-8")
     with pytest.raises(PassportError, match="digest"):
@@ -379,7 +381,7 @@ def test_an_epsilon_that_is_printed_and_given_back_is_still_an_upper_bound():
 def test_a_record_that_claims_a_little_less_is_read_as_what_is_true():
     together = ib.compose(ib.catalog.randomized_response(ib.count(1), "0.5"), 2)
     tight = together.epsilon("1e-30")
-    found = read_record(CompositionRecord(together, Fraction("1e-30"), tight * (1 - 9e-10)).content())
+    found = read_record(CompositionRecord(together, Fraction("1e-30"), tight * (1 - 9e-10)).to_document())
     assert found.epsilon == tight
 
 

@@ -17,16 +17,17 @@ import inbounds as ib
 from check.chromium import BrowserChecker, in_bytes
 from checker.plans import cases as cases_of_releases
 from checker.released import publish
+from envelopes import seal, wrap
 from hostile.files import heavy_quantiles, odd_value, places
 from inbounds.errors import InboundsError, PassportError
-from inbounds.files import canonical_json, content_digest, read_json_file, sha256_hex
+from inbounds.files import LEDGER, canonical_json, sha256_hex
 from inbounds.ledger import verify
 from inbounds.ledger.entries import START
 from inbounds.ledger.verify import export_entries as export_of
 from inbounds.ledger.verify import load_export
 from inbounds.mechanism import load
+from inbounds.mechanism.load import load_quantile
 from inbounds.mechanism.passport import to_passport
-from inbounds.mechanism.quantiles.load import load_quantile
 from inbounds.releases.verify import load_record as read_record
 from inbounds.trusted.bounds import exp_lower_bound
 from proof import cases
@@ -44,7 +45,7 @@ def accepts(read: Callable[[Path], object], file: Path) -> bool:
 
 
 def promised(file: Path) -> object:
-    return load.certify_law_only(read_json_file(file, "passport"))
+    return load.certify_law_only(file)
 
 
 def compared(
@@ -112,7 +113,7 @@ def test_passports_whose_check_could_take_long_get_equal_verdicts_at_once(checke
 
 def test_a_line_of_megabytes_gets_an_equal_verdict(checker, tmp_path):
     content = json.loads(next(heavy_quantiles()).content)
-    content["law"]["scores"] |= {"table": " ".join([str(2**62)] + [str(2**61)] * 400_000), "deeper": "0"}
+    content["content"]["law"]["scores"] |= {"table": " ".join([str(2**62)] + [str(2**61)] * 400_000), "deeper": "0"}
     content["sha256"] = sha256_hex(canonical_json({key: part for key, part in content.items() if key != "sha256"}))
     apart, private = compared(checker, tmp_path, [json.dumps(content).encode()], load_quantile)
     assert not apart
@@ -125,8 +126,8 @@ def claimed_otherwise(number: int, seed: int) -> Iterator[Any]:
     contents = [*cases.honest_passports(), *cases.honest_quantiles()]
     for _ in range(number):
         lie = copy.deepcopy(rng.choice(contents))
-        parts = [part for part in ("claims", "optimality", "origin", "quantile") if lie.get(part) is not None]
-        paths = [path for path in places(lie) if path and path[0] in parts]
+        parts = [part for part in ("claims", "optimality", "origin") if lie["content"].get(part) is not None]
+        paths = [path for path in places(lie) if len(path) > 1 and path[1] in parts]
         path = rng.choice(paths)
         spot = lie
         for key in path[:-1]:
@@ -150,8 +151,7 @@ def _near(value: Any, rng: random.Random) -> Any:
 
 
 def loaded(file: Path) -> object:
-    quantile = read_json_file(file, "passport").get("format") == "inbounds quantile mechanism"
-    return load_quantile(file) if quantile else load.load(file)
+    return load.PASSPORT.read(file)
 
 
 @pytest.mark.parametrize("number", [60, pytest.param(1500, marks=pytest.mark.slow)])
@@ -164,13 +164,12 @@ def test_claims_that_do_not_follow_are_refused_by_both(number, checker, tmp_path
 def test_values_of_objectives_with_loss_tables_and_priors_get_equal_verdicts(checker, tmp_path):
     contents = []
     for design in DESIGNS.values():
-        honest = to_passport(design())
+        honest = to_passport(design()).content
         best = honest["optimality"]
         lies = [{**best, "value": "1.0", "bound": "1.0"}, *(lie for _, lie in forged(copy.deepcopy(honest)))]
         contents += [honest, *({**honest, "optimality": lie} for lie in lies)]
-    for content in contents:
-        content["sha256"] = cases.digest_of(content)
-    apart, valid = compared(checker, tmp_path, contents, load.load)
+    made = [wrap("inbounds/mechanism", content) for content in contents]
+    apart, valid = compared(checker, tmp_path, made, load.load)
     assert not apart
     assert len(DESIGNS) <= valid < len(contents)
 
@@ -213,8 +212,10 @@ def test_sha256_is_sha256(checker):
 
 def signed_record(record: Any) -> Any:
     """A record with the digests of its plan and of itself."""
-    record["plan_sha256"] = sha256_hex(canonical_json(record.get("plan")))
-    return {**record, "sha256": content_digest(record)}
+    content = record["content"]
+    if isinstance(content, dict):
+        content["plan_sha256"] = sha256_hex(canonical_json(content.get("plan")))
+    return seal(record)
 
 
 @pytest.fixture(scope="module")
@@ -283,7 +284,7 @@ def exported(tmp_path_factory) -> Any:
         ledger.charge("patients", "0.75", key="key 7", parts=["1/4", "1/2"])
         ledger.stored_answers("pupils", "1/7", lambda charge: b"four", key="key 8")
         ledger.raise_budget("pupils", epsilon="5/2")
-        return export_of(ledger.head(), ledger.entries(), ledger.people())
+        return export_of(ledger.head(), ledger.entries(), ledger.people()).content
 
 
 def chained(content: Any) -> Any:
@@ -293,7 +294,7 @@ def chained(content: Any) -> Any:
         entry["previous"] = last
         rest = {key: value for key, value in entry.items() if key != "sha256"}
         entry["sha256"] = last = sha256_hex(canonical_json(rest))
-    content["head"] |= {"sha256": last, "entries": len(content["entries"])}
+    content["head"] |= {"entry_sha256": last, "entries": len(content["entries"])}
     return content
 
 
@@ -309,7 +310,7 @@ def lied_ledgers(honest: Any, number: int, seed: int) -> Iterator[Any]:
             spot[path[-1]] = _amount(spot[path[-1]], rng)
         if rng.random() < 0.2:
             del lie["entries"][rng.randrange(1, len(lie["entries"]))]
-        yield _chained_if_whole(lie) if rng.random() < 0.8 else lie
+        yield wrap(LEDGER, _chained_if_whole(lie) if rng.random() < 0.8 else lie)
 
 
 def _amount(value: Any, rng: random.Random) -> Any:
@@ -350,12 +351,17 @@ def test_json_that_python_refuses_is_refused(checker):
     )
 
 
-def test_fields_that_pollute_prototypes_are_fields_like_others(checker):
-    content = cases.honest_passports()[0]
-    more = {**content, "__proto__": {"valid": True}, "constructor": {"prototype": 1}, "toString": "\ud83d\ude00 é \x7f"}
-    more["numbers"] = [0.1, 1e16, 1e-5, 123456789012345680.0, 5e-324, 1.5, -0.0, 10**30, -0.00012, 1e22]
-    more["sha256"] = cases.digest_of(more)
-    assert checker.judged([more])[0][0] == "proved"
+@pytest.mark.parametrize("level", [(), ("content",), ("content", "query"), ("content", "origin")])
+def test_fields_that_pollute_prototypes_are_refused_like_others(level, checker):
+    made = []
+    for name in ("__proto__", "constructor", "toString"):
+        envelope = copy.deepcopy(cases.honest_passports()[0])
+        spot = envelope
+        for key in level:
+            spot = spot[key]
+        spot[name] = {"valid": True}
+        made.append(seal(envelope))
+    assert {verdict for verdict, _, _ in checker.judged(made)} == {"refused"}
     assert checker.evaluate("() => [({}).valid, Object.prototype.x]") == [None, None]
 
 

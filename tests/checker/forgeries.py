@@ -50,7 +50,7 @@ class Original:
 
     @staticmethod
     def read(record: Path, table: Path) -> "Original":
-        return Original(json.loads(record.read_bytes()), table.read_bytes(), table.suffix)
+        return Original(json.loads(record.read_bytes())["content"], table.read_bytes(), table.suffix)
 
     def forged(self, name: str, change: Callable[[Record], object]) -> Forgery:
         """The record changed, the table as it is."""
@@ -209,7 +209,7 @@ def _other_accounts(original: Original) -> Iterator[Forgery]:
 
             def spends(record: Record, k: int = k, factor: Any = factor, name: str = line["statistic"]) -> None:
                 own = record["account"][k]
-                own["drawn_at"] = str(Fraction(own["drawn_at"]) * factor)
+                own["draw_epsilon"] = str(Fraction(own["draw_epsilon"]) * factor)
                 if "layers" in own:
                     own["layers"] = {layer: str(Fraction(part) * factor) for layer, part in own["layers"].items()}
                 for made in record["mechanisms"]:
@@ -239,7 +239,7 @@ def _shares_otherwise(k: int, share: Fraction) -> Callable[[Record], None]:
         _follow(record, k)
         if share > 0:  # which a plan without shares allows, and one with shares does not
             record["plan"].get("hierarchy", {}).pop("shares", None)
-            record["account"][k]["drawn_at"] = str(Fraction(record["account"][k]["drawn_at"]) / 2)
+            record["account"][k]["draw_epsilon"] = str(Fraction(record["account"][k]["draw_epsilon"]) / 2)
 
     return change
 
@@ -278,7 +278,7 @@ def _spends_in_all(k: int, part: str) -> Callable[[Record], None]:
         factor = Fraction(part) / Fraction(own["spent"])
         statistic.pop("budget_share", None)
         statistic["epsilon"] = part
-        own |= {"spent": part, "drawn_at": str(Fraction(own["drawn_at"]) * factor)}
+        own |= {"spent": part, "draw_epsilon": str(Fraction(own["draw_epsilon"]) * factor)}
         if "layers" in own:
             own["layers"] = {layer: str(Fraction(one) * factor) for layer, one in own["layers"].items()}
         for made in record["mechanisms"]:
@@ -290,7 +290,7 @@ def _spends_in_all(k: int, part: str) -> Callable[[Record], None]:
         spent = sum((Fraction(line["spent"]) for line in record["account"]), Fraction(0))
         record["epsilon"]["spent"] = str(spent)
         plan = record["plan"]
-        meant = describe_record_unit(plan["source"]["kind"], plan.get("person"))
+        meant = describe_record_unit(plan["source"]["kind"], plan.get("unit"))
         record["statement"] = format_plan_guarantee(plan["sizes"] == "public", plan["neighbours"], spent, meant)
 
     return change
@@ -504,10 +504,10 @@ def _other_promises(original: Original) -> Iterator[Forgery]:
     for relation in ("change one record", "add or remove one record", "add or remove one person"):
         if relation != plan["neighbours"]:
             changes[f"neighbours: {relation}"] = lambda lie, word=relation: lie["plan"].update(neighbours=word)
-    if "person" in plan:
-        changes["no person"] = lambda lie: lie["plan"].pop("person")
+    if "unit" in plan:
+        changes["no person"] = lambda lie: lie["plan"].pop("unit")
         for name in ("max_records", "max_groups"):
-            changes[name] = lambda lie, name=name: lie["plan"]["person"].update({name: plan["person"][name] + 1})
+            changes[name] = lambda lie, name=name: lie["plan"]["unit"].update({name: plan["unit"][name] + 1})
     for name, change in changes.items():
         yield original.forged(name, change)
 
@@ -534,10 +534,10 @@ def refitted(original: Original) -> Iterator[Forgery]:
 
 def _other_plans(original: Original) -> Iterator[tuple[str, Callable[[Record], object]]]:
     plan = original.record["plan"]
-    for word, most in plan.get("person", {}).items():
+    for word, most in plan.get("unit", {}).items():
         if isinstance(most, int) and most > 1:
-            yield f"{word} lowered", lambda lie, word=word: lie["plan"]["person"].update({word: 1})
-    if "person" in plan:
+            yield f"{word} lowered", lambda lie, word=word: lie["plan"]["unit"].update({word: 1})
+    if "unit" in plan:
         yield "no persons, but records", _without_persons
     if plan["neighbours"] == "change one record" and plan["sizes"] == "maximum":
         yield "records come and go", lambda lie: lie["plan"].update(neighbours="add or remove one record")
@@ -559,7 +559,7 @@ def _other_plans(original: Original) -> Iterator[tuple[str, Callable[[Record], o
 
 
 def _without_persons(lie: Record) -> None:
-    del lie["plan"]["person"]
+    del lie["plan"]["unit"]
     lie["plan"]["neighbours"] = "add or remove one record"
 
 
@@ -605,7 +605,7 @@ def _refit(lie: Record) -> None:
     parts, required = planned_parts(plan), []
     for line, statistic, part in zip(lie["account"], plan.statistics, parts, strict=True):
         drawn_at = part / numbers_moved(statistic, plan)
-        line |= {"statistic": statistic.name, "spent": str(part), "drawn_at": str(drawn_at)}
+        line |= {"statistic": statistic.name, "spent": str(part), "draw_epsilon": str(drawn_at)}
         alone = plan.person is None or statistic.rule.moves_several
         records = 1 if alone or plan.person is None else plan.person.records
         required += required_lines(StatedCost(statistic, part, {"": drawn_at}, records), plan, None)

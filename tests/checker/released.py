@@ -6,7 +6,8 @@ from typing import Any
 
 import inbounds as ib
 from checker.plans import FRAME, plan_of
-from inbounds.files import canonical_json, content_digest, sha256_hex
+from envelopes import wrap
+from inbounds.files import RELEASE, canonical_json, sha256_hex
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,8 @@ def publish(
 
 
 def sign(record: dict[str, Any], table: bytes | None = None) -> dict[str, Any]:
-    """A record with all digests that a forger can compute: of its plan, its table and itself."""
+    """The content of a record in its envelope, with all digests that a forger can compute: of plan, table and file."""
     signed = {**record, "plan_sha256": sha256_hex(canonical_json(record["plan"]))}
     if table is not None:
         signed["table"] = {**record["table"], "sha256": sha256_hex(table)}
-    return {**signed, "sha256": content_digest(signed)}
+    return wrap(RELEASE, signed)

@@ -44,7 +44,7 @@ def test_all_levels_are_recomputed(record):
 
 
 def forge(record, change, tmp_path):
-    content = json.loads(record.read_text())
+    content = json.loads(record.read_text())["content"]
     change(content)
     signed = sign(content)
     (tmp_path / "released.csv").write_bytes(record.with_name("released.csv").read_bytes())
@@ -86,5 +86,5 @@ def test_a_changed_cell_of_a_lower_level_is_refused(record, tmp_path):
     text = "\n".join([*table[:-1], ",".join(cells)]) + "\n"
     (tmp_path / "released.csv").write_text(text)
     file = tmp_path / "released.csv.release.json"
-    file.write_text(json.dumps(sign(json.loads(record.read_text()), text.encode())))
+    file.write_text(json.dumps(sign(json.loads(record.read_text())["content"], text.encode())))
     assert not ib.verify(file).is_valid

@@ -11,9 +11,10 @@ from checker.forgeries import _refit
 from checker.mutations import some_mutations
 from checker.plans import cases, plan_of
 from checker.released import publish, sign
+from envelopes import seal
 from inbounds.checker import check_cells, check_record, read_table
 from inbounds.errors import PassportError
-from inbounds.files import content_digest, sha256_hex
+from inbounds.files import sha256_hex
 
 NAMES = ("one group", "levels, persons with records", "dates", "intervals")
 
@@ -23,7 +24,7 @@ def test_a_mutated_record_is_refused_or_says_nothing_else(published, name, tmp_p
     """By the rules alone. What passes them differs in texts that the release's own code compares, or in nothing."""
     (case,) = [case for case in cases() if case.name == name]
     found = published(case)
-    record = json.loads(found.record.read_text())
+    record = json.loads(found.record.read_text())["content"]
     numbers = ("mechanisms", "account", "epsilon", "groups", "draws", "statement", "table", "reports")
     for label, mutated in some_mutations(record, seed=1, count=200):
         try:
@@ -61,7 +62,7 @@ def test_a_mutated_record_never_stops_verify(published, tmp_path):
     (case,) = [case for case in cases() if case.name == "one group"]
     found = published(case)
     shutil.copy(found.table, tmp_path)
-    record, file = json.loads(found.record.read_text()), tmp_path / found.record.name
+    record, file = json.loads(found.record.read_text())["content"], tmp_path / found.record.name
     for label, mutated in some_mutations(record, seed=2, count=100):
         file.write_text(json.dumps(signed(mutated)))
         verdict = ib.verify(file)
@@ -82,7 +83,7 @@ def test_a_mutated_passport_never_stops_verify(kind, tmp_path):
     content, file = json.loads((tmp_path / "m.json").read_text()), tmp_path / "lie.json"
     for _, mutated in some_mutations(content, seed=3, count=250):
         if isinstance(mutated, dict):
-            mutated = {**mutated, "sha256": content_digest(mutated)}
+            mutated = seal(mutated)
         file.write_text(json.dumps(mutated))
         str(ib.verify(file)).encode()
 
@@ -93,12 +94,11 @@ def test_a_mutated_passport_never_stops_verify(kind, tmp_path):
 def test_a_passport_with_a_field_that_nobody_reads_is_refused(place, tmp_path):
     ib.optimal(ib.count(3), 0.5).save(tmp_path / "m.json")
     content = json.loads((tmp_path / "m.json").read_text())
-    part = content
+    part = content["content"]
     for name in place:
         part = part[name]
     part["certified"] = "by everybody"
-    content["sha256"] = content_digest(content)
-    (tmp_path / "m.json").write_text(json.dumps(content))
+    (tmp_path / "m.json").write_text(json.dumps(seal(content)))
     assert not ib.verify(tmp_path / "m.json").is_valid
 
 
@@ -120,12 +120,11 @@ def test_words_of_a_passport_that_mean_nothing_or_another_loss_are_refused(path,
     ib.optimal(ib.count(3), 0.5).save(tmp_path / "m.json")
     content = json.loads((tmp_path / "m.json").read_text())
     *above, last = path
-    part = content
+    part = content["content"]
     for name in above:
         part = part[name]
     part[last] = value
-    content["sha256"] = content_digest(content)
-    (tmp_path / "m.json").write_text(json.dumps(content))
+    (tmp_path / "m.json").write_text(json.dumps(seal(content)))
     assert not ib.verify(tmp_path / "m.json").is_valid
 
 
@@ -137,7 +136,7 @@ LONG = {"count": {"count": "c = 'p'"}, "sum": {"sum": "x"}, "mean": {"mean": "x"
 def test_a_record_of_huge_groups_is_refused_before_anything_is_made_of_that_size(kind, size, tmp_path, designs):
     """Everything fits but the digests, so that each mechanism would have to be designed again."""
     found = publish(tmp_path, plan_of([LONG[kind]], "at most"), cache=designs)
-    record = json.loads(found.record.read_text())
+    record = json.loads(found.record.read_text())["content"]
     record["groups"]["sizes"] = " ".join([str(size)] * 4)
     keys = list(zip(*(record["groups"]["keys"][name] for name in record["plan"]["by"]), strict=True))
     record["plan"]["keys_sha256"] = sha256_hex(json.dumps([keys, [size] * 4]))
@@ -156,7 +155,7 @@ def test_a_record_of_huge_groups_is_refused_before_anything_is_made_of_that_size
 
 def test_an_exact_number_has_one_spelling(published):
     (case,) = [case for case in cases() if case.name == "one group"]
-    record = json.loads(published(case).record.read_text())
+    record = json.loads(published(case).record.read_text())["content"]
     for text in ("01/3", "2/6", "+1/3"):
         lie = {**record, "epsilon": {**record["epsilon"], "spent": text}}
         with pytest.raises(PassportError):
@@ -168,8 +167,7 @@ def test_a_quantile_whose_values_need_more_than_64_bits_is_sampled(tmp_path):
     """A passport may declare any unit; its values are then Python's whole numbers."""
     ib.design_sided(ib.quantile(1, 0, 3, size=4), 1).save(tmp_path / "m.json")
     content = json.loads((tmp_path / "m.json").read_text())
-    content["quantile"]["values"]["unit"] = str(1 << 62)
-    content["sha256"] = content_digest(content)
-    (tmp_path / "m.json").write_text(json.dumps(content))
+    content["content"]["query"]["values"]["unit"] = str(1 << 62)
+    (tmp_path / "m.json").write_text(json.dumps(seal(content)))
     loaded = ib.load_quantile(tmp_path / "m.json")
     assert loaded.sample([0, 1 << 62]) % (1 << 62) == 0

@@ -99,7 +99,7 @@ def test_keys_that_are_said_to_be_of_another_type_are_refused(tmp_path):
     frame = pa.table({"g": ["1"], "c": ["p"]})
     ib.release(one_count(["1", "01"]), frame, output=tmp_path / "t.csv", allow_useless=True)
     path = tmp_path / "t.csv.release.json"
-    record = json.loads(path.read_text())
+    record = json.loads(path.read_text())["content"]
     assert ib.verify(path).is_valid
     for types in ({"g": "number"}, {}, {"g": "text", "h": "text"}, {"g": None}, []):
         record["groups"]["types"] = types
@@ -140,7 +140,7 @@ def test_a_draw_that_its_mechanism_never_gives_is_refused(tmp_path):
     (passport,) = (tmp_path / "m").iterdir()
     assert not ib.load(passport).weights[0].any()
     path, table = tmp_path / "t.csv.release.json", (tmp_path / "t.csv").read_text()
-    record = json.loads(path.read_text())
+    record = json.loads(path.read_text())["content"]
     head, row = table.splitlines()
     cells = dict(zip(head.split(","), row.split(","), strict=True)) | {"yes": "0"}
     forged = "\n".join([head, ",".join(cells.values())]) + "\n"

@@ -102,7 +102,7 @@ def test_a_record_is_refused_with_a_passport_that_was_changed(schools, tmp_path)
 
 def test_digests_of_mechanisms_in_each_other_s_place_are_refused_with_and_without_passports(schools, tmp_path):
     first, _ = schools
-    record = json.loads(first.record.read_text())
+    record = json.loads(first.record.read_text())["content"]
     one, other = (line["sha256"] for line in record["mechanisms"][:2])
     record["mechanisms"][0]["sha256"], record["mechanisms"][1]["sha256"] = other, one
     shutil.copy(first.table, tmp_path)

@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 import inbounds as ib
+from envelopes import digest_of
 from inbounds.accounting.composition_record import CompositionRecord
-from inbounds.files import canonical_json, content_digest, sha256_hex
+from inbounds.files import canonical_json, sha256_hex
 from inbounds.local.collector import Collector
 from inbounds.mechanism import Mechanism, Optimality, Origin
 from inbounds.mechanism import passport as passports
@@ -110,7 +111,7 @@ def with_lies(content: Any, rng: random.Random, kind: str) -> Any:
 def resize(passport: Any, rng: random.Random) -> None:
     """Answers, reach and noise table in agreement about a large size."""
     size = rng.choice(HUGE) + rng.choice((-1, 0, 1))
-    query, law = passport["query"], passport["law"]
+    query, law = passport["content"]["query"], passport["content"]["law"]
     query["answers"] = {"start": "0", "unit": rng.choice(("1", "1/3", "1/" + "9" * 300)), "size": size}
     query["neighbours"] = rng.choice(
         ({"reach": max(1, size // 2)}, {"reach": 1}, {"everyone": True}, {"metric": "1/9"})
@@ -132,25 +133,29 @@ def resize(passport: Any, rng: random.Random) -> None:
 def signed(content: Any, kind: str) -> Any:
     if not isinstance(content, dict):
         return content
-    for key, part in content.items():
-        if key in ("first", "passport"):
-            content[key] = signed(part, "passport")
-    for member in content.get("members", ()) if isinstance(content.get("members"), list) else ():
+    held = content.get("content") if isinstance(content.get("content"), dict) else {}
+    if "first" in held:
+        held["first"] = signed(held["first"], "passport")
+    for member in held.get("members", ()) if isinstance(held.get("members"), list) else ():
         if isinstance(member, dict):
             signed(member.get("passport"), "passport")
             member["sha256"] = member["passport"].get("sha256") if isinstance(member.get("passport"), dict) else "0"
     if kind == "release":
-        content["plan_sha256"] = sha256_hex(canonical_json(content.get("plan")))
-    content["sha256"] = content_digest(content)
+        held["plan_sha256"] = sha256_hex(canonical_json(held.get("plan")))
+    content["sha256"] = digest_of(content)
     return content
 
 
 def json_bases(folder: Path) -> list[tuple[str, Any, dict[str, bytes]]]:
     made = honest_mechanisms()
-    bases: list[tuple[str, Any, dict[str, bytes]]] = [("passport", passports.to_passport(m), {}) for m in made]
-    bases += [("quantile", passport_of_quantile(m), {}) for m in honest_quantiles()]
-    bases.append(("record", CompositionRecord.from_composition(ib.compose(made[0], 3), "1/1000").content(), {}))
-    bases.append(("chain", ib.make_chain(ib.count(2), [1, "1/2"]).content(), {}))
+    bases: list[tuple[str, Any, dict[str, bytes]]] = [
+        ("passport", passports.to_passport(m).to_json(), {}) for m in made
+    ]
+    bases += [("quantile", passport_of_quantile(m).to_json(), {}) for m in honest_quantiles()]
+    bases.append(
+        ("record", CompositionRecord.from_composition(ib.compose(made[0], 3), "1/1000").to_document().to_json(), {})
+    )
+    bases.append(("chain", ib.make_chain(ib.count(2), [1, "1/2"]).to_document().to_json(), {}))
     collector = Collector(ib.catalog.truncated_geometric(ib.count(3), 1))
     collector.add([0, 1, 3])
     collector.save(folder / "collection.json")
@@ -177,7 +182,7 @@ def honest_quantiles() -> list[QuantileMechanism]:
 
 def heavy_quantiles() -> Iterator[Hostile]:
     """Passports of quantiles whose check would take long if its cost grew faster than the file."""
-    honest = passport_of_quantile(honest_quantiles()[0])
+    honest = passport_of_quantile(honest_quantiles()[0]).to_json()
     first, half = 2**62, 2**61
     tables: list[tuple[Any, ...]] = [
         ([first] + [3 * half // 2] * 1000, 1, [0] * 1000, 2),
@@ -189,16 +194,17 @@ def heavy_quantiles() -> Iterator[Hostile]:
     ]
     for table, stride, deeper, values in tables:
         own = json.loads(json.dumps(honest))
-        own["epsilon"], own["quantile"]["values"]["size"] = "64", values
+        own["content"]["epsilon"], own["content"]["query"]["values"]["size"] = "64", values
         numbers = {"table": table, "stride": [stride], "deeper": deeper}
-        own["law"] = {"scores": {key: " ".join(map(str, part)) for key, part in numbers.items()}}
+        own["content"]["law"] = {"scores": {key: " ".join(map(str, part)) for key, part in numbers.items()}}
         yield Hostile("quantile", "file.json", json.dumps(signed(own, "quantile")).encode(), {})
     for length, values, columns in ((1200, 2, 1201), (1, 70, 70), (2**40, 2, 5), (2**39, 8192, 5)):
         own = json.loads(json.dumps(honest))
-        own["quantile"]["values"]["size"], own["quantile"]["size"] = values, str(length)
+        query = own["content"]["query"]
+        query["values"]["size"], query["size"] = values, str(length)
         rest = first - (values - 1) * (first // values)
         rows = [" ".join([str(rest if k == 0 else first // values)] * columns) for k in range(min(values, 70))]
-        own["law"] = {"central": {"first": "1", "length": str(length), "matrix": rows}}
+        own["content"]["law"] = {"central": {"first": "1", "length": str(length), "matrix": rows}}
         yield Hostile("quantile", "file.json", json.dumps(signed(own, "quantile")).encode(), {})
 
 

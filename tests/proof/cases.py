@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 import inbounds as ib
+from envelopes import digest_of as digest_of
+from envelopes import wrap
 from hostile.files import honest_mechanisms, json_file
-from inbounds import files
 from inbounds.exact import Ints
-from inbounds.files import Json
+from inbounds.files import MECHANISM, Json
 from inbounds.mechanism import Mechanism, Origin
 from inbounds.mechanism import passport as passports
 from inbounds.mechanism.codec import law_to_json, query_to_json
@@ -57,7 +58,7 @@ def queries() -> list[RangeQuery]:
 def sealed(query: RangeQuery, epsilon: Fraction, law: Json) -> Json:
     """A passport of these, whatever they are, with its digest."""
     content = {"query": query_to_json(query), "epsilon": str(epsilon), "law": law, "origin": None, "claims": None}
-    return passports.PASSPORT.wrap(content, 2 if query.allowance else 1)
+    return wrap(MECHANISM, content)
 
 
 def matrix_json(weights: list[list[int]]) -> Json:
@@ -218,9 +219,7 @@ def quantile_passports(number: int, seed: int) -> Iterator[Json]:
         if width < 40 and rng.random() < 0.3:
             query, epsilon = ib.extreme(0, width), Fraction(rng.choice(EPSILONS))
             law = matrix_json(nudged(at_the_boundary(query, epsilon, rng), rng))
-        yield passports.QUANTILE_PASSPORT.wrap(
-            {**_quantile(width, rng), "epsilon": str(epsilon), "law": law, **_ORIGIN}
-        )
+        yield wrap(MECHANISM, {**_quantile(width, rng), "epsilon": str(epsilon), "law": law, **_ORIGIN})
 
 
 def sided_passports(number: int, seed: int) -> Iterator[Json]:
@@ -238,9 +237,9 @@ def sided_passports(number: int, seed: int) -> Iterator[Json]:
         sides = {"below": _line([*first]), "above": _line([*above[:3], *near]), "deeper": str(deeper)}
         asked = _quantile(width, rng)
         if rng.random() < 0.8:
-            asked["quantile"].update(public=True, records="1")
+            asked["query"].update(public=True, records="1")
         law = {"sides": {"table": _line(table), **sides}}
-        yield passports.QUANTILE_PASSPORT.wrap({**asked, "epsilon": str(epsilon), "law": law, **_ORIGIN})
+        yield wrap(MECHANISM, {**asked, "epsilon": str(epsilon), "law": law, **_ORIGIN})
 
 
 def counted_passports(number: int, seed: int) -> Iterator[Json]:
@@ -253,12 +252,12 @@ def counted_passports(number: int, seed: int) -> Iterator[Json]:
         low, most = (rng.choice((0, 1, 7, 2**40, *((-1, 2**40 + 1) if rng.random() < 0.1 else ()))) for _ in range(2))
         asked = _quantile(width, rng)
         if rng.random() < 0.8:
-            asked["quantile"].update(public=True, records="1")
+            asked["query"].update(public=True, records="1")
         every = rng.choice(
             ({}, {"every": "1"}, {"every": "3"}, {"every": rng.choice(("0", "-1", str(2**40 + 1), "1 1"))})
         )
         law = {"counted": {"table": _line(table), "low": str(low), "most": str(most), **every}}
-        yield passports.QUANTILE_PASSPORT.wrap({**asked, "epsilon": str(epsilon), "law": law, **_ORIGIN})
+        yield wrap(MECHANISM, {**asked, "epsilon": str(epsilon), "law": law, **_ORIGIN})
 
 
 _ORIGIN = {"origin": {"name": "by hand", "parameters": {}, "reference": ""}}
@@ -275,7 +274,16 @@ def _quantile(width: int, rng: random.Random) -> Json:
     shares = ("0", "1/2", "1", "3/4", "1/1000000", "2/2000000", "1/1000001", "5/4", "-1/2")
     at, records = rng.choice(shares[: rng.choice((4, 4, 9))]), rng.choice(("1", "1", "3", "0"))
     values = {"start": "0", "unit": "1", "size": width + 1}
-    return {"quantile": {"values": values, "at": at, "public": rng.random() < 0.5, "records": records, **facts}}
+    return {
+        "query": {
+            "kind": "quantile",
+            "values": values,
+            "at": at,
+            "public": rng.random() < 0.5,
+            "records": records,
+            **facts,
+        }
+    }
 
 
 # --- hostile files ----------------------------------------------------------------------------------------
@@ -285,7 +293,7 @@ def hostile_texts(number: int, seed: int) -> Iterator[bytes]:
     """Honest passports with lies in them, signed again or not, torn or nested; and passports of all kinds."""
     rng = random.Random(seed)
     plain = [sealed(query, Fraction(1), matrix_json(at_the_boundary(query, Fraction(1), rng))) for query in queries()]
-    bases = [("passport", passports.to_passport(made), {}) for made in _small_honest()]
+    bases = [("passport", passports.to_passport(made).to_json(), {}) for made in _small_honest()]
     bases += [("passport", content, {}) for content in plain]
     for _ in range(number):
         yield json_file(rng.choice(bases), rng).content
@@ -304,7 +312,7 @@ def honest_passports() -> tuple[Json, ...]:
     laws = ((ib.count(300), noise[0]), (ib.mean(3, 0, 2), noise[1]), (ib.mean(3, 0, 2, outputs=2), coarse))
     made = [optimal, *(ib.catalog.exponential(query, "1/3") for query in queries())]
     made += [Mechanism(query, Fraction(1), law, Origin("noise")) for query, law in laws]
-    return tuple(passports.to_passport(one) for one in made)
+    return tuple(passports.to_passport(one).to_json() for one in made)
 
 
 @cache
@@ -319,12 +327,11 @@ def honest_quantiles() -> tuple[Json, ...]:
         ib.counted_scores(ib.median(0, 4, size=300), "1/5"), ib.design_central(small, 1),
         QuantileMechanism(small, Fraction(1), blind, Origin("oblivious")),
     ]  # fmt: skip
-    return tuple(quantile_passports_of.to_quantile_passport(one) for one in made)
+    return tuple(quantile_passports_of.to_quantile_passport(one).to_json() for one in made)
 
 
 def beyond_other_checkers() -> Iterator[Json]:
-    """Of versions 3 (two weights), 4 (a graph) and 5 (noise on a map): honest, and with a smaller epsilon than
-    they keep."""
+    """Two weights, a graph and noise on a map: honest, and with a smaller epsilon than they keep."""
     town = ib.grid(3, 3, metric="manhattan")
     noise = make_plane_noise(town, Fraction(1), lambda a, b: abs(a) + abs(b) + 0.0)
     for made in (
@@ -334,9 +341,8 @@ def beyond_other_checkers() -> Iterator[Json]:
         Mechanism(town, Fraction(1), noise, Origin("noise")),
     ):
         honest = passports.to_passport(made)
-        lie = {name: part for name, part in honest.items() if name not in {"format", "version", "sha256"}}
-        yield honest
-        yield passports.PASSPORT.wrap(lie | {"epsilon": "1/10"}, honest["version"])
+        yield honest.to_json()
+        yield wrap(MECHANISM, {**honest.content, "epsilon": "1/10"})
 
 
 def written(folder: Path, contents: Iterator[Any]) -> list[Path]:
@@ -350,8 +356,6 @@ def written(folder: Path, contents: Iterator[Any]) -> list[Path]:
 
 
 def weights_of(content: Json) -> Ints:
-    return np.array([[int(word) for word in row.split()] for row in content["law"]["matrix"]], dtype=np.int64)
-
-
-def digest_of(content: Json) -> str:
-    return files.content_digest(content)
+    return np.array(
+        [[int(word) for word in row.split()] for row in content["content"]["law"]["matrix"]], dtype=np.int64
+    )

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import inbounds as ib
+from envelopes import seal
 from inbounds.design.quantiles.central import window_chances
 from inbounds.errors import PassportError, PrivacyViolation
-from inbounds.files.envelope import content_digest
 from inbounds.mechanism.law import Matrix
 from inbounds.mechanism.origin import Origin
 from inbounds.mechanism.quantiles import CentralRecords, QuantileMechanism
@@ -121,9 +121,8 @@ def test_a_passport_is_read_as_it_was_written_or_refused(change, tmp_path):
     mechanism.save(path)
     assert ib.load_quantile(path) == mechanism
     content = json.loads(path.read_text())
-    content["law"]["central"].update(change)
-    content["sha256"] = content_digest(content)
-    path.write_text(json.dumps(content))
+    content["content"]["law"]["central"].update(change)
+    path.write_text(json.dumps(seal(content)))
     with pytest.raises(PassportError):
         ib.load_quantile(path)
 

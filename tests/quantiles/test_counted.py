@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import inbounds as ib
+from envelopes import seal
 from inbounds.errors import InvalidDistribution, PassportError, ScoreRatioViolation
-from inbounds.files import content_digest
 from inbounds.mechanism.origin import Origin
 from inbounds.mechanism.quantiles import CountedTable, QuantileMechanism
 from inbounds.mechanism.quantiles.passport import to_quantile_passport
@@ -139,9 +139,8 @@ def test_a_passport_is_read_as_it_was_written_or_refused(change, tmp_path):
     assert ib.load_quantile(path) == mechanism
     assert ib.verify(path)
     content = json.loads(path.read_text("utf-8"))
-    content["law"]["counted"].update(change)
-    content["sha256"] = content_digest(content)
-    path.write_text(json.dumps(content), "utf-8")
+    content["content"]["law"]["counted"].update(change)
+    path.write_text(json.dumps(seal(content)), "utf-8")
     with pytest.raises(PassportError):
         ib.load_quantile(path)
 
@@ -151,8 +150,8 @@ def test_a_passport_that_counts_every_record_does_not_say_so():
     every = ib.counted_scores(ib.quantile("9/10", 0, 4, size=300), "1/5")
     fifth = ib.counted_scores(ib.median(0, 100, size=1000), "1/5")
     assert (every.law.every, fifth.law.every) == (1, 5)
-    assert set(to_quantile_passport(every)["law"]["counted"]) == {"table", "low", "most"}
-    assert to_quantile_passport(fifth)["law"]["counted"]["every"] == "5"
+    assert set(to_quantile_passport(every).content["law"]["counted"]) == {"table", "low", "most"}
+    assert to_quantile_passport(fifth).content["law"]["counted"]["every"] == "5"
 
 
 def test_medians_of_values_with_some_records_each_are_answered_by_counting_them():

@@ -13,9 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import inbounds as ib
+from envelopes import wrap
 from inbounds.adjust import tree_adjust as adjusting
 from inbounds.errors import PassportError
-from inbounds.files import content_digest
+from inbounds.files import RELEASE
 from inbounds.query import Reach
 from inbounds.releases import drawing
 from inbounds.releases import workload as answering
@@ -352,10 +353,10 @@ def test_anyone_gets_the_same_digits_from_the_record(written, command):
 def test_a_table_that_does_not_follow_from_its_reports_is_found_out(written, command):
     """The record's own digest is right, and the table's: only the reports tell."""
     path, _ = written
-    record = json.loads(path.read_text())
+    record = json.loads(path.read_text())["content"]
     report = record["reports"]["statistics"][0]["layers"][0]["reports"][0]
     report[0] = 0 if report[0] else 5
-    record["sha256"] = content_digest(record)
+    record = wrap(RELEASE, record)
     path.write_text(json.dumps(record))
     assert recompute_table(path).different
     assert command(path.parent, "interpret", path.name, "--adjust").returncode == 1
@@ -364,7 +365,7 @@ def test_a_table_that_does_not_follow_from_its_reports_is_found_out(written, com
 @pytest.mark.parametrize("spoil", ["epsilon", "layers", "rows", "missing"])
 def test_a_record_whose_layers_spend_too_much_is_refused(written, spoil):
     path, _ = written
-    record = json.loads(path.read_text())
+    record = json.loads(path.read_text())["content"]
     line = next(m for m in record["mechanisms"] if m.get("layer") == "r")
     if spoil == "epsilon":
         line["epsilon"] = "99"
@@ -374,7 +375,7 @@ def test_a_record_whose_layers_spend_too_much_is_refused(written, spoil):
         record["table"]["rows"] = 6
     else:
         del record["account"][0]["layers"]
-    record["sha256"] = content_digest(record)
+    record = wrap(RELEASE, record)
     path.write_text(json.dumps(record))
     with pytest.raises(PassportError):
         check(path)
@@ -382,9 +383,9 @@ def test_a_record_whose_layers_spend_too_much_is_refused(written, spoil):
 
 def test_reports_that_say_anything_are_refused_in_words(written):
     path, _ = written
-    record = json.loads(path.read_text())
+    record = json.loads(path.read_text())["content"]
     record["reports"]["parents"][0] = [0, 7]
-    record["sha256"] = content_digest(record)
+    record = wrap(RELEASE, record)
     path.write_text(json.dumps(record))
     with pytest.raises(PassportError):
         recompute_table(path)
@@ -422,9 +423,9 @@ SPOILED = {
 @pytest.mark.parametrize("spoil", SPOILED)
 def test_reports_that_are_not_those_of_plan_and_account_are_refused_before_they_are_used(written, spoil, monkeypatch):
     path, _ = written
-    record = json.loads(path.read_text())
+    record = json.loads(path.read_text())["content"]
     SPOILED[spoil](record["reports"])
-    record["sha256"] = content_digest(record)
+    record = wrap(RELEASE, record)
     path.write_text(json.dumps(record))
     monkeypatch.setattr("inbounds.releases.adjust_reports.adjust_columns", None)
     for read_anew in (check, recompute_table):
@@ -434,10 +435,10 @@ def test_reports_that_are_not_those_of_plan_and_account_are_refused_before_they_
 
 def test_a_record_that_tells_another_way_of_adding_up_is_found_out(written):
     path, _ = written
-    record = json.loads(path.read_text())
+    record = json.loads(path.read_text())["content"]
     own = record["reports"]["statistics"][0]
     own["by"] = LEAST_SQUARES if own["by"] == POSTERIOR else POSTERIOR
-    record["sha256"] = content_digest(record)
+    record = wrap(RELEASE, record)
     path.write_text(json.dumps(record))
     assert own["statistic"] in recompute_table(path).different
 
@@ -564,7 +565,7 @@ def test_shares_are_designed_before_the_data_and_said_in_the_dry_run(tmp_path):
     found = preview_release(WHOLE, frame(ROWS), cache=tmp_path)
     layers = {line["statistic"]: line.get("layers") for line in found.record["account"]}
     assert list(layers["s0"]) == ["s", "r"]
-    assert sum(map(Fraction, layers["s0"].values())) == Fraction(found.record["account"][0]["drawn_at"])
+    assert sum(map(Fraction, layers["s0"].values())) == Fraction(found.record["account"][0]["draw_epsilon"])
     assert any("shared" in line for line in found.account)
     assert layers["s7"] is None
     assert math.isclose(sum(float(Fraction(line["spent"])) for line in found.record["account"]), 16)

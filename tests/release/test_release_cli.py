@@ -58,7 +58,7 @@ def test_one_line_releases_a_table_with_its_record_and_report(folder, inbounds):
         rows = list(csv.DictReader(file))
     assert [row["school"] for row in rows] == ["West", "North", "South"]
     assert all(0 <= int(r["count_low"]) <= int(r["count_high"]) <= 5 and 0 <= int(r["count"]) <= 5 for r in rows)
-    record = json.loads((folder / "survey.released.csv.release.json").read_text())
+    record = json.loads((folder / "survey.released.csv.release.json").read_text())["content"]
     assert record["epsilon"]["spent"] == "1"
     assert "epsilon 1" in re.sub(r"\s+", " ", done.stdout)
     page = (folder / "report.html").read_text()

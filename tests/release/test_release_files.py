@@ -190,7 +190,7 @@ def test_a_cache_that_holds_something_else_is_filled_anew(folder, monkeypatch):
     (file,) = Path("cache").iterdir()
     file.write_text("not a passport")
     assert release("plan.toml", cache="cache").record["mechanisms"] == first
-    assert json.loads(file.read_text())["format"] == "inbounds mechanism"
+    assert json.loads(file.read_text())["format"] == "inbounds/mechanism"
 
 
 def test_the_source_that_a_frame_replaces_is_spared(folder):

@@ -132,7 +132,7 @@ def test_a_release_of_a_mode_is_verified_and_its_mechanism_made_again_from_the_r
     done = release(plan(keys=["0", "1"], sizes={"size": [2, 3]}), frame(TABLES), output=target, cache=tmp_path / "c")
     assert set(done.table["c_mode"].to_pylist()) <= set(LABELS)
     assert any("the account adds up" in line for line in check(f"{target}.release.json"))
-    record = json.loads((tmp_path / "out.csv.release.json").read_text("utf-8"))
+    record = json.loads((tmp_path / "out.csv.release.json").read_text("utf-8"))["content"]
     (line,) = record["mechanisms"]  # one for all sizes
     assert (line["size"], line["answers"]) == ("2..3", "p, q, it's")
     assert find_mechanism(f"{target}.release.json").sha256 == line["sha256"]

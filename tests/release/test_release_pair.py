@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 import inbounds as ib
+from envelopes import wrap
 from inbounds.catalog.noise_tables import geometric_table
 from inbounds.data import adult
 from inbounds.errors import PassportError
+from inbounds.files import RELEASE
 from inbounds.releases.pipeline import PlanError, preview_release, release
 from inbounds.releases.recompute import check_release as check
 from inbounds.schema.columns import number_column
@@ -158,11 +160,9 @@ def test_record_and_passports_prove_that_both_sums_cost_epsilon_once(frame, tmp_
 
 @pytest.mark.parametrize("lie", ["narrower", "no parts", "three parts", "the same part twice", "other parts"])
 def test_a_record_whose_sums_cost_more_than_it_says_is_refused(frame, tmp_path, lie):
-    from inbounds.files import content_digest
-
     release(PLAN, frame, cache=tmp_path, output=tmp_path / "t.csv")
     path = tmp_path / "t.csv.release.json"
-    record = json.loads(path.read_text())
+    record = json.loads(path.read_text())["content"]
     line = record["mechanisms"][0]
     if lie == "narrower":
         line["query"]["neighbours"]["metric"] = "9"
@@ -174,7 +174,7 @@ def test_a_record_whose_sums_cost_more_than_it_says_is_refused(frame, tmp_path, 
         line["parts"] = ["one", "two"]
     else:
         line["parts"].append("more")
-    record["sha256"] = content_digest(record)
+    record = wrap(RELEASE, record)
     path.write_text(json.dumps(record))
     with pytest.raises(PassportError):
         check(path)

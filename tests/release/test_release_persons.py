@@ -17,10 +17,11 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from envelopes import wrap
 from inbounds.catalog.geometric import truncated_geometric
 from inbounds.checker import check_record
 from inbounds.errors import PassportError
-from inbounds.files import canonical_json, content_digest, sha256_hex
+from inbounds.files import RELEASE, canonical_json, sha256_hex
 from inbounds.mechanism.quantiles import PermuteAndFlip, QuantileMechanism
 from inbounds.query import AllPairs, Metric, QuantileQuery, Reach
 from inbounds.releases import aggregate
@@ -468,7 +469,7 @@ def test_person_can_be_named_in_python(tmp_path):
 def test_the_promise_about_persons_stands_in_record_and_report_and_is_verified(tmp_path, command):
     rows = random_rows(random.Random(1), ["A", "B"])
     done = release(plan(EVERYTHING), frame(rows), cache=tmp_path, output=tmp_path / "t.csv", allow_useless=True)
-    assert done.record["plan"]["person"] == {"id": "person", "max_records": 2, "max_groups": 2}
+    assert done.record["plan"]["unit"] == {"id": "person", "max_records": 2, "max_groups": 2}
     assert "one person may be added or removed, with all records" in done.record["statement"]
     assert check(tmp_path / "t.csv.release.json")
     said = command(tmp_path, "verify", "t.csv.release.json")
@@ -500,11 +501,11 @@ def test_the_cost_of_a_person_is_added_up_anew(tmp_path, statistic, lie):
     """By rules that the release does not have: it may be as wrong as the record."""
     release(plan([statistic]), frame([]), cache=tmp_path, output=tmp_path / "t.csv", allow_useless=True)
     path = tmp_path / "t.csv.release.json"
-    record = json.loads(path.read_text())
+    record = json.loads(path.read_text())["content"]
     made = record["mechanisms"][0]
     for key, part in lie.items():
         made[key] = {**made[key], **part} if isinstance(part, dict) else part
-    record["sha256"] = content_digest(record)
+    record = wrap(RELEASE, record)
     path.write_text(json.dumps(record))
     with pytest.raises(PassportError):
         check_record(record)
@@ -517,15 +518,15 @@ def test_a_record_that_promises_persons_more_than_its_mechanisms_is_refused(tmp_
     asked = plan([{"count": "true"}, {"histogram": "c"}])
     release(asked, frame([]), cache=tmp_path, output=tmp_path / "t.csv", allow_useless=True)
     path = tmp_path / "t.csv.release.json"
-    record = json.loads(path.read_text())
+    record = json.loads(path.read_text())["content"]
     if lie == "person":
-        del record["plan"]["person"]
+        del record["plan"]["unit"]
     elif lie == "reach":
         record["mechanisms"][0]["query"]["neighbours"] = {"reach": 1}
     else:
-        record["plan"]["person"][lie] = 3
+        record["plan"]["unit"][lie] = 3
     record["plan_sha256"] = sha256_hex(canonical_json(record["plan"]))
-    record["sha256"] = content_digest(record)
+    record = wrap(RELEASE, record)
     path.write_text(json.dumps(record))
     with pytest.raises(PassportError):
         check(path)

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 
 import inbounds as ib
+from envelopes import wrap
 from inbounds.errors import PassportError
-from inbounds.files import content_digest
+from inbounds.files import RELEASE
 from inbounds.mechanism.quantiles import ObliviousRecords, PermuteAndFlip
 from inbounds.plan.oneline import one_line
 from inbounds.releases.pipeline import PlanError, find_mechanism, preview_release, release, to_plan
@@ -99,10 +100,9 @@ def test_the_mechanism_of_a_median_is_found_again_from_its_record(tmp_path):
 def test_a_record_whose_mechanism_is_for_other_groups_is_refused(tmp_path, change):
     release(plan({"median": "x"}), FRAME, output=tmp_path / "o.csv", cache=tmp_path / "c")
     file = tmp_path / "o.csv.release.json"
-    content = json.loads(file.read_text())
-    content["mechanisms"][0]["quantile"].update(change)
-    content["sha256"] = content_digest(content)
-    file.write_text(json.dumps(content))
+    content = json.loads(file.read_text())["content"]
+    content["mechanisms"][0]["query"].update(change)
+    file.write_text(json.dumps(wrap(RELEASE, content)))
     with pytest.raises(PassportError):
         check(file)
 
@@ -111,7 +111,7 @@ def test_a_record_whose_mechanism_is_for_other_groups_is_refused(tmp_path, chang
 def test_a_record_whose_groups_or_sizes_are_not_the_plans_is_refused(tmp_path, lie):
     release(plan({"median": "x"}, {"count": "true"}), FRAME, output=tmp_path / "o.csv", cache=tmp_path / "c")
     file = tmp_path / "o.csv.release.json"
-    content = json.loads(file.read_text())
+    content = json.loads(file.read_text())["content"]
     median, count = content["mechanisms"]
     more = {"no groups": (0, GROUPS), "less than none": (-1, GROUPS + 1), "the same twice": (1, GROUPS - 1)}.get(lie)
     if more is not None:
@@ -120,8 +120,7 @@ def test_a_record_whose_groups_or_sizes_are_not_the_plans_is_refused(tmp_path, l
         median["size"] = f"1..{SIZE}"
     else:
         count["size"] = SIZE - 1
-    content["sha256"] = content_digest(content)
-    file.write_text(json.dumps(content))
+    file.write_text(json.dumps(wrap(RELEASE, content)))
     with pytest.raises(PassportError):
         check(file)
 

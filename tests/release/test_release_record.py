@@ -6,8 +6,9 @@ from copy import deepcopy
 import pyarrow as pa
 import pytest
 
+from envelopes import seal, wrap
 from inbounds.errors import PassportError, UnknownVersion
-from inbounds.files import canonical_json, content_digest, sha256_hex
+from inbounds.files import RELEASE, canonical_json, sha256_hex
 from inbounds.releases.pipeline import release
 from inbounds.releases.recompute import check_release as check
 from inbounds.releases.verify import compose_releases, load_record, record_page
@@ -30,14 +31,13 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def content(folder):
-    return json.loads((folder / "o.csv.release.json").read_text())
+    return json.loads((folder / "o.csv.release.json").read_text())["content"]
 
 
-@pytest.mark.parametrize("number", [0, 1, 2, 4, True, "3", None])
+@pytest.mark.parametrize("number", [0, 2, 3, True, "1", None])
 def test_a_record_of_another_version_is_refused(content, tmp_path, number):
-    content["version"] = number
-    content["sha256"] = content_digest(content)
-    (tmp_path / "o.csv.release.json").write_text(json.dumps(content))
+    envelope = seal({**wrap(RELEASE, content), "version": number})
+    (tmp_path / "o.csv.release.json").write_text(json.dumps(envelope))
     with pytest.raises(UnknownVersion):
         load_record(tmp_path / "o.csv.release.json")
 
@@ -73,7 +73,7 @@ def change(path, value):
         change(("plan", "groups"), 3),
         change(("plan", "statistics", 0, "budget_share"), "1/4"),
         change(("account", 0, "spent"), "-1"),
-        change(("account", 1, "drawn_at"), "1/2"),
+        change(("account", 1, "draw_epsilon"), "1/2"),
         change(("account", 1, "statistic"), "yes"),
         change(("mechanisms", 0, "epsilon"), "-1"),
         change(("mechanisms", 0, "epsilon"), "3"),
@@ -81,15 +81,14 @@ def change(path, value):
         change(("mechanisms",), lambda lines: lines[1:]),
         change(("mechanisms", 0, "query", "neighbours"), {"reach": 0}),
         change(("table", "rows"), 5),
-        change(("version",), True),
+        lambda content: content.update(version=1),
     ],
 )
 def test_a_lie_is_found_although_all_digests_fit(folder, content, lie):
     lying = deepcopy(content)
     lie(lying)
     lying["plan_sha256"] = sha256_hex(canonical_json(lying["plan"]))
-    lying["sha256"] = content_digest(lying)
-    (folder / "lie.json").write_text(json.dumps(lying))
+    (folder / "lie.json").write_text(json.dumps(wrap(RELEASE, lying)))
     with pytest.raises(PassportError):
         check(folder / "lie.json")
     with pytest.raises(PassportError):

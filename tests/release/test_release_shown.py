@@ -55,7 +55,7 @@ def test_formulas_among_keys_and_names_are_texts_in_csv_and_html_and_themselves_
     for name in ("o.csv", "o.json", "o.parquet"):
         done.write(tmp_path / name)
         record = tmp_path / f"{name}.release.json"
-        assert load_released_table(json.loads(record.read_text("utf-8")), record).equals(done.table)
+        assert load_released_table(json.loads(record.read_text("utf-8"))["content"], record).equals(done.table)
     with open(tmp_path / "o.csv", newline="", encoding="utf-8") as file:
         names, *rows = csv.reader(file)
     assert names[:3] == ["'=g", "'@h: =p", "'@h: q"]

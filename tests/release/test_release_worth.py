@@ -38,7 +38,7 @@ def test_the_constants_loss_is_the_least_of_all_constants(query, loss):
     assert best_constant_loss(query, loss, weights) == pytest.approx(every.min())
 
 
-def test_a_dry_run_names_what_is_no_better_than_a_constant_and_what_would_help(tmp_path):
+def test_a_dry_run_names_what_is_useless_and_what_would_help(tmp_path):
     found = preview_release(
         plan([{**GOOD, "budget_share": 0.999}, {**IDLE, "budget_share": 0.001}]), FRAME, cache=tmp_path
     )
@@ -46,7 +46,7 @@ def test_a_dry_run_names_what_is_no_better_than_a_constant_and_what_would_help(t
     assert idle.statistic == "s1"
     assert idle.expected.error >= 0.95 * idle.expected.constant
     assert not found.says_nothing
-    assert found.record["no_better_than_a_constant"] == [str(idle)]
+    assert found.record["useless"] == [str(idle)]
 
 
 def test_what_would_help_does_help(tmp_path):

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from envelopes import seal
 from inbounds.errors import PassportError
-from inbounds.files import content_digest
 from inbounds.releases.pipeline import release
 from inbounds.releases.recompute import check_release as check
 from inbounds.releases.write import record_path, write_release
@@ -42,7 +42,7 @@ def test_a_release_is_written_with_a_record_that_names_its_digest(tmp_path, name
     else:
         rows = [list(r.values()) for r in pyarrow.parquet.read_table(path).to_pylist()]
     assert rows == [list(r.values()) for r in done.table.to_pylist()]
-    record = json.loads(record_path(path).read_text("utf-8"))
+    record = json.loads(record_path(path).read_text("utf-8"))["content"]
     assert record["table"] == {"file": name, "rows": 3, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
     assert {"plan_sha256", "mechanisms", "epsilon", "versions", "time", "statement", "account"} <= set(record)
     assert record["epsilon"] == {"total": "1", "spent": "1"}
@@ -78,7 +78,7 @@ def consistent(target: Path) -> bool:
     """No table, or a whole one whose record names it."""
     if not target.exists():
         return True
-    record = json.loads(record_path(target).read_text("utf-8"))
+    record = json.loads(record_path(target).read_text("utf-8"))["content"]
     return record["table"]["sha256"] == hashlib.sha256(target.read_bytes()).hexdigest()
 
 
@@ -95,7 +95,7 @@ def test_at_every_moment_of_writing_there_is_no_table_or_a_whole_one_with_its_re
     whole = {name, record_path(target).name}
     for table, overwrite in ((FRAME, False), (large, True), (FRAME, True)):
         with every_moment(tmp_path, whole, no_table_without_its_record):
-            write_release(table, {"format": "inbounds release"}, target, overwrite=overwrite)
+            write_release(table, {"time": "now"}, target, overwrite=overwrite)
     with every_moment(tmp_path, whole, no_table_without_its_record):
         release(PLAN, FRAME, output=target, cache=tmp_path / "cache", overwrite=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*whole, "cache", "inbounds.ledger"])
@@ -169,7 +169,7 @@ def counted(own):
 for name in ("fsync", "replace", "open", "chmod", "unlink"):
     setattr(os, name, counted(getattr(os, name)))
 table = pa.table({"g": ["A", "B"] * 500, "yes": [1, 2] * 500})
-write_release(table, {"format": "inbounds release"}, target, overwrite=overwrite)
+write_release(table, {"time": "now"}, target, overwrite=overwrite)
 """
 
 
@@ -183,7 +183,7 @@ def test_a_release_killed_at_any_step_of_writing_leaves_no_table_without_its_rec
     for stop in range(1, 60):
         target = tmp_path / f"{stop}.csv"
         if overwrite:
-            write_release(FRAME, {"format": "inbounds release"}, target)
+            write_release(FRAME, {"time": "now"}, target)
         done = subprocess.run(
             [sys.executable, str(script), str(stop), str(target), str(overwrite)], capture_output=True, text=True
         )
@@ -260,7 +260,7 @@ def _claim_less(record):
 
 
 def _draw_cells_at_all_of_it(record):
-    record["account"][1]["drawn_at"] = "1/2"
+    record["account"][1]["draw_epsilon"] = "1/2"
 
 
 def _draw_more(record):
@@ -293,16 +293,16 @@ def _no_account(record):
 )
 def test_a_changed_record_is_found_and_so_is_one_whose_digest_was_made_to_fit(written, change, place):
     record = json.loads(written.read_text("utf-8"))
-    change(record)
+    change(record["content"])
     written.write_text(json.dumps(record), "utf-8")
-    with pytest.raises(PassportError, match="does not have its own digest"):
+    with pytest.raises(PassportError, match="the digest does not match"):
         check(written)
-    written.write_text(json.dumps({**record, "sha256": content_digest(record)}), "utf-8")
+    written.write_text(json.dumps(seal(record)), "utf-8")
     with pytest.raises(PassportError, match=place):
         check(written)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "null", "{}", '{"format": "inbounds release", "version": 1}', "\udcff"])
+@pytest.mark.parametrize("text", ["", "[]", "null", "{}", '{"format": "inbounds/release", "version": 1}', "\udcff"])
 def test_what_is_no_record_is_refused_in_a_sentence(tmp_path, text):
     (tmp_path / "r.json").write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(PassportError):
