@@ -181,8 +181,8 @@ def test_a_changed_foreign_or_later_file_is_refused(tmp_path):
     content = json.loads(path.read_text())
     cases = [
         (json.dumps({**content, "counts": "9 0 0 0 0 0 0"}), "digest does not match"),
-        (json.dumps({**content, "format": "other"}), "format 'inbounds collection'"),
-        (json.dumps({**content, "version": 2}), "version must be 1"),
+        (json.dumps({**content, "format": "other"}), "format 'inbounds/collection'"),
+        (json.dumps({**content, "version": 2}), "this file has version 2"),
         ("{", "not JSON"),
         ("[]", "must be a JSON object"),
     ]

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from inbounds.files.form import as_form
 
 import inbounds as ib
 from envelopes import seal

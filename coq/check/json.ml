@@ -1,6 +1,5 @@
 (* JSON as Python's json module reads it, and no more: UTF-8, no key twice in one object, at most 32 levels, whole
-   numbers of at most 4300 digits. Strings are kept as UTF-8 in which an escaped surrogate without its partner has
-   three bytes of its own; their bytes are in the order of their characters. *)
+   numbers of at most 4300 digits. Strings are kept as UTF-8; a surrogate without its partner is refused. *)
 
 type t =
   | Null
@@ -70,7 +69,8 @@ let unicode_escape s buffer =
   if low >= 0xdc00 && low <= 0xdfff then begin
     s.at <- s.at + 6;
     add_character buffer (0x10000 + ((u - 0xd800) lsl 10) + (low - 0xdc00))
-  end else add_character buffer u
+  end else if u >= 0xd800 && u <= 0xdfff then fail "half a character has no bytes"
+  else add_character buffer u
 
 let escape s buffer =
   if ended s then fail "a text does not end";

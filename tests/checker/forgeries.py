@@ -114,8 +114,8 @@ def weaker(original: Original, *, every: bool) -> Iterator[Forgery]:
     yield from _other_accounts(original)
 
 
-def _question(line: Record) -> tuple[str, Any]:
-    return ("quantile", line["quantile"]) if "quantile" in line else ("query", line["query"])
+def _question(line: Record) -> Record:
+    return line["query"]
 
 
 def _asks(k: int, other: Record) -> Callable[[Record], None]:
@@ -123,9 +123,8 @@ def _asks(k: int, other: Record) -> Callable[[Record], None]:
 
     def change(record: Record) -> None:
         line = record["mechanisms"][k]
-        line.pop("query", None), line.pop("quantile", None)
-        line.update({name: copy.deepcopy(other[name]) for name in ("query", "quantile") if name in other})
-        if "quantile" in line:
+        line["query"] = copy.deepcopy(other["query"])
+        if line["query"]["kind"] == "quantile":
             line.setdefault("law", "score table")
         else:
             line.pop("law", None)
@@ -134,10 +133,10 @@ def _asks(k: int, other: Record) -> Callable[[Record], None]:
 
 
 def _other_questions(line: Record) -> Iterator[tuple[str, Record]]:
-    word, question = _question(line)
-    changes = _quantiles(question) if word == "quantile" else _queries(question)
+    question = _question(line)
+    changes = _quantiles(question) if question["kind"] == "quantile" else _queries(question)
     for name, changed in changes:
-        yield name, {word: changed}
+        yield name, {"query": changed}
 
 
 def _queries(query: Record) -> Iterator[tuple[str, Record]]:
@@ -612,9 +611,8 @@ def _refit(lie: Record) -> None:
     lie["epsilon"]["spent"] = str(sum(parts, Fraction(0)))
     lie["statement"] = format_statement(plan, sum(parts, Fraction(0)))
     for made, line in zip(lie["mechanisms"], required, strict=False):
-        made.pop("query", None), made.pop("quantile", None)
         made |= {"statistic": line.statistic, "size": line.size, "groups": line.groups, "epsilon": str(line.epsilon)}
-        made[line.query.field] = line.query.content
+        made["query"] = line.query.content
 
 
 def balanced_cells(original: Original) -> Iterator[Forgery]:

@@ -16,8 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import inbounds as ib
+from envelopes import wrap
 from inbounds.accounting.zcdp_filter import RHO_UNIT, epsilon_from_rho, max_rho, rho_upper_bound
-from inbounds.files import canonical_json, sha256_hex
+from inbounds.files import LEDGER, canonical_json, sha256_hex
 from inbounds.ledger import Ledger, LedgerHead, sqlite
 from inbounds.ledger.charges import ChargeRequest, Cost
 from inbounds.ledger.entries import Entry
@@ -250,7 +251,7 @@ def test_the_first_entry_says_what_it_begins(ledger):
     assert (first.kind, first.key, first.parsed_facts) == (
         "ledger",
         ledger.id,
-        {"format": "inbounds ledger", "version": 1},
+        {"format": "inbounds/ledger", "version": 1},
     )
 
 
@@ -868,23 +869,23 @@ def test_a_forged_charge_that_gives_something_back_is_found(ledger, tmp_path, pa
     ledger.add_population("everybody", epsilon=2)
     ledger.charge("everybody", "3/2", key="first")
     ledger.charge("everybody", "1/2", key="second")
-    content = export_entries(ledger.head(), ledger.entries(), ledger.people())
+    content = export_entries(ledger.head(), ledger.entries(), ledger.people()).content
     last, units = content["entries"][-1], charge_units("sum", tuple(map(Fraction, parts)))
     last |= {"units": str(units), "facts": {**last["facts"], "parts": parts}}
     last["sha256"] = sha256_hex(canonical_json({key: value for key, value in last.items() if key != "sha256"}))
-    content["head"]["sha256"] = last["sha256"]
+    content["head"]["entry_sha256"] = last["sha256"]
     spent = 1_500_000_000 + units
     content["people"] = [{**who, "spent_units": str(spent)} for who in content["people"]]
-    (tmp_path / "forged.json").write_text(json.dumps(content))
+    (tmp_path / "forged.json").write_text(json.dumps(wrap(LEDGER, content)))
     with pytest.raises(ib.LedgerError, match="does not say what an entry of its kind must say"):
         load_export(tmp_path / "forged.json")
 
 
 @pytest.mark.parametrize("change", [{"time": None}, {"number": 1.0}, {"kind": 3}, {"people": []}, {"sha256": None}])
 def test_an_exported_entry_of_other_types_is_refused_in_a_sentence(ledger, tmp_path, change):
-    content = export_entries(ledger.head(), ledger.entries(), ledger.people())
+    content = export_entries(ledger.head(), ledger.entries(), ledger.people()).content
     content["entries"][0] |= change
-    (tmp_path / "odd.json").write_text(json.dumps(content))
+    (tmp_path / "odd.json").write_text(json.dumps(wrap(LEDGER, content)))
     with pytest.raises(ib.LedgerError, match="is not a whole exported ledger"):
         load_export(tmp_path / "odd.json")
 
@@ -893,22 +894,22 @@ def test_an_exported_ledger_is_checked_like_the_ledger_itself(ledger, tmp_path):
     ledger.add_population("many", epsilon=1, rule="zcdp", delta="1e-6")
     ledger.add_population("visitors")
     ledger.stored_answers("many", "0.1", lambda charge: b"x", key="a")
-    content = export_entries(ledger.head(), ledger.entries(), ledger.people())
+    content = export_entries(ledger.head(), ledger.entries(), ledger.people()).content
     path = tmp_path / "ledger.json"
-    path.write_text(json.dumps(content))
+    path.write_text(json.dumps(wrap(LEDGER, content)))
     assert load_export(path, ledger.head()) == replace(ledger.verify(ledger.head()), whole=False)
     assert verify_ledger(str(path)) == load_export(path)
     for change in (
         lambda c: c["entries"].pop(),
         lambda c: c["entries"][1].update(units="1"),
         lambda c: c["people"][0].update(spent_units="0"),
-        lambda c: c["head"].update(sha256="0" * 64),
+        lambda c: c["head"].update(entry_sha256="0" * 64),
         lambda c: c.pop("people"),
         lambda c: c.update(version=2),
     ):
         other = json.loads(json.dumps(content))
         change(other)
-        path.write_text(json.dumps(other))
+        path.write_text(json.dumps(wrap(LEDGER, other)))
         with pytest.raises(ib.LedgerError):
             load_export(path)
 
@@ -917,10 +918,10 @@ def test_a_head_is_read_back_from_its_file(ledger, tmp_path):
     path = tmp_path / "head.json"
     path.write_text(json.dumps(ledger.head().to_json()))
     assert LedgerHead.load(path) == ledger.head()
-    assert (ledger.head().to_json()["format"], ledger.head().to_json()["version"]) == ("inbounds ledger head", 1)
+    assert (ledger.head().to_json()["format"], ledger.head().to_json()["version"]) == ("inbounds/ledger-head", 1)
     for other in ({"format": "other"}, {**ledger.head().to_json(), "version": 2}):
         path.write_text(json.dumps(other))
-        with pytest.raises(ib.PassportError, match="not a ledger's head"):
+        with pytest.raises(ib.PassportError, match=r"ledger's head|version 2"):
             LedgerHead.load(path)
 
 

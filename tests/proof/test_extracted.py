@@ -17,6 +17,7 @@ import pytest
 import inbounds as ib
 from inbounds.cli import main
 from inbounds.errors import InboundsError, PassportError
+from inbounds.files import LoadedFile
 from inbounds.mechanism import load
 from inbounds.mechanism.load import load_quantile
 from inbounds.trusted import bounds, certify, permute_flip, sided_scores
@@ -39,8 +40,8 @@ def judged(file: Path) -> bool:
 def foreign_kind(file: Path) -> bool:
     """A printable kind beyond ASCII, which inbounds-check does not read: it has no table of all letters."""
     try:
-        kind = json.loads(file.read_bytes())["content"]["query"]["kind"]
-    except (ValueError, LookupError, TypeError):
+        kind = LoadedFile.load(file).values["content"]["query"]["kind"]
+    except (PassportError, LookupError, TypeError):
         return False
     return isinstance(kind, str) and not kind.isascii()
 

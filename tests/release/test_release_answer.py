@@ -96,8 +96,8 @@ def test_what_is_kept_is_recertified_and_anything_else_is_designed_anew(tmp_path
     (path,) = tmp_path.glob("*.json")
     if harm == "flip a digit":
         content = json.loads(path.read_text())
-        core = content["law"]["noise"]["core"]
-        content["law"]["noise"]["core"] = ("1" if core[0] != "1" else "2") + core[1:]
+        core = content["content"]["law"]["noise"]["core"]
+        content["content"]["law"]["noise"]["core"] = ("1" if core[0] != "1" else "2") + core[1:]
         path.write_text(json.dumps(content))
     elif harm == "another mechanism":
         ib.catalog.truncated_geometric(ib.count(4), 5).save(path)

@@ -311,9 +311,9 @@ def test_compose_says_what_does_not_add_up_with_releases(command, tmp_path):
     assert "leave out --delta" in command(tmp_path, "compose", first, "--delta", "1e-6").one_line
     assert "leave out --times, --out" in command(tmp_path, "compose", first, "--times", "2", "--out", "r.json").one_line
     changed = json.loads((tmp_path / first).read_text())
-    changed["epsilon"]["spent"] = "1/100"
+    changed["content"]["epsilon"]["spent"] = "1/100"
     (tmp_path / first).write_text(json.dumps(changed))
-    assert "does not have its own digest" in command(tmp_path, "compose", first).one_line
+    assert "the digest does not match" in command(tmp_path, "compose", first).one_line
 
 
 def test_a_release_ends_with_what_it_has_spent_and_where_the_passports_are(command, tmp_path):
