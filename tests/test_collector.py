@@ -180,7 +180,10 @@ def test_a_changed_foreign_or_later_file_is_refused(tmp_path):
     collected([1, 2]).save(path)
     content = json.loads(path.read_text())
     cases = [
-        (json.dumps({**content, "counts": "9 0 0 0 0 0 0"}), "digest does not match"),
+        (
+            json.dumps({**content, "content": {**content["content"], "counts": "9 0 0 0 0 0 0"}}),
+            "digest does not match",
+        ),
         (json.dumps({**content, "format": "other"}), "format 'inbounds/collection'"),
         (json.dumps({**content, "version": 2}), "this file has version 2"),
         ("{", "not JSON"),
@@ -262,11 +265,12 @@ def test_reports_added_to_a_merged_collector_are_a_shard_of_their_own():
 
 @pytest.mark.parametrize("given", [{}, {"shards": "monday"}, {"shards": [1]}, {"shard": ""}, {"shard": None}])
 def test_a_collection_without_names_of_its_shards_is_refused(tmp_path, given):
-    from inbounds.local.collector import COLLECTION
+    from inbounds.files import COLLECTION, Document
 
     collected([1, 5]).save(tmp_path / "now.json")
-    content = json.loads((tmp_path / "now.json").read_text())
+    content = json.loads((tmp_path / "now.json").read_text())["content"]
     kept = ("mechanism", "reports", "counts", *(("shard", "shards") if given else ()))
-    COLLECTION.save({**{name: content[name] for name in kept}, **given}, tmp_path / "bad.json")
+    changed = {**{name: content[name] for name in kept}, **given}
+    Document.wrap(COLLECTION, changed).save(tmp_path / "bad.json")
     with pytest.raises(ib.PassportError):
         Collector.load(tmp_path / "bad.json", MECHANISM)

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from envelopes import seal, wrap
+from inbounds.checker import check_record
 from inbounds.errors import PassportError, UnknownVersion
 from inbounds.files import RELEASE, canonical_json, sha256_hex
 from inbounds.releases.pipeline import release
@@ -45,6 +46,13 @@ def test_a_record_of_another_version_is_refused(content, tmp_path, number):
 def test_a_record_and_its_table_prove_what_they_say(folder):
     assert len(check(folder / "o.csv.release.json")) == 7
     assert record_page(folder / "o.csv.release.json").count("c: p")
+
+
+def test_the_checker_compares_the_digest_of_a_record_by_itself(content):
+    envelope = wrap(RELEASE, content)
+    assert check_record(envelope).lines
+    with pytest.raises(PassportError, match="digest"):
+        check_record({**envelope, "sha256": "0" * 64})
 
 
 def change(path, value):
