@@ -11,6 +11,7 @@ import inbounds.checker
 from checker import forgeries
 from checker.forgeries import Forgery
 from checker.plans import KINDS
+from checker.released import sign
 from inbounds.checker.cells import _round_to_sum
 from inbounds.checker.plan import RULES
 from inbounds.statistics import KINDS as RELEASED_KINDS
@@ -20,7 +21,7 @@ SHARED = {"inbounds.checker", "inbounds.errors", "inbounds.optional", "inbounds.
 
 
 def test_an_honest_release_passes(original, passing_rules):
-    honest = Forgery("honest", original.record, original.table)
+    honest = Forgery("honest", sign(original.record), original.table)
     assert passing_rules([honest]) == ["honest"]
 
 

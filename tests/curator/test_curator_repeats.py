@@ -56,7 +56,7 @@ def long_condition(first: int) -> str:
 
 
 def test_a_sum_is_found_of_a_stored_answer_whose_condition_is_longer_than_anybody_may_write(curator, ana):
-    asked = {"count": long_condition(1000), "where": long_condition(2000), "epsilon": "0.5", "anyway": True}
+    asked = {"count": long_condition(1000), "where": long_condition(2000), "epsilon": "0.5", "allow_useless": True}
     first = curator.ask(ana, "pupils", {**asked, "by": ["school"]})
     bob = account(curator, "bob")
     whole = curator.ask(bob, "pupils", asked)
@@ -66,9 +66,9 @@ def test_a_sum_is_found_of_a_stored_answer_whose_condition_is_longer_than_anybod
 
 def test_a_count_of_a_label_is_found_in_a_stored_histogram_however_long_the_other_conditions_are(curator, ana):
     where = long_condition(1000)
-    curator.ask(ana, "pupils", {"histogram": "likes", "where": where, "epsilon": "0.5", "anyway": True})
-    count = {"count": "likes = 'yes'", "where": where, "epsilon": "0.5", "anyway": True}
+    curator.ask(ana, "pupils", {"histogram": "likes", "where": where, "epsilon": "0.5", "allow_useless": True})
+    count = {"count": "likes = 'yes'", "where": where, "epsilon": "0.5", "allow_useless": True}
     assert curator.ask(ana, "pupils", count).how == "sum"
     both = {"count": f"likes = 'yes' and ({long_condition(1000)[:3000].rpartition(' or ')[0]})", "where": where}
-    assert curator.ask(ana, "pupils", {**both, "epsilon": "0.5", "anyway": True}).how == "new"
-    assert curator.ask(ana, "pupils", {**both, "epsilon": "0.5", "anyway": True}).how == "same"
+    assert curator.ask(ana, "pupils", {**both, "epsilon": "0.5", "allow_useless": True}).how == "new"
+    assert curator.ask(ana, "pupils", {**both, "epsilon": "0.5", "allow_useless": True}).how == "same"

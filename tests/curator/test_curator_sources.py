@@ -112,7 +112,7 @@ def test_no_question_that_is_accepted_is_too_wide_for_records_that_are_attached(
     pyarrow.parquet.write_table(pa.table({**table, "school": ["north", "south"] * 20}), folder / "wide.parquet")
     declaring = {
         "source": {"path": str(folder / "wide.parquet")},
-        "groups": {"by": ["school"], "keys": ["north", "south"], "maximum": people},
+        "groups": {"by": ["school"], "keys": ["north", "south"], "max_size": people},
         "columns": {
             "age": {"low": 0, "high": 50},
             "rank": {"type": "number"},
@@ -147,7 +147,7 @@ def test_a_dataset_whose_rows_may_not_fit_is_refused_when_it_is_attached_whateve
     def dataset(columns):
         declaring = {
             "source": {"url": str(postgres_server.url), "table": "many"},
-            "groups": {"by": ["g"], "keys": ["a"], "maximum": 9},
+            "groups": {"by": ["g"], "keys": ["a"], "max_size": 9},
             "columns": {name: {"type": "text"} for name in columns},
         }
         return parse_settings(declared(folder, **declaring), folder).datasets["pupils"]

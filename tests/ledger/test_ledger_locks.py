@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import inbounds as ib
-from inbounds.files import detect_format, read_json_file, refuse_database
+from inbounds.files import LoadedFile, detect_format, refuse_database
 from inbounds.files.open_files import acquire, find_open_database, hash_file, iter_chunks, read_start, release
 from inbounds.ledger import Ledger
 from inbounds.ledger.sqlite import is_ledger
@@ -71,7 +71,7 @@ def refused(file: Path) -> None:
 
 def read_as_json(file: Path) -> None:
     with pytest.raises(ib.PassportError):
-        read_json_file(file, "passport")
+        _ = LoadedFile.load(file).document
 
 
 def named_by_a_record(file: Path) -> None:

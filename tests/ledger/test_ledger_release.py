@@ -101,7 +101,7 @@ def test_a_release_with_an_output_is_counted_beside_it(folder):
         assert decode_table(charge.answer)[0] == done.table
         assert next(e for e in ledger.entries() if e.kind == "charge").parsed_facts["parts"] == ["1/4", "1/4"]
     assert (entry["spent"], entry["budget"]) == ("0.5", None)
-    assert json.loads(Path("out.csv.release.json").read_text())["ledger"] == entry
+    assert json.loads(Path("out.csv.release.json").read_text())["content"]["ledger"] == entry
 
 
 def test_the_same_plan_again_returns_the_stored_table_and_says_so(folder):

@@ -244,7 +244,7 @@ def test_a_release_is_that_of_the_command_line(
         (folder / name).write_bytes(packed.read(name))
         assert ib.verify(folder / name).is_valid
     assert {json.loads(packed.read(n))["sha256"] for n in packed.namelist()} == {
-        m["sha256"] for m in record["mechanisms"]
+        m["sha256"] for m in record["content"]["mechanisms"]
     }
     report = client.get("/release/report?plan=plan.toml")
     assert "sandbox" in report.headers["content-security-policy"]

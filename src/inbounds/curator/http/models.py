@@ -127,7 +127,7 @@ class DatasetModel(BaseModel):
     columns: dict[str, dict[str, Any]]
     credible_level: str | None
     levels: dict[str, str]
-    person: dict[str, Any] | None
+    unit: dict[str, Any] | None
     answer_seconds: str
 
 
