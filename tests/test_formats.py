@@ -40,7 +40,7 @@ def save_draw(folder):
 
 
 def save_release(folder):
-    ib.release(PLAN, pa.table({"x": [1, 2, 3]}), output=folder / "file.csv", cache=folder / "cache", anyway=True)
+    ib.release(PLAN, pa.table({"x": [1, 2, 3]}), output=folder / "file.csv", cache=folder / "cache", allow_useless=True)
     (folder / "file.csv.release.json").rename(folder / "file.json")
 
 
@@ -185,7 +185,7 @@ def test_verify_reads_each_file_once(written, reads):
 
 def test_verify_reads_a_record_its_table_and_its_passports_once(tmp_path, reads):
     out = tmp_path / "out.csv"
-    done = ib.release(PLAN, pa.table({"x": [1, 2, 3]}), output=out, cache=tmp_path / "cache", anyway=True)
+    done = ib.release(PLAN, pa.table({"x": [1, 2, 3]}), output=out, cache=tmp_path / "cache", allow_useless=True)
     passports = done.write_mechanisms(tmp_path / "mechanisms")
     record = tmp_path / "out.csv.release.json"
     reads.clear()

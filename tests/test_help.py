@@ -132,7 +132,7 @@ def completed(typed: str) -> set[str]:
 
 def test_a_shell_completes_the_statistics_and_sizes_of_a_record(tmp_path):
     record = publish(tmp_path).record
-    content = json.loads(record.read_text())
+    content = json.loads(record.read_text())["content"]
     names = {statistic["name"] for statistic in content["plan"]["statistics"]}
     assert names
     assert completed(f"inbounds interpret {record} --statistic ") == names
@@ -140,7 +140,9 @@ def test_a_shell_completes_the_statistics_and_sizes_of_a_record(tmp_path):
     assert completed(f"inbounds interpret {record} --statistic {names.pop()} --size ") == sizes
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"format": "inbounds release", "plan": {}}', '{"format": "another"}'])
+@pytest.mark.parametrize(
+    "content", ["", "[]", '{"format": "inbounds/release", "content": {"plan": {}}}', '{"format": "another"}']
+)
 def test_a_shell_is_offered_nothing_from_what_is_no_record(tmp_path, content):
     (tmp_path / "m.json").write_text(content)
     asked = SimpleNamespace(args=[tmp_path / "m.json"])

@@ -225,16 +225,16 @@ AGES = ib.catalog.truncated_geometric(ib.ordinal(0, 100), local.epsilon_for_rati
 
 
 def test_a_report_is_on_disk_before_it_is_sent(tmp_path, monkeypatch):
-    from inbounds.files import FileFormat
+    from inbounds.files import Document
 
     client = local.make_permanent(local.make_randomizer(AGES), tmp_path / "reports.json")
     with monkeypatch.context() as broken:
-        broken.setattr(FileFormat, "save", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+        broken.setattr(Document, "save", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
         with pytest.raises(OSError, match="disk full"):
             client(37)
         assert client.memory.periods == {}
     report = client(37)
-    assert json.loads((tmp_path / "reports.json").read_text())["periods"] == {"": [[""], [report]]}
+    assert json.loads((tmp_path / "reports.json").read_text())["content"]["periods"] == {"": [[""], [report]]}
 
 
 def test_one_person_keeps_one_report_whatever_the_value_becomes():
@@ -321,13 +321,13 @@ def test_a_later_value_is_never_looked_at(engine):
 
 
 def test_a_changed_memory_is_refused(tmp_path):
-    from inbounds.local.permanent import MEMORY
+    from inbounds.files import PERMANENT_REPORTS, Document
 
     client = local.make_randomizer(AGES)
     law_of = local.make_permanent(client).memory.law
     for periods in ({"": [["a"]]}, {"": [["a"], []]}, {"": [[1.5], [3]]}, {"": 3}):
         path = tmp_path / "m.json"
-        MEMORY.save({"law": law_of, "periods": periods}, path)
+        Document.wrap(PERMANENT_REPORTS, {"law": law_of, "periods": periods}).save(path)
         with pytest.raises(ib.PassportError, match="the memory is malformed"):
             local.make_permanent(client, path)
 

@@ -123,7 +123,7 @@ def test_a_mechanism_page_says_what_the_mechanism_promises(pages, name):
     assert wording.format_guarantee(m) in text
     assert wording.describe_neighbours(m.query) in text
     assert all(step in text for step in wording.describe_proof(m))
-    assert to_passport(m)["sha256"] in text
+    assert to_passport(m).sha256 in text
     assert f"{m.worst_loss('zero-one'):.4g}" in text
     if m.query.is_ordered:
         assert f"{m.loss():.3g}" in text
@@ -137,7 +137,7 @@ def test_a_comparison_page_marks_the_best_and_carries_every_digest(pages):
     stars = sum(found.marks(row, column) for row in found.rows for column in found.columns)
     assert pages["comparison"].count("★</b>") == stars
     for row in found.rows:
-        assert to_passport(row.mechanism)["sha256"] in text
+        assert to_passport(row.mechanism).sha256 in text
 
 
 def test_a_comparison_page_counts_the_curves_it_draws(pages):

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import inbounds as ib
 from inbounds import files
 from inbounds.cli.verify import verify
+from inbounds.files import Document
 from inbounds.files.bounded import parse_json, parse_toml
 from inbounds.mechanism import Mechanism, Optimality, Origin, clamped, load
 from inbounds.mechanism import passport as passports
@@ -31,13 +32,9 @@ from inbounds.trusted.limits import DEEPEST, MOST_ANSWERS
 GEOMETRIC = ib.catalog.truncated_geometric
 
 
-def signed(content):
-    return {**content, "sha256": files.content_digest(content)}
-
-
 def changed(made, **parts):
     """The passport with these parts replaced, and a digest to match."""
-    return signed({**json.loads(json.dumps(passports.to_passport(made))), **parts})
+    return Document.wrap(files.MECHANISM, {**passports.to_passport(made).content, **parts})
 
 
 def even_noise(size: int, end: int = 2**40) -> Noise:
@@ -54,9 +51,9 @@ def test_a_noise_table_of_2_to_the_34_answers_is_read_or_refused_at_once(reach):
     law = {"noise": {"core": str(TOTAL - 2 * (2**34 - 2) - 2**41), "floor": "1", "end": str(2**40), "remap": None}}
     law["noise"]["size"] = str(2**34 - 1)
     made = GEOMETRIC(ib.count(3), 1)
-    query = {**passports.to_passport(made)["query"], "answers": answers, "neighbours": {"reach": reach}}
+    query = {**passports.to_passport(made).content["query"], "answers": answers, "neighbours": {"reach": reach}}
     with pytest.raises(ib.PassportError, match=r"too short for a reach|claims do not follow|times likelier"):
-        load.mechanism_from_json(changed(made, query=query, law=law, epsilon="64"))
+        load.range_mechanism_from_document(changed(made, query=query, law=law, epsilon="64"))
 
 
 def test_a_count_of_2_to_the_40_people_is_sampled_saved_and_read(tmp_path):
@@ -78,11 +75,11 @@ def test_a_query_has_at_most_2_to_the_53_answers():
 
 def test_cells_that_are_not_one_per_answer_are_bounded_in_a_file():
     made = GEOMETRIC(ib.count(5, outputs=2), 1)
-    query = json.loads(json.dumps(passports.to_passport(made)["query"]))
+    query = json.loads(json.dumps(passports.to_passport(made).content["query"]))
     for part in query["outputs"].values():
         part["size"] = 2**34
     with pytest.raises(ib.PassportError, match="at most 8192 answers, and cells"):
-        load.mechanism_from_json(changed(made, query=query))
+        load.range_mechanism_from_document(changed(made, query=query))
 
 
 def test_a_remap_of_many_steps_to_two_outputs_costs_no_square_of_the_steps():
@@ -104,10 +101,13 @@ def test_a_remap_of_many_steps_to_two_outputs_costs_no_square_of_the_steps():
 
 def test_ticks_far_apart_are_refused_in_a_file_and_cost_nothing_in_python():
     made = GEOMETRIC(ib.interval(0, 2, 1, 2), 1)
-    query = {**passports.to_passport(made)["query"], "answers": {"start": "0", "unit": "1", "ticks": "0 1000000000000"}}
+    query = {
+        **passports.to_passport(made).content["query"],
+        "answers": {"start": "0", "unit": "1", "ticks": "0 1000000000000"},
+    }
     query["neighbours"] = {"reach": 10**12}
     with pytest.raises(ib.PassportError, match="must lie closer together"):
-        load.mechanism_from_json(changed(made, query=query))
+        load.range_mechanism_from_document(changed(made, query=query))
     scale = Scale(Fraction(0), Fraction(1), (0, 10**12))
     wide = RangeQuery("interval", scale, OutputCells.one_per_answer(scale), Reach(10**12), rounds=True)
     assert wide.encode([0.25, 1e12]).tolist() == [0, 1]
@@ -334,7 +334,7 @@ def test_a_copy_of_a_multi_level_release_is_checked_anew():
 
 def test_an_extreme_whose_neighbours_are_one_step_apart_promises_nothing_whatever_the_record():
     made = GEOMETRIC(with_neighbours(ib.extreme(0, 5), Reach(1)), 1)
-    back = load.mechanism_from_json(passports.to_passport(made))
+    back = load.range_mechanism_from_document(passports.to_passport(made))
     assert "Whatever one person's record is" not in wording.format_guarantee(back)
     assert "under another at most 1 away" in wording.format_guarantee(back)
     assert "nothing says so of the kind 'extreme'" in wording.format_guarantee(back)
@@ -385,15 +385,15 @@ def test_the_value_of_an_objective_with_a_name_is_recomputed(aim, loss):
     made = GEOMETRIC(ib.count(4), 1)
     value = made.loss(loss) if aim == "average" else made.worst_loss(loss)
     objective = f"{aim} {loss.name} loss"
-    true = load.mechanism_from_json(passports.to_passport(designed(objective, value)))
+    true = load.range_mechanism_from_document(passports.to_passport(designed(objective, value)))
     assert not any(objective in claim and "that its" in claim for claim in true.unchecked_claims)
     with pytest.raises(ib.PassportError, match="the value of the objective does not follow"):
-        load.mechanism_from_json(passports.to_passport(designed(objective, value + 1e-6)))
+        load.range_mechanism_from_document(passports.to_passport(designed(objective, value + 1e-6)))
 
 
 @pytest.mark.parametrize("objective", ["mean absolute loss", "average absolute loss under the given prior", "best"])
 def test_any_other_objective_is_claimed_and_not_checked(objective, tmp_path, capsys):
-    back = load.mechanism_from_json(passports.to_passport(designed(objective, 0.001)))
+    back = load.range_mechanism_from_document(passports.to_passport(designed(objective, 0.001)))
     assert f"that its {objective} is 0.001" in back.unchecked_claims
     back.save(tmp_path / "m.json")
     verify([tmp_path / "m.json"], every=True)
@@ -470,4 +470,4 @@ def test_a_noise_table_declared_at_64_says_what_it_really_loses():
     made = GEOMETRIC(ib.count(10**5), "0.1")
     declared = Mechanism(made.query, 64, made.law, made.origin)
     assert 0.0999 < declared.tight_epsilon() <= 0.1
-    assert load.mechanism_from_json(passports.to_passport(declared)) == declared
+    assert load.range_mechanism_from_document(passports.to_passport(declared)) == declared

@@ -68,7 +68,7 @@ class Document:
         """Put content into an envelope.
 
         >>> Document.wrap("inbounds/mechanism", {}).sha256[:8]
-        '0ad62dfb'
+        'a51a1c4b'
         """
         return cls(format, VERSION, content, _digest(format, VERSION, content))
 

@@ -23,8 +23,17 @@ from inbounds.trusted.limits import MOST_ANSWERS, MOST_CELLS, MOST_DIGITS, MOST_
 _MOST_WHOLE = 10**19
 _EXACT = re.compile(rf"-?[0-9]{{1,{MOST_DIGITS}}}(/[0-9]{{1,{MOST_DIGITS}}})?")
 
-ORIGIN_FIELDS = dict.fromkeys(("name", "parameters", "reference"))
+QUANTILE = "quantile"
+"""The kind of a query about a group's records."""
 
+LABEL_LAWS = {
+    "subsets": dict.fromkeys(("size", "inside")),
+    "affine": dict.fromkeys(("modulus", "size", "inside")),
+    "planes": dict.fromkeys(("order", "dimension", "inside")),
+}
+"""The laws over sets of labels by their keys, and their fields."""
+
+ORIGIN_FIELDS = dict.fromkeys(("name", "parameters", "reference"))
 
 SCALE_FIELDS = dict.fromkeys(("start", "unit", "size", "ticks"))
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any, Union
 
 from inbounds.errors import PassportError
 from inbounds.files import (
@@ -15,7 +15,9 @@ from inbounds.files import (
     refuse_unknown_fields,
 )
 from inbounds.mechanism.codec import (
+    LABEL_LAWS,
     ORIGIN_FIELDS,
+    QUANTILE,
     QUERY_FIELDS,
     law_from_json,
     optimality_from_json,
@@ -24,19 +26,18 @@ from inbounds.mechanism.codec import (
     query_from_json,
     query_to_json,
 )
-from inbounds.mechanism.labels.load import LABEL_FIELDS, LABEL_LAWS, label_mechanism_from_content
-from inbounds.mechanism.labels.mechanism import LabelMechanism
 from inbounds.mechanism.law import Matrix, Noise
 from inbounds.mechanism.mechanism import Mechanism
 from inbounds.mechanism.origin import Origin
 from inbounds.mechanism.passport import compute_claims, read_objective, recompute_objective
-from inbounds.mechanism.quantiles.load import QUANTILE_FIELDS, quantile_mechanism_from_content
-from inbounds.mechanism.quantiles.mechanism import QuantileMechanism
-from inbounds.mechanism.quantiles.passport import QUANTILE
 from inbounds.query.query import KINDS
 from inbounds.trusted.limits import MOST_CELLS, MOST_DIGITS
 
-AnyMechanism = Mechanism | QuantileMechanism | LabelMechanism
+if TYPE_CHECKING:
+    from inbounds.mechanism.labels import LabelMechanism
+    from inbounds.mechanism.quantiles import QuantileMechanism
+
+AnyMechanism = Union[Mechanism, "QuantileMechanism", "LabelMechanism"]
 
 RANGE_FIELDS = {
     "query": QUERY_FIELDS,
@@ -83,18 +84,20 @@ def load(file: FileLike) -> Mechanism:
     return range_mechanism_from_document(PASSPORT.load(file))
 
 
-def load_quantile(file: FileLike) -> QuantileMechanism:
+def load_quantile(file: FileLike) -> "QuantileMechanism":
     """Read and re-certify a quantile's passport; any doubt is a `PassportError` that says what is wrong."""
     return quantile_mechanism_from_document(PASSPORT.load(file))
 
 
-def load_label_mechanism(file: FileLike) -> LabelMechanism:
+def load_label_mechanism(file: FileLike) -> "LabelMechanism":
     """Read and re-certify a label mechanism's passport; any doubt is a `PassportError` that says what is wrong."""
     return label_mechanism_from_document(PASSPORT.load(file))
 
 
-def quantile_mechanism_from_document(passport: Document) -> QuantileMechanism:
+def quantile_mechanism_from_document(passport: Document) -> "QuantileMechanism":
     """The mechanism of a quantile's passport, certified anew."""
+    from inbounds.mechanism.quantiles.load import QUANTILE_FIELDS, quantile_mechanism_from_content
+
     if not is_quantile_passport(passport):
         raise PassportError("this is not the passport of a quantile's mechanism; read it with ib.load")
     refuse_unknown_fields(passport.content, QUANTILE_FIELDS, "the passport")
@@ -102,8 +105,10 @@ def quantile_mechanism_from_document(passport: Document) -> QuantileMechanism:
         return quantile_mechanism_from_content(passport.content)
 
 
-def label_mechanism_from_document(passport: Document) -> LabelMechanism:
+def label_mechanism_from_document(passport: Document) -> "LabelMechanism":
     """The mechanism of a label mechanism's passport, certified anew."""
+    from inbounds.mechanism.labels.load import LABEL_FIELDS, label_mechanism_from_content
+
     if not is_label_passport(passport):
         raise PassportError("this is not the passport of a mechanism for labels; read it with ib.load")
     refuse_unknown_fields(passport.content, LABEL_FIELDS, "the passport")

@@ -11,11 +11,10 @@ from typing import Any
 
 from inbounds.errors import InboundsError, PassportError
 from inbounds.files import FileLike
-from inbounds.mechanism.codec import parse_fraction, query_from_json
+from inbounds.mechanism.codec import QUANTILE, parse_fraction, query_from_json
 from inbounds.mechanism.labels import LabelMechanism
 from inbounds.mechanism.load import PASSPORT
 from inbounds.mechanism.quantiles.load import quantile_query_from_json
-from inbounds.mechanism.quantiles.passport import QUANTILE
 from inbounds.releases.totals import includes_size
 from inbounds.releases.verify import load_record
 from inbounds.releases.workload import Mechanisms

@@ -7,8 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from inbounds.exact import format_decimal
-from inbounds.mechanism.codec import query_from_json
-from inbounds.mechanism.quantiles.passport import QUANTILE
+from inbounds.mechanism.codec import QUANTILE, query_from_json
 from inbounds.report.plots import MOST_ROWS, Interval, plot_intervals
 from inbounds.schema.record_types import ReleaseRecord, StatisticForm
 

@@ -15,8 +15,7 @@ import numpy as np
 
 from inbounds.adjust.likelihoods import geometric_variance
 from inbounds.exact import Floats
-from inbounds.mechanism.codec import parse_fraction, query_from_json
-from inbounds.mechanism.quantiles.passport import QUANTILE
+from inbounds.mechanism.codec import QUANTILE, parse_fraction, query_from_json
 from inbounds.mechanism.unbiased import UnbiasedSum
 from inbounds.query import Reach
 from inbounds.schema.report_types import AddingForm, ReportsForm

@@ -4,6 +4,7 @@ from typing import Any
 
 from inbounds.files import Json
 from inbounds.mechanism.codec import (
+    LABEL_LAWS,
     ORIGIN_FIELDS,
     QUERY_FIELDS,
     parse_fraction,
@@ -17,13 +18,6 @@ from inbounds.mechanism.labels.mechanism import LabelMechanism
 from inbounds.mechanism.origin import Origin
 from inbounds.query.query import KINDS
 from inbounds.trusted.block_designs import Affine, Planes, Subsets
-
-LABEL_LAWS = {
-    "subsets": dict.fromkeys(("size", "inside")),
-    "affine": dict.fromkeys(("modulus", "size", "inside")),
-    "planes": dict.fromkeys(("order", "dimension", "inside")),
-}
-"""The laws over sets of labels by their keys, and their fields."""
 
 LABEL_FIELDS = {"query": QUERY_FIELDS, "epsilon": None, "law": LABEL_LAWS, "origin": ORIGIN_FIELDS}
 """Every field of a label mechanism's passport."""

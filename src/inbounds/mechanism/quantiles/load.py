@@ -5,6 +5,7 @@ from typing import Any
 from inbounds.files import Json
 from inbounds.mechanism.codec import (
     ORIGIN_FIELDS,
+    QUANTILE,
     law_from_json,
     parse_fraction,
     parse_integers,
@@ -22,7 +23,6 @@ from inbounds.mechanism.quantiles.laws import (
     SidedPermuteAndFlip,
 )
 from inbounds.mechanism.quantiles.mechanism import QuantileMechanism
-from inbounds.mechanism.quantiles.passport import QUANTILE
 from inbounds.query import QuantileQuery
 from inbounds.trusted.sided_scores import Side
 

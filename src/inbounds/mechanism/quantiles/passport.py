@@ -6,7 +6,7 @@ Integers are decimal text. Readers refuse unknown fields.
 from typing import TYPE_CHECKING
 
 from inbounds.files import MECHANISM, Document, Json
-from inbounds.mechanism.codec import format_integers, law_to_json, scale_to_json
+from inbounds.mechanism.codec import QUANTILE, format_integers, law_to_json, scale_to_json
 from inbounds.mechanism.passport import without_law
 from inbounds.mechanism.quantiles.laws import (
     CentralRecords,
@@ -21,9 +21,6 @@ from inbounds.trusted.sided_scores import Side
 
 if TYPE_CHECKING:
     from inbounds.mechanism.quantiles.mechanism import QuantileMechanism
-
-QUANTILE = "quantile"
-"""The kind of a query about a group's records."""
 
 
 def to_quantile_passport(mechanism: "QuantileMechanism") -> Document:
