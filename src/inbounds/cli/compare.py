@@ -30,7 +30,7 @@ from inbounds.evaluate.recommend import recommend as recommend_mechanism
 from inbounds.exact import format_decimal
 from inbounds.files import LoadedFile
 from inbounds.losses import parse_loss
-from inbounds.mechanism.quantiles import QuantileMechanism
+from inbounds.mechanism import Mechanism
 from inbounds.query import RangeQuery
 from inbounds.report import terminal, wording
 
@@ -71,7 +71,7 @@ def compare(
             to, WRITTEN.get(to.suffix.lower(), COMPARISON_PAGE), overwrite=overwrite, reads=[*(file or ()), prior]
         )
     mechanisms = _load_mechanisms(file or [])
-    if any(isinstance(made, QuantileMechanism) for made in mechanisms.values()):
+    if not all(isinstance(made, Mechanism) for made in mechanisms.values()):
         from inbounds.evaluate.quantiles import compare_quantiles
 
         quantiles = with_spinner("comparing", lambda: compare_quantiles(mechanisms, losses=losses, prior=weights))
