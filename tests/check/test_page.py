@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 import inbounds as ib
 from checker.released import publish
+from envelopes import seal
 from inbounds.cli import app
 from inbounds.report import check_page
 from proof import cases
@@ -33,8 +34,8 @@ def passport(tmp_path_factory) -> Path:
 
 def violating() -> bytes:
     """A passport that was signed again after its epsilon was halved."""
-    content = {**cases.honest_passports()[0], "epsilon": "1/4"}
-    return json.dumps({**content, "sha256": cases.digest_of(content)}).encode()
+    envelope = cases.honest_passports()[0]
+    return json.dumps(seal({**envelope, "content": {**envelope["content"], "epsilon": "1/4"}})).encode()
 
 
 # --- what is written --------------------------------------------------------------------------------------
@@ -217,10 +218,9 @@ def test_a_page_of_a_record_with_everything_holds_by_itself(opened, released):
 
 @in_browser
 def test_markup_in_a_file_is_shown_and_not_obeyed(opened, passport):
-    content = json.loads(passport.read_bytes())
-    content["origin"]["name"] = "<img src=x onerror=alert(1)><script>alert(2)</script>"
-    content["query"]["kind"] = "<b>kind</b>"
-    lie = json.dumps({**content, "sha256": cases.digest_of(content)}).encode()
+    envelope = json.loads(passport.read_bytes())
+    envelope["content"]["origin"]["name"] = "<img src=x onerror=alert(1)><script>alert(2)</script>"
+    lie = json.dumps(seal(envelope)).encode()
     page = opened(check_page.page(lie, {"valid": False, "reason": "<i>no</i>"}, name="<u>x</u>.json"))
     assert judged(page) == "proved"
     assert page.locator("#result img, #result b, #result script, #result i, #result u").count() == 0

@@ -10,7 +10,7 @@ from checker import forgeries
 from checker.conftest import designs, original, published  # noqa: F401 - fixtures
 from checker.forgeries import Forgery, Original
 from checker.plans import plan_of
-from checker.released import publish
+from checker.released import publish, sign
 
 pytestmark = pytest.mark.browser
 
@@ -31,7 +31,7 @@ def in_texts(original: Original) -> bool:  # noqa: F811
 
 
 def test_an_honest_record_is_never_refused_and_what_is_not_recomputed_is_named(checker, original):  # noqa: F811
-    ((_, verdict, reason),) = judged(checker, [Forgery("honest", original.record, original.table)])
+    ((_, verdict, reason),) = judged(checker, [Forgery("honest", sign(original.record), original.table)])
     assert verdict == "partly", reason
     assert "not recomputed here" in reason
     assert "inbounds verify" in reason

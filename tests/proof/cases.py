@@ -49,7 +49,7 @@ def queries() -> list[RangeQuery]:
     others = [
         with_neighbours(ib.count(5), ib.Reach(3)), with_neighbours(ib.count(5), ib.Reach(9)),
         with_neighbours(ib.count(5), ib.Metric(Fraction(2, 3))), with_neighbours(ib.total(2, 0, 3), ib.AllPairs()),
-        RangeQuery("a kind of our own", Scale(Fraction(0), Fraction(1, 2), (0, 1, 4, 5)), ib.count(3).outputs,
+        RangeQuery("interval", Scale(Fraction(0), Fraction(1, 2), (0, 1, 4, 5)), ib.count(3).outputs,
                    ib.Reach(3)),
     ]  # fmt: skip
     return kept + others
