@@ -41,7 +41,7 @@ def to_fraction(value: Number, name: str) -> Fraction:
         return value if type(value) is Fraction else Fraction(int(value.numerator), int(value.denominator))
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | str | Decimal | SupportsFloat):
         raise TypeError(f"{name} must be a number, got {type(value).__name__}")
-    number = format_exact(str(value))
+    number = parse_exact(str(value))
     if number is None:
         plain = str(value).strip()
         point = "; write a decimal point, not a comma" if _WITH_COMMA.fullmatch(plain) else ""
@@ -49,7 +49,7 @@ def to_fraction(value: Number, name: str) -> Fraction:
     return number
 
 
-def format_exact(text: str) -> Fraction | None:
+def parse_exact(text: str) -> Fraction | None:
     """Parse a text that is a decimal or a fraction; return None for any other text."""
     plain = text.strip()
     if not _NUMBER.fullmatch(plain):
@@ -126,7 +126,7 @@ def round_up_to_float(value: Fraction) -> float:
     return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
-def format_rounded_up(value: Fraction) -> float:
+def round_up_to_printed(value: Fraction) -> float:
     """Return the least float that is at or above `value` both in binary and as the decimal it prints as.
 
     People copy printed results back in, and an input float means the decimal it prints as.

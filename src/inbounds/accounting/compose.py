@@ -15,7 +15,7 @@ import numpy as np
 
 from inbounds.accounting.pairs import any_question, same_question
 from inbounds.accounting.tilted_convolution import LONGEST, TiltedPlan
-from inbounds.exact import Floats, Number, format_rounded_up, to_fraction, to_int
+from inbounds.exact import Floats, Number, round_up_to_printed, to_fraction, to_int
 from inbounds.mechanism import Mechanism, check_mechanism
 from inbounds.query import Graph, Metric, RangeQuery
 
@@ -67,14 +67,14 @@ class Composition:
         if e >= self.basic:
             return 0.0
         if self._enumeration is not None:
-            return format_rounded_up(self._enumeration.delta(e))
-        return format_rounded_up(max(plan.delta(e) for plan in self._plans))
+            return round_up_to_printed(self._enumeration.delta(e))
+        return round_up_to_printed(max(plan.delta(e) for plan in self._plans))
 
     def epsilon(self, delta: Number) -> float:
         """Return the least epsilon found for which the answers are (epsilon, delta)-private; never above `basic`."""
         target = to_delta(delta)
         if target not in self._result:
-            self._result[target] = format_rounded_up(self.least(target))
+            self._result[target] = round_up_to_printed(self.least(target))
         return self._result[target]
 
     def least(self, delta: Fraction, longest: int = LONGEST) -> Fraction:

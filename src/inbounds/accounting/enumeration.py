@@ -15,7 +15,7 @@ from inbounds.accounting.directed_rounding import exp_below, log_above
 from inbounds.accounting.dominating_pairs import Curve, dominating_pair, unique_curves
 from inbounds.accounting.pairs import Pair, choices, columns, curve, neighbours
 from inbounds.errors import TooLarge
-from inbounds.exact import Ints, Number, format_rounded_up, to_fraction
+from inbounds.exact import Ints, Number, round_up_to_printed, to_fraction
 from inbounds.mechanism import Mechanism
 from inbounds.trusted.bounds import TOTAL_BITS
 
@@ -52,7 +52,7 @@ class Enumeration:
 
     def epsilon(self, delta: Number) -> float:
         """Return the least epsilon at delta, rounded up to a float."""
-        return format_rounded_up(self.epsilon_above(to_fraction(delta, "delta")))
+        return round_up_to_printed(self.epsilon_above(to_fraction(delta, "delta")))
 
     def epsilon_above(self, delta: Fraction) -> Fraction:
         """Return the least epsilon at delta, rounded up by less than 10**-50: e^epsilon = (p - delta) / q."""

@@ -18,7 +18,7 @@ from inbounds.query.outputs import OutputCells, to_common_integers
 from inbounds.query.places import check_places
 from inbounds.trusted.bounds import Clique, Edge
 from inbounds.trusted.limits import MOST_ANSWERS
-from inbounds.trusted.positions import Door, GridEncoder, LabelEncoder, PlaceEncoder, RoundingEncoder
+from inbounds.trusted.positions import Encoder, GridEncoder, LabelEncoder, PlaceEncoder, RoundingEncoder
 from inbounds.trusted.scale import Scale, check_list_size
 
 WIDEST = 1 << 10
@@ -301,7 +301,7 @@ class RangeQuery:
         return self.allowance + max(self.allowance, longest * (self.cell - self.answers.unit))
 
     @cached_property
-    def encoder(self) -> Door:
+    def encoder(self) -> Encoder:
         """The encoder from true answers to positions."""
         if self.labels is not None:
             return LabelEncoder(self.labels) if self.places is None else PlaceEncoder(self.labels, self.places)

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from inbounds.exact import Ints, format_exact, to_int
+from inbounds.exact import Ints, parse_exact, to_int
 from inbounds.files import is_same_file, sha256_hex
 from inbounds.schema.columns import LARGEST
 from inbounds.schema.errors import PlanError, error_path
@@ -194,7 +194,7 @@ def parse_sizes(sizes: Any, table: KeyFile, name: str) -> Ints:
     """Parse the number of records of each group, in the order of the keys."""
     if hasattr(sizes, "columns"):
         raise ValueError("must be a column of the register: give the frame as keys, and here the name of its column")
-    if isinstance(sizes, str) and sizes not in table.columns and format_exact(sizes) is not None:
+    if isinstance(sizes, str) and sizes not in table.columns and parse_exact(sizes) is not None:
         raise ValueError(f"must be a whole number of at least 1, the people of a group, got {sizes}")
     if isinstance(sizes, str) and sizes not in table.columns:
         raise ValueError(

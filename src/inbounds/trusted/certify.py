@@ -89,7 +89,7 @@ def edges_by_length(edges: Iterable[Edge]) -> list[tuple[Fraction, list[tuple[in
 def _check_edge(highs: Ints, lows: Ints, pair: tuple[int, int], p: int) -> None:
     for i, (high, low) in enumerate(zip(highs.tolist(), lows.tolist(), strict=True)):
         if not is_within_ratio(high, low, p):
-            raise PrivacyViolation(i, pair, multiply_exact(high, low), p / 2**EXP_BITS)
+            raise PrivacyViolation(i, pair, ratio_as_float(high, low), p / 2**EXP_BITS)
 
 
 def check_states(weights: Ints, windows: Iterable[Window], epsilon: Fraction) -> None:
@@ -136,7 +136,7 @@ def _check_rows(block: Ints | Wholes, answers: Sequence[int], p: int) -> None:
     for i, (high, low) in enumerate(zip(highs, lows, strict=True)):
         if not is_within_ratio(high, low, p):
             pair = answers[int(block[i].argmax())], answers[int(block[i].argmin())]
-            raise PrivacyViolation(i, pair, multiply_exact(high, low), p / 2**EXP_BITS)
+            raise PrivacyViolation(i, pair, ratio_as_float(high, low), p / 2**EXP_BITS)
 
 
 def is_within_ratio(high: int, low: int, p: int) -> bool:
@@ -163,7 +163,7 @@ def are_within_ratio(highs: Ints, lows: Ints, p: int) -> bool:
     return bool(((highs.astype(np.uint64) <= limit) | digits[6:].any(axis=0)).all())
 
 
-def multiply_exact(high: int, low: int) -> float:
+def ratio_as_float(high: int, low: int) -> float:
     """Return high / low as a float, for a message; infinity if there is no such float."""
     try:
         return high / low
@@ -203,7 +203,7 @@ def check_response(size: int, other: int, epsilon: Fraction) -> None:
         )
     true_weight, p = TOTAL - (size - 1) * other, ratio_lower_bound(epsilon, Fraction(1))
     if not is_within_ratio(true_weight, other, p):
-        raise PrivacyViolation(0, (0, 1), multiply_exact(true_weight, other), p / 2**EXP_BITS)
+        raise PrivacyViolation(0, (0, 1), ratio_as_float(true_weight, other), p / 2**EXP_BITS)
 
 
 def check_blocks(blocks: int, holding: int, inside: int, epsilon: Fraction) -> None:
@@ -217,7 +217,7 @@ def check_blocks(blocks: int, holding: int, inside: int, epsilon: Fraction) -> N
         raise InvalidDistribution("sets that hold the truth, and others, must both be possible")
     p, (least, greatest) = ratio_lower_bound(epsilon, Fraction(1)), block_weights(blocks, holding, inside)
     if not is_within_ratio(greatest, least, p):
-        raise PrivacyViolation(0, (0, 1), multiply_exact(greatest, least), p / 2**EXP_BITS)
+        raise PrivacyViolation(0, (0, 1), ratio_as_float(greatest, least), p / 2**EXP_BITS)
 
 
 def block_weights(blocks: int, holding: int, inside: int) -> tuple[int, int]:
@@ -250,7 +250,7 @@ def _check_pairs(pairs: Pairs, reach: int, p: int) -> None:
     """Raise if two noise weights, or two tail sums, `reach` apart have a ratio above p / 2**128."""
     for d, (high, low) in enumerate(pairs):
         if not is_within_ratio(high, low, p):
-            raise PrivacyViolation(d, (d, d + reach), multiply_exact(high, low), p / 2**EXP_BITS)
+            raise PrivacyViolation(d, (d, d + reach), ratio_as_float(high, low), p / 2**EXP_BITS)
 
 
 def sliding_extremes(extreme: Callable[[Ints, Ints], Ints], table: Ints, reach: int) -> Ints:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inbounds.exact import format_exact
+from inbounds.exact import parse_exact
 
 NO_NUMBERS = "true answers must be numbers"
 ONE_COLUMN = "true answers must be one column, got a table; choose a column of it"
@@ -239,7 +239,7 @@ def _text(value: str) -> Any:
     plain = value.strip()
     if len(plain) <= LONGEST and _DECIMAL.fullmatch(plain):
         return Decimal(plain)
-    return format_exact(plain)
+    return parse_exact(plain)
 
 
 def _decimal(value: Decimal) -> Fraction | None:

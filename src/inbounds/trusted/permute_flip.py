@@ -26,7 +26,7 @@ import numpy as np
 from inbounds.errors import InvalidDistribution, ScoreRatioViolation
 from inbounds.exact import FrozenArray, Ints
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, TOTAL_BITS, ratio_lower_bound
-from inbounds.trusted.certify import multiply_exact
+from inbounds.trusted.certify import ratio_as_float
 from inbounds.trusted.limits import MOST_DEEPER, MOST_DEPTHS_APART, MOST_SCORED
 from inbounds.trusted.samplers import BLOCK, Draws, Words
 
@@ -80,7 +80,7 @@ def check_scores(table: Sequence[int], stride: int, deeper: Sequence[int], width
     p, m = ratio_lower_bound(epsilon, Fraction(1)), width + 1
     for high, low in ratio_bounds(table, stride, deeper, width):
         if not high * (TOTAL + m) << EXP_BITS <= p * low * (TOTAL - m):
-            raise ScoreRatioViolation(multiply_exact(high, low), p / 2**EXP_BITS)
+            raise ScoreRatioViolation(ratio_as_float(high, low), p / 2**EXP_BITS)
 
 
 def check_table(table: Sequence[int], width: int) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from inbounds.errors import InvalidDistribution, PrivacyViolation, TooLarge
 from inbounds.exact import Ints
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, Edge, ratio_lower_bound
-from inbounds.trusted.certify import are_within_ratio, is_within_ratio, multiply_exact
+from inbounds.trusted.certify import are_within_ratio, is_within_ratio, ratio_as_float
 from inbounds.trusted.limits import MOST_MOVES
 
 Move = tuple[int, int]
@@ -90,4 +90,4 @@ def _check_move(K: Ints, move: Move, p: int) -> None:
         return
     for d, (high, low) in enumerate(zip(highs.ravel().tolist(), lows.ravel().tolist(), strict=True)):
         if not is_within_ratio(high, low, p):
-            raise PrivacyViolation(d, (d, d + 1), multiply_exact(high, low), p / 2**EXP_BITS)
+            raise PrivacyViolation(d, (d, d + 1), ratio_as_float(high, low), p / 2**EXP_BITS)

@@ -400,4 +400,4 @@ def _one_by_one(answers: NDArray[Any], encode: Callable[[Any], int]) -> Ints:
     return np.array([encode(value) for value in values], dtype=np.int64).reshape(answers.shape)
 
 
-Door = LabelEncoder | PlaceEncoder | GridEncoder | RoundingEncoder
+Encoder = LabelEncoder | PlaceEncoder | GridEncoder | RoundingEncoder

@@ -23,7 +23,7 @@ import numpy as np
 from inbounds.errors import InvalidDistribution, ScoreRatioViolation
 from inbounds.exact import Ints
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, TOTAL_BITS, ratio_lower_bound
-from inbounds.trusted.certify import multiply_exact
+from inbounds.trusted.certify import ratio_as_float
 from inbounds.trusted.permute_flip import MOST_OUTPUTS, check_table, score_depths, table_step
 
 Side = tuple[int, int, int, int]
@@ -60,7 +60,7 @@ def check_sides(table: Sequence[int], below: Side, above: Side, deeper: int, wid
     p, m, unit = ratio_lower_bound(epsilon, Fraction(1)), width + 1, TOTAL * TOTAL
     for high in sided_ratio_bounds(table, below, above, deeper):
         if not high * (TOTAL + m) << EXP_BITS <= p * unit * (TOTAL - m):
-            raise ScoreRatioViolation(multiply_exact(high, unit), p / 2**EXP_BITS)
+            raise ScoreRatioViolation(ratio_as_float(high, unit), p / 2**EXP_BITS)
 
 
 def _check_levels(below: Side, above: Side, deeper: int) -> None:
