@@ -1,6 +1,6 @@
-"""Files: one envelope, one canonical JSON, written whole or not at all, read once.
+"""Files: one envelope and one canonical JSON for every format, atomic writes, and a single read per file.
 
-What a file's content means belongs to the rooms above: a passport to the mechanism, a release record to the releases.
+This package does not interpret content: `mechanism` reads passports, `releases` reads release records, and so on.
 """
 
 from inbounds.files.atomic import (

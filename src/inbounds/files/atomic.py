@@ -1,4 +1,7 @@
-"""Writing: a file appears whole or not at all, with the rights that the system gives to new files."""
+"""Atomic writing: a file appears whole or not at all, with the permissions that the system gives to new files.
+
+No function here overwrites an SQLite database, because a ledger may be one.
+"""
 
 import os
 import secrets
@@ -9,66 +12,69 @@ from pathlib import Path
 from inbounds.files.open_files import find_open_database, read_start
 
 SQLITE_MAGIC = b"SQLite format 3\x00"
-"""How a file with an SQLite database, and so a ledger in a file, begins."""
+"""The first bytes of an SQLite database, and so of a ledger in a file."""
 
 BESIDE_A_DATABASE = ("-wal", "-shm", "-journal")
-"""How the files end that SQLite keeps beside a database; the last charges may be in them."""
+"""Suffixes of the files that SQLite keeps beside a database; they may hold the latest charges."""
 
 
 @contextmanager
 def temporary_file(target: Path) -> Iterator[Path]:
-    """An empty file of ours beside the target, under a name that nobody else takes; gone afterwards unless it took
-    another name."""
+    """Make an empty file with a unique name beside the target, and delete it at the end unless it was renamed.
+
+    Raises `ValueError` if the target is a database.
+    """
     refuse_database(target)
-    name = _new_file(target)
+    path = _new_file(target)
     try:
-        yield name
+        yield path
     finally:
-        name.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
 
 
 @contextmanager
 def synced_file(target: Path, content: bytes) -> Iterator[Path]:
-    """The content in such a file, on the disk before its name is used."""
-    with temporary_file(target) as name:
-        with with_file_name(target), name.open("wb") as file:
+    """Write the content to a `temporary_file` and to the disk (fsync) before the caller uses its name."""
+    with temporary_file(target) as path:
+        with with_file_name(target), path.open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        yield name
+        yield path
 
 
 def write_atomically(target: Path, content: bytes) -> None:
-    """Write, then rename: whoever looks sees the old file or the new one."""
-    with synced_file(target, content) as name:
-        name.replace(target)
+    """Write a file, then rename it to the target: a reader sees the old content or the new one, never a part."""
+    with synced_file(target, content) as path:
+        path.replace(target)
         sync_directory(target.parent)
 
 
 @contextmanager
 def atomic_writer(target: Path) -> Iterator[Path]:
-    """A file to be written part by part; it takes the target's name at the end, unless something failed."""
-    with temporary_file(target) as name:
-        yield name
-        name.replace(target)
+    """Give the caller a temporary file to fill; rename it to the target at the end, unless an exception was raised."""
+    with temporary_file(target) as path:
+        yield path
+        path.replace(target)
         sync_directory(target.parent)
 
 
 def write_text(target: Path, text: str) -> None:
-    """Write a page as it is; never over a ledger."""
+    """Write a text as UTF-8, not atomically. Raises `ValueError` if the target is a database."""
     refuse_database(target)
     with with_file_name(target):
         target.write_text(text, "utf-8")
 
 
 def refuse_database(target: Path, what: str = "output") -> None:
-    """A `ValueError` for a target that is a ledger, or any other SQLite database, or belongs to one.
+    """Raise `ValueError` if the target is a ledger or another SQLite database, or one of the files beside it.
 
-    A ledger that is open may not yet have its own mark in its file, and no database is ever written here.
+    what: the argument's name, for the message. A database that this process has open counts even if its file does not
+    begin with SQLITE_MAGIC yet.
     """
     real = os.path.realpath(target)
-    own = [*(real.removesuffix(end) for end in BESIDE_A_DATABASE if real.endswith(end)), real]
-    if any(_is_database(Path(path)) for path in own):
+    candidates = [*(real.removesuffix(end) for end in BESIDE_A_DATABASE if real.endswith(end)), real]
+    if any(_is_database(Path(path)) for path in candidates):
         raise ValueError(f"{what} must not replace a ledger or another database, got {target}; give another name")
 
 
@@ -80,7 +86,7 @@ def _is_database(path: Path) -> bool:
 
 @contextmanager
 def with_file_name(target: Path) -> Iterator[None]:
-    """A disk that is full does not say which file it was full for."""
+    """Add the target's name to any `OSError`: the system does not name the file if, say, the disk is full."""
     try:
         yield
     except OSError as error:
@@ -88,7 +94,7 @@ def with_file_name(target: Path) -> Iterator[None]:
 
 
 def sync_directory(folder: Path) -> None:
-    """Make a new name in a folder survive a loss of power, where the system can."""
+    """Sync a folder, so that a new name in it survives a loss of power; do nothing where folders cannot be opened."""
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError:
@@ -100,7 +106,7 @@ def sync_directory(folder: Path) -> None:
 
 
 def is_same_file(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
-    """The same file by any of its names, links included; or the same name of a file that is not there yet."""
+    """Return whether two paths are the same file, links included; for missing files, whether the names agree."""
     try:
         return os.path.samefile(one, other)
     except OSError:
@@ -108,11 +114,14 @@ def is_same_file(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> 
 
 
 def _new_file(target: Path) -> Path:
-    """A file under a name that nobody has, nor will: once it was renamed its old name must not become another's."""
+    """Make a file with a random name beside the target.
+
+    The name is never used again: after the file is renamed, cleaning up must not delete another writer's file.
+    """
     while True:
-        name = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+        path = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
         try:
-            os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), 0o666))
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), 0o666))
         except FileExistsError:
             continue
-        return name
+        return path

@@ -1,4 +1,4 @@
-"""Reading text files that strangers wrote: their length, nesting and digits are bounded before they are parsed."""
+"""Readers of untrusted text, JSON and TOML. Length and nesting are checked before anything is parsed."""
 
 import json
 import re
@@ -30,28 +30,32 @@ Pairs = Callable[[list[tuple[str, Any]]], Any]
 
 
 def read_text(path: str | PathLike[str], encoding: str = "utf-8") -> str:
-    """The text of a file; a `ValueError` when it is longer than LONGEST, or not in this encoding."""
+    """Read a text file. Raises `ValueError` if it is longer than LONGEST bytes or not in this encoding."""
     content = bytearray()
-    with closing(iter_chunks(path)) as parts:
-        for part in parts:  # a pipe, or a file that grows, has no length to ask for
-            content += part
+    with closing(iter_chunks(path)) as chunks:
+        for chunk in chunks:  # count while reading: a pipe has no length, and a file may grow
+            content += chunk
             if len(content) > LONGEST:
                 raise ValueError(f"a file must have at most {LONGEST} bytes")
     return content.decode(encoding)
 
 
 def parse_json(text: str, pairs: Pairs | None = None) -> Any:
-    """The values of JSON text; a `ValueError` when it is none, holds half a character, or is nested too deep."""
+    """Parse JSON text.
+
+    pairs: as `object_pairs_hook` of `json.loads`. Raises `ValueError` if the text is not JSON, is nested deeper than
+    DEEPEST, or has a lone surrogate (half of a character).
+    """
     if _depth(_JSON_STRING.sub("", text)) > DEEPEST:
         raise ValueError(f"JSON text must be nested at most {DEEPEST} deep")
-    found = json.loads(text, object_pairs_hook=pairs)
+    values = json.loads(text, object_pairs_hook=pairs)
     if _HALF_CHARACTER.search(text):
-        json.dumps(found, ensure_ascii=False).encode()  # half a character has no bytes, so that nothing could print it
-    return found
+        json.dumps(values, ensure_ascii=False).encode()  # a lone surrogate cannot be encoded, so it raises here
+    return values
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """The values of TOML text, decimals as they are written; a `ValueError` as for JSON."""
+    """Parse TOML text, floats as exact `Decimal`s. Raises `ValueError` if it is malformed, too deep or has a NUL."""
     if _NUL.search(text):
         raise ValueError("TOML text must not hold the character NUL, which no file name has")
     bare = _TOML_STRING.sub("_", text)
@@ -61,7 +65,7 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def _depth(bare: str) -> int:
-    """The deepest nesting of brackets in a text without strings; what is never closed counts too."""
+    """Return the deepest nesting of brackets in a text without strings; unclosed brackets count."""
     deepest = depth = 0
     for bracket in re.findall(r"[\[\]{}]", bare):
         depth += 1 if bracket in "[{" else -1

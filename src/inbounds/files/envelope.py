@@ -2,8 +2,8 @@
 
     {"format": "inbounds/mechanism", "version": 1, "content": {…}, "sha256": "…"}
 
-The digest is the SHA-256 of the canonical JSON of the other three fields. A file is read once: `LoadedFile` keeps what
-was read, `Document` is an envelope whose digest is right, and whatever looks at a file afterwards takes one of them.
+The digest is the SHA-256 of the canonical JSON of the other three fields. A file is read once: `LoadedFile` keeps
+its bytes, and `Document` is an envelope whose digest was checked. Later steps take one of these instead of a path.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ from inbounds.trusted.limits import DEEPEST, LONGEST
 
 Json = dict[str, Any]
 Known = Mapping[str, Any] | list[Any] | None
-"""Names of fields, each with those of the object that it may hold; a list of one item for lists; None for anything."""
+"""The allowed fields: a mapping from names to the fields of the value, [fields] for a list of objects, None for any."""
 
 T = TypeVar("T")
 
@@ -45,17 +45,18 @@ _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_asci
 
 
 def canonical_json(value: Any) -> str:
-    """The one way to write plain values as JSON: keys in order, no spaces, ASCII."""
+    """Return the canonical JSON text of plain values: sorted keys, no spaces, ASCII. Digests are taken of this text."""
     return _CANONICAL.encode(value)
 
 
 def sha256_hex(content: str | bytes) -> str:
+    """Return the SHA-256 of bytes, or of a text in UTF-8, in hexadecimal."""
     return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
 
 
 @dataclass(frozen=True)
 class Document:
-    """The content of a file in its envelope, whose digest is right. path: where it was read, if it was."""
+    """An envelope whose digest is right. path: the file it was read from, if any."""
 
     format: str
     version: int
@@ -65,7 +66,7 @@ class Document:
 
     @classmethod
     def wrap(cls, format: str, content: Json) -> "Document":  # noqa: A002 - the field's own name
-        """Put content into an envelope.
+        """Put content into an envelope with its digest.
 
         >>> Document.wrap("inbounds/mechanism", {}).sha256[:8]
         'a51a1c4b'
@@ -73,13 +74,13 @@ class Document:
         return cls(format, VERSION, content, _digest(format, VERSION, content))
 
     def to_json(self) -> Json:
-        """The envelope as plain JSON values."""
+        """Return the envelope as plain JSON values."""
         return {"format": self.format, "version": self.version, "content": self.content, "sha256": self.sha256}
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the file, whole or not at all; what is there is replaced only if it has the same format.
+        """Write the file atomically. An existing file is replaced only if it has the same format.
 
-        A mistyped name must not cost anybody a survey, or the record of a release.
+        Raises `ValueError` otherwise, so that a mistyped name does not destroy data or the record of a release.
         """
         target = Path(path)
         if target.exists() and detect_format(target) != self.format:
@@ -93,20 +94,20 @@ def _digest(format: str, version: Any, content: Any) -> str:  # noqa: A002
 
 @dataclass(frozen=True)
 class LoadedFile:
-    """A file that was read: its path and its bytes; of an SQLite database the first of them only."""
+    """A file that was read: its path and its bytes (only the first bytes of an SQLite database)."""
 
     path: Path
     data: bytes = field(repr=False)
 
     @classmethod
     def load(cls, path: "str | os.PathLike[str] | LoadedFile") -> "LoadedFile":
-        """Read a file; a `PassportError` when it is longer than LONGEST bytes. What was loaded stays as it is."""
+        """Read a file; return a `LoadedFile` as it is. Raises `PassportError` if it is longer than LONGEST bytes."""
         if isinstance(path, LoadedFile):
             return path
         content = bytearray()
-        with closing(iter_chunks(path)) as parts:
-            for part in parts:  # a pipe, or a file that grows, has no length to ask for
-                content += part
+        with closing(iter_chunks(path)) as chunks:
+            for chunk in chunks:  # count while reading: a pipe has no length, and a file may grow
+                content += chunk
                 if content.startswith(SQLITE_MAGIC):
                     break
                 if len(content) > LONGEST:
@@ -119,7 +120,7 @@ class LoadedFile:
 
     @cached_property
     def values(self) -> Any:
-        """Its JSON values, no field named twice; a `PassportError` when it holds none."""
+        """The JSON values of the file. Raises `PassportError` if it is not JSON or repeats a field."""
         try:
             return parse_json(self.data.decode("utf-8"), _refuse_repeats)
         except ValueError as reason:
@@ -127,25 +128,28 @@ class LoadedFile:
 
     @property
     def format(self) -> str | None:
-        """What the file says it is, whether or not that is true; None where it says nothing."""
+        """The value of the field `format`, not checked any further; None if there is none."""
         try:
-            found = self.values["format"]
+            name = self.values["format"]
         except (PassportError, LookupError, TypeError):
             return None
-        return found if isinstance(found, str) else None
+        return name if isinstance(name, str) else None
 
     @cached_property
     def document(self) -> Document:
-        """The envelope that it holds; a `PassportError` when it was changed."""
+        """The envelope in the file. Raises `PassportError` if it is malformed or its digest does not match."""
         return replace(parse_document(self.values), path=self.path)
 
 
 FileLike = str | os.PathLike[str] | LoadedFile | Document
-"""A path, which is then read, or what was read of a file."""
+"""A path, or a file that was read already."""
 
 
 def parse_document(values: Any, error: type[InboundsError] = PassportError) -> Document:
-    """The envelope of plain JSON values, of any format; `error` or `UnknownVersion` where it is none or was changed."""
+    """Return the envelope of plain JSON values, of any format, after checking its digest.
+
+    Raises `UnknownVersion` for another version, and `error` if the values are malformed or were changed.
+    """
     if not isinstance(values, dict) or not isinstance(values.get("format"), str):
         raise error("a file of inbounds must be a JSON object with a format")
     version = values.get("version")
@@ -156,19 +160,20 @@ def parse_document(values: Any, error: type[InboundsError] = PassportError) -> D
     if not isinstance(content, dict):
         raise error("the content of a file must be a JSON object")
     try:
-        found = _digest(values["format"], version, content)
-    except ValueError:  # a number that is infinite or none, which is never written
-        found = ""
-    if not found or values.get("sha256") != found:
+        digest = _digest(values["format"], version, content)
+    except ValueError:  # an infinite number or NaN, which is never written
+        digest = ""
+    if not digest or values.get("sha256") != digest:
         raise error("the digest does not match: the file was changed after it was written")
-    return Document(values["format"], version, content, found)
+    return Document(values["format"], version, content, digest)
 
 
 @dataclass(frozen=True)
 class FileFormat(Generic[T]):
-    """A kind of file. name: what the file calls itself; title: what people call it; reader: its content as a value.
+    """A kind of file and how to read it.
 
-    error: what is raised where the envelope or the content cannot be trusted.
+    name: the value of the field `format`. title: the name for people. reader: turns a document into a checked value.
+    error: the exception for an envelope or content that is wrong.
     """
 
     name: str
@@ -177,14 +182,14 @@ class FileFormat(Generic[T]):
     error: type[InboundsError] = PassportError
 
     def parse(self, values: Any) -> Document:
-        """The envelope of plain JSON values that must be of this format."""
-        named = values.get("format") if isinstance(values, dict) else None
-        if named != self.name:
+        """Return the envelope of plain JSON values. Raises `error` if it has another format or is wrong."""
+        format_name = values.get("format") if isinstance(values, dict) else None
+        if format_name != self.name:
             raise self.error(f"a {self.title} must be a JSON object with the format {self.name!r}")
         return parse_document(values, self.error)
 
     def load(self, file: FileLike) -> Document:
-        """The document in a file of this format; a path is read once, and what was read before is not read again."""
+        """Return the document in a file of this format. Only a path is read; a loaded file is not read again."""
         if isinstance(file, Document):
             if file.format != self.name:
                 raise self.error(f"a {self.title} must have the format {self.name!r}, got {file.format[:60]!r}")
@@ -198,14 +203,14 @@ class FileFormat(Generic[T]):
             raise self.error(str(reason)) from reason
 
     def read(self, file: FileLike) -> T:
-        """What a file of this format means, with everything in it checked."""
+        """Read a file of this format and return its value, with everything in it checked."""
         return self.reader(self.load(file))
 
 
 def refuse_unknown_fields(
     content: Any, known: Known, place: str = "the content", error: type[InboundsError] = PassportError
 ) -> None:
-    """An `error` for a field that nobody reads: a reader might take it for something that was checked."""
+    """Raise `error` for an unknown field: people might believe that its value was checked."""
     if isinstance(known, list) and isinstance(content, list):
         for item in content:
             refuse_unknown_fields(item, known[0], place, error)
@@ -219,9 +224,10 @@ def refuse_unknown_fields(
 
 @contextmanager
 def as_passport_error(malformed: str, refused: str = "") -> Iterator[None]:
-    """Whatever is wrong with a file's content is a `PassportError` that begins with one of these words.
+    """Turn every exception about a file's content into a `PassportError`.
 
-    malformed: for values that cannot be read. refused: for what they say, if one of our own checks refuses it.
+    malformed: how the message begins for values that cannot be read. refused: how it begins if a check of this package
+    refuses the values; by default the same.
     """
     try:
         yield
@@ -234,7 +240,7 @@ def as_passport_error(malformed: str, refused: str = "") -> Iterator[None]:
 
 
 def detect_format(path: str | os.PathLike[str]) -> str | None:
-    """What a file says it is; None if it is no JSON object with a format."""
+    """Read a file and return the value of its field `format`; None if it is no JSON object with a format."""
     try:
         return LoadedFile.load(path).format
     except PassportError:

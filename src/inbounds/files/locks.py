@@ -1,4 +1,4 @@
-"""One at a time: whoever reads a file, changes it and writes it again, among all threads and processes."""
+"""A lock for reading, changing and writing a file again, across threads and processes."""
 
 import os
 import sys
@@ -14,10 +14,11 @@ else:
 
 @contextmanager
 def file_lock(target: Path) -> Iterator[None]:
-    """Alone with the target, by a lock on a file beside it, which stays: the target itself is replaced when written.
+    """Hold an exclusive lock for a target; wait until it is free.
 
-    Every call opens that file anew, so threads wait for each other as processes do; the system lets go for those
-    that die.
+    The lock is on a file beside the target, because writing replaces the target itself. The lock file is not deleted.
+    Every call opens the lock file again, so threads exclude each other as processes do. The system frees the lock when
+    a process dies.
     """
     real = Path(os.path.realpath(target))
     descriptor = os.open(real.with_name(f".{real.name}.lock"), os.O_CREAT | os.O_RDWR, 0o666)

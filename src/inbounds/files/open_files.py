@@ -1,9 +1,9 @@
-"""Files that an SQLite of this process may have open: read, and never closed while it has.
+"""Reading files without breaking the locks of an SQLite database that this process has open.
 
-POSIX drops all locks of a process on a file as soon as the process closes any descriptor of it; SQLite, which knows
-of its own descriptors alone, goes on as if it held them, and other processes delete the log under it (SQLite's
-documentation, "How To Corrupt An SQLite Database File", 2.2). So a file has one descriptor here, which all who read
-it share, and which is closed when the last of them and of the databases has let go.
+POSIX drops all locks of a process on a file as soon as the process closes any descriptor of it. SQLite knows only its
+own descriptors and does not notice; another process may then delete the log of the database (SQLite's documentation,
+"How To Corrupt An SQLite Database File", 2.2). So each file has one shared descriptor here. It is closed when the last
+reader and the last database have released it.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 PathLike = str | os.PathLike[str]
 Identity = tuple[int, int]
-"""Device and inode: which file it is, by whatever name."""
+"""Device and inode: they identify a file whatever its name."""
 
 CHUNK = 1 << 20
 """Bytes read at a time."""
@@ -24,10 +24,11 @@ CHUNK = 1 << 20
 
 @dataclass
 class OpenFile:
-    """One file, its descriptors (one, unless it took another's name in between), and how many use it.
+    """An open file, its descriptors and the number of its users.
 
-    database: SQLite has it open. inherited: that of the process which this one was forked from has, with locks that
-    a child does not have and takes itself to have.
+    There is one descriptor, unless the file was renamed between two calls. database: SQLite has the file open in this
+    process. inherited: SQLite had it open in the parent before a fork; the child has no locks, but SQLite in the child
+    behaves as if it had.
     """
 
     identity: Identity
@@ -37,112 +38,116 @@ class OpenFile:
     inherited: bool = False
 
 
-_holds: dict[Identity, OpenFile] = {}
-_forgotten: list[OpenFile] = []
+_open_files: dict[Identity, OpenFile] = {}
+_released: list[OpenFile] = []
 _lock = threading.RLock()
 
 
 def acquire(path: PathLike, *, database: bool = False) -> OpenFile:
-    """Keep a file open until `release`; whoever opens it as a database holds it for as long."""
+    """Keep a file open until `release` is called. database: SQLite is about to open it."""
     with _lock:
-        _tidy()
-        found = _holds.get(file_identity(os.stat(path)))
-        if found is None:
+        _close_unused()
+        file = _open_files.get(file_identity(os.stat(path)))
+        if file is None:
             descriptor = os.open(path, os.O_RDONLY)
             identity = file_identity(os.fstat(descriptor))
-            found = _holds.setdefault(identity, OpenFile(identity))
-            found.descriptors.append(descriptor)
-        found.users, found.database = found.users + 1, found.database or database
-        return found
+            file = _open_files.setdefault(identity, OpenFile(identity))
+            file.descriptors.append(descriptor)
+        file.users, file.database = file.users + 1, file.database or database
+        return file
 
 
-def release(found: OpenFile) -> None:
-    """End one `acquire`; with the last one the file is closed."""
-    release_later(found)
+def release(file: OpenFile) -> None:
+    """End one `acquire`; close the file after the last one."""
+    release_later(file)
     with _lock:
-        _tidy()
+        _close_unused()
 
 
-def release_later(found: OpenFile) -> None:
-    """As `release`, at the next occasion: memory may be tidied up, and call this, in the middle of anything here."""
-    _forgotten.append(found)
+def release_later(file: OpenFile) -> None:
+    """Release at the next call of this module. Safe in finalizers, which may run while the lock is held."""
+    _released.append(file)
 
 
-def _tidy() -> None:
-    while _forgotten:
-        found = _forgotten.pop()
-        found.users -= 1
-        if not found.users:
-            del _holds[found.identity]
-            for descriptor in found.descriptors:
+def _close_unused() -> None:
+    while _released:
+        file = _released.pop()
+        file.users -= 1
+        if not file.users:
+            del _open_files[file.identity]
+            for descriptor in file.descriptors:
                 os.close(descriptor)
 
 
 def find_open_database(path: PathLike) -> OpenFile | None:
-    """The hold of a file that is open as a database: to open it by other means would cost the database its locks."""
+    """Return the open file if SQLite has this path open in this process, else None.
+
+    Opening and closing such a file by other means would drop the locks of the database.
+    """
     try:
         identity = file_identity(os.stat(path))
     except OSError:
         return None
     with _lock:
-        _tidy()
-        found = _holds.get(identity)
-    return found if found is not None and found.database else None
+        _close_unused()
+        file = _open_files.get(identity)
+    return file if file is not None and file.database else None
 
 
 def refuse_open_database(path: PathLike) -> None:
-    """A `ValueError` for data in a ledger that is open, before a library reads it that knows nothing of locks."""
+    """Raise `ValueError` if the data file is an open ledger: other libraries would read it and drop its locks."""
     if find_open_database(path) is not None:
         raise ValueError(f"data must not be in a ledger that is open, got {path}; give another name")
 
 
-def _in_child() -> None:
-    for found in _holds.values():
-        found.inherited = found.inherited or found.database
+def _mark_inherited() -> None:
+    for file in _open_files.values():
+        file.inherited = file.inherited or file.database
     _lock.release()
 
 
-if hasattr(os, "register_at_fork"):  # no other thread may be in the middle of it when a child begins
-    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_in_child)
+if hasattr(os, "register_at_fork"):  # hold the lock during a fork, so that the child starts in a consistent state
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_mark_inherited)
 
 
-def file_identity(found: os.stat_result) -> Identity:
-    return found.st_dev, found.st_ino
+def file_identity(status: os.stat_result) -> Identity:
+    """Return device and inode of a file from its status."""
+    return status.st_dev, status.st_ino
 
 
 def iter_chunks(path: PathLike, size: int = CHUNK) -> Generator[bytes, None, None]:
-    """The content of a file, part by part."""
-    path = os.fspath(path)  # errors name it
+    """Yield the content of a file in chunks of at most `size` bytes."""
+    path = os.fspath(path)  # errors then show it as text
     if not stat.S_ISREG(os.stat(path).st_mode) or not hasattr(os, "pread"):
-        with open(path, "rb") as file:  # a pipe has no places to read at, and no locks
-            while part := file.read(size):
-                yield part
+        with open(path, "rb") as file:  # a pipe has no offsets, and no locks
+            while chunk := file.read(size):
+                yield chunk
         return
-    with _holding(path) as descriptor:
-        place = 0
-        while part := os.pread(descriptor, size, place):
-            yield part
-            place += len(part)
+    with _open_descriptor(path) as descriptor:
+        offset = 0
+        while chunk := os.pread(descriptor, size, offset):
+            yield chunk
+            offset += len(chunk)
 
 
 def read_start(path: PathLike, size: int) -> bytes:
-    """The first bytes of a file; fewer where it has fewer."""
-    with closing(iter_chunks(path, size)) as parts:
-        return next(parts, b"")
+    """Return the first `size` bytes of a file, or fewer if it is shorter."""
+    with closing(iter_chunks(path, size)) as chunks:
+        return next(chunks, b"")
 
 
 def hash_file(path: PathLike) -> str:
-    """The SHA-256 of a file's content."""
-    found = hashlib.sha256()
-    for part in iter_chunks(path):
-        found.update(part)
-    return found.hexdigest()
+    """Return the SHA-256 of a file's content, in hexadecimal."""
+    digest = hashlib.sha256()
+    for chunk in iter_chunks(path):
+        digest.update(chunk)
+    return digest.hexdigest()
 
 
 @contextmanager
-def _holding(path: PathLike) -> Iterator[int]:
-    found = acquire(path)
+def _open_descriptor(path: PathLike) -> Iterator[int]:
+    file = acquire(path)
     try:
-        yield found.descriptors[0]
+        yield file.descriptors[0]
     finally:
-        release(found)
+        release(file)

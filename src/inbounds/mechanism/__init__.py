@@ -1,4 +1,4 @@
-"""Mechanism: probabilities that passed the checker, and what is measured on them."""
+"""Certified mechanisms: probabilities that passed the privacy check, their measures, and their passports."""
 
 from inbounds.mechanism.mechanism import (
     PROPERTY_UNITS,

@@ -1,7 +1,6 @@
-"""Mechanisms where other libraries expect theirs.
+"""Adapters to other libraries: a mechanism as an OpenDP measurement (extra `opendp`).
 
-diffprivlib's shape is there already: `m.randomise(value)`. libqif's channels have rows of true answers:
-`m.matrix.T`. For OpenDP a mechanism becomes a measurement (extra `opendp`).
+libqif needs no adapter: its channels have a row for each true answer, which is `mechanism.matrix.T`.
 """
 
 import math
@@ -18,18 +17,17 @@ if TYPE_CHECKING:
 
 
 INTEGERS = ("i32", "i64", "u32", "u64", "usize")
-"""OpenDP's types of whole numbers that its counts and sums have."""
+"""The integer types of OpenDP's counts and sums."""
 
 
 def opendp_measurement(mechanism: Mechanism, T: Any = int) -> "Measurement":
-    """An OpenDP measurement over one whole number, under absolute distance and pure differential privacy.
+    """Make an OpenDP measurement of one integer, under absolute distance and pure differential privacy.
 
-    Any number is accepted: it is first moved into the query's range, which brings no two numbers further apart. The
-    privacy map is that of the checked integers: epsilon up to one sensitivity, and epsilon again for every further
-    one (group privacy); for `AllPairs` epsilon at any distance. Rounded up to a float. T: OpenDP's type of the
-    number, such as "i64".
+    Any number is accepted: it is first clamped to the query's range, which never increases the distance of two
+    numbers. The privacy map is epsilon for each started multiple of the sensitivity (group privacy), and epsilon at
+    any distance for `AllPairs`; it is rounded up to a float. T: OpenDP's type of the number, such as "i64".
 
-    The function is ours and not OpenDP's, so OpenDP wants your consent first:
+    OpenDP cannot check a function from outside, so it asks for consent first:
     `dp.enable_features("contrib", "honest-but-curious")`.
     """
     dp = import_optional("opendp.prelude", "opendp")
@@ -56,7 +54,10 @@ def opendp_measurement(mechanism: Mechanism, T: Any = int) -> "Measurement":
 
 
 def privacy_map(mechanism: Mechanism, distance: int) -> float:
-    """The least float at or above the privacy loss of two true answers `distance` apart, without gaps between them."""
+    """Return the privacy loss of two true answers `distance` apart, rounded up to a float.
+
+    Raises `ValueError` for answers on a graph or with gaps.
+    """
     if isinstance(mechanism.query.neighbours, Graph):
         raise ValueError("a privacy map needs answers on a line: on a graph two answers have a length of their own")
     if not mechanism.query.answers.is_regular:
@@ -69,7 +70,7 @@ def privacy_map(mechanism: Mechanism, distance: int) -> float:
     assert not isinstance(neighbours, Graph)
     if isinstance(neighbours, AllPairs):
         return round_up_to_float(mechanism.epsilon)
-    apart = min(query.steps_within(Fraction(distance)), query.answers.ticks[-1])
+    steps = min(query.steps_within(Fraction(distance)), query.answers.ticks[-1])
     if isinstance(neighbours, Metric):
-        return round_up_to_float(mechanism.epsilon * apart * query.answers.unit / neighbours.unit)
-    return round_up_to_float(mechanism.epsilon * math.ceil(Fraction(apart, neighbours.steps)))
+        return round_up_to_float(mechanism.epsilon * steps * query.answers.unit / neighbours.unit)
+    return round_up_to_float(mechanism.epsilon * math.ceil(Fraction(steps, neighbours.steps)))

@@ -1,4 +1,4 @@
-"""What a passport says that no program can check, or that this one does not."""
+"""The claims of a passport that this program does not check, or that no program can check."""
 
 from typing import TYPE_CHECKING
 
@@ -11,24 +11,24 @@ if TYPE_CHECKING:
 
 
 def list_unchecked_claims(mechanism: "Mechanism") -> list[str]:
-    """The claims, sentence by sentence."""
+    """Return the unchecked claims as parts of sentences that begin with 'that' or 'where'."""
     query, best = mechanism.query, mechanism.optimality
-    found = [
+    claims = [
         f"that the question is a {query.kind}, and that {_who_moves(query)}",
         "where the mechanism comes from",
     ]
     if best is None:
-        return found
+        return claims
     if recompute_objective(mechanism) is None:
-        found.append(f"that its {best.objective} is {best.value:.9g}")
-    left = f" ({best.remaining})" if best.remaining else ""
+        claims.append(f"that its {best.objective} is {best.value:.9g}")
+    gap = f" ({best.remaining})" if best.remaining else ""
     return [
-        *found,
+        *claims,
         f"that no private mechanism with what was asked for has a lower {best.objective} than {best.bound:.9g}{left}",
     ]
 
 
-def _who_moves(query: RangeQuery) -> str:
+def _neighbours_claim(query: RangeQuery) -> str:
     if isinstance(query.neighbours, AllPairs):
         return "the answers listed are all there are"
     if isinstance(query.neighbours, Metric):

@@ -1,7 +1,6 @@
-"""The measures as exact Fractions: whole-number sums over a mechanism's integer weights, no rounding anywhere.
+"""The measures of a mechanism as exact Fractions: integer sums over its weights, without rounding.
 
-For auditors and for promises that hold to the last digit. Absolute, squared and zero-one losses are exact in
-the query's own numbers; any other loss counts with the exact value of its floats.
+For auditors. Absolute, squared and zero-one losses are exact; any other loss counts with the exact value of its floats.
 """
 
 import math
@@ -21,12 +20,12 @@ if TYPE_CHECKING:
     from inbounds.mechanism import Mechanism
 
 Rows = tuple[Iterator[Wholes], Fraction]
-"""Whole multiples, row by row, and the unit they are multiples of."""
+"""Integers, row by row, and the unit they are multiples of."""
 
 
 @dataclass(frozen=True)
 class ExactMeasures:
-    """The measures of one mechanism as Fractions, under the names they have on the mechanism.
+    """The measures of one mechanism as Fractions, with the same names as the methods of the mechanism.
 
     Cost: a few integer operations per entry of the matrix, row by row; `bayes_loss` one per guess and entry.
 
@@ -38,38 +37,38 @@ class ExactMeasures:
     mechanism: "Mechanism"
 
     def loss(self, loss: LossLike = "absolute", prior: Sequence[Number] | None = None) -> Fraction:
-        """Expected loss averaged over the answers."""
+        """Return the expected loss, averaged over the answers with weights `prior` (uniform by default)."""
         weights = shares(prior, self.mechanism.query)
         return sum((q * x for q, x in zip(weights, self.loss_per_answer(loss), strict=True)), Fraction(0))
 
     def worst_loss(self, loss: LossLike = "absolute") -> Fraction:
-        """Expected loss under the answer for which it is largest."""
+        """Return the expected loss under the answer for which it is largest."""
         return max(self.loss_per_answer(loss))
 
     def loss_per_answer(self, loss: LossLike = "absolute") -> list[Fraction]:
-        """Expected loss for every true answer."""
+        """Return the expected loss for every true answer."""
         return self._expectation(lambda query: loss_rows(query, to_loss(loss)))
 
     def truth_probability(self) -> list[Fraction]:
-        """Probability of reporting the cell that holds the answer."""
+        """Return for every true answer the probability of reporting the cell that holds it."""
         weights = self.mechanism.weights
         return [Fraction(int(weights[i, j]), TOTAL) for j, i in enumerate(self.mechanism.query.home_cell)]
 
     def end_probability(self) -> list[Fraction]:
-        """Probability of reporting the first or the last output."""
+        """Return for every true answer the probability of reporting the first or the last output."""
         ends = self.mechanism.weights[sorted({0, len(self.mechanism.weights) - 1})].astype(object)
         return [Fraction(int(units), TOTAL) for units in ends.sum(axis=0)]
 
     def bias(self) -> list[Fraction]:
-        """Expected report minus the true answer."""
+        """Return the expected report minus the true answer, for every true answer."""
         return self._expectation(_errors)
 
     def variance(self) -> list[Fraction]:
-        """Variance of the report."""
+        """Return the variance of the report for every true answer."""
         return [square - b * b for square, b in zip(self.loss_per_answer("squared"), self.bias(), strict=True)]
 
     def bayes_loss(self, loss: LossLike = "absolute", prior: Sequence[Number] | None = None) -> Fraction:
-        """sum_i min_g sum_j prior[j] · P[i, j] · loss(g, j) (000 (25), (26), corrected)."""
+        """Return sum_i min_g sum_j prior[j] · P[i, j] · loss(g, j) (000 (25), (26), corrected)."""
         weights, prior_shares = self.mechanism.weights, shares(prior, self.mechanism.query)
         rows, unit = loss_rows(self.mechanism.query, to_loss(loss), guesses=True)
         table = np.array(list(rows), dtype=object)
@@ -79,8 +78,8 @@ class ExactMeasures:
         return Fraction(least) * unit / (TOTAL * common)
 
     def _expectation(self, worth: Callable[[RangeQuery], Rows]) -> list[Fraction]:
-        """sum_i W[i, j] · worth[i, j] · unit / 2**62, row by row so that only one row of objects lives."""
-        matrix = self.mechanism.weights  # first: refuses what is too large to write out
+        """Return sum_i W[i, j] · worth[i, j] · unit / 2**62 for every j, row by row to save memory."""
+        matrix = self.mechanism.weights  # first, because it raises TooLarge
         rows, unit = worth(self.mechanism.query)
         sums = np.zeros(matrix.shape[1], dtype=object)
         for weights, row in zip(matrix, rows, strict=True):
@@ -89,7 +88,7 @@ class ExactMeasures:
 
 
 def shares(prior: Sequence[Number] | None, query: RangeQuery) -> list[Fraction]:
-    """A prior as exact shares of one; floats mean the decimals they print as."""
+    """Return a prior as exact shares that sum to one. A float means the decimal it prints as."""
     size = len(query.answers)
     if prior is None:
         return [Fraction(1, size)] * size
@@ -102,21 +101,21 @@ def shares(prior: Sequence[Number] | None, query: RangeQuery) -> list[Fraction]:
 
 
 def loss_rows(query: RangeQuery, loss: Loss, *, guesses: bool = False) -> Rows:
-    """Losses as whole multiples of a unit: of reporting output i, or of guessing answer i, when j is true."""
+    """Return losses as multiples of a unit: of reporting output i, or of guessing answer i, when answer j is true."""
     if query.is_ordered and loss.name in ("absolute", "squared"):
         errors, unit = _errors(query, query.answers if guesses else query.outputs.values)
         if loss.name == "absolute":
             return (np.abs(row) for row in errors), unit
         return (row * row for row in errors), unit * unit
-    values, where = np.unique(loss.guesses(query) if guesses else loss.table(query), return_inverse=True)
+    values, value_index = np.unique(loss.guesses(query) if guesses else loss.table(query), return_inverse=True)
     fractions = [Fraction(value) for value in values.tolist()]
     common = math.lcm(*(value.denominator for value in fractions))
     wholes = np.array([int(value * common) for value in fractions], dtype=object)
-    return (wholes[row] for row in where.reshape(-1, len(query.answers))), Fraction(1, common)
+    return (wholes[row] for row in value_index.reshape(-1, len(query.answers))), Fraction(1, common)
 
 
 def _errors(query: RangeQuery, reported: Scale | None = None) -> Rows:
-    """reported - true as whole multiples of a unit, one row per reported value."""
+    """Return reported - true as multiples of a unit, one row per reported value."""
     if not query.is_ordered:
         raise ValueError("an error needs numeric answers; labels have none")
     rows = list(query.outputs.values if reported is None else reported)

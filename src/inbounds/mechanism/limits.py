@@ -1,4 +1,4 @@
-"""How large a matrix is written out."""
+"""The largest matrix that is written out, and the error for larger ones."""
 
 from inbounds.errors import TooLarge
 from inbounds.query import RangeQuery
@@ -8,13 +8,13 @@ MATRIX_LIMIT = 1 << 24
 
 
 def too_large(query: RangeQuery, rows: int = 0) -> bool:
-    """Whether the query's matrix, or one of `rows`, would have more entries than MATRIX_LIMIT."""
+    """Return whether the query's matrix, or one with `rows` rows, would have more than MATRIX_LIMIT entries."""
     outputs, answers = query.shape
     return max(outputs, rows) * answers > MATRIX_LIMIT
 
 
 def refuse_beyond_limit(query: RangeQuery, rows: int = 0) -> None:
-    """`TooLarge` when the query's matrix, or one of `rows`, would have more entries than MATRIX_LIMIT."""
+    """Raise `TooLarge` if the query's matrix, or one with `rows` rows, would have more than MATRIX_LIMIT entries."""
     outputs, answers = query.shape
     if too_large(query, rows):
         raise TooLarge(

@@ -1,4 +1,4 @@
-"""Where a mechanism comes from, and what is proved about its usefulness."""
+"""`Origin` and `Optimality`: the construction of a mechanism, and what its designer proved about its utility."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,28 +8,28 @@ from inbounds.exact import Floats
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a mechanism comes from: the construction, its parameters, and where it is written up."""
+    """The construction of a mechanism: its name, its parameters and a reference to the literature."""
 
     name: str
     parameters: Mapping[str, str] = field(default_factory=dict)
     reference: str = ""
 
     def __str__(self) -> str:
-        inside = ", ".join(f"{key}={value}" for key, value in self.parameters.items())
-        return f"{self.name}({inside})" if inside else self.name
+        arguments = ", ".join(f"{key}={value}" for key, value in self.parameters.items())
+        return f"{self.name}({inside})" if arguments else self.name
 
 
 NO_GAP = 1e-6
-"""A gap of at most this share of the value is not worth a word."""
+"""A gap of at most this share of the value is not mentioned."""
 
 
 @dataclass(frozen=True)
 class Optimality:
-    """What its designer proved about a mechanism: its value of the objective and a bound no other can beat.
+    """What the designer proved: the mechanism's value of the objective, and a lower bound for every mechanism.
 
-    loss_table: outputs × answers, where the loss has no name that says how to compute it. prior: of the answers, where
-    the objective is an average under one. In a mechanism that was read from a file the bound is claimed, and so is a
-    value that `Mechanism.claimed` names.
+    loss_table: outputs × answers, if the loss has no name that says how to compute it. prior: of the answers, if the
+    objective is an average under a prior. In a mechanism from a file nobody has checked the bound;
+    `Mechanism.unchecked_claims` says whether the value was checked.
     """
 
     objective: str
@@ -45,7 +45,7 @@ class Optimality:
 
     @property
     def remaining(self) -> str:
-        """What may be left to gain, in words; nothing where that is at most NO_GAP of the value.
+        """The gap in words; an empty text if it is at most NO_GAP of the value.
 
         >>> Optimality("average absolute loss", 0.5, 0.49).remaining
         'up to 2 % may remain'
@@ -55,7 +55,7 @@ class Optimality:
         return f"up to {100 * self.gap / abs(self.value):.2g} % may remain" if self.value else "a gain may remain"
 
     def __str__(self) -> str:
-        left = f"; {self.remaining}" if self.remaining else ""
+        gap = f"; {self.remaining}" if self.remaining else ""
         return (
             f"{self.objective} {self.value:.9g}; claimed, not checked: no private mechanism with what was asked for is "
             f"below {self.bound:.9g}{left}"

@@ -1,4 +1,4 @@
-"""Randomized response as a law of its own: two weights, however many answers there are."""
+"""Randomized response as a law: two weights for any number of answers, so that no matrix is needed."""
 
 import operator
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from inbounds.trusted.samplers import ResponseSampler
 
 @dataclass(frozen=True)
 class Response:
-    """The true answer with weight 2**62 - (size - 1) · other, each of the others with weight `other_weight`."""
+    """Randomized response over `size` answers: each wrong answer has `other_weight` of 2**62, the true one the rest."""
 
     size: int
     other_weight: int
@@ -40,18 +40,19 @@ class Response:
         return TOTAL - (self.size - 1) * self.other_weight
 
     def check(self, query: RangeQuery, epsilon: Fraction) -> None:
+        """Raise unless the law fits the query and is epsilon-private, in integers."""
         near = isinstance(query.neighbours, Reach | AllPairs)  # at distance 1, as two weights are checked for
         if self.size != len(query.answers) or not query.one_output_per_answer or not near:
             raise InvalidDistribution("two weights need one output per answer, and neighbours at distance 1")
         check_response(self.size, self.other_weight, epsilon)
 
     def matrix(self, query: RangeQuery) -> Ints:
-        """The law written out; `TooLarge` beyond MATRIX_LIMIT entries."""
+        """Return the law as a weight matrix. Raises `TooLarge` beyond MATRIX_LIMIT entries."""
         refuse_beyond_limit(query)
         return self.corner(self.size)
 
     def corner(self, most: int = 4) -> Ints:
-        """The law of the first answers: every comparison between two of its weights that the whole law has."""
+        """Return the weights of the first `most` answers. Any property of the whole matrix can be judged from them."""
         size = min(self.size, most)
         weights = np.full((size, size), self.other_weight, dtype=np.int64)
         weights[np.diag_indices(size)] = self.truth_weight
@@ -65,18 +66,21 @@ class Response:
         return self.truth_weight / TOTAL, self.other_weight / TOTAL
 
     def probabilities(self, query: RangeQuery) -> Floats:
-        """P[output, answer] as floats; `TooLarge` beyond MATRIX_LIMIT entries."""
+        """Return P[output, answer] as floats. Raises `TooLarge` beyond MATRIX_LIMIT entries."""
         return freeze(self.matrix(query) / TOTAL)
 
     def likelihood(self, query: RangeQuery, output: int) -> Floats:
-        """Pr[output | answer]."""
-        own, other = self._shares
-        found = np.full(self.size, other)
-        found[output] = own
-        return found
+        """Return Pr[output | answer] for every answer."""
+        truth, other = self._shares
+        likelihoods = np.full(self.size, other)
+        likelihoods[output] = truth
+        return likelihoods
 
     def losses(self, query: RangeQuery, loss: Loss) -> Floats:
-        """Expected losses of the error: Pr[other] times the losses of all steps down and all steps up."""
+        """Return the expected loss for every answer: Pr[other] times the losses of all steps down and all steps up.
+
+        Raises `TooLarge` for other losses than those of the error, and for answers with gaps.
+        """
         if not isinstance(loss, ErrorLoss):
             raise TooLarge("a loss table or function needs a matrix of this size; use a loss of the error")
         if loss.name == "zero-one":
@@ -84,12 +88,15 @@ class Response:
         values = query.answers.floats()
         if not query.answers.is_regular:
             raise TooLarge("a loss of the error needs a matrix of this size where answers have gaps")
-        away = np.cumsum(np.asarray(loss.of(values - values[0]), dtype=np.float64))
-        own, other = self._shares
-        return np.asarray(other * (away + away[::-1]) + (own - 2 * other) * away[0])
+        one_sided = np.cumsum(np.asarray(loss.of(values - values[0]), dtype=np.float64))
+        truth, other = self._shares
+        return np.asarray(other * (one_sided + one_sided[::-1]) + (truth - 2 * other) * one_sided[0])
 
     def average(self, name: str) -> Fraction:
-        """The named loss over all answers alike, on a grid without gaps, in powers of its unit: closed forms."""
+        """Return the named loss, averaged over all answers of a grid without gaps, in closed form.
+
+        name: absolute, squared or zero-one. The result is in grid steps (squared: in squared steps).
+        """
         n = self.size
         sums = {
             "absolute": Fraction(n * n - 1, 3),
@@ -99,23 +106,26 @@ class Response:
         return sums[name] * Fraction(self.other_weight, TOTAL)
 
     def truth_probability(self, query: RangeQuery) -> Floats:
-        """Pr[the report is the answer]."""
+        """Return Pr[the report is the answer] for every answer."""
         return np.full(self.size, self._shares[0])
 
     def ends(self, query: RangeQuery) -> Floats:
-        """Pr[the report is the first or the last output]."""
-        own, other = self._shares
-        found = np.full(self.size, 2 * other)
-        found[[0, -1]] = own + other
-        return found
+        """Return Pr[the report is the first or the last output] for every answer."""
+        truth, other = self._shares
+        probabilities = np.full(self.size, 2 * other)
+        probabilities[[0, -1]] = truth + other
+        return probabilities
 
     def bias(self, query: RangeQuery) -> Floats:
-        """E[reported - true]."""
+        """Return E[reported - true] for every answer."""
         values = query.answers.floats()
         return np.asarray(self._shares[1] * self.size * (values.mean() - values))
 
     def variance(self, query: RangeQuery) -> Floats:
-        """(1 - l)·Var[u] + l·(1 - l)·(v - E[u])²: with probability l the truth v, else a draw u from all answers."""
+        """Return (1 - l)·Var[u] + l·(1 - l)·(v - E[u])² for every answer v.
+
+        With probability l the report is v, else a uniform draw u from all answers.
+        """
         values, lift = query.answers.floats(), self._shares[0] - self._shares[1]
         around = values - values.mean()
         return np.asarray((1 - lift) * values.var() + lift * (1 - lift) * around**2)
@@ -123,15 +133,15 @@ class Response:
     # --- what it reveals ----------------------------------------------------------------------------------
 
     def ratio_within(self, query: RangeQuery, steps: int) -> float:
-        """The ratio of any output's probabilities, rounded up: the same under any two answers."""
+        """Return the ratio of an output's probabilities under two answers, rounded up: the same for any two."""
         return round_up_to_float(Fraction(self.truth_weight, self.other_weight)) if steps else 1.0
 
     def neighbour_ratios(self, query: RangeQuery) -> list[float]:
-        """For every answer and the next one the worst ratio."""
+        """Return for every answer and the next one the largest ratio."""
         return [self.ratio_within(query, 1)] * (self.size - 1)
 
     def proof_steps(self, query: RangeQuery) -> list[str]:
-        """What `check` established, for a reader."""
+        """Return what `check` established, as sentences for people."""
         return [
             f"each of {self.size - 1} answers that are not the true one has the probability "
             f"{self.other_weight}/2^62, and the "
@@ -141,7 +151,7 @@ class Response:
         ]
 
     def canonical_bytes(self) -> bytes:
-        """The numbers of the law, for digests."""
+        """Return the numbers of the law as bytes, for digests."""
         return f"|response|{self.size}|{self.other_weight}|".encode()
 
     @cached_property
@@ -150,9 +160,9 @@ class Response:
 
 
 def make_tight_response(size: int, epsilon: Fraction) -> Response:
-    """The greatest weight of the truth that epsilon allows.
+    """Make the randomized response with the largest weight of the truth that epsilon allows.
 
-    own · 2**128 <= p · other and own + (size - 1) · other = 2**62, so `other` is the least whole number of at least
+    truth · 2**128 <= p · other and truth + (size - 1) · other = 2**62, so `other` is the least integer of at least
     2**62 · 2**128 / (p + (size - 1) · 2**128).
     """
     p = ratio_lower_bound(epsilon, Fraction(1))

@@ -1,4 +1,7 @@
-"""From floats to weights: integers near a matrix that keep every ratio. Trusted by nobody; the checker decides."""
+"""Rounding: integer weights near a float matrix that keep every privacy ratio.
+
+The result is only a proposal; the checker in `trusted` decides whether it is private.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,10 +15,11 @@ from inbounds.trusted.bounds import EXP_BITS, TOTAL, Clique, Edge, ratio_lower_b
 from inbounds.trusted.certify import PAIRS_AT_A_TIME, edges_by_length
 
 Windows = Sequence[tuple[slice | tuple[slice, ...], int]]
-"""Neighbours, as a window of answers (or of answers and levels), and p: weights in it are p / 2**EXP_BITS apart."""
+"""Neighbours as windows of answers (or of answers and levels), each with p: weights in the window may differ at most by
+the factor p / 2**EXP_BITS."""
 
 NEAR = 1 - 1e-9
-"""Share of its ratio from which a pair of weights is compared in whole numbers."""
+"""Pairs of weights whose ratio is above this share of the allowed one are compared in integers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,34 +30,34 @@ class EdgeRounding:
 
     @classmethod
     def from_edges(cls, edges: Iterable[Edge], epsilon: Fraction) -> "EdgeRounding":
-        found = edges_by_length(edges)
-        arrays = [(*np.array(pairs, dtype=np.int64).T, ratio_lower_bound(epsilon, length)) for length, pairs in found]
+        groups = edges_by_length(edges)
+        arrays = [(*np.array(pairs, dtype=np.int64).T, ratio_lower_bound(epsilon, length)) for length, pairs in groups]
         return cls([(tails, heads, p) for tails, heads, p in arrays])
 
     def raise_rows(self, weights: Ints) -> None:
-        """Raise entries, in place, until every row keeps every ratio: from each answer that rose to those beside it."""
-        rose = np.ones(weights.shape[1], dtype=np.bool_)
-        while rose.any():
-            now, rose = rose, np.zeros_like(rose)
+        """Raise entries in place until every row keeps every ratio; only neighbours of raised answers are revisited."""
+        raised = np.ones(weights.shape[1], dtype=np.bool_)
+        while raised.any():
+            changed, raised = raised, np.zeros_like(raised)
             for tails, heads, p in self.groups:
-                live = np.flatnonzero(now[tails])
+                active = np.flatnonzero(changed[tails])
                 step = max(1, PAIRS_AT_A_TIME // len(weights))
-                for start in range(0, len(live), step):
-                    chosen = live[start : start + step]
-                    rose[_raise_heads(weights, tails[chosen], heads[chosen], p)] = True
+                for start in range(0, len(active), step):
+                    chosen = active[start : start + step]
+                    raised[_raise_heads(weights, tails[chosen], heads[chosen], p)] = True
 
     def shortage(self, leftover: Wholes) -> int:
-        """As `_leftover_shortage`."""
-        found = max(0, -int(leftover.min()))
+        """Return how many more units each column needs, as `_leftover_shortage`."""
+        units = max(0, -int(leftover.min()))
         for tails, heads, p in self.groups:
             gain = max(1, p - (1 << EXP_BITS))
             lacking = (leftover[tails] * (1 << EXP_BITS)) - p * leftover[heads]
-            found = max(found, -(-int(lacking.max()) // gain))
-        return found
+            units = max(units, -(-int(lacking.max()) // gain))
+        return units
 
 
 def _raise_heads(weights: Ints, tails: Ints, heads: Ints, p: int) -> Ints:
-    """Raise the heads of some edges, in place; which of them rose."""
+    """Raise the heads of some edges in place; return those that rose."""
     highs, lows = weights[:, tails], weights[:, heads]
     rows, columns = np.nonzero(highs > lows * (p / 2**EXP_BITS * NEAR))
     least = least_neighbour(highs[rows, columns], p)
@@ -67,11 +71,11 @@ Ratios = Windows | EdgeRounding
 
 
 def least_neighbour(high: Ints, p: int) -> Ints:
-    """The least weight that may stand beside `high`: ceil(high · 2**EXP_BITS / p).
+    """Return the least weight that a neighbour of `high` may have: ceil(high · 2**EXP_BITS / p).
 
     Nearly always ceil(high · R / 2**64) with R = ceil(2**(EXP_BITS + 64) / p) < 2**64, from products of halves that fit
-    64 bits. R is up to one too large, which adds less than `high` to the product: where the product's last 64 bits are
-    no more than that, whole numbers of any size decide.
+    64 bits. R is up to one too large, which adds less than `high` to the product. If the product's last 64 bits are
+    at most `high`, Python integers decide.
     """
     if p == 1 << EXP_BITS:
         return high.copy()
@@ -89,7 +93,7 @@ def least_neighbour(high: Ints, p: int) -> Ints:
 
 
 def raise_small_weights(weights: Ints, ratios: Windows) -> None:
-    """Raise entries, in place, until every row keeps every ratio; raising only costs utility.
+    """Raise entries in place until every row keeps every ratio. Raising costs only utility.
 
     On a line one sweep each way is enough (an entry is raised by its larger neighbour, never by a smaller
     one); sweeps repeat until nothing changes, so other neighbourhoods are covered as well.
@@ -106,7 +110,7 @@ def raise_small_weights(weights: Ints, ratios: Windows) -> None:
 
 
 def _leftover_shortage(leftover: Wholes, ratios: Windows) -> int:
-    """How many more units in every column would make the leftovers themselves a private row; 0 if they are."""
+    """Return how many more units each column needs before its leftovers are a private row; 0 if they are."""
     shortage = max(0, -int(leftover.min()))
     for window, p in ratios:
         block = leftover.T[window]
@@ -120,13 +124,13 @@ def _leftover_shortage(leftover: Wholes, ratios: Windows) -> int:
 def enforce_ratios(
     shares: Floats, ratios: Ratios, *, total: int = TOTAL, even: bool = False, reserve_limit: int | None = None
 ) -> Ints:
-    """Integer weights close to `shares` (outputs × answers, or × levels × answers) that keep every ratio exactly.
+    """Return integer weights near `shares` (outputs × answers, or × levels × answers) that keep every ratio exactly.
 
-    Round down to multiples of 1/total, raise rows, give each column's leftover to the one output that every
-    answer reports most surely. The leftovers differ a little between columns; a reserve of units kept back
-    in all of them makes the leftover itself a private row, and a sum of private rows is private.
-    even: every output receives the reserve, which keeps fairness and monotonicity to the few units by which
-    the leftovers differ. `ConvergenceError` where not even a reserve of `reserve_limit` (the total) is enough.
+    Round down to multiples of 1/total, raise rows, then give each column's leftover to the output with the largest
+    least weight. The leftovers differ a little between columns; a reserve of units held back in all columns makes the
+    leftover a private row, and a sum of private rows is private. even: every output receives the reserve, which keeps
+    fairness and monotonicity to the few units by which the leftovers differ. Raises `ConvergenceError` if a reserve of
+    `reserve_limit` (by default the total) is not enough.
     """
     others = len(shares) - 1 if even else 0
     reserve = 0
@@ -134,13 +138,13 @@ def enforce_ratios(
         weights = np.floor(shares * float(total - reserve)).astype(np.int64)
         ratios.raise_rows(weights) if isinstance(ratios, EdgeRounding) else raise_small_weights(weights, ratios)
         leftover: Wholes = total - weights.sum(axis=0, dtype=object)
-        each = max(0, leftover.min()) // (others + 1) if even else 0
-        rest = leftover - others * each
+        even_share = max(0, leftover.min()) // (others + 1) if even else 0
+        rest = leftover - others * even_share
         shortage = ratios.shortage(rest) if isinstance(ratios, EdgeRounding) else _leftover_shortage(rest, ratios)
         if not shortage:
             surest = weights.min(axis=tuple(range(1, weights.ndim))).argmax()
-            weights += each
-            weights[surest] += rest.astype(np.int64) - each
+            weights += even_share
+            weights[surest] += rest.astype(np.int64) - even_share
             return weights
         reserve += (others + 1) * (shortage + (shortage >> 3) + 2)
     raise ConvergenceError("no whole numbers near the proposal keep every ratio; use fewer answers or a larger epsilon")
@@ -149,15 +153,16 @@ def enforce_ratios(
 def round_on_line(
     matrix: Floats, cliques: Iterable[Clique], epsilon: Fraction, *, total: int = TOTAL, even: bool = False
 ) -> Ints:
-    """`enforce_ratios` near a matrix (non-negative, columns with mass); one sure output where nothing else is
-    private.
+    """Round a matrix (not negative, no zero column) to private weights for answers on a line.
+
+    If no private weights are found, the first output gets all weight under every answer.
     """
     ratios = [(slice(c.start, c.stop), ratio_lower_bound(epsilon, c.distance)) for c in cliques]
     return _weights_near(matrix, ratios, total, even)
 
 
 def round_on_graph(matrix: Floats, edges: Iterable[Edge], epsilon: Fraction, *, even: bool = False) -> Ints:
-    """As `round_on_line` for answers on a graph."""
+    """Round a matrix as `round_on_line`, for answers on a graph."""
     return _weights_near(matrix, EdgeRounding.from_edges(edges, epsilon), TOTAL, even)
 
 
@@ -171,6 +176,6 @@ def _weights_near(matrix: Floats, ratios: Ratios, total: int, even: bool) -> Int
 
 
 def round_symmetric(matrix: Floats, cliques: Iterable[Clique], epsilon: Fraction, *, even: bool = False) -> Ints:
-    """As `round_on_line`, exactly symmetric: half the total for the matrix, half for its mirror image."""
+    """Round a matrix as `round_on_line`, exactly symmetric: half the total each for it and its mirror image."""
     half = round_on_line(matrix, cliques, epsilon, total=TOTAL // 2, even=even)
     return half + half[::-1, ::-1]

@@ -1,12 +1,12 @@
-"""Sums over published reports that are right on average, whatever the truth: no prior, no model.
+"""Unbiased sums over published reports, without a prior or a model.
 
 A report r of the answer a is read as u[r], where u solves Σ_r P[r, a]·u[r] = a for every a. For truncated geometric
-noise, α = exp(-epsilon per unit), noise that leaves the range goes on beyond its end as it began, so
+noise, α = exp(-epsilon per unit), the noise beyond an end of the range is geometric too, so
 
     u[0] = -α/(1 - α),     u[n] = n + α/(1 - α),     u[r] = r in between,
 
-with variance 2α/(1 - α)² less α/(1 - α)² where the report is an end. Single readings leave the range on purpose; it is
-their sums that mean something.
+with variance 2α/(1 - α)², and half of it if the report is an end. Single readings may lie outside the range; only their
+sums are meaningful.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,12 +20,12 @@ from inbounds.exact import Floats, Ints
 from inbounds.mechanism.mechanism import Mechanism
 
 RESIDUAL = 1e-9
-"""Bias that a reading may have, as a part of the range: floats, and a law's weights over 2^62."""
+"""The bias that a reading may have, as a share of the range, because of floats and of weights rounded to 2^-62."""
 
 
 @dataclass(frozen=True)
 class UnbiasedSum:
-    """The sum over groups, read from their reports: right on average, with its standard error."""
+    """An unbiased estimate of the sum over groups, with its standard error."""
 
     estimate: float
     standard_error: float
@@ -37,18 +37,18 @@ class UnbiasedSum:
 
 @dataclass(frozen=True, eq=False)
 class UnbiasedReading:
-    """For every output of a mechanism the value it is read as, and what it adds to the variance of a sum."""
+    """For every output of a mechanism, the unbiased value and its contribution to the variance of a sum."""
 
     values: Floats
     variances: Floats
 
 
 def unbiased_sum(published: Iterable[Any], mechanism: Mechanism | Sequence[Mechanism]) -> UnbiasedSum:
-    """The sum of the true answers behind published reports, unbiased whatever they are, and its standard error.
+    """Estimate the sum of the true answers behind published reports without bias, and its standard error.
 
-    published: reports, as they were drawn (values that were made to add up afterwards are no reports). mechanism: the
-    one that drew them, or one for each report. A `ValueError` if a mechanism's reports cannot be read without bias,
-    as those of optimal mechanisms, which avoid unlikely reports: ask the publisher for `mechanism = "geometric"`.
+    published: reports as they were drawn, not values that were adjusted to add up. mechanism: the one that drew them,
+    or one for each report. Raises `ValueError` if a mechanism has no unbiased reading. Optimal mechanisms often have
+    none, because they avoid unlikely reports: ask the publisher for `mechanism = "geometric"`.
 
     >>> from inbounds import catalog, count
     >>> geometric = catalog.truncated_geometric(count(25), "1/2")
@@ -56,28 +56,28 @@ def unbiased_sum(published: Iterable[Any], mechanism: Mechanism | Sequence[Mecha
     -0.624482 ± 5.24 (standard error, 5 groups)
     """
     reports = np.asarray(list(published), dtype=np.float64)
-    own = [mechanism] * len(reports) if isinstance(mechanism, Mechanism) else list(mechanism)
-    if len(own) != len(reports):
+    mechanisms = [mechanism] * len(reports) if isinstance(mechanism, Mechanism) else list(mechanism)
+    if len(mechanisms) != len(reports):
         raise ValueError(f"mechanism must be one, or one for each of {len(reports)} reports, got {len(own)}")
     estimate = variance = 0.0
-    for made in {id(each): each for each in own}.values():
-        reading = unbiased_reading(made)
-        at = _outputs(made, reports[[each is made for each in own]])
-        estimate += float(reading.values[at].sum())
-        variance += float(reading.variances[at].sum())
+    for drawn_by in {id(m): m for m in mechanisms}.values():
+        reading = unbiased_reading(drawn_by)
+        positions = _output_positions(drawn_by, reports[[m is drawn_by for m in mechanisms]])
+        estimate += float(reading.values[positions].sum())
+        variance += float(reading.variances[positions].sum())
     return UnbiasedSum(estimate, float(np.sqrt(max(variance, 0.0))), len(reports))
 
 
 def unbiased_reading(mechanism: Mechanism) -> UnbiasedReading:
-    """The reading of a mechanism's outputs under which every answer is right on average; a `ValueError` if none is.
+    """Return the unbiased reading of a mechanism's outputs. Raises `ValueError` if there is none.
 
-    Truncated geometric noise is read in closed form, in time linear in the range; any other matrix that can be
-    inverted by solving its equations. Variances are read without bias as well: Σ_r P[r, a]·v[r] = Var(u | a).
+    Truncated geometric noise has a closed form, in time linear in the range; for any other invertible matrix the
+    linear equations are solved. Variances are unbiased as well: Σ_r P[r, a]·v[r] = Var(u | a).
     """
     query = mechanism.query
     if query.is_ordered and query.one_output_per_answer:
-        for found in (_geometric, _solve_unbiased):
-            reading = found(mechanism)
+        for method in (_read_geometric, _solve_unbiased):
+            reading = method(mechanism)
             if reading is not None:
                 return reading
     raise ValueError(
@@ -86,8 +86,8 @@ def unbiased_reading(mechanism: Mechanism) -> UnbiasedReading:
     )
 
 
-def _geometric(mechanism: Mechanism) -> UnbiasedReading | None:
-    """The closed form, where it holds for this law to RESIDUAL."""
+def _read_geometric(mechanism: Mechanism) -> UnbiasedReading | None:
+    """Return the closed form if it holds for this law up to RESIDUAL, else None."""
     query, law = mechanism.query, mechanism.law
     answers = query.answers.floats()
     if len(answers) < 2 or not query.answers.is_regular:
@@ -95,12 +95,12 @@ def _geometric(mechanism: Mechanism) -> UnbiasedReading | None:
     first, last = law.likelihood(query, 0), law.likelihood(query, len(answers) - 1)
     if not 0 < first[1] < first[0]:
         return None
-    step, falls = answers[1] - answers[0], first[1] / first[0]
-    beyond = step * falls / (1 - falls)
-    if np.abs(law.bias(query) + beyond * (last - first)).max() > RESIDUAL * (answers[-1] - answers[0]):
+    step, alpha = answers[1] - answers[0], first[1] / first[0]
+    excess = step * alpha / (1 - alpha)
+    if np.abs(law.bias(query) + excess * (last - first)).max() > RESIDUAL * (answers[-1] - answers[0]):
         return None
-    values, variances = answers.copy(), np.full(len(answers), 2 * step**2 * falls / (1 - falls) ** 2)
-    values[[0, -1]] += -beyond, beyond
+    values, variances = answers.copy(), np.full(len(answers), 2 * step**2 * alpha / (1 - alpha) ** 2)
+    values[[0, -1]] += -excess, excess
     variances[[0, -1]] /= 2
     return UnbiasedReading(values, variances)
 
@@ -116,10 +116,10 @@ def _solve_unbiased(mechanism: Mechanism) -> UnbiasedReading | None:
     return UnbiasedReading(values, variances) if near and np.abs(values).max() < 1 / RESIDUAL else None
 
 
-def _outputs(mechanism: Mechanism, reports: Floats) -> Ints:
-    """The places of reports among a mechanism's outputs."""
-    known = np.asarray(mechanism.query.output_values, dtype=np.float64)
-    at = np.minimum(np.searchsorted(known, reports), len(known) - 1)
-    if (known[at] != reports).any():
+def _output_positions(mechanism: Mechanism, reports: Floats) -> Ints:
+    """Return the positions of reports among a mechanism's outputs; raise `ValueError` for a value that is no report."""
+    outputs = np.asarray(mechanism.query.output_values, dtype=np.float64)
+    positions = np.minimum(np.searchsorted(outputs, reports), len(outputs) - 1)
+    if (outputs[positions] != reports).any():
         raise ValueError(f"published must hold reports of the mechanism, got {reports[known[at] != reports][0]:g}")
-    return np.asarray(at)
+    return np.asarray(positions)
