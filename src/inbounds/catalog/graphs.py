@@ -8,7 +8,7 @@ from inbounds.design.closed.metric import geometric_matrix
 from inbounds.exact import Floats, Ints, Number, to_epsilon
 from inbounds.mechanism import Mechanism, Origin, certify_formula
 from inbounds.mechanism.limits import too_large
-from inbounds.mechanism.plane import LEAST, WIDEST, make_plane_noise, require_map_metric
+from inbounds.mechanism.plane import LARGEST_DECAY, WIDEST, make_plane_noise, require_map_metric
 from inbounds.query import Graph, RangeQuery, check_query
 from inbounds.query.places import find_map_axes
 
@@ -55,7 +55,7 @@ def planar_laplace(query: RangeQuery, epsilon: Number) -> Mechanism:
     rate = step * float((lengths / np.sqrt(((points[tails] - points[heads]) ** 2).sum(axis=1))).min())
     if too_large(query):
         return Mechanism(query, bound, make_plane_noise(query, bound, lambda a, b: rate * np.hypot(a, b)), origin)
-    reach = math.ceil(LEAST / rate) + max(rows, columns)
+    reach = math.ceil(LARGEST_DECAY / rate) + max(rows, columns)
     if (2 * reach + 1) ** 2 > WIDEST:
         raise ValueError("epsilon is too small for a map of cells this small; use larger cells or metric_geometric")
     a = np.arange(-reach, reach + 1.0)

@@ -1,4 +1,4 @@
-"""The true privacy loss of any matrix, its worst cell named: what somebody else's mechanism really promises."""
+"""Audits: the tight privacy loss of any matrix of probabilities or law, and the pair of answers that attains it."""
 
 import math
 import sys
@@ -23,23 +23,24 @@ from inbounds.trusted.certify import PAIRS_AT_A_TIME, edges_by_length, neighbour
 Exact = Fraction | int
 
 COLUMN_SLACK = 1e-6
-"""How far the sums of two columns may be apart, as a share: what solvers leave."""
+"""The relative difference that the sums of two columns may have, because solvers are not exact."""
 
 FLOAT_MAX, FLOAT_DOUBT = sys.float_info.max, 2.0**-50
 """A ratio of two numbers, each rounded to a float and then divided, is wrong by less than this share."""
 
 TINY = Fraction(1, 10**20)
-"""Below it, ln(1 + x) and x are the same float, or neighbours."""
+"""Below this x, ln(1 + x) and x are the same float, or adjacent ones."""
 
 COLUMNS = "one for each true answer: P[output, answer]"
 
 
 @dataclass(frozen=True)
 class Audit:
-    """epsilon: the least value for which the matrix is private, `inf` if there is none.
+    """The tight privacy loss of a matrix, and where it is attained.
 
-    output, answers, ratio: the output index that reveals most, the answer indices under which it is most and
-    least likely, and the ratio of the two probabilities; distance: what the query lets that pair differ by.
+    epsilon: the least value for which the matrix is private, `inf` if there is none. output, answers, ratio: the index
+    of the output that reveals most, the indices of the answers under which it is most and least likely, and the ratio
+    of the two probabilities. distance: the distance of the two answers that epsilon is multiplied by.
     """
 
     epsilon: float
@@ -57,32 +58,32 @@ class Audit:
 
 
 def audit(matrix: ArrayLike, query: RangeQuery) -> Audit:
-    """The least epsilon for which P[output, answer] is private under the query's neighbourhood.
+    """Return the least epsilon for which P[output, answer] is private under the query's neighbourhood.
 
-    Ints, Fractions, Decimals and texts ("1/3", "1e-400") are taken exactly, floats as the binary numbers they are;
-    epsilon is rounded up, by at most one unit in its last place. A zero beside a positive neighbour is an infinite
-    loss; a row of zeros is none. O(outputs · answers · reach), on a graph O(outputs · edges).
+    Ints, Fractions, Decimals and texts ("1/3", "1e-400") are exact; floats count as the binary numbers they are.
+    epsilon is rounded up, by at most one unit in its last place. A zero whose neighbour is positive is an infinite
+    loss; a row of zeros is no loss. O(outputs · answers · reach), on a graph O(outputs · edges).
 
     >>> from inbounds.query import count
     >>> audit([[0.75, 0.25], [0.25, 0.75]], count(1)).ratio
     3.0
     """
     check_query(query)
-    values = _numbers(matrix)
+    values = _exact_entries(matrix)
     if values.shape != query.shape:
         raise ValueError(f"matrix must have the shape {query.shape} (outputs, answers), got {values.shape}")
     if (values < 0).any():
         raise ValueError("matrix entries must be finite and not negative")
     if (values.max(axis=0) == 0).any():
         raise ValueError("every column must have some mass")
-    sums = _sums(values, 0)
-    if not _alike(sums):
+    sums = _stable_sums(values, 0)
+    if not _are_alike(sums):
         raise ValueError(f"columns must all have the same sum, {COLUMNS}{transpose_exact(values)}")
     return find_worst_ratio(values, query)
 
 
-def _numbers(matrix: ArrayLike) -> NDArray[Any]:
-    """The entries as they are: whole numbers and binary floats in their array, everything else as exact objects."""
+def _exact_entries(matrix: ArrayLike) -> NDArray[Any]:
+    """Return the entries without rounding: integers and binary floats as arrays, anything else as exact objects."""
     values = np.asarray(matrix)
     if values.dtype.kind == "f" and values.dtype.itemsize <= 8:
         values = values.astype(np.float64)  # exact: binary floats of 16 and 32 bits are among those of 64
@@ -90,12 +91,12 @@ def _numbers(matrix: ArrayLike) -> NDArray[Any]:
             raise ValueError("matrix entries must be finite and not negative")
     if values.dtype.kind in "iu" or values.dtype == np.float64:
         return values
-    values = np.asarray(matrix, dtype=object)  # not by way of floats, or of texts cut short
+    values = np.asarray(matrix, dtype=object)  # directly from the input: numpy could round it or cut texts short
     return np.array([to_exact_matrix(value) for value in values.ravel()], dtype=object).reshape(values.shape)
 
 
 def to_exact_matrix(value: Any) -> Exact:
-    """An entry as the exact number it is; a float, unlike in a query, is the binary number and not what it prints."""
+    """Return an entry as an exact number. A float is its binary value here, not the decimal that it prints as."""
     if isinstance(value, np.generic):
         value = value.item() if not isinstance(value, np.longdouble) else Fraction(*value.as_integer_ratio())
     if type(value) is int or type(value) is Fraction:
@@ -107,31 +108,31 @@ def to_exact_matrix(value: Any) -> Exact:
     return to_fraction(value, "matrix entry")
 
 
-def _sums(values: NDArray[Any], axis: int) -> NDArray[Any]:
-    """Sums that neither overflow nor vanish: of floats scaled by the largest, of everything else exactly."""
+def _stable_sums(values: NDArray[Any], axis: int) -> NDArray[Any]:
+    """Return sums along an axis: of floats relative to the largest entry, against overflow; of others exactly."""
     if values.dtype != np.float64:
         return np.asarray(values.sum(axis=axis, dtype=object))
     return np.asarray((values / values.max(initial=0.0)).sum(axis=axis)) if values.any() else values.sum(axis=axis)
 
 
 def transpose_exact(values: NDArray[Any]) -> str:
-    """The likely reason why columns do not sum as they should, for the end of a message."""
-    columns, rows = (_alike(_sums(values, axis)) for axis in (0, 1))
+    """Return a hint for a message if the rows, not the columns, have equal sums; else an empty text."""
+    columns, rows = (_are_alike(_stable_sums(values, axis)) for axis in (0, 1))
     return "; the rows do: pass the transpose of the matrix" if rows and not columns else ""
 
 
-def _alike(sums: NDArray[Any]) -> bool:
+def _are_alike(sums: NDArray[Any]) -> bool:
     slack = COLUMN_SLACK if sums.dtype == np.float64 else Fraction(COLUMN_SLACK)
     return bool(sums.max() - sums.min() <= slack * sums.max())
 
 
 def find_worst_ratio(values: NDArray[Any], query: RangeQuery) -> Audit:
-    """The largest log-ratio per unit of distance over all outputs and neighbouring answers, rounded up.
+    """Return the largest log-ratio per unit of distance over all outputs and neighbouring answers, rounded up.
 
-    Floats only point at the pairs that may be the worst; those are compared as the exact numbers they are.
+    Floats only select the pairs that may be the worst; these are compared exactly.
     """
     if isinstance(query.neighbours, Graph):
-        return _worst_along(values, query.edges)
+        return _worst_ratio_on_graph(values, query.edges)
     worst: dict[Fraction, _Pair] = {}
     for start, stop, distance in query.cliques():
         block = values[:, start:stop]
@@ -146,17 +147,17 @@ def find_worst_ratio(values: NDArray[Any], query: RangeQuery) -> Audit:
                 best = _Pair(high, low, i, (start + int(block[i].argmax()), start + int(block[i].argmin())))
         if best is not None:
             worst[distance] = best
-    return _largest(worst.items())
+    return _largest_audit(worst.items())
 
 
-def _worst_along(values: NDArray[Any], edges: Iterable[Edge]) -> Audit:
-    """As `find_worst_ratio`: the tail's probability over the head's, along every edge."""
+def _worst_ratio_on_graph(values: NDArray[Any], edges: Iterable[Edge]) -> Audit:
+    """Return the result of `find_worst_ratio` on a graph: the tail's probability over the head's, along every edge."""
     worst: list[tuple[Fraction, _Pair]] = []
     step = max(1, PAIRS_AT_A_TIME // len(values))
-    for length, alike in edges_by_length(edges):
+    for length, edge_pairs in edges_by_length(edges):
         best: _Pair | None = None
-        for start in range(0, len(alike), step):
-            pairs = alike[start : start + step]
+        for start in range(0, len(edge_pairs), step):
+            pairs = edge_pairs[start : start + step]
             tails, heads = np.array(pairs, dtype=np.int64).T
             highs, lows = values[:, tails].ravel(), values[:, heads].ravel()
             k = int(((lows == 0) & (highs > 0)).argmax())
@@ -167,12 +168,12 @@ def _worst_along(values: NDArray[Any], edges: Iterable[Edge]) -> Audit:
                     best = _Pair(high, low, k // len(pairs), pairs[k % len(pairs)])
         if best is not None:
             worst.append((length, best))
-    return _largest(worst)
+    return _largest_audit(worst)
 
 
-def _largest(worst: "Iterable[tuple[Fraction, _Pair]]") -> Audit:
-    found = [_audit_pair(pair, distance) for distance, pair in worst if pair.high > pair.low]
-    return max(found, key=lambda audit: audit.epsilon, default=Audit(0.0, 0, (0, 0), 1.0, 1.0))
+def _largest_audit(worst: "Iterable[tuple[Fraction, _Pair]]") -> Audit:
+    audits = [_audit_pair(pair, distance) for distance, pair in worst if pair.high > pair.low]
+    return max(audits, key=lambda audit: audit.epsilon, default=Audit(0.0, 0, (0, 0), 1.0, 1.0))
 
 
 class _Pair(NamedTuple):
@@ -185,7 +186,7 @@ class _Pair(NamedTuple):
 
 
 def _candidates(highs: NDArray[Any], lows: NDArray[Any], best: _Pair | None) -> Iterator[tuple[int, Exact, Exact]]:
-    """(output, high, low) whose ratio may exceed the best so far, as exact numbers."""
+    """Yield (output, high, low), as exact numbers, for pairs whose ratio may exceed the best so far."""
     live = np.flatnonzero(highs > 0)
     if highs.dtype != object and live.size:
         with np.errstate(over="ignore"):
@@ -206,10 +207,10 @@ def _ratio_above(high: Exact, low: Exact) -> float:
 
 
 def log_upper_bound(ratio: Fraction, distance: Fraction = Fraction(1)) -> float:
-    """A float at or above ln(ratio) / distance, for ratio >= 1: the least one, but for one unit in its last place.
+    """Return a float at or above ln(ratio) / distance, for ratio >= 1, at most one unit in the last place too large.
 
-    ln(1 + x) <= x, and the two differ by less than x²/2; larger ones are found to forty digits and raised in the
-    thirty-fifth.
+    For tiny x, ln(1 + x) <= x is used, with an error below x²/2. Otherwise the logarithm is computed to 60 digits and
+    raised in the 35th.
     """
     over = ratio - 1
     if over < TINY:
@@ -221,7 +222,7 @@ def log_upper_bound(ratio: Fraction, distance: Fraction = Fraction(1)) -> float:
 
 
 def tight_epsilon(law: Law, query: RangeQuery) -> float:
-    """The least epsilon that a law is private for, rounded up."""
+    """Return the least epsilon that a law is private for, rounded up."""
     match law:
         case Noise():
             return tight_noise_epsilon(law, query)
@@ -233,10 +234,10 @@ def tight_epsilon(law: Law, query: RangeQuery) -> float:
 
 
 def tight_noise_epsilon(law: Noise, query: RangeQuery) -> float:
-    """The tight privacy loss of a noise table, rounded up: from the pairs of weights that the checker compares.
+    """Return the tight privacy loss of a noise table, rounded up, from the pairs of weights that the checker compares.
 
-    With a remap, of the matrix that it makes; where that is too large, of the noise before it, which is no less
-    (post-processing).
+    With a remap it is that of the remapped matrix; if this is too large, that of the noise before the remap, which is
+    an upper bound (post-processing).
     """
     if law.remap is not None:
         try:

@@ -1,8 +1,8 @@
-"""What a reader with a prior makes of a report: posteriors, best guesses, credible sets, information.
+"""Bayesian reading of reports: posteriors, best guesses, credible sets, information.
 
-Every function takes a mechanism first, or another `ChannelLike`, and is a method of `Mechanism`. Beyond the size of a
-matrix, what is said of one output is read off the law, and on maps the best guesses are too; all else raises
-`TooLarge`. Priors are weights of the answers, uniform by default.
+Every function takes a mechanism first, or another `ChannelLike`, and is a method of `Mechanism`. If the matrix would be
+too large, functions of one output use the law instead, and so do best guesses on maps; all others raise `TooLarge`.
+Priors are weights of the answers, uniform by default.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ from inbounds.trusted.bounds import TOTAL
 
 
 class ChannelLike(Protocol):
-    """Whatever has probabilities of outputs for the answers of a query: a mechanism, or what is expected of one."""
+    """An object with a query and a matrix of probabilities: a mechanism, or a channel expected of one."""
 
     @property
     def query(self) -> RangeQuery: ...
@@ -36,23 +36,23 @@ class ChannelLike(Protocol):
 
 @runtime_checkable
 class HasLaw(Protocol):
-    """A mechanism: its law knows the probabilities of one output."""
+    """An object with a law, which has the probabilities of one output: a mechanism."""
 
     @property
     def law(self) -> Any: ...
 
 
 LEVEL_SLACK = 1e-12
-"""Posteriors are float sums: a set that misses the level by this share has reached it."""
+"""Posteriors are float sums: a set that is below the level by at most this share counts as reaching it."""
 
 
 # --- one output -------------------------------------------------------------------------------------------
 
 
 def posterior(mechanism: ChannelLike, output: Any, prior: Prior = None) -> Floats:
-    """Pr[answer | output] for every answer: prior[j]·P[i, j] / sum_j of the same.
+    """Return Pr[answer | output] for every answer: prior[j]·P[i, j] / sum_j prior[j]·P[i, j].
 
-    output: a reported value. One that the prior makes impossible is a `ValueError`.
+    output: a reported value. Raises `ValueError` if it is impossible under the prior.
     """
     joint = _likelihood(mechanism, output_index(mechanism.query, output)) * to_prior(prior, mechanism.query)
     if not joint.sum() > 0:
@@ -61,11 +61,11 @@ def posterior(mechanism: ChannelLike, output: Any, prior: Prior = None) -> Float
 
 
 def best_guess(mechanism: ChannelLike, output: Any, loss: LossLike = "absolute", prior: Prior = None) -> Any:
-    """The answer that loses least after seeing `output`; coordinates are answered by coordinates."""
+    """Return the answer with the least expected loss given `output`; as coordinates if `output` is coordinates."""
     query, seen = mechanism.query, output_index(mechanism.query, output)
     if too_large(query):
         weights = to_prior(prior, query)
-        guess = _on_map(query, loss, iter([_likelihood(mechanism, seen) * weights]))[0]
+        guess = _best_map_cells(query, loss, iter([_likelihood(mechanism, seen) * weights]))[0]
     else:
         guess = _guess_costs(mechanism, loss, prior, [seen]).argmin(axis=1)
     return _name_answers(query, guess, output)[0]
@@ -73,23 +73,23 @@ def best_guess(mechanism: ChannelLike, output: Any, loss: LossLike = "absolute",
 
 @dataclass(frozen=True)
 class CredibleSet:
-    """Answers that hold the truth with `probability` under the prior; consecutive when answers are numbers."""
+    """Answers that hold the truth with `probability` under the prior; consecutive if answers are numbers."""
 
     answers: tuple[Any, ...]
     probability: float
 
     def __str__(self) -> str:
-        return f"{_span(self.answers)} with {format_percent(self.probability)}"
+        return f"{_format_answers(self.answers)} with {format_percent(self.probability)}"
 
 
 def credible_set(mechanism: ChannelLike, output: Any, level: float = 0.9, prior: Prior = None) -> CredibleSet:
-    """The fewest answers that hold the truth with probability `level` after seeing `output`.
+    """Return the smallest set of answers that holds the truth with probability `level` given `output`.
 
-    For numbers the shortest run of consecutive answers, for labels the likeliest ones; of several as short,
-    the most probable.
+    For numbers it is the shortest run of consecutive answers, for labels the likeliest ones. Among sets of the same
+    size it is the most probable. level: above 0, at most 1.
     """
     p = posterior(mechanism, output, prior)
-    members = _members(mechanism.query, p, _proper(level))
+    members = _credible_positions(mechanism.query, p, _check_level(level))
     return CredibleSet(tuple(_name_answers(mechanism.query, members, output)), float(p[members].sum()))
 
 
@@ -97,15 +97,15 @@ def credible_set(mechanism: ChannelLike, output: Any, level: float = 0.9, prior:
 
 
 def best_remap(mechanism: ChannelLike, loss: LossLike = "absolute", prior: Prior = None) -> Any:
-    """The best guess for every output, in the order of the outputs; of several as good the lowest."""
-    return answer_values(mechanism.query)[_guesses(mechanism, loss, prior)]
+    """Return the best guess for every output, in the order of the outputs; of equally good guesses the lowest."""
+    return answer_values(mechanism.query)[_best_guesses(mechanism, loss, prior)]
 
 
 def bayes_loss(mechanism: ChannelLike, loss: LossLike = "absolute", prior: Prior = None) -> float:
-    """Expected loss of a user who replaces every output by the best guess: 000 (25)-(26), corrected.
+    """Return the expected loss of a user who replaces every output by the best guess: 000 (25)-(26), corrected.
 
-    sum_i min_g sum_j prior[j] · P[i, j] · loss(g, j), over guesses g among the answers. Never above the
-    face-value loss where outputs are answers; no mechanism derived from this one can go below.
+    sum_i min_g sum_j prior[j] · P[i, j] · loss(g, j), over guesses g among the answers. It is at most the face-value
+    loss if outputs are answers, and a lower bound for every post-processing of this mechanism.
     """
     if (plane := _large_plane(mechanism)) is not None:
         return float(_map_guesses(mechanism.query, plane, loss, prior)[1].sum())
@@ -116,9 +116,9 @@ def bayes_loss(mechanism: ChannelLike, loss: LossLike = "absolute", prior: Prior
 class Interpretation:
     """What one published output means to a reader.
 
-    chance: how often it is published under the prior. answers, probability: the credible set and what it holds.
-    at_least: what the set still holds if a share `doubt` of the prior were anything else. The set is empty
-    when the prior says that the output cannot occur.
+    chance: the probability that it is published, under the prior. answers, probability: the credible set and its
+    probability. at_least: the least probability of the set if a share `doubt` of the prior is replaced by any other
+    prior. The set is empty if the output is impossible under the prior.
     """
 
     output: Any
@@ -131,7 +131,8 @@ class Interpretation:
     def __str__(self) -> str:
         if not self.answers:
             return f"published {self.output} → never, under this prior"
-        return f"published {self.output} → true answer {_span(self.answers)} with {format_percent(self.probability)}"
+        answers = _format_answers(self.answers)
+        return f"published {self.output} → true answer {answers} with {format_percent(self.probability)}"
 
 
 def interpret_all(
@@ -141,11 +142,11 @@ def interpret_all(
     loss: LossLike = "absolute",
     doubt: float = 0.1,
 ) -> tuple[Interpretation, ...]:
-    """For every output its credible set and best guess, and how far they can be trusted if the prior is wrong.
+    """Return for every output its credible set and best guess, and how robust the set is against a wrong prior.
 
-    If the prior is right only up to a share `doubt`, q = (1 - c)·prior + c·anything, the set S of output i holds
-    at least (1 - c)·joint(S) / ((1 - c)·joint(all) + c·max_{j not in S} P[i, j]): all doubt on the one answer
-    outside S that explains the output best.
+    Let the true prior be (1 - c)·prior + c·q with c = `doubt` (at least 0, below 1) and any q. Then the set S of output
+    i has at least the probability (1 - c)·joint(S) / ((1 - c)·joint(all) + c·max_{j not in S} P[i, j]). The worst q is
+    the one answer outside S that explains the output best.
 
     >>> from inbounds import catalog, count
     >>> print(catalog.truncated_geometric(count(5), 2).interpretations()[3])
@@ -153,10 +154,10 @@ def interpret_all(
     """
     query = mechanism.query
     refuse_beyond_limit(query)
-    guesses = answer_values(query)[_guesses(mechanism, loss, prior)].tolist()
+    guesses = answer_values(query)[_best_guesses(mechanism, loss, prior)].tolist()
     values = query.output_values.tolist()
     return tuple(
-        _reading(query, row, value, guess, level, prior, doubt)
+        _interpret_likelihood(query, row, value, guess, level, prior, doubt)
         for row, value, guess in zip(mechanism.matrix, values, guesses, strict=True)
     )
 
@@ -169,13 +170,13 @@ def interpret(
     loss: LossLike = "absolute",
     doubt: float = 0.1,
 ) -> Interpretation:
-    """As `interpret_all`, for one output: of laws too large for a matrix too."""
+    """Return the interpretation of one output, also for laws that are too large for a matrix."""
     seen = output_index(mechanism.query, output)
     guess = best_guess(mechanism, output, loss, prior)
-    return _reading(mechanism.query, _likelihood(mechanism, seen), output, guess, level, prior, doubt)
+    return _interpret_likelihood(mechanism.query, _likelihood(mechanism, seen), output, guess, level, prior, doubt)
 
 
-def _reading(
+def _interpret_likelihood(
     query: RangeQuery, likelihood: Floats, output: Any, guess: Any, level: float, prior: Prior, doubt: float
 ) -> Interpretation:
     if not 0 <= doubt < 1:
@@ -184,42 +185,45 @@ def _reading(
     chance = float(joint.sum())
     if not chance > 0:
         return Interpretation(output, 0.0, guess, (), 0.0, 0.0)
-    inside = _members(query, joint / chance, _proper(level))
+    inside = _credible_positions(query, joint / chance, _check_level(level))
     outside = np.delete(likelihood, inside)
-    held = (1 - doubt) * float(joint[inside].sum())
-    at_least = held / ((1 - doubt) * chance + doubt * float(outside.max(initial=0.0)))
+    certain_mass = (1 - doubt) * float(joint[inside].sum())
+    at_least = certain_mass / ((1 - doubt) * chance + doubt * float(outside.max(initial=0.0)))
     probability = float(joint[inside].sum()) / chance
     return Interpretation(output, chance, guess, tuple(answer_values(query)[inside].tolist()), probability, at_least)
 
 
 def coverage(mechanism: ChannelLike, level: float = 0.9, prior: Prior = None) -> Floats:
-    """For every true answer, how often the credible set of the output holds it.
+    """Return for every true answer the probability that the credible set of the output holds it.
 
-    Averaged over the prior it is at least `level`; whatever the prior really is, the average lies between
-    the least and the largest entry.
+    The average over the prior is at least `level`. Under any other prior the average lies between the least and the
+    largest entry.
     """
     weights, query = to_prior(prior, mechanism.query), mechanism.query
-    held = np.zeros(len(weights))
+    probabilities = np.zeros(len(weights))
     for likelihood in mechanism.matrix:
         joint = likelihood * weights
         if joint.sum() > 0:
-            inside = _members(query, joint / joint.sum(), _proper(level))
-            held[inside] += likelihood[inside]
-    return held
+            inside = _credible_positions(query, joint / joint.sum(), _check_level(level))
+            probabilities[inside] += likelihood[inside]
+    return probabilities
 
 
 def regret(mechanism: ChannelLike, assumed: Prior, actual: Prior, loss: LossLike = "absolute") -> float:
-    """What believing the prior `assumed` costs when `actual` is right: loss of its guesses minus the least loss."""
+    """Return the extra loss of guessing with the prior `assumed` when `actual` is true."""
     costs = _guess_costs(mechanism, loss, actual)
-    taken = costs[np.arange(len(costs)), _guesses(mechanism, loss, assumed)]
-    return float((taken - costs.min(axis=1)).sum())
+    assumed_costs = costs[np.arange(len(costs)), _best_guesses(mechanism, loss, assumed)]
+    return float((assumed_costs - costs.min(axis=1)).sum())
 
 
 # --- information ------------------------------------------------------------------------------------------
 
 
 def mutual_information(mechanism: ChannelLike, prior: Prior = None) -> float:
-    """Bits that a report tells about the answer: sum joint · log2(P[i, j] / Pr[i]). No remap can raise it."""
+    """Return the mutual information of report and answer in bits: sum joint · log2(P[i, j] / Pr[i]).
+
+    No remap can raise it.
+    """
     weights = to_prior(prior, mechanism.query)
     P = mechanism.matrix
     chance = P @ weights
@@ -229,21 +233,21 @@ def mutual_information(mechanism: ChannelLike, prior: Prior = None) -> float:
 
 
 def posterior_entropy(mechanism: ChannelLike, prior: Prior = None) -> float:
-    """Bits of uncertainty left about the answer after a report: entropy of the prior minus the information."""
+    """Return the entropy of the answer given the report in bits: that of the prior minus the mutual information."""
     weights = to_prior(prior, mechanism.query)
-    known = weights[weights > 0]
-    return max(0.0, float(-(known * np.log2(known)).sum()) - mutual_information(mechanism, prior))
+    positive = weights[weights > 0]
+    return max(0.0, float(-(positive * np.log2(positive)).sum()) - mutual_information(mechanism, prior))
 
 
 # --- post-processing --------------------------------------------------------------------------------------
 
 
 def worst_remap(mechanism: ChannelLike, loss: LossLike = "absolute") -> Floats:
-    """The best randomized remap for a user who fears the worst answer: R[guess, output], columns sum to one.
+    """Return the best randomized remap for the worst-case loss: R[guess, output], columns sum to one.
 
-    Minimizes max_j sum_i sum_g R[g, i] · P[i, j] · loss(g, j), by a linear program with one variable for every
-    guess and output (risk-averse users, 004 OPT2). The deterministic `best_remap` serves average losses; here mixing
-    can be strictly better.
+    It minimizes max_j sum_i sum_g R[g, i] · P[i, j] · loss(g, j), by a linear program with one variable for every
+    guess and output (risk-averse users, 004 OPT2). For average losses the deterministic `best_remap` is optimal; here
+    randomizing can be strictly better.
     """
     return minimax_remap(mechanism.matrix, to_loss(loss).guesses(mechanism.query))
 
@@ -252,52 +256,52 @@ def worst_remap(mechanism: ChannelLike, loss: LossLike = "absolute") -> Floats:
 
 
 def _guess_costs(mechanism: ChannelLike, loss: LossLike, prior: Prior, seen: Any = slice(None)) -> Floats:
-    """costs[i, g]: joint loss of answering output i with guess g, for all outputs or those seen."""
+    """Return costs[i, g], the joint loss of guessing g for output i, for the outputs selected by `seen`."""
     weights = to_prior(prior, mechanism.query)
     return np.asarray((mechanism.matrix[seen] * weights) @ to_loss(loss).guesses(mechanism.query).T)
 
 
 def _name_answers(query: RangeQuery, positions: Ints, output: Any) -> list[Any]:
-    """Answers as they are called; as tuples of coordinates where the output was given by its coordinates."""
+    """Return answers as people write them; as tuples of coordinates if the output is coordinates."""
     if query.places is None or isinstance(output, str):
         return [*answer_values(query)[positions].tolist()]
     return [tuple(place) for place in take_places(query.places, positions).tolist()]
 
 
 def _likelihood(mechanism: ChannelLike, output: int) -> Floats:
-    """Pr[output | answer]; of a law too large for a matrix without writing one out."""
+    """Return Pr[output | answer] for every answer, without a matrix if it would be too large."""
     if isinstance(mechanism, HasLaw) and too_large(mechanism.query):
         return np.asarray(mechanism.law.likelihood(mechanism.query, output))
     return np.asarray(mechanism.matrix[output])
 
 
 def _large_plane(mechanism: ChannelLike) -> PlaneNoise | None:
-    """The noise of a map that is too large for a matrix."""
+    """Return the law if it is noise on a map that is too large for a matrix, else None."""
     large = isinstance(mechanism, HasLaw) and too_large(mechanism.query)
     return mechanism.law if large and isinstance(mechanism.law, PlaneNoise) else None  # type: ignore[attr-defined]
 
 
 def _map_guesses(query: RangeQuery, law: PlaneNoise, loss: LossLike, prior: Prior) -> tuple[Ints, Floats]:
-    """The best guess for every output of noise on a map, and its joint loss."""
+    """Return the best guess for every output of noise on a map, and the joint losses."""
     weights = to_prior(prior, query).reshape(law.size)
-    return _on_map(query, loss, (law.output_weights(i) * weights / TOTAL for i in range(weights.size)))
+    return _best_map_cells(query, loss, (law.output_weights(i) * weights / TOTAL for i in range(weights.size)))
 
 
-def _on_map(query: RangeQuery, loss: LossLike, joints: Iterator[Floats]) -> tuple[Ints, Floats]:
+def _best_map_cells(query: RangeQuery, loss: LossLike, joints: Iterator[Floats]) -> tuple[Ints, Floats]:
     cost = step_losses(query, to_loss(loss))
     size = [length // 2 + 1 for length in cost.shape]
-    found = [*find_best_cells((joint.reshape(size) for joint in joints), cost)]
-    return np.concatenate([cells for cells, _ in found]), np.concatenate([costs for _, costs in found])
+    blocks = [*find_best_cells((joint.reshape(size) for joint in joints), cost)]
+    return np.concatenate([cells for cells, _ in blocks]), np.concatenate([costs for _, costs in blocks])
 
 
-def _guesses(mechanism: ChannelLike, loss: LossLike, prior: Prior) -> Ints:
+def _best_guesses(mechanism: ChannelLike, loss: LossLike, prior: Prior) -> Ints:
     if (plane := _large_plane(mechanism)) is not None:
         return _map_guesses(mechanism.query, plane, loss, prior)[0]
     return np.asarray(_guess_costs(mechanism, loss, prior).argmin(axis=1))
 
 
-def _members(query: RangeQuery, p: Floats, level: float) -> Ints:
-    """Positions of the smallest credible set."""
+def _credible_positions(query: RangeQuery, p: Floats, level: float) -> Ints:
+    """Return the positions of the smallest credible set."""
     if query.is_ordered:
         return np.arange(*find_shortest_run(p, level))
     order = np.argsort(-p, kind="stable")
@@ -306,33 +310,33 @@ def _members(query: RangeQuery, p: Floats, level: float) -> Ints:
 
 
 def find_shortest_run(p: Floats, level: float) -> tuple[int, int]:
-    """(first, stop) of the shortest run that holds `level` of the probability p; of several, the most probable."""
+    """Return (first, stop) of the shortest run with probability `level` under p; of several, the most probable."""
     enough = level * (1 - LEVEL_SLACK)
     below = np.zeros(len(p) + 1)
     np.cumsum(p, out=below[1:])
     needed = below[:-1] + enough
-    starts = np.arange(np.searchsorted(needed, below[-1], side="right"))  # further on, too little is left
+    starts = np.arange(np.searchsorted(needed, below[-1], side="right"))  # after these, too little probability is left
     stops = np.searchsorted(below, needed[: len(starts)])
     length = stops - starts
     shortest = starts[length == length.min()]
-    held = below[stops[shortest]] - below[shortest]
-    best = shortest[np.argmax(held >= held.max() - LEVEL_SLACK)]  # the first, where they differ by rounding alone
+    masses = below[stops[shortest]] - below[shortest]
+    best = shortest[np.argmax(masses >= masses.max() - LEVEL_SLACK)]  # the first of those that differ only by rounding
     return int(best), int(stops[best])
 
 
-def _proper(level: float) -> float:
+def _check_level(level: float) -> float:
     if not 0 < level <= 1:
         raise ValueError(f"level must be above 0 and at most 1, got {level}")
     return level
 
 
 def answer_values(query: RangeQuery) -> NDArray[Any]:
-    """The answers as people write them: labels, whole numbers, or decimals."""
+    """Return the answers as people write them: labels, whole numbers, or decimals."""
     return np.array(query.labels, dtype=object) if query.labels is not None else query.answers.numbers()
 
 
 def format_percent(share: float) -> str:
-    """A share of one, rounded down so that the sentence stays true.
+    """Write a share of one in percent, rounded down so that 'at least' stays true.
 
     >>> format_percent(0.9), format_percent(0.95999), format_percent(0.99999)
     ('90 %', '95 %', '99.9 %')
@@ -343,10 +347,10 @@ def format_percent(share: float) -> str:
     return f"{hundredths:.0f} %"
 
 
-def _span(answers: Sequence[Any]) -> str:
-    """2–4 for a run of numbers, a list for labels, one answer for itself."""
-    named = isinstance(answers[0], str | tuple)
-    texts = [str(answer) if named else f"{answer:g}" for answer in answers]
+def _format_answers(answers: Sequence[Any]) -> str:
+    """Write a set of answers: '2–4' for a run of numbers, 'a or b' for labels."""
+    are_names = isinstance(answers[0], str | tuple)
+    texts = [str(answer) if are_names else f"{answer:g}" for answer in answers]
     if len(texts) == 1:
         return texts[0]
-    return " or ".join(texts) if named else f"{texts[0]}–{texts[-1]}"
+    return " or ".join(texts) if are_names else f"{texts[0]}–{texts[-1]}"

@@ -14,7 +14,7 @@ def list_unchecked_claims(mechanism: "Mechanism") -> list[str]:
     """Return the unchecked claims as parts of sentences that begin with 'that' or 'where'."""
     query, best = mechanism.query, mechanism.optimality
     claims = [
-        f"that the question is a {query.kind}, and that {_who_moves(query)}",
+        f"that the question is a {query.kind}, and that {_neighbours_claim(query)}",
         "where the mechanism comes from",
     ]
     if best is None:
@@ -24,7 +24,7 @@ def list_unchecked_claims(mechanism: "Mechanism") -> list[str]:
     gap = f" ({best.remaining})" if best.remaining else ""
     return [
         *claims,
-        f"that no private mechanism with what was asked for has a lower {best.objective} than {best.bound:.9g}{left}",
+        f"that no private mechanism with what was asked for has a lower {best.objective} than {best.bound:.9g}{gap}",
     ]
 
 

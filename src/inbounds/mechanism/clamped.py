@@ -1,4 +1,4 @@
-"""Measures of clamp(answer + noise), then remap: linear time, whatever the size of the range.
+"""Measures of a noise table, clamp(answer + noise) followed by a remap, in time linear in the range.
 
 A noise table holds t[d] = Pr[noise = d] · 2**62 for |d| <= n, so that with C(x) = Pr[noise <= x]
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from inbounds.mechanism.law import Noise
 
 BLOCK = 1 << 15
-"""Steps at a time."""
+"""Steps that are processed at a time."""
 
 FEW = 8
-"""Steps whose noise is added one by one rather than as a difference of cumulative sums."""
+"""Runs of fewer steps are summed step by step rather than as a difference of cumulative sums."""
 
-OfError = Callable[[Floats], Floats]
-"""Signed errors (reported - true) to what they count for."""
+ErrorFunction = Callable[[Floats], Floats]
+"""A function of signed errors (reported - true), elementwise."""
 
 
 def clamped_truth(law: "Noise", query: RangeQuery) -> Floats:
-    """Pr[the report is the cell that holds the answer], for every answer; exact but for one rounding."""
+    """Return Pr[the report is the cell that holds the answer] for every answer; exact except for one rounding."""
     cumulative, j = np.cumsum(law.all_weights()), np.arange(law.size + 1)
     if law.remap is None:
         return interval_weights(cumulative, j, j, j) / TOTAL
@@ -41,25 +41,25 @@ def clamped_truth(law: "Noise", query: RangeQuery) -> Floats:
     first = np.searchsorted(targets[order], query.home_cell, side="left")
     count = np.searchsorted(targets[order], query.home_cell, side="right") - first
     units = np.zeros(law.size + 1, dtype=np.int64)
-    for k in range(int(count.max(initial=0))):  # one turn for a remap that keeps the order
-        has = j[count > k]
-        run = order[first[has] + k]
-        units[has] += interval_weights(cumulative, starts[run], stops[run], has)
+    for k in range(int(count.max(initial=0))):  # once for a remap that keeps the order
+        answers = j[count > k]
+        run = order[first[answers] + k]
+        units[answers] += interval_weights(cumulative, starts[run], stops[run], answers)
     return units / TOTAL
 
 
 def clamped_ends(law: "Noise", query: RangeQuery) -> Floats:
-    """Pr[the report is the first or the last output], for every answer; exact but for one rounding."""
+    """Return Pr[the report is the first or the last output] for every answer; exact except for one rounding."""
     return _output_probability(law, 0, len(query.outputs) - 1)
 
 
 def clamped_likelihood(law: "Noise", output: int) -> Floats:
-    """Pr[the report is `output`] for every answer; exact but for one rounding."""
+    """Return Pr[the report is `output`] for every answer; exact except for one rounding."""
     return _output_probability(law, output)
 
 
 def _output_probability(law: "Noise", *outputs: int) -> Floats:
-    """Pr[the report is one of these], for every answer: the noise that leads there, and what the ends gather."""
+    """Return Pr[the report is one of these outputs] for every answer, clamped noise included."""
     table, n = law.all_weights(), law.size
     cumulative, units = None, np.zeros(n + 1, dtype=np.int64)
     for start, stop in _steps_to(law, outputs):
@@ -75,21 +75,21 @@ def _output_probability(law: "Noise", *outputs: int) -> Floats:
 
 
 def _steps_to(law: "Noise", outputs: tuple[int, ...]) -> Iterable[tuple[int, int]]:
-    """The runs of steps that are reported as one of these: the first and the last step of each."""
+    """Return the first and the last step of each run of steps that are reported as one of these outputs."""
     if law.remap is None:
         return [(output, output) for output in outputs]
-    among = law.remap == outputs[0] if len(outputs) == 1 else np.isin(law.remap, outputs)
-    inside = np.concatenate([[False], among, [False]])
+    is_target = law.remap == outputs[0] if len(outputs) == 1 else np.isin(law.remap, outputs)
+    inside = np.concatenate([[False], is_target, [False]])
     edges = np.flatnonzero(inside[1:] != inside[:-1])
     return zip(edges[::2].tolist(), (edges[1::2] - 1).tolist(), strict=True)
 
 
 def clamped_average(law: "Noise", name: str) -> Fraction:
-    """The loss in steps, averaged over all answers, as the exact fraction: O(core), however many answers.
+    """Return the loss in steps, averaged over all answers, as an exact fraction: O(core) for any number of answers.
 
-    absolute, squared or zero-one, of a law without a remap. Noise d moves the answer by min(d, room), and the room
-    to its side is 0..n once each, so with h the loss it counts for G(d) = h(0) + … + h(d) + (n - d)·h(d): a
-    polynomial of d, and so is its sum over the steps of equal weight.
+    name: absolute, squared or zero-one. The law must have no remap. Noise d moves the answer by min(d, room), where the
+    room on its side takes each value 0..n once. With h the loss, noise d contributes
+    G(d) = h(0) + … + h(d) + (n - d)·h(d), a polynomial of d, and so is its sum over the steps of equal weight.
     """
     n, k = law.size, law.half_width
     worth = _MOVED[name]
@@ -106,41 +106,41 @@ _MOVED: dict[str, Callable[[int, int], Fraction]] = {
 }
 
 
-def _sum_polynomial(of: Callable[[int], Fraction], last: int) -> Fraction:
-    """of(1) + … + of(last) for a polynomial of degree at most 3, by Newton's forward differences."""
-    values, total, ways = [of(d) for d in range(1, 5)], Fraction(0), Fraction(1)
+def _sum_polynomial(f: Callable[[int], Fraction], last: int) -> Fraction:
+    """Return f(1) + … + f(last) for a polynomial f of degree at most 3, by Newton's forward differences."""
+    differences, total, binomial = [f(d) for d in range(1, 5)], Fraction(0), Fraction(1)
     for k in range(4):
-        ways = ways * (last - k) / (k + 1)  # last choose k + 1
-        total += ways * values[0]
-        values = [b - a for a, b in pairwise(values)]
+        binomial = binomial * (last - k) / (k + 1)  # last choose k + 1
+        total += binomial * differences[0]
+        differences = [b - a for a, b in pairwise(differences)]
     return total
 
 
-def expected_error_terms(law: "Noise", query: RangeQuery, of: OfError) -> Floats:
-    """E[of(reported - true)] for every answer, in O(n + moved · core).
+def expected_error_terms(law: "Noise", query: RangeQuery, f: ErrorFunction) -> Floats:
+    """Return E[f(reported - true)] for every answer, in O(n + moved · core).
 
-    moved: the steps that the remap reports as something else. Their noise outside the core is taken as not
-    moved: at most floor·moved·2**-62 of probability, some 10^-12 at a million answers.
+    moved: the number of steps that the remap reports as another value. Their noise outside the core counts as not
+    moved, which concerns at most floor·moved·2**-62 of probability: about 10^-12 for a million answers.
     """
     table = law.all_weights() / TOTAL
     steps = query.answers.floats()
-    result = _clamped_moment(table, of, steps - steps[0])
+    result = _clamped_moment(table, f, steps - steps[0])
     if law.remap is None:
         return result
     reported = query.outputs.values.floats()[law.remap]
     cumulative, j = np.cumsum(law.all_weights()), np.arange(law.size + 1)
     for end in (0, law.size):
         share = interval_weights(cumulative, np.full_like(j, end), np.full_like(j, end), j) / TOTAL
-        result += share * (of(reported[end] - steps) - of(steps[end] - steps))
-    _add_moved(result, law, of, steps, reported)
+        result += share * (f(reported[end] - steps) - f(steps[end] - steps))
+    _add_moved(result, law, f, steps, reported)
     return result
 
 
-def _add_moved(result: Floats, law: "Noise", of: OfError, steps: Floats, reported: Floats) -> None:
-    """What the remap of inner steps adds to the expectation, block by block: the arrays stay in the cache."""
+def _add_moved(result: Floats, law: "Noise", f: ErrorFunction, steps: Floats, reported: Floats) -> None:
+    """Add to the expectation, in place, what the remap of inner steps changes; in blocks that fit into the cache."""
     k, n = law.half_width, law.size
     noise = np.arange(-k, k + 1)
-    unmoved = of(np.sign(noise) * (steps[np.abs(noise)] - steps[0]))
+    unmoved = f(np.sign(noise) * (steps[np.abs(noise)] - steps[0]))
     moved = np.flatnonzero(reported[1:-1] != steps[1:-1]) + 1
     for block in np.split(moved, np.searchsorted(moved, range(BLOCK, n, BLOCK))):
         if not len(block):
@@ -149,21 +149,21 @@ def _add_moved(result: Floats, law: "Noise", of: OfError, steps: Floats, reporte
         for d, weight, before in zip(noise.tolist(), law.core.tolist(), unmoved.tolist(), strict=True):
             low, high = max(first, d), min(last, n + d + 1)  # answers s - d within 0..n
             if low < high:
-                after = of(reported[low:high] - steps[low - d : high - d])
+                after = f(reported[low:high] - steps[low - d : high - d])
                 result[low - d : high - d] += weight / TOTAL * (after - before)
 
 
-def _clamped_moment(table: Floats, of: OfError, distance: Floats) -> Floats:
-    """sum_d t[d]·of(clamp(j + d) - j) from the noise strictly inside the range, and what the ends collect."""
+def _clamped_moment(table: Floats, f: ErrorFunction, distance: Floats) -> Floats:
+    """Return sum_d t[d]·f(clamp(j + d) - j) for every answer j."""
     n = len(distance) - 1
-    up = _one_side(table[n + 1 :], np.asarray(of(distance), dtype=np.float64))
-    down = _one_side(table[:n][::-1], np.asarray(of(-distance), dtype=np.float64))
-    still = table[n] * float(np.asarray(of(distance[:1]))[0])
+    up = _one_side(table[n + 1 :], np.asarray(f(distance), dtype=np.float64))
+    down = _one_side(table[:n][::-1], np.asarray(f(-distance), dtype=np.float64))
+    still = table[n] * float(np.asarray(f(distance[:1]))[0])
     return np.asarray(up[::-1] + down + still)
 
 
 def _one_side(t: Floats, worth: Floats) -> Floats:
-    """For room 0..n on one side: noise 1..n of probability t, cut at the room and worth what it reaches."""
+    """Return for room 0..n on one side the sum over noise d = 1..n of t[d]·worth[min(d, room)]."""
     n = len(t)
     inside = np.concatenate([[0.0, 0.0], np.cumsum(t * worth[1:])[:-1]])  # noise 1..room-1
     beyond = np.cumsum(t[::-1])[::-1]  # beyond[k-1]: noise of at least k
@@ -171,14 +171,14 @@ def _one_side(t: Floats, worth: Floats) -> Floats:
 
 
 def remap_runs(remap: Ints) -> tuple[Ints, Ints, Ints]:
-    """Runs of consecutive steps with the same target: first step, last step, target."""
+    """Return the runs of consecutive steps with the same target: first steps, last steps, targets."""
     starts = np.concatenate([[0], np.flatnonzero(np.diff(remap)) + 1])
     stops = np.concatenate([starts[1:] - 1, [len(remap) - 1]])
     return starts, stops, remap[starts]
 
 
 def interval_weights(cumulative: Ints, low: Ints, high: Ints, j: Ints) -> Ints:
-    """Units of probability that answer j is reported as a step in low..high, elementwise."""
+    """Return the weight with which answer j is clamped to a step in low..high, elementwise."""
     n = len(cumulative) // 2
     upper = np.where(high >= n, TOTAL, cumulative[np.minimum(high - j + n, 2 * n)])
     lower = np.where(low <= 0, 0, cumulative[np.maximum(low - 1 - j + n, 0)])

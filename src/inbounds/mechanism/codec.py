@@ -1,4 +1,8 @@
-"""How queries, laws and what is known of them are spelled as plain JSON values, and read back without belief."""
+"""Queries, laws and optimality as plain JSON values, and strict readers of these values.
+
+Readers raise `ValueError` or `TypeError` for malformed values and `KeyError` for missing fields; `load` turns these
+into `PassportError`.
+"""
 
 import math
 import re
@@ -46,7 +50,7 @@ QUERY_FIELDS = {
 
 
 def query_to_json(query: RangeQuery) -> Json:
-    """A query as plain JSON values, as passports and release records hold it."""
+    """Return a query as plain JSON values, as in passports and release records."""
     outputs = query.outputs
     return {
         "kind": query.kind,
@@ -58,7 +62,7 @@ def query_to_json(query: RangeQuery) -> Json:
             "uppers": scale_to_json(outputs.uppers),
             "values": scale_to_json(outputs.values),
         },
-        "neighbours": _neighbours_json(query.neighbours),
+        "neighbours": _neighbours_to_json(query.neighbours),
         "rounds": query.rounds,
         "labels": list(query.labels) if query.labels is not None and query.places is None else None,
         **({"allowance": str(query.allowance)} if query.allowance else {}),
@@ -67,7 +71,7 @@ def query_to_json(query: RangeQuery) -> Json:
 
 
 def query_from_json(part: Json, most: int = MOST_CELLS) -> RangeQuery:
-    """The query of such values. most: cells, and answers beside them, where there is not one cell per answer."""
+    """Read a query from JSON values. most: the most cells and answers if there is not one cell per answer."""
     answers = scale_from_json(part["answers"])
     if answers.ticks[-1] >= (MOST_ANSWERS if answers.is_regular else MOST_LISTED):
         raise ValueError("the answers must lie closer together: the gaps between them have too many steps")
@@ -113,18 +117,18 @@ def _read_labels(part: Any, answers: int) -> tuple[str, ...]:
 
 
 def scale_to_json(scale: Scale) -> Json:
-    """A scale as plain JSON values."""
+    """Return a scale as plain JSON values."""
     ticks = {"size": len(scale)} if scale.is_regular else {"ticks": format_integers(scale.ticks)}
     return {"start": str(scale.start), "unit": str(scale.unit), **ticks}
 
 
 def scale_from_json(part: Json) -> Scale:
-    """The scale of such values."""
-    ticks = range(_size(part["size"])) if "size" in part else tuple(parse_integers(part["ticks"]))
+    """Read a scale from JSON values."""
+    ticks = range(_parse_size(part["size"])) if "size" in part else tuple(parse_integers(part["ticks"]))
     return Scale(parse_fraction(part["start"]), parse_fraction(part["unit"]), ticks)
 
 
-def _neighbours_json(neighbours: Neighbours) -> Json:
+def _neighbours_to_json(neighbours: Neighbours) -> Json:
     match neighbours:
         case Reach(steps):
             return {"reach": steps}
@@ -133,23 +137,23 @@ def _neighbours_json(neighbours: Neighbours) -> Json:
         case AllPairs():
             return {"everyone": True}
         case Graph(edges):
-            alike = edges_by_length(edges)
-            lines = [format_integers(end for pair in pairs for end in pair) for _, pairs in alike]
-            return {"graph": {"lengths": [str(length) for length, _ in alike], "edges": lines}}
+            groups = edges_by_length(edges)
+            lines = [format_integers(end for pair in pairs for end in pair) for _, pairs in groups]
+            return {"graph": {"lengths": [str(length) for length, _ in groups], "edges": lines}}
 
 
 def _read_graph(part: Json) -> Graph:
-    """Lengths, and for each of them a line of its edges: tail head tail head …"""
+    """Read a graph: lengths, and for each length a line of edges: tail head tail head …"""
     lengths, lines = part["lengths"], part["edges"]
     if not (isinstance(lengths, list) and isinstance(lines, list) and len(lengths) == len(lines) and len(part) == 2):
         raise ValueError("a graph must have lengths and, for each of them, a line of edges")
-    found: list[Edge] = []
+    graph_edges: list[Edge] = []
     for text, line in zip(lengths, lines, strict=True):
         length, ends = parse_fraction(text), parse_integers(line)
         if len(ends) % 2:
             raise ValueError("an edge must have two ends")
-        found += [Edge(tail, head, length) for tail, head in zip(ends[::2], ends[1::2], strict=True)]
-    return Graph(tuple(found))
+        graph_edges += [Edge(tail, head, length) for tail, head in zip(ends[::2], ends[1::2], strict=True)]
+    return Graph(tuple(graph_edges))
 
 
 def _read_neighbours(part: Json) -> Neighbours:
@@ -168,6 +172,7 @@ def _read_neighbours(part: Json) -> Neighbours:
 
 
 def law_to_json(law: Law) -> Json:
+    """Return a law as plain JSON values, under one key that names its class."""
     if isinstance(law, Matrix):
         return {"matrix": [format_integers(row) for row in law.weights.tolist()]}
     if isinstance(law, Response):
@@ -181,6 +186,7 @@ def law_to_json(law: Law) -> Json:
 
 
 def law_from_json(part: Json) -> Law:
+    """Read a law from JSON values. It is not checked for privacy here."""
     if len(part) != 1:
         raise ValueError("the law must be a matrix, a noise table, a response or noise on a map")
     if "matrix" in part:
@@ -188,29 +194,29 @@ def law_from_json(part: Json) -> Law:
     if "plane" in part:
         plane = part["plane"]
         (anywhere,) = parse_integers(plane["anywhere"])
-        cells = None if plane["remap"] is None else _array(parse_integers(plane["remap"]))
+        cells = None if plane["remap"] is None else _to_int64(parse_integers(plane["remap"]))
         return PlaneNoise(_read_rows(plane["table"]), anywhere, cells)
     if "response" in part:
         (size,), (other,) = (parse_integers(part["response"][key]) for key in ("size", "other"))
         return Response(size, other)
     noise = part["noise"]
     (floor,), (end,), (size,) = (parse_integers(noise[key]) for key in ("floor", "end", "size"))
-    remap = None if noise["remap"] is None else _array(parse_integers(noise["remap"]))
-    return Noise(_array(parse_integers(noise["core"])), floor, end, size, remap)
+    remap = None if noise["remap"] is None else _to_int64(parse_integers(noise["remap"]))
+    return Noise(_to_int64(parse_integers(noise["core"])), floor, end, size, remap)
 
 
 def _read_rows(part: Any) -> Ints:
-    """Rows are a list: the letters of a text, or the names of fields, are none."""
+    """Read the rows of a matrix from a list of lines; refuse a text or an object in place of the list."""
     if not isinstance(part, list):
         raise TypeError("a matrix must be a list of rows")
     rows = [parse_integers(row) for row in part]
     if len({len(row) for row in rows}) != 1:
         raise ValueError("the rows of a matrix must have the same length")
-    return _array(rows)
+    return _to_int64(rows)
 
 
 def optimality_to_json(optimality: Optimality | None) -> Json | None:
-    """What a designer says about its mechanism; with the loss table and the prior, so that a reader can compute it."""
+    """Return the optimality as JSON values, with the loss table and the prior, so that readers can recompute it."""
     if optimality is None:
         return None
     table, prior = optimality.loss_table, optimality.prior
@@ -218,16 +224,16 @@ def optimality_to_json(optimality: Optimality | None) -> Json | None:
         "objective": optimality.objective,
         "value": repr(optimality.value),
         "bound": repr(optimality.bound),
-        **({} if table is None else {"loss": [_floats_text(row) for row in table]}),
-        **({} if prior is None else {"prior": _floats_text(prior)}),
+        **({} if table is None else {"loss": [_format_floats(row) for row in table]}),
+        **({} if prior is None else {"prior": _format_floats(prior)}),
     }
 
 
 def optimality_from_json(part: Json | None, shape: tuple[int, int]) -> Optimality | None:
-    """The same from JSON values. shape: outputs × answers."""
+    """Read the optimality from JSON values. shape: outputs × answers of the mechanism."""
     if part is None:
         return None
-    value, bound = (_float(part[name]) for name in ("value", "bound"))
+    value, bound = (_parse_float(part[name]) for name in ("value", "bound"))
     if not (math.isfinite(value) and math.isfinite(bound)):
         raise ValueError("an objective and its bound must be finite")
     table = _read_table(part["loss"], shape) if "loss" in part else None
@@ -248,30 +254,30 @@ def _read_prior(part: Any, answers: int) -> Floats:
     return prior
 
 
-def _floats_text(numbers: Floats) -> str:
+def _format_floats(numbers: Floats) -> str:
     return " ".join(map(repr, numbers.tolist()))
 
 
 def _read_floats(text: Any, length: int) -> list[float]:
-    numbers = [_float(word) for word in text.split(" ")] if isinstance(text, str) else []
+    numbers = [_parse_float(word) for word in text.split(" ")] if isinstance(text, str) else []
     if len(numbers) != length or not all(map(math.isfinite, numbers)):
         raise ValueError("a loss table and a prior must have one finite number for each answer")
     return numbers
 
 
 def format_integers(numbers: Iterable[int]) -> str:
-    """Whole numbers as one line, as passports hold them."""
+    """Return integers as one line of decimals separated by spaces."""
     return " ".join(map(str, numbers))
 
 
-def _float(text: Any) -> float:
+def _parse_float(text: Any) -> float:
     if not isinstance(text, str) or len(text) > MOST_DIGITS:
         raise ValueError("an objective and its bound must be numbers in text")
     return float(text)
 
 
 def parse_integers(text: str) -> list[int]:
-    """The whole numbers of a line, as passports hold them."""
+    """Parse a line of `format_integers`; raise `ValueError` unless it is written exactly so, with none negative."""
     try:
         numbers = [*map(int, text.split(" "))]
     except ValueError:
@@ -281,24 +287,25 @@ def parse_integers(text: str) -> list[int]:
     return numbers
 
 
-def _array(numbers: list[int] | list[list[int]]) -> Ints:
+def _to_int64(numbers: list[int] | list[list[int]]) -> Ints:
     return np.array(numbers, dtype=np.int64)
 
 
 def parse_line(text: Any) -> str:
-    """A text for people, without control characters that could make a terminal show something else."""
+    """Return a text for people; refuse control characters, which could change what a terminal shows."""
     if not isinstance(text, str) or not text.isprintable():
         raise ValueError("a text must be one printable line")
     return text
 
 
-def _size(value: Any) -> int:
+def _parse_size(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_ANSWERS:
         raise ValueError("a scale's size must be a positive whole number of at most 2**53")
     return value
 
 
 def parse_fraction(text: Any) -> Fraction:
+    """Parse an exact number such as '3' or '1/2', of at most MOST_DIGITS digits."""
     if not isinstance(text, str) or not _EXACT.fullmatch(text):
         raise ValueError(f"an exact number must be text such as '3' or '1/2', of at most {MOST_DIGITS} digits")
     return Fraction(text)

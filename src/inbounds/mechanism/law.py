@@ -1,8 +1,8 @@
-"""The ways to hold a mechanism's probabilities: an integer matrix, an integer noise table,
+"""The laws of a mechanism, which hold its probabilities: an integer matrix, an integer noise table,
 two weights (`response`), or noise on a map (`plane`).
 
-All are immutable, know how to have themselves checked and measured, and answer to the same names, so that nobody
-has to ask which of them a law is; none is a mechanism before `Mechanism` has run its check.
+All laws are immutable and have the same methods for checking, measuring and sampling. `Mechanism` runs `check` before
+it accepts a law.
 """
 
 import math
@@ -34,7 +34,7 @@ RATIO_BOUND = f"p/2^{EXP_BITS} ≤ e^epsilon, found by a sum rounded down at eve
 
 
 def freeze_weights(values: Any) -> Ints:
-    """An int64 copy that nobody can write to: it lives in immutable bytes."""
+    """Return a read-only int64 copy, stored in immutable bytes. Raises `InvalidDistribution` for another dtype."""
     return _sealed_weights(values).array
 
 
@@ -47,21 +47,22 @@ def _sealed_weights(values: Any) -> FrozenArray:
 
 @dataclass(frozen=True, eq=False)
 class Matrix:
-    """weights[output, answer] over 2**62."""
+    """A law as a matrix: weights[output, answer] over 2**62."""
 
     weights: Ints
     _sealed: FrozenArray = field(init=False, repr=False)
 
     measured_exactly: ClassVar[bool] = True
-    """Whether losses are known as exact Fractions."""
+    """Whether losses are computed as exact Fractions."""
     noise_table: ClassVar[None] = None
-    """The noise that is added to the answer, where the law is that."""
+    """The law itself if it adds noise to the answer, else None."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_sealed", _sealed_weights(self.weights))
         object.__setattr__(self, "weights", self._sealed.array)
 
     def check(self, query: RangeQuery, epsilon: Fraction) -> None:
+        """Raise unless the weights fit the query and are epsilon-private, in integers."""
         weights = self._sealed.array
         if weights.shape != query.shape:
             raise InvalidDistribution(f"weights must have the shape {query.shape}, got {weights.shape}")
@@ -71,6 +72,7 @@ class Matrix:
             check_matrix(weights, query.cliques(), epsilon)
 
     def matrix(self, query: RangeQuery) -> Ints:
+        """Return the weights, outputs × answers."""
         return self._sealed.array
 
     # --- measures, for every true answer ------------------------------------------------------------------
@@ -84,47 +86,47 @@ class Matrix:
         return self._sealed_floats.array
 
     def probabilities(self, query: RangeQuery) -> Floats:
-        """P[output, answer] as floats."""
+        """Return P[output, answer] as floats."""
         return self._floats
 
     def likelihood(self, query: RangeQuery, output: int) -> Floats:
-        """Pr[output | answer]."""
+        """Return Pr[output | answer] for every answer."""
         return np.asarray(self._floats[output])
 
     def losses(self, query: RangeQuery, loss: Loss) -> Floats:
-        """sum_i P[i, j] · loss[i, j]."""
+        """Return sum_i P[i, j] · loss[i, j] for every answer j."""
         return np.asarray(np.einsum("ij,ij->j", self._floats, loss.table(query)))
 
     def truth_probability(self, query: RangeQuery) -> Floats:
-        """Pr[the report is the cell that holds the answer]."""
+        """Return Pr[the report is the cell that holds the answer] for every answer."""
         return self._floats[query.home_cell, np.arange(len(query.answers))]
 
     def ends(self, query: RangeQuery) -> Floats:
-        """Pr[the report is the first or the last output]."""
+        """Return Pr[the report is the first or the last output] for every answer."""
         matrix = self._floats
         return np.asarray(matrix[0] + matrix[-1] if len(matrix) > 1 else matrix[0].copy())
 
     def bias(self, query: RangeQuery) -> Floats:
-        """E[reported - true]."""
+        """Return E[reported - true] for every answer."""
         return np.asarray(np.einsum("ij,ij->j", self._floats, _errors(query)))
 
     def variance(self, query: RangeQuery) -> Floats:
-        """Of the report, around each column's own mean, so that nothing cancels."""
+        """Return the variance of the report for every answer, around each column's mean to avoid cancellation."""
         around = _errors(query) - self.bias(query)
         return np.asarray(np.einsum("ij,ij,ij->j", self._floats, around, around))
 
     # --- what it reveals ----------------------------------------------------------------------------------
 
     def ratio_within(self, query: RangeQuery, steps: int) -> float:
-        """The worst ratio of any output's probabilities under answers at most `steps` grid steps apart."""
+        """Return the largest ratio of any output's probabilities under answers at most `steps` grid steps apart."""
         return ratio_in_matrix(self._sealed.array, query.answers, steps) if steps else 1.0
 
     def neighbour_ratios(self, query: RangeQuery) -> list[float]:
-        """For every answer and the next one the worst ratio of any output's probabilities."""
+        """Return for every answer and the next one the largest ratio of any output's probabilities."""
         return [largest_ratio(np.maximum(a, b), np.minimum(a, b)) for a, b in pairwise(self._sealed.array.T)]
 
     def proof_steps(self, query: RangeQuery) -> list[str]:
-        """What `check` established, for a reader."""
+        """Return what `check` established, as sentences for people."""
         outputs, answers = query.shape
         numbers = [
             f"{outputs * answers} probabilities are whole multiples of 2^-62, none negative",
@@ -141,11 +143,11 @@ class Matrix:
         ]
 
     def canonical_bytes(self) -> bytes:
-        """The numbers of the law, for digests."""
+        """Return the numbers of the law as bytes, for digests."""
         return self._sealed.array.astype("<i8").tobytes()
 
     def __reduce__(self) -> tuple[type["Matrix"], tuple[Any, ...]]:
-        return Matrix, (self.weights,)  # copies and pickles are sealed anew, and carry no sampler
+        return Matrix, (self.weights,)  # copies and pickles freeze their weights again and carry no sampler
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Matrix) and np.array_equal(self.weights, other.weights)
@@ -160,7 +162,7 @@ class Matrix:
 
 @dataclass(frozen=True, eq=False)
 class Noise:
-    """clamp(answer + noise) over answers 0..size steps, then `remap` from clamped step to output.
+    """A law that reports clamp(answer + noise) on the steps 0..size, mapped to an output by `remap`.
 
     Noise weights over 2**62: core[d + K] for |d| <= K, `floor` for K < |d| < size, `end` for |d| = size.
     The floor keeps every output possible under every answer; the ends make tail sums decay slowly enough.
@@ -180,15 +182,19 @@ class Noise:
         object.__setattr__(self, "_sealed", (_sealed_weights(self.core), remap))
         object.__setattr__(self, "core", self._sealed[0].array)
         object.__setattr__(self, "remap", None if remap is None else remap.array)
-        for name in ("floor", "end", "size"):  # the checker needs plain ints: no overflow, no arithmetic of their own
+        for name in ("floor", "end", "size"):  # the checker needs plain ints: no overflow, no overloaded arithmetic
             object.__setattr__(self, name, int(operator.index(getattr(self, name))))
 
     @property
     def half_width(self) -> int:
+        """K, the largest noise with a weight in the core."""
         return len(self.core) // 2
 
     def check(self, query: RangeQuery, epsilon: Fraction) -> None:
-        """Remapping the clamped value is post-processing: it needs a valid target, no privacy check."""
+        """Raise unless the noise fits the query and is epsilon-private, in integers.
+
+        The remap is post-processing: only its targets are checked.
+        """
         reach, distance = find_noise_reach(query)
         if self.size != len(query.answers) - 1:
             raise InvalidDistribution(f"a noise table for {len(query.answers)} answers must have that size less one")
@@ -209,15 +215,15 @@ class Noise:
         check_noise(core.array, self.floor, self.end, self.size, reach, distance, epsilon)
 
     def all_weights(self) -> Ints:
-        """All weights from -size to size; `TooLarge` beyond MOST_LISTED."""
+        """Return the weights of noise -size..size. Raises `TooLarge` beyond MOST_LISTED."""
         check_list_size(2 * self.size + 1)
         run = np.full(self.size - 1 - self.half_width, self.floor, dtype=np.int64)
         return np.concatenate([[self.end], run, self.core, run, [self.end]]).astype(np.int64, copy=False)
 
     def matrix(self, query: RangeQuery) -> Ints:
-        """The law written out; `TooLarge` beyond MATRIX_LIMIT entries.
+        """Return the law as a weight matrix. Raises `TooLarge` beyond MATRIX_LIMIT entries.
 
-        With a remap, a run of steps with one target is a difference of two cumulative sums: runs × answers.
+        With a remap, each run of steps with one target is a difference of two cumulative sums: O(runs · answers).
         """
         if self.remap is None:
             refuse_beyond_limit(query)
@@ -230,7 +236,7 @@ class Noise:
         return weights
 
     def clamped_matrix(self) -> Ints:
-        """The law before any remap, written out: steps × steps."""
+        """Return the weight matrix before any remap: steps × steps."""
         table, steps = self.all_weights(), self.size + 1
         clamped = np.empty((steps, steps), dtype=np.int64)
         for j in range(steps):
@@ -240,10 +246,10 @@ class Noise:
         return clamped
 
     def shorten(self) -> "Noise":
-        """The same noise over fewer steps, the floor of those left out at the ends: every comparison between
-        neighbouring outputs or answers that the long table has, the short one has too.
+        """Return the same noise over fewer steps; the ends get the floor of the steps left out.
 
-        For properties: where noise is constant, or a tail sum falls steadily, its first step is the worst one.
+        For measuring properties: every comparison of neighbouring outputs or answers in the long table occurs in the
+        short one too, because where noise is constant, or a tail sum falls steadily, the first step is the worst.
         """
         size = min(self.size, 2 * self.half_width + 4)
         return Noise(self.core, self.floor, self.end + (self.size - size) * self.floor, size)
@@ -255,15 +261,15 @@ class Noise:
         return self
 
     def probabilities(self, query: RangeQuery) -> Floats:
-        """P[output, answer] as floats; `TooLarge` beyond MATRIX_LIMIT entries."""
+        """Return P[output, answer] as floats. Raises `TooLarge` beyond MATRIX_LIMIT entries."""
         return freeze(self.matrix(query) / TOTAL)
 
     def likelihood(self, query: RangeQuery, output: int) -> Floats:
-        """Pr[output | answer], without writing out the matrix."""
+        """Return Pr[output | answer] for every answer, without writing out the matrix."""
         return clamped.clamped_likelihood(self, output)
 
     def losses(self, query: RangeQuery, loss: Loss) -> Floats:
-        """Expected losses of the error; a table or function would need the matrix."""
+        """Return the expected loss for every answer. Raises `TooLarge` for other losses than those of the error."""
         if not isinstance(loss, ErrorLoss):
             raise TooLarge("a loss table or function needs a matrix of this size; use a loss of the error")
         if loss.name == "zero-one":
@@ -273,33 +279,33 @@ class Noise:
         )
 
     def truth_probability(self, query: RangeQuery) -> Floats:
-        """Pr[the report is the cell that holds the answer]."""
+        """Return Pr[the report is the cell that holds the answer] for every answer."""
         return clamped.clamped_truth(self, query)
 
     def ends(self, query: RangeQuery) -> Floats:
-        """Pr[the report is the first or the last output]."""
+        """Return Pr[the report is the first or the last output] for every answer."""
         return clamped.clamped_ends(self, query)
 
     def bias(self, query: RangeQuery) -> Floats:
-        """E[reported - true]."""
+        """Return E[reported - true] for every answer."""
         return clamped.expected_error_terms(self, query, lambda error: error)
 
     def variance(self, query: RangeQuery) -> Floats:
-        """E[error²] - bias², right to 10^-15 of the squared range."""
+        """Return E[error²] - bias² for every answer, correct to 10^-15 of the squared range."""
         return np.maximum(clamped.expected_error_terms(self, query, np.square) - self.bias(query) ** 2, 0.0)
 
     # --- what it reveals ----------------------------------------------------------------------------------
 
     def ratio_within(self, query: RangeQuery, steps: int) -> float:
-        """The worst ratio of any output's probabilities under answers at most `steps` grid steps apart."""
+        """Return the largest ratio of any output's probabilities under answers at most `steps` grid steps apart."""
         return ratio_in_noise(self.all_weights(), min(steps, self.size)) if steps else 1.0
 
     def neighbour_ratios(self, query: RangeQuery) -> list[float]:
-        """For every answer and the next one the worst ratio: the same all along the grid."""
+        """Return for every answer and the next one the largest ratio: the same everywhere on the grid."""
         return [self.ratio_within(query, 1)] * self.size
 
     def proof_steps(self, query: RangeQuery) -> list[str]:
-        """What `check` established, for a reader."""
+        """Return what `check` established, as sentences for people."""
         return [
             f"{len(self.core)} noise probabilities are whole multiples of 2^-62, all positive, and with the "
             "constant tails they sum to exactly 1",
@@ -309,7 +315,7 @@ class Noise:
         ]
 
     def canonical_bytes(self) -> bytes:
-        """The numbers of the law, for digests."""
+        """Return the numbers of the law as bytes, for digests."""
         remap = b"" if self.remap is None else self.remap.astype("<i8").tobytes()
         return f"|{self.floor}|{self.end}|{self.size}|".encode() + self.core.astype("<i8").tobytes() + remap
 
@@ -353,7 +359,10 @@ def _errors(query: RangeQuery) -> Floats:
 
 
 def find_noise_reach(query: RangeQuery) -> tuple[int, Fraction]:
-    """(reach in grid steps, distance that epsilon pays for) of a query that noise on its grid can serve."""
+    """Return (reach in grid steps, distance that epsilon is multiplied by) of the query.
+
+    Raises `ValueError` if noise on a grid cannot serve the query.
+    """
     if not (query.is_ordered and query.answers.is_regular) or isinstance(query.neighbours, AllPairs):
         raise ValueError("a noise table needs numeric answers without gaps and neighbours within a reach")
     first = next(query.cliques())
@@ -361,10 +370,10 @@ def find_noise_reach(query: RangeQuery) -> tuple[int, Fraction]:
 
 
 def make_geometric_noise(query: RangeQuery, epsilon: Fraction, remap: Ints | None = None) -> Noise:
-    """Two-sided geometric noise as integers: t[d] near t[0]·beta**|d|, never below t[d - reach] / ratio.
+    """Make two-sided geometric noise as integers: t[d] near t[0]·beta**|d|, never below t[d - reach] / ratio.
 
-    Computed outwards from t[0], each weight the least its inner neighbours allow, until whole numbers
-    cannot fall further; what is left of 2**62 goes to the ends. O(reach / epsilon), whatever the size.
+    Weights are computed outwards from t[0], each at least what its inner neighbours require, until integers cannot
+    fall further. What is left of 2**62 goes to the ends. O(reach / epsilon), independent of the size.
     """
     reach, distance = find_noise_reach(query)
     size = len(query.answers) - 1
@@ -387,7 +396,7 @@ def make_geometric_noise(query: RangeQuery, epsilon: Fraction, remap: Ints | Non
 
 
 def _decay(start: int, beta: float, reach: int, size: int, p: int) -> tuple[list[int], int]:
-    """Weights of noise 1, 2, … as max(floor(start·beta^d), least allowed), and where they stop falling."""
+    """Return the weights of noise 1, 2, … as max(floor(start·beta^d), least allowed), and the floor they end at."""
     side: list[int] = []
     for d in range(1, size):
         inner = start if d <= reach else side[d - reach - 1]

@@ -1,4 +1,7 @@
-"""Mechanism: probabilities that passed the checker. There is no other way to make one."""
+"""The class `Mechanism`: probabilities that passed the privacy check, which runs whenever an object is made.
+
+`certify` and `certify_formula` round a float matrix to integers and make a mechanism of it.
+"""
 
 import math
 from dataclasses import dataclass
@@ -37,20 +40,20 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PROPERTY_UNITS = 1 << (TOTAL_BITS - 40)
-"""A property that is violated by at most 2**-40 of probability counts as held; `PropertyCheck.exact` says more."""
+"""A property counts as held if it is violated by at most 2**-40 of probability; see `PropertyCheck.exact`."""
 
 SYMMETRY_SLACK = 1e-13
-"""Matrices this close to their mirror image are meant to be symmetric and made exactly so."""
+"""A matrix whose entries differ from its mirror image by at most this is rounded to an exactly symmetric one."""
 
 LAWS = (Matrix, Noise, Response, PlaneNoise)
 
 TOLERANCE = 1e-5
-"""Probability of an answer that rounding to integers may move before a float matrix counts as not private."""
+"""How much probability rounding may move under any answer before a float matrix counts as not private."""
 
 
 @dataclass(frozen=True)
 class PropertyCheck:
-    """How well a structural property holds: the largest violation, in units of 2**-62. True when negligible."""
+    """How well a structural property holds: its largest violation in units of 2**-62. True if that is negligible."""
 
     units: int
 
@@ -63,7 +66,7 @@ class PropertyCheck:
 
     @property
     def verdict(self) -> str:
-        """yes, almost, or no."""
+        """The word "yes", "almost" or "no"."""
         return "yes" if self.exact else "almost" if self else "no"
 
     def __str__(self) -> str:
@@ -72,7 +75,7 @@ class PropertyCheck:
         return f"within {self.units} units of 2^-62" if self else "no"
 
     def __repr__(self) -> str:
-        """`<yes, exactly>`, `<almost, within 5 units of 2^-62>`, or `<no, off by 0.141>`."""
+        """Return `<yes, exactly>`, `<almost, within 5 units of 2^-62>`, or `<no, off by 0.141>`."""
         return f"<{self.verdict}, {self if self else f'off by {self.units / TOTAL:.3g}'}>"
 
     def _repr_html_(self) -> str:
@@ -83,7 +86,7 @@ class PropertyCheck:
 class Mechanism:
     """A private mechanism for `query`: Pr[output | answer] as whole multiples of 2**-62.
 
-    Formal guarantee: for all neighbouring answers j, k at `distance` (1, but for metric privacy) and every
+    Formal guarantee: for all neighbouring answers j, k at `distance` (1, except for metric privacy) and every
     output i, Pr[i | j] <= exp(epsilon · distance) · Pr[i | k], checked in integers when the object is made.
     """
 
@@ -95,7 +98,7 @@ class Mechanism:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", to_epsilon(self.epsilon))
-        if type(self.query) is not RangeQuery or type(self.law) not in LAWS:  # subclasses could lie
+        if type(self.query) is not RangeQuery or type(self.law) not in LAWS:  # a subclass could replace the check
             raise TypeError("a mechanism is made of a Query and a Matrix, Noise, Response or Plane law")
         self.law.check(self.query, self.epsilon)
 
@@ -120,20 +123,20 @@ class Mechanism:
 
     @cached_property
     def weights(self) -> Ints:
-        """Integer weights, outputs × answers, columns sum to 2**62; `TooLarge` for very large counts."""
+        """Integer weights, outputs × answers; columns sum to 2**62. Raises `TooLarge` beyond MATRIX_LIMIT entries."""
         return freeze_weights(self.law.matrix(self.query))
 
     @cached_property
     def matrix(self) -> Floats:
-        """The weights as float probabilities P[output, answer]: a view to look at, not to release with."""
+        """The weights as float probabilities P[output, answer], for inspection. Reports are drawn from the integers."""
         return self.law.probabilities(self.query)
 
     def tight_epsilon(self) -> float:
-        """The tight privacy loss of this very mechanism, at most `epsilon`; exact, and rounded up to a float."""
+        """Return the tight privacy loss of this mechanism, at most `epsilon`, rounded up to a float."""
         return min(tight_epsilon(self.law, self.query), round_up_to_float(self.epsilon))
 
     def properties(self) -> dict[str, PropertyCheck]:
-        """Which structural properties hold, exactly or within how many units of 2**-62."""
+        """Return for every structural property how well it holds, in units of 2**-62."""
         query, law = self.query, self.law
         refuse_beyond_limit(query)
         if isinstance(law, Noise) and law.remap is None:
@@ -149,24 +152,27 @@ class Mechanism:
     # --- reports ------------------------------------------------------------------------------------------
 
     def sample(self, answers: Any) -> Any:
-        """Private reports for true answers, with operating-system entropy; a scalar gives a scalar."""
+        """Draw private reports for true answers, with operating-system entropy. A scalar gives a scalar.
+
+        Raises `ValueError` for an answer outside the query's range.
+        """
         return self._report(answers, system_entropy)
 
     def sample_clipped(self, answer: Any) -> Any:
-        """As `sample`, and never a refusal for being out of range: a number beyond it counts as its nearer end.
+        """Draw a private report as `sample`, after clamping numbers to the query's range.
 
-        Moving numbers into a range brings no two of them further apart, so the promise is the same.
+        Clamping never increases the distance of two answers, so the guarantee is the same.
         """
         return self._report(answer, system_entropy, clip=True)
 
     def simulate(self, answers: Any, rng: np.random.Generator) -> Any:
-        """As `sample`, from a seeded generator: for studies and tests, never for a release."""
+        """Draw reports as `sample`, from a seeded generator: for studies and tests, never for a release."""
         return self._report(answers, seeded_entropy(rng))
 
     def _report(self, answers: Any, draws: Draws, *, clip: bool = False) -> Any:
         indices = self.query.encode(answers, clip=clip)
         outputs, places = draw_outputs(self.law.sampler, indices, draws), self.query.places
-        if places is not None and not is_text_array(read_array(answers)):  # coordinates are answered by coordinates
+        if places is not None and not is_text_array(read_array(answers)):  # coordinates in, coordinates out
             return take_places(places, outputs)
         values = self.query.decode(outputs)
         return np.asarray(values).tolist() if indices.ndim == 0 else values
@@ -195,10 +201,10 @@ class Mechanism:
     worst_remap = bayes.worst_remap
 
     def postprocess(self, remap: ArrayLike) -> "Mechanism":
-        """The mechanism whose report is passed through a remap: post-processing, certified again.
+        """Return the mechanism that passes its report through a remap (post-processing), certified again.
 
         remap: for every output the value reported instead, or a matrix R[new output, output] whose columns sum to
-        one. A table of values keeps the integers exactly; a matrix is rounded to them.
+        one. With values the integer weights are added exactly; with a matrix the product is rounded to integers.
         """
         query, origin = self.query, Origin("followed_by", {"of": str(self.origin)})
         table, outputs = np.asarray(remap), self.query.shape[0]
@@ -213,40 +219,40 @@ class Mechanism:
 
     @property
     def exact_measures(self) -> ExactMeasures:
-        """The measures as exact Fractions: `m.exactly.loss("absolute")`."""
+        """The measures as exact Fractions, such as `mechanism.exact_measures.loss("absolute")`."""
         return ExactMeasures(self)
 
     def exact_loss(self, loss: LossLike = "absolute") -> Fraction:
-        """Expected loss under the uniform prior as the exact fraction that the integers give."""
+        """Return the expected loss under the uniform prior as an exact Fraction."""
         return self.exact_measures.loss(loss)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the promise in words over the heatmap."""
+        """Return what a notebook shows: the guarantee in words above the heatmap."""
         from inbounds.report.html import mechanism_card
 
         return mechanism_card(self)
 
     def plot(self) -> "Figure":
-        """The heatmap as a figure (extra `figures`): true answers across, reports up."""
+        """Draw the heatmap as a figure (extra `figures`): true answers across, reports up."""
         from inbounds.report.figures import heatmaps
 
         return heatmaps([self])
 
     def to_pandas(self) -> Any:
-        """The probabilities as a pandas frame: a row for each report, a column for each true answer."""
+        """Return the probabilities as a pandas frame: a row for each report, a column for each true answer."""
         frame = to_pandas_frame(
             dict(zip(map(str, bayes.answer_values(self.query).tolist()), self.matrix.T, strict=True))
         )
         return frame.set_axis(self.query.output_values.tolist(), axis="index").rename_axis("report")
 
     def to_polars(self) -> Any:
-        """The probabilities as a Polars frame: a row for each report (column "report"), a column for each answer."""
+        """Return the probabilities as a Polars frame: reports in the column "report", a column for each answer."""
         columns = zip(map(str, bayes.answer_values(self.query).tolist()), self.matrix.T, strict=True)
         return to_polars_frame({"report": self.query.output_values.tolist(), **dict(columns)})
 
     @property
     def unchecked_claims(self) -> tuple[str, ...]:
-        """What the mechanism's passport says and no reader has checked, sentence by sentence."""
+        """The claims of the mechanism's passport that reading it does not check, as sentences."""
         from inbounds.mechanism.claims import list_unchecked_claims
 
         return tuple(list_unchecked_claims(self))
@@ -259,7 +265,7 @@ class Mechanism:
 
     @cached_property
     def sha256(self) -> str:
-        """The digest of the passport: what an auditor or a release record knows the mechanism by."""
+        """The digest of the passport. Auditors and release records identify the mechanism by it."""
         return passport.to_passport(self).sha256
 
 
@@ -271,10 +277,11 @@ def check_mechanism(mechanism: object, name: str = "mechanism") -> None:
 def certify(
     matrix: ArrayLike, query: RangeQuery, epsilon: Number, *, tolerance: float = TOLERANCE, origin: Origin | None = None
 ) -> Mechanism:
-    """A certified mechanism close to anyone's float matrix P[output, answer], or an error that says why not.
+    """Make a certified mechanism near a float matrix P[output, answer].
 
-    Rounds to integers over 2**62 and raises what a solver's rounding left too small. Refuses when that
-    would move more than `tolerance` of the probability of any answer.
+    The matrix is rounded to integers over 2**62, and entries that are slightly too small are raised. tolerance: how
+    much probability this may move under any answer. Raises `PrivacyViolation` if the matrix is not private within the
+    tolerance, `ValueError` if it is not a matrix of probabilities for the query.
     """
     check_query(query)
     return _round_matrix(
@@ -285,7 +292,10 @@ def certify(
 def certify_formula(
     matrix: Floats, query: RangeQuery, epsilon: Number, origin: Origin, *, even: bool = False
 ) -> Mechanism:
-    """A mechanism from a formula that is private by theory, trusted by nobody; the checker has the last word."""
+    """Make a certified mechanism from the matrix of a formula. The theory is not trusted: the result is checked.
+
+    even: spread what rounding leaves over all outputs; see `enforce_ratios`.
+    """
     refuse_beyond_limit(query)
     return _round_matrix(matrix, query, epsilon, origin, TOLERANCE, even=even)
 
@@ -297,16 +307,16 @@ def _round_matrix(
     weights = round_to_weights(matrix, query, bound, even=even)
     moved = np.abs(weights / TOTAL - matrix).sum(axis=0).max() / 2
     if not moved <= tolerance:
-        found = audit(matrix, query)
-        allowed = math.exp(float(bound) * found.distance)
-        if not found.ratio > allowed:
+        worst = audit(matrix, query)
+        allowed = math.exp(float(bound) * worst.distance)
+        if not worst.ratio > allowed:
             raise ValueError(f"whole weights move {moved:.3g} of the probability; the tolerance is {tolerance:.3g}")
-        raise PrivacyViolation(found.output, found.answers, found.ratio, allowed)
+        raise PrivacyViolation(worst.output, worst.answers, worst.ratio, allowed)
     return Mechanism(query, bound, Matrix(weights), origin)
 
 
 def round_to_weights(matrix: Floats, query: RangeQuery, epsilon: Fraction, *, even: bool = False) -> Ints:
-    """Private integer weights next to a float matrix; exactly symmetric when it is, up to rounding."""
+    """Return private integer weights near a float matrix; exactly symmetric if it is symmetric up to rounding."""
     mirror = matrix[::-1, ::-1]
     if query.is_symmetric and query.is_ordered and np.abs(matrix - mirror).max() <= SYMMETRY_SLACK:
         return round_symmetric((matrix + mirror) / 2, query.cliques(), epsilon, even=even)
@@ -316,7 +326,7 @@ def round_to_weights(matrix: Floats, query: RangeQuery, epsilon: Fraction, *, ev
 
 
 def _validate_matrix(matrix: ArrayLike, query: RangeQuery) -> Floats:
-    """The matrix as floats, with the right shape, finite, non-negative, columns summing to one."""
+    """Return the matrix as floats; raise `ValueError` unless its columns are probabilities in the query's shape."""
     refuse_beyond_limit(query)
     floats = np.asarray(matrix, dtype=np.float64)
     if floats.shape != query.shape:

@@ -16,7 +16,7 @@ class Origin:
 
     def __str__(self) -> str:
         arguments = ", ".join(f"{key}={value}" for key, value in self.parameters.items())
-        return f"{self.name}({inside})" if arguments else self.name
+        return f"{self.name}({arguments})" if arguments else self.name
 
 
 NO_GAP = 1e-6
@@ -58,5 +58,5 @@ class Optimality:
         gap = f"; {self.remaining}" if self.remaining else ""
         return (
             f"{self.objective} {self.value:.9g}; claimed, not checked: no private mechanism with what was asked for is "
-            f"below {self.bound:.9g}{left}"
+            f"below {self.bound:.9g}{gap}"
         )

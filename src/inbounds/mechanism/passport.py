@@ -1,7 +1,7 @@
-"""The mechanism passport: a JSON file that carries a mechanism, its claims and a digest of both.
+"""The mechanism passport: a JSON file with a mechanism, its claims and a digest.
 
 All mechanisms have one format, inbounds/mechanism: the kind of the query and the key of the law tell them apart.
-Reading (`load`) checks everything anew. Integers are written as decimal text, because JSON readers elsewhere round
+This module writes passports; `load` reads and checks them. Integers are decimal text, because other JSON readers round
 numbers beyond 2**53. Readers refuse unknown fields.
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def to_passport(mechanism: "Mechanism") -> Document:
-    """The passport of a mechanism."""
+    """Return the passport of a mechanism, with its claims computed."""
     content: Json = {
         "query": query_to_json(mechanism.query),
         "epsilon": str(mechanism.epsilon),
@@ -41,14 +41,14 @@ def to_passport(mechanism: "Mechanism") -> Document:
 
 
 def passport_summary(mechanism: "Mechanism") -> Json:
-    """The passport without its weights, loss table and prior: what people and machines read of it."""
+    """Return the passport's content without weights, loss table and prior, for display."""
     passport = to_passport(mechanism)
     content, best = without_law(passport), passport.content["optimality"]
     return content if best is None else {**content, "optimality": {name: best[name] for name in OPTIMALITY_IN_SHORT}}
 
 
 def without_law(passport: Document) -> Json:
-    """The content of a passport without its weights, and its digest."""
+    """Return the content of a passport without its weights, with its digest."""
     return {**{key: value for key, value in passport.content.items() if key != "law"}, "sha256": passport.sha256}
 
 
@@ -56,44 +56,44 @@ OPTIMALITY_IN_SHORT = ("objective", "value", "bound")
 
 
 def compute_claims(mechanism: "Mechanism") -> Json:
-    """What follows from the weights: losses under the uniform prior, properties in units, the tight epsilon."""
-    named = NAMED if mechanism.query.is_ordered else {"zero-one": NAMED["zero-one"]}
-    found: Json = {"losses": {}, "properties": {}}
+    """Compute the claims from the weights: losses under the uniform prior, properties in units, the tight epsilon."""
+    losses = NAMED if mechanism.query.is_ordered else {"zero-one": NAMED["zero-one"]}
+    claims: Json = {"losses": {}, "properties": {}}
     try:
-        found["losses"] = {name: f"{average_loss(mechanism, name):.12g}" for name in named}
-        found["properties"] = {name: str(held.units) for name, held in mechanism.properties().items()}
+        claims["losses"] = {name: f"{average_loss(mechanism, name):.12g}" for name in losses}
+        claims["properties"] = {name: str(check.units) for name, check in mechanism.properties().items()}
     except TooLarge:
         pass
-    found["effective_epsilon"] = f"{_stated_epsilon(mechanism):.12g}"
-    return found
+    claims["effective_epsilon"] = f"{_stated_epsilon(mechanism):.12g}"
+    return claims
 
 
 def _stated_epsilon(mechanism: "Mechanism") -> float:
-    """The tight epsilon of a matrix; of a noise table what it was made for. `verify` says both."""
+    """Return the tight epsilon; for a noise table the epsilon that it was made for."""
     return float(mechanism.epsilon) if isinstance(mechanism.law, Noise) else mechanism.tight_epsilon()
 
 
 def average_loss(mechanism: "Mechanism", name: str) -> float:
-    """The named loss under the uniform prior; of a long law in closed form."""
+    """Return the named loss under the uniform prior; for a long law in closed form."""
     law, unit = mechanism.law, mechanism.query.answers.unit
-    if _long(law):
+    if _is_long(law):
         average = law.average(name) if isinstance(law, Response) else clamped.clamped_average(law, name)
         return float(average * unit ** {"absolute": 1, "squared": 2, "zero-one": 0}[name])
     return mechanism.loss(name)
 
 
-def _long(law: Law) -> TypeGuard[Noise | Response]:
-    """Whether a law has more answers than are gone through one by one for a claim."""
+def _is_long(law: Law) -> TypeGuard[Noise | Response]:
+    """Return whether a law has more than MOST_RECOMPUTED answers and a closed form for its losses."""
     if isinstance(law, Matrix | PlaneNoise) or (isinstance(law, Noise) and law.remap is not None):
         return False
     return law.size > MOST_RECOMPUTED
 
 
 def recompute_objective(mechanism: "Mechanism") -> float | None:
-    """What the objective of a designed mechanism really is; None where the passport does not say how to compute it.
+    """Compute the value of a designed mechanism's objective; None if the passport does not say how to.
 
-    It does for the losses with a name and for a loss table in the passport, on average under the uniform prior or the
-    one in the passport, or for the worst answer. The value of any other objective is claimed and not checked.
+    It can be computed for a named loss and for a loss table in the passport, on average under the uniform prior or the
+    prior in the passport, or for the worst answer. The value of any other objective is an unchecked claim.
     """
     best = mechanism.optimality
     words = None if best is None else read_objective(best.objective)
@@ -102,7 +102,7 @@ def recompute_objective(mechanism: "Mechanism") -> float | None:
     loss = words.loss if best.loss_table is None else TableLoss(best.loss_table)
     if loss is None:
         return None
-    if _long(mechanism.law):
+    if _is_long(mechanism.law):
         plain = words.aim == "average" and not words.has_prior and loss.name in NAMED
         return average_loss(mechanism, loss.name) if plain else None
     return mechanism.worst_loss(loss) if words.aim == "worst" else mechanism.loss(loss, best.prior)
@@ -120,9 +120,10 @@ _NAMED = re.compile(
 
 @dataclass(frozen=True)
 class ObjectiveWords:
-    """What the words of an objective say: the aim, whether there is a prior, and the loss; None where it has a table.
+    """The parsed words of an objective.
 
-    is_named: the name says how the loss is computed.
+    aim: average or worst. loss: the loss, or None if the words do not determine it. is_named: the name says how the
+    loss is computed. has_prior: the average is under a prior in the passport.
     """
 
     aim: str
@@ -132,20 +133,22 @@ class ObjectiveWords:
 
 
 def read_objective(words: str) -> ObjectiveWords | None:
-    """The meaning of an objective's words; None where they are not ours.
+    """Parse the words of an objective; return None if they do not have the form that designers write.
 
     >>> read_objective("average squared loss under the given prior").has_prior
     True
     """
-    found = _OBJECTIVE.fullmatch(words)
-    if found is None or (found["prior"] and found["aim"] == "worst"):
+    match = _OBJECTIVE.fullmatch(words)
+    if match is None or (match["prior"] and match["aim"] == "worst"):
         return None
-    named = _NAMED.fullmatch(found["loss"])
-    known = named is not None or found["loss"] in ON_GRAPHS
-    return ObjectiveWords(found["aim"], None if named is None else _loss(named), known, bool(found["prior"]))
+    loss_match = _NAMED.fullmatch(match["loss"])
+    is_named = loss_match is not None or match["loss"] in ON_GRAPHS
+    return ObjectiveWords(
+        match["aim"], None if loss_match is None else _loss_from_words(loss_match), is_named, bool(match["prior"])
+    )
 
 
-def _loss(words: re.Match[str]) -> ErrorLoss:
+def _loss_from_words(words: re.Match[str]) -> ErrorLoss:
     if words["name"]:
         return NAMED[words["name"]]
     return threshold_loss(words["distance"]) if words["distance"] else power_loss(words["power"])

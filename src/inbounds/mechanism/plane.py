@@ -1,4 +1,4 @@
-"""Noise on a map as a law of its own: one table of weights for all cells, however many there are."""
+"""Noise on a map as a law: one table of weights for all cells, so that no cells × cells matrix is needed."""
 
 import math
 import operator
@@ -23,28 +23,28 @@ from inbounds.trusted.limits import MOST_MOVES
 from inbounds.trusted.plane_noise import Move, check_plane, map_moves, remaining_weight, shift_table, tail_families
 from inbounds.trusted.samplers import PlaneSampler
 
-LEAST = 45.0
-"""exp(-45) is below 2^-62: noise further out has no weight."""
+LARGEST_DECAY = 45.0
+"""Noise with -log above this has no weight: exp(-45) is below 2^-62."""
 
 WIDEST = 1 << 24
-"""Steps that are looked at when a table of noise is made."""
+"""The most steps for which the density is computed when a table is made."""
 
-SPARED, MOST_SPARED = 1e-13, 1e-6
-"""Share of epsilon that floats are kept below it by, first and at most."""
+HELD_BACK, MOST_HELD_BACK = 1e-13, 1e-6
+"""The share of epsilon held back for float errors: at first, and at most."""
 
 ROUNDING = 1e-12
-"""Of a norm in floats: steps that are longer by this share are not longer."""
+"""The relative error of a norm in floats: steps that are longer by at most this share count as equally long."""
 
 Decay = Callable[[Ints, Ints], Floats]
-"""-log of the noise (a, b), up to a constant."""
+"""A function of steps (a, b): -log of the probability of this noise, up to a constant."""
 
 
 @dataclass(frozen=True, eq=False)
 class PlaneNoise:
-    """remap of the nearest cell of the map to cell + noise; with weight `anywhere` each cell instead, and the first one
-    with what is left of 2**62, whatever the answer is.
+    """A law that reports the nearest cell of the map to cell + noise, then maps it to another cell by `remap`.
 
-    table[a + rows - 1, b + columns - 1] is the weight of the noise (a, b) over 2**62.
+    table[a + rows - 1, b + columns - 1] is the weight of the noise (a, b) over 2**62. Independently of the answer, each
+    cell also has the weight `anywhere`, and the first cell the rest up to 2**62.
     """
 
     table: Ints
@@ -66,7 +66,7 @@ class PlaneNoise:
         object.__setattr__(self, "anywhere", int(operator.index(self.anywhere)))  # the checker needs plain ints
 
     def __reduce__(self) -> tuple[type["PlaneNoise"], tuple[Any, ...]]:
-        return PlaneNoise, (self.table, self.anywhere, self.remap)  # copies and pickles are sealed anew
+        return PlaneNoise, (self.table, self.anywhere, self.remap)  # copies and pickles freeze their weights again
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PlaneNoise) and self.canonical_bytes() == other.canonical_bytes()
@@ -81,7 +81,10 @@ class PlaneNoise:
         return rows, columns
 
     def check(self, query: RangeQuery, epsilon: Fraction) -> None:
-        """Remapping is post-processing: it needs a valid target, no privacy check."""
+        """Raise unless the noise fits the query and is epsilon-private, in integers.
+
+        The remap is post-processing: only its targets are checked.
+        """
         table, remap = self._sealed
         if len(table.shape) != 2 or not isinstance(query.neighbours, Graph):
             raise InvalidDistribution("noise on a map needs a table of two dimensions, and answers on a graph")
@@ -98,8 +101,11 @@ class PlaneNoise:
 
     @cached_property
     def _sums(self) -> FrozenArray:
-        """sums[y, x, a, b]: the noise (a, b) for outputs between the ends (1), all at or below it for those at the
-        first row or column (0), all at or above it for those at the last one (2)."""
+        """sums[y, x, a, b]: the weight of noise (a, b), with y and x in {0, 1, 2}.
+
+        1: the output is between the ends of the axis, and only this noise leads to it. 0: it is in the first row or
+        column, and all noise at or below leads to it. 2: it is in the last one, and all noise at or above does.
+        """
 
         def along(table: Ints, axis: int) -> list[Ints]:
             back = np.flip(np.cumsum(np.flip(table, axis), axis=axis), axis)
@@ -108,25 +114,25 @@ class PlaneNoise:
         return FrozenArray.from_array(np.array([along(rows, 1) for rows in along(self._sealed[0].array, 0)]))
 
     def row(self, i: int) -> Ints:
-        """The weights of output i under all answers, rows × columns, before any remap."""
+        """Return the weights of output i under all answers, rows × columns, before any remap."""
         (rows, columns), sums = self.size, self._sums.array
         y, x = divmod(i, columns)
-        found = sums[_end(y, rows), _end(x, columns), y : y + rows, x : x + columns][::-1, ::-1] + self.anywhere
-        return np.asarray(found if i else found + remaining_weight(self._sealed[0].array, self.anywhere))
+        weights = sums[_end(y, rows), _end(x, columns), y : y + rows, x : x + columns][::-1, ::-1] + self.anywhere
+        return np.asarray(weights if i else weights + remaining_weight(self._sealed[0].array, self.anywhere))
 
     def output_weights(self, output: int) -> Ints:
-        """The weights of an output under all answers, rows × columns, after the remap: the sum over what became it."""
-        found = np.zeros(self.size, dtype=np.int64)
+        """Return the weights of an output under all answers, rows × columns, after the remap."""
+        weights = np.zeros(self.size, dtype=np.int64)
         for i in np.flatnonzero(self._targets() == output).tolist():
-            found += self.row(i)
-        return found
+            weights += self.row(i)
+        return weights
 
     def _targets(self) -> Ints:
         rows, columns = self.size
         return np.arange(rows * columns) if self._sealed[1] is None else self._sealed[1].array
 
     def matrix(self, query: RangeQuery) -> Ints:
-        """The law written out; `TooLarge` beyond MATRIX_LIMIT entries."""
+        """Return the law as a weight matrix. Raises `TooLarge` beyond MATRIX_LIMIT entries."""
         refuse_beyond_limit(query)
         weights, targets = np.zeros(query.shape, dtype=np.int64), self._targets()
         for i, target in enumerate(targets.tolist()):
@@ -134,37 +140,37 @@ class PlaneNoise:
         return weights
 
     def probabilities(self, query: RangeQuery) -> Floats:
-        """P[output, answer] as floats; `TooLarge` beyond MATRIX_LIMIT entries."""
+        """Return P[output, answer] as floats. Raises `TooLarge` beyond MATRIX_LIMIT entries."""
         return freeze(self.matrix(query) / TOTAL)
 
     def likelihood(self, query: RangeQuery, output: int) -> Floats:
-        """Pr[output | answer], without writing out the matrix."""
+        """Return Pr[output | answer] for every answer, without writing out the matrix."""
         return np.asarray(self.output_weights(output).ravel() / TOTAL)
 
     # --- measures, for every true answer; O(cells²) time, O(cells) memory ----------------------------------
 
     def losses(self, query: RangeQuery, loss: Loss) -> Floats:
-        """sum_i P[i, j] · loss of the step from j to remap[i]."""
+        """Return sum_i P[i, j] · loss of the step from j to remap[i], for every answer j."""
         if loss.name == "zero-one":
             return 1.0 - self.truth_probability(query)
         cost, (rows, columns), targets = step_losses(query, loss), self.size, self._targets()
-        found = np.zeros(self.size)
+        sums = np.zeros(self.size)
         for i, target in enumerate(targets.tolist()):
             y, x = divmod(target, columns)
-            found += self.row(i) * cost[y : y + rows, x : x + columns][::-1, ::-1]
-        return np.asarray(found.ravel() / TOTAL)
+            sums += self.row(i) * cost[y : y + rows, x : x + columns][::-1, ::-1]
+        return np.asarray(sums.ravel() / TOTAL)
 
     def truth_probability(self, query: RangeQuery) -> Floats:
-        """Pr[the report is the answer]: over all outputs, the weight under the answer that each is reported as."""
+        """Return Pr[the report is the answer] for every answer: the sum over the outputs that are remapped to it."""
         (rows, columns), targets = self.size, self._targets()
-        own, rest = np.arange(rows * columns), remaining_weight(self._sealed[0].array, self.anywhere)
-        (y, x), (to_y, to_x) = np.divmod(own, columns), np.divmod(targets, columns)
+        outputs, rest = np.arange(rows * columns), remaining_weight(self._sealed[0].array, self.anywhere)
+        (y, x), (to_y, to_x) = np.divmod(outputs, columns), np.divmod(targets, columns)
         steps = y - to_y + rows - 1, x - to_x + columns - 1
         weights = self._sums.array[_end(y, rows), _end(x, columns), *steps] + self.anywhere
         weights[0] += rest
-        found = np.zeros(rows * columns, dtype=np.int64)
-        np.add.at(found, targets, weights)
-        return np.asarray(found / TOTAL)
+        sums = np.zeros(rows * columns, dtype=np.int64)
+        np.add.at(sums, targets, weights)
+        return np.asarray(sums / TOTAL)
 
     def ends(self, query: RangeQuery) -> Floats:
         _refuse_numbers()
@@ -178,15 +184,15 @@ class PlaneNoise:
     # --- what it reveals ----------------------------------------------------------------------------------
 
     def ratio_within(self, query: RangeQuery, steps: int) -> float:
-        """The worst ratio of any noisy cell's probabilities under any two answers; remaps can only lower it."""
+        """Return the largest ratio of a noisy cell's probabilities under two answers. A remap can only lower it."""
         rows = map(self.row, range(len(query.answers)))
         return max(largest_ratio(row.max(keepdims=True), row.min(keepdims=True)) for row in rows) if steps else 1.0
 
     def ratio_apart(self, query: RangeQuery, distance: float) -> float:
-        """The same under two answers at most `distance` apart: all steps that are no longer, by the map's own norm."""
-        (rows, columns), found = self.size, require_map_metric(query)
+        """Return the largest ratio under two answers at most `distance` apart, in the norm of the map."""
+        (rows, columns), metric = self.size, require_map_metric(query)
         a, b = np.indices((2 * rows - 1, 2 * columns - 1)) - np.array([rows - 1, columns - 1])[:, None, None]
-        near = (found.norm(a, b) <= distance * (1 + ROUNDING)) & ((a != 0) | (b != 0))
+        near = (metric.norm(a, b) <= distance * (1 + ROUNDING)) & ((a != 0) | (b != 0))
         if near.sum() > MOST_MOVES:
             return self.ratio_within(query, 1)
         steps = zip(a[near].tolist(), b[near].tolist(), strict=True)
@@ -200,12 +206,12 @@ class PlaneNoise:
         _refuse_numbers()
 
     def ratios(self, query: RangeQuery) -> Iterator[tuple[float, Fraction]]:
-        """For every move the worst ratio of any noise, rounded up, and the move's length. Remaps can only lower it."""
+        """Yield for every move the largest ratio, rounded up, and the move's length. A remap can only lower it."""
         for move, length in map_moves(query.edges, self.size[1]).items():
             yield self._step_ratio(move), length
 
     def proof_steps(self, query: RangeQuery) -> list[str]:
-        """What `check` established, for a reader."""
+        """Return what `check` established, as sentences for people."""
         (rows, columns), moves = self.size, len(map_moves(query.edges, self.size[1]))
         return [
             f"{self.table.size} noise probabilities, and {self.anywhere}/2^{TOTAL_BITS} for each of {rows * columns} "
@@ -218,7 +224,7 @@ class PlaneNoise:
         ]
 
     def canonical_bytes(self) -> bytes:
-        """The numbers of the law, for digests."""
+        """Return the numbers of the law as bytes, for digests."""
         table, remap = self._sealed
         cells = b"" if remap is None else remap.array.astype("<i8").tobytes()
         return f"|plane|{table.shape}|{self.anywhere}|".encode() + table.array.astype("<i8").tobytes() + cells
@@ -232,7 +238,7 @@ class PlaneNoise:
 
 
 def _end(k: Any, size: int) -> Any:
-    """0 for the first row or column, 2 for the last one, 1 between them."""
+    """Return 0 for the first row or column, 2 for the last one, 1 between them."""
     return 1 - (k == 0) * 1 + ((k == size - 1) & (k > 0)) * 1
 
 
@@ -241,42 +247,43 @@ def _refuse_numbers() -> NoReturn:
 
 
 def make_plane_noise(query: RangeQuery, epsilon: Fraction, decay: Decay, remap: Ints | None = None) -> PlaneNoise:
-    """Noise with Pr[(a, b)] near exp(-decay(a, b)) as whole numbers, private for the edges of a map.
+    """Make integer noise with Pr[(a, b)] near exp(-decay(a, b)), private for the edges of a map.
 
-    decay must rise by at most epsilon · length along every move. A rounded weight, or a sum of them, is at most their
-    number E below the true one, so that K[d] <= r (K[d - m] + E) with r = exp(epsilon · length): r E <= (r - 1) u
-    makes K + u private for every move. What floats lose is spared off epsilon.
+    decay must rise by at most epsilon · length along every move. A sum of E rounded weights is at most E below the true
+    sum, so K[d] <= r (K[d - m] + E) with r = exp(epsilon · length). If r E <= (r - 1) u, then K + u is private for
+    every move; u is `anywhere`. A small share of epsilon is held back for float errors; it is raised until the check
+    passes.
     """
-    found = require_map_metric(query)
-    shortest, spared = float(epsilon * min(found.moves.values())), SPARED
-    anywhere = math.ceil((2 * found.rows) * (2 * found.columns) / -math.expm1(-shortest))
+    metric = require_map_metric(query)
+    shortest, held_back = float(epsilon * min(metric.moves.values())), HELD_BACK
+    anywhere = math.ceil((2 * metric.rows) * (2 * metric.columns) / -math.expm1(-shortest))
     while True:
-        floats = _fold_tail(found, decay, 1 - spared / min(shortest, 1.0))
-        weights = np.floor(floats * float(TOTAL - found.rows * found.columns * anywhere) * (1 - 2.0**-50))
+        floats = _fold_tail(metric, decay, 1 - held_back / min(shortest, 1.0))
+        weights = np.floor(floats * float(TOTAL - metric.rows * metric.columns * anywhere) * (1 - 2.0**-50))
         law = PlaneNoise(weights.astype(np.int64), anywhere, remap)
         try:
             law.check(query, epsilon)
         except PrivacyViolation:
-            if spared > MOST_SPARED:
+            if held_back > MOST_HELD_BACK:
                 raise
-            spared *= 10
+            held_back *= 10
         else:
             return law
 
 
 def require_map_metric(query: RangeQuery) -> MapMetric:
-    """The map that the query's answers are."""
-    found = find_map_metric(query)
-    if found is None:
+    """Return the map of the query's answers. Raises `TooLarge` if they are no map."""
+    metric = find_map_metric(query)
+    if metric is None:
         raise TooLarge("a graph of this size must be a map of cells in reading order, such as ib.grid(100, 100)")
-    return found
+    return metric
 
 
-def _fold_tail(found: MapMetric, decay: Decay, share: float) -> Floats:
-    """exp(-share · decay) over the plane, divided by its sum, with all that is beyond the map's size at its size."""
-    rows, columns = found.size
+def _fold_tail(metric: MapMetric, decay: Decay, share: float) -> Floats:
+    """Return exp(-share · decay), normalized over the plane, with noise beyond the map's size added at its border."""
+    rows, columns = metric.size
     slowest = float(min(decay(np.array([1, 0]), np.array([0, 1]))))
-    reach = math.ceil(LEAST / slowest) + max(rows, columns)
+    reach = math.ceil(LARGEST_DECAY / slowest) + max(rows, columns)
     if (2 * reach + 1) ** 2 > WIDEST:
         raise TooLarge("epsilon is too small for a map of cells this small; use larger cells")
     steps = np.arange(-reach, reach + 1)

@@ -11,7 +11,7 @@ from inbounds.trusted.certify import sliding_extremes
 
 
 def largest_ratio(highs: Ints, lows: Ints) -> float:
-    """Return the largest high / low, rounded up; infinite if a positive weight meets a zero. Pairs of zeros are skipped."""
+    """Return the largest high / low, rounded up; infinite if only `low` is zero. Pairs of zeros are skipped."""
     high, low = highs[highs > 0], lows[highs > 0]
     if (low == 0).any():
         return math.inf

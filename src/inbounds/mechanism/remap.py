@@ -30,6 +30,6 @@ def minimax_remap(matrix: Floats, loss: Floats) -> Floats:
     cost = np.append(np.zeros(len(column)), 1.0)
     solution = linprog(cost, loss_rows, np.zeros(answers), column_sums.tocsr(), np.ones(outputs), method="highs")
     if solution.status != 0:
-        raise ConvergenceError(f"the remap for worst-case users was not found: {found.message}")
+        raise ConvergenceError(f"the remap for worst-case users was not found: {solution.message}")
     R = np.maximum(solution.x[:-1].reshape(guesses, outputs), 0.0)
     return np.asarray(R / R.sum(axis=0))

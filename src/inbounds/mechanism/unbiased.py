@@ -58,7 +58,7 @@ def unbiased_sum(published: Iterable[Any], mechanism: Mechanism | Sequence[Mecha
     reports = np.asarray(list(published), dtype=np.float64)
     mechanisms = [mechanism] * len(reports) if isinstance(mechanism, Mechanism) else list(mechanism)
     if len(mechanisms) != len(reports):
-        raise ValueError(f"mechanism must be one, or one for each of {len(reports)} reports, got {len(own)}")
+        raise ValueError(f"mechanism must be one, or one for each of {len(reports)} reports, got {len(mechanisms)}")
     estimate = variance = 0.0
     for drawn_by in {id(m): m for m in mechanisms}.values():
         reading = unbiased_reading(drawn_by)
@@ -120,6 +120,7 @@ def _output_positions(mechanism: Mechanism, reports: Floats) -> Ints:
     """Return the positions of reports among a mechanism's outputs; raise `ValueError` for a value that is no report."""
     outputs = np.asarray(mechanism.query.output_values, dtype=np.float64)
     positions = np.minimum(np.searchsorted(outputs, reports), len(outputs) - 1)
-    if (outputs[positions] != reports).any():
-        raise ValueError(f"published must hold reports of the mechanism, got {reports[known[at] != reports][0]:g}")
+    unknown = outputs[positions] != reports
+    if unknown.any():
+        raise ValueError(f"published must hold reports of the mechanism, got {reports[unknown][0]:g}")
     return np.asarray(positions)

@@ -1,4 +1,4 @@
-"""Laws whose reports name sets of labels, and the mechanisms that they make."""
+"""Label mechanisms: local mechanisms whose reports name sets of labels, their laws and passports."""
 
 from inbounds.mechanism.labels.law import BlockResponse
 from inbounds.mechanism.labels.mechanism import LabelMechanism

@@ -1,4 +1,4 @@
-"""Two-weight laws over sets of labels: a report names a set, likelier one that holds the truth."""
+"""Laws over sets of labels with two weights: a report names a set, and sets that hold the truth are likelier."""
 
 import operator
 from dataclasses import dataclass
@@ -19,14 +19,17 @@ LabelDesign = Subsets | Affine | Planes
 
 @dataclass(frozen=True)
 class BlockResponse:
-    """A set of the design that holds the truth with weight `inside` over 2**62, else one that does not; which of
-    them does not depend on the truth."""
+    """A law that reports one set of a block design.
+
+    With weight `inside` over 2**62 it is one of the sets that hold the truth, else one of the others; within each kind
+    the choice is uniform.
+    """
 
     design: LabelDesign
     inside: int
 
     def __post_init__(self) -> None:
-        if type(self.design) not in (Subsets, Affine, Planes):  # subclasses could lie
+        if type(self.design) not in (Subsets, Affine, Planes):  # a subclass could replace the check
             raise TypeError("a law over sets of labels is made of Subsets, Affine or Planes")
         object.__setattr__(self, "inside", int(operator.index(self.inside)))
 
@@ -34,6 +37,7 @@ class BlockResponse:
         return BlockResponse, (self.design, self.inside)  # copies and pickles carry no sampler
 
     def check(self, query: RangeQuery, epsilon: Fraction) -> None:
+        """Raise unless the law fits the query and is epsilon-private, in integers."""
         if not isinstance(query.neighbours, AllPairs) or len(query.answers) != self.design.labels:
             raise InvalidDistribution("sets of labels need a label for each answer, any two of which are neighbours")
         check_blocks(self.design.blocks, self.design.holding, self.inside, epsilon)
@@ -45,17 +49,17 @@ class BlockResponse:
 
     @property
     def chance(self) -> Fraction:
-        """The probability that it holds another one: shared / holding of the sets that hold the truth, and
-        (holding - shared) / (blocks - holding) of the others.
+        """The probability that the set holds a given wrong label.
 
-        As if every set of its kind were equally likely, which holds to one part in 2**38.
+        Of the sets that hold the truth, pair_count / holding hold the wrong label too; of the others,
+        (holding - pair_count) / (blocks - holding). Sets of a kind are equally likely to one part in 2**38.
         """
         design = self.design
         others = Fraction(design.holding - design.pair_count, design.blocks - design.holding)
         return self.hit * Fraction(design.pair_count, design.holding) + (1 - self.hit) * others
 
     def variance(self, share: Fraction) -> Fraction:
-        """Of the estimated share of a label that has this share, times the number of reports.
+        """Return the variance of the estimated share of a label that has this share, times the number of reports.
 
         c / n with c the reports whose set holds the label has the mean s = chance + (hit - chance)·share, so
         (c / n - chance) / (hit - chance) is unbiased with variance s·(1 - s) / (hit - chance)² / n.
@@ -63,8 +67,8 @@ class BlockResponse:
         lift = self.hit - self.chance
         if not lift:
             raise ValueError("a law must name the truth more or less often than others to estimate shares")
-        seen = self.chance + lift * share
-        return seen * (1 - seen) / lift**2
+        mean = self.chance + lift * share
+        return mean * (1 - mean) / lift**2
 
     @property
     def worst_ratio(self) -> Fraction:
@@ -73,11 +77,11 @@ class BlockResponse:
         return Fraction(most, least)
 
     def ratio_within(self, query: RangeQuery, steps: int) -> float:
-        """The same for labels, which have no distance, however far apart their places are."""
+        """Return `worst_ratio`, rounded up, for any two labels: labels have no distance."""
         return round_up_to_float(self.worst_ratio) if steps else 1.0
 
     def proof_steps(self) -> list[str]:
-        """What `check` established, for a reader."""
+        """Return what `check` established, as sentences for people."""
         design = self.design
         return [
             f"each label lies in {design.holding} of {design.blocks} sets; one of these is reported with probability "
@@ -89,7 +93,7 @@ class BlockResponse:
         ]
 
     def canonical_bytes(self) -> bytes:
-        """The numbers of the law, for digests."""
+        """Return the numbers of the law as bytes, for digests."""
         return f"|{self.design!r}|{self.inside}|".encode()
 
     @cached_property
@@ -98,7 +102,7 @@ class BlockResponse:
 
 
 def make_tight_blocks(design: LabelDesign, epsilon: Fraction) -> BlockResponse:
-    """The greatest weight of the sets that hold the truth that epsilon allows.
+    """Make the law with the largest weight of the sets that hold the truth that epsilon allows.
 
     With u = ceil(2**62 / holding) and v = floor(2**62 / (blocks - holding)) it is the largest i with
     i · u · 2**128 <= p · (2**62 - i) · v.

@@ -1,4 +1,4 @@
-"""The content of a label mechanism's passport as a mechanism: the law is certified anew."""
+"""Reader of a label mechanism's passport: the law is certified again. `mechanism.load` calls it."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ LABEL_FIELDS = {"query": QUERY_FIELDS, "epsilon": None, "law": LABEL_LAWS, "orig
 
 
 def label_mechanism_from_content(content: Json) -> LabelMechanism:
-    """A label mechanism from its passport's content; any error where it is malformed or not private."""
+    """Read a label mechanism from its passport's content. Raises an exception if it is malformed or not private."""
     query, origin = query_from_json(content["query"]), content["origin"]
     parameters = {parse_line(key): parse_line(value) for key, value in origin["parameters"].items()}
     if content["query"] != query_to_json(query) or query.kind not in KINDS:
@@ -38,14 +38,14 @@ def label_mechanism_from_content(content: Json) -> LabelMechanism:
 
 
 def blocks_from_json(part: Json, labels: int) -> BlockResponse:
-    """The law of such values for so many labels."""
+    """Read a law over sets of `labels` labels from JSON values."""
     ((name, fields),) = part.items()
-    numbers = {key: _one(value) for key, value in fields.items()}
+    numbers = {key: _parse_integer(value) for key, value in fields.items()}
     inside = numbers.pop("inside")
     kinds: dict[str, Any] = {"subsets": Subsets, "affine": Affine, "planes": Planes}
     return BlockResponse(kinds[name](labels, **numbers), inside)
 
 
-def _one(text: str) -> int:
+def _parse_integer(text: str) -> int:
     (number,) = parse_integers(text)
     return number

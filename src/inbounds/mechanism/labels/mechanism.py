@@ -1,4 +1,4 @@
-"""LabelMechanism: a law over sets of labels that passed the checker. There is no other way to make one."""
+"""The class `LabelMechanism`: a law over sets of labels that passed the privacy check."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -34,7 +34,9 @@ class LabelMechanism:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", to_epsilon(self.epsilon))
-        if type(self.query) is not RangeQuery or type(self.law) is not BlockResponse:  # subclasses could lie
+        if (
+            type(self.query) is not RangeQuery or type(self.law) is not BlockResponse
+        ):  # a subclass could replace the check
             raise TypeError("a label mechanism is made of a Query and a law of Blocks")
         self.law.check(self.query, self.epsilon)
 
@@ -55,38 +57,41 @@ class LabelMechanism:
 
     @property
     def outputs(self) -> int:
-        """How many reports are possible: 0..outputs-1."""
+        """The number of possible reports, which are 0..outputs-1."""
         return self.law.design.blocks
 
     def tight_epsilon(self) -> float:
-        """The tight privacy loss of this very mechanism, at most `epsilon`; rounded up to a float."""
+        """Return the tight privacy loss of this mechanism, at most `epsilon`, rounded up to a float."""
         return min(log_upper_bound(self.law.worst_ratio, Fraction(1)), round_up_to_float(self.epsilon))
 
     def share_variance(self, share: Number = 0, reports: int = 1) -> float:
-        """Of the unbiased estimate of a label's share from so many reports; of a rare label by default."""
+        """Return the variance of the unbiased estimate of a label's share.
+
+        share: the true share, 0..1; by default of a rare label. reports: their number, at least 1.
+        """
         return float(self.law.variance(to_fraction(share, "share")) / to_int(reports, "reports", 1))
 
     def labels_in(self, output: int) -> list[Any]:
-        """The labels in the set that a report names: the truth is likelier among them than elsewhere."""
+        """Return the labels in the set that a report names. Raises `ValueError` if there is no such report."""
         number = to_int(output, "output", 0)
         if number >= self.outputs:
             raise ValueError(f"output must be a report below {self.outputs}, got {output!r}")
-        everyone = np.arange(len(self.query.answers))
-        held = self.law.design.holds(np.full(len(everyone), number), everyone)
-        return list(self.query.output_values[held].tolist())
+        positions = np.arange(len(self.query.answers))
+        is_inside = self.law.design.holds(np.full(len(positions), number), positions)
+        return list(self.query.output_values[is_inside].tolist())
 
     def sample(self, answers: Any) -> Any:
-        """Private reports for true labels, with operating-system entropy; a scalar gives a scalar."""
+        """Draw private reports for true labels, with operating-system entropy. A scalar gives a scalar."""
         return self._report(answers, system_entropy)
 
     def simulate(self, answers: Any, rng: np.random.Generator) -> Any:
-        """As `sample`, from a seeded generator: for studies and tests, never for a release."""
+        """Draw reports as `sample`, from a seeded generator: for studies and tests, never for a release."""
         return self._report(answers, seeded_entropy(rng))
 
     def _report(self, answers: Any, draws: Draws) -> Any:
         positions = self.query.encode(answers)
-        found = draw_outputs(self.law.sampler, positions, draws)
-        return found.tolist() if positions.ndim == 0 else found
+        reports = draw_outputs(self.law.sampler, positions, draws)
+        return reports.tolist() if positions.ndim == 0 else reports
 
     def save(self, path: "str | PathLike[str]") -> None:
         """Write the passport: everything needed to check and use the mechanism, with its digest."""

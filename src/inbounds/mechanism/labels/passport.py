@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def to_label_passport(mechanism: "LabelMechanism") -> Document:
-    """The passport of a label mechanism."""
+    """Return the passport of a label mechanism."""
     origin = mechanism.origin
     content: Json = {
         "query": query_to_json(mechanism.query),
@@ -28,13 +28,14 @@ def to_label_passport(mechanism: "LabelMechanism") -> Document:
 
 
 def label_passport_summary(mechanism: "LabelMechanism") -> Json:
-    """The passport without its labels: what people and machines read of it."""
+    """Return the passport's content without the labels, for display."""
     passport = to_label_passport(mechanism)
-    found = {**without_law(passport), "law": passport.content["law"]}
-    return {**found, "query": {**found["query"], "labels": None}}
+    content = {**without_law(passport), "law": passport.content["law"]}
+    return {**content, "query": {**content["query"], "labels": None}}
 
 
 def blocks_to_json(law: BlockResponse) -> Json:
+    """Return a law over sets of labels as plain JSON values."""
     match law.design:
         case Subsets(_, size):
             return {"subsets": {"size": str(size), "inside": str(law.inside)}}

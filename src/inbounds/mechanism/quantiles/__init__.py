@@ -1,4 +1,4 @@
-"""The mechanisms of quantiles: laws over a group's records that passed the checker."""
+"""Quantile mechanisms: laws over a group's records that passed the privacy check, their channels and passports."""
 
 from inbounds.mechanism.quantiles.channel import Channel
 from inbounds.mechanism.quantiles.laws import (

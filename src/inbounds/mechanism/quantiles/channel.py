@@ -1,15 +1,15 @@
-"""What a quantile's mechanism is expected to do, before any record is read.
+"""The expected channel of a quantile mechanism: Pr[report | true quantile] under a model of the records.
 
-The report depends on all records, so there is no matrix Pr[report | answer] before something is said about them.
+The report depends on all records, so the matrix needs a model of them. No data are read.
 
-- *Unknown shares*, the default: every value is as likely to be the quantile, and given it every histogram of the
-  records as likely as every other (`unknown`).
-- *A prior of the values*: records are drawn independently from it. The k-th smallest of n uniform numbers has the law
-  Beta(k, n - k + 1), and given it, k - 1 records are independent below it and n - k above. Of many records such a prior
-  leaves little in doubt but the report itself, and errors are as small as that.
+- *Unknown shares*, the default: all values are equally likely to be the quantile, and given the quantile all histograms
+  of the records are equally likely (`record_models`).
+- *A prior of the values*: records are drawn independently from it. The k-th smallest of n uniform numbers has the
+  distribution Beta(k, n - k + 1); given it, k - 1 records are independent below it and n - k above. With many records
+  such a prior nearly determines the quantile, so expected errors are small.
 
-Groups are drawn for every true answer, with a fixed seed, and the probabilities of the reports, which are known for
-each of them, are averaged. For judging and choosing, never for a release.
+Groups are drawn for every true answer, with a fixed seed, and the known probabilities of their reports are averaged.
+For judging and choosing mechanisms, never for a release.
 """
 
 from dataclasses import dataclass, field
@@ -28,27 +28,27 @@ from inbounds.query import QuantileQuery, RangeQuery
 from inbounds.trusted.path_lengths import quantile_rank
 
 GROUPS = 1600
-"""Groups that are drawn, for all true answers together."""
+"""The number of groups drawn from a prior, for all true answers together."""
 
 COUNTS = 200_000
-"""Numbers in the histograms that are drawn of unknown shares, for all true answers together."""
+"""The number of counts in the histograms drawn for unknown shares, for all true answers together."""
 
 UNKNOWN_EACH = (8, 600)
-"""The fewest and the most such groups for one true answer."""
+"""The fewest and the most groups drawn for unknown shares, for one true answer."""
 
 PER_ANSWER = (2, 400)
-"""The fewest and the most groups that are drawn for one true answer."""
+"""The fewest and the most groups drawn from a prior, for one true answer."""
 
 UNLIKELY = 1e-9
-"""A true answer of no more probability is not drawn for."""
+"""No groups are drawn for a true answer of at most this probability."""
 
 
 @dataclass(frozen=True)
 class Channel:
-    """Pr[report | true quantile] and Pr[true quantile], and what follows for a reader.
+    """Pr[report | true quantile] and Pr[true quantile], and Bayesian readings of the reports.
 
     query: the values as a query. matrix: outputs × answers. prior: of the true quantile. Simulated with a fixed seed:
-    expected errors are within about two hundredths; exact where all histograms of unknown shares are few.
+    expected errors are correct to about 2 %; exact if there are few histograms of unknown shares.
     """
 
     query: RangeQuery
@@ -56,64 +56,68 @@ class Channel:
     prior: Floats = field(repr=False)
 
     def loss(self, loss: LossLike = "absolute") -> float:
-        """The expected loss of the report taken at face value."""
+        """Return the expected loss of the report at face value."""
         return float(np.einsum("ij,ij,j->", self.matrix, to_loss(loss).table(self.query), self.prior))
 
     def constant_loss(self, loss: LossLike = "absolute") -> float:
-        """The expected loss of the best constant, which needs no data at all."""
+        """Return the expected loss of the best constant guess, which needs no data."""
         return float((to_loss(loss).guesses(self.query) @ self.prior).min())
 
     def posterior(self, output: Any) -> Floats:
-        """Pr[true quantile | report]."""
+        """Return Pr[true quantile | report] for every value."""
         return bayes.posterior(self, output, self.prior)
 
     def best_guess(self, output: Any, loss: LossLike = "absolute") -> Any:
-        """The value that loses least after seeing the report."""
+        """Return the value with the least expected loss given the report."""
         return bayes.best_guess(self, output, loss, self.prior)
 
     def credible_set(self, output: Any, level: float = 0.9) -> bayes.CredibleSet:
-        """The shortest run of values that holds the true quantile with probability `level` after the report."""
+        """Return the shortest run of values that holds the true quantile with probability `level` given the report."""
         return bayes.credible_set(self, output, level, self.prior)
 
     def readings(self, level: float = 0.9) -> tuple[bayes.Interpretation, ...]:
-        """For every report its credible set and best guess."""
+        """Return for every report its credible set and best guess."""
         return bayes.interpret_all(self, level, self.prior)
 
 
 def channel_of_unknown_records(query: QuantileQuery, law: QuantileLaw, size: int) -> Channel:
-    """Of `size` records of unknown shares, every value equally likely their quantile. `TooLarge` as for
-    `channel_of_prior`.
+    """Return the channel for `size` records of unknown shares, all values equally likely to be their quantile.
+
+    Raises `TooLarge` beyond MATRIX_LIMIT entries.
     """
     refuse_beyond_limit(query.as_range_query)
     values = query.width + 1
-    each = int(np.clip(COUNTS // values**2, *UNKNOWN_EACH))
-    found = enumerate_groups(values, quantile_rank(query.at, size), size, each)
-    matrix, together = np.zeros((values, values)), min(values, max(1, ROWS // (values * each)))
+    per_answer = int(np.clip(COUNTS // values**2, *UNKNOWN_EACH))
+    weighted = enumerate_groups(values, quantile_rank(query.at, size), size, per_answer)
+    matrix, together = np.zeros((values, values)), min(values, max(1, ROWS // (values * per_answer)))
     for start in range(0, values, together):
-        rows = slice(*np.searchsorted(found.truths, (start, start + together)))
+        rows = slice(*np.searchsorted(weighted.truths, (start, start + together)))
         columns = np.zeros((rows.stop - rows.start, together))
-        columns[np.arange(len(columns)), found.truths[rows] - start] = found.weights[rows]
-        part = law.probabilities(query, found.groups[rows]).T @ columns
+        columns[np.arange(len(columns)), weighted.truths[rows] - start] = weighted.weights[rows]
+        part = law.probabilities(query, weighted.groups[rows]).T @ columns
         matrix[:, start : start + together] = part[:, : values - start]
     return Channel(query.as_range_query, matrix / matrix.sum(axis=0), np.full(values, 1 / values))
 
 
 def channel_of_prior(query: QuantileQuery, law: QuantileLaw, values: Floats, size: int) -> Channel:
-    """values: the probability of each value, of `size` independent records. `TooLarge` beyond the largest matrix."""
+    """Return the channel for `size` independent records. values: the probability of each value.
+
+    Raises `TooLarge` beyond MATRIX_LIMIT entries.
+    """
     refuse_beyond_limit(query.as_range_query)
     chances = quantile_distribution(values, query.at, size)
     matrix = np.zeros((len(values), len(values)))
     rng = np.random.default_rng(size)
-    each = int(np.clip(GROUPS // len(values), *PER_ANSWER))
+    per_answer = int(np.clip(GROUPS // len(values), *PER_ANSWER))
     for t in np.flatnonzero(chances > UNLIKELY):
-        groups = _groups_with(int(t), values, query.at, size, each, rng)
+        groups = _draw_groups_with(int(t), values, query.at, size, per_answer, rng)
         matrix[:, t] = law.probabilities(query, groups).mean(axis=0)
     matrix[:, chances <= UNLIKELY] = (matrix @ chances / chances[chances > UNLIKELY].sum())[:, None]
     return Channel(query.as_range_query, matrix, chances)
 
 
 def quantile_distribution(values: Floats, at: Fraction, size: int) -> Floats:
-    """Pr[the quantile of `size` independent records is t] for every value t."""
+    """Return Pr[the quantile of `size` independent records is t] for every value t."""
     from scipy.special import betainc
 
     k = quantile_rank(at, size)
@@ -123,33 +127,35 @@ def quantile_distribution(values: Floats, at: Fraction, size: int) -> Floats:
 
 
 def sample_groups_of(values: Floats, at: Fraction, size: int, count: int, rng: np.random.Generator) -> Ints:
-    """Histograms of independent records, one for each of `count` equally likely parts of where the quantile may be."""
+    """Draw `count` histograms of independent records, stratified by the place of their quantile."""
     from scipy.special import betaincinv
 
     k = quantile_rank(at, size)
-    own = betaincinv(k, size - k + 1, (np.arange(count) + 0.5) / count)
-    truths = np.minimum(np.searchsorted(np.cumsum(values), own), len(values) - 1)
-    return np.concatenate([_groups_at(int(t), own[truths == t], values, k, size, rng) for t in np.unique(truths)])
+    levels = betaincinv(k, size - k + 1, (np.arange(count) + 0.5) / count)
+    truths = np.minimum(np.searchsorted(np.cumsum(values), levels), len(values) - 1)
+    return np.concatenate(
+        [_draw_groups_at(int(t), levels[truths == t], values, k, size, rng) for t in np.unique(truths)]
+    )
 
 
-def _groups_with(t: int, values: Floats, at: Fraction, size: int, count: int, rng: np.random.Generator) -> Ints:
-    """Histograms of independent records whose quantile is t."""
+def _draw_groups_with(t: int, values: Floats, at: Fraction, size: int, count: int, rng: np.random.Generator) -> Ints:
+    """Draw histograms of independent records whose quantile is t."""
     from scipy.special import betainc, betaincinv
 
     k = quantile_rank(at, size)
     ends = np.concatenate([[0.0], np.minimum(np.cumsum(values), 1.0)])
     low, high = betainc(k, size - k + 1, ends[t : t + 2])
-    own = betaincinv(k, size - k + 1, low + (high - low) * (np.arange(count) + 0.5) / count)
-    return _groups_at(t, own, values, k, size, rng)
+    levels = betaincinv(k, size - k + 1, low + (high - low) * (np.arange(count) + 0.5) / count)
+    return _draw_groups_at(t, levels, values, k, size, rng)
 
 
-def _groups_at(t: int, own: Floats, values: Floats, k: int, size: int, rng: np.random.Generator) -> Ints:
-    """Histograms whose k-th record is the value t, at the places `own` of the distribution of the values."""
-    count, ends = len(own), np.concatenate([[0.0], np.minimum(np.cumsum(values), 1.0)])
-    own = np.clip(own, ends[t] + 1e-300, min(ends[t + 1], 1 - 1e-16))[:, None]
+def _draw_groups_at(t: int, levels: Floats, values: Floats, k: int, size: int, rng: np.random.Generator) -> Ints:
+    """Draw histograms whose k-th record is the value t, at the points `levels` (0..1) of the values' distribution."""
+    count, ends = len(levels), np.concatenate([[0.0], np.minimum(np.cumsum(values), 1.0)])
+    levels = np.clip(levels, ends[t] + 1e-300, min(ends[t + 1], 1 - 1e-16))[:, None]
     below, above = np.tile(values, (count, 1)), np.tile(values, (count, 1))
     below[:, t:], above[:, : t + 1] = 0.0, 0.0
-    below[:, t], above[:, t] = (own - ends[t])[:, 0].clip(0.0), (ends[t + 1] - own)[:, 0].clip(0.0)
+    below[:, t], above[:, t] = (levels - ends[t])[:, 0].clip(0.0), (ends[t + 1] - levels)[:, 0].clip(0.0)
     groups = _draw_counts(k - 1, below, rng) + _draw_counts(size - k, above, rng)
     groups[:, t] += 1
     return groups
@@ -158,7 +164,7 @@ def _groups_at(t: int, own: Floats, values: Floats, k: int, size: int, rng: np.r
 def _draw_counts(count: int, weights: Floats, rng: np.random.Generator) -> Ints:
     totals = weights.sum(axis=1, keepdims=True)
     if count == 0 or not (totals > 0).all():
-        found = np.zeros(weights.shape, dtype=np.int64)
-        found[:, int(weights.argmax(axis=1)[0])] = count
-        return found
+        counts = np.zeros(weights.shape, dtype=np.int64)
+        counts[:, int(weights.argmax(axis=1)[0])] = count
+        return counts
     return np.asarray(rng.multinomial(count, weights / totals), dtype=np.int64)

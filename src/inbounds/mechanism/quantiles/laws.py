@@ -1,8 +1,8 @@
-"""The ways to answer a quantile: by a score table, alike or not on both sides or counting the records at a value, by
-the true answer alone, or by the central records.
+"""The laws of a quantile mechanism: score tables (`PermuteAndFlip`, `SidedPermuteAndFlip`, `CountedTable`), a matrix
+over the true answer (`ObliviousRecords`), and a matrix over the central records (`CentralRecords`).
 
-All know how to have themselves checked, how to report for the histograms of many groups, and how likely each output
-is for a histogram; none is a mechanism before `QuantileMechanism` has run its check.
+All laws have the same methods: check privacy, draw reports for the histograms of many groups, and compute the
+probability of each output. `QuantileMechanism` runs `check` before it accepts a law.
 """
 
 import operator
@@ -28,15 +28,15 @@ from inbounds.trusted.samplers import Draws, draw_outputs
 from inbounds.trusted.sided_scores import Side, check_sides, sided_score_levels
 
 ROWS = 1 << 21
-"""Numbers held at a time while probabilities are computed."""
+"""The most numbers in memory at a time while probabilities are computed."""
 
 
 @dataclass(frozen=True)
 class PermuteAndFlip:
-    """Permute-and-flip: output t raises its hand with probability table[level of t] / 2**62, one hand is reported.
+    """Permute-and-flip: outputs are tried in random order; t is accepted with probability table[level of t] / 2**62.
 
-    The level is 0 for the truth, else 1 + stride · (length - 1) and as much more as `deeper` says for the depth of the
-    group: see `trusted.scores`.
+    The level is 0 for the true answer, else 1 + stride · (path length - 1), plus what `deeper` adds for the depth of
+    the group: see `trusted.permute_flip`.
     """
 
     table: tuple[int, ...]
@@ -45,7 +45,7 @@ class PermuteAndFlip:
 
     name: ClassVar[str] = "score table"
 
-    def __post_init__(self) -> None:  # plain ints: the checker trusts no other arithmetic
+    def __post_init__(self) -> None:  # the checker needs plain ints: no overloaded arithmetic
         object.__setattr__(self, "table", tuple(map(operator.index, self.table)))
         object.__setattr__(self, "deeper", tuple(map(operator.index, self.deeper)))
 
@@ -53,18 +53,18 @@ class PermuteAndFlip:
         check_scores(self.table, self.stride, self.deeper, query.width, epsilon)
 
     def report(self, query: QuantileQuery, histograms: Ints, draws: Draws) -> Ints:
-        """The position that is reported for every group."""
+        """Draw the position that is reported for every group."""
         return draw_permute_flip(self._sampler, self._levels(query, histograms), draws)
 
     def probabilities(self, query: QuantileQuery, histograms: Ints) -> Floats:
-        """Pr[output] for every group, to float precision: groups × outputs."""
-        return _probabilities(self.table, self._levels(query, histograms))
+        """Return Pr[output] for every group, to float precision: groups × outputs."""
+        return _probabilities_of_levels(self.table, self._levels(query, histograms))
 
     def _levels(self, query: QuantileQuery, histograms: Ints) -> Ints:
         return score_levels(query.path_lengths(histograms), self.stride, self.deeper, len(self.table))
 
     def proof_steps(self, query: QuantileQuery) -> list[str]:
-        """What `check` established, for a reader."""
+        """Return what `check` established, as sentences for people."""
         return [
             f"{len(self.table)} whole numbers fall from 2^62 to at least 1, the further the more records must change "
             "until the answer is another",
@@ -83,11 +83,11 @@ class PermuteAndFlip:
 
 @dataclass(frozen=True)
 class SidedPermuteAndFlip:
-    """Permute-and-flip as in a `PermuteAndFlip`, with a pace of its own below the answer and above it.
+    """Permute-and-flip as `PermuteAndFlip`, with different levels below and above the answer.
 
-    below, above: (first, stride, spread, near), the level of an output one record away, the levels of every further
-    record, how many values beside the answer are nearly as good as it, and their level (0 where it is left out);
-    deeper: the levels of every record that may change before the answer does. See `trusted.sides`.
+    below, above: (first, stride, spread, near): the level of an output one record away, the levels that each further
+    record adds, how many values beside the answer are nearly as good as it, and their level (by default 0). deeper: the
+    levels that each record adds that may change before the answer does. See `trusted.sided_scores`.
     """
 
     table: tuple[int, ...]
@@ -97,7 +97,7 @@ class SidedPermuteAndFlip:
 
     name: ClassVar[str] = "sided score table"
 
-    def __post_init__(self) -> None:  # plain ints: the checker trusts no other arithmetic
+    def __post_init__(self) -> None:  # the checker needs plain ints: no overloaded arithmetic
         object.__setattr__(self, "table", tuple(map(operator.index, self.table)))
         for part in ("below", "above"):
             side = tuple(map(operator.index, getattr(self, part)))
@@ -110,18 +110,18 @@ class SidedPermuteAndFlip:
         check_sides(self.table, self.below, self.above, self.deeper, query.width, epsilon)
 
     def report(self, query: QuantileQuery, histograms: Ints, draws: Draws) -> Ints:
-        """The position that is reported for every group."""
+        """Draw the position that is reported for every group."""
         return draw_permute_flip(self._sampler, self._levels(query, histograms), draws)
 
     def probabilities(self, query: QuantileQuery, histograms: Ints) -> Floats:
-        """Pr[output] for every group, to float precision: groups × outputs."""
-        return _probabilities(self.table, self._levels(query, histograms))
+        """Return Pr[output] for every group, to float precision: groups × outputs."""
+        return _probabilities_of_levels(self.table, self._levels(query, histograms))
 
     def _levels(self, query: QuantileQuery, histograms: Ints) -> Ints:
         return sided_score_levels(query.path_lengths(histograms), self.below, self.above, self.deeper, len(self.table))
 
     def proof_steps(self, query: QuantileQuery) -> list[str]:
-        """What `check` established, for a reader."""
+        """Return what `check` established, as sentences for people."""
         return [
             f"{len(self.table)} whole numbers fall from 2^62 to at least 1, the further the more records must change "
             "until the answer is another, below the answer and above it at paces of their own",
@@ -140,10 +140,10 @@ class SidedPermuteAndFlip:
 
 @dataclass(frozen=True)
 class CountedTable:
-    """Permute-and-flip as in a `PermuteAndFlip`, over a score that also counts the records at a value.
+    """Permute-and-flip as `PermuteAndFlip`, with a score that also counts the records at a value.
 
-    low, most: from how many on they count, and how many at most; every: one record of so many does. See
-    `trusted.counted`.
+    low: the number of records from which they count. most: the largest count. every: only one of so many records
+    counts. See `trusted.counted`.
     """
 
     table: tuple[int, ...]
@@ -153,7 +153,7 @@ class CountedTable:
 
     name: ClassVar[str] = "counted score table"
 
-    def __post_init__(self) -> None:  # plain ints: the checker trusts no other arithmetic
+    def __post_init__(self) -> None:  # the checker needs plain ints: no overloaded arithmetic
         object.__setattr__(self, "table", tuple(map(operator.index, self.table)))
         for part in ("low", "most", "every"):
             object.__setattr__(self, part, operator.index(getattr(self, part)))
@@ -164,28 +164,28 @@ class CountedTable:
         check_counted(self.table, self.low, self.most, query.width, epsilon, self.every)
 
     def report(self, query: QuantileQuery, histograms: Ints, draws: Draws) -> Ints:
-        """The position that is reported for every group."""
+        """Draw the position that is reported for every group."""
         return draw_permute_flip(self._sampler, self._levels(query, histograms), draws)
 
     def probabilities(self, query: QuantileQuery, histograms: Ints) -> Floats:
-        """Pr[output] for every group, to float precision: groups × outputs."""
-        return _probabilities(self.table, self._levels(query, histograms))
+        """Return Pr[output] for every group, to float precision: groups × outputs."""
+        return _probabilities_of_levels(self.table, self._levels(query, histograms))
 
     def _levels(self, query: QuantileQuery, histograms: Ints) -> Ints:
         return counted_levels(query.pad(histograms), query.rank, self.low, self.most, self.every)
 
     def proof_steps(self, query: QuantileQuery) -> list[str]:
-        """What `check` established, for a reader."""
+        """Return what `check` established, as sentences for people."""
         return [
             f"{len(self.table)} whole numbers fall from 2^62 to at least 1, the further the more records must change "
-            f"until the answer is another, and the more than {self.low} records are at a value, {self._counting}",
+            f"until the answer is another, and the more than {self.low} records are at a value, {self._counting_words}",
             "when a record changes, no score moves by more than 1; the square of the table's largest step, as a "
             "fraction of whole numbers, is at most p/2^128, the sampler's rounding included",
             RATIO_BOUND,
         ]
 
     @property
-    def _counting(self) -> str:
+    def _counting_words(self) -> str:
         return f"{self.most} at most" if self.every == 1 else f"one of every {self.every}, {self.most} at most"
 
     @cached_property
@@ -198,7 +198,7 @@ class CountedTable:
 
 @dataclass(frozen=True)
 class ObliviousRecords:
-    """A matrix over the true answer: the quantile is computed, and reported as one record could move it anywhere."""
+    """A matrix over the true answer. One record can move the quantile anywhere, so all answers are neighbours."""
 
     matrix: Matrix
 
@@ -224,8 +224,8 @@ class ObliviousRecords:
 class CentralRecords:
     """A matrix over the multisets of the records of rank first..first + length - 1: the best law for few values.
 
-    Changing one record of the group changes at most one of these, so multisets that differ in one record are all the
-    neighbours there are.
+    Changing one record of the group changes at most one of these, so only multisets that differ in one record are
+    neighbours.
     """
 
     first: int
@@ -273,39 +273,39 @@ QuantileLaw = PermuteAndFlip | SidedPermuteAndFlip | CountedTable | ObliviousRec
 
 
 def _refuse_other_laws(matrix: Matrix) -> None:
-    """A `TypeError` unless it is a Matrix itself: what another class checks, and draws by, nobody knows."""
+    """Raise `TypeError` unless it is a `Matrix` itself: a subclass could replace the check and the sampler."""
     if type(matrix) is not Matrix:
         raise TypeError(f"matrix must be a Matrix, got {type(matrix).__name__}")
 
 
 def central_columns(query: QuantileQuery, length: int) -> int:
-    """How many multisets the central records can be; `TooLarge` where the matrix would be."""
+    """Return the number of multisets of the central records. Raises `TooLarge` beyond MATRIX_LIMIT entries."""
     columns = count_multisets(length, query.width)
     if columns * (query.width + 1) > MATRIX_LIMIT:
         raise TooLarge(f"{columns} multisets are too many for a matrix; use fewer central records, or a larger step")
     return columns
 
 
-def _probabilities(table: tuple[int, ...], levels: Ints) -> Floats:
-    weights, found = np.array(table, dtype=np.float64) / TOTAL, np.empty(levels.shape)
+def _probabilities_of_levels(table: tuple[int, ...], levels: Ints) -> Floats:
+    weights, result = np.array(table, dtype=np.float64) / TOTAL, np.empty(levels.shape)
     for block in _blocks(levels.shape):
         place = np.minimum(levels[block], len(weights) - 1)
         used = np.bincount(place.ravel()) > 0  # as np.unique finds them, without sorting
-        found[block] = _flip_probabilities(weights[: len(used)][used], (np.cumsum(used) - 1)[place])
-    return found
+        result[block] = _flip_probabilities(weights[: len(used)][used], (np.cumsum(used) - 1)[place])
+    return result
 
 
 def permute_flip_probabilities(chances: Floats) -> Floats:
-    """Pr[i] = p_i ∫ ∏_{j != i} (1 - u p_j) du for every row of chances p."""
-    found = np.empty_like(chances)
+    """Return Pr[i] = p_i ∫ ∏_{j != i} (1 - u p_j) du, u in 0..1, for every row p of `chances`."""
+    result = np.empty_like(chances)
     for block in _blocks(chances.shape):
         p, place = np.unique(chances[block], return_inverse=True)
-        found[block] = _flip_probabilities(p, place.reshape(chances[block].shape))
-    return found
+        result[block] = _flip_probabilities(p, place.reshape(chances[block].shape))
+    return result
 
 
 def _blocks(shape: tuple[int, ...]) -> Iterator[slice]:
-    """Groups that are computed at a time."""
+    """Return slices of groups, each small enough for ROWS numbers."""
     rows = max(1, ROWS // (shape[1] * _node_count(shape[1])))
     return (slice(start, start + rows) for start in range(0, shape[0], rows))
 
@@ -315,28 +315,28 @@ def _node_count(outputs: int) -> int:
 
 
 def _flip_probabilities(p: Floats, place: Ints) -> Floats:
-    """The same of chances p[place], by Gauss-Legendre quadrature.
+    """Return the probabilities of `permute_flip_probabilities` for chances p[place], by Gauss-Legendre quadrature.
 
-    The integrand has degree m - 1, so m // 2 + 1 nodes are exact; of a smooth decay far fewer are exact to float
-    precision, of the order of the root of the degree. Outputs share few chances, so that logarithms are taken of the
-    distinct ones alone, and added up as often as each occurs.
+    The integrand has degree m - 1, so m // 2 + 1 nodes are exact. For a smooth decay far fewer, of the order of the
+    root of the degree, are exact to float precision. Outputs share few chances, so logarithms are taken only of the
+    distinct ones, times how often each occurs.
     """
     nodes, weights = gauss_legendre(_node_count(place.shape[1]))
     factors = 1 - nodes[:, None] * p
-    own = np.arange(len(place))[:, None] * len(p) + place
-    times = np.bincount(own.ravel(), minlength=len(place) * len(p)).reshape(len(place), len(p))
+    group_chance = np.arange(len(place))[:, None] * len(p) + place
+    times = np.bincount(group_chance.ravel(), minlength=len(place) * len(p)).reshape(len(place), len(p))
     products = np.exp(times @ np.log(factors).T)  # groups × nodes
-    found = np.take_along_axis(products @ (weights[:, None] * p / factors), place, axis=1)
-    return np.asarray(found / found.sum(axis=1, keepdims=True))
+    unnormalized = np.take_along_axis(products @ (weights[:, None] * p / factors), place, axis=1)
+    return np.asarray(unnormalized / unnormalized.sum(axis=1, keepdims=True))
 
 
 @lru_cache(maxsize=64)
-def _nodes(count: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def _cached_nodes(count: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
     nodes, weights = np.polynomial.legendre.leggauss(count)
     return tuple(((nodes + 1) / 2).tolist()), tuple((weights / 2).tolist())
 
 
 def gauss_legendre(count: int) -> tuple[Floats, Floats]:
-    """Nodes and weights of Gauss-Legendre on 0..1."""
-    nodes, weights = _nodes(count)
+    """Return the nodes and weights of Gauss-Legendre quadrature on 0..1."""
+    nodes, weights = _cached_nodes(count)
     return np.array(nodes), np.array(weights)

@@ -1,4 +1,4 @@
-"""The content of a quantile's passport as a mechanism: the law is certified anew."""
+"""Reader of a quantile's passport: the law is certified again. `mechanism.load` calls it."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ QUANTILE_FIELDS = {
 
 
 def quantile_mechanism_from_content(content: Json) -> QuantileMechanism:
-    """A quantile's mechanism from its passport's content; any error where it is malformed or not private."""
+    """Read a quantile's mechanism from a passport's content. Raises an exception if it is malformed or not private."""
     origin = content["origin"]
     parameters = {parse_line(key): parse_line(value) for key, value in origin["parameters"].items()}
     return QuantileMechanism(
@@ -57,7 +57,7 @@ def quantile_mechanism_from_content(content: Json) -> QuantileMechanism:
 
 
 def quantile_query_from_json(part: Json) -> QuantileQuery:
-    """The quantile of such values."""
+    """Read a quantile query from JSON values."""
     if part["kind"] != QUANTILE:
         raise ValueError("the query must be of the kind quantile")
     if type(part["public"]) is not bool:
@@ -68,6 +68,7 @@ def quantile_query_from_json(part: Json) -> QuantileQuery:
 
 
 def quantile_law_from_json(part: Json) -> QuantileLaw:
+    """Read a quantile's law from JSON values. It is not checked for privacy here."""
     if len(part) != 1:
         raise ValueError("the law of a quantile must be scores, sides, counted, a matrix, or central records")
     if "scores" in part:
@@ -80,22 +81,22 @@ def quantile_law_from_json(part: Json) -> QuantileLaw:
         )
     if "sides" in part:
         sides = part["sides"]
-        below, above = (_side(sides[key]) for key in ("below", "above"))
-        (more,) = parse_integers(sides["deeper"])
-        return SidedPermuteAndFlip(tuple(parse_integers(sides["table"])), below, above, more)
+        below, above = (_parse_side(sides[key]) for key in ("below", "above"))
+        (levels_deeper,) = parse_integers(sides["deeper"])
+        return SidedPermuteAndFlip(tuple(parse_integers(sides["table"])), below, above, levels_deeper)
     if "counted" in part:
         counted = part["counted"]
         (low,), (most,) = (parse_integers(counted[key]) for key in ("low", "most"))
         (every,) = parse_integers(counted["every"]) if "every" in counted else (1,)
         return CountedTable(tuple(parse_integers(counted["table"])), low, most, every)
     if "central" not in part:
-        return ObliviousRecords(_matrix(part))
+        return ObliviousRecords(_read_matrix(part))
     central = part["central"]
     (first,), (length,) = (parse_integers(central[key]) for key in ("first", "length"))
-    return CentralRecords(first, length, _matrix({"matrix": central["matrix"]}))
+    return CentralRecords(first, length, _read_matrix({"matrix": central["matrix"]}))
 
 
-def _side(part: Any) -> Side:
+def _parse_side(part: Any) -> Side:
     numbers = parse_integers(part)
     if len(numbers) not in (3, 4):
         raise ValueError("a side of a sided score table must be three or four whole numbers")
@@ -103,8 +104,8 @@ def _side(part: Any) -> Side:
     return first, stride, spread, near
 
 
-def _matrix(part: Json) -> Matrix:
-    found = law_from_json(part)
-    if not isinstance(found, Matrix):
+def _read_matrix(part: Json) -> Matrix:
+    law = law_from_json(part)
+    if not isinstance(law, Matrix):
         raise ValueError("the law of a quantile must be scores, sides, counted, a matrix, or central records")
-    return found
+    return law

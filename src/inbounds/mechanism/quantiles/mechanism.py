@@ -1,4 +1,4 @@
-"""QuantileMechanism: a law for a quantile that passed the checker. There is no other way to make one."""
+"""The class `QuantileMechanism`: a law for a quantile that passed the privacy check."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 LAWS = (PermuteAndFlip, SidedPermuteAndFlip, CountedTable, ObliviousRecords, CentralRecords)
-"""All kinds of laws there are; no other class may say that it was checked."""
+"""All classes of laws; others are refused, because their check is not known."""
 
 
 @dataclass(frozen=True)
@@ -67,44 +67,44 @@ class QuantileMechanism:
     # --- reports ------------------------------------------------------------------------------------------
 
     def sample(self, values: Any) -> Any:
-        """The private quantile of one group's records, with operating-system entropy.
+        """Draw the private quantile of one group's records, with operating-system entropy.
 
         values: numbers, as a list, an array or a column; see `QuantileQuery.encode` for those out of range.
         """
         return self.sample_groups(self.query.encode(values)[None, :]).tolist()[0]
 
     def sample_groups(self, histograms: Any) -> Any:
-        """Private quantiles of many groups: groups × how many records have each value."""
+        """Draw private quantiles of many groups. histograms: groups × number of records with each value."""
         return self._report(histograms, system_entropy)
 
     def simulate_groups(self, histograms: Any, rng: np.random.Generator) -> Any:
-        """As `sample_groups`, from a seeded generator: for studies and tests, never for a release."""
+        """Draw reports as `sample_groups`, from a seeded generator: for studies and tests, never for a release."""
         return self._report(histograms, seeded_entropy(rng))
 
     def _report(self, histograms: Any, draws: Draws) -> Any:
         return self.query.as_range_query.decode(self.law.report(self.query, self._check_histograms(histograms), draws))
 
     def probabilities(self, histograms: Any) -> Floats:
-        """Pr[output] for groups × counts, to float precision: a view to judge by, not to release with."""
+        """Return Pr[output] for every group, to float precision, for inspection. histograms: as for `sample_groups`."""
         return self.law.probabilities(self.query, self._check_histograms(histograms))
 
     def _check_histograms(self, histograms: Any) -> Ints:
-        found = np.asarray(histograms)
-        if found.dtype.kind not in "iu" or found.ndim != 2 or found.shape[1] != self.query.width + 1:
+        counts = np.asarray(histograms)
+        if counts.dtype.kind not in "iu" or counts.ndim != 2 or counts.shape[1] != self.query.width + 1:
             raise ValueError(f"histograms must be whole numbers, groups × {self.query.width + 1} values")
-        if (found < 0).any():
+        if (counts < 0).any():
             raise ValueError("histograms must not be negative")
-        most = min(int(np.iinfo(found.dtype).max), 1 << 62)  # nobody has so many records, and int64 holds them
-        return np.asarray(np.minimum(found, found.dtype.type(most)), dtype=np.int64)
+        most = min(int(np.iinfo(counts.dtype).max), 1 << 62)  # more records than any group has, and within int64
+        return np.asarray(np.minimum(counts, counts.dtype.type(most)), dtype=np.int64)
 
     # --- usefulness, of records of unknown shares or drawn independently from a prior ---------------------
 
     def channel(self, prior: Prior = None, size: int | None = None) -> Channel:
-        """What to expect of reports of `size` records.
+        """Return the channel from the true quantile to the report, for groups of `size` records.
 
-        prior: one weight for each value, of records that are drawn independently from it. By default nothing is known:
-        every value is as likely to be the quantile, and given it every histogram as likely as every other. size: the
-        declared one by default.
+        prior: a weight for each value; records are then drawn independently from it. By default nothing is known: all
+        values are equally likely to be the quantile, and given the quantile all histograms are equally likely. size:
+        by default the declared one.
         """
         records = self.query.size if size is None else to_int(size, "size", 1)
         return _channel_of_values(
@@ -112,15 +112,15 @@ class QuantileMechanism:
         )
 
     def expected_error(self, loss: LossLike = "absolute", prior: Prior = None, size: int | None = None) -> float:
-        """The expected loss of a report; see `channel`."""
+        """Return the expected loss of a report; see `channel`."""
         return self.channel(prior, size).loss(loss)
 
     def best_guess(self, output: Any, loss: LossLike = "absolute", prior: Prior = None) -> Any:
-        """The value that loses least after seeing the report."""
+        """Return the value with the least expected loss given the report."""
         return self.channel(prior).best_guess(output, loss)
 
     def credible_set(self, output: Any, level: float = 0.9, prior: Prior = None) -> CredibleSet:
-        """The values that hold the true quantile with probability `level` after seeing the report."""
+        """Return the values that hold the true quantile with probability `level` given the report."""
         return self.channel(prior).credible_set(output, level)
 
     # --- files --------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def to_quantile_passport(mechanism: "QuantileMechanism") -> Document:
-    """The passport of a quantile's mechanism."""
+    """Return the passport of a quantile's mechanism."""
     origin = mechanism.origin
     content: Json = {
         "query": quantile_query_to_json(mechanism.query),
@@ -36,12 +36,12 @@ def to_quantile_passport(mechanism: "QuantileMechanism") -> Document:
 
 
 def quantile_passport_summary(mechanism: "QuantileMechanism") -> Json:
-    """The passport without its weights: what people and machines read of it."""
+    """Return the passport's content without its weights, for display."""
     return without_law(to_quantile_passport(mechanism))
 
 
 def quantile_query_to_json(query: QuantileQuery) -> Json:
-    """A quantile as plain JSON values, as passports and release records hold it."""
+    """Return a quantile query as plain JSON values, as in passports and release records."""
     return {
         "kind": QUANTILE,
         "values": scale_to_json(query.values),
@@ -54,23 +54,24 @@ def quantile_query_to_json(query: QuantileQuery) -> Json:
 
 
 def quantile_law_to_json(law: QuantileLaw) -> Json:
+    """Return a quantile's law as plain JSON values, under one key that names its class."""
     match law:
         case PermuteAndFlip(table, stride, deeper):
             return {
                 "scores": {"table": format_integers(table), "stride": str(stride), "deeper": format_integers(deeper)}
             }
         case SidedPermuteAndFlip(table, below, above, deeper):
-            sides = {"below": _side_text(below), "above": _side_text(above), "deeper": str(deeper)}
+            sides = {"below": _format_side(below), "above": _format_side(above), "deeper": str(deeper)}
             return {"sides": {"table": format_integers(table), **sides}}
         case CountedTable(table, low, most, every):
-            rarely = {} if every == 1 else {"every": str(every)}
-            return {"counted": {"table": format_integers(table), "low": str(low), "most": str(most), **rarely}}
+            every_field = {} if every == 1 else {"every": str(every)}
+            return {"counted": {"table": format_integers(table), "low": str(low), "most": str(most), **every_field}}
         case ObliviousRecords(matrix):
             return law_to_json(matrix)
         case CentralRecords(first, length, matrix):
             return {"central": {"first": str(first), "length": str(length), **law_to_json(matrix)}}
 
 
-def _side_text(side: Side) -> str:
-    """The level of a spread is written where it is not 0."""
+def _format_side(side: Side) -> str:
+    """Format a side; its last number, the level of the spread, is left out if it is 0."""
     return format_integers(side if side[3] else side[:3])
