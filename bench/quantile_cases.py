@@ -9,7 +9,7 @@ import numpy as np
 
 import inbounds as ib
 from inbounds.exact import Floats, Ints
-from inbounds.mechanism.quantiles.channel import sample_groups_of
+from inbounds.mechanism.quantiles.channel import draw_groups_from_prior
 from inbounds.query import QuantileQuery
 
 SIZES, VALUES, EPSILONS = (10, 30, 100, 300, 1000, 3000), (5, 21, 101, 500), ("0.2", "1", "4")
@@ -88,7 +88,7 @@ class Case:
         """The same with more groups, others."""
         weights = {**SHAPES, **HELD_OUT, **FRESH}[self.shape](self.values)
         at, rng = Fraction(QUANTILES[self.quantile]), np.random.default_rng([14, groups, seed])
-        return replace(self, groups=sample_groups_of(weights / weights.sum(), at, self.size, groups, rng))
+        return replace(self, groups=draw_groups_from_prior(weights / weights.sum(), at, self.size, groups, rng))
 
     @property
     def distances(self) -> Ints:
@@ -118,5 +118,5 @@ def cases_of(
 ) -> Iterator[Case]:
     for size, many, epsilon, quantile, (name, shape) in product(sizes, values, epsilons, QUANTILES, shapes.items()):
         weights, at = shape(many), Fraction(QUANTILES[quantile])
-        groups = sample_groups_of(weights / weights.sum(), at, size, GROUPS, rng)
+        groups = draw_groups_from_prior(weights / weights.sum(), at, size, GROUPS, rng)
         yield Case(size, many, epsilon, quantile, name, groups)

@@ -29,7 +29,7 @@ from inbounds.catalog.noise_tables import geometric_table
 from inbounds.data import adult
 from inbounds.design.quantiles import permute_flip as score_tables
 from inbounds.exact import Floats
-from inbounds.mechanism.quantiles.channel import sample_groups_of
+from inbounds.mechanism.quantiles.channel import draw_groups_from_prior
 from inbounds.query import QuantileQuery
 from inbounds.schema.columns import number_column
 from inbounds.statistics._mean_pair import mean_from_sums, pair_query
@@ -176,7 +176,7 @@ def likert() -> dict[str, float]:
     """Errors of medians of 25 answers 1 to 5 of which most agree, epsilon 1: what a prior of the values is worth."""
     prior = np.array([0.05, 0.1, 0.2, 0.4, 0.25])
     query, rng = ib.median(1, 5, size=25), np.random.default_rng(13)
-    case = Case(25, 5, "1", "median", "agree", sample_groups_of(prior, Fraction(1, 2), 25, 2000, rng))
+    case = Case(25, 5, "1", "median", "agree", draw_groups_from_prior(prior, Fraction(1, 2), 25, 2000, rng))
     made = {
         "path scores": ib.design_permute_flip(query, 1),
         "11 central records, shares unknown": ib.design_central(query, 1, length=11),

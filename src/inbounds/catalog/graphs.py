@@ -7,7 +7,7 @@ import numpy as np
 from inbounds.design.closed.metric import geometric_matrix
 from inbounds.exact import Floats, Ints, Number, to_epsilon
 from inbounds.mechanism import Mechanism, Origin, certify_formula
-from inbounds.mechanism.limits import too_large
+from inbounds.mechanism.limits import is_too_large
 from inbounds.mechanism.plane import LARGEST_DECAY, WIDEST, make_plane_noise, require_map_metric
 from inbounds.query import Graph, RangeQuery, check_query
 from inbounds.query.places import find_map_axes
@@ -27,7 +27,7 @@ def metric_geometric(query: RangeQuery, epsilon: Number) -> Mechanism:
     bound, network = to_epsilon(epsilon), _graph(query, "metric_geometric")
     reference = "Chatzikokolakis, Andrés, Bordenabe, Palamidessi, Broadening the scope of differential privacy, 2013"
     origin = Origin("metric_geometric", {}, reference)
-    if too_large(query):
+    if is_too_large(query):
         cells = require_map_metric(query)
         return Mechanism(
             query, bound, make_plane_noise(query, bound, lambda a, b: float(bound) * cells.norm(a, b)), origin
@@ -53,7 +53,7 @@ def planar_laplace(query: RangeQuery, epsilon: Number) -> Mechanism:
     points = query.coordinates
     assert points is not None
     rate = step * float((lengths / np.sqrt(((points[tails] - points[heads]) ** 2).sum(axis=1))).min())
-    if too_large(query):
+    if is_too_large(query):
         return Mechanism(query, bound, make_plane_noise(query, bound, lambda a, b: rate * np.hypot(a, b)), origin)
     reach = math.ceil(LARGEST_DECAY / rate) + max(rows, columns)
     if (2 * reach + 1) ** 2 > WIDEST:

@@ -8,7 +8,7 @@ from inbounds.catalog._grid import decay, dense
 from inbounds.design.closed.response import response_matrix
 from inbounds.exact import Number, to_epsilon
 from inbounds.mechanism import Mechanism, Origin, certify_formula
-from inbounds.mechanism.limits import too_large
+from inbounds.mechanism.limits import is_too_large
 from inbounds.mechanism.response import make_tight_response
 from inbounds.query import Graph, Metric, RangeQuery, check_query
 
@@ -32,7 +32,7 @@ def randomized_response(query: RangeQuery, epsilon: Number) -> Mechanism:
     bound = to_epsilon(epsilon)
     reference = "Kairouz, Oh, Viswanath, Extremal mechanisms for local differential privacy, 2016"
     origin = Origin("randomized_response", {}, reference)
-    if too_large(query) and query.one_output_per_answer and not isinstance(query.neighbours, Graph | Metric):
+    if is_too_large(query) and query.one_output_per_answer and not isinstance(query.neighbours, Graph | Metric):
         return Mechanism(query, bound, make_tight_response(len(query.answers), bound), origin)
     dense(query)
     if isinstance(query.neighbours, Graph):

@@ -25,7 +25,7 @@ from inbounds.files import RELEASE, LoadedFile, write_text
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.bayes import Interpretation
 from inbounds.mechanism.bayes import interpret as interpret_output
-from inbounds.mechanism.limits import too_large
+from inbounds.mechanism.limits import is_too_large
 from inbounds.report.templates import pick_evenly
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def _interpret_mechanism(
 ) -> tuple[Interpretation, ...]:
     """Interpret all published values, or only the given one on a map too large for a matrix."""
     query, loss = mechanism.query, default_losses(mechanism.query)[0]
-    if output is not None and query.places is not None and too_large(query):
+    if output is not None and query.places is not None and is_too_large(query):
         return (interpret_output(mechanism, output, level, prior, loss),)
     return mechanism.interpretations(level, prior, loss)
 

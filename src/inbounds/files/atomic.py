@@ -14,7 +14,7 @@ from inbounds.files.open_files import find_open_database, read_start
 SQLITE_MAGIC = b"SQLite format 3\x00"
 """The first bytes of an SQLite database, and so of a ledger in a file."""
 
-BESIDE_A_DATABASE = ("-wal", "-shm", "-journal")
+DATABASE_SUFFIXES = ("-wal", "-shm", "-journal")
 """Suffixes of the files that SQLite keeps beside a database; they may hold the latest charges."""
 
 
@@ -73,7 +73,7 @@ def refuse_database(target: Path, what: str = "output") -> None:
     begin with SQLITE_MAGIC yet.
     """
     real = os.path.realpath(target)
-    candidates = [*(real.removesuffix(end) for end in BESIDE_A_DATABASE if real.endswith(end)), real]
+    candidates = [*(real.removesuffix(end) for end in DATABASE_SUFFIXES if real.endswith(end)), real]
     if any(_is_database(Path(path)) for path in candidates):
         raise ValueError(f"{what} must not replace a ledger or another database, got {target}; give another name")
 

@@ -65,7 +65,7 @@ class Document:
     path: Path | None = field(default=None, compare=False)
 
     @classmethod
-    def wrap(cls, format: str, content: Json) -> "Document":  # noqa: A002 - the field's own name
+    def wrap(cls, format: str, content: Json) -> "Document":  # noqa: A002 - the name of the field
         """Put content into an envelope with its digest.
 
         >>> Document.wrap("inbounds/mechanism", {}).sha256[:8]
@@ -116,6 +116,7 @@ class LoadedFile:
 
     @property
     def is_database(self) -> bool:
+        """Whether the file is an SQLite database."""
         return self.data.startswith(SQLITE_MAGIC)
 
     @cached_property

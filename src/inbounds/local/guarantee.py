@@ -16,7 +16,7 @@ from inbounds.exact import Number, epsilon_from_alpha, round_up_to_float, to_fra
 from inbounds.local.reports import LocalMechanism, check_local_mechanism
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.labels import LabelMechanism
-from inbounds.mechanism.limits import too_large
+from inbounds.mechanism.limits import is_too_large
 from inbounds.mechanism.plane import PlaneNoise
 from inbounds.mechanism.ratios import largest_ratio
 from inbounds.query import AllPairs, Graph, Metric
@@ -100,7 +100,7 @@ class LocalGuarantee:
         query = self.mechanism.query
         assert isinstance(query.neighbours, Graph)
         assert isinstance(self.mechanism, Mechanism)
-        if isinstance(self.mechanism.law, PlaneNoise) and too_large(query):
+        if isinstance(self.mechanism.law, PlaneNoise) and is_too_large(query):
             return self.mechanism.law.ratio_apart(query, distance)
         weights = self.mechanism.weights
         near = query.neighbours.distances(len(query.answers), directed=False) <= distance * (1 + ROUNDING)

@@ -78,7 +78,7 @@ def audit(matrix: ArrayLike, query: RangeQuery) -> Audit:
         raise ValueError("every column must have some mass")
     sums = _stable_sums(values, 0)
     if not _are_alike(sums):
-        raise ValueError(f"columns must all have the same sum, {COLUMNS}{transpose_exact(values)}")
+        raise ValueError(f"columns must all have the same sum, {COLUMNS}{transpose_hint(values)}")
     return find_worst_ratio(values, query)
 
 
@@ -92,10 +92,10 @@ def _exact_entries(matrix: ArrayLike) -> NDArray[Any]:
     if values.dtype.kind in "iu" or values.dtype == np.float64:
         return values
     values = np.asarray(matrix, dtype=object)  # directly from the input: numpy could round it or cut texts short
-    return np.array([to_exact_matrix(value) for value in values.ravel()], dtype=object).reshape(values.shape)
+    return np.array([to_exact_entry(value) for value in values.ravel()], dtype=object).reshape(values.shape)
 
 
-def to_exact_matrix(value: Any) -> Exact:
+def to_exact_entry(value: Any) -> Exact:
     """Return an entry as an exact number. A float is its binary value here, not the decimal that it prints as."""
     if isinstance(value, np.generic):
         value = value.item() if not isinstance(value, np.longdouble) else Fraction(*value.as_integer_ratio())
@@ -115,7 +115,7 @@ def _stable_sums(values: NDArray[Any], axis: int) -> NDArray[Any]:
     return np.asarray((values / values.max(initial=0.0)).sum(axis=axis)) if values.any() else values.sum(axis=axis)
 
 
-def transpose_exact(values: NDArray[Any]) -> str:
+def transpose_hint(values: NDArray[Any]) -> str:
     """Return a hint for a message if the rows, not the columns, have equal sums; else an empty text."""
     columns, rows = (_are_alike(_stable_sums(values, axis)) for axis in (0, 1))
     return "; the rows do: pass the transpose of the matrix" if rows and not columns else ""
@@ -194,7 +194,7 @@ def _candidates(highs: NDArray[Any], lows: NDArray[Any], best: _Pair | None) -> 
         least = ratios.max() if best is None else max(ratios.max(), _ratio_above(best.high, best.low))
         live = live[ratios >= min(least, FLOAT_MAX) * (1 - FLOAT_DOUBT)]
     for i, high, low in zip(live.tolist(), highs[live].tolist(), lows[live].tolist(), strict=True):
-        yield i, to_exact_matrix(high), to_exact_matrix(low)
+        yield i, to_exact_entry(high), to_exact_entry(low)
 
 
 def _audit_pair(pair: _Pair, distance: Fraction) -> Audit:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from inbounds.exact import Floats, Ints
 from inbounds.losses import LossLike, Prior, to_loss, to_prior
 from inbounds.mechanism.cells import find_best_cells, step_losses
-from inbounds.mechanism.limits import refuse_beyond_limit, too_large
+from inbounds.mechanism.limits import is_too_large, refuse_beyond_limit
 from inbounds.mechanism.measures import output_index
 from inbounds.mechanism.plane import PlaneNoise
 from inbounds.mechanism.remap import minimax_remap
@@ -62,12 +62,12 @@ def posterior(mechanism: ChannelLike, output: Any, prior: Prior = None) -> Float
 
 def best_guess(mechanism: ChannelLike, output: Any, loss: LossLike = "absolute", prior: Prior = None) -> Any:
     """Return the answer with the least expected loss given `output`; as coordinates if `output` is coordinates."""
-    query, seen = mechanism.query, output_index(mechanism.query, output)
-    if too_large(query):
+    query, index = mechanism.query, output_index(mechanism.query, output)
+    if is_too_large(query):
         weights = to_prior(prior, query)
-        guess = _best_map_cells(query, loss, iter([_likelihood(mechanism, seen) * weights]))[0]
+        guess = _best_map_cells(query, loss, iter([_likelihood(mechanism, index) * weights]))[0]
     else:
-        guess = _guess_costs(mechanism, loss, prior, [seen]).argmin(axis=1)
+        guess = _guess_costs(mechanism, loss, prior, [index]).argmin(axis=1)
     return _name_answers(query, guess, output)[0]
 
 
@@ -171,9 +171,9 @@ def interpret(
     doubt: float = 0.1,
 ) -> Interpretation:
     """Return the interpretation of one output, also for laws that are too large for a matrix."""
-    seen = output_index(mechanism.query, output)
+    index = output_index(mechanism.query, output)
     guess = best_guess(mechanism, output, loss, prior)
-    return _interpret_likelihood(mechanism.query, _likelihood(mechanism, seen), output, guess, level, prior, doubt)
+    return _interpret_likelihood(mechanism.query, _likelihood(mechanism, index), output, guess, level, prior, doubt)
 
 
 def _interpret_likelihood(
@@ -255,10 +255,10 @@ def worst_remap(mechanism: ChannelLike, loss: LossLike = "absolute") -> Floats:
 # --- shared -----------------------------------------------------------------------------------------------
 
 
-def _guess_costs(mechanism: ChannelLike, loss: LossLike, prior: Prior, seen: Any = slice(None)) -> Floats:
-    """Return costs[i, g], the joint loss of guessing g for output i, for the outputs selected by `seen`."""
+def _guess_costs(mechanism: ChannelLike, loss: LossLike, prior: Prior, rows: Any = slice(None)) -> Floats:
+    """Return costs[i, g], the joint loss of guessing g for output i, for the outputs selected by `rows`."""
     weights = to_prior(prior, mechanism.query)
-    return np.asarray((mechanism.matrix[seen] * weights) @ to_loss(loss).guesses(mechanism.query).T)
+    return np.asarray((mechanism.matrix[rows] * weights) @ to_loss(loss).guesses(mechanism.query).T)
 
 
 def _name_answers(query: RangeQuery, positions: Ints, output: Any) -> list[Any]:
@@ -270,14 +270,14 @@ def _name_answers(query: RangeQuery, positions: Ints, output: Any) -> list[Any]:
 
 def _likelihood(mechanism: ChannelLike, output: int) -> Floats:
     """Return Pr[output | answer] for every answer, without a matrix if it would be too large."""
-    if isinstance(mechanism, HasLaw) and too_large(mechanism.query):
+    if isinstance(mechanism, HasLaw) and is_too_large(mechanism.query):
         return np.asarray(mechanism.law.likelihood(mechanism.query, output))
     return np.asarray(mechanism.matrix[output])
 
 
 def _large_plane(mechanism: ChannelLike) -> PlaneNoise | None:
     """Return the law if it is noise on a map that is too large for a matrix, else None."""
-    large = isinstance(mechanism, HasLaw) and too_large(mechanism.query)
+    large = isinstance(mechanism, HasLaw) and is_too_large(mechanism.query)
     return mechanism.law if large and isinstance(mechanism.law, PlaneNoise) else None  # type: ignore[attr-defined]
 
 

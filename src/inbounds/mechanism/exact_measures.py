@@ -38,7 +38,7 @@ class ExactMeasures:
 
     def loss(self, loss: LossLike = "absolute", prior: Sequence[Number] | None = None) -> Fraction:
         """Return the expected loss, averaged over the answers with weights `prior` (uniform by default)."""
-        weights = shares(prior, self.mechanism.query)
+        weights = exact_prior(prior, self.mechanism.query)
         return sum((q * x for q, x in zip(weights, self.loss_per_answer(loss), strict=True)), Fraction(0))
 
     def worst_loss(self, loss: LossLike = "absolute") -> Fraction:
@@ -69,7 +69,7 @@ class ExactMeasures:
 
     def bayes_loss(self, loss: LossLike = "absolute", prior: Sequence[Number] | None = None) -> Fraction:
         """Return sum_i min_g sum_j prior[j] · P[i, j] · loss(g, j) (000 (25), (26), corrected)."""
-        weights, prior_shares = self.mechanism.weights, shares(prior, self.mechanism.query)
+        weights, prior_shares = self.mechanism.weights, exact_prior(prior, self.mechanism.query)
         rows, unit = loss_rows(self.mechanism.query, to_loss(loss), guesses=True)
         table = np.array(list(rows), dtype=object)
         common = math.lcm(*(q.denominator for q in prior_shares))
@@ -87,7 +87,7 @@ class ExactMeasures:
         return [Fraction(int(total)) * unit / TOTAL for total in sums]
 
 
-def shares(prior: Sequence[Number] | None, query: RangeQuery) -> list[Fraction]:
+def exact_prior(prior: Sequence[Number] | None, query: RangeQuery) -> list[Fraction]:
     """Return a prior as exact shares that sum to one. A float means the decimal it prints as."""
     size = len(query.answers)
     if prior is None:

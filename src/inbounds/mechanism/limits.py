@@ -7,7 +7,7 @@ MATRIX_LIMIT = 1 << 24
 """Entries of the largest matrix that is written out (4096 × 4096)."""
 
 
-def too_large(query: RangeQuery, rows: int = 0) -> bool:
+def is_too_large(query: RangeQuery, rows: int = 0) -> bool:
     """Return whether the query's matrix, or one with `rows` rows, would have more than MATRIX_LIMIT entries."""
     outputs, answers = query.shape
     return max(outputs, rows) * answers > MATRIX_LIMIT
@@ -16,7 +16,7 @@ def too_large(query: RangeQuery, rows: int = 0) -> bool:
 def refuse_beyond_limit(query: RangeQuery, rows: int = 0) -> None:
     """Raise `TooLarge` if the query's matrix, or one with `rows` rows, would have more than MATRIX_LIMIT entries."""
     outputs, answers = query.shape
-    if too_large(query, rows):
+    if is_too_large(query, rows):
         raise TooLarge(
             f"a matrix of {outputs} × {answers} is over the limit of {MATRIX_LIMIT} entries; "
             "use a construction with a noise table (truncated_geometric), randomized_response, or coarser answers"

@@ -192,7 +192,7 @@ def _is_same_objective(mechanism: Mechanism) -> bool:
     return is_consistent and (recomputed is None or abs(recomputed - best.value) <= 1e-9 * max(1.0, abs(best.value)))
 
 
-def _are_same_claims(written: Any, computed: Json) -> bool:
+def _are_same_claims(stated: Any, computed: Json) -> bool:
     """Return whether properties agree exactly, and floats to 1e-9: sums may round differently on another machine."""
 
     def close(a: str, b: str) -> bool:
@@ -200,11 +200,11 @@ def _are_same_claims(written: Any, computed: Json) -> bool:
 
     try:
         return (
-            set(written) == set(computed)
-            and written["properties"] == computed["properties"]
-            and set(written["losses"]) == set(computed["losses"])
-            and all(close(written["losses"][name], value) for name, value in computed["losses"].items())
-            and close(written["effective_epsilon"], computed["effective_epsilon"])
+            set(stated) == set(computed)
+            and stated["properties"] == computed["properties"]
+            and set(stated["losses"]) == set(computed["losses"])
+            and all(close(stated["losses"][name], value) for name, value in computed["losses"].items())
+            and close(stated["effective_epsilon"], computed["effective_epsilon"])
         )
     except (KeyError, TypeError, ValueError, AttributeError):
         return False

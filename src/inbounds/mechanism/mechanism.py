@@ -17,7 +17,7 @@ from inbounds.exact import Floats, Ints, Number, format_decimal, round_up_to_flo
 from inbounds.losses import LossLike
 from inbounds.mechanism import bayes, passport
 from inbounds.mechanism import measures as utility
-from inbounds.mechanism.audit import COLUMN_SLACK, audit, tight_epsilon, transpose_exact
+from inbounds.mechanism.audit import COLUMN_SLACK, audit, tight_epsilon, transpose_hint
 from inbounds.mechanism.exact_measures import ExactMeasures
 from inbounds.mechanism.law import Law, Matrix, Noise, freeze_weights
 from inbounds.mechanism.limits import refuse_beyond_limit
@@ -59,6 +59,7 @@ class PropertyCheck:
 
     @property
     def exact(self) -> bool:
+        """Whether the property holds without any violation."""
         return self.units == 0
 
     def __bool__(self) -> bool:
@@ -341,5 +342,5 @@ def _validate_matrix(matrix: ArrayLike, query: RangeQuery) -> Floats:
         sums = floats.sum(axis=0)
     if not (np.abs(sums - 1) <= COLUMN_SLACK).all():
         worst = int(np.abs(sums - 1).argmax())
-        raise ValueError(f"columns must sum to one; column {worst} sums to {sums[worst]:.9g}{transpose_exact(floats)}")
+        raise ValueError(f"columns must sum to one; column {worst} sums to {sums[worst]:.9g}{transpose_hint(floats)}")
     return floats

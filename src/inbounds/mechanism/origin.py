@@ -28,7 +28,7 @@ class Optimality:
     """What the designer proved: the mechanism's value of the objective, and a lower bound for every mechanism.
 
     loss_table: outputs × answers, if the loss has no name that says how to compute it. prior: of the answers, if the
-    objective is an average under a prior. In a mechanism from a file nobody has checked the bound;
+    objective is an average under a prior. In a mechanism from a file the bound was not checked;
     `Mechanism.unchecked_claims` says whether the value was checked.
     """
 

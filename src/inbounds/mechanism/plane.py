@@ -107,11 +107,11 @@ class PlaneNoise:
         column, and all noise at or below leads to it. 2: it is in the last one, and all noise at or above does.
         """
 
-        def along(table: Ints, axis: int) -> list[Ints]:
+        def tail_sums(table: Ints, axis: int) -> list[Ints]:
             back = np.flip(np.cumsum(np.flip(table, axis), axis=axis), axis)
             return [np.cumsum(table, axis=axis), table, back]
 
-        return FrozenArray.from_array(np.array([along(rows, 1) for rows in along(self._sealed[0].array, 0)]))
+        return FrozenArray.from_array(np.array([tail_sums(rows, 1) for rows in tail_sums(self._sealed[0].array, 0)]))
 
     def row(self, i: int) -> Ints:
         """Return the weights of output i under all answers, rows × columns, before any remap."""

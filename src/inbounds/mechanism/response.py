@@ -37,6 +37,7 @@ class Response:
 
     @property
     def truth_weight(self) -> int:
+        """The weight of the true answer over 2**62."""
         return TOTAL - (self.size - 1) * self.other_weight
 
     def check(self, query: RangeQuery, epsilon: Fraction) -> None:

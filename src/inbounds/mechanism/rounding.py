@@ -30,6 +30,7 @@ class EdgeRounding:
 
     @classmethod
     def from_edges(cls, edges: Iterable[Edge], epsilon: Fraction) -> "EdgeRounding":
+        """Group edges by their length, each group with its ratio under epsilon."""
         groups = edges_by_length(edges)
         arrays = [(*np.array(pairs, dtype=np.int64).T, ratio_lower_bound(epsilon, length)) for length, pairs in groups]
         return cls([(tails, heads, p) for tails, heads, p in arrays])
@@ -43,8 +44,8 @@ class EdgeRounding:
                 active = np.flatnonzero(changed[tails])
                 step = max(1, PAIRS_AT_A_TIME // len(weights))
                 for start in range(0, len(active), step):
-                    chosen = active[start : start + step]
-                    raised[_raise_heads(weights, tails[chosen], heads[chosen], p)] = True
+                    batch = active[start : start + step]
+                    raised[_raise_heads(weights, tails[batch], heads[batch], p)] = True
 
     def shortage(self, leftover: Wholes) -> int:
         """Return how many more units each column needs, as `_leftover_shortage`."""

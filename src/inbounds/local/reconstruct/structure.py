@@ -19,7 +19,7 @@ from inbounds.local.reports import LocalMechanism
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.labels import LabelMechanism
 from inbounds.mechanism.law import Noise
-from inbounds.mechanism.limits import too_large
+from inbounds.mechanism.limits import is_too_large
 from inbounds.mechanism.plane import PlaneNoise
 from inbounds.mechanism.response import Response
 from inbounds.query.places import find_map_axes
@@ -45,7 +45,7 @@ def channel_for_law(mechanism: LocalMechanism) -> LinearChannel:
         truth, other = mechanism.law.truth_weight / TOTAL, mechanism.law.other_weight / TOTAL
         size = mechanism.law.size
         return ResponseChannel(np.full(size, other), np.full(size, truth - other), Slack.none(size))
-    if isinstance(mechanism.law, PlaneNoise) and too_large(mechanism.query):
+    if isinstance(mechanism.law, PlaneNoise) and is_too_large(mechanism.query):
         return channel_from_plane(mechanism.law)
     noise = mechanism.law.noise_table
     if noise is not None:

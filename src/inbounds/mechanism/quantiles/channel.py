@@ -126,7 +126,7 @@ def quantile_distribution(values: Floats, at: Fraction, size: int) -> Floats:
     return np.asarray(np.maximum(np.diff(upto, prepend=0.0), 0.0))
 
 
-def sample_groups_of(values: Floats, at: Fraction, size: int, count: int, rng: np.random.Generator) -> Ints:
+def draw_groups_from_prior(values: Floats, at: Fraction, size: int, count: int, rng: np.random.Generator) -> Ints:
     """Draw `count` histograms of independent records, stratified by the place of their quantile."""
     from scipy.special import betaincinv
 

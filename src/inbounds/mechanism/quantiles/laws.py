@@ -50,6 +50,7 @@ class PermuteAndFlip:
         object.__setattr__(self, "deeper", tuple(map(operator.index, self.deeper)))
 
     def check(self, query: QuantileQuery, epsilon: Fraction) -> None:
+        """Raise unless the law fits the query and is epsilon-private, in integers."""
         check_scores(self.table, self.stride, self.deeper, query.width, epsilon)
 
     def report(self, query: QuantileQuery, histograms: Ints, draws: Draws) -> Ints:
@@ -105,6 +106,7 @@ class SidedPermuteAndFlip:
         object.__setattr__(self, "deeper", operator.index(self.deeper))
 
     def check(self, query: QuantileQuery, epsilon: Fraction) -> None:
+        """Raise unless the law fits the query and is epsilon-private, in integers."""
         if not (query.public_size and query.records == 1):
             raise ValueError("a sided score table needs a public size and one record a person")
         check_sides(self.table, self.below, self.above, self.deeper, query.width, epsilon)
@@ -159,6 +161,7 @@ class CountedTable:
             object.__setattr__(self, part, operator.index(getattr(self, part)))
 
     def check(self, query: QuantileQuery, epsilon: Fraction) -> None:
+        """Raise unless the law fits the query and is epsilon-private, in integers."""
         if not (query.public_size and query.records == 1):
             raise ValueError("a counted score table needs a public size and one record a person")
         check_counted(self.table, self.low, self.most, query.width, epsilon, self.every)
@@ -208,15 +211,19 @@ class ObliviousRecords:
         _refuse_other_laws(self.matrix)
 
     def check(self, query: QuantileQuery, epsilon: Fraction) -> None:
+        """Raise unless the law fits the query and is epsilon-private, in integers."""
         self.matrix.check(query.as_range_query, epsilon)
 
     def report(self, query: QuantileQuery, histograms: Ints, draws: Draws) -> Ints:
+        """Draw the position that is reported for every group."""
         return draw_outputs(self.matrix.sampler, query.true_positions(histograms), draws)
 
     def probabilities(self, query: QuantileQuery, histograms: Ints) -> Floats:
+        """Return Pr[output] for every group, to float precision: groups × outputs."""
         return self.matrix.probabilities(query.as_range_query).T[query.true_positions(histograms)]
 
     def proof_steps(self, query: QuantileQuery) -> list[str]:
+        """Return what `check` established, as sentences for people."""
         return self.matrix.proof_steps(query.as_range_query)
 
 
@@ -240,6 +247,7 @@ class CentralRecords:
             raise TypeError("first and length must be whole numbers")
 
     def check(self, query: QuantileQuery, epsilon: Fraction) -> None:
+        """Raise unless the law fits the query and is epsilon-private, in integers."""
         if not (query.public_size and query.records == 1):
             raise ValueError("central records need a public size and one record a person")
         if not 1 <= self.first <= self.first + self.length - 1 <= query.size:
@@ -251,12 +259,15 @@ class CentralRecords:
         check_groups(weights, neighbour_groups(self.length, query.width), epsilon)
 
     def report(self, query: QuantileQuery, histograms: Ints, draws: Draws) -> Ints:
+        """Draw the position that is reported for every group."""
         return draw_outputs(self.matrix.sampler, self._columns(query, histograms), draws)
 
     def probabilities(self, query: QuantileQuery, histograms: Ints) -> Floats:
+        """Return Pr[output] for every group, to float precision: groups × outputs."""
         return np.asarray(self.matrix.weights.T[self._columns(query, histograms)] / TOTAL)
 
     def proof_steps(self, query: QuantileQuery) -> list[str]:
+        """Return what `check` established, as sentences for people."""
         return [
             f"the central {self.length} of the {query.size} records in order change in one at most when a record does",
             f"{self.matrix.weights.size} probabilities are whole multiples of 2^-62, each column sums to exactly 1",

@@ -60,7 +60,7 @@ def _draw_groups(values: int, k: int, size: int, per_value: int, rng: np.random.
     """Draw groups for every value, stratified by how many other records have the value of the k-th.
 
     The number is that of the side, before or behind the k-th record, with fewer. Ranges grow by a factor, so that the
-    smallest numbers have strata of their own.
+    smallest numbers have separate strata.
     """
     t, edges = np.arange(values), _edges(max(k, size - k + 1), per_value)
     before, behind = _Side(k - 1, t), _Side(size - k, values - 1 - t)
@@ -71,7 +71,7 @@ def _draw_groups(values: int, k: int, size: int, per_value: int, rng: np.random.
     most, least = alive[part, place], alive[part + 1, place]
     is_likely = most - least > NEVER
     place, part, most, least = place[is_likely], part[is_likely], most[is_likely], least[is_likely]
-    before, behind = before.at(place), behind.at(place)
+    before, behind = before.select(place), behind.select(place)
     target = least + (turn[is_likely] + rng.random(len(place))) / times * (most - least)
     fewer = _last_true(lambda x: before.at_least(x) * behind.at_least(x) >= target, edges[part], edges[part + 1] - 1)
     groups = np.zeros((len(place), values), dtype=np.int64)
@@ -109,7 +109,8 @@ class _Side:
 
         return np.asarray(betaln(self.stars + 1.0, np.maximum(self.bars, 1)))
 
-    def at(self, place: Ints) -> "_Side":
+    def select(self, place: Ints) -> "_Side":
+        """Return the side with the bars at these places, one for each group."""
         return _Side(self.stars, self.bars[place])
 
 
