@@ -209,8 +209,8 @@ def _ratio_above(high: Exact, low: Exact) -> float:
 def log_upper_bound(ratio: Fraction, distance: Fraction = Fraction(1)) -> float:
     """Return a float at or above ln(ratio) / distance, for ratio >= 1, at most one unit in the last place too large.
 
-    For tiny x, ln(1 + x) <= x is used, with an error below x²/2. Otherwise the logarithm is computed to 60 digits and
-    raised in the 35th.
+    For tiny x, ln(1 + x) <= x is used, with an error below x²/2. Otherwise the logarithm is correct to about
+    40 digits and raised in the 35th.
     """
     over = ratio - 1
     if over < TINY:

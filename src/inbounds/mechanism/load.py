@@ -135,7 +135,7 @@ def range_mechanism_from_document(passport: Document) -> Mechanism:
 
 
 def certify_document(passport: Document) -> Mechanism:
-    """Return the certified `Mechanism` of a passport without comparing its claims: for passports of this process."""
+    """Return the certified `Mechanism` of a passport without comparing its claims: for cached designs."""
     _refuse_other_kinds(passport)
     with _as_refusal():
         return _mechanism_from_content(passport.content)

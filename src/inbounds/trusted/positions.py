@@ -401,3 +401,4 @@ def _one_by_one(answers: NDArray[Any], encode: Callable[[Any], int]) -> Ints:
 
 
 Encoder = LabelEncoder | PlaceEncoder | GridEncoder | RoundingEncoder
+"""Any class that encodes true answers as positions among the answers of a query."""

@@ -22,7 +22,7 @@ class BlockResponse:
     """A law that reports one set of a block design.
 
     With weight `inside` over 2**62 it is one of the sets that hold the truth, else one of the others; within each kind
-    the choice is uniform.
+    the choice is uniform up to rounding.
     """
 
     design: LabelDesign

@@ -48,7 +48,8 @@ class Channel:
     """Pr[report | true quantile] and Pr[true quantile], and Bayesian readings of the reports.
 
     query: the values as a query. matrix: outputs × answers. prior: of the true quantile. Simulated with a fixed seed:
-    expected errors are correct to about 2 %; exact if there are few histograms of unknown shares.
+    expected errors are within about two hundredths of the true ones. They are exact for unknown shares if there are few
+    histograms.
     """
 
     query: RangeQuery
