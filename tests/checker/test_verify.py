@@ -129,7 +129,7 @@ def _designs_otherwise(request, folder):
 
     quantile = not hasattr(request.query, "answers")
     made = (
-        design_request(request.query, request.epsilon, request.wishes)
+        design_request(request.query, request.epsilon, request.options)
         if quantile
         else exponential(request.query, "1/9")
     )

@@ -58,12 +58,12 @@ def test_the_copied_command_makes_the_mechanism_that_is_shown(
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_the_copied_lines_of_a_plan_wish_for_the_same(question: ExploreState) -> None:
     content = parse_toml(snippets.plan_snippet(question))
-    wishes = parse_design_options(content["design"])
-    assert wishes.loss == question.loss_name
-    assert tuple(wishes.properties) == question.require
-    assert list(wishes.limits) == question.limit_texts
+    options = parse_design_options(content["design"])
+    assert options.loss == question.loss_name
+    assert tuple(options.properties) == question.require
+    assert list(options.limits) == question.limit_texts
     assert str(content["privacy"]["epsilon"]) == question.epsilon
-    assert [str(part) for part in (wishes.prior or ())[1:]] == [
+    assert [str(part) for part in (options.prior or ())[1:]] == [
         str(ib.exact.to_fraction(n, "n")) for n in question.prior_numbers
     ]
 

@@ -121,7 +121,8 @@ class CuratorClient:
         """Ask a question about a dataset and return the answer.
 
         question: one statistic (`count="age > 50"`, `mean="age"`, `median`, `sum`, `min`, `max`, `mode`, `histogram`,
-        `crosstab=[…]`, `quantile={"of": …, "at": …}`), `by=[…]`, `where="…"`, `epsilon="0.5"` and wishes of a plan.
+        `crosstab=[…]`, `quantile={"of": …, "at": …}`), `by=[…]`, `where="…"`, `epsilon="0.5"` and the
+        design options of a plan.
         key: of this request, the same for every try; a random one unless given.
         The same question again is answered from what is stored, and costs the people's budget nothing.
         """

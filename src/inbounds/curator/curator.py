@@ -38,7 +38,7 @@ from inbounds.exact import Number, format_decimal
 from inbounds.ledger import Population
 from inbounds.releases.levels import GEOMETRIC
 from inbounds.schema.errors import AggregationError, PlanError, SourceError, error_path
-from inbounds.statistics.designs import USUAL
+from inbounds.statistics.designs import DEFAULT_OPTIONS
 
 OWNER = Account("owner", "owner")
 """The operator of the curator's machine."""
@@ -223,10 +223,10 @@ class Curator:
         parsed = question if isinstance(question, Question) else parse_question(question, dataset)
         if dataset.levels and parsed.epsilon not in (None, account_level(account, dataset)):
             raise PlanError("must be left out, or that of the account's own level", ("epsilon",))
-        if dataset.levels and parsed.wishes not in (USUAL, GEOMETRIC):
+        if dataset.levels and parsed.design not in (DEFAULT_OPTIONS, GEOMETRIC):
             raise PlanError("must not be wished for: levels are one chain of geometric noise", ("design",))
         return PricedQuestion.from_question(
-            dataset, replace(parsed, epsilon=None, wishes=GEOMETRIC) if dataset.levels else parsed
+            dataset, replace(parsed, epsilon=None, design=GEOMETRIC) if dataset.levels else parsed
         )
 
     def preview(self, account: Account, name: str, question: QuestionLike) -> QuestionPreview:

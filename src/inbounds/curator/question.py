@@ -13,16 +13,16 @@ from typing import Any
 from inbounds.curator.dataset import Dataset
 from inbounds.exact import format_decimal, to_epsilon
 from inbounds.files import canonical_json, sha256_hex
-from inbounds.plan.load import WISHES, check_known_fields, parse_statistics
+from inbounds.plan.load import DESIGN_FIELDS, check_known_fields, parse_statistics
 from inbounds.plan.plan import CHANGE, Plan, Statistic
 from inbounds.releases.charge_session import release_identity
 from inbounds.schema.condition.canonical import canonical_text
 from inbounds.schema.condition.tree import columns_used
 from inbounds.schema.errors import PlanError, error_path
 from inbounds.statistics import CONDITIONS, KINDS
-from inbounds.statistics.designs import USUAL, DesignOptions
+from inbounds.statistics.designs import DEFAULT_OPTIONS, DesignOptions
 
-FIELDS = (*KINDS, "where", "by", "epsilon", "sum_to_size", "margins", *WISHES, "redraw", "allow_useless")
+FIELDS = (*KINDS, "where", "by", "epsilon", "sum_to_size", "margins", *DESIGN_FIELDS, "redraw", "allow_useless")
 
 LONGEST_CONDITION = 4000
 """Characters of a condition that is asked. A stored one may be longer: two are joined, and numbers spelled out."""
@@ -46,7 +46,7 @@ class Question:
     by: tuple[str, ...] = ()
     where: str = ""
     epsilon: Fraction | None = None
-    wishes: DesignOptions = USUAL
+    design: DesignOptions = DEFAULT_OPTIONS
     redraw: bool = False
     allow_useless: bool = False
 
@@ -63,7 +63,7 @@ class Question:
         values["by"] = list(self.by)
         if self.epsilon is not None:
             values["epsilon"] = format_decimal(self.epsilon)
-        return values | _options_to_json(self.wishes)
+        return values | _options_to_json(self.design)
 
     def to_plan(self, dataset: Dataset, epsilon: Fraction) -> Plan:
         """Return the plan that answers the question at an epsilon; it declares only the columns that it uses."""
@@ -81,7 +81,7 @@ class Question:
                 statistics=(self.statistic,),
                 epsilon=epsilon,
                 neighbours=neighbours,
-                wishes=self.wishes,
+                design=self.design,
                 credible_level=dataset.credible_level,
                 people=replace(dataset.people, ledger=""),
                 edition=dataset.edition,
@@ -118,24 +118,24 @@ def parse_question(values: Mapping[str, Any], dataset: Dataset, *, stored: bool 
     stored: the values are those of a question that was accepted before (`Question.to_json`), so no length is limited.
     """
     check_known_fields("question", values, FIELDS)
-    entry = {name: values[name] for name in values if name in (*KINDS, "sum_to_size", "margins", *WISHES)}
+    entry = {name: values[name] for name in values if name in (*KINDS, "sum_to_size", "margins", *DESIGN_FIELDS)}
     _check_sizes(values)
     _check_kind(values)
     with _shorten_error_paths():
-        statistics = parse_statistics([entry], USUAL)
+        statistics = parse_statistics([entry], DEFAULT_OPTIONS)
     if len(statistics) != 1:
         raise PlanError("must be one share; ask for several quantiles one by one", ("quantile", "at"))
-    wishes = _sort_options(statistics[0].wishes or USUAL)
+    design = _sort_options(statistics[0].design or DEFAULT_OPTIONS)
     _check_column(statistics[0], dataset)
     longest = None if stored else LONGEST_CONDITION
-    bare = replace(statistics[0], wishes=None, name="")
+    bare = replace(statistics[0], design=None, name="")
     statistic, where = _canonical(bare, values.get("where", ""), dataset, longest)
     return Question(
         statistic,
         _parse_by(values.get("by", []), dataset),
         where,
         _parse_epsilon(values.get("epsilon"), dataset),
-        wishes,
+        design,
         _parse_flag(values, "redraw"),
         _parse_flag(values, "allow_useless"),
     )
@@ -229,22 +229,24 @@ def _check_column(statistic: Statistic, dataset: Dataset) -> None:
             raise PlanError(f"must be about columns of the dataset: {columns}; got {name!r}", (statistic.kind,))
 
 
-def _sort_options(wishes: DesignOptions) -> DesignOptions:
-    if wishes == USUAL:
-        return USUAL
-    return replace(wishes, properties=tuple(sorted(set(wishes.properties))), limits=tuple(sorted(set(wishes.limits))))
+def _sort_options(options: DesignOptions) -> DesignOptions:
+    if options == DEFAULT_OPTIONS:
+        return DEFAULT_OPTIONS
+    return replace(
+        options, properties=tuple(sorted(set(options.properties))), limits=tuple(sorted(set(options.limits)))
+    )
 
 
-def _options_to_json(wishes: DesignOptions) -> dict[str, Any]:
+def _options_to_json(options: DesignOptions) -> dict[str, Any]:
     """Return the design options that differ from the defaults, as a question writes them."""
     options = dict[str, Any]()
-    if wishes == USUAL:
+    if options == DEFAULT_OPTIONS:
         return options
-    for name in WISHES:
-        value = getattr(wishes, name)
-        if value != getattr(USUAL, name):
+    for name in DESIGN_FIELDS:
+        value = getattr(options, name)
+        if value != getattr(DEFAULT_OPTIONS, name):
             options[name] = list(value) if isinstance(value, tuple) else value
-    if wishes.prior is not None:
-        name, *numbers = wishes.prior
+    if options.prior is not None:
+        name, *numbers = options.prior
         options["prior"] = name if not numbers else {name: [format_decimal(number) for number in numbers]}
     return options

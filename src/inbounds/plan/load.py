@@ -19,7 +19,7 @@ from inbounds.sources.groups import check_keys_not_data, parse_groups, resolve_k
 from inbounds.sources.open import Source
 from inbounds.statistics import CONDITIONS, CROSSES, KINDS
 from inbounds.statistics.crosstab import CROSS
-from inbounds.statistics.designs import USUAL, DesignOptions, find_catalog_entry
+from inbounds.statistics.designs import DEFAULT_OPTIONS, DesignOptions, find_catalog_entry
 
 Values = Mapping[str, Any]
 
@@ -27,14 +27,16 @@ PARTS = (
     "source", "groups", "columns", "privacy", "statistics", "design", "output", "people", "edition", "hierarchy",
     "where",
 )  # fmt: skip
-WISHES = ("loss", "properties", "prior", "aim", "mechanism", "limits")
+DESIGN_FIELDS = ("loss", "properties", "prior", "aim", "mechanism", "limits")
+"""The fields of design options, in a plan and in each of its statistics."""
+
 FIELDS: dict[str, tuple[str, ...]] = {
     "source": ("path", "url", "table", "engine", "delimiter", "decimal"),
     "groups": ("by", "keys", "size", "max_size", "missing_key", "period"),
     "column": ("type", "low", "high", "step", "missing", "labels", "other"),
     "privacy": ("epsilon", "neighbours"),
-    "statistic": (*KINDS, "name", "epsilon", "budget_share", "sum_to_size", "margins", *WISHES),
-    "design": WISHES,
+    "statistic": (*KINDS, "name", "epsilon", "budget_share", "sum_to_size", "margins", *DESIGN_FIELDS),
+    "design": DESIGN_FIELDS,
     "output": ("path", "credible_level"),
     "hierarchy": ("levels", "weights", "shares"),
     "people": ("name", "ledger", "id", "max_records", "max_groups"),
@@ -104,16 +106,16 @@ def _plan(content: Values, folder: Path, lines: LineIndex | None, frame: Any) ->
     with error_path("groups"):
         groups = parse_groups(**group_values, folder=folder)
     with error_path("design"):
-        wishes = parse_design_options(_part(content, "design"))
+        options = parse_design_options(_part(content, "design"))
     credible_level = output.get("credible_level")
     return Plan(
         source=source,
         groups=groups,
         columns=parse_columns(content.get("columns", {})),
-        statistics=parse_statistics(content.get("statistics"), wishes),
+        statistics=parse_statistics(content.get("statistics"), options),
         epsilon=privacy["epsilon"],
         neighbours=privacy.get("neighbours", ""),
-        wishes=wishes,
+        design=options,
         credible_level=None if credible_level is None else _exact_in(credible_level, "output", "credible_level"),
         output=str(folder / output["path"]) if "path" in output else "",
         lines=lines,
@@ -200,22 +202,22 @@ def _only(values: Values, *names: str) -> list[str]:
     return [name for name in values if name != "type"]
 
 
-def parse_statistics(values: Any, wishes: DesignOptions) -> tuple[Statistic, ...]:
+def parse_statistics(values: Any, options: DesignOptions) -> tuple[Statistic, ...]:
     """Parse [[statistics]]; each has the plan's design options, except those it sets itself."""
     if not isinstance(values, list | tuple):
         raise PlanError("must be given as a list, each as [[statistics]]", ("statistics",))
     statistics = []
     for k, statistic in enumerate(values):
         with error_path("statistics", k):
-            statistics += _statistics(statistic, wishes)
+            statistics += _statistics(statistic, options)
     return tuple(statistics)
 
 
-def _statistics(values: Any, wishes: DesignOptions) -> list[Statistic]:
+def _statistics(values: Any, options: DesignOptions) -> list[Statistic]:
     """Parse one table of [[statistics]]: one statistic, or one for each quantile, which share its epsilon."""
     quantile = values.get("quantile") if isinstance(values, Mapping) else None
     if quantile is None:
-        return [_statistic(values, wishes)]
+        return [_statistic(values, options)]
     with error_path("quantile"):
         check_known_fields("quantile", quantile, ("of", "at"))
         if "of" not in quantile or "at" not in quantile:
@@ -231,16 +233,16 @@ def _statistics(values: Any, wishes: DesignOptions) -> list[Statistic]:
     parts = {
         name: _exact_in(others[name], name) / len(shares_at) for name in ("epsilon", "budget_share") if name in others
     }
-    return [_statistic({**others, **parts, "quantile": quantile["of"]}, wishes, share) for share in sorted(shares_at)]
+    return [_statistic({**others, **parts, "quantile": quantile["of"]}, options, share) for share in sorted(shares_at)]
 
 
-def _statistic(values: Values, wishes: DesignOptions, share: Fraction | None = None) -> Statistic:
+def _statistic(values: Values, options: DesignOptions, share: Fraction | None = None) -> Statistic:
     """Parse one statistic. share: which quantile."""
     check_known_fields("statistic", values, FIELDS["statistic"])
     kinds = [kind for kind in KINDS if kind in values]
     if len(kinds) != 1:
         raise PlanError(f"must have exactly one of {', '.join(KINDS)}")
-    design = {name: values[name] for name in WISHES if name in values}
+    design = {name: values[name] for name in DESIGN_FIELDS if name in values}
     rest = {name: values[name] for name in ("name", "epsilon", "budget_share", "sum_to_size") if name in values}
     if not isinstance(rest.get("sum_to_size", False), bool):
         raise PlanError("must be true or false", ("sum_to_size",))
@@ -249,7 +251,7 @@ def _statistic(values: Values, wishes: DesignOptions, share: Fraction | None = N
         rest["margins"] = _margins(values, kinds[0])
     subject = _subject(values[kinds[0]], kinds[0])
     return Statistic(
-        kinds[0], subject, wishes=parse_design_options(design, wishes) if design else None, at=share, **rest
+        kinds[0], subject, design=parse_design_options(design, options) if design else None, at=share, **rest
     )
 
 
@@ -274,9 +276,9 @@ def _subject(value: Any, kind: str) -> str:
 
 def parse_design_options(values: Values, outer: DesignOptions | None = None) -> DesignOptions:
     """Parse design options; options that are not given are those of `outer`, the plan's."""
-    check_known_fields("design", values, WISHES)
-    default = outer or USUAL
-    fields = {name: values.get(name, getattr(default, name)) for name in WISHES}
+    check_known_fields("design", values, DESIGN_FIELDS)
+    default = outer or DEFAULT_OPTIONS
+    fields = {name: values.get(name, getattr(default, name)) for name in DESIGN_FIELDS}
     if "prior" in values:
         fields["prior"] = _prior(values["prior"])
     for name, what in (("properties", "names"), ("limits", "limits such as 'off-by-more-than-2=0.05'")):

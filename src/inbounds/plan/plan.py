@@ -41,7 +41,7 @@ class Statistic:
     equally.
     sum_to_size: make the cells of a histogram sum to the public group size; a record short of the size is then in the
     cell `other` of its column.
-    wishes: its design options. margins: the columns of a crosstab whose labels are also counted alone. at: which
+    design: its design options. margins: the columns of a crosstab whose labels are also counted alone. at: which
     quantile.
     """
 
@@ -51,7 +51,7 @@ class Statistic:
     epsilon: Fraction | None = None
     budget_share: Fraction | None = None
     sum_to_size: bool = False
-    wishes: DesignOptions | None = None
+    design: DesignOptions | None = None
     margins: tuple[str, ...] = ()
     at: Fraction | None = None
 
@@ -113,7 +113,7 @@ class Plan:
     statistics: tuple[Statistic, ...]
     epsilon: Fraction
     neighbours: str = ""
-    wishes: DesignOptions = field(default_factory=DesignOptions)
+    design: DesignOptions = field(default_factory=DesignOptions)
     credible_level: Fraction | None = None
     output: str = ""
     lines: LineIndex | None = field(default=None, repr=False, compare=False)
@@ -213,7 +213,7 @@ class Plan:
                 with error_path(statistic.kind):
                     statistic.definition.check(self.context(statistic), self.groups)
                 self.design_options(statistic)
-                if statistic.wishes is not None and self.is_layered(statistic):
+                if statistic.design is not None and self.is_layered(statistic):
                     raise PlanError("must not wish for a mechanism: what adds up is always drawn with geometric noise")
                 cells = [*self.cells(statistic), *self.margin_cells(statistic)]
                 interval_columns = [
@@ -321,7 +321,7 @@ class Plan:
         """Return how its mechanisms are designed; statistics that add up always use geometric noise, see `layers`."""
         if self.is_layered(statistic):
             return ADDING
-        return statistic.definition.wishes(statistic.wishes or self.wishes)
+        return statistic.definition.adjust_options(statistic.design or self.design)
 
     def with_output(self, output: str) -> "Plan":
         """Return the plan with another output file."""
@@ -353,7 +353,7 @@ class Plan:
             "statistics": [_to_json(statistic) for statistic in self.statistics],
             "epsilon": str(self.epsilon),
             "neighbours": self.neighbours,
-            "design": _to_json(self.wishes),
+            "design": _to_json(self.design),
             "credible_level": None if self.credible_level is None else str(self.credible_level),
         }
         if self.people.name:
@@ -395,12 +395,8 @@ def _statistic_epsilon(statistic: Statistic, epsilon: Fraction) -> Fraction | No
 
 def _to_json(value: Any) -> Any:
     """Convert a frozen value to plain JSON values, without fields that are not set."""
-    said = {name: getattr(value, name) for name in value.__dataclass_fields__}
-    return {FIELDS.get(name, name): _text(part) for name, part in said.items() if isinstance(part, Fraction) or part}
-
-
-FIELDS = {"wishes": "design"}
-"""Fields of a record that have another name in Python."""
+    fields = {name: getattr(value, name) for name in value.__dataclass_fields__}
+    return {name: _text(part) for name, part in fields.items() if isinstance(part, Fraction) or part}
 
 
 def _text(value: Any) -> Any:

@@ -18,7 +18,7 @@ from inbounds.adjust.tree_adjust import TreeLevelResult
 from inbounds.adjust.two_way import TwoWay, adjust_two_way
 from inbounds.exact import Ints
 from inbounds.mechanism.codec import parse_fraction
-from inbounds.schema.report_types import CELLS, COLUMNS, KNOWN, ROWS, AddingForm, ReportsForm, pad_above
+from inbounds.schema.report_types import CELLS, COLUMNS, KNOWN, ROWS, AdditiveRecord, ReportsRecord, pad_above
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ Columns = dict[str, NDArray[Any]]
 """Columns of a table by name, in order."""
 
 
-def adjust_columns(form: ReportsForm) -> list[tuple[Columns, str]]:
+def adjust_columns(form: ReportsRecord) -> list[tuple[Columns, str]]:
     """Compute for each statistic the columns of its table (values, mean error, intervals), and how it was adjusted.
 
     Rows are the levels from the top down, the groups last; columns about groups alone are missing above them.
@@ -44,7 +44,7 @@ def adjust_columns(form: ReportsForm) -> list[tuple[Columns, str]]:
     return [(_columns(form, statistic, adjusted, above), adjusted.by) for statistic, adjusted in pairs]
 
 
-def _columns(form: ReportsForm, statistic: AddingForm, adjusted: AdjustedStatistic, above: int) -> Columns:
+def _columns(form: ReportsRecord, statistic: AdditiveRecord, adjusted: AdjustedStatistic, above: int) -> Columns:
     over_cells, cells = bool(statistic["shape"]), len(statistic["layers"][0]["columns"])
     layers = adjusted.layers if over_cells else adjusted.layers[::-1]
     values, low, high, errors = (
@@ -62,7 +62,7 @@ def _columns(form: ReportsForm, statistic: AddingForm, adjusted: AdjustedStatist
     return {name: pad_above(above, column) for name, column in columns.items()} if over_cells else columns
 
 
-def adjust_reports(form: ReportsForm) -> list[AdjustedStatistic]:
+def adjust_reports(form: ReportsRecord) -> list[AdjustedStatistic]:
     """Make all statistics of a record's draws add up."""
     return [
         _crosstab(form, statistic) if statistic["shape"] else _levels(form, statistic)
@@ -70,15 +70,15 @@ def adjust_reports(form: ReportsForm) -> list[AdjustedStatistic]:
     ]
 
 
-def _rates(statistic: AddingForm) -> list[float]:
+def _rates(statistic: AdditiveRecord) -> list[float]:
     return [float(parse_fraction(layer["rate"])) for layer in statistic["layers"]]
 
 
-def _weights(statistic: AddingForm) -> list[float]:
+def _weights(statistic: AdditiveRecord) -> list[float]:
     return [float(parse_fraction(layer["weight"])) for layer in statistic["layers"]]
 
 
-def _levels(form: ReportsForm, statistic: AddingForm) -> AdjustedStatistic:
+def _levels(form: ReportsRecord, statistic: AdditiveRecord) -> AdjustedStatistic:
     """Adjust labels (one, for a count or a sum) over the levels of the hierarchy."""
     first = np.array(form["parents"][0])
     order = np.argsort(first, kind="stable")
@@ -108,7 +108,7 @@ def _declared_order(sizes: Ints, order: Ints, level: int) -> Ints:
     return sizes[np.argsort(order)] if level == 0 else sizes
 
 
-def _crosstab(form: ReportsForm, statistic: AddingForm) -> AdjustedStatistic:
+def _crosstab(form: ReportsRecord, statistic: AdditiveRecord) -> AdjustedStatistic:
     """Adjust the cells and margins of a crosstab."""
     rows, columns = statistic["shape"]
     sizes = np.array(form["sizes"])
@@ -132,7 +132,7 @@ def _crosstab(form: ReportsForm, statistic: AddingForm) -> AdjustedStatistic:
     return AdjustedStatistic(statistic["statistic"], tuple(layers), adjusted.method)
 
 
-def _to_values(statistic: AddingForm, people: Ints, positions: Ints) -> Any:
+def _to_values(statistic: AdditiveRecord, people: Ints, positions: Ints) -> Any:
     """Convert positions to the values they stand for; whole values to whole numbers."""
     start, step = parse_fraction(statistic["start"]), parse_fraction(statistic["step"])
     common = math.lcm(start.denominator, step.denominator)

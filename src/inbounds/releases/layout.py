@@ -13,7 +13,15 @@ from inbounds.plan.plan import LEVEL, Plan, Statistic
 from inbounds.query import Reach
 from inbounds.releases.budget import BudgetLine
 from inbounds.releases.layers import layer_query
-from inbounds.schema.report_types import DEFAULT_LEVEL, KNOWN, MOST, AddingForm, LayerForm, ReportsForm, pad_above
+from inbounds.schema.report_types import (
+    DEFAULT_LEVEL,
+    KNOWN,
+    MOST,
+    AdditiveRecord,
+    LayerRecord,
+    ReportsRecord,
+    pad_above,
+)
 from inbounds.statistics.crosstab import LabelPair
 
 
@@ -60,7 +68,7 @@ def extend_to_levels(plan: Plan, column: OutputColumn) -> OutputColumn:
 
 def build_reports_record(
     plan: Plan, entries: Sequence[BudgetLine], layered: Mapping[int, list[list[Ints]]]
-) -> ReportsForm:
+) -> ReportsRecord:
     """Build what a record keeps of the statistics that add up: rows of draws for each layer."""
     parents: list[list[int]] = []
     if plan.hierarchy is not None:
@@ -76,7 +84,7 @@ def build_reports_record(
     }
 
 
-def _adding(plan: Plan, entry: BudgetLine, rows: list[list[Ints]]) -> AddingForm:
+def _adding(plan: Plan, entry: BudgetLine, rows: list[list[Ints]]) -> AdditiveRecord:
     assert entry.layered is not None
     subject = plan.context(entry.statistic)
     query = layer_query(entry.statistic, subject, 1)
@@ -84,7 +92,7 @@ def _adding(plan: Plan, entry: BudgetLine, rows: list[list[Ints]]) -> AddingForm
     crossed = subject.declared if isinstance(subject.declared, LabelPair) else None
     layered, shares, weights = entry.layered, entry.layered.shares, entry.layered.weights
     columns = [plan.cells(entry.statistic), *(list(layer.columns) for layer in layered.layers)]
-    layers: list[LayerForm] = [
+    layers: list[LayerRecord] = [
         {
             "name": name,
             "columns": names,

@@ -159,15 +159,17 @@ def _designed_again(content: ReleaseRecord, line: MechanismRecord) -> AnyMechani
         kind, said = line["query"].get("kind"), line["query"]
         query = quantile_query_from_json(said) if kind == QUANTILE else query_from_json(said)
         epsilon = parse_fraction(line["epsilon"])
-        wishes = KINDS[statistic["kind"]].wishes(wishes_in(statistic.get("design", plan["design"])))
-        wishes = ADDING if "layer" in line else wishes
-        mechanism = design_request(query, epsilon, wishes)
+        options = KINDS[statistic["kind"]].adjust_options(
+            design_options_from_json(statistic.get("design", plan["design"]))
+        )
+        options = ADDING if "layer" in line else options
+        mechanism = design_request(query, epsilon, options)
         return mechanism if mechanism.sha256 == line["sha256"] else None
     except (ValueError, ArithmeticError):  # a record may contain anything
         return None
 
 
-def wishes_in(options: Mapping[str, Any]) -> DesignOptions:
+def design_options_from_json(options: Mapping[str, Any]) -> DesignOptions:
     """Return the design options that a plan in a record states."""
     prior = options.get("prior")
     fields = {name: options[name] for name in ("loss", "aim", "mechanism") if name in options}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from inbounds.exact import format_decimal
 from inbounds.mechanism.codec import QUANTILE, query_from_json
 from inbounds.report.plots import MOST_ROWS, Interval, plot_intervals
-from inbounds.schema.record_types import ReleaseRecord, StatisticForm
+from inbounds.schema.record_types import ReleaseRecord, StatisticRecord
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -60,7 +60,7 @@ def total_plot(sums: Sequence[tuple[str, float, float]]) -> str:
     return plot_intervals(rows[:MOST_ROWS], "total ± 2 standard errors")
 
 
-def _columns(record: ReleaseRecord, table: Any) -> Iterator[tuple[StatisticForm, str]]:
+def _columns(record: ReleaseRecord, table: Any) -> Iterator[tuple[StatisticRecord, str]]:
     """Yield the published columns of every statistic: one, or one for each of its cells."""
     for statistic in record["plan"]["statistics"]:
         name = statistic["name"]
@@ -70,7 +70,7 @@ def _columns(record: ReleaseRecord, table: Any) -> Iterator[tuple[StatisticForm,
 
 
 def _ends(
-    record: ReleaseRecord, statistic: StatisticForm, column: str, table: Any
+    record: ReleaseRecord, statistic: StatisticRecord, column: str, table: Any
 ) -> tuple[list[float], list[float], str] | None:
     """Return the ends of a column's lines: its interval, or its expected error to both sides."""
     low, high, error = f"{column}_low", f"{column}_high", f"{statistic['name']}_error"
@@ -91,14 +91,14 @@ def _ends(
     return lows, highs, "The line is the expected error to each side, within the range of possible answers."
 
 
-def _describe_prior(record: ReleaseRecord, statistic: StatisticForm) -> str:
+def _describe_prior(record: ReleaseRecord, statistic: StatisticRecord) -> str:
     """For whom an interval holds: of a quantile the prior is of the records, which draws its line to the middle."""
     lines = [line for line in record["mechanisms"] if line["statistic"] == statistic["name"]]
     what = "values of a record" if any(line["query"].get("kind") == QUANTILE for line in lines) else "answers"
     return f"to a reader who held all {what} equally likely before (or the plan's prior)"
 
 
-def _range(record: ReleaseRecord, statistic: StatisticForm) -> tuple[float, float]:
+def _range(record: ReleaseRecord, statistic: StatisticRecord) -> tuple[float, float]:
     """Return the possible values of a statistic: a column's bounds, or the answers of its queries."""
     column: Any = record["plan"]["columns"].get(statistic["of"], {})
     if statistic["kind"] in OF_ONE_COLUMN:

@@ -26,7 +26,7 @@ from inbounds.plan.plan import Plan, Statistic
 from inbounds.query import QuantileQuery
 from inbounds.releases.drawing import DrawMethod, IndependentDraw
 from inbounds.releases.levels import ChainedDraw
-from inbounds.releases.passports import wishes_in
+from inbounds.releases.passports import design_options_from_json
 from inbounds.releases.record import build_record, package_versions
 from inbounds.releases.totals import Total, estimate_totals
 from inbounds.releases.verify import RELEASE_RECORD, load_released_table
@@ -135,7 +135,7 @@ def plan_in(record: ReleaseRecord) -> Plan:
         statistics=tuple(map(_statistic, plan_record["statistics"])),
         epsilon=parse_fraction(plan_record["epsilon"]),
         neighbours=plan_record["neighbours"],
-        wishes=wishes_in(plan_record["design"]),
+        design=design_options_from_json(plan_record["design"]),
         credible_level=None if plan_record["credible_level"] is None else parse_fraction(plan_record["credible_level"]),
         people=_people(plan_record),
         edition=plan_record.get("edition", ""),
@@ -168,7 +168,7 @@ def _statistic(statistic_record: Mapping[str, Any]) -> Statistic:
         statistic_record["of"],
         statistic_record["name"],
         sum_to_size=statistic_record.get("sum_to_size", False),
-        wishes=wishes_in(statistic_record["design"]) if "design" in statistic_record else None,
+        design=design_options_from_json(statistic_record["design"]) if "design" in statistic_record else None,
         margins=tuple(statistic_record.get("margins", ())),
         **exact,
     )

@@ -22,7 +22,7 @@ from inbounds.releases.layout import layer_error
 from inbounds.releases.usefulness import UselessStatistic
 from inbounds.releases.workload import ReleaseDesign, TableContent, output_query
 from inbounds.schema.condition import tree
-from inbounds.schema.record_types import BudgetRecord, GroupsForm, MechanismRecord, PersonForm, ReleaseRecord
+from inbounds.schema.record_types import BudgetRecord, GroupsRecord, MechanismRecord, PersonRecord, ReleaseRecord
 from inbounds.schema.report_types import HOW
 from inbounds.schema.text import format_number, is_date
 from inbounds.sources.csv_files import WELL_FORMED
@@ -72,7 +72,7 @@ def build_record(
     return found
 
 
-def _groups(plan: Plan, types: Mapping[str, str]) -> GroupsForm:
+def _groups(plan: Plan, types: Mapping[str, str]) -> GroupsRecord:
     groups = plan.groups
     keys = {name: [key[k] for key in groups.keys] for k, name in enumerate(groups.by)}
     return {"keys": keys, "types": dict(types), "sizes": format_integers(groups.sizes.tolist())}
@@ -190,7 +190,7 @@ def format_plan_guarantee(public: bool, neighbours: str, spent: Fraction, record
     )
 
 
-def describe_record_unit(kind: str, person: PersonForm | None = None) -> str:
+def describe_record_unit(kind: str, person: PersonRecord | None = None) -> str:
     """What one record is, in a source of this kind, and what one person is."""
     said = "One record, a row that the source's reader delivers, is one person."
     if person is not None:

@@ -18,7 +18,7 @@ from inbounds.exact import Floats
 from inbounds.mechanism.codec import QUANTILE, parse_fraction, query_from_json
 from inbounds.mechanism.unbiased import UnbiasedSum
 from inbounds.query import Reach
-from inbounds.schema.report_types import AddingForm, ReportsForm
+from inbounds.schema.report_types import AdditiveRecord, ReportsRecord
 
 GEOMETRIC = "truncated_geometric"
 
@@ -60,7 +60,7 @@ def read_geometric(reports: Any, largest: Any, rate: float) -> tuple[Floats, Flo
     return np.asarray(readings), np.where(at_end, variance / 2, variance)
 
 
-def _layer_totals(form: ReportsForm, statistic: AddingForm) -> Iterator[Total]:
+def _layer_totals(form: ReportsRecord, statistic: AdditiveRecord) -> Iterator[Total]:
     """Yield the total of every column of a statistic that adds up: its layers' totals, averaged by public variances."""
     sizes = np.array(form["sizes"])
     ranges = [sizes * statistic["positions"]]

@@ -26,7 +26,7 @@ from inbounds.releases.layers import layer_design_request
 from inbounds.releases.layout import OutputColumn, build_reports_record, extend_to_levels, level_columns
 from inbounds.schema.errors import PlanError, error_path
 from inbounds.schema.record_types import ChainRecord
-from inbounds.schema.report_types import ReportsForm
+from inbounds.schema.report_types import ReportsRecord
 from inbounds.statistics import DerivedValue, ExpectedError
 from inbounds.statistics.designs import (
     AnyMechanism,
@@ -67,10 +67,10 @@ class Workload:
         entries, requests, layers = tuple(plan_budget(plan)), [], []
         for k, entry in enumerate(entries):
             with plan.with_line_numbers(), error_path("statistics", k, entry.statistic.kind):
-                wishes = plan.design_options(entry.statistic)
+                options = plan.design_options(entry.statistic)
                 kind, subject = entry.statistic.kind, plan.context(entry.statistic)
                 queries = [query_for_person(kind, subject, int(size), entry.records) for size in distinct]
-                requests.append(tuple(DesignRequest(query, entry.statistic_epsilon, wishes) for query in queries))
+                requests.append(tuple(DesignRequest(query, entry.statistic_epsilon, options) for query in queries))
                 sums = () if entry.layered is None else entry.layered.layers
                 layers.append(
                     tuple(layer_design_request(entry.statistic, subject, layer, entry.drawn_at) for layer in sums)
@@ -156,13 +156,13 @@ def expected_error_of(
     The numbers are the same for all groups of a size.
     """
     if isinstance(mechanism, QuantileMechanism):
-        reports = mechanism.channel(resolve_prior(request.wishes, mechanism.query.as_range_query))
+        reports = mechanism.channel(resolve_prior(request.options, mechanism.query.as_range_query))
         expected = ExpectedError(reports.loss(loss), reports.constant_loss(loss))
     elif derived is None:
-        prior = resolve_prior(request.wishes, mechanism.query)
+        prior = resolve_prior(request.options, mechanism.query)
         expected = ExpectedError(mechanism.loss(loss, prior), best_constant_loss(mechanism.query, loss, prior))
     else:
-        expected = derived.expected(mechanism, resolve_prior(request.wishes, derived.query))
+        expected = derived.expected(mechanism, resolve_prior(request.options, derived.query))
     return ExpectedError(*(float(f"{value:.6g}") for value in expected))
 
 
@@ -191,7 +191,7 @@ class TableContent:
 
     columns: list[OutputColumn]
     draws: dict[str, Ints] = field(repr=False)
-    reports: ReportsForm | None = field(default=None, repr=False)
+    reports: ReportsRecord | None = field(default=None, repr=False)
     levels: list[ChainRecord] | None = field(default=None, repr=False)
 
 
@@ -226,7 +226,7 @@ def publish_columns(designed: ReleaseDesign, outputs: dict[str, Ints]) -> list[O
 
 def _adding_up(
     designed: ReleaseDesign, columns: dict[int, list[OutputColumn]], layered: dict[int, list[list[Ints]]]
-) -> tuple[list[OutputColumn], ReportsForm]:
+) -> tuple[list[OutputColumn], ReportsRecord]:
     """Build the table: statistics that add up, adjusted, beside those that do not."""
     from inbounds.releases.adjust_reports import adjust_columns  # with much of SciPy, which only such plans need
 
@@ -314,7 +314,7 @@ def _intervals(designed: ReleaseDesign, k: int, outputs: Ints) -> tuple[NDArray[
     assert workload.plan.credible_level is not None
     low, high = np.empty(len(outputs)), np.empty(len(outputs))
     for design, request, members in zip(designed.designs[k], workload.requests[k], workload.members, strict=True):
-        prior = resolve_prior(request.wishes, output_query(design.mechanism))
+        prior = resolve_prior(request.options, output_query(design.mechanism))
         low[members], high[members] = credible_intervals(
             design.mechanism, outputs[members], workload.plan.credible_level, prior
         )
@@ -330,7 +330,7 @@ def _derived_intervals(
     assert workload.plan.credible_level is not None
     low, high = np.empty(len(workload.plan.groups)), np.empty(len(workload.plan.groups))
     for design, request, members in zip(designed.designs[k], workload.requests[k], workload.members, strict=True):
-        prior, group_outputs = resolve_prior(request.wishes, derived.query), [outputs[members] for outputs in drawn]
+        prior, group_outputs = resolve_prior(request.options, derived.query), [outputs[members] for outputs in drawn]
         low[members], high[members] = derived.interval(
             require_range_mechanism(design), group_outputs, workload.plan.credible_level, prior
         )

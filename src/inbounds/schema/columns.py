@@ -13,7 +13,7 @@ from inbounds import exact
 from inbounds.ledger.population import validate_name
 from inbounds.schema.condition import tree
 from inbounds.schema.errors import PlanError, error_path
-from inbounds.schema.record_types import ColumnForm, PersonForm
+from inbounds.schema.record_types import ColumnRecord, PersonRecord
 from inbounds.schema.text import find_close, fold_text, to_list, to_text
 
 LARGEST = 1 << 53
@@ -61,7 +61,7 @@ class NumberColumn:
         """Return the position, in steps from low, of a record without a value."""
         return int((self.missing - self.low) / self.step)
 
-    def summary(self) -> ColumnForm:
+    def summary(self) -> ColumnRecord:
         """Return the column as plain values for the record."""
         return {
             "type": self.type,
@@ -96,9 +96,9 @@ class LabelColumn:
         """Return the position of `other`, or -1 if there is none."""
         return -1 if self.other is None else self.labels.index(self.other)
 
-    def summary(self) -> ColumnForm:
+    def summary(self) -> ColumnRecord:
         """Return the column as plain values for the record."""
-        record: ColumnForm = {"type": self.type, "labels": list(self.labels)}
+        record: ColumnRecord = {"type": self.type, "labels": list(self.labels)}
         return record if self.other is None else {**record, "other": self.other}
 
 
@@ -112,7 +112,7 @@ class PlainColumn:
         if self.type not in ("number", "text", "boolean"):
             raise PlanError(f"must be number, text or boolean, got {self.type!r}", ("type",))
 
-    def summary(self) -> ColumnForm:
+    def summary(self) -> ColumnRecord:
         """Return the column as plain values for the record."""
         return {"type": self.type}
 
@@ -240,6 +240,6 @@ class PrivacyUnit:
             if not self.id and getattr(self, name) != 1:
                 raise PlanError("needs id, the column that says whose a record is", (name,))
 
-    def summary(self) -> PersonForm:
+    def summary(self) -> PersonRecord:
         """Return the plain values that a record states about persons."""
         return {"id": self.id, "max_records": self.max_records, "max_groups": self.max_groups}

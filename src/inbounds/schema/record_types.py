@@ -5,7 +5,7 @@ Exact numbers are texts: "1/3". What is not required depends on the plan, or is 
 
 from typing import Any, NotRequired, TypedDict
 
-from inbounds.schema.report_types import ReportsForm
+from inbounds.schema.report_types import ReportsRecord
 
 
 class SourceRecord(TypedDict):
@@ -18,7 +18,7 @@ class SourceRecord(TypedDict):
     decimal: NotRequired[str]
 
 
-class ColumnForm(TypedDict):
+class ColumnRecord(TypedDict):
     """A declared column: bounds of a number, labels of a category."""
 
     type: str
@@ -30,7 +30,7 @@ class ColumnForm(TypedDict):
     other: NotRequired[str]
 
 
-class StatisticForm(TypedDict):
+class StatisticRecord(TypedDict):
     """One statistic of a plan; epsilon or budget_share only where the plan says so."""
 
     kind: str
@@ -44,7 +44,7 @@ class StatisticForm(TypedDict):
     at: NotRequired[str]
 
 
-class PersonForm(TypedDict):
+class PersonRecord(TypedDict):
     """Whose a record is, and how many of one person's records count: in one group, and in how many groups."""
 
     id: str
@@ -69,22 +69,22 @@ class PlanRecord(TypedDict):
     groups: int
     keys_sha256: str
     sizes: str
-    columns: dict[str, ColumnForm]
-    statistics: list[StatisticForm]
+    columns: dict[str, ColumnRecord]
+    statistics: list[StatisticRecord]
     epsilon: str
     neighbours: str
     design: dict[str, Any]
     credible_level: str | None
     people: NotRequired[str]
     edition: NotRequired[str]
-    unit: NotRequired[PersonForm]
+    unit: NotRequired[PersonRecord]
     missing_key: NotRequired[str]
     period: NotRequired[dict[str, str]]
     hierarchy: NotRequired[HierarchyRecord]
     where: NotRequired[str]
 
 
-class EpsilonForm(TypedDict):
+class EpsilonRecord(TypedDict):
     """What the plan allowed, and what was spent of it."""
 
     total: str
@@ -127,7 +127,7 @@ class MechanismRecord(TypedDict):
     layer: NotRequired[str]
 
 
-class GroupsForm(TypedDict):
+class GroupsRecord(TypedDict):
     """The declared groups in order: the values of every column that names them, and their sizes in one line.
 
     types: of the same columns, as the schema has them: text, number, boolean, date or time.
@@ -185,15 +185,15 @@ class ReleaseRecord(TypedDict):
     plan: PlanRecord
     statement: str
     values: list[str]
-    epsilon: EpsilonForm
+    epsilon: EpsilonRecord
     account: list[BudgetRecord]
     composition: list[str]
     mechanisms: list[MechanismRecord]
     useless: list[str]
     versions: dict[str, str]
-    groups: GroupsForm
+    groups: GroupsRecord
     draws: NotRequired[dict[str, str]]
-    reports: NotRequired[ReportsForm]
+    reports: NotRequired[ReportsRecord]
     levels: NotRequired[list[ChainRecord]]
     ledger: NotRequired[LedgerReference | None]
     table: NotRequired[TableReference]

@@ -26,7 +26,7 @@ DEFAULT_LEVEL = Fraction(9, 10)
 """The probability of intervals if the plan has no credible_level; these intervals are not published."""
 
 
-class LayerForm(TypedDict):
+class LayerRecord(TypedDict):
     """Draws of one layer: epsilon per unit, the weight of its errors, and one row of draws for each column."""
 
     name: str
@@ -36,7 +36,7 @@ class LayerForm(TypedDict):
     reports: list[list[int]]
 
 
-class AddingForm(TypedDict):
+class AdditiveRecord(TypedDict):
     """The draws of one statistic that adds up.
 
     shape: rows and columns of a crosstab, else empty. sums: how cells sum, to the sizes ("known"), to no more than the
@@ -50,11 +50,11 @@ class AddingForm(TypedDict):
     start: str
     step: str
     positions: int
-    layers: list[LayerForm]
+    layers: list[LayerRecord]
     by: NotRequired[str]
 
 
-class ReportsForm(TypedDict):
+class ReportsRecord(TypedDict):
     """All draws of a release that add up.
 
     sizes: of the groups. parents: of the nodes, level by level from the groups up. credible_level: the probability of
@@ -65,7 +65,7 @@ class ReportsForm(TypedDict):
     parents: list[list[int]]
     credible_level: str
     published: bool
-    statistics: list[AddingForm]
+    statistics: list[AdditiveRecord]
 
 
 def pad_above(above: int, values: NDArray[Any]) -> NDArray[Any]:

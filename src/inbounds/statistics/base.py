@@ -148,9 +148,9 @@ def one_name(subject: StatisticContext[Any]) -> list[str]:
     return [subject.name]
 
 
-def accept_all(wishes: DesignOptions) -> DesignOptions:
+def accept_all(options: DesignOptions) -> DesignOptions:
     """Accept any loss and prior."""
-    return wishes
+    return options
 
 
 def check_nothing(subject: StatisticContext[Any], groups: Groups) -> None:
@@ -173,8 +173,8 @@ class StatisticKind(Generic[D]):
 
     in_cells: whether it has several numbers per group with each record in one of them, so a changed record moves two
     and any other change one; otherwise it has one number. error: the loss that the error column states. has_order:
-    whether answers are ordered, so that it can have intervals. wishes: the design options of its mechanism, from those
-    of the plan.
+    whether answers are ordered, so that it can have intervals. adjust_options: from the design options of the
+    plan to those of its mechanism.
     short: with public sizes, a record short of the size counts as `missing`. empty: a group without records counts as
     `missing`. derived: how its number is computed, if others are drawn. by_unit: with a maximum size, records of one
     person may touch different numbers, so each number costs its own part. over_groups: its numbers of several groups
@@ -191,7 +191,7 @@ class StatisticKind(Generic[D]):
     named: Callable[[str], str] | None = None
     cells: Callable[[StatisticContext[D]], list[str]] = one_name
     check: Callable[[StatisticContext[D], Groups], None] = check_nothing
-    wishes: Callable[[DesignOptions], DesignOptions] = accept_all
+    adjust_options: Callable[[DesignOptions], DesignOptions] = accept_all
     in_cells: bool = False
     error: str = "absolute"
     has_order: bool = True

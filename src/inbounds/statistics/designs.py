@@ -81,7 +81,7 @@ class DesignOptions:
             raise PlanError(f"must be {forms}", ("prior",))
 
 
-USUAL = DesignOptions()
+DEFAULT_OPTIONS = DesignOptions()
 """The default options."""
 
 NOISE = "geometric noise"
@@ -97,7 +97,7 @@ class DesignRequest:
 
     query: RangeQuery | QuantileQuery
     epsilon: Fraction
-    wishes: DesignOptions
+    options: DesignOptions
 
     def __hash__(self) -> int:
         return self._hash
@@ -105,20 +105,26 @@ class DesignRequest:
     @cached_property
     def _hash(self) -> int:
         """Compute the hash once: exact numbers hash slowly, and a request is looked up several times."""
-        return hash((self.query, self.epsilon, self.wishes))
+        return hash((self.query, self.epsilon, self.options))
 
     @property
     def digest(self) -> str:
         """Return the sha256 of the request as JSON."""
-        query, wishes = self.query, self.wishes
+        query, options = self.query, self.options
         content = {
             "edition": EDITION,
             **(_quantile_facts(query) if isinstance(query, QuantileQuery) else _query_facts(query)),
             "epsilon": str(self.epsilon),
-            "wishes": [wishes.loss, list(wishes.properties), _prior_texts(wishes.prior), wishes.aim, wishes.mechanism],
+            "wishes": [
+                options.loss,
+                list(options.properties),
+                _prior_texts(options.prior),
+                options.aim,
+                options.mechanism,
+            ],
         }
-        if wishes.limits:
-            content["limits"] = list(wishes.limits)
+        if options.limits:
+            content["limits"] = list(options.limits)
         if isinstance(query, RangeQuery) and query.labels is not None:
             content["labels"] = list(query.labels)
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
@@ -172,7 +178,7 @@ def load_or_design(request: DesignRequest, folder: Path) -> DesignedMechanism:
                 return DesignedMechanism(mechanism, passport.sha256)
         except (InboundsError, OSError):
             pass  # not the cached mechanism: design it again
-    mechanism = design_request(request.query, request.epsilon, request.wishes)
+    mechanism = design_request(request.query, request.epsilon, request.options)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)  # the file there is not the mechanism
@@ -182,42 +188,42 @@ def load_or_design(request: DesignRequest, folder: Path) -> DesignedMechanism:
     return DesignedMechanism(mechanism, mechanism.sha256)
 
 
-def design_request(query: RangeQuery | QuantileQuery, epsilon: Fraction, wishes: DesignOptions) -> AnyMechanism:
+def design_request(query: RangeQuery | QuantileQuery, epsilon: Fraction, options: DesignOptions) -> AnyMechanism:
     """Design the mechanism of a request."""
     return (
-        design_quantile_request(query, epsilon, wishes)
+        design_quantile_request(query, epsilon, options)
         if isinstance(query, QuantileQuery)
-        else design_range_request(query, epsilon, wishes)
+        else design_range_request(query, epsilon, options)
     )
 
 
-def design_quantile_request(query: QuantileQuery, epsilon: Fraction, wishes: DesignOptions) -> QuantileMechanism:
+def design_quantile_request(query: QuantileQuery, epsilon: Fraction, options: DesignOptions) -> QuantileMechanism:
     """Design path scores, or the oblivious optimum, by expected error; other options are about the answer alone."""
-    if replace(wishes, prior=None) == USUAL:
+    if replace(options, prior=None) == DEFAULT_OPTIONS:
         from inbounds.design.quantiles import design_quantile
 
-        return design_quantile(query, epsilon, resolve_prior(wishes, query.as_range_query)).mechanism
-    mechanism = design_range_request(query.as_range_query, epsilon, wishes)
+        return design_quantile(query, epsilon, resolve_prior(options, query.as_range_query)).mechanism
+    mechanism = design_range_request(query.as_range_query, epsilon, options)
     return QuantileMechanism(query, epsilon, ObliviousRecords(Matrix(mechanism.weights)), mechanism.origin)
 
 
-def design_range_request(query: RangeQuery, epsilon: Fraction, wishes: DesignOptions) -> Mechanism:
+def design_range_request(query: RangeQuery, epsilon: Fraction, options: DesignOptions) -> Mechanism:
     """Design the optimal mechanism if it can be found, else geometric noise in the range."""
     if isinstance(query.neighbours, Metric):
-        return design_per_step(query, epsilon, wishes)
-    if wishes.mechanism == NOISE:
+        return design_per_step(query, epsilon, options)
+    if options.mechanism == NOISE:
         _check_fineness(query.steps, epsilon)
         return geometric_table(query, epsilon)
-    if wishes.mechanism != "optimal":
-        return find_catalog_entry(wishes.mechanism)(query, epsilon)
+    if options.mechanism != "optimal":
+        return find_catalog_entry(options.mechanism)(query, epsilon)
     from inbounds.design.designer import MOST_REMAPPED, design_noise, is_count
 
-    loss, prior = parse_loss(wishes.loss), resolve_prior(wishes, query)
-    plain = not (wishes.properties or wishes.limits)
-    if is_count(query) and isinstance(loss, ErrorLoss) and wishes.aim == "average" and plain:
+    loss, prior = parse_loss(options.loss), resolve_prior(options, query)
+    plain = not (options.properties or options.limits)
+    if is_count(query) and isinstance(loss, ErrorLoss) and options.aim == "average" and plain:
         _check_width(query, MOST_REMAPPED)
         return design_noise(query, epsilon, loss, prior)
-    return design_matrix_request(query, epsilon, wishes)
+    return design_matrix_request(query, epsilon, options)
 
 
 def _check_width(query: RangeQuery, most: int) -> None:
@@ -228,39 +234,46 @@ def _check_width(query: RangeQuery, most: int) -> None:
         raise ValueError(f"has {answers} possible answers, over {most}; {hint}")
 
 
-def design_matrix_request(query: RangeQuery, epsilon: Fraction, wishes: DesignOptions) -> Mechanism:
+def design_matrix_request(query: RangeQuery, epsilon: Fraction, options: DesignOptions) -> Mechanism:
     """Design the optimal matrix for few answers, else geometric noise with the best report for each value."""
-    plain = not (wishes.properties or wishes.limits)
+    plain = not (options.properties or options.limits)
     if len(query.answers) > DESIGNED_UP_TO and isinstance(query.neighbours, Reach) and plain:
-        return design_noise_table(query, epsilon, wishes)
+        return design_noise_table(query, epsilon, options)
     if len(query.answers) > LARGEST_MATRIX:
         answers = len(query.answers)
         raise ValueError(f"has {answers} possible answers, over {LARGEST_MATRIX}; give the column a larger step")
     from inbounds.design.designer import optimal
 
-    aim: Any = wishes.aim
-    prior = resolve_prior(wishes, query)
-    limits = [parse_limit(text) for text in wishes.limits]
+    aim: Any = options.aim
+    prior = resolve_prior(options, query)
+    limits = [parse_limit(text) for text in options.limits]
     return optimal(
-        query, epsilon, parse_loss(wishes.loss), prior, wishes.properties, aim, subject_to=limits, max_seconds=PATIENCE
+        query,
+        epsilon,
+        parse_loss(options.loss),
+        prior,
+        options.properties,
+        aim,
+        subject_to=limits,
+        max_seconds=PATIENCE,
     )
 
 
-def design_noise_table(query: RangeQuery, epsilon: Fraction, wishes: DesignOptions) -> Mechanism:
+def design_noise_table(query: RangeQuery, epsilon: Fraction, options: DesignOptions) -> Mechanism:
     """Build geometric noise as a table, with the best report for every noisy value if the options have one.
 
     Only for absolute loss, and up to LARGEST_REMAP answers: the remap matters near the ends.
     """
     _check_fineness(query.steps, epsilon)
-    if wishes.loss == "absolute" and wishes.aim == "average" and len(query.answers) <= LARGEST_REMAP:
-        return median_geometric_table(query, epsilon, resolve_prior(wishes, query))
+    if options.loss == "absolute" and options.aim == "average" and len(query.answers) <= LARGEST_REMAP:
+        return median_geometric_table(query, epsilon, resolve_prior(options, query))
     return geometric_table(query, epsilon)
 
 
-def design_per_step(query: RangeQuery, epsilon: Fraction, wishes: DesignOptions) -> Mechanism:
+def design_per_step(query: RangeQuery, epsilon: Fraction, options: DesignOptions) -> Mechanism:
     """Build geometric noise that costs the same for every step, for numbers that share the cost of one record."""
     assert isinstance(query.neighbours, Metric)
-    if wishes.properties or wishes.limits or wishes.mechanism not in ("optimal", "truncated_geometric"):
+    if options.properties or options.limits or options.mechanism not in ("optimal", "truncated_geometric"):
         raise ValueError(
             "is computed from sums that are drawn with geometric noise and no other, got properties, limits or a "
             "mechanism; leave them out for this statistic"
@@ -286,11 +299,11 @@ def find_catalog_entry(name: str) -> Callable[..., Mechanism]:
     return known[name]
 
 
-def resolve_prior(wishes: DesignOptions, query: RangeQuery) -> Floats | None:
+def resolve_prior(options: DesignOptions, query: RangeQuery) -> Floats | None:
     """Compute the weights that a named prior gives to the answers of a query."""
-    if wishes.prior is None:
+    if options.prior is None:
         return None
-    name, *numbers = wishes.prior
+    name, *numbers = options.prior
     weights: Floats = getattr(priors, name)(query, *numbers)
     return weights
 

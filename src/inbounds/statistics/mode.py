@@ -32,13 +32,13 @@ def _positions(subject: StatisticContext[LabelColumn], aggregates: GroupAggregat
     return [np.where(cells.max(axis=0) > 0, fullest, max(subject.declared.rest, 0))]
 
 
-def _wishes(wishes: DesignOptions) -> DesignOptions:
+def _use_zero_one_loss(options: DesignOptions) -> DesignOptions:
     """Use the zero-one loss, because labels have no distance; raise PlanError for another loss or prior."""
-    if wishes.loss not in ("absolute", "zero-one"):
+    if options.loss not in ("absolute", "zero-one"):
         raise PlanError('must be zero-one for a mode: labels have no distance; give it loss = "zero-one"', ("loss",))
-    if wishes.prior not in (None, ("uniform",)):
+    if options.prior not in (None, ("uniform",)):
         raise PlanError('must be uniform for a mode: labels are no numbers; give it prior = "uniform"', ("prior",))
-    return replace(wishes, loss="zero-one")
+    return replace(options, loss="zero-one")
 
 
 def _words(
@@ -61,7 +61,7 @@ MODE = StatisticKind(
     measures=records_by_label,
     positions=_positions,
     words=_words,
-    wishes=_wishes,
+    adjust_options=_use_zero_one_loss,
     error="zero-one",
     has_order=False,
 )

@@ -15,19 +15,19 @@ def python_snippet(question: ExploreState) -> str:
     lines = ["import inbounds as ib", "", f"query = ib.{question.kind}({facts})"]
     if question.mechanism != OPTIMAL:
         return "\n".join([*lines, f'm = ib.catalog.{question.mechanism}(query, "{question.epsilon}")', "print(m)", ""])
-    wishes = [f'query, "{question.epsilon}"']
+    arguments = [f'query, "{question.epsilon}"']
     if question.loss != "absolute":
-        wishes.append(f"loss={_loss(question.loss, question.beyond)}")
+        arguments.append(f"loss={_loss(question.loss, question.beyond)}")
     if question.prior_numbers:
         numbers = ", ".join(map(_literal, question.prior_numbers))
-        wishes.append(f"prior=ib.priors.{question.prior}(query, {numbers})")
+        arguments.append(f"prior=ib.priors.{question.prior}(query, {numbers})")
     if question.require:
-        wishes.append(f"properties={list(question.require)!r}")
+        arguments.append(f"properties={list(question.require)!r}")
     if question.aim != "average":
-        wishes.append(f"aim={question.aim!r}")
+        arguments.append(f"aim={question.aim!r}")
     if question.limit_texts:
-        wishes.append(f"subject_to=[{', '.join(map(_limit, question.restrictions()))}]")
-    return "\n".join([*lines, f"m = ib.optimal({', '.join(wishes)})", "print(m)", ""])
+        arguments.append(f"subject_to=[{', '.join(map(_limit, question.restrictions()))}]")
+    return "\n".join([*lines, f"m = ib.optimal({', '.join(arguments)})", "print(m)", ""])
 
 
 def command_snippet(question: ExploreState) -> str:
