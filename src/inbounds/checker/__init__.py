@@ -1,13 +1,13 @@
-"""Checks of release records and of claimed optima, in rules of their own.
+"""Independent checks of release records and of claimed optima.
 
-What a release must have done is written down here a second time, from the definitions and not from the code that does
-it: which query, range and neighbours each statistic needs (`queries`), what one change of the data may cost
-(`account`), which mechanisms must have drawn which numbers (`lines`), what follows from the draws without any
-estimate, and which sums must hold (`cells`); and, apart from that, what no private mechanism can be below
-(`optimality`). A fault in the release, or in the designer, is then not repeated here.
+The rules of a release are written here a second time, from the definitions: the query, range and neighbours of each
+statistic (`queries`), the cost of one change of the data (`account`), the mechanisms that must have drawn the numbers
+(`lines`), the cells that follow from the draws and the sums that must hold (`cells`). `optimality` proves a lower bound
+for the loss of every private mechanism.
 
-The rooms that make releases are never imported: no `tables`, `mechanism`, `query`, `design` or `trusted`. Shared are
-`errors`, `files` (JSON text within limits, digests of files) and `extras` (PyArrow, which reads Parquet files).
+The checker never imports the packages that make releases: no `releases`, `mechanism`, `query`, `design` or `trusted`.
+So a fault in a release or in the designer is not repeated here. It shares only `errors`, `files` (reading files) and
+`optional` (PyArrow, which reads Parquet files).
 """
 
 from inbounds.checker.cells import check_cells

@@ -1,16 +1,16 @@
-"""What one protected change of the data may cost: epsilon of every statistic, of each of its numbers, and in all.
+"""Check the account of a record: the epsilon that each statistic spends, and the epsilon of each of its draws.
 
-The promise is about one change: a record is changed, or added or removed, or a person comes or goes with all records. A
-statistic spends epsilon. Each of its numbers that the change can move costs the epsilon at which it was drawn, and only
-so many can move:
+The guarantee is about one change of the data: a record is changed, or added or removed, or a person is added or removed
+with all records. Each number that the change can move costs the epsilon at which it was drawn. So many can move:
 
-    a record changed, public sizes      one number; of cells two, the one that it leaves and the one that it enters
-    a record changed, sizes at most     two: in the group that it leaves and in the one that it enters
+    a record changed, public sizes      one number; of cells two: the one it leaves and the one it enters
+    a record changed, sizes at most     two: in the group it leaves and in the one it enters
     a record added or removed           one
     a person, r records in c groups     c numbers, each drawn for r records at once; where records of one person may
                                         move several numbers, r·c, each drawn for one record
 
-What adds up is drawn in layers, and a record is in one number of each layer: their epsilons sum to that of one number.
+Statistics that add up are drawn in layers, and a record is in one number of each layer: the epsilons of the layers sum
+to that of one number.
 """
 
 from dataclasses import dataclass
@@ -21,13 +21,16 @@ from inbounds.checker.fields import Fields, insist, read_exact, read_object, rea
 from inbounds.checker.plan import CHANGE, StatedPlan, StatedStatistic
 
 CELLS, ROWS, COLUMNS = "cells", "rows", "columns"
-"""What the layers of a crosstab are called."""
+"""The names of the layers of a crosstab."""
 
 
 @dataclass(frozen=True)
 class StatedCost:
-    """What a statistic spends. layers: the epsilon of its own numbers and of each of their sums; one, named "", where
-    it does not add up. records: how many of one person's records each number is drawn for."""
+    """The epsilon that a statistic spends.
+
+    layers: the epsilon of its own numbers and of each of their sums; a statistic that does not add up has one layer,
+    named "". records: how many records of one person each number is drawn for.
+    """
 
     statistic: StatedStatistic
     spent: Fraction
@@ -36,7 +39,7 @@ class StatedCost:
 
 
 def check_account(lines: list[Any], stated: Any, plan: StatedPlan) -> list[StatedCost]:
-    """The costs of all statistics; refused unless every one of them is what the plan allows."""
+    """Return the costs of all statistics; refuse an account that the plan does not allow."""
     totals = Fields(stated, "the epsilon")
     total, spent = totals.exact("total"), totals.exact("spent")
     totals.end()
@@ -50,50 +53,50 @@ def check_account(lines: list[Any], stated: Any, plan: StatedPlan) -> list[State
 
 
 def planned_parts(plan: StatedPlan) -> list[Fraction]:
-    """What each statistic spends: its epsilon, its share of all, or an equal part of what the others leave."""
-    said = [s.epsilon if s.budget_share is None else s.budget_share * plan.epsilon for s in plan.statistics]
-    left = plan.epsilon - sum((part for part in said if part is not None), Fraction(0))
-    silent = said.count(None)
-    positive = all(part > 0 for part in said if part is not None)
-    insist(positive and (left > 0 if silent else left >= 0), "the statistics spend more than the plan's epsilon")
-    return [left / silent if part is None else part for part in said]
+    """Return what each statistic spends: its epsilon, its share of the total, or an equal part of the rest."""
+    parts = [s.epsilon if s.budget_share is None else s.budget_share * plan.epsilon for s in plan.statistics]
+    left = plan.epsilon - sum((part for part in parts if part is not None), Fraction(0))
+    unset = parts.count(None)
+    positive = all(part > 0 for part in parts if part is not None)
+    insist(positive and (left > 0 if unset else left >= 0), "the statistics spend more than the plan's epsilon")
+    return [left / unset if part is None else part for part in parts]
 
 
 def numbers_moved(statistic: StatedStatistic, plan: StatedPlan) -> int:
-    """How many numbers of a statistic one protected change may move; with layers, of each layer."""
+    """Return how many numbers of a statistic one protected change may move; with layers, of each layer."""
     if plan.person is not None:
         groups = min(plan.person.groups, len(plan.sizes))
-        return groups * (plan.person.records if _each_record_alone(statistic, plan) else 1)
+        return groups * (plan.person.records if _has_cost_per_record(statistic, plan) else 1)
     if plan.neighbours == CHANGE:
         return 2 if statistic.rule.in_cells or not plan.public else 1
     return 1
 
 
-def _each_record_alone(statistic: StatedStatistic, plan: StatedPlan) -> bool:
-    """Whether records of one person may move different numbers, so that each is paid for by itself."""
+def _has_cost_per_record(statistic: StatedStatistic, plan: StatedPlan) -> bool:
+    """Return whether records of one person may move different numbers, so that each record has its own cost."""
     return statistic.rule.moves_several or plan.adds_up(statistic)
 
 
 def _cost(line: Any, statistic: StatedStatistic, part: Fraction, plan: StatedPlan) -> StatedCost:
     fields, wrong = Fields(line, "the account"), f"the account of {statistic.name} is not what its plan allows"
-    named, spent, drawn_at = fields.text("statistic"), fields.exact("spent"), fields.exact("draw_epsilon")
+    name, spent, drawn_at = fields.text("statistic"), fields.exact("spent"), fields.exact("draw_epsilon")
     fields.take("reason", read_text, "text")
-    insist(named == statistic.name and spent == part, wrong)
+    insist(name == statistic.name and spent == part, wrong)
     insist(drawn_at * numbers_moved(statistic, plan) == spent, wrong)
     layers = {"": drawn_at}
     if plan.adds_up(statistic):
         layers = _layers(fields.take("layers", read_object, "an object"), statistic, plan, drawn_at)
     fields.end()
-    records = 1 if plan.person is None or _each_record_alone(statistic, plan) else plan.person.records
+    records = 1 if plan.person is None or _has_cost_per_record(statistic, plan) else plan.person.records
     return StatedCost(statistic, spent, layers, records)
 
 
 def _layers(
-    said: dict[str, Any], statistic: StatedStatistic, plan: StatedPlan, drawn_at: Fraction
+    values: dict[str, Any], statistic: StatedStatistic, plan: StatedPlan, drawn_at: Fraction
 ) -> dict[str, Fraction]:
     wrong = f"the layers of {statistic.name} do not sum to what the account allows"
     try:
-        layers = {name: read_exact(text) for name, text in said.items()}
+        layers = {name: read_exact(text) for name, text in values.items()}
     except (ValueError, TypeError, ZeroDivisionError):
         layers = {}
     names = layer_names(statistic, plan)
@@ -107,7 +110,7 @@ def _layers(
 
 
 def layer_names(statistic: StatedStatistic, plan: StatedPlan) -> list[str]:
-    """The statistic's own numbers first: the lowest level and those above, or the cells and their margins."""
+    """Return the names of the layers: the lowest level and those above, or the cells and their margins."""
     if statistic.rule.over_cells:
         return [CELLS, *((ROWS, COLUMNS)[statistic.crossed_columns.index(margin)] for margin in statistic.margins)]
     assert plan.hierarchy is not None

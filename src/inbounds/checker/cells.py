@@ -1,10 +1,10 @@
-"""The published table against the stored draws: what follows without any estimate, and the sums that must hold.
+"""Compare the published table with the stored draws: the cells that follow from them, and the sums that must hold.
 
-Recomputed here, by rules of our own: the columns and their order, keys, levels and sizes, every number that is an
-output of its mechanism, quantiles in order, cells that were made to sum to their sizes, and means from their two sums.
-Of tables that add up: that all numbers lie on their grid and in their range, that every node is the sum of its
-children, every margin the sum of its cells, and that cells sum to their sizes. Which of the possible tables was chosen,
-expected errors and intervals are estimates: those are recomputed by the release's own code (`tables.recompute`).
+Recomputed here: the columns and their order, keys, levels and sizes, every number that is an output of its mechanism,
+quantiles in order, cells that were made to sum to their sizes, and means from their two sums. For tables that add up:
+all numbers lie on their grid and in their range, every node is the sum of its children, every margin the sum of its
+cells, and cells sum to their sizes. The choice among possible tables, expected errors and intervals are estimates;
+`releases.recompute` computes those again with the code of the release.
 """
 
 import math
@@ -29,7 +29,7 @@ Cells = Sequence[Cell]
 
 @dataclass(frozen=True)
 class RecomputedCells:
-    """Which columns were recomputed from the draws, and which are estimates that were held to their sums alone."""
+    """The columns that were recomputed from the draws, and the estimates, of which only sums were checked."""
 
     recomputed: tuple[str, ...]
     estimated: tuple[str, ...]
@@ -57,25 +57,25 @@ def check_cells(record: CheckedRecord, table: PublishedTable) -> RecomputedCells
 
 
 def expected_columns(record: CheckedRecord) -> list[str]:
-    """The names of all columns of the table, in order."""
-    plan, found = record.plan, [name for name, _ in _public_columns(record)]
+    """Return the names of all columns of the table, in order."""
+    plan, columns = record.plan, [name for name, _ in _public_columns(record)]
     for cost in record.costs:
         statistic = cost.statistic
         cells, interval = published_names(statistic, plan), plan.credible_level is not None and statistic.kind != "mode"
-        found += [*cells, *drawn_parts(cost, plan), f"{statistic.name}_error"]
-        found += [f"{name}_{end}" for name in cells for end in ("low", "high") if interval]
-    return found
+        columns += [*cells, *drawn_parts(cost, plan), f"{statistic.name}_error"]
+        columns += [f"{name}_{end}" for name in cells for end in ("low", "high") if interval]
+    return columns
 
 
 def published_names(statistic: StatedStatistic, plan: StatedPlan) -> list[str]:
-    """The columns of a statistic's answers and margins."""
+    """Return the columns of a statistic's answers and margins."""
     margins = [(ROWS, COLUMNS)[statistic.crossed_columns.index(margin)] for margin in statistic.margins]
     names = [name for margin in margins for name in margin_names(statistic, plan, margin)]
     return [*cell_names(statistic, plan), *names]
 
 
 def _public_columns(record: CheckedRecord) -> Iterator[tuple[str, Cells]]:
-    """What names every row, and how large it is."""
+    """Yield the columns that name every row and state its size."""
     plan, tree = record.plan, record.tree
     size = "group_size" if plan.public else "group_maximum"
     if tree is not None:
@@ -103,10 +103,10 @@ def _public_columns(record: CheckedRecord) -> Iterator[tuple[str, Cells]]:
 
 
 def _drawn_columns(record: CheckedRecord) -> Iterator[tuple[str, Cells]]:
-    """Every column whose cells follow from the draws; empty above the groups of a hierarchy."""
+    """Yield every column whose cells follow from the draws; cells above the groups of a hierarchy are empty."""
     plan = record.plan
     above: Cells = [None] * (0 if record.tree is None else record.rows - len(plan.sizes))
-    outputs = _in_order(record)
+    outputs = _sort_quantiles(record)
     for cost in record.costs:
         statistic = cost.statistic
         if plan.adds_up(statistic):
@@ -120,31 +120,31 @@ def _drawn_columns(record: CheckedRecord) -> Iterator[tuple[str, Cells]]:
             rows = zip(*(outputs[name] for name in names), strict=True)
             sizes = [*plan.sizes] * (len(outputs[names[0]]) // len(plan.sizes))
             summed = [_round_to_sum(row, size, public=plan.public) for row, size in zip(rows, sizes, strict=True)]
-            for name, column in zip(names, zip(*summed, strict=True), strict=True):
-                yield name, [*above, *column]
+            for name, sums in zip(names, zip(*summed, strict=True), strict=True):
+                yield name, [*above, *sums]
             continue
         for name in names:
             labelled = statistic.kind == "mode"
-            own = outputs[name]
-            cells = _labels(plan, statistic, own) if labelled else _values(grids, plan.sizes, own)
+            column = outputs[name]
+            cells = _labels(plan, statistic, column) if labelled else _values(grids, plan.sizes, column)
             yield name, [*above, *cells]
 
 
-def _in_order(record: CheckedRecord) -> dict[str, tuple[int, ...]]:
-    """The outputs that are published: several quantiles of one column are sorted, group by group."""
-    found, columns = dict(record.outputs), dict[str, list[StatedStatistic]]()
+def _sort_quantiles(record: CheckedRecord) -> dict[str, tuple[int, ...]]:
+    """Return the published outputs: several quantiles of one column are sorted, group by group."""
+    outputs, columns = dict(record.outputs), dict[str, list[StatedStatistic]]()
     for statistic in record.plan.statistics:
         if statistic.kind == "quantile":
             columns.setdefault(statistic.of, []).append(statistic)
     for members in columns.values():
-        names = [own.name for own in sorted(members, key=lambda own: own.at or Fraction(0))]
+        names = [statistic.name for statistic in sorted(members, key=lambda statistic: statistic.at or Fraction(0))]
         rising = [sorted(group) for group in zip(*(record.outputs[name] for name in names), strict=True)]
-        found |= dict(zip(names, zip(*rising, strict=True), strict=True))
-    return found
+        outputs |= dict(zip(names, zip(*rising, strict=True), strict=True))
+    return outputs
 
 
 def _values(grids: dict[int, AnswerGrid], sizes: Sequence[int], outputs: Sequence[int]) -> Cells:
-    """The values of outputs; whole numbers where all values of all sizes are."""
+    """Return the values of outputs: ints if all values of all sizes are whole, otherwise floats."""
     whole = all(grid.is_whole for grid in grids.values())
     groups = [grids[size] for size in sizes] * (len(outputs) // len(sizes))
     pairs = zip(groups, outputs, strict=True)
@@ -152,7 +152,7 @@ def _values(grids: dict[int, AnswerGrid], sizes: Sequence[int], outputs: Sequenc
 
 
 def nearest_float(grid: AnswerGrid, position: int) -> float:
-    """A value of a grid as a float: whole numbers in a common unit, and one division."""
+    """Compute a value of a grid as a float: whole numbers in a common unit, and one division."""
     common = math.lcm(grid.start.denominator, grid.unit.denominator)
     return (int(grid.start * common) + int(grid.unit * common) * float(position)) / common
 
@@ -162,7 +162,7 @@ def _labels(plan: StatedPlan, statistic: StatedStatistic, outputs: Sequence[int]
 
 
 def _means(plan: StatedPlan, statistic: StatedStatistic, above: Sequence[int], below: Sequence[int]) -> Cells:
-    """low + (high - low)·U/(U + V), within the bounds; `missing` where both sums are 0."""
+    """Compute low + (high - low)·U/(U + V), within the bounds; `missing` where both sums are 0."""
     column = plan.column(statistic)
     low, high, missing = float(column.low), float(column.high), float(column.missing)
     pairs = zip(above, below, strict=True)
@@ -170,10 +170,10 @@ def _means(plan: StatedPlan, statistic: StatedStatistic, above: Sequence[int], b
 
 
 def _round_to_sum(cells: Sequence[int], size: int, *, public: bool) -> list[int]:
-    """The nearest cells that are not negative and sum to the size; with a maximum, to no more than it.
+    """Find the nearest cells that are not negative and sum to the size; with a maximum, to at most the size.
 
     The cells that stay positive all lose the same amount t. Where t is not whole they lose t rounded up, and the first
-    of them get back what is then missing.
+    of them get back the units that are then missing.
 
     >>> _round_to_sum([5, 3, 0], 7, public=True), _round_to_sum([1, 4, 4], 7, public=True)
     ([5, 2, 0], [1, 3, 3])
@@ -181,26 +181,26 @@ def _round_to_sum(cells: Sequence[int], size: int, *, public: bool) -> list[int]
     total = size if public else min(sum(cells), size)
     if total == 0:
         return [0] * len(cells)
-    falling, kept, upto = sorted(cells, reverse=True), 0, 0
+    falling, positive, partial_sum = sorted(cells, reverse=True), 0, 0
     for count, cell in enumerate(falling, start=1):
-        if count * cell > upto + cell - total:  # above the loss that would be right if it stayed
-            kept, upto = count, upto + cell
+        if count * cell > partial_sum + cell - total:  # the cell stays positive
+            positive, partial_sum = count, partial_sum + cell
         else:
             break
-    loss = -((total - upto) // kept)
-    found = [max(cell - loss, 0) for cell in cells]
-    left = total - sum(found)
+    loss = -((total - partial_sum) // positive)
+    nearest = [max(cell - loss, 0) for cell in cells]
+    left = total - sum(nearest)
     for k, cell in enumerate(cells):
-        if left and kept * cell > upto - total:
-            found[k], left = found[k] + 1, left - 1
-    return found
+        if left and positive * cell > partial_sum - total:
+            nearest[k], left = nearest[k] + 1, left - 1
+    return nearest
 
 
 # --- sums that must hold ----------------------------------------------------------------------------------
 
 
 def _check_sums(record: CheckedRecord, statistic: StatedStatistic, table: PublishedTable) -> None:
-    """Numbers on their grid and in their range; nodes and margins are sums; cells sum to their sizes."""
+    """Check that numbers are in their range, nodes and margins are sums, and cells sum to their sizes."""
     plan, tree = record.plan, record.tree
     above = 0 if tree is None else record.rows - len(plan.sizes)
     if statistic.rule.over_cells:
@@ -218,18 +218,21 @@ def _check_sums(record: CheckedRecord, statistic: StatedStatistic, table: Publis
     for level, people in enumerate(tree.people):
         first -= len(people)
         rows = [(size, first + k) for k, size in enumerate(people)]
-        own = {name: _positions(record, statistic, table, name, rows) for name in names}
+        level_cells = {name: _positions(record, statistic, table, name, rows) for name in names}
         for name in names if level else ():
             parents = tree.parents[level - 1]
             sums = [0] * len(people)
             for value, parent in zip(below[name], parents, strict=True):
                 sums[parent] += value
-            insist(sums == own[name], f"{table.file}: {name} of a {_level(record, level)} is not the sum of its parts")
-        _check_sizes(statistic, plan, [own[name] for name in names], people, table.file)
-        below = own
+            insist(
+                sums == level_cells[name],
+                f"{table.file}: {name} of a {_level_name(record, level)} is not the sum of its parts",
+            )
+        _check_sizes(statistic, plan, [level_cells[name] for name in names], people, table.file)
+        below = level_cells
 
 
-def _level(record: CheckedRecord, level: int) -> str:
+def _level_name(record: CheckedRecord, level: int) -> str:
     assert record.plan.hierarchy is not None
     return record.plan.hierarchy.levels[-1 - level]
 
@@ -237,10 +240,10 @@ def _level(record: CheckedRecord, level: int) -> str:
 def _positions(
     record: CheckedRecord, statistic: StatedStatistic, table: PublishedTable, name: str, rows: list[tuple[int, int]]
 ) -> list[int]:
-    """Published numbers as steps from the least possible one; refused off the grid or out of the range."""
-    one, found = required_query(statistic, record.plan, 1).grid, []
-    common = math.lcm(one.start.denominator, one.unit.denominator)
-    start, unit = int(one.start * common), int(one.unit * common)
+    """Return published numbers as steps from the least possible one; refuse numbers off the grid or out of range."""
+    grid, positions = required_query(statistic, record.plan, 1).grid, []
+    common = math.lcm(grid.start.denominator, grid.unit.denominator)
+    start, unit = int(grid.start * common), int(grid.unit * common)
     for size, row in rows:
         published = table.columns[name][row]
         try:
@@ -249,9 +252,9 @@ def _positions(
             refuse(f"{table.file}: {name} in row {row + 1} is no number")
         whole = size * start + steps * unit
         same = table.has_cell(name, row, whole if common == 1 else whole / common)
-        insist(same and 0 <= steps <= size * one.last, f"{table.file}: {name} in row {row + 1} is not in its range")
-        found.append(steps)
-    return found
+        insist(same and 0 <= steps <= size * grid.last, f"{table.file}: {name} in row {row + 1} is not in its range")
+        positions.append(steps)
+    return positions
 
 
 def _check_margins(statistic: StatedStatistic, plan: StatedPlan, cells: dict[str, list[int]], file: str) -> None:

@@ -1,7 +1,7 @@
-"""The stored draws of a record: which output of its mechanism was drawn for every number, and nothing else.
+"""Check the stored draws of a record: for every number, which output of its mechanism was drawn.
 
-A draw is a whole number between 0 and the last output of the mechanism that drew it. Statistics that add up keep theirs
-in `reports`, with what is needed to make them agree; all of that follows from plan, account and groups.
+A draw is a whole number between 0 and the last output of the mechanism that drew it. The draws of statistics that add
+up are in `reports`, with what is needed to adjust them; all of that follows from plan, account and groups.
 """
 
 from dataclasses import dataclass
@@ -16,9 +16,16 @@ from inbounds.checker.queries import required_query
 from inbounds.checker.tree import GroupTree
 
 KNOWN, MOST = "known", "most"
-USUAL_INTERVAL = Fraction(9, 10)
-HOW = ("posterior", "least squares")
+"""How the cells of a group sum: to its public size, or to at most its size."""
+
+DEFAULT_LEVEL = Fraction(9, 10)
+"""The probability of intervals in reports if the plan has no credible_level."""
+
+ADJUSTMENTS = ("posterior", "least squares")
+"""How a statistic was made to add up."""
+
 ALL = "all"
+"""The label of a margin in the names of columns."""
 
 Outputs = dict[str, tuple[int, ...]]
 """Drawn outputs by column, one for every row."""
@@ -26,7 +33,7 @@ Outputs = dict[str, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class StatedLayer:
-    """Reports about one layer of a statistic that adds up: rows by column, one number for every node."""
+    """The reports of one layer of a statistic that adds up: one row for each column, one number for each node."""
 
     name: str
     reports: dict[str, tuple[int, ...]]
@@ -41,7 +48,7 @@ class StatedReports:
 
 
 def cell_names(statistic: StatedStatistic, plan: StatedPlan) -> list[str]:
-    """The columns of a statistic's answers."""
+    """Return the columns of a statistic's answers."""
     if statistic.kind == "histogram":
         return [f"{statistic.name}: {label}" for label in plan.labels(statistic)[0]]
     if statistic.kind == "crosstab":
@@ -51,7 +58,7 @@ def cell_names(statistic: StatedStatistic, plan: StatedPlan) -> list[str]:
 
 
 def margin_names(statistic: StatedStatistic, plan: StatedPlan, layer: str) -> list[str]:
-    """The columns of one margin of a crosstab."""
+    """Return the columns of one margin of a crosstab."""
     rows, columns = plan.labels(statistic)
     if layer == ROWS:
         return [f"{statistic.name}: {label}, {ALL}" for label in rows]
@@ -59,14 +66,14 @@ def margin_names(statistic: StatedStatistic, plan: StatedPlan, layer: str) -> li
 
 
 def layer_columns(statistic: StatedStatistic, plan: StatedPlan, layer: str) -> list[str]:
-    """The columns of a layer: those of the statistic itself, or of a margin."""
-    own = layer not in (ROWS, COLUMNS) or not statistic.rule.over_cells
-    return cell_names(statistic, plan) if own else margin_names(statistic, plan, layer)
+    """Return the columns of a layer: those of the statistic itself, or of a margin."""
+    is_margin = layer in (ROWS, COLUMNS) and statistic.rule.over_cells
+    return margin_names(statistic, plan, layer) if is_margin else cell_names(statistic, plan)
 
 
 def check_draws(values: Any, costs: list[StatedCost], plan: StatedPlan, levels: int = 1) -> Outputs:
-    """The draws of what does not add up. levels: how many times every group was answered."""
-    fields, found = Fields(values, "the draws"), Outputs()
+    """Return the draws of statistics that do not add up. levels: how many times every group was answered."""
+    fields, draws = Fields(values, "the draws"), Outputs()
     for cost in costs:
         if plan.adds_up(cost.statistic):
             continue
@@ -76,46 +83,47 @@ def check_draws(values: Any, costs: list[StatedCost], plan: StatedPlan, levels: 
             most = [last[size] for size in plan.sizes] * levels
             fits = len(outputs) == len(most) and all(map(int.__le__, outputs, most))
             insist(fits, f"the draws of {column} are not outputs of its mechanisms for its groups")
-            found[column] = outputs
+            draws[column] = outputs
     fields.end()
-    return found
+    return draws
 
 
 def check_reports(
     values: Any, costs: list[StatedCost], plan: StatedPlan, tree: GroupTree | None
 ) -> dict[str, StatedReports]:
-    """The reports of what adds up, by statistic; everything beside the numbers is what the plan implies."""
+    """Return the reports of statistics that add up, by name; refuse anything that the plan does not imply."""
     adding = [cost for cost in costs if plan.adds_up(cost.statistic)]
     fields = Fields(values, "the reports")
     parents = [] if tree is None else [list(level) for level in tree.parents]
     shared = {
         "sizes": list(plan.sizes),
         "parents": parents,
-        "credible_level": str(USUAL_INTERVAL if plan.credible_level is None else plan.credible_level),
+        "credible_level": str(DEFAULT_LEVEL if plan.credible_level is None else plan.credible_level),
         "published": plan.credible_level is not None,
     }
     for name, implied in shared.items():
         stated = fields.anything(name)
         insist(is_same_json(stated, implied), "the reports are not about the plan's groups and levels")
-    forms = fields.objects("statistics")
+    records = fields.objects("statistics")
     fields.end()
-    insist(len(forms) == len(adding), "the reports are not those of the plan's statistics")
+    insist(len(records) == len(adding), "the reports are not those of the plan's statistics")
     return {
-        cost.statistic.name: _check_adding(form, cost, plan, tree) for form, cost in zip(forms, adding, strict=True)
+        cost.statistic.name: _check_additive(record, cost, plan, tree)
+        for record, cost in zip(records, adding, strict=True)
     }
 
 
 def sums_of_cells(statistic: StatedStatistic, plan: StatedPlan) -> str:
-    """How the cells of a group sum: to its public size, to no more than its size, or anyhow ("")."""
+    """Return how the cells of a group sum: to its public size, to at most its size, or without a rule ("")."""
     if statistic.rule.over_cells:
         every = all(plan.columns[name].other is not None for name in statistic.crossed_columns)
         return KNOWN if plan.public and every else MOST
     return "" if not statistic.sum_to_size else KNOWN if plan.public else MOST
 
 
-def _check_adding(form: Any, cost: StatedCost, plan: StatedPlan, tree: GroupTree | None) -> StatedReports:
+def _check_additive(values: Any, cost: StatedCost, plan: StatedPlan, tree: GroupTree | None) -> StatedReports:
     statistic, wrong = cost.statistic, f"the reports of {cost.statistic.name} are not those of its plan and account"
-    fields, one = Fields(form, "the reports"), required_query(statistic, plan, 1)
+    fields, one = Fields(values, "the reports"), required_query(statistic, plan, 1)
     implied: Json = {
         "statistic": statistic.name,
         "shape": [len(labels) for labels in plan.labels(statistic)] if statistic.rule.over_cells else [],
@@ -126,7 +134,7 @@ def _check_adding(form: Any, cost: StatedCost, plan: StatedPlan, tree: GroupTree
     }
     for name, value in implied.items():
         insist(is_same_json(fields.anything(name), value), wrong)
-    insist(fields.text("by") in HOW, wrong)
+    insist(fields.text("by") in ADJUSTMENTS, wrong)
     layers = fields.objects("layers")
     fields.end()
     insist(len(layers) == len(cost.layers), wrong)
@@ -134,22 +142,22 @@ def _check_adding(form: Any, cost: StatedCost, plan: StatedPlan, tree: GroupTree
     if not statistic.rule.over_cells:
         assert plan.hierarchy is not None
         weights = plan.hierarchy.weights[::-1]
-    found = []
+    checked = []
     for level, (layer, (name, epsilon), weight) in enumerate(zip(layers, cost.layers.items(), weights, strict=True)):
         rate = str(epsilon / one.steps)
         people = plan.sizes if tree is None or statistic.rule.over_cells else tree.people[level]
-        own = level == 0  # every node has a mechanism of its own range; above, one is made for the largest
-        sizes = people if own else (max(people),) * len(people)
-        found.append(_check_layer(layer, statistic, plan, (name, rate, str(weight)), sizes))
-    return StatedReports(tuple(found), implied["sums"])
+        # each group has the mechanism of its size; a layer above has one mechanism, made for its largest node
+        sizes = people if level == 0 else (max(people),) * len(people)
+        checked.append(_check_layer(layer, statistic, plan, (name, rate, str(weight)), sizes))
+    return StatedReports(tuple(checked), implied["sums"])
 
 
 def _check_layer(
-    form: Any, statistic: StatedStatistic, plan: StatedPlan, said: tuple[str, str, str], sizes: tuple[int, ...]
+    values: Any, statistic: StatedStatistic, plan: StatedPlan, implied: tuple[str, str, str], sizes: tuple[int, ...]
 ) -> StatedLayer:
-    fields, wrong = Fields(form, "a layer"), f"the reports of {statistic.name} are not those of its plan and account"
-    insist((fields.text("name"), fields.text("rate"), fields.text("weight")) == said, wrong)
-    names = layer_columns(statistic, plan, said[0])
+    fields, wrong = Fields(values, "a layer"), f"the reports of {statistic.name} are not those of its plan and account"
+    insist((fields.text("name"), fields.text("rate"), fields.text("weight")) == implied, wrong)
+    names = layer_columns(statistic, plan, implied[0])
     insist(list(fields.texts("columns")) == names, wrong)
     rows = fields.objects("reports")
     fields.end()
@@ -160,4 +168,4 @@ def _check_layer(
         whole = type(row) is list and len(row) == len(most) and all(type(output) is int for output in row)
         fits = whole and all(0 <= output <= end for output, end in zip(row, most, strict=True))
         insist(fits, f"the reports of {statistic.name} are not outputs of its mechanisms for its groups")
-    return StatedLayer(said[0], {name: tuple(row) for name, row in zip(names, rows, strict=True)})
+    return StatedLayer(implied[0], {name: tuple(row) for name, row in zip(names, rows, strict=True)})

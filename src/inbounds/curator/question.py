@@ -239,14 +239,14 @@ def _sort_options(options: DesignOptions) -> DesignOptions:
 
 def _options_to_json(options: DesignOptions) -> dict[str, Any]:
     """Return the design options that differ from the defaults, as a question writes them."""
-    options = dict[str, Any]()
+    values = dict[str, Any]()
     if options == DEFAULT_OPTIONS:
-        return options
+        return values
     for name in DESIGN_FIELDS:
         value = getattr(options, name)
         if value != getattr(DEFAULT_OPTIONS, name):
-            options[name] = list(value) if isinstance(value, tuple) else value
+            values[name] = list(value) if isinstance(value, tuple) else value
     if options.prior is not None:
         name, *numbers = options.prior
-        options["prior"] = name if not numbers else {name: [format_decimal(number) for number in numbers]}
-    return options
+        values["prior"] = name if not numbers else {name: [format_decimal(number) for number in numbers]}
+    return values
