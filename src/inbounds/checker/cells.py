@@ -224,10 +224,8 @@ def _check_sums(record: CheckedRecord, statistic: StatedStatistic, table: Publis
             sums = [0] * len(people)
             for value, parent in zip(below[name], parents, strict=True):
                 sums[parent] += value
-            insist(
-                sums == level_cells[name],
-                f"{table.file}: {name} of a {_level_name(record, level)} is not the sum of its parts",
-            )
+            adds_up = sums == level_cells[name]
+            insist(adds_up, f"{table.file}: {name} of a {_level_name(record, level)} is not the sum of its parts")
         _check_sizes(statistic, plan, [level_cells[name] for name in names], people, table.file)
         below = level_cells
 

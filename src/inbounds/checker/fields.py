@@ -1,4 +1,4 @@
-"""JSON values of a stranger's file: every field is read by its type, and a field that nobody reads is refused."""
+"""Read the JSON values of an untrusted file: every field by its type. A field that no rule reads is refused."""
 
 import hashlib
 import json
@@ -13,6 +13,8 @@ T = TypeVar("T")
 Json = dict[str, Any]
 
 MOST_DIGITS = 1500
+"""Digits of a numerator or denominator that is read."""
+
 LARGEST = 1 << 53
 """Sizes and positions lie below this."""
 
@@ -22,24 +24,27 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 def refuse(reason: str) -> NoReturn:
-    """A `PassportError` with this reason."""
+    """Raise `PassportError` with this reason."""
     raise PassportError(reason)
 
 
 def insist(holds: bool, reason: str) -> None:
-    """Refuse for this reason unless it holds."""
+    """Raise `PassportError` with this reason unless `holds`."""
     if not holds:
         refuse(reason)
 
 
 def sha256_of_json(value: Any) -> str:
-    """The digest of plain values: JSON with sorted keys, no spaces, ASCII."""
+    """Return the sha256 of plain values: JSON with sorted keys, no spaces, ASCII."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 class Fields:
-    """The fields of a JSON object. place: what people call the object, for errors."""
+    """The fields of a JSON object. place: the name of the object in errors.
+
+    Call `end` after the last field: it refuses fields that were not taken.
+    """
 
     def __init__(self, values: Any, place: str) -> None:
         insist(type(values) is dict, f"{place} must be an object")
@@ -48,10 +53,11 @@ class Fields:
         self._place = place
 
     def has(self, name: str) -> bool:
+        """Return whether the object has this field."""
         return name in self._values
 
     def take(self, name: str, read: Callable[[Any], T], what: str) -> T:
-        """The field by a reader, which may raise a ValueError or TypeError."""
+        """Return a field as `read` converts it; refuse it if `read` raises ValueError or TypeError."""
         insist(name in self._values, f"{self._place} must have the field {name!r}")
         self._left.discard(name)
         try:
@@ -60,10 +66,11 @@ class Fields:
             refuse(f"the field {name!r} of {self._place} must be {what}")
 
     def optional(self, name: str, read: Callable[[Any], T], what: str) -> T | None:
+        """Return a field as `take` does, or None if the object does not have it."""
         return self.take(name, read, what) if name in self._values else None
 
     def end(self) -> None:
-        """Refuse what no rule here knows: it might mean something."""
+        """Refuse fields that were not taken: an unknown field may change the meaning of the others."""
         insist(not self._left, f"{self._place} has a field that no rule knows: {min(self._left, default='')!r}")
 
     def text(self, name: str) -> str:
@@ -119,10 +126,10 @@ def read_flag(value: Any) -> bool:
 
 
 def read_exact(value: Any) -> Fraction:
-    """In lowest terms: a number has one spelling, so that texts which must be equal can be compared."""
-    if _EXACT.fullmatch(read_text(value)) is None or str(found := Fraction(value)) != value:
+    """Read a fraction in lowest terms: each number has one spelling, so that texts can be compared."""
+    if _EXACT.fullmatch(read_text(value)) is None or str(number := Fraction(value)) != value:
         raise ValueError
-    return found
+    return number
 
 
 def read_digest(value: Any) -> str:
@@ -156,7 +163,7 @@ def read_object(value: Any) -> Json:
 
 
 def read_line(value: Any) -> tuple[int, ...]:
-    """Whole numbers in one line of text, separated by single spaces."""
+    """Read whole numbers from one line of text, separated by single spaces."""
     if _LINE.fullmatch(read_text(value)) is None:
         raise ValueError
     return tuple(map(int, value.split(" ")))

@@ -1,8 +1,8 @@
-"""Keys that match the same records: two texts may be one value of their column, and a record is in one group only.
+"""Find keys that match the same records. No two groups may have such keys, because a record is in one group only.
 
-A column of text tells texts apart, but for true in any case and a whole number with or without .0; one of whole numbers
-takes 01 for 1; one of dates takes a midnight for its day. The key of records without a value, and the names of days,
-months, quarters and years, are compared as they are.
+Two different texts can be the same value of their column. In a column of text, true and false in any case are the same,
+and so is a whole number with or without .0; in a column of numbers, 01 is 1; in a column of dates, a midnight is its
+day. The key of records without a value, and the names of days, months, quarters and years, are compared as texts.
 """
 
 import re
@@ -24,13 +24,13 @@ _PERIODS = {
 }
 
 
-def _text(key: str) -> str:
+def _normalize_text(key: str) -> str:
     if key.lower() in TRUTHS:
         return key.lower()
     return key[:-2] if re.fullmatch(r"-?[0-9]+[.]0", key) else key
 
 
-def _number(key: str) -> str:
+def _normalize_number(key: str) -> str:
     insist(
         re.fullmatch(r"-?[0-9]{1,19}", key.strip()) is not None, "a key of a column of numbers must be a whole number"
     )
@@ -38,33 +38,34 @@ def _number(key: str) -> str:
     return str(int(key))
 
 
-def _boolean(key: str) -> str:
+def _normalize_boolean(key: str) -> str:
     insist(key.strip().lower() in TRUTHS, "a key of a column of booleans must be true or false")
     return key.strip().lower()
 
 
-def _day(key: str) -> str:
-    found = _DAY.fullmatch(key.strip())
+def _parse_day(key: str) -> str:
+    """Return the day of a text as 2024-01-31, or "" if it is not a day."""
+    match = _DAY.fullmatch(key.strip())
     try:
-        return "" if found is None else date.fromisoformat(found[1]).isoformat()
+        return "" if match is None else date.fromisoformat(match[1]).isoformat()
     except ValueError:
         return ""
 
 
-def _date(key: str) -> str:
-    found = _day(key)
-    insist(bool(found), "a key of a column of dates must be a date such as 2024-01-31")
-    return found
+def _normalize_date(key: str) -> str:
+    day = _parse_day(key)
+    insist(bool(day), "a key of a column of dates must be a date such as 2024-01-31")
+    return day
 
 
 TYPES: dict[str, Callable[[str], str]] = {
-    "text": _text,
-    "number": _number,
-    "boolean": _boolean,
-    "date": _date,
-    "time": _date,
+    "text": _normalize_text,
+    "number": _normalize_number,
+    "boolean": _normalize_boolean,
+    "date": _normalize_date,
+    "time": _normalize_date,
 }
-"""The value that a key stands for, by the type of its column."""
+"""Functions from a key to the value it stands for, by the type of its column."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +76,8 @@ class KeyMatching:
     missing_key: str
     period: dict[str, str]
 
-    def matched(self, keys: Iterable[Key], types: dict[str, str]) -> set[Key]:
-        """What the keys stand for; those that match the same records are one."""
+    def normalize(self, keys: Iterable[Key], types: dict[str, str]) -> set[Key]:
+        """Return the values that the keys stand for; keys that match the same records have the same values."""
         insist(set(types) == set(self.by), "the groups must state the type of each column of `by`")
         insist(set(types.values()) <= TYPES.keys(), "the column of a key must be text, number, boolean, date or time")
         insist(set(self.period) <= set(self.by), "a period must be of a column of `by`")
@@ -93,6 +94,6 @@ class KeyMatching:
         if name not in self.period:
             return TYPES[kind](part)
         period = self.period[name]
-        named = _PERIODS[period].fullmatch(part) is not None and (period != "day" or _day(part) == part)
-        insist(named, f"a key must be a {period}")
+        is_period = _PERIODS[period].fullmatch(part) is not None and (period != "day" or _parse_day(part) == part)
+        insist(is_period, f"a key must be a {period}")
         return part

@@ -1,7 +1,7 @@
-"""Records of one question that was answered for readers who are trusted differently: one chain of draws for each group.
+"""Check the levels of a record: one question answered at several epsilons, with one chain of draws for each group.
 
-The first level is drawn from the data, at what the plan spends; every other one from the draw before it alone. So all
-levels together cost what the first does.
+The first level is drawn from the data, at the epsilon of the plan. Each further level is drawn from the draw before it
+alone, so all levels together cost as much as the first.
 """
 
 from collections import Counter
@@ -15,7 +15,7 @@ from inbounds.checker.fields import Fields, insist, read_number
 from inbounds.checker.plan import QUANTILES, StatedPlan
 
 LEVEL_OF_EPSILON = "level of epsilon"
-"""The column that says which level a row is of."""
+"""The column with the level of a row."""
 
 
 @dataclass(frozen=True)
@@ -27,19 +27,19 @@ class StatedLevels:
 
 
 def check_levels(values: list[Any], costs: list[StatedCost], plan: StatedPlan) -> StatedLevels:
-    """The levels of a record: for each of them, and each size, a line with the chain that drew it."""
-    wrong, counted = "the levels are not those of the plan and its groups", sorted(Counter(plan.sizes).items())
+    """Return the levels of a record; it must have a line for each level and size, with the chain that drew it."""
+    wrong, size_counts = "the levels are not those of the plan and its groups", sorted(Counter(plan.sizes).items())
     insist(len(costs) == 1 and not plan.adds_up(costs[0].statistic), wrong)
     statistic, drawn_at = costs[0].statistic, costs[0].layers
     chained = statistic.kind not in QUANTILES and not (statistic.kind == "mean" and not plan.public)
-    insist(chained and len(values) % len(counted) == 0 and bool(values), wrong)
+    insist(chained and len(values) % len(size_counts) == 0 and bool(values), wrong)
     epsilons: list[Fraction] = []
     chains: dict[int, str] = {}
-    for start in range(0, len(values), len(counted)):
-        for line, (size, groups) in zip(values[start : start + len(counted)], counted, strict=True):
+    for start in range(0, len(values), len(size_counts)):
+        for line, (size, groups) in zip(values[start : start + len(size_counts)], size_counts, strict=True):
             fields = Fields(line, "a level")
             level, epsilon = fields.exact("level"), fields.exact("epsilon")
-            if size == counted[0][0]:
+            if size == size_counts[0][0]:
                 epsilons.append(level)
             insist((fields.whole("size"), fields.whole("groups"), level) == (size, groups, epsilons[-1]), wrong)
             insist(epsilon == level * drawn_at[""] / plan.epsilon, wrong)

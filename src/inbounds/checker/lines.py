@@ -1,4 +1,4 @@
-"""The mechanisms that a release must have drawn by: one line for each statistic, layer and size, in order."""
+"""Check the mechanisms of a record: it must have one line for each statistic, layer and size, in order."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -17,7 +17,11 @@ PARTS = ("above_low", "below_high")
 
 @dataclass(frozen=True)
 class RequiredLine:
-    """What a line about a mechanism must say. size: one, or first..last. layer: "" where nothing adds up."""
+    """The required content of a line about a mechanism.
+
+    size: one group size, or first..last. layer: "" for a statistic that does not add up. parts: the columns that it
+    drew, for a mean of groups of secret size.
+    """
 
     statistic: str
     layer: str
@@ -29,14 +33,14 @@ class RequiredLine:
 
     @property
     def owner(self) -> str:
-        """Whose numbers it drew, in words."""
+        """Return in words which numbers it drew."""
         layer = f", {self.layer}" if self.layer else ""
         return f"{self.statistic}{layer} in groups of {self.size}"
 
 
 @dataclass(frozen=True)
 class StatedLine:
-    """A line that says what it must, and the digest of the mechanism's passport."""
+    """A line with the required content, and the digest of the mechanism's passport."""
 
     required: RequiredLine
     sha256: str
@@ -44,31 +48,34 @@ class StatedLine:
 
 
 def drawn_parts(cost: StatedCost, plan: StatedPlan) -> tuple[str, ...]:
-    """The columns of the two sums of a mean of secret size; nothing otherwise."""
+    """Return the columns of the two sums of a mean in groups of secret size; () for any other statistic."""
     if cost.statistic.kind != "mean" or plan.public:
         return ()
     return tuple(f"{cost.statistic.name}_{part}" for part in PARTS)
 
 
 def required_lines(cost: StatedCost, plan: StatedPlan, tree: GroupTree | None) -> list[RequiredLine]:
-    """The lines of one statistic: its own numbers by size, then the sums that are drawn beside them."""
+    """Return the lines of one statistic: its own numbers by size, then the sums that are drawn beside them."""
     statistic, name = cost.statistic, cost.statistic.name
-    own, *above = cost.layers.items()
-    counted, parts = sorted(Counter(plan.sizes).items()), drawn_parts(cost, plan)
-    queries = {size: required_query(statistic, plan, size, cost.records) for size, _ in counted}
-    if len(counted) > 1 and len({str(query.content) for query in queries.values()}) == 1:  # sizes share one mechanism
-        first, last = counted[0][0], counted[-1][0]
-        found = [RequiredLine(name, own[0], f"{first}..{last}", len(plan.sizes), own[1], queries[first], parts)]
+    (own_layer, own_epsilon), *sums = cost.layers.items()
+    size_counts, parts = sorted(Counter(plan.sizes).items()), drawn_parts(cost, plan)
+    queries = {size: required_query(statistic, plan, size, cost.records) for size, _ in size_counts}
+    if (
+        len(size_counts) > 1 and len({str(query.content) for query in queries.values()}) == 1
+    ):  # sizes share one mechanism
+        first, last = size_counts[0][0], size_counts[-1][0]
+        sizes = f"{first}..{last}"
+        lines = [RequiredLine(name, own_layer, sizes, len(plan.sizes), own_epsilon, queries[first], parts)]
     else:
-        found = [RequiredLine(name, own[0], n, groups, own[1], queries[n], parts) for n, groups in counted]
-    for level, (layer, epsilon) in enumerate(above, start=1):
+        lines = [RequiredLine(name, own_layer, n, groups, own_epsilon, queries[n], parts) for n, groups in size_counts]
+    for level, (layer, epsilon) in enumerate(sums, start=1):
         size, groups = _layer_size(cost, plan, tree, level)
-        found.append(RequiredLine(name, layer, size, groups, epsilon, required_query(statistic, plan, size)))
-    return found
+        lines.append(RequiredLine(name, layer, size, groups, epsilon, required_query(statistic, plan, size)))
+    return lines
 
 
 def _layer_size(cost: StatedCost, plan: StatedPlan, tree: GroupTree | None, level: int) -> tuple[int, int]:
-    """The largest node of a layer, for which its one mechanism is made, and how many nodes it has."""
+    """Return the size of the largest node of a layer, for which its mechanism is made, and the number of nodes."""
     if cost.statistic.rule.over_cells:
         return max(plan.sizes), len(plan.sizes)
     assert tree is not None
@@ -76,16 +83,16 @@ def _layer_size(cost: StatedCost, plan: StatedPlan, tree: GroupTree | None, leve
 
 
 def check_lines(values: list[Any], required: list[RequiredLine]) -> list[StatedLine]:
-    """The lines of a record; refused unless each is the one that its statistic requires."""
+    """Return the lines of a record; refuse a line that its statistic does not require."""
     insist(len(values) == len(required), "the mechanisms are not those of the plan's groups and statistics")
     return [_check_line(value, line) for value, line in zip(values, required, strict=True)]
 
 
 def _check_line(values: Any, line: RequiredLine) -> StatedLine:
     fields = Fields(values, "a mechanism")
-    named, layer = fields.text("statistic"), fields.optional_text("layer")
+    name, layer = fields.text("statistic"), fields.optional_text("layer")
     size, groups = fields.anything("size"), fields.whole("groups")
-    same = (named, layer, size, groups) == (line.statistic, line.layer, line.size, line.groups)
+    same = (name, layer, size, groups) == (line.statistic, line.layer, line.size, line.groups)
     insist(same and type(size) is type(line.size), "the mechanisms are not those of the plan's groups and statistics")
     epsilon = fields.take("epsilon", read_exact, "an exact number in text")
     insist(epsilon == line.epsilon, f"the mechanism of {line.owner} was not drawn at the epsilon of its account")
@@ -94,8 +101,8 @@ def _check_line(values: Any, line: RequiredLine) -> StatedLine:
     insist(parts == line.parts, f"the mechanism of {line.owner} did not draw the numbers of its statistic")
     if line.query.is_quantile:
         fields.take("law", read_text, "text")
-    for name in ("answers", "neighbours", "origin"):
-        fields.take(name, read_text, "text")
+    for text_field in ("answers", "neighbours", "origin"):
+        fields.take(text_field, read_text, "text")
     error = fields.take("expected_error", read_number, "a number")
     fields.optional("constant_error", read_number, "a number")
     digest = fields.digest("sha256")
@@ -104,7 +111,7 @@ def _check_line(values: Any, line: RequiredLine) -> StatedLine:
 
 
 def check_query(stated: Any, line: RequiredLine) -> None:
-    """Refuse a query that is not, field by field, the one that the statistic requires."""
+    """Refuse a query that differs in any field from the one that the statistic requires."""
     if is_same_json(stated, line.query.content):
         return
     kinds = [part.get("neighbours") if type(part) is dict else None for part in (stated, line.query.content)]
@@ -114,7 +121,7 @@ def check_query(stated: Any, line: RequiredLine) -> None:
 
 
 def is_same_json(one: Any, other: Any) -> bool:
-    """Equal values of equal types: true is not 1."""
+    """Return whether two values are equal and of equal types: true is not 1."""
     if type(one) is not type(other):
         return False
     if type(one) is dict:

@@ -1,13 +1,13 @@
-"""Whether other mechanisms could lose less: a lower bound for all private mechanisms, found by solving, proved exactly.
+"""Compute a lower bound for the loss of every private mechanism: solved in floats, proved in exact fractions.
 
 A mechanism x has columns that are distributions, and x[i, j] <= E[j, k]·x[i, k] for neighbours j and k, with E at least
 e^(epsilon·distance). For any multipliers z >= 0 of those constraints, and weights w of the answers that sum to 1,
 
     loss of x  >=  sum over j of  min over i of  w[j]·c[i, j] + sum over k of z[i, j, k] - E[k, j]·z[i, k, j].
 
-Good multipliers come from a linear program in floats. The sum is then taken in exact fractions, so that the bound is
-true whatever the solver did; a bad solver only makes it low. For the worst answer any w is allowed, and the program
-finds it.
+Good multipliers come from a linear program in floats. The sum is then computed in exact fractions, so the bound holds
+for any output of the solver; bad multipliers only make it lower. For the loss of the worst answer any w is allowed, and
+the linear program finds it.
 """
 
 import re
@@ -17,12 +17,13 @@ from fractions import Fraction
 from inbounds.checker.fields import Json
 
 MOST_CELLS = 4_225
-"""Outputs times answers of a passport whose bound is solved for."""
+"""Most outputs times answers of a passport whose bound is computed."""
 
 MOST_ROWS = 40_000
-"""Constraints of the linear program."""
+"""Most constraints of the linear program."""
 
 BITS = 200
+"""Binary digits of the upper bounds of e^x."""
 
 _WORDS = re.compile(r"(average|worst) (.{1,200}?) loss( under the given prior)?(?: (?:subject to|after the least) .*)?")
 _NAMED = re.compile(r"(absolute|squared|zero-one)|off by more than ([0-9]{1,40}(?:/[0-9]{1,40})?)|power ([0-9]{1,2})")
@@ -32,8 +33,8 @@ _NAMED = re.compile(r"(absolute|squared|zero-one)|off by more than ([0-9]{1,40}(
 class LeastLoss:
     """A design problem: costs[i][j] of output i for answer j, weights of the answers, and pairs of neighbours.
 
-    worst: the loss is that of the worst answer, and weights are not given. pairs: answers j and k, and epsilon times
-    their distance.
+    worst: whether the loss is that of the worst answer; weights are then not used as a prior. pairs: answers j and k,
+    and epsilon times their distance.
     """
 
     costs: list[list[Fraction]]
@@ -43,12 +44,12 @@ class LeastLoss:
 
 
 def compute_proved_bound(passport: Json) -> Fraction | None:
-    """What no private mechanism for a passport's query and epsilon loses less than, by the loss of its objective.
+    """Compute a lower bound for the loss of every private mechanism with a passport's query, epsilon and objective.
 
     passport: the content of its envelope.
 
-    None where the objective or the query is of a kind, or a size, that is not solved for. Properties and limits that
-    were asked for beside the loss are left aside: a bound without them holds with them, and may be lower.
+    Returns None if the objective or the query is of a kind, or a size, that is not supported. Properties and limits of
+    the design are ignored: a bound without them also holds with them, but may be lower.
     """
     problem = _problem(passport)
     return None if problem is None else _bound(problem, *_multipliers(problem))
@@ -58,6 +59,7 @@ def compute_proved_bound(passport: Json) -> Fraction | None:
 
 
 def _problem(passport: Json) -> LeastLoss | None:
+    """Return the design problem of a passport; None if it is not supported."""
     query, best = passport["query"], passport["optimality"]
     words = None if best is None else _WORDS.fullmatch(best["objective"])
     answers = query["answers"]
@@ -93,7 +95,7 @@ def _costs(best: Json, loss: str, answers: Json, labelled: bool) -> list[list[Fr
 
 
 def _pairs(query: Json, epsilon: Fraction) -> list[tuple[int, int, Fraction]]:
-    """Ordered pairs of neighbours. Of a metric the consecutive ones: all others follow from them."""
+    """Return ordered pairs of neighbours; for a metric only consecutive answers, because the others follow."""
     size, neighbours = query["answers"]["size"], query["neighbours"]
     if "metric" in neighbours:
         step = epsilon * Fraction(query["answers"]["unit"]) / Fraction(neighbours["metric"])
@@ -103,7 +105,7 @@ def _pairs(query: Json, epsilon: Fraction) -> list[tuple[int, int, Fraction]]:
     elif "everyone" in neighbours:
         near, cost = size, epsilon
     else:
-        return [(0, 0, epsilon)] * (MOST_ROWS + 1)  # a graph, which is not solved for
+        return [(0, 0, epsilon)] * (MOST_ROWS + 1)  # a graph, which is not supported: more rows than allowed
     inside = range(size)
     return [(j, k, cost) for j in inside for k in range(max(j - near, 0), min(j + near + 1, size)) if k != j]
 
@@ -112,7 +114,7 @@ def _pairs(query: Json, epsilon: Fraction) -> list[tuple[int, int, Fraction]]:
 
 
 def _multipliers(problem: LeastLoss) -> tuple[list[list[Fraction]], list[Fraction]]:
-    """For every pair and output a multiplier that is not negative, and weights of the answers that sum to 1."""
+    """Return a multiplier >= 0 for every pair and output, and weights of the answers that sum to 1."""
     import numpy as np
     from scipy.optimize import linprog
     from scipy.sparse import coo_array, hstack, vstack
@@ -129,14 +131,14 @@ def _multipliers(problem: LeastLoss) -> tuple[list[list[Fraction]], list[Fractio
     private = coo_array((values, (np.concatenate([row, row]), columns)), shape=(len(row), cells))
     ones = coo_array((np.ones(cells), (np.tile(np.arange(size), outputs), np.arange(cells))), shape=(size, cells))
     if problem.worst:  # one more variable, the loss of the worst answer
-        each = coo_array((costs.ravel(), (np.tile(np.arange(size), outputs), np.arange(cells))), shape=(size, cells))
+        losses = coo_array((costs.ravel(), (np.tile(np.arange(size), outputs), np.arange(cells))), shape=(size, cells))
         above = vstack([coo_array((len(row), 1)), coo_array(-np.ones((size, 1)))])
-        limits, ones = hstack([vstack([private, each]), above]), hstack([ones, coo_array((size, 1))])
+        limits, ones = hstack([vstack([private, losses]), above]), hstack([ones, coo_array((size, 1))])
         goal = np.concatenate([np.zeros(cells), [1.0]])
     else:
         limits, goal = private, (costs * [float(weight) for weight in problem.weights]).ravel()
-    found = linprog(goal, limits.tocsr(), np.zeros(limits.shape[0]), ones.tocsr(), np.ones(size), method="highs")
-    marginals = np.zeros(limits.shape[0]) if found.status else np.maximum(-found.ineqlin.marginals, 0.0)
+    solution = linprog(goal, limits.tocsr(), np.zeros(limits.shape[0]), ones.tocsr(), np.ones(size), method="highs")
+    marginals = np.zeros(limits.shape[0]) if solution.status else np.maximum(-solution.ineqlin.marginals, 0.0)
     z = [[Fraction(value) for value in line] for line in marginals[: len(row)].reshape(-1, outputs).tolist()]
     if not problem.worst:
         return z, problem.weights
@@ -146,7 +148,7 @@ def _multipliers(problem: LeastLoss) -> tuple[list[list[Fraction]], list[Fractio
 
 
 def _bound(problem: LeastLoss, z: list[list[Fraction]], weights: list[Fraction]) -> Fraction:
-    """The sum above, in exact fractions."""
+    """Compute the sum in the docstring of this module, in exact fractions."""
     outputs, size = range(len(problem.costs)), range(len(weights))
     reduced = [[weights[j] * problem.costs[i][j] for j in size] for i in outputs]
     ratios: dict[Fraction, Fraction] = {}
@@ -160,9 +162,9 @@ def _bound(problem: LeastLoss, z: list[list[Fraction]], weights: list[Fraction])
 
 
 def exp_upper_bound(x: Fraction) -> Fraction:
-    """A rational at or above e^x, for x >= 0: Taylor's sum, every term rounded up, and as much as the last once more.
+    """Return a fraction at or above e^x, for x >= 0: Taylor's sum with every term rounded up, plus the last term again.
 
-    Once k >= 2x every term is at most half of the one before, so that all that are left out are at most the last one.
+    Once k >= 2x every term is at most half of the one before, so the omitted terms sum to at most the last one.
     """
     total = term = 1 << BITS
     k: int = 0

@@ -1,4 +1,4 @@
-"""Passports and the record of a release: which passport drew which numbers, by its digest."""
+"""Connect passports to the record of a release: which passport drew which numbers, by its digest."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,8 +10,11 @@ from inbounds.checker.lines import StatedLine, check_query
 
 @dataclass(frozen=True)
 class Connection:
-    """connected: names of passports, and whose numbers each drew. missing: whose passport was not given. strays: names
-    of passports that drew no number of the record."""
+    """The passports that belong to a record.
+
+    connected: names of passports, and the numbers that each drew. missing: numbers whose passport was not given.
+    strays: names of passports that drew no number of the record.
+    """
 
     connected: dict[str, tuple[str, ...]]
     missing: tuple[str, ...]
@@ -21,11 +24,11 @@ class Connection:
 def connect(lines: Sequence[StatedLine], passports: Mapping[str, Any]) -> Connection:
     """Connect passports, the JSON values of their envelopes by name, to the lines of a record.
 
-    A `PassportError` where a passport has a digest that the record states and another query or epsilon than its line.
-    That a passport has its own digest, and is private, is not looked at here.
+    Raises `PassportError` if a passport has a digest that the record states, but another query or epsilon than the
+    line. Whether a passport is private, and its digest correct, is not checked here.
     """
     connected: dict[str, list[str]] = {}
-    found = set()
+    connected_digests = set()
     for name, envelope in passports.items():
         content = envelope["content"]
         for line in lines:
@@ -36,7 +39,7 @@ def connect(lines: Sequence[StatedLine], passports: Mapping[str, Any]) -> Connec
             same = content.get("epsilon") == str(required.epsilon)
             insist(same, f"{name} has another epsilon than the record states for {required.owner}")
             connected.setdefault(name, []).append(required.owner)
-            found.add(line.sha256)
-    missing = tuple(line.required.owner for line in lines if line.sha256 not in found)
+            connected_digests.add(line.sha256)
+    missing = tuple(line.required.owner for line in lines if line.sha256 not in connected_digests)
     strays = tuple(name for name in passports if name not in connected)
     return Connection({name: tuple(owners) for name, owners in connected.items()}, missing, strays)

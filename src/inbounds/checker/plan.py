@@ -1,4 +1,4 @@
-"""What a release record states about its plan, read field by field and held to be a plan that can be carried out."""
+"""Read the plan in a release record, field by field, and check that it can be carried out."""
 
 import json
 from collections.abc import Callable
@@ -30,15 +30,19 @@ RELATIONS = {("public", CHANGE), ("maximum", CHANGE), ("maximum", ADD_OR_REMOVE)
 
 SOURCES = {"csv", "parquet", "duckdb", "sqlite", "postgresql", "postgres", "spark", "frame"}
 CROSS = " × "
+"""The sign between the two columns of a crosstab."""
+
 MOST_SHARE_PARTS = 10**6
+"""Largest denominator of a quantile."""
 
 
 @dataclass(frozen=True)
 class KindRule:
-    """How a kind of statistic behaves. subject: what it is computed of.
+    """How a kind of statistic behaves. subject: what it is computed from.
 
-    in_cells: it has several numbers, and each record is in at most one of them. moves_several: several records of one
-    person may move several of its numbers. over_groups, over_cells: its numbers add up over levels, or over margins.
+    in_cells: whether it has several numbers, with each record in at most one of them. moves_several: whether records of
+    one person may move several of its numbers. over_groups, over_cells: whether its numbers add up over levels, or over
+    margins.
     """
 
     subject: str
@@ -75,7 +79,7 @@ class StatedColumn:
 
     @property
     def width(self) -> int:
-        """The range in steps; 0 for a column that is no number."""
+        """Return the range in steps; 0 for a column without bounds."""
         return int((self.high - self.low) / self.step)
 
 
@@ -94,17 +98,18 @@ class StatedStatistic:
 
     @property
     def rule(self) -> KindRule:
+        """Return the rule of its kind."""
         return RULES[self.kind]
 
     @property
     def crossed_columns(self) -> list[str]:
-        """The two columns of a crosstab."""
+        """Return the two columns of a crosstab."""
         return self.of.split(CROSS)
 
 
 @dataclass(frozen=True)
 class StatedPerson:
-    """How many records of one person count: in one group, and in how many groups."""
+    """The privacy unit: how many records of one person count in one group, and in how many groups."""
 
     id: str
     records: int
@@ -113,7 +118,7 @@ class StatedPerson:
 
 @dataclass(frozen=True)
 class StatedHierarchy:
-    """Levels from the top down, with weights, shares of epsilon where the plan has them, and numbers of nodes."""
+    """Levels from the top down, with weights, shares of epsilon if the plan has them, and numbers of nodes."""
 
     levels: tuple[str, ...]
     weights: tuple[Fraction, ...]
@@ -139,21 +144,21 @@ class StatedPlan:
     sizes: tuple[int, ...]
 
     def column(self, statistic: StatedStatistic) -> StatedColumn:
-        """The column of a statistic of one column."""
+        """Return the column of a statistic of one column."""
         return self.columns[statistic.of]
 
     def adds_up(self, statistic: StatedStatistic) -> bool:
-        """Whether its numbers are drawn together with their sums."""
+        """Return whether its numbers are drawn together with their sums."""
         return statistic.rule.over_cells or (self.hierarchy is not None and statistic.rule.over_groups)
 
     def labels(self, statistic: StatedStatistic) -> tuple[tuple[str, ...], ...]:
-        """The labels of its one column, or of its two."""
+        """Return the labels of its column; for a crosstab, of its two columns."""
         names = statistic.crossed_columns if statistic.rule.subject == CROSSED else [statistic.of]
         return tuple(self.columns[name].labels for name in names)
 
 
 def read_plan(values: Any, groups: Any) -> StatedPlan:
-    """The plan in a record, with the groups in it; refused unless it is whole and could be carried out."""
+    """Return the plan in a record, with its groups; refuse a plan that is incomplete or cannot be carried out."""
     fields = Fields(values, "the plan")
     source = Fields(fields.anything("source"), "the source")
     kind = source.text("kind")
@@ -175,8 +180,10 @@ def read_plan(values: Any, groups: Any) -> StatedPlan:
         source=kind,
         by=by,
         public=sizes == "public",
-        columns={name: _read_column(one) for name, one in fields.take("columns", read_object, "an object").items()},
-        statistics=tuple(_read_statistic(one) for one in fields.objects("statistics")),
+        columns={
+            name: _read_column(column) for name, column in fields.take("columns", read_object, "an object").items()
+        },
+        statistics=tuple(_read_statistic(statistic) for statistic in fields.objects("statistics")),
         epsilon=fields.exact("epsilon"),
         neighbours=neighbours,
         credible_level=credible_level,
@@ -197,7 +204,7 @@ def read_plan(values: Any, groups: Any) -> StatedPlan:
 def _read_groups(
     values: Any, matching: KeyMatching, count: int, digest: str
 ) -> tuple[tuple[tuple[str, ...], ...], tuple[int, ...]]:
-    """Keys and sizes in order; their digest is that of the plan."""
+    """Return keys and sizes in order; refuse them unless their digest is that of the plan."""
     fields, by = Fields(values, "the groups"), matching.by
     columns = fields.take("keys", lambda value: {k: read_texts(v) for k, v in read_object(value).items()}, "texts")
     types = fields.take("types", lambda value: {k: read_text(v) for k, v in read_object(value).items()}, "texts")
@@ -207,10 +214,10 @@ def _read_groups(
     insist(len(sizes) == count and all(1 <= size < LARGEST for size in sizes), "every group must have a size")
     insist(all(len(column) == count for column in columns.values()), "every group must have a key")
     keys = tuple(zip(*(columns[name] for name in by), strict=True)) if by else ((),) * count
-    told_apart = matching.matched(keys, types)
-    insist(len(told_apart) == count, "no two groups may have the same key, or keys that match the same records")
-    own = sha256(json.dumps([keys, sizes]).encode()).hexdigest()
-    insist(own == digest, "the keys and sizes of the groups do not have the digest that the plan states")
+    distinct_keys = matching.normalize(keys, types)
+    insist(len(distinct_keys) == count, "no two groups may have the same key, or keys that match the same records")
+    computed_digest = sha256(json.dumps([keys, sizes]).encode()).hexdigest()
+    insist(computed_digest == digest, "the keys and sizes of the groups do not have the digest that the plan states")
     return keys, sizes
 
 
@@ -220,8 +227,8 @@ def _read_column(values: Any) -> StatedColumn:
     if fields.has("low"):
         low, high, step, missing = (fields.exact(name) for name in ("low", "high", "step", "missing"))
         fields.end()
-        whole = kind == "number" and low < high and step > 0
-        insist(whole and (high - low) % step == 0, "the steps of a column must fill its range")
+        is_range = kind == "number" and low < high and step > 0
+        insist(is_range and (high - low) % step == 0, "the steps of a column must fill its range")
         insist(low <= missing <= high and (missing - low) % step == 0, "`missing` must be a value of its column")
         return StatedColumn(low, high, step, missing)
     labels = fields.texts("labels") if fields.has("labels") else ()
@@ -235,7 +242,7 @@ def _read_column(values: Any) -> StatedColumn:
 
 def _read_statistic(values: Any) -> StatedStatistic:
     fields = Fields(values, "a statistic")
-    found = StatedStatistic(
+    statistic = StatedStatistic(
         kind=fields.text("kind"),
         of=fields.text("of"),
         name=fields.text("name"),
@@ -248,24 +255,27 @@ def _read_statistic(values: Any) -> StatedStatistic:
     if fields.has("design"):
         _check_design(fields.anything("design"))
     fields.end()
-    insist(found.kind in RULES, f"no rule is known for statistics of the kind {found.kind[:40]!r}")
+    insist(statistic.kind in RULES, f"no rule is known for statistics of the kind {statistic.kind[:40]!r}")
     insist(
-        found.epsilon is None or found.budget_share is None,
+        statistic.epsilon is None or statistic.budget_share is None,
         "a statistic must not have both an epsilon and a budget_share",
     )
-    insist((found.at is not None) == (found.kind == "quantile"), "a quantile, and nothing else, must say which it is")
-    inside = found.at is None or (0 <= found.at <= 1 and found.at.denominator <= MOST_SHARE_PARTS)
+    insist(
+        (statistic.at is not None) == (statistic.kind == "quantile"),
+        "a quantile, and nothing else, must say which it is",
+    )
+    inside = statistic.at is None or (0 <= statistic.at <= 1 and statistic.at.denominator <= MOST_SHARE_PARTS)
     insist(inside, "a quantile must be between 0 and 1")
     insist(
-        not found.sum_to_size or found.kind == "histogram",
+        not statistic.sum_to_size or statistic.kind == "histogram",
         "only the cells of a histogram can be made to sum to the size",
     )
-    insist(not found.margins or found.kind == "crosstab", "only a crosstab has margins")
-    return found
+    insist(not statistic.margins or statistic.kind == "crosstab", "only a crosstab has margins")
+    return statistic
 
 
 def _check_design(values: Any) -> None:
-    """What a design was to be best at, by its form alone: the passports say what was made of it."""
+    """Check the types of design options. Their values are not checked: the passports show which mechanism was used."""
     fields = Fields(values, "the design")
     for name in ("loss", "aim", "mechanism"):
         fields.optional_text(name)
@@ -277,26 +287,34 @@ def _check_design(values: Any) -> None:
 
 def _read_person(values: Any) -> StatedPerson:
     fields = Fields(values, "the privacy unit")
-    found = StatedPerson(fields.text("id"), fields.whole("max_records"), fields.whole("max_groups"))
+    person = StatedPerson(fields.text("id"), fields.whole("max_records"), fields.whole("max_groups"))
     fields.end()
-    return found
+    return person
 
 
 def _read_hierarchy(values: Any) -> StatedHierarchy:
     fields = Fields(values, "the hierarchy")
-    found = StatedHierarchy(
+    hierarchy = StatedHierarchy(
         fields.texts("levels"),
         fields.take("weights", read_exacts, "exact numbers"),
         fields.optional("shares", read_exacts, "exact numbers") or (),
         fields.take("nodes", read_wholes, "whole numbers"),
     )
     fields.end()
-    lengths = {len(found.levels), len(found.weights), len(found.nodes), len(found.shares or found.levels)}
-    insist(len(lengths) == 1 and len(found.levels) >= 2, "a hierarchy must have weights and nodes for each level")
-    insist(min(found.weights) >= 0 and max(found.weights) > 0, "weights of levels must not be negative, nor all zero")
-    shared = not found.shares or (min(found.shares) > 0 and sum(found.shares) == 1)
+    lengths = {
+        len(hierarchy.levels),
+        len(hierarchy.weights),
+        len(hierarchy.nodes),
+        len(hierarchy.shares or hierarchy.levels),
+    }
+    insist(len(lengths) == 1 and len(hierarchy.levels) >= 2, "a hierarchy must have weights and nodes for each level")
+    insist(
+        min(hierarchy.weights) >= 0 and max(hierarchy.weights) > 0,
+        "weights of levels must not be negative, nor all zero",
+    )
+    shared = not hierarchy.shares or (min(hierarchy.shares) > 0 and sum(hierarchy.shares) == 1)
     insist(shared, "shares of levels must be positive and sum to 1")
-    return found
+    return hierarchy
 
 
 def _check_plan(plan: StatedPlan) -> None:

@@ -1,7 +1,7 @@
-"""Which query answers a statistic: its possible answers, and how far one protected change may move them.
+"""Derive the query of each statistic: its possible answers, and how far one protected change may move them.
 
-n is the size of a group, public or at most; a column has the values low, low + step, …, high, and w steps. r is the
-number of one person's records that a single number must cover; without persons it is 1.
+n is the public or maximum size of a group; a column has the values low, low + step, …, high, and w steps. r is the
+number of one person's records that a single number must cover; r is 1 if the plan names no persons.
 
     count, and each cell    0..n, step 1                          r records move it by min(r, n)
     sum, public             n·low..n·high, the column's step      one changed record moves it by w steps
@@ -43,7 +43,7 @@ class AnswerGrid:
 class RequiredQuery:
     """The query that a mechanism must answer, as a record's line and a passport hold it.
 
-    steps: how far neighbours are apart; 0 where that is said in another way.
+    steps: how many steps neighbours are apart; 0 for neighbours that are not defined by steps.
     """
 
     content: Json
@@ -52,12 +52,12 @@ class RequiredQuery:
 
     @property
     def is_quantile(self) -> bool:
-        """Whether it is asked of a group's records."""
+        """Return whether the query is a quantile, which is drawn from the records of a group."""
         return bool(self.content["kind"] == "quantile")
 
 
 def required_query(statistic: StatedStatistic, plan: StatedPlan, size: int, records: int = 1) -> RequiredQuery:
-    """The query of each number of a statistic in a group of this size. records: r above."""
+    """Return the query of each number of a statistic in a group of this size. records: r in the table above."""
     kind, column = statistic.kind, plan.columns.get(statistic.of, StatedColumn())
     if kind in QUANTILES:
         return _quantile(statistic, plan, size, records)
@@ -74,7 +74,7 @@ def required_query(statistic: StatedStatistic, plan: StatedPlan, size: int, reco
 
 
 def _step_query(statistic: StatedStatistic, plan: StatedPlan, size: int) -> tuple[str, AnswerGrid, int]:
-    """The word, the answers, and how many steps one record moves a number that moves by steps."""
+    """Return the kind of the query, its answers, and how many steps one record moves the answer."""
     if statistic.kind in ("count", "histogram", "crosstab"):
         return "count", AnswerGrid(Fraction(0), Fraction(1), size), 1
     column = plan.column(statistic)
@@ -89,7 +89,7 @@ def _step_query(statistic: StatedStatistic, plan: StatedPlan, size: int) -> tupl
 
 
 def _common_unit(column: StatedColumn) -> Fraction:
-    """The largest number of which every value of the column is a multiple."""
+    """Return the largest number of which every value of the column is a multiple."""
     common = math.lcm(column.low.denominator, column.step.denominator)
     return Fraction(math.gcd(int(column.low * common), int(column.step * common)), common)
 

@@ -1,4 +1,4 @@
-"""A release record by itself: digests, plan, statement, account, mechanisms and draws must fit each other."""
+"""Check a release record by itself: digests, plan, statement, account, mechanisms and draws must agree."""
 
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -28,7 +28,7 @@ class StatedTable:
 
 @dataclass(frozen=True)
 class CheckedRecord:
-    """A record whose parts fit each other. sentences: what was found, for people."""
+    """A record whose parts agree. sentences: what was checked, in words."""
 
     plan: StatedPlan
     costs: list[StatedCost] = field(repr=False)
@@ -42,14 +42,14 @@ class CheckedRecord:
 
     @property
     def rows(self) -> int:
-        """How many rows the table must have."""
+        """Return how many rows the table must have."""
         if self.tree is not None:
             return sum(map(len, self.tree.keys))
         return len(self.plan.sizes) * (1 if self.levels is None else len(self.levels.epsilons))
 
 
 def check_record(content: Any) -> CheckedRecord:
-    """Check a record's JSON values, envelope included, by the rules of this room; a `PassportError` otherwise."""
+    """Check a record's JSON values, envelope included; raise `PassportError` if a rule of this package is broken."""
     try:
         return _check_fields(open_envelope(content, FORMAT, "a release record"))
     except (ArithmeticError, RecursionError):
@@ -57,14 +57,14 @@ def check_record(content: Any) -> CheckedRecord:
 
 
 def open_envelope(values: Any, name: str, what: str) -> Any:
-    """The content of an envelope of this format and version, whose digest is right."""
+    """Return the content of an envelope; refuse another format, version or digest."""
     envelope = Fields(values, what)
     insist(values.get("format") == name, f"this is not {what}")
     version = values.get("version")
     if type(version) is not int or version != VERSION:
         raise UnknownVersion(f"this file has version {str(version)[:20]}; inbounds reads version {VERSION}")
-    own = envelope.digest("sha256") == _digest({part: values[part] for part in values if part != "sha256"})
-    insist(own, f"{what} was changed: it does not have its own digest")
+    unchanged = envelope.digest("sha256") == _digest({part: values[part] for part in values if part != "sha256"})
+    insist(unchanged, f"{what} was changed: it does not have its own digest")
     content = [envelope.anything(part) for part in ("format", "version", "content")][-1]
     envelope.end()
     return content
@@ -73,15 +73,15 @@ def open_envelope(values: Any, name: str, what: str) -> Any:
 def _check_fields(content: Any) -> CheckedRecord:
     fields = Fields(content, "a release record")
     if fields.has("ledger"):
-        _read_entry(fields.anything("ledger"))
+        _check_ledger_entry(fields.anything("ledger"))
     for name in ("id", "time"):
         fields.text(name)
     for name in ("values", "composition", "useless"):
         fields.take(name, read_texts, "a list of texts")
-    fields.take("versions", lambda value: [read_text(one) for one in read_object(value).values()], "texts by name")
-    said = fields.anything("plan")
-    insist(fields.digest("plan_sha256") == _digest(said), "the plan does not have the digest stated")
-    plan = read_plan(said, fields.anything("groups"))
+    fields.take("versions", lambda value: [read_text(text) for text in read_object(value).values()], "texts by name")
+    plan_values = fields.anything("plan")
+    insist(fields.digest("plan_sha256") == _digest(plan_values), "the plan does not have the digest stated")
+    plan = read_plan(plan_values, fields.anything("groups"))
     tree = None if plan.hierarchy is None else build_group_tree(plan)
     costs = check_account(fields.objects("account"), fields.anything("epsilon"), plan)
     spent = sum((cost.spent for cost in costs), Fraction(0))
@@ -98,13 +98,13 @@ def _check_fields(content: Any) -> CheckedRecord:
     table = _read_table(fields.anything("table")) if fields.has("table") else None
     fields.end()
     sentences = _sentences(stated, plan, costs, spent, len(lines))
-    found = CheckedRecord(plan, costs, lines, outputs, reports, tree, levels, table, sentences)
-    insist(table is None or table.rows == found.rows, "the table does not have a row for each of the plan's groups")
-    return found
+    checked = CheckedRecord(plan, costs, lines, outputs, reports, tree, levels, table, sentences)
+    insist(table is None or table.rows == checked.rows, "the table does not have a row for each of the plan's groups")
+    return checked
 
 
-def _read_entry(values: Any) -> None:
-    """The entry of a ledger, or null. It is read for its form alone: what it says is for the ledger to prove."""
+def _check_ledger_entry(values: Any) -> None:
+    """Check the types of the entry of a ledger, or null. Its values are checked with the ledger, not here."""
     if values is None:
         return
     fields = Fields(values, "the entry of the ledger")
@@ -121,16 +121,16 @@ def _digest(value: Any) -> str:
     try:
         return sha256_of_json(value)
     except (ValueError, RecursionError):
-        return ""  # a number that is infinite has no digest
+        return ""  # an infinite number has no digest
 
 
 def _read_table(values: Any) -> StatedTable:
     fields = Fields(values, "the table")
-    found = StatedTable(fields.text("file"), fields.whole("rows"), fields.digest("sha256"))
+    table = StatedTable(fields.text("file"), fields.whole("rows"), fields.digest("sha256"))
     fields.end()
-    plain = found.file not in ("", ".", "..") and not set(found.file) & set("/\\\0")
+    plain = table.file not in ("", ".", "..") and not set(table.file) & set("/\\\0")
     insist(plain, "the record names a table that is not beside it")
-    return found
+    return table
 
 
 def _sentences(
@@ -139,10 +139,10 @@ def _sentences(
     statement = escape_unprintable(statement)
     parts = " + ".join(format_short(cost.spent) for cost in costs)
     total = f"{parts} = {format_short(spent)}" if len(costs) > 1 else parts
-    drawn = f"each of {lines} mechanisms" if lines > 1 else "the mechanism"
+    mechanisms = f"each of {lines} mechanisms" if lines > 1 else "the mechanism"
     return (
         "the record, its plan and its groups have the digests stated",
         f"the statement is what its plan and account promise: {statement.rstrip('.')}",
         f"the account adds up: {total} of epsilon {format_short(plan.epsilon)}",
-        f"{drawn} has the query, the range, the neighbours and the epsilon that its statistic requires",
+        f"{mechanisms} has the query, the range, the neighbours and the epsilon that its statistic requires",
     )

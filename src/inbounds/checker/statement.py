@@ -1,4 +1,4 @@
-"""The guarantee of a release in words, from what its plan states: a record must say exactly this."""
+"""Write the guarantee of a release in words, from its plan. A record must contain exactly this text."""
 
 import math
 from fractions import Fraction
@@ -12,7 +12,7 @@ WELL_FORMED = (
 
 
 def format_statement(plan: StatedPlan, spent: Fraction) -> str:
-    """The guarantee: who is protected, from what, by how much."""
+    """Write the guarantee: who is protected, from what, by how much."""
     whatever = "Whatever these records hold" if plan.neighbours == PERSON else "Whatever that record holds"
     return (
         f"{_record(plan.source, plan.person)} {_relation(plan, spent)} {whatever}, any table this release can give "
@@ -23,7 +23,7 @@ def format_statement(plan: StatedPlan, spent: Fraction) -> str:
 
 
 def format_short(value: Fraction) -> str:
-    """A decimal where six digits say all of it, else the fraction.
+    """Write a decimal if six digits are exact, otherwise the fraction.
 
     >>> format_short(Fraction(1, 4)), format_short(Fraction(1, 3))
     ('0.25', '1/3')
@@ -33,16 +33,16 @@ def format_short(value: Fraction) -> str:
 
 
 def _record(source: str, person: StatedPerson | None) -> str:
-    said = "One record, a row that the source's reader delivers, is one person."
+    text = "One record, a row that the source's reader delivers, is one person."
     if person is not None:
         plural = "s" if person.groups > 1 else ""
-        said = (
+        text = (
             f"One person is all records, rows that the source's reader delivers, with the same {person.id}, byte by "
             f"byte; at most {person.records} of them count in each of at most {person.groups} group{plural}, chosen by "
             f"that person's own records alone, and records without {person.id} count for nobody."
         )
     formed = f" The CSV file must be well formed ({WELL_FORMED}); if not, it is refused."
-    return said + formed if source == "csv" else said
+    return text + formed if source == "csv" else text
 
 
 def _relation(plan: StatedPlan, spent: Fraction) -> str:

@@ -1,4 +1,4 @@
-"""A released table as its file holds it: CSV text, JSON values or Parquet columns, compared cell by cell."""
+"""Read a released table from its file (CSV, JSON or Parquet), to be compared cell by cell."""
 
 import csv
 import io
@@ -15,7 +15,7 @@ from inbounds.files.open_files import iter_chunks
 from inbounds.optional import import_optional
 
 MOST_BYTES = 1 << 29
-"""Bytes of a table that is read."""
+"""Most bytes of a table that is read."""
 
 Cell = str | int | float | None
 
@@ -25,7 +25,7 @@ _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """Columns in order. written: cells are texts, as in a CSV file, and not values."""
+    """The columns of a table file, in order. written: whether cells are texts, as in a CSV file, instead of values."""
 
     file: str
     columns: dict[str, list[Any]]
@@ -33,10 +33,11 @@ class PublishedTable:
 
     @property
     def rows(self) -> int:
+        """Return the number of rows."""
         return len(next(iter(self.columns.values()), []))
 
     def has_cell(self, name: str, row: int, expected: Cell) -> bool:
-        """Whether a cell is what it should be, of the same type."""
+        """Return whether a cell has the expected value and type."""
         published = self.columns[name][row]
         if self.written:
             return bool(published == format_cell(expected))
@@ -44,7 +45,7 @@ class PublishedTable:
 
 
 def format_cell(cell: Cell) -> str:
-    """A cell as a CSV file has it; a text that a spreadsheet would take for a formula has an apostrophe before it."""
+    """Write a cell as in a CSV file; a text that a spreadsheet would take for a formula gets an apostrophe."""
     if cell is None:
         return ""
     if not isinstance(cell, str):
@@ -54,7 +55,7 @@ def format_cell(cell: Cell) -> str:
 
 
 def read_table(path: Path, digest: str) -> PublishedTable:
-    """The table in a file with this digest; a `PassportError` otherwise."""
+    """Return the table in a file with this digest; raise `PassportError` if it is missing, changed or malformed."""
     content = bytearray()
     try:
         for part in iter_chunks(path):
@@ -62,13 +63,13 @@ def read_table(path: Path, digest: str) -> PublishedTable:
             insist(len(content) <= MOST_BYTES, f"the table {path.name} is too long to be read")
     except OSError:
         refuse(f"the table {path.name} is not beside its record")
-    own = sha256(content).hexdigest() == digest
-    insist(own, f"the table {path.name} is not the one that was released: its digest differs")
+    unchanged = sha256(content).hexdigest() == digest
+    insist(unchanged, f"the table {path.name} is not the one that was released: its digest differs")
     try:
         return _parse_table(path, bytes(content))
     except PassportError:
         raise
-    except Exception:  # whatever PyArrow says of a hostile file
+    except Exception:  # PyArrow may raise anything for a hostile file
         refuse(f"the table {path.name} cannot be read as a table")
 
 
@@ -94,7 +95,7 @@ def _parse_table(path: Path, content: bytes) -> PublishedTable:
 
 
 def _has_notes(schema: Any) -> bool:
-    """Whether a Parquet file holds anything beside its columns: pandas takes other names of columns from there."""
+    """Return whether a Parquet file has metadata beside its columns: pandas takes other column names from it."""
     fields = [set(field.metadata or {}) - {b"PARQUET:field_id"} for field in schema]
     return bool(schema.metadata) or any(fields)
 

@@ -1,4 +1,4 @@
-"""The groups of a hierarchy as the leaves of a tree, from their keys alone."""
+"""Build the tree of a hierarchy from the keys of its groups, which are the leaves."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ Key = tuple[str, ...]
 
 @dataclass(frozen=True)
 class GroupTree:
-    """Nodes by level, from the groups up: the groups in declared order, nodes above with those of one parent together.
+    """Nodes by level, from the groups up: groups in declared order; above them the nodes of one parent are adjacent.
 
-    keys[l]: of every node its values of the levels, from the top down. parents[l]: for every node of level l its parent
-    in level l + 1. people[l]: how many people a node has.
+    keys[l]: for every node of level l its values of the levels, from the top down. parents[l]: for every node of level
+    l its parent in level l + 1. people[l]: the size of every node.
     """
 
     keys: tuple[tuple[Key, ...], ...]
@@ -23,7 +23,7 @@ class GroupTree:
     people: tuple[tuple[int, ...], ...]
 
     def sums(self, values: Sequence[int]) -> list[list[int]]:
-        """The values of every level, from those of the groups."""
+        """Return the values of every level, from those of the groups."""
         levels = [list(values)]
         for parents, nodes in zip(self.parents, self.keys[1:], strict=True):
             levels.append(sum_children(levels[-1], parents, len(nodes)))
@@ -31,14 +31,15 @@ class GroupTree:
 
 
 def sum_children(values: Iterable[int], parents: Iterable[int], nodes: int) -> list[int]:
-    found = [0] * nodes
+    """Sum the values of the children of each node."""
+    sums = [0] * nodes
     for value, parent in zip(values, parents, strict=True):
-        found[parent] += value
-    return found
+        sums[parent] += value
+    return sums
 
 
 def build_group_tree(plan: StatedPlan) -> GroupTree:
-    """The tree of a plan with a hierarchy; it has as many nodes as the plan states."""
+    """Build the tree of a plan with a hierarchy; refuse it unless it has as many nodes as the plan states."""
     assert plan.hierarchy is not None
     places = [plan.by.index(level) for level in plan.hierarchy.levels]
     leaves = tuple(tuple(key[place] for place in places) for key in plan.keys)
@@ -51,13 +52,13 @@ def build_group_tree(plan: StatedPlan) -> GroupTree:
         parents.append(tuple(place[key[:-1]] for key in nodes))
     stated = plan.hierarchy.nodes[::-1]
     insist(tuple(map(len, keys)) == stated, "the hierarchy does not have the nodes that the plan states")
-    found = GroupTree(tuple(keys), tuple(parents), ())
-    return GroupTree(found.keys, found.parents, tuple(map(tuple, found.sums(plan.sizes))))
+    tree = GroupTree(tuple(keys), tuple(parents), ())
+    return GroupTree(tree.keys, tree.parents, tuple(map(tuple, tree.sums(plan.sizes))))
 
 
 def _nodes(leaves: Sequence[Key], depth: int) -> tuple[Key, ...]:
-    """The nodes of a level: each parent's together, all in the order in which they are first met."""
-    met = dict.fromkeys(key[:length] for key in leaves for length in range(1, depth + 1))
-    first = {key: k for k, key in enumerate(met)}
-    own = [key for key in met if len(key) == depth]
-    return tuple(sorted(own, key=lambda key: [first[key[:length]] for length in range(1, depth + 1)]))
+    """Return the nodes of a level: those of one parent adjacent, all in the order of their first group."""
+    nodes = dict.fromkeys(key[:length] for key in leaves for length in range(1, depth + 1))
+    first = {key: k for k, key in enumerate(nodes)}
+    level_nodes = [key for key in nodes if len(key) == depth]
+    return tuple(sorted(level_nodes, key=lambda key: [first[key[:length]] for length in range(1, depth + 1)]))
