@@ -52,7 +52,7 @@ NOT_CHECKED = (
     "the name of the source, the edition, the versions, and columns of the plan that no number is about",
     "the entry of the ledger that the record names (verify the ledger), its time, and its advice on useless statistics",
 )
-"""What no record proves."""
+"""Statements that a release record cannot prove."""
 
 
 def file_formats() -> dict[str, FileFormat[Any]]:
@@ -67,16 +67,16 @@ def file_formats() -> dict[str, FileFormat[Any]]:
 
     tables = RELEASE_RECORD, STORED_DRAW, EXPORT, HEAD_FILE
     known = (PASSPORT, COMPOSITION_RECORD, CHAIN_RECORD, *tables, COLLECTION_FILE, PERMANENT_FILE)
-    return {one.name: one for one in known}
+    return {file_format.name: file_format for file_format in known}
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was proved about a file: a certified mechanism, or sentences; or the reason for a refusal.
+    """The result of checking a file: a certified mechanism, or sentences; or the reason for a refusal.
 
-    unchecked: claims of the file that were not recomputed here. seconded: the second checker, if it was asked and
-    agrees. note: how a passport is connected to the records that were given with it. bound: the least loss that any
-    private mechanism can have, if that was solved for and proved.
+    proved: what was checked, in sentences. unchecked: claims of the file that were not recomputed. seconded: the second
+    checker, if it was run and agrees. note: how a passport is connected to the records given with it. bound: a proved
+    lower bound for the loss of any private mechanism, if it was computed.
     """
 
     path: Path
@@ -90,19 +90,19 @@ class Verdict:
 
     @property
     def proves_bound(self) -> bool:
-        """Whether the bound in the passport was proved here, up to a millionth of it."""
+        """Return whether the bound in the passport was proved here, up to a millionth of it."""
         best = self.mechanism.optimality if isinstance(self.mechanism, Mechanism) else None
         return best is not None and self.bound is not None and self.bound >= best.bound - 1e-6 * abs(best.bound) - 1e-12
 
     @property
     def unchecked_claims(self) -> tuple[str, ...]:
-        """The claims in a mechanism's passport that were not recomputed here."""
+        """Return the claims in a mechanism's passport that were not recomputed here."""
         claims = self.mechanism.unchecked_claims if isinstance(self.mechanism, Mechanism) else ()
         return claims[:-1] if self.proves_bound else claims
 
     @property
     def is_valid(self) -> bool:
-        """Whether everything in the file that can be checked is true."""
+        """Return whether everything in the file that can be checked is true."""
         return not self.reason
 
     def __str__(self) -> str:
@@ -147,7 +147,7 @@ class Verdict:
 
 
 def _subject(mechanism: AnyMechanism) -> str:
-    """Return what a mechanism reports about. Its name is left out, because nothing proves a name."""
+    """Describe the query of a mechanism. The name of the mechanism is left out, because it is not proved."""
     if isinstance(mechanism, QuantileMechanism):
         return describe_quantile_query(mechanism.query)
     return describe_query(mechanism.query)
@@ -160,15 +160,16 @@ def verify(
     second: str | None = None,
     optimality: bool = False,
 ) -> Verdict:
-    """Check a passport of any kind, a release record, a record of several answers or a ledger from scratch.
+    """Check a passport of any kind, a release record, a composition record or a ledger from scratch.
 
-    file: its path, or what was read of it; every file is read once. Of a release record every published cell is
-    recomputed from the draws in it; its table must be beside it. passports: of its mechanisms, each of which is
-    certified and connected to the numbers it drew by its digest; those that are not given are designed again. A file
-    that was changed, or is not private, is a verdict with a reason; one that cannot be read is an OSError. second: a
-    program that judges the passport as well, such as `inbounds-check`, which is extracted from the machine-checked
-    proof; where the two do not agree, the file is refused. optimality: also solve for what no private mechanism loses
-    less than; without it the bound in a passport is claimed, not checked.
+    file: its path, or its content if it was already loaded; every file is read once. The table of a release record must
+    be beside it; every published cell is recomputed from the draws in the record. passports: of the mechanisms of a
+    release record; each is certified and connected by its digest to the numbers it drew. Mechanisms without a passport
+    are designed again. second: a program that also judges the passport, such as `inbounds-check`, which is extracted
+    from the machine-checked proof; if the two disagree, the file is refused. optimality: also compute a lower bound for
+    the loss of every private mechanism; without it the bound in a passport is not checked.
+
+    Returns a verdict with a reason if the file was changed or is not private. Raises OSError if it cannot be read.
 
     >>> import inbounds as ib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -183,10 +184,10 @@ def verify(
         return Verdict(path, reason=str(refusal))
     if passport_files and loaded.format != RELEASE:
         raise ValueError(f"passports must come along with a release record, got {path}; verify them by themselves")
-    verdict = _verdict(loaded, path, passport_files)
+    verdict = _verify_loaded(loaded, path, passport_files)
     if optimality and verdict.is_valid and isinstance(verdict.mechanism, Mechanism):
-        solved = compute_proved_bound(PASSPORT.load(loaded).content)
-        verdict = replace(verdict, bound=None if solved is None else math.nextafter(float(solved), -math.inf))
+        bound = compute_proved_bound(PASSPORT.load(loaded).content)
+        verdict = replace(verdict, bound=None if bound is None else math.nextafter(float(bound), -math.inf))
     return verdict if second is None else _check_second_opinion(verdict, loaded, second)
 
 
@@ -196,32 +197,33 @@ def verify_all(files: Sequence[FileLike], *, second: str | None = None) -> list[
     A record gets the passports whose digests it names, and those that no record names.
     """
     loaded_or_refused = [_load_or_verdict(file) for file in files]
-    loaded = [one for one in loaded_or_refused if not isinstance(one, Verdict)]
-    records = [one for one in loaded if one.format == RELEASE]
-    named = [_digests_named(record) for record in records]
-    passports = [(one, _stated_digest(one)) for one in loaded if one.format == MECHANISM]
+    loaded = [file for file in loaded_or_refused if not isinstance(file, Verdict)]
+    records = [file for file in loaded if file.format == RELEASE]
+    record_digests = [_digests_named(record) for record in records]
+    passports = [(file, _stated_digest(file)) for file in loaded if file.format == MECHANISM]
     verdicts = []
     for file in loaded_or_refused:
         if isinstance(file, Verdict):
             verdicts.append(file)
         elif file.format == RELEASE:
-            digests_here = named[records.index(file)]
-            others = {digest for digests in named if digests is not digests_here for digest in digests} - digests_here
+            digests_here = record_digests[records.index(file)]
+            others = {digest for digests in record_digests if digests is not digests_here for digest in digests}
+            others -= digests_here
             fitting = [passport for passport, digest in passports if digest not in others]
-            verdicts.append(_readable(file, fitting, None))
+            verdicts.append(_verify_or_refuse(file, fitting, None))
         else:
-            verdicts.append(_note_owners(_readable(file, [], second), file, records, named))
+            verdicts.append(_note_owners(_verify_or_refuse(file, [], second), file, records, record_digests))
     return verdicts
 
 
 def _note_owners(
-    verdict: Verdict, passport: "LoadedFile | Document", records: Sequence[Any], named: Sequence[set[str]]
+    verdict: Verdict, passport: "LoadedFile | Document", records: Sequence[Any], record_digests: Sequence[set[str]]
 ) -> Verdict:
-    """Add to the verdict on a passport the names of the records that it drew numbers of."""
+    """Add to the verdict on a passport the names of the records whose numbers it drew."""
     if not records or passport.format != MECHANISM or not verdict.is_valid:
         return verdict
     digest = _stated_digest(passport)
-    owners = [_path(one).name for one, digests in zip(records, named, strict=True) if digest in digests]
+    owners = [_path(record).name for record, digests in zip(records, record_digests, strict=True) if digest in digests]
     note = f"it drew numbers of {', '.join(owners)}" if owners else "it belongs to no number of the records given"
     return replace(verdict, note=note)
 
@@ -233,7 +235,7 @@ def _path(file: FileLike) -> Path:
 
 
 def _load_or_verdict(file: FileLike) -> "LoadedFile | Document | Verdict":
-    """Load a file; return a verdict where it cannot be read."""
+    """Load a file; return a refusal if it cannot be read."""
     try:
         return file if isinstance(file, Document) else LoadedFile.load(file)
     except OSError as reason:
@@ -242,8 +244,8 @@ def _load_or_verdict(file: FileLike) -> "LoadedFile | Document | Verdict":
         return Verdict(_path(file), reason=str(refusal))
 
 
-def _readable(file: "LoadedFile | Document", passports: Sequence[FileLike], second: str | None) -> Verdict:
-    """Return a verdict also where the table beside a record cannot be read."""
+def _verify_or_refuse(file: "LoadedFile | Document", passports: Sequence[FileLike], second: str | None) -> Verdict:
+    """Verify a file; return a refusal if the table beside a record cannot be read."""
     try:
         return verify(file, passports=passports, second=second)
     except OSError as reason:
@@ -251,7 +253,7 @@ def _readable(file: "LoadedFile | Document", passports: Sequence[FileLike], seco
 
 
 def _values(file: "LoadedFile | Document") -> Any:
-    """The envelope of a file as plain values, whether or not it holds; nothing where it is no object."""
+    """Return the envelope of a file as plain values, valid or not; {} if it is not an object."""
     values = file.to_json() if isinstance(file, Document) else file.values
     return values if isinstance(values, dict) else {}
 
@@ -286,23 +288,23 @@ def find_table(record: "LoadedFile | Document") -> list[Path]:
     return [beside] if beside is not None and beside.is_file() else []
 
 
-def _verdict(file: "LoadedFile | Document", path: Path, passports: Sequence[FileLike]) -> Verdict:
+def _verify_loaded(file: "LoadedFile | Document", path: Path, passports: Sequence[FileLike]) -> Verdict:
     try:
         if isinstance(file, LoadedFile) and file.is_database:
-            return _ledger(file)
+            return _verify_ledger_file(file)
         if file.format == RELEASE:
-            return _release(file, path, passports)
+            return _verify_release(file, path, passports)
         if file.format == LEDGER:
             return Verdict(path, proved=tuple(file_formats()[LEDGER].read(file).sentences()))
         if file.format in (COMPOSITION, CHAIN):
             return Verdict(path, proved=(str(file_formats()[file.format].read(file)),))
-        return _mechanism(load_passport_of(file), path)
+        return _mechanism_verdict(load_passport_of(file), path)
     except (LedgerError, PassportError) as refusal:
         return Verdict(path, reason=str(refusal))
 
 
-def _ledger(file: LoadedFile) -> Verdict:
-    """Verify a ledger in a database."""
+def _verify_ledger_file(file: LoadedFile) -> Verdict:
+    """Verify a ledger in a SQLite database."""
     from inbounds.ledger.ledger import verify_ledger
     from inbounds.ledger.sqlite import has_ledger_header
 
@@ -311,7 +313,7 @@ def _ledger(file: LoadedFile) -> Verdict:
     return Verdict(file.path, proved=tuple(verify_ledger(str(file.path)).sentences()))
 
 
-def _mechanism(mechanism: AnyMechanism, path: Path) -> Verdict:
+def _mechanism_verdict(mechanism: AnyMechanism, path: Path) -> Verdict:
     if isinstance(mechanism, QuantileMechanism):
         return Verdict(path, mechanism, tuple(describe_quantile_proof(mechanism)))
     if isinstance(mechanism, LabelMechanism):
@@ -319,7 +321,7 @@ def _mechanism(mechanism: AnyMechanism, path: Path) -> Verdict:
     return Verdict(path, mechanism)
 
 
-def _release(file: "LoadedFile | Document", path: Path, passports: Sequence[FileLike]) -> Verdict:
+def _verify_release(file: "LoadedFile | Document", path: Path, passports: Sequence[FileLike]) -> Verdict:
     """Check a release record with its table and the passports of its mechanisms."""
     from inbounds.releases.recompute import check_release
     from inbounds.releases.verify import RELEASE_RECORD
@@ -380,29 +382,29 @@ def _run_checker(program: str, file: Path) -> str:
     executable = shutil.which(program)
     if executable is None:
         raise ValueError(f"{program} must be a program; `make proof` builds coq/build/inbounds-check")
-    done = subprocess.run([executable, os.fspath(file)], capture_output=True, text=True, check=False)  # noqa: S603
-    if done.returncode == NO_VERDICT:
+    process = subprocess.run([executable, os.fspath(file)], capture_output=True, text=True, check=False)  # noqa: S603
+    if process.returncode == NO_VERDICT:
         raise ValueError(f"{program} has no verdict on this kind of passport; verify it without")
-    if done.returncode not in (0, 1):
-        raise ValueError(f"{program} must say private or refused, it failed: {done.stderr.strip()[:200]!r}")
-    return done.stdout.strip()
+    if process.returncode not in (0, 1):
+        raise ValueError(f"{program} must say private or refused, it failed: {process.stderr.strip()[:200]!r}")
+    return process.stdout.strip()
 
 
-WAYS = {
+OTHER_FILES = {
     LEDGER: "an exported ledger; inbounds verify {file} checks it",
     LEDGER_HEAD: "the head of a ledger; inbounds ledger verify LEDGER --head {file} compares the two",
     DRAW: "a stored draw, which belongs in its ledger",
     COLLECTION: "a collection of reports, which is read with its mechanism",
     PERMANENT_REPORTS: "a memory of permanent reports, which stays with the person",
 }
-"""Files that are not passports but are often given in their place, and the command for each."""
+"""Formats that are not passports, with a description and the command for each."""
 
 
 def load_passport_of(file: "LoadedFile | Document") -> AnyMechanism:
     """Load the mechanism of a passport. For another kind of file the error names the command for it."""
     path = _path(file)
-    if file.format in WAYS:
-        raise PassportError(f"{path} is {WAYS[file.format].format(file=path)}")
+    if file.format in OTHER_FILES:
+        raise PassportError(f"{path} is {OTHER_FILES[file.format].format(file=path)}")
     try:
         return PASSPORT.read(file)
     except PassportError as reason:

@@ -13,7 +13,7 @@ from inbounds.files import RELEASE, LoadedFile
 def print_adjusted(file: Path, as_json: bool) -> None:
     """Print whether the table follows from its reports, and the totals; exit code 1 if it does not."""
     from inbounds.releases.recompute import recompute_table
-    from inbounds.schema.report_types import HOW
+    from inbounds.schema.report_types import ADJUSTMENT_TEXTS
 
     loaded = LoadedFile.load(file)
     if loaded.format != RELEASE:
@@ -29,7 +29,7 @@ def print_adjusted(file: Path, as_json: bool) -> None:
         return
     out.print(f"{len(recomputed.columns)} columns follow from the reports in the record, digit by digit", markup=False)
     for name, method in recomputed.by.items():
-        out.print(f"  • {name}: {HOW[method]}", markup=False)
+        out.print(f"  • {name}: {ADJUSTMENT_TEXTS[method]}", markup=False)
     out.print("\n[bold]Totals over all groups[/], read from the reports without bias")
     for total in recomputed.totals:
         out.print(f"  • {total}", markup=False)

@@ -1,4 +1,4 @@
-"""The release record: what an auditor needs to know about a released table, and no true value."""
+"""Build the release record: what an auditor needs to know about a released table. It contains no true value."""
 
 import math
 import platform
@@ -23,29 +23,30 @@ from inbounds.releases.usefulness import UselessStatistic
 from inbounds.releases.workload import ReleaseDesign, TableContent, output_query
 from inbounds.schema.condition import tree
 from inbounds.schema.record_types import BudgetRecord, GroupsRecord, MechanismRecord, PersonRecord, ReleaseRecord
-from inbounds.schema.report_types import HOW
+from inbounds.schema.report_types import ADJUSTMENT_TEXTS
 from inbounds.schema.text import format_number, is_date
 from inbounds.sources.csv_files import WELL_FORMED
 from inbounds.statistics import DOMAINS, ExpectedError
 from inbounds.statistics.designs import DesignedMechanism
 
-TOLD = ("ibis-framework", "duckdb", "psycopg", "pyspark", "pyarrow", "numpy", "scipy", "highspy")
+RECORDED_PACKAGES = ("ibis-framework", "duckdb", "psycopg", "pyspark", "pyarrow", "numpy", "scipy", "highspy")
+"""Packages whose versions are in the record."""
 
 
 def build_record(
     designed: ReleaseDesign,
-    idle: Sequence[UselessStatistic] = (),
-    answered: TableContent | None = None,
+    useless: Sequence[UselessStatistic] = (),
+    table: TableContent | None = None,
     key_types: Mapping[str, str] | None = None,
 ) -> ReleaseRecord:
-    """Build the content of a record, but for the table's digest, from plan, mechanisms and draw alone.
+    """Build the content of a record, without the table's digest, from the plan, the mechanisms and the draws.
 
-    idle: the statistics that are no better than a constant. answered: the table and the draws that it follows from;
-    a dry run has none. A draw is the output of a certified mechanism, never its noise. key_types: of the columns that
-    name a group, as the schema has them.
+    useless: the statistics that are no more accurate than a constant. table: the table and its draws; None for a dry
+    run. A draw is the output of a certified mechanism, never its noise. key_types: the types of the columns that name a
+    group, from the schema.
     """
-    asked, plan = designed.workload, designed.workload.plan
-    found: ReleaseRecord = {
+    workload, plan = designed.workload, designed.workload.plan
+    record: ReleaseRecord = {
         "id": secrets.token_hex(16),
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "plan_sha256": plan.digest,
@@ -53,23 +54,25 @@ def build_record(
         "statement": plan_statement(plan),
         "values": describe_value_handling(plan),
         "epsilon": {"total": str(plan.epsilon), "spent": str(plan.total_epsilon)},
-        "account": [_account(entry) for entry in asked.entries],
-        "composition": describe_composition(plan, asked.entries),
+        "account": [_account(entry) for entry in workload.entries],
+        "composition": describe_composition(plan, workload.entries),
         "mechanisms": mechanism_records(designed),
-        "useless": [str(one) for one in idle],
+        "useless": [str(statistic) for statistic in useless],
         "versions": package_versions(),
         "groups": _groups(plan, key_types or {}),
     }
-    if answered is None:
-        return found
-    found["draws"] = {name: format_integers(outputs.tolist()) for name, outputs in answered.draws.items()}
-    if answered.reports is not None:
-        adding = answered.reports["statistics"]
-        found["reports"] = answered.reports
-        found["values"] += [f"{own['statistic']}: made to add up by {HOW[own['by']]}" for own in adding]
-    if answered.levels is not None:
-        found["levels"] = answered.levels
-    return found
+    if table is None:
+        return record
+    record["draws"] = {name: format_integers(outputs.tolist()) for name, outputs in table.draws.items()}
+    if table.reports is not None:
+        record["reports"] = table.reports
+        record["values"] += [
+            f"{additive['statistic']}: made to add up by {ADJUSTMENT_TEXTS[additive['by']]}"
+            for additive in table.reports["statistics"]
+        ]
+    if table.levels is not None:
+        record["levels"] = table.levels
+    return record
 
 
 def _groups(plan: Plan, types: Mapping[str, str]) -> GroupsRecord:
@@ -79,40 +82,40 @@ def _groups(plan: Plan, types: Mapping[str, str]) -> GroupsRecord:
 
 
 def _account(entry: BudgetLine) -> BudgetRecord:
-    found: BudgetRecord = {
+    record: BudgetRecord = {
         "statistic": entry.statistic.name,
         "spent": str(entry.spent),
         "draw_epsilon": str(entry.drawn_at),
         "reason": entry.reason,
     }
     if entry.layered is not None:
-        found["layers"] = {name: str(entry.drawn_at * share) for name, share in entry.layered.shares}
-    return found
+        record["layers"] = {name: str(entry.drawn_at * share) for name, share in entry.layered.shares}
+    return record
 
 
 def mechanism_records(designed: ReleaseDesign) -> list[MechanismRecord]:
-    """One line per statistic and mechanism: its digest, construction, epsilon, range, and the sizes it answered."""
+    """Return one line per statistic and mechanism: digest, origin, epsilon, range, and the group sizes it answered."""
     merged: dict[tuple[str, str, str], MechanismRecord] = {}
-    asked = designed.workload
+    workload = designed.workload
     for k, (statistic, designs, row) in enumerate(
-        zip(asked.plan.statistics, designed.designs, designed.expected, strict=True)
+        zip(workload.plan.statistics, designed.designs, designed.expected, strict=True)
     ):
-        draws, layered = asked.plan.drawn_columns(statistic), asked.entries[k].layered
-        for size, members, design, expected in zip(asked.sizes, asked.members, designs, row, strict=True):
+        draws, layered = workload.plan.drawn_columns(statistic), workload.entries[k].layered
+        for size, members, design, expected in zip(workload.sizes, workload.members, designs, row, strict=True):
             line = _line(statistic.name, size, len(members), design, expected)
-            if draws != asked.plan.cells(statistic):
+            if draws != workload.plan.cells(statistic):
                 line["parts"] = draws
             if layered is not None:
                 line["layer"] = layered.name
-            own = statistic.name, line.get("layer", ""), design.sha256
-            merged[own] = line if own not in merged else _join_sizes(merged[own], line)
+            key = statistic.name, line.get("layer", ""), design.sha256
+            merged[key] = line if key not in merged else _join_sizes(merged[key], line)
         for line in _layer_lines(designed, k):
             merged[statistic.name, line["layer"], line["sha256"]] = line
     return list(merged.values())
 
 
 def _layer_lines(designed: ReleaseDesign, k: int) -> Iterator[MechanismRecord]:
-    """The mechanisms of the sums that are drawn beside a statistic's own numbers."""
+    """Yield the lines of the sums that are drawn beside a statistic's own numbers."""
     plan, entry = designed.workload.plan, designed.workload.entries[k]
     layers = () if entry.layered is None else entry.layered.layers
     for layer, design in zip(layers, designed.layers[k], strict=True):
@@ -126,27 +129,27 @@ def _layer_lines(designed: ReleaseDesign, k: int) -> Iterator[MechanismRecord]:
 def _line(
     statistic: str, size: int, groups: int, design: DesignedMechanism, expected: ExpectedError
 ) -> MechanismRecord:
-    made = design.mechanism
+    mechanism = design.mechanism
     line: MechanismRecord = {
         "statistic": statistic,
         "size": size,
         "groups": groups,
         "sha256": design.sha256,
-        "epsilon": str(made.epsilon),
-        "answers": _answers(output_query(made)),
-        "neighbours": str(made.query.neighbours),
-        "origin": str(made.origin),
-        "query": quantile_query_to_json(made.query)
-        if isinstance(made, QuantileMechanism)
-        else query_to_json(made.query),
+        "epsilon": str(mechanism.epsilon),
+        "answers": _answers(output_query(mechanism)),
+        "neighbours": str(mechanism.query.neighbours),
+        "origin": str(mechanism.origin),
+        "query": quantile_query_to_json(mechanism.query)
+        if isinstance(mechanism, QuantileMechanism)
+        else query_to_json(mechanism.query),
         "expected_error": expected.error,
         "constant_error": expected.constant,
     }
-    return {**line, "law": made.law.name} if isinstance(made, QuantileMechanism) else line
+    return {**line, "law": mechanism.law.name} if isinstance(mechanism, QuantileMechanism) else line
 
 
 def _join_sizes(first: MechanismRecord, line: MechanismRecord) -> MechanismRecord:
-    """Sizes that share a mechanism (min, max, median do not depend on the size) on one line: first..last."""
+    """Join the lines of sizes that share a mechanism, as first..last: min, max and median do not depend on the size."""
     sizes = f"{str(first['size']).partition('..')[0]}..{line['size']}"
     return {**first, "size": sizes, "groups": first["groups"] + line["groups"]}
 
@@ -159,21 +162,21 @@ def _answers(query: RangeQuery) -> str:
 
 @lru_cache(maxsize=1)
 def package_versions() -> dict[str, str]:
-    """What the release was made with; read once, because that takes longer than a draw."""
-    found = {"inbounds": __version__, "python": platform.python_version()}
-    for name in TOLD:
+    """Return the versions of the packages in use; read once, because that takes longer than a draw."""
+    versions = {"inbounds": __version__, "python": platform.python_version()}
+    for name in RECORDED_PACKAGES:
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 # --- what a release promises, in plain sentences -----------------------------------------------------------
 
 
 def plan_statement(plan: Plan) -> str:
-    """The guarantee for a reader without formulas: who is protected, from what, by how much."""
+    """Write the guarantee of a plan without formulas: who is protected, from what, by how much."""
     person = plan.people.summary() if plan.people.id else None
     return format_plan_guarantee(
         plan.groups.public, plan.neighbours, plan.total_epsilon, describe_record_unit(plan.source.kind, person)
@@ -181,7 +184,7 @@ def plan_statement(plan: Plan) -> str:
 
 
 def format_plan_guarantee(public: bool, neighbours: str, spent: Fraction, record: str) -> str:
-    """The guarantee from what it depends on: public sizes, the relation, the epsilon spent, what a record is."""
+    """Write the guarantee from public sizes, neighbours, the epsilon spent, and a sentence about the privacy unit."""
     factor = math.exp(float(spent))
     whatever = "Whatever these records hold" if neighbours == PERSON else "Whatever that record holds"
     return (
@@ -191,20 +194,20 @@ def format_plan_guarantee(public: bool, neighbours: str, spent: Fraction, record
 
 
 def describe_record_unit(kind: str, person: PersonRecord | None = None) -> str:
-    """What one record is, in a source of this kind, and what one person is."""
-    said = "One record, a row that the source's reader delivers, is one person."
+    """Describe what one record is, in a source of this kind, and what one person is."""
+    text = "One record, a row that the source's reader delivers, is one person."
     if person is not None:
         name, groups = person["id"], person["max_groups"]
-        said = (
+        text = (
             f"One person is all records, rows that the source's reader delivers, with the same {name}, byte by byte; "
             f"at most {person['max_records']} of them count in each of at most {groups} group{'s' * (groups > 1)}, "
             f"chosen by that person's own records alone, and records without {name} count for nobody."
         )
-    return f"{said} The CSV file must be well formed ({WELL_FORMED}); if not, it is refused." if kind == "csv" else said
+    return f"{text} The CSV file must be well formed ({WELL_FORMED}); if not, it is refused." if kind == "csv" else text
 
 
 def _relation(public: bool, neighbours: str, spent: Fraction) -> str:
-    """The neighbouring relation, and what it does not cover at this price."""
+    """Describe the neighbours, and the changes that they do not cover at this epsilon."""
     if public:
         return (
             "Which group a person belongs to and how large each group is are public; "
@@ -230,7 +233,7 @@ def _relation(public: bool, neighbours: str, spent: Fraction) -> str:
 
 
 def describe_value_handling(plan: Plan) -> list[str]:
-    """For every column that is answered: what becomes of values outside its bounds or labels, and of none at all."""
+    """Describe for every column how values outside its bounds or labels, and missing ones, are counted."""
     together: dict[Any, list[Any]] = {}
     for statistic in plan.statistics:
         kind = statistic.definition
@@ -243,7 +246,7 @@ def describe_value_handling(plan: Plan) -> list[str]:
 
 
 def _adding_up(plan: Plan) -> list[str]:
-    """What becomes of numbers that add up after they were drawn."""
+    """Describe how numbers are made to add up after they were drawn."""
     names = [statistic.name for statistic in plan.statistics if plan.is_layered(statistic)]
     if not names:
         return []
@@ -251,7 +254,11 @@ def _adding_up(plan: Plan) -> list[str]:
         f"{', '.join(names)}: drawn together with sums, all of which the record keeps, then made to add up in whole "
         "numbers within their ranges; the error is what is expected of each number after that"
     ]
-    within = [own.name for own in plan.statistics if plan.hierarchy is not None and own.definition.over_cells]
+    within = [
+        statistic.name
+        for statistic in plan.statistics
+        if plan.hierarchy is not None and statistic.definition.over_cells
+    ]
     if within:
         lines.append(
             f"{', '.join(within)}: adds up within every group, not over levels, and is missing above the groups; to "
@@ -261,49 +268,49 @@ def _adding_up(plan: Plan) -> list[str]:
 
 
 def _describe_keys(plan: Plan) -> list[str]:
-    """How records find their group, where that was said."""
+    """Describe how records are assigned to groups, if the plan has periods or a key for missing values."""
     periods = plan.groups.period.items()
     none = "" if plan.groups.missing_key else "; one that has none, or text not written like 2024-01-31, is in no group"
-    found = [f"{name}: a record's group is the {period} of its date or time{none}" for name, period in periods]
+    lines = [f"{name}: a record's group is the {period} of its date or time{none}" for name, period in periods]
     if plan.groups.missing_key:
         none = "no date" if plan.groups.period else "no value"
-        found.append(f"groups: a record with {none}, or an empty one, has the key {plan.groups.missing_key}")
-    return found
+        lines.append(f"groups: a record with {none}, or an empty one, has the key {plan.groups.missing_key}")
+    return lines
 
 
 def _describe_dates(plan: Plan) -> list[str]:
-    """Columns of text that are compared with dates, where a time of day is data and cannot be refused."""
+    """Describe columns of text that are compared with dates: a value with a time of day counts as missing."""
     names = dict.fromkeys(name for where in plan.conditions for name, _ in tree.texts_compared(where))
     dated = [name for name in names if all(map(is_date, compared_texts(plan, name)))] if plan.source.textual else []
     return [f"{name}: what is not a date alone, such as 2024-01-31 10:30, is missing; cut off times" for name in dated]
 
 
 def _describe_encoding(plan: Plan) -> list[str]:
-    """Whether a file is UTF-8 is data, so nobody is told that it is not: what then happens is said beforehand."""
+    """Describe what happens if a file is not UTF-8: an error would reveal data, so no error is raised."""
     if not plan.source.textual:
         return []
     keys = [part for key in plan.groups.keys for part in key]
     labels = [text for name in used_columns(plan) for text in compared_texts(plan, name)]
     strange = next((text for text in (*keys, *labels) if not text.isascii()), None)
-    said = f"the file must be UTF-8: otherwise {strange} and other texts with letters beyond ASCII never match"
-    return [] if strange is None else [said]
+    line = f"the file must be UTF-8: otherwise {strange} and other texts with letters beyond ASCII never match"
+    return [] if strange is None else [line]
 
 
 def _describe_spending(entry: BudgetLine) -> str:
-    """What a statistic spends, and how a statistic that adds up shares it."""
-    said = (
+    """Describe the epsilon that a statistic spends, and how its layers share it."""
+    text = (
         f"{entry.statistic.name}: epsilon {format_number(entry.spent)}; each number is drawn at "
         f""
         f"{format_number(entry.drawn_at)}"
     )
     if entry.layered is None:
-        return f"{said} ({entry.reason})"
+        return f"{text} ({entry.reason})"
     shares = [f"{format_number(entry.drawn_at * share)} for {name}" for name, share in entry.layered.shares]
-    return f"{said} ({entry.reason}), shared, as a record is in one number of each: {', '.join(shares)}"
+    return f"{text} ({entry.reason}), shared, as a record is in one number of each: {', '.join(shares)}"
 
 
 def describe_composition(plan: Plan, entries: list[BudgetLine] | tuple[BudgetLine, ...]) -> list[str]:
-    """The account, line by line: what is spent where, and why the sum is the whole."""
+    """Describe the account line by line: the epsilon of each statistic, and why the total covers all groups."""
     lines = [_describe_spending(entry) for entry in entries]
     groups = f"{len(plan.groups)} groups" if len(plan.groups) > 1 else "one group"
     most = plan.contribution.groups

@@ -1,9 +1,9 @@
-"""Writing a release: the table and its record appear whole, the record first, or not at all.
+"""Write a release: the table and its record, each complete or not at all, the record first.
 
 Order: (1) both are written to temporary files beside the target and flushed to the disk; (2) with `overwrite`,
-the old table is removed; (3) the record takes its name; (4) the table takes its name. A process killed anywhere
-leaves no table without its record and no part of a table under its name: at worst a record whose table is not
-there, or a temporary file whose name begins with a dot.
+the old table is removed; (3) the record gets its name; (4) the table gets its name. A process killed at any point
+leaves no table without its record and no partial table under its name: at worst a record without its table, or a
+temporary file whose name begins with a dot.
 """
 
 import io
@@ -28,23 +28,23 @@ from inbounds.files import (
 from inbounds.files.open_files import hash_file
 from inbounds.schema.record_types import ReleaseRecord
 
-FORMATS = (".csv", ".parquet", ".json")
+SUFFIXES = (".csv", ".parquet", ".json")
 
-WAY_OUT = "give another name, or replace it with --overwrite (in Python, overwrite=True)"
+OVERWRITE_HINT = "give another name, or replace it with --overwrite (in Python, overwrite=True)"
 
 
 def record_path(target: Path) -> Path:
-    """The record's name: the table's, with .release.json after it."""
+    """Return the path of the record: the table's, with .release.json after it."""
     return target.with_name(target.name + ".release.json")
 
 
 def check_target(target: Path, *, overwrite: bool, inputs: Iterable[str] = (), again: bool = False) -> None:
-    """Refuse before anything is read what could not be written afterwards, or would destroy what is read.
+    """Raise ValueError, before any data is read, if the output could not be written or would replace an input.
 
-    inputs: files that are never replaced. again: the same release is written once more, which spends nothing.
+    inputs: files that are never replaced. again: whether the same release is written once more, which spends nothing.
     """
-    if target.suffix.lower() not in FORMATS:
-        raise ValueError(f"output must end in {', '.join(FORMATS)}, got {target.name!r}")
+    if target.suffix.lower() not in SUFFIXES:
+        raise ValueError(f"output must end in {', '.join(SUFFIXES)}, got {target.name!r}")
     check_not_input(target, "output", inputs)
     check_not_input(record_path(target), "output", inputs)
     if overwrite:
@@ -52,35 +52,37 @@ def check_target(target: Path, *, overwrite: bool, inputs: Iterable[str] = (), a
     if record_path(target).exists() and not again:
         raise ValueError(
             f"output must not exist yet, got {target} of an earlier release; a second release spends its epsilon on "
-            f"top of the first: {WAY_OUT}"
+            f"top of the first: {OVERWRITE_HINT}"
         )
     if target.exists() or record_path(target).exists():
-        raise ValueError(f"output must not exist yet, got {target}; {WAY_OUT}")
+        raise ValueError(f"output must not exist yet, got {target}; {OVERWRITE_HINT}")
 
 
 def check_page_target(target: Path, *, overwrite: bool, inputs: Iterable[str] = ()) -> None:
-    """Refuse before anything is read a page in the place of another file."""
+    """Raise ValueError, before any data is read, if the report page would replace another file."""
     check_not_input(target, "report", inputs)
     if target.exists() and not overwrite:
-        raise ValueError(f"report must not exist yet, got {target}; {WAY_OUT}")
+        raise ValueError(f"report must not exist yet, got {target}; {OVERWRITE_HINT}")
 
 
 def check_not_input(target: Path, what: str, inputs: Iterable[str]) -> None:
-    """A folder that can be written to, a file that nobody reads from, and no ledger."""
+    """Raise ValueError unless the folder can be written to and the target is neither an input nor a ledger."""
     if not target.parent.is_dir() or not os.access(target.parent, os.W_OK):
         raise ValueError(f"{what} must be in a folder that can be written to, got {target.parent}")
     if any(is_same_file(target, path) for path in inputs):
-        own = " or writes itself" if what == "report" else ""
-        raise ValueError(f"{what} must not be a file that the release reads{own}, got {target}; give another name")
+        or_writes = " or writes itself" if what == "report" else ""
+        raise ValueError(
+            f"{what} must not be a file that the release reads{or_writes}, got {target}; give another name"
+        )
     refuse_database(target, what)
 
 
 def is_same_release(record: ReleaseRecord, target: Path) -> bool:
-    """Whether a table with this record is there already, whole and unchanged."""
+    """Return whether a table with this record exists already, complete and unchanged."""
     try:
-        beside = dict(LoadedFile.load(record_path(target)).document.content)
-        there = beside.pop("table"), hash_file(target)
-        return bool(beside == json.loads(json.dumps(record)) and there[0]["sha256"] == there[1])
+        written = dict(LoadedFile.load(record_path(target)).document.content)
+        table, table_sha256 = written.pop("table"), hash_file(target)
+        return bool(written == json.loads(json.dumps(record)) and table["sha256"] == table_sha256)
     except (OSError, PassportError, LookupError, TypeError):
         return False
 
@@ -93,7 +95,7 @@ def write_release(
     overwrite: bool = False,
     inputs: Iterable[str] = (),
 ) -> ReleaseRecord:
-    """Write an Arrow table and its record; returns the content of the record with the table's digest in it."""
+    """Write an Arrow table and its record; return the content of the record with the table's digest."""
     check_target(target, overwrite=overwrite, inputs=inputs, again=True)
     content = encode_table_file(table, target.suffix.lower())
     full: ReleaseRecord = {
@@ -116,7 +118,7 @@ def write_release(
 
 
 def encode_table_file(table: Any, suffix: str) -> bytes:
-    """The table as the bytes of a CSV, Parquet or JSON file."""
+    """Return the table as the bytes of a CSV, Parquet or JSON file."""
     buffer = io.BytesIO()
     if suffix == ".parquet":
         import pyarrow.parquet
@@ -132,7 +134,7 @@ def encode_table_file(table: Any, suffix: str) -> bytes:
 
 
 def _fields(column: Any) -> Iterator[str]:
-    """A column's fields; whole numbers, of which a table has most, are not asked one by one what they are."""
+    """Return the fields of a column; columns of integers, the most common, take a faster path."""
     import pyarrow.types
 
     values = column.to_pylist()
@@ -142,7 +144,7 @@ def _fields(column: Any) -> Iterator[str]:
 
 
 def _field(value: Any) -> str:
-    """One field of a CSV file (RFC 4180). Python's own writer with these line ends leaves a carriage return bare."""
+    """Write one field of a CSV file (RFC 4180). Python's csv module would not quote a single carriage return."""
     if not isinstance(value, str):
         return "" if value is None else str(value)
     text = f"'{value}" if _is_formula(value) else value
@@ -154,8 +156,8 @@ _QUOTED = re.compile(r'[",\r\n]')
 
 # --- texts that a spreadsheet would take for formulas, in the tables that are written for people ------------
 #
-# A key such as =1+1 would be calculated when the table is opened, and some formulas reach out to other places. An
-# apostrophe before it makes it text again, for every spreadsheet.
+# A key such as =1+1 would be calculated when the table is opened, and some formulas open network connections. An
+# apostrophe before it makes it text in every spreadsheet.
 
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
@@ -163,7 +165,7 @@ _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def escape_formula(value: Any) -> Any:
-    """A text that begins like a formula, and is no number, behind an apostrophe; anything else as it is.
+    """Put an apostrophe before a text that begins like a formula and is not a number; return anything else unchanged.
 
     >>> escape_formula("=1+1"), escape_formula("-3"), escape_formula(-3), escape_formula("North")
     ("'=1+1", '-3', -3, 'North')
@@ -172,7 +174,7 @@ def escape_formula(value: Any) -> Any:
 
 
 def unescape_formula(text: str) -> str:
-    """The text that `escape_formula` made this of.
+    """Return the text that `escape_formula` was given.
 
     >>> unescape_formula(escape_formula("=1+1")), unescape_formula(escape_formula("'=1+1"))
     ('=1+1', "'=1+1")

@@ -1,6 +1,7 @@
-"""The release record as it stands in its file: every field and its type, the same in Python and on disk.
+"""The fields of the release record and their types, the same in Python and in the file.
 
-Exact numbers are texts: "1/3". What is not required depends on the plan, or is there once the table is written.
+Exact numbers are texts such as "1/3". Fields that are not required depend on the plan, or are added when the table is
+written.
 """
 
 from typing import Any, NotRequired, TypedDict
@@ -9,7 +10,7 @@ from inbounds.schema.report_types import ReportsRecord
 
 
 class SourceRecord(TypedDict):
-    """Where the data came from, without passwords."""
+    """The source of the data, without passwords."""
 
     kind: str
     name: str
@@ -19,7 +20,7 @@ class SourceRecord(TypedDict):
 
 
 class ColumnRecord(TypedDict):
-    """A declared column: bounds of a number, labels of a category."""
+    """A declared column: the bounds of a number, or labels."""
 
     type: str
     low: NotRequired[str]
@@ -31,7 +32,7 @@ class ColumnRecord(TypedDict):
 
 
 class StatisticRecord(TypedDict):
-    """One statistic of a plan; epsilon or budget_share only where the plan says so."""
+    """One statistic of a plan; epsilon or budget_share only if the plan sets it."""
 
     kind: str
     of: str
@@ -45,7 +46,7 @@ class StatisticRecord(TypedDict):
 
 
 class PersonRecord(TypedDict):
-    """Whose a record is, and how many of one person's records count: in one group, and in how many groups."""
+    """The privacy unit: the column that identifies a person, and how many records per group and groups count."""
 
     id: str
     max_records: int
@@ -53,7 +54,7 @@ class PersonRecord(TypedDict):
 
 
 class HierarchyRecord(TypedDict):
-    """Levels from the top down, how much each matters, its share of epsilon where the plan says so, and its nodes."""
+    """Levels from the top down, the weight and number of nodes of each, and shares of epsilon if the plan sets them."""
 
     levels: list[str]
     weights: list[str]
@@ -62,7 +63,7 @@ class HierarchyRecord(TypedDict):
 
 
 class PlanRecord(TypedDict):
-    """A plan; its keys by their number and digest."""
+    """A plan, with the number and digest of its keys."""
 
     source: SourceRecord
     by: list[str]
@@ -85,16 +86,16 @@ class PlanRecord(TypedDict):
 
 
 class EpsilonRecord(TypedDict):
-    """What the plan allowed, and what was spent of it."""
+    """The epsilon of the plan, and the part of it that was spent."""
 
     total: str
     spent: str
 
 
 class BudgetRecord(TypedDict):
-    """What a statistic spent, at which epsilon each number of it was drawn, and why.
+    """The epsilon that a statistic spent, the epsilon at which each of its numbers was drawn, and the reason.
 
-    layers: of a statistic that adds up, the epsilon of its own numbers and of each of their sums.
+    layers: for a statistic that adds up, the epsilon of its own numbers and of each of their sums.
     """
 
     statistic: str
@@ -107,8 +108,8 @@ class BudgetRecord(TypedDict):
 class MechanismRecord(TypedDict):
     """The mechanism that answered a statistic for the groups of a size, or of sizes first..last.
 
-    parts: the columns of the numbers that it drew, where the statistic is computed from them. layer: of a statistic
-    that adds up, which of its layers. law: of a statistic that is drawn from records, whose query is a quantile.
+    parts: the columns of the numbers that it drew, if the statistic is computed from them. layer: the layer of a
+    statistic that adds up. law: the name of the law of a quantile mechanism, which draws from records.
     """
 
     statistic: str
@@ -128,9 +129,9 @@ class MechanismRecord(TypedDict):
 
 
 class GroupsRecord(TypedDict):
-    """The declared groups in order: the values of every column that names them, and their sizes in one line.
+    """The declared groups in order: the values of every column that names them, and their sizes in one line of text.
 
-    types: of the same columns, as the schema has them: text, number, boolean, date or time.
+    types: the types of these columns: text, number, boolean, date or time.
     """
 
     keys: dict[str, list[str]]
@@ -139,7 +140,7 @@ class GroupsRecord(TypedDict):
 
 
 class ChainRecord(TypedDict):
-    """The noise chain that answered the groups of a size at one of several levels, by its own digest."""
+    """The mechanism chain that answered the groups of a size at one of several levels, by its digest."""
 
     level: str
     epsilon: str
@@ -150,7 +151,7 @@ class ChainRecord(TypedDict):
 
 
 class LedgerReference(TypedDict):
-    """The entry of the ledger that a release was charged to, and where its people stood afterwards."""
+    """The ledger entry of a release, and the budget of its people after it."""
 
     id: str
     entry: int
@@ -173,10 +174,10 @@ class TableReference(TypedDict):
 
 
 class ReleaseRecord(TypedDict):
-    """The content of a release record; `table` is there once it is written.
+    """The content of a release record; `table` is added when the table is written.
 
-    draws: for every column that was drawn and does not add up, one line of whole numbers: which output of its mechanism
-    was drawn for each row of the table. reports: the same for statistics that add up. A dry run has neither.
+    draws: for every column that was drawn and does not add up, one line of whole numbers: the output of its mechanism
+    for each row of the table. reports: the draws of statistics that add up. A dry run has neither.
     """
 
     id: str

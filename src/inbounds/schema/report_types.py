@@ -1,4 +1,7 @@
-"""The draws that a record keeps of statistics that add up, as plain values: enough to compute the table again."""
+"""The fields of `reports` in a release record: the draws of statistics that add up.
+
+The table can be computed again from them.
+"""
 
 from fractions import Fraction
 from typing import Any, NotRequired, TypedDict
@@ -15,19 +18,19 @@ CELLS, ROWS, COLUMNS = "cells", "rows", "columns"
 POSTERIOR, LEAST_SQUARES = "posterior", "least squares"
 """How a statistic was made to add up."""
 
-HOW = {
+ADJUSTMENT_TEXTS = {
     POSTERIOR: "least expected error after all reports",
     LEAST_SQUARES: "least squares and rounding, since what is likely after all reports was too much to compute, or the "
     "reports contradict each other; intervals are those of normal errors",
 }
-"""The same as sentences for readers."""
+"""How a statistic was made to add up, in words for readers."""
 
 DEFAULT_LEVEL = Fraction(9, 10)
 """The probability of intervals if the plan has no credible_level; these intervals are not published."""
 
 
 class LayerRecord(TypedDict):
-    """Draws of one layer: epsilon per unit, the weight of its errors, and one row of draws for each column."""
+    """The draws of one layer. rate: epsilon per unit. weight: of its errors. reports: one row of draws per column."""
 
     name: str
     columns: list[str]
@@ -55,7 +58,7 @@ class AdditiveRecord(TypedDict):
 
 
 class ReportsRecord(TypedDict):
-    """All draws of a release that add up.
+    """The draws of all statistics of a release that add up.
 
     sizes: of the groups. parents: of the nodes, level by level from the groups up. credible_level: the probability of
     intervals. published: whether the table has intervals.
