@@ -1,7 +1,8 @@
-"""The draw: every declared group's position goes to the mechanism of its range. No other step sees a true answer.
+"""Draw the outputs of a release: the true answer of every declared group goes to the mechanism of its range.
 
-What was drawn is kept in the ledger as it is, before anything is computed from it: rows of output numbers, eight bytes
-each, whatever they are, so that neither a full disk nor anything that fails later can choose between draws.
+No later step sees a true answer. The draws are stored in the ledger before anything is computed from them, as rows of
+output numbers of eight bytes each. The stored size does not depend on the values, so neither a full disk nor a later
+failure can select among draws.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,39 +23,39 @@ from inbounds.statistics.designs import DesignedMechanism, Progress, ignore_prog
 from inbounds.trusted.samplers import Draws, draw_outputs, system_entropy
 
 BLOCK_OF_COUNTS = 1 << 20
-"""Counts of values that are written out at a time."""
+"""Most counts of values that are held in memory at a time."""
 
 
-def _checked_header(document: Document) -> Document:
-    """The header of a stored draw, whose fields are those that are read."""
+def _check_header(document: Document) -> Document:
+    """Return the header of a stored draw; refuse unknown fields."""
     known = dict.fromkeys(("mechanisms_sha256", "lengths", "key_types", "outputs_sha256"))
     refuse_unknown_fields(document.content, known, "the stored draw", LedgerError)
     return document
 
 
-STORED_DRAW = FileFormat(DRAW, "stored draw", _checked_header, LedgerError)
+STORED_DRAW = FileFormat(DRAW, "stored draw", _check_header, LedgerError)
 
 
 class DrawMethod(Protocol):
-    """How a plan is answered: number by number, or in levels."""
+    """A method to answer a plan: number by number, or in levels."""
 
     @property
     def mechanisms(self) -> list[str]:
-        """The digests of all that draws, in order."""
+        """Return the digests of all mechanisms, in order."""
         ...
 
     def draw(self, truths: TrueAnswers, progress: Progress = ignore_progress) -> list[Ints]:
-        """Rows of outputs, as many and as long as the plan says."""
+        """Draw rows of outputs; the plan determines their number and length."""
         ...
 
     def answers(self, rows: Sequence[Ints]) -> TableContent:
-        """The table that follows from such rows and nothing else."""
+        """Build the table from the rows alone."""
         ...
 
 
 @dataclass(frozen=True)
 class IndependentDraw:
-    """Every number is drawn by the mechanism of its range, independent of all others."""
+    """A draw method: the mechanism of its range draws each number, independent of all others."""
 
     designed: ReleaseDesign
 
@@ -72,23 +73,23 @@ class IndependentDraw:
 def draw_rows(
     designed: ReleaseDesign, truths: TrueAnswers, *, draws: Draws = system_entropy, progress: Progress = ignore_progress
 ) -> list[Ints]:
-    """For every statistic the rows of its own numbers, then those of the sums that are drawn beside them."""
-    plan, rows, given = designed.workload.plan, list[Ints](), iter(truths.positions)
+    """Draw for every statistic the rows of its own numbers, then those of the sums beside them."""
+    plan, rows, truth_iterator = designed.workload.plan, list[Ints](), iter(truths.positions)
     total, done = len(truths.positions) * len(plan.groups), 0
     for k, statistic in enumerate(plan.statistics):
         positions = []
         for _ in plan.drawn_columns(statistic):
-            positions.append(next(given))
+            positions.append(next(truth_iterator))
             rows.append(_draw_outputs(designed.workload, designed.designs[k], positions[-1], draws))
             done += len(plan.groups)
             progress("answering", done, total)
         if plan.is_layered(statistic):
-            rows += [row for layer in _drawn_sums(designed, k, positions, draws) for row in layer]
+            rows += [row for layer in _draw_sums(designed, k, positions, draws) for row in layer]
     return rows
 
 
-def _drawn_sums(designed: ReleaseDesign, k: int, positions: Sequence[Any], draws: Draws) -> list[list[Ints]]:
-    """Reports about the sums beside a statistic's own numbers: for every layer, rows of them."""
+def _draw_sums(designed: ReleaseDesign, k: int, positions: Sequence[Any], draws: Draws) -> list[list[Ints]]:
+    """Draw the sums beside a statistic's own numbers: for every layer its rows."""
     layered = designed.workload.entries[k].layered
     assert layered is not None
     return [
@@ -98,48 +99,52 @@ def _drawn_sums(designed: ReleaseDesign, k: int, positions: Sequence[Any], draws
 
 
 def _draw_outputs(
-    asked: Workload, designs: Sequence[DesignedMechanism], truths: Ints | ValueCounts, draws: Draws
+    workload: Workload, designs: Sequence[DesignedMechanism], truths: Ints | ValueCounts, draws: Draws
 ) -> Ints:
-    """The output that each group's mechanism reports for its true position, or records: fresh draws for each."""
-    outputs = np.empty(len(asked.plan.groups), dtype=np.int64)
-    for design, members in zip(designs, asked.members, strict=True):
+    """Draw the output of each group's mechanism for its true position, or for the counts of its values."""
+    outputs = np.empty(len(workload.plan.groups), dtype=np.int64)
+    for design, members in zip(designs, workload.members, strict=True):
         if isinstance(design.mechanism, QuantileMechanism):
             assert isinstance(truths, ValueCounts)
-            outputs[members] = _reported_from_records(design.mechanism, truths, members, draws)
+            outputs[members] = _draw_quantiles(design.mechanism, truths, members, draws)
         else:
             assert not isinstance(truths, ValueCounts)
             outputs[members] = draw_outputs(design.mechanism.law.sampler, truths[members], draws)
     return outputs
 
 
-def _reported_from_records(made: QuantileMechanism, truths: ValueCounts, members: Ints, draws: Draws) -> Ints:
-    """In blocks of groups, so that the histograms of all of them are never written out at once."""
+def _draw_quantiles(mechanism: QuantileMechanism, truths: ValueCounts, members: Ints, draws: Draws) -> Ints:
+    """Draw quantiles in blocks of groups, so that the histograms of all groups are never in memory at once."""
     outputs = np.empty(len(members), dtype=np.int64)
-    rows = max(1, BLOCK_OF_COUNTS // (made.query.width + 1))
+    rows = max(1, BLOCK_OF_COUNTS // (mechanism.query.width + 1))
     for start in range(0, len(members), rows):
         block = members[start : start + rows]
-        outputs[start : start + rows] = made.law.report(made.query, truths.histograms(block), draws)
+        outputs[start : start + rows] = mechanism.law.report(mechanism.query, truths.histograms(block), draws)
     return outputs
 
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """What was drawn. drawn_by: the digest of all mechanisms, without which nobody could read it. key_types: of the
-    columns that name a group, as the schema had them; a record states them, and may be written when no data is open."""
+    """The drawn outputs of a release.
 
-    drawn_by: str
+    mechanisms_sha256: the digest of all mechanisms, which are needed to read the outputs. key_types: the types of the
+    columns that name a group; they are stored because a record may be written later, when no data is open.
+    """
+
+    mechanisms_sha256: str
     rows: tuple[Ints, ...] = field(repr=False)
     key_types: Mapping[str, str] = field(default_factory=dict)
 
     @staticmethod
     def from_rows(drawing: DrawMethod, rows: Sequence[Ints], key_types: Mapping[str, str]) -> "Draw":
+        """Build the draw of a method from its rows."""
         return Draw(_digest(drawing), tuple(rows), key_types)
 
     def to_bytes(self) -> bytes:
-        """An envelope in one line, and the outputs; as many bytes for every draw of a plan."""
+        """Write an envelope in one line, then the outputs; every draw of a plan has the same number of bytes."""
         outputs = b"".join(row.astype("<i8").tobytes() for row in self.rows)
         header = {
-            "mechanisms_sha256": self.drawn_by,
+            "mechanisms_sha256": self.mechanisms_sha256,
             "lengths": list(map(len, self.rows)),
             "key_types": dict(self.key_types),
             "outputs_sha256": sha256_hex(outputs),
@@ -148,7 +153,7 @@ class Draw:
 
     @staticmethod
     def from_bytes(content: bytes, drawing: DrawMethod) -> "Draw":
-        """What `to_bytes` wrote; refused unless the mechanisms that are there now are those that drew it."""
+        """Read what `to_bytes` wrote; raise LedgerError if it was changed or drawn by other mechanisms."""
         line, _, outputs = content.partition(b"\n")
         header = STORED_DRAW.read(LoadedFile(Path("draw"), line)).content
         if header["outputs_sha256"] != sha256_hex(outputs):

@@ -1,9 +1,9 @@
-"""One question for readers who are trusted differently: its answers are drawn as one chain, from the finest down.
+"""Answer one question at several epsilons, for readers with different trust: one chain of draws per group.
 
     true answer → level 1 → level 2 → …          epsilon_1 > epsilon_2 > …
 
-Each level sees only the answer of the level before (`accounting.multilevel`), so whatever several readers hold is
-computed from the answer of the one with the largest epsilon: all levels together cost what the first does.
+Each level sees only the answer of the level before (`accounting.multilevel`), so the answers of several readers are all
+computed from the answer with the largest epsilon: all levels together cost as much as the first.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,7 +41,7 @@ def _chain(query: RangeQuery, epsilons: tuple[Fraction, ...]) -> MechanismChain:
 
 @dataclass(frozen=True)
 class ChainedDraw:
-    """A plan of one statistic, answered in levels: a chain for every group size. epsilons: of the levels, falling."""
+    """A draw method for a plan of one statistic in levels: a chain for every group size. epsilons: falling."""
 
     designed: ReleaseDesign
     epsilons: tuple[Fraction, ...]
@@ -59,14 +59,14 @@ class ChainedDraw:
             or statistic.definition.counts_values
         ):
             raise PlanError(f"cannot be answered in levels: {statistic.kind} has no noise chain; ask for a count")
-        falling = tuple(sorted(epsilons, reverse=True))
+        levels = tuple(sorted(epsilons, reverse=True))
         part = workload.entries[0].statistic_epsilon / plan.epsilon
-        drawn_at = tuple(epsilon * part for epsilon in falling)
+        drawn_at = tuple(epsilon * part for epsilon in levels)
         try:
             chains = tuple(_chain(request.query, drawn_at) for request in workload.requests[0])
         except (InboundsError, ValueError, TypeError) as reason:
             raise PlanError(f"cannot be answered in levels: {reason}") from None
-        return ChainedDraw(designed, falling, chains)
+        return ChainedDraw(designed, levels, chains)
 
     def level(self, position: int) -> ReleaseDesign:
         """Return one level as if it had been drawn alone, for its errors and intervals."""
@@ -86,7 +86,7 @@ class ChainedDraw:
         return ReleaseDesign(replace(workload, requests=(requests,)), (designs,), (expected,), self.designed.layers)
 
     def sha256(self, size: int) -> str:
-        """The digest of the chain for the groups of a size, by its position."""
+        """Return the digest of the chain of a group size, given by its position."""
         return self.chains[size].to_document().sha256
 
     @property
@@ -102,24 +102,30 @@ class ChainedDraw:
         for positions in truths.positions:
             assert not isinstance(positions, ValueCounts)
             rows.append(self._first(positions, draws))
-        before = rows
+        previous = rows
         for step in range(len(self.epsilons) - 1):
-            before = [self._degrade(step, outputs, draws) for outputs in before]
-            rows = rows + before
+            previous = [self._degrade(step, outputs, draws) for outputs in previous]
+            rows = rows + previous
         return rows
 
     def answers(self, rows: Sequence[Ints]) -> TableContent:
         """Build the table of all levels of all groups, one under the other."""
         plan, row_iterator = self.designed.workload.plan, iter(rows)
         names = plan.drawn_columns(plan.statistics[0])
-        alone = [self.level(position) for position in range(len(self.epsilons))]
-        drawn = [{name: next(row_iterator) for name in names} for _ in alone]
-        tables = [publish_columns(level_design, outputs) for level_design, outputs in zip(alone, drawn, strict=True)]
-        forms = [form for position, level_design in enumerate(alone) for form in self._forms(position, level_design)]
+        level_designs = [self.level(position) for position in range(len(self.epsilons))]
+        drawn = [{name: next(row_iterator) for name in names} for _ in level_designs]
+        tables = [
+            publish_columns(level_design, outputs) for level_design, outputs in zip(level_designs, drawn, strict=True)
+        ]
+        records = [
+            record
+            for position, level_design in enumerate(level_designs)
+            for record in self._chain_records(position, level_design)
+        ]
         draws = {name: np.concatenate([outputs[name] for outputs in drawn]) for name in names}
-        return TableContent(_stack_levels(plan, tables, self.epsilons), draws, levels=forms)
+        return TableContent(_stack_levels(plan, tables, self.epsilons), draws, levels=records)
 
-    def _forms(self, position: int, level_design: ReleaseDesign) -> Iterator[ChainRecord]:
+    def _chain_records(self, position: int, level_design: ReleaseDesign) -> Iterator[ChainRecord]:
         for k, (size, members) in enumerate(
             zip(level_design.workload.sizes, level_design.workload.members, strict=True)
         ):

@@ -51,12 +51,12 @@ def _is_passport_of(mechanism: AnyMechanism, file: Path) -> bool:
 
 
 def _name_files(mechanisms: Mechanisms) -> Iterator[tuple[str, AnyMechanism]]:
-    taken = set()
+    used_names = set()
     for statistic, size, mechanism in _share_mechanisms(mechanisms):
         stem, number = _stem(statistic, size), 1
-        while (name := stem if number == 1 else f"{stem}-{number}").casefold() in taken:
+        while (name := stem if number == 1 else f"{stem}-{number}").casefold() in used_names:
             number += 1  # two names that differ only in what file names cannot hold
-        taken.add(name.casefold())
+        used_names.add(name.casefold())
         yield name, mechanism
 
 
@@ -100,7 +100,7 @@ def find_mechanism(
     content = record if isinstance(record, Mapping) else load_record(record)
     try:
         line = find_mechanism_record(content, statistic, size, layer)
-        mechanism = _designed_again(content, line) if folder is None else _among(Path(folder), line["sha256"])
+        mechanism = _design_again(content, line) if folder is None else _find_in_folder(Path(folder), line["sha256"])
     except (LookupError, TypeError, AttributeError):
         raise PassportError("the record does not say which mechanisms were used") from None
     if mechanism is not None:
@@ -120,7 +120,7 @@ def find_mechanism_record(
     lines = content["mechanisms"]
     names = list(dict.fromkeys(line["statistic"] for line in lines))
     if statistic not in names and (statistic is not None or len(names) > 1):
-        raise ValueError(f"statistic must be one of {', '.join(names)}{_format_given(statistic)}")
+        raise ValueError(f"statistic must be one of {', '.join(names)}{_format_got(statistic)}")
     candidates = [line for line in lines if line["statistic"] == (statistic or names[0])]
     layers = list(dict.fromkeys(line["layer"] for line in candidates if "layer" in line))
     if layer is not None and layer not in layers:
@@ -130,34 +130,34 @@ def find_mechanism_record(
     fitting = candidates if size is None else [line for line in candidates if includes_size(line["size"], size)]
     if len(fitting) != 1:
         sizes = ", ".join(str(line["size"]) for line in candidates)
-        raise ValueError(f"size must be one of the group sizes {sizes}{_format_given(size)}")
+        raise ValueError(f"size must be one of the group sizes {sizes}{_format_got(size)}")
     return fitting[0]
 
 
-def _format_given(given: object) -> str:
-    return "" if given is None else f", got {given!r}"
+def _format_got(value: object) -> str:
+    return "" if value is None else f", got {value!r}"
 
 
-def _among(folder: Path, sha256: str) -> AnyMechanism | None:
+def _find_in_folder(folder: Path, sha256: str) -> AnyMechanism | None:
     """Find the passport with this digest in a folder; loading certifies it again."""
     for file in sorted(folder.glob("*.json")):
         try:
             passport = PASSPORT.load(file)
-            found = PASSPORT.read(passport) if passport.sha256 == sha256 else None
-            if found is not None and not isinstance(found, LabelMechanism):
-                return found
+            mechanism = PASSPORT.read(passport) if passport.sha256 == sha256 else None
+            if mechanism is not None and not isinstance(mechanism, LabelMechanism):
+                return mechanism
         except InboundsError:
             continue  # no passport, or a changed one
     return None
 
 
-def _designed_again(content: ReleaseRecord, line: MechanismRecord) -> AnyMechanism | None:
+def _design_again(content: ReleaseRecord, line: MechanismRecord) -> AnyMechanism | None:
     """Design the mechanism again from the record; None if its digest differs."""
     plan = content["plan"]
     (statistic,) = [s for s in plan["statistics"] if s["name"] == line["statistic"]]
     try:
-        kind, said = line["query"].get("kind"), line["query"]
-        query = quantile_query_from_json(said) if kind == QUANTILE else query_from_json(said)
+        values = line["query"]
+        query = quantile_query_from_json(values) if values.get("kind") == QUANTILE else query_from_json(values)
         epsilon = parse_fraction(line["epsilon"])
         options = KINDS[statistic["kind"]].adjust_options(
             design_options_from_json(statistic.get("design", plan["design"]))

@@ -52,10 +52,10 @@ UNRELIABLE = (LookupError, TypeError, ValueError, ArithmeticError, AttributeErro
 
 
 def check_release(record: FileLike, mechanisms: Mapping[str, AnyMechanism] | None = None) -> list[str]:
-    """Check a record and the table beside it; returns what was found, sentence by sentence.
+    """Check a record and the table beside it; return what was checked, one sentence each.
 
     mechanisms: certified, by the digest of their passports; any other is designed again from the record. Raises
-    PassportError with the reason if anything differs, or if a mechanism can be had in neither way.
+    PassportError with the reason if anything differs, or if a mechanism is neither given nor can be designed again.
     """
     document, mechanisms_by_sha256 = RELEASE_RECORD.load(record), mechanisms or {}
     file, content = document.path or Path("record"), cast(ReleaseRecord, document.content)
@@ -65,12 +65,12 @@ def check_release(record: FileLike, mechanisms: Mapping[str, AnyMechanism] | Non
     table = read_table(file.parent / checked.table.file, checked.table.sha256)
     cells = check_cells(checked, table)
     with _ReplayErrors(file.name):
-        plan = plan_in(content)
+        plan = plan_from_record(content)
         designed = _load_designs(content, plan, mechanisms_by_sha256, checked)
-        drawing = _drawing(content, designed)
-        content_again = drawing.answers(list(_rows(content, designed)))
-        _compare_texts(content, build_record(designed, (), content_again, content["groups"]["types"]))
-        _compare_cells(content, table, content_again)
+        drawing = _draw_method(content, designed)
+        recomputed = drawing.answers(list(_rows(content, designed)))
+        _compare_texts(content, build_record(designed, (), recomputed, content["groups"]["types"]))
+        _compare_cells(content, table, recomputed)
     return [*checked.sentences, *_sentences(checked, table, len(cells.recomputed), mechanisms_by_sha256)]
 
 
@@ -115,7 +115,7 @@ class _ReplayErrors:
 # --- the plan in a record -----------------------------------------------------------------------------------
 
 
-def plan_in(record: ReleaseRecord) -> Plan:
+def plan_from_record(record: ReleaseRecord) -> Plan:
     """Build the plan of a record with its groups; its source is known by its kind only."""
     plan_record, groups = record["plan"], record["groups"]
     keys = (
@@ -126,7 +126,7 @@ def plan_in(record: ReleaseRecord) -> Plan:
         groups=Groups(
             tuple(plan_record["by"]),
             keys,
-            _line(groups["sizes"]),
+            _parse_integers(groups["sizes"]),
             plan_record["sizes"] == "public",
             missing_key=plan_record.get("missing_key", ""),
             period=plan_record.get("period", {}),
@@ -147,7 +147,7 @@ def plan_in(record: ReleaseRecord) -> Plan:
     return plan
 
 
-def _line(text: str) -> Ints:
+def _parse_integers(text: str) -> Ints:
     return np.array(text.split(" "), dtype=np.int64)
 
 
@@ -198,11 +198,11 @@ def _load_designs(
     record: ReleaseRecord, plan: Plan, mechanisms: Mapping[str, AnyMechanism], checked: CheckedRecord
 ) -> ReleaseDesign:
     """Load or design every mechanism, each with the digest that the record states."""
-    workload, memory = Workload.from_plan(plan), DesignCache()
+    workload, cache = Workload.from_plan(plan), DesignCache()
     digests = list(_requested_digests(record, workload))
     for request, sha256 in digests:
         if sha256 in mechanisms:
-            memory.designs[request] = DesignedMechanism(mechanisms[sha256], sha256)
+            cache.designs[request] = DesignedMechanism(mechanisms[sha256], sha256)
         elif _extent(request) > MOST_DESIGNED_AGAIN:
             raise PassportError(
                 f"a mechanism with more than {MOST_DESIGNED_AGAIN} answers is not designed again; give the passports "
@@ -217,9 +217,9 @@ def _load_designs(
                 "passports along with it (inbounds release --passports FOLDER writes them)"
             )
 
-    designed = ReleaseDesign.from_workload(workload, default_cache_folder(), watch, memory)
+    designed = ReleaseDesign.from_workload(workload, default_cache_folder(), watch, cache)
     for (request, sha256), line in zip(digests, record["mechanisms"], strict=False):
-        if memory.designs[request].sha256 != sha256:
+        if cache.designs[request].sha256 != sha256:
             raise PassportError(
                 f"the mechanism of {line['statistic']} in groups of {line['size']} cannot be designed again here with "
                 "the digest that the record states; give its passport (inbounds release --passports FOLDER)"
@@ -228,7 +228,7 @@ def _load_designs(
 
 
 def _extent(request: DesignRequest) -> int:
-    """Return how much there is to design."""
+    """Return the size of a design: answers of a query, or records of a quantile's group."""
     query = request.query
     return query.size if isinstance(query, QuantileQuery) else len(query.answers)
 
@@ -236,12 +236,12 @@ def _extent(request: DesignRequest) -> int:
 def _requested_digests(record: ReleaseRecord, workload: Workload) -> Iterator[tuple[DesignRequest, str]]:
     """Yield every request with the digest of its mechanism."""
     lines = iter(record["mechanisms"])
-    for own_requests, above in zip(workload.requests, workload.layers, strict=True):
-        for request in (*dict.fromkeys(own_requests), *above):
+    for number_requests, sum_requests in zip(workload.requests, workload.layers, strict=True):
+        for request in (*dict.fromkeys(number_requests), *sum_requests):
             yield request, next(lines)["sha256"]
 
 
-def _drawing(record: ReleaseRecord, designed: ReleaseDesign) -> DrawMethod:
+def _draw_method(record: ReleaseRecord, designed: ReleaseDesign) -> DrawMethod:
     if "levels" not in record:
         return IndependentDraw(designed)
     return ChainedDraw.from_design(
@@ -254,7 +254,7 @@ def _rows(record: ReleaseRecord, designed: ReleaseDesign) -> Iterator[Ints]:
     plan = designed.workload.plan
     if "levels" in record:
         rows = [
-            _line(record["draws"][name]).reshape(-1, len(plan.groups))
+            _parse_integers(record["draws"][name]).reshape(-1, len(plan.groups))
             for name in plan.drawn_columns(plan.statistics[0])
         ]
         for level in zip(*rows, strict=True):
@@ -270,7 +270,7 @@ def _rows(record: ReleaseRecord, designed: ReleaseDesign) -> Iterator[Ints]:
             for layer in adding[statistic.name]["layers"]:
                 yield from (np.array(row, dtype=np.int64) for row in layer["reports"])
         else:
-            rows = [_line(record["draws"][name]) for name in plan.drawn_columns(statistic)]
+            rows = [_parse_integers(record["draws"][name]) for name in plan.drawn_columns(statistic)]
             _check_outputs(designed, k, rows)
             yield from rows
 
@@ -291,25 +291,28 @@ def _check_outputs(designed: ReleaseDesign, k: int, rows: Sequence[Ints]) -> Non
 
 
 def _compare_texts(record: ReleaseRecord, expected: ReleaseRecord) -> None:
-    """Check that the record states, beside its draws, what the release writes of them."""
+    """Raise PassportError if a text of the record is not what the release writes for its plan and draws."""
     for name in TEXTS:
         if record.get(name) != expected.get(name):
-            raise PassportError(f"the record's {name} are not what follows from its plan and draws{_elsewhere(record)}")
+            raise PassportError(
+                f"the record's {name} are not what follows from its plan and draws{_other_versions(record)}"
+            )
 
 
 def _compare_cells(record: ReleaseRecord, table: PublishedTable, content: TableContent) -> None:
+    """Raise PassportError if a cell of the table is not what the release computes from the draws."""
     for (name, cells), published in zip(
         to_arrow_table(content.columns).to_pydict().items(), table.columns, strict=True
     ):
         for row, cell in enumerate(cells):
             if not table.has_cell(published, row, cell):
                 raise PassportError(
-                    f"{table.file}: {name} in row {row + 1} is not what follows from the draws{_elsewhere(record)}"
+                    f"{table.file}: {name} in row {row + 1} is not what follows from the draws{_other_versions(record)}"
                 )
 
 
-def _elsewhere(record: ReleaseRecord) -> str:
-    """Describe the other versions that the release was made with: sums of floats may differ there."""
+def _other_versions(record: ReleaseRecord) -> str:
+    """Describe package versions of the release that differ from those here: sums of floats may differ with them."""
     here = package_versions()
     others = [f"{name} {version}" for name, version in record["versions"].items() if here.get(name) != version]
     return f"; it was released with {', '.join(others)}, which may compute otherwise" if others else ""
@@ -340,8 +343,8 @@ class RecomputedTable:
 def recompute_table(file: FileLike) -> RecomputedTable:
     """Adjust the reports in a release record anew, and compare with the table beside it, digit by digit.
 
-    Anyone can do so: it is post-processing of the draws, which are private. Sums of floats may differ in another
-    version of NumPy or SciPy, and the prior in another version of this package; the versions are in the record.
+    This is post-processing of private draws, so it costs no epsilon. Sums of floats may differ with another version of
+    NumPy or SciPy, and the prior with another version of this package; the versions are in the record.
     """
     from inbounds.releases.adjust_reports import adjust_columns
 
@@ -360,5 +363,5 @@ def recompute_table(file: FileLike) -> RecomputedTable:
         stated = {statistic["statistic"]: statistic["by"] for statistic in record["reports"]["statistics"]}
         different += tuple(name for name in by if stated[name] != by[name])
         return RecomputedTable(columns, different, tuple(estimate_totals(record, table)), by)
-    except UNRELIABLE:  # a record may say anything
+    except UNRELIABLE:  # a record may contain anything
         raise PassportError(f"{path.name} does not hold the reports of its table") from None

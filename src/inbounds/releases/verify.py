@@ -1,4 +1,4 @@
-"""A written release opened again: its record is checked, its table read back, and several releases are added up."""
+"""Open a written release: check its record, read its table, and add up the epsilons of several releases."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from inbounds.schema.text import format_number
 
 
 def record_from_document(document: Document) -> ReleaseRecord:
-    """A record whose parts fit each other, by the rules of `checker`; its table need not be there."""
+    """Return the content of a record that `checker` accepts; its table need not exist."""
     check_record(document.to_json())
     return cast(ReleaseRecord, document.content)
 
@@ -29,42 +29,44 @@ RELEASE_RECORD = FileFormat(RELEASE, "release record", record_from_document)
 
 
 def load_record(file: FileLike) -> ReleaseRecord:
-    """The content of a release record whose parts fit each other; its table need not be there."""
+    """Load a release record that `checker` accepts; its table need not exist."""
     return RELEASE_RECORD.read(file)
 
 
 def find_statistic(record: ReleaseRecord, column: str) -> str:
-    """The statistic that a column of the released table belongs to: "answer: yes" is a cell of the histogram answer.
+    """Return the statistic of a column of the released table: "answer: yes" is a cell of the histogram answer.
 
-    What is no such column is returned as it is. A number that is computed from others has no mechanism of its own.
+    Any other text is returned unchanged. Raises ValueError for a column that is computed from drawn columns, because it
+    has no mechanism.
     """
     plan = record["plan"]
     for line in record["mechanisms"]:
         parts = line.get("parts", [])
         if column == line["statistic"] and parts:
-            said = f"statistic must be a column that was drawn, got {column!r}, computed from {' and '.join(parts)}"
-            raise ValueError(said)
+            raise ValueError(
+                f"statistic must be a column that was drawn, got {column!r}, computed from {' and '.join(parts)}"
+            )
         if column in parts:
             return line["statistic"]
-    for asked in plan["statistics"]:
-        labels = plan["columns"][asked["of"]].get("labels", ()) if asked["kind"] == "histogram" else ()
-        if column in (f"{asked['name']}: {label}" for label in labels):
-            return asked["name"]
+    for statistic in plan["statistics"]:
+        labels = plan["columns"][statistic["of"]].get("labels", ()) if statistic["kind"] == "histogram" else ()
+        if column in (f"{statistic['name']}: {label}" for label in labels):
+            return statistic["name"]
     return column
 
 
 def was_adjusted(record: ReleaseRecord, statistic: str | None) -> bool:
-    """Whether the cells of a released histogram were made to add up, so that no mechanism reported them as they are."""
-    asked = [own for own in record["plan"]["statistics"] if statistic in (own["name"], None)]
-    adding = {own["statistic"] for own in record["reports"]["statistics"]} if "reports" in record else set()
-    return any(own.get("sum_to_size", False) or own["name"] in adding for own in asked)
+    """Return whether the numbers of a statistic were made to add up; they are then not outputs of its mechanism."""
+    candidates = [entry for entry in record["plan"]["statistics"] if statistic in (entry["name"], None)]
+    adding = {entry["statistic"] for entry in record["reports"]["statistics"]} if "reports" in record else set()
+    return any(entry.get("sum_to_size", False) or entry["name"] in adding for entry in candidates)
 
 
 # --- the table beside a record ------------------------------------------------------------------------------
 
 
 def record_page(file: FileLike) -> str:
-    """The HTML page of a release record and the table beside it, whose cells follow from the record's draws."""
+    """Return the HTML page of a release record and its table; refuse a table that does not follow from the draws."""
     document = RELEASE_RECORD.load(file)
     record, path = cast(ReleaseRecord, document.content), document.path or Path("record")
     checked = check_record(document.to_json())
@@ -75,7 +77,7 @@ def record_page(file: FileLike) -> str:
 
 
 def load_released_table(record: ReleaseRecord, path: Path) -> Any:
-    """The released table as Arrow; keys stay the texts they are."""
+    """Load the released table as an Arrow table; keys stay texts."""
     file = path.parent / record["table"]["file"]
     if file.suffix.lower() == ".parquet":
         return import_optional("pyarrow.parquet", "tables").read_table(file)
@@ -83,30 +85,30 @@ def load_released_table(record: ReleaseRecord, path: Path) -> Any:
         return import_optional("pyarrow", "tables").Table.from_pylist(parse_json(read_text(file)))
     arrow, types = import_optional("pyarrow.csv", "tables"), import_optional("pyarrow", "tables")
     by = record["plan"]["by"]
-    held = arrow.read_csv(
+    table = arrow.read_csv(
         file,
         parse_options=arrow.ParseOptions(newlines_in_values=True),
         convert_options=arrow.ConvertOptions(
             column_types={escape_formula(name): types.string() for name in by}, strings_can_be_null=False
         ),
     )
-    held = held.rename_columns([unescape_formula(name) for name in held.column_names])
+    table = table.rename_columns([unescape_formula(name) for name in table.column_names])
     for name in by:
-        keys = types.array([unescape_formula(key) for key in held[name].to_pylist()], types.string())
-        held = held.set_column(held.column_names.index(name), name, keys)
-    return held
+        keys = types.array([unescape_formula(key) for key in table[name].to_pylist()], types.string())
+        table = table.set_column(table.column_names.index(name), name, keys)
+    return table
 
 
 # --- several releases about the same people: what their records promise together, by adding up ---------------
 #
-# Each release was drawn by itself, so the factors multiply and the epsilons add up (sequential composition). A record
-# that is left out moves every answer no further than the relation of its release allows, whichever that is; so the
-# sum always covers a record in the data or not. It covers more when all releases promise the same.
+# Each release was drawn independently, so the factors multiply and the epsilons add up (sequential composition).
+# Leaving out a record moves every answer no further than the neighbours of its release allow, for any kind of
+# neighbours; so the sum always covers adding or removing a record. It covers more if all releases have the same ones.
 
 
 @dataclass(frozen=True)
 class ComposedReleases:
-    """Releases by name, what each spends, and what is covered by the sum."""
+    """Several releases: their names, the epsilon of each, and what the sum covers."""
 
     names: tuple[str, ...]
     epsilons: tuple[Fraction, ...]
@@ -114,6 +116,7 @@ class ComposedReleases:
 
     @property
     def epsilon(self) -> Fraction:
+        """Return the sum of the epsilons."""
         return sum(self.epsilons, Fraction(0))
 
     def __str__(self) -> str:
@@ -126,23 +129,23 @@ class ComposedReleases:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values; epsilons exactly, as text."""
+        """Return plain JSON values; epsilons are exact, as text."""
         members = zip(self.names, self.epsilons, strict=True)
         releases = [{"file": name, "epsilon": str(epsilon)} for name, epsilon in members]
         return {"releases": releases, "epsilon": str(self.epsilon), "statement": str(self)}
 
 
 def compose_releases(records: Mapping[str, ReleaseRecord]) -> ComposedReleases:
-    """The sum over records, by file name. One release written twice, under any names, counts once."""
-    own = {_release(record): (name, record) for name, record in records.items()}
-    names, contents = zip(*own.values(), strict=True)
+    """Add up the epsilons of records, by file name. A release that was written twice counts once."""
+    releases = {_release_key(record): (name, record) for name, record in records.items()}
+    names, contents = zip(*releases.values(), strict=True)
     return ComposedReleases(
         names, tuple(Fraction(record["epsilon"]["spent"]) for record in contents), _covered_records(contents)
     )
 
 
-def _release(record: ReleaseRecord) -> tuple[str, ...]:
-    """What tells one release from all others: its random id, and nothing that a careless copy could share."""
+def _release_key(record: ReleaseRecord) -> tuple[str, ...]:
+    """Return what identifies a release; its id is random, so two releases never share it."""
     return record["id"], record["plan_sha256"], record["epsilon"]["spent"], record["time"]
 
 
