@@ -1,7 +1,7 @@
-"""Files of multi-level releases: the first mechanism's passport, the epsilons, the remaps, and a digest.
+"""Read files of multi-level releases: the first mechanism's passport, the epsilons and the remaps.
 
 Reading checks everything again: the passport is certified, the remaps must be distributions, and the law of every
-level must pass the checker's inequality, as when the release was made.
+level must satisfy the privacy inequality, as when the release was made.
 """
 
 from typing import Any
@@ -16,22 +16,22 @@ from inbounds.mechanism.codec import parse_integers
 
 
 def load_chain(file: FileLike) -> MechanismChain:
-    """Read and re-certify a multi-level release; any doubt is a `PassportError` that says what is wrong."""
+    """Read and certify a multi-level release; raise `PassportError` if it is changed, malformed or not private."""
     return CHAIN_RECORD.read(file)
 
 
 def chain_from_document(document: Document) -> MechanismChain:
-    """A multi-level release from its document, certified anew."""
+    """Build a multi-level release from its document, and certify it."""
     content = document.content
     refuse_unknown_fields(content, dict.fromkeys(("first", "epsilons", "remaps")), "the release")
     with as_passport_error("the release is malformed", "the chain is not private"):
         epsilons = tuple(to_epsilon(text) for text in content["epsilons"])
-        remaps = tuple(_remap(rows) for rows in content["remaps"])
+        remaps = tuple(_parse_remap(rows) for rows in content["remaps"])
         return MechanismChain(load.load(load.PASSPORT.parse(content["first"])), epsilons, remaps)
 
 
 CHAIN_RECORD = FileFormat(CHAIN, "multi-level release", chain_from_document)
 
 
-def _remap(rows: Any) -> Ints:
+def _parse_remap(rows: Any) -> Ints:
     return np.array([parse_integers(row) for row in rows], dtype=np.int64)

@@ -1,8 +1,8 @@
-"""The record of a composition: which mechanisms answered how often, and what they promise together.
+"""Write and read the record of a composition: how often each mechanism answered, and the composed guarantee.
 
-A mechanism's passport is about one answer. A publisher of more answers keeps a record: the passports of all mechanisms,
-the number of answers of each, and the composed guarantee. Reading checks everything again: every passport is
-certified, the sum and the tight epsilon are recomputed.
+A mechanism's passport is about one answer. The record of several answers has the passports of all mechanisms, the
+number of answers of each, and the composed guarantee. Reading checks everything again: every passport is certified,
+the sum and the tight epsilon are recomputed.
 """
 
 import os
@@ -32,15 +32,17 @@ class CompositionRecord:
 
     @classmethod
     def from_composition(cls, composition: Composition, delta: Number) -> "CompositionRecord":
+        """Compute the tight epsilon of a composition at delta."""
         return cls(composition, to_fraction(delta, "delta"), composition.epsilon(delta))
 
     @property
     def basic(self) -> Fraction:
+        """Return the sum of the epsilons of all answers."""
         return self.composition.basic
 
     @property
     def digests(self) -> tuple[str, ...]:
-        """The sha256 digest of each mechanism's passport."""
+        """Return the sha256 of each mechanism's passport."""
         return tuple(m.sha256 for m in self.composition.mechanisms)
 
     def __str__(self) -> str:
@@ -53,7 +55,7 @@ class CompositionRecord:
         )
 
     def to_document(self) -> Document:
-        """The record in its envelope."""
+        """Return the record in its envelope."""
         members = [
             {"times": t, "sha256": digest, "passport": passports.to_passport(m).to_json()}
             for m, t, digest in zip(self.composition.mechanisms, self.composition.times, self.digests, strict=True)
@@ -69,7 +71,7 @@ class CompositionRecord:
         return Document.wrap(COMPOSITION, fields)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the record; the file appears whole or not at all."""
+        """Write the record; the file is written completely or not at all."""
         self.to_document().save(path)
 
 
@@ -85,7 +87,7 @@ def format_upper_bound(epsilon: float) -> str:
 
 
 def load_composition(file: FileLike) -> CompositionRecord:
-    """Read a record, certify its mechanisms and compute the guarantee anew; any doubt is a `PassportError`."""
+    """Read a record, certify its mechanisms and compute the guarantee again; raise `PassportError` if it differs."""
     return COMPOSITION_RECORD.read(file)
 
 
@@ -93,17 +95,17 @@ FIELDS = {
     "members": [dict.fromkeys(("times", "sha256", "passport"))],
     **dict.fromkeys(("same_question", "basic_epsilon", "delta", "epsilon_at_delta", "statement")),
 }
-"""Every field of a record; the passports in it are read as passports are."""
+"""Every field of a record; the passports in it are read like passport files."""
 
 
 def composition_from_document(document: Document) -> CompositionRecord:
-    """A record from its document, with everything in it computed again."""
+    """Build a record from its document, and compute everything in it again."""
     content = document.content
     refuse_unknown_fields(content, FIELDS, "the record")
     with as_passport_error("the record is malformed", "the guarantee cannot be computed"):
-        record = _record(content)
-        follows = _follows(content, record)
-    if not follows:
+        record = _parse_record(content)
+        is_consistent = _is_consistent(content, record)
+    if not is_consistent:
         raise PassportError("the guarantee does not follow from the mechanisms")
     return replace(record, epsilon=max(record.epsilon, record.composition.epsilon(record.delta)))
 
@@ -111,20 +113,20 @@ def composition_from_document(document: Document) -> CompositionRecord:
 COMPOSITION_RECORD = FileFormat(COMPOSITION, "composition record", composition_from_document)
 
 
-def _record(content: Json) -> CompositionRecord:
+def _parse_record(content: Json) -> CompositionRecord:
     members = tuple(load.load(load.PASSPORT.parse(member["passport"])) for member in content["members"])
     times = tuple(member["times"] for member in content["members"])
     if not all(type(t) is int and t > 0 for t in times) or sum(times) > MOST_TIMES:
         raise ValueError(f"a record must count whole numbers of answers, and at most {MOST_TIMES} of them")
     if not isinstance(content["same_question"], bool):
         raise TypeError("same_question must be true or false")
-    delta, claimed = to_fraction(content["delta"], "delta"), float(content["epsilon_at_delta"])
+    delta, epsilon = to_fraction(content["delta"], "delta"), float(content["epsilon_at_delta"])
     to_delta(delta)
-    return CompositionRecord(Composition(members, times, content["same_question"]), delta, claimed)
+    return CompositionRecord(Composition(members, times, content["same_question"]), delta, epsilon)
 
 
-def _follows(content: Json, record: CompositionRecord) -> bool:
-    """Return whether every stated value follows from the mechanisms; an epsilon larger than necessary is still true."""
+def _is_consistent(content: Json, record: CompositionRecord) -> bool:
+    """Return whether every stated value follows from the mechanisms; a larger epsilon than necessary is accepted."""
     tight = record.composition.epsilon(record.delta)
     return (
         [member["sha256"] for member in content["members"]] == list(record.digests)

@@ -6,12 +6,12 @@ coarser one: R = G_coarse · G_fine^-1, which has no negative entry. The reports
 
     answer → level 1 → level 2 → …          epsilon_1 > epsilon_2 > …
 
-so everything that a coalition holds is computed from the report of its member with the largest epsilon. That is
+so all reports of a coalition are computed from the report of its member with the largest epsilon. That is
 post-processing, private at that epsilon: a coalition learns no more than this member.
 
 Exactness: level 1 is a certified `Mechanism`. Every remap is a matrix of integers whose columns sum to 2**62, sampled
 exactly. The law of level l is then a product of integers over 2**(62·l). When the release is made, this product must
-pass the checker's inequality at epsilon_l, in integers.
+satisfy the privacy inequality at epsilon_l, in integers.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
 LARGEST = 257
-"""The most answers: up to this the products of integers take seconds."""
+"""Most answers: up to this number the products of integers take seconds."""
 
 REFERENCE = "Gupte, Sundararajan, Universally optimal privacy mechanisms for minimax agents, 2010"
 
@@ -91,7 +91,7 @@ class MechanismChain:
 
     @cached_property
     def laws(self) -> tuple[Wholes, ...]:
-        """The exact law of every level: integers over 2**(62·level), outputs × answers."""
+        """Return the exact law of every level: integers over 2**(62·level), outputs × answers."""
         chain = [self.first.weights.astype(object)]
         for remap in self.remaps:
             chain.append(remap.astype(object).dot(chain[-1]))
@@ -131,7 +131,8 @@ class MechanismChain:
     def certify_coalition(self, members: Sequence[int]) -> Fraction:
         """Check the joint law of a coalition by enumeration, in integers, and return the epsilon it is private at.
 
-        It holds by construction of the chain; this is an independent proof for small cases. Raises `PrivacyViolation`.
+        It holds by construction of the chain; this is an independent proof for small cases. Raises `PrivacyViolation`
+        if the joint law is not private.
         """
         epsilon = max(self.epsilons[member] for member in members)
         law = self.joint(members)
@@ -139,8 +140,9 @@ class MechanismChain:
         return epsilon
 
     def bayes_loss(self, members: Sequence[int], loss: LossLike = "absolute", prior: Prior = None) -> float:
-        """Return the expected loss of a coalition that guesses best from all its reports; its finest member loses as
-        little.
+        """Return the expected loss of a coalition that makes the best guess from all its reports.
+
+        Its member with the largest epsilon alone has the same loss.
         """
         query, law = self.first.query, self.joint(members)
         rows = law.reshape(-1, law.shape[-1])
@@ -171,7 +173,7 @@ class MechanismChain:
         self.to_document().save(path)
 
     def to_document(self) -> Document:
-        """The release in its envelope."""
+        """Return the release in its envelope."""
         fields: Json = {
             "first": to_passport(self.first).to_json(),
             "epsilons": [str(epsilon) for epsilon in self.epsilons],
@@ -181,14 +183,14 @@ class MechanismChain:
 
     @cached_property
     def samplers(self) -> tuple[MatrixSampler, ...]:
-        """The samplers that draw each level's report from the report of the level before."""
+        """Return the samplers that draw each level's report from the report of the level before."""
         return tuple(MatrixSampler.from_weights(remap) for remap in self.remaps)
 
 
 def make_chain(query: RangeQuery, epsilons: Sequence[Number]) -> MechanismChain:
     """Make a multi-level release: one report per epsilon, for readers with different trust, safe against any coalition.
 
-    Serves every numeric query with one output per answer and no gaps, up to 257 answers. Each level has, within 10^-9,
+    Accepts every numeric query with one output per answer and no gaps, up to 257 answers. Each level has, within 10^-9,
     the loss of the truncated geometric mechanism at its epsilon: the correlation costs no accuracy.
 
     >>> from inbounds.query import count
@@ -213,8 +215,7 @@ def make_chain(query: RangeQuery, epsilons: Sequence[Number]) -> MechanismChain:
 
 
 def degradation_matrix(size: int, finer: float, coarser: float) -> Floats:
-    """Return R = G_b · G_a^-1 for truncated geometric matrices with decay rates finer > coarser per step, in closed
-    form.
+    """Compute R = G_b · G_a^-1 in closed form, for truncated geometric matrices with decay rates finer > coarser.
 
     With a = e^-finer < b = e^-coarser, the inverse of G_a has three diagonals, and R[i, k] is
 
@@ -236,15 +237,15 @@ def degradation_matrix(size: int, finer: float, coarser: float) -> Floats:
 
 
 def check_private(law: Wholes, query: RangeQuery, epsilon: Fraction) -> None:
-    """Raise unless the checker's inequality holds between the query's neighbours, in integers of any size."""
+    """Raise `PrivacyViolation` unless the law is private between the query's neighbours, in integers of any size."""
     check_product(law, query.cliques(), epsilon)
 
 
 def _round_remap(proposal: Floats, law: Wholes, query: RangeQuery, epsilon: Fraction) -> tuple[Ints, Wholes]:
-    """Return an integer remap near the proposal whose product with `law` is private at epsilon, and that product.
+    """Round a proposal to an integer remap whose product with `law` is private at epsilon; return both.
 
     Rounding changes each row of the product by a few units. A reserve of units added to every entry adds the same
-    amount to every answer, which only brings ratios closer to one. The reserve doubles until the checker accepts.
+    amount to every answer, which only brings ratios closer to one. The reserve doubles until the product is private.
     """
     size = len(proposal)
     reserve = 0

@@ -1,4 +1,4 @@
-"""Collected reports: how often each output was reported, in any batches and merged in any order."""
+"""Collect reports: count how often each output was reported, in any batches, merged in any order."""
 
 import hashlib
 import os
@@ -18,14 +18,14 @@ from inbounds.query import RangeQuery
 from inbounds.trusted.positions import ON_GRID
 
 
-def _checked_content(document: Document) -> Json:
-    """The content of a collection, whose fields are those that are read; what it counts depends on its mechanism."""
+def _check_fields(document: Document) -> Json:
+    """Return the content of a collection; refuse unknown fields. The counts are checked later, with the mechanism."""
     known = dict.fromkeys(("mechanism", "reports", "counts", "shard", "shards"))
     refuse_unknown_fields(document.content, known, "the collection")
     return document.content
 
 
-COLLECTION_FILE = FileFormat(COLLECTION, "collection", _checked_content)
+COLLECTION_FILE = FileFormat(COLLECTION, "collection", _check_fields)
 
 
 class Collector:
@@ -57,27 +57,30 @@ class Collector:
 
     @property
     def counts(self) -> Ints:
-        """How often each output was reported, in the order of the outputs; a copy."""
+        """Return how often each output was reported, in the order of the outputs; a copy."""
         return self._counts.copy()
 
     @property
     def total(self) -> int:
-        """How many reports were collected."""
+        """Return how many reports were collected."""
         return int(self._counts.sum())
 
     @property
     def shards(self) -> frozenset[str]:
-        """The names of the shards whose reports are counted here; none while nothing was added."""
+        """Return the names of the shards whose reports are counted here; empty if nothing was added."""
         return self._shards
 
     def add(self, reports: Any) -> "Collector":
-        """Count a batch of reported values, one or an array of any shape; all of it or nothing. Returns itself."""
+        """Count a batch of reported values, one or an array of any shape, and return the collector.
+
+        Raises `ValueError`, and counts nothing, if a value is not an output.
+        """
         self._counts += tally(reports, output_count(self.mechanism))
         self._shards |= {self.shard}
         return self
 
     def add_counts(self, reports: Any, times: ArrayLike) -> "Collector":
-        """Count each reported value so many times: what an engine's GROUP BY returns. Returns itself."""
+        """Count each reported value `times` times, as a GROUP BY of a database returns them; return the collector."""
         positions = output_positions(reports, output_count(self.mechanism)).ravel()
         repeats = whole_counts(times).ravel()
         if repeats.shape != positions.shape:
@@ -87,16 +90,17 @@ class Collector:
         return self
 
     def merge(self, other: "Collector") -> "Collector":
-        """Return a new collector with the reports of both. The mechanism must be the same, and no shard may be
-        in both.
+        """Return a new collector with the reports of both.
+
+        Raises ValueError if the mechanisms differ, or if a shard is in both.
         """
         if not isinstance(other, Collector):
             raise TypeError(f"a collector merges with a Collector, got {type(other).__name__}")
         if not same_law(self.mechanism, other.mechanism):
             raise ValueError("collectors must be for the same mechanism; these reports follow different laws")
-        twice = sorted(self._shards & other._shards)
-        if twice:
-            raise ValueError(f"shards must be merged once, and both hold {twice[0]!r}; its reports would count double")
+        shared = sorted(self._shards & other._shards)
+        if shared:
+            raise ValueError(f"shards must be merged once, and both hold {shared[0]!r}; its reports would count double")
         return _restore(self.mechanism, self._counts + other._counts, self._shards | other._shards)
 
     __add__ = merge
@@ -128,7 +132,7 @@ class Collector:
     # --- files --------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the counts; the file appears whole or not at all, so a killed collection keeps its last save."""
+        """Write the counts; the file is replaced completely or not at all, so a killed save keeps the last one."""
         content: Json = {
             "mechanism": fingerprint(self.mechanism),
             "reports": str(self.total),
@@ -140,7 +144,7 @@ class Collector:
 
     @classmethod
     def load(cls, file: FileLike, mechanism: LocalMechanism) -> "Collector":
-        """Read counts back, checked against the digest in the file and against the mechanism they belong to."""
+        """Read a collection; raise PassportError if the file was changed or belongs to another mechanism."""
         content, empty = COLLECTION_FILE.read(file), cls(mechanism)
         shards, shard = content.get("shards"), content.get("shard")
         if not (isinstance(shards, list) and shard and all(type(name) is str for name in (shard, *shards))):
@@ -171,7 +175,7 @@ def _read_counts(content: Json, collector: Collector) -> Ints:
 
 
 def fingerprint(mechanism: LocalMechanism) -> str:
-    """Return the sha256 of a law and the values it reports; the same wherever the mechanism came from."""
+    """Return the sha256 of a law and the values it reports; the origin of the mechanism does not matter."""
     query = mechanism.query
     digest = hashlib.sha256()
     parts: list[Any] = [query.kind, query.labels, query.answers.start, query.answers.unit, query.shape]
@@ -184,6 +188,7 @@ def fingerprint(mechanism: LocalMechanism) -> str:
 
 
 def same_law(one: LocalMechanism, other: LocalMechanism) -> bool:
+    """Return whether two mechanisms report by the same law."""
     return one is other or one.law is other.law or fingerprint(one) == fingerprint(other)
 
 
@@ -204,13 +209,13 @@ def output_positions(reports: Any, query: RangeQuery) -> Ints:
     if query.places is not None and values.dtype.kind in "iuf":
         return query.encode(values)
     positions = _label_positions(values, query) if query.labels is not None else _value_positions(values, query)
-    bad = int((positions < 0).sum())
-    if bad:
-        raise ValueError(f"reports must be {_allowed_query(query)}; {bad} of {values.size} are not")
+    unknown = int((positions < 0).sum())
+    if unknown:
+        raise ValueError(f"reports must be {_describe_outputs(query)}; {unknown} of {values.size} are not")
     return positions
 
 
-def _allowed_query(query: RangeQuery) -> str:
+def _describe_outputs(query: RangeQuery) -> str:
     if query.labels is not None:
         return "among the declared labels"
     values = query.outputs.values
@@ -225,7 +230,7 @@ def _label_positions(values: NDArray[Any], query: RangeQuery) -> Ints:
 
 
 def _value_positions(reported: NDArray[Any], query: RangeQuery) -> Ints:
-    """Return the output whose value is nearest, -1 when it misses by more than ON_GRID of a step."""
+    """Return the positions of the nearest outputs, or -1 if the difference is more than ON_GRID of a step."""
     scale = query.outputs.values
     if reported.dtype.kind in "iu" and scale.is_regular and scale.unit == 1 and scale.start.denominator == 1:
         first, last = int(scale[0]), int(scale[-1])
@@ -238,9 +243,9 @@ def _value_positions(reported: NDArray[Any], query: RangeQuery) -> Ints:
     values, numbers = scale.floats(), reported.astype(np.float64)
     right = np.searchsorted(values, numbers).clip(max=len(values) - 1)
     left = np.maximum(right - 1, 0)
-    near = np.where(np.abs(values[left] - numbers) < np.abs(values[right] - numbers), left, right)
-    hit = np.abs(values[near] - numbers) <= float(ON_GRID * scale.unit)
-    return np.where(hit, near, -1)
+    nearest = np.where(np.abs(values[left] - numbers) < np.abs(values[right] - numbers), left, right)
+    is_output = np.abs(values[nearest] - numbers) <= float(ON_GRID * scale.unit)
+    return np.where(is_output, nearest, -1)
 
 
 def whole_counts(times: ArrayLike) -> Ints:

@@ -1,11 +1,11 @@
-"""Permanent reports: a person who is asked again sends the earlier report, so asking often reveals nothing more.
+"""Permanent reports: a person who is asked again sends the earlier report, so asking again reveals nothing more.
 
-A report is drawn once for each person and period and kept where the person is; until the period is over it is sent
-again, whatever the person's value has become. When a report is drawn does not depend on any value, so everything a
-person ever sends in `periods` periods is `periods` independent reports: its ratio between any two people, and between
-any two courses of a life, is at most the ratio of one report to the power `periods`.
+A report is drawn once for each person and period, and stored on the person's side. It is sent again until the period is
+over, even if the person's value changes. When a report is drawn does not depend on any value, so everything that a
+person sends in `periods` periods is `periods` independent reports. *Formal guarantee.* Its ratio of probabilities
+between any two people, and between any two sequences of values, is at most that of one report to the power `periods`.
 
-Reports that are kept for each value instead, and drawn anew when the value changes, promise no such thing: two
+Reports that are stored for each value, and drawn again when the value changes, do not have this guarantee: two
 different reports prove that the value changed.
 """
 
@@ -32,26 +32,26 @@ from inbounds.local.survey import Survey, SurveyStatement
 from inbounds.trusted.inputs import as_array, detect_kind, read_array
 
 
-def _checked_content(document: Document) -> Json:
-    """The content of a memory, whose fields are those that are read."""
+def _check_fields(document: Document) -> Json:
+    """Return the content of a memory; refuse unknown fields."""
     refuse_unknown_fields(document.content, dict.fromkeys(("law", "periods", "promised")), "the memory")
     return document.content
 
 
-PERMANENT_FILE = FileFormat(PERMANENT_REPORTS, "memory of permanent reports", _checked_content)
+PERMANENT_FILE = FileFormat(PERMANENT_REPORTS, "memory of permanent reports", _check_fields)
 
-Draw = Callable[[list[int]], list[Any]]
-"""Draws new reports for the people at these positions."""
+DrawReports = Callable[[list[int]], list[Any]]
+"""A function that draws new reports for the people at these positions."""
 
 
 @dataclass(eq=False)
 class ReportMemory:
     """Reports that were sent, by period and person; in a file if there is a path, otherwise in this process.
 
-    law: the fingerprint of what draws them; a memory is for one law. promised: the number of periods that was promised,
+    law: the fingerprint of the law that draws them; a memory is for one law. promised: the promised number of periods,
     the same for all users of the file; None for any number. With a path, every new report is on disk before it is
-    returned, and a writer holds the file alone, among threads and processes, after reading it again. So no person sends
-    two different reports.
+    returned. A writer locks the file, against threads and processes, and reads it again before it writes. So no person
+    sends two different reports in one period.
     """
 
     law: str
@@ -72,10 +72,8 @@ class ReportMemory:
             raise TypeError("a memory without a file must not be copied: each copy would draw reports; give it a path")
         return ReportMemory.at, (self.path, self.law, self.promised)
 
-    def recall(self, period: str, people: Sequence[Hashable], draw: Draw) -> list[Any]:
-        """Return the report of each person in this period; missing ones are drawn and stored before they are
-        returned.
-        """
+    def recall(self, period: str, people: Sequence[Hashable], draw: DrawReports) -> list[Any]:
+        """Return the report of each person in this period; draw and store missing ones first."""
         if not all(person in self.periods.get(period, ()) for person in people):
             with self._turn, nullcontext() if self.path is None else file_lock(self.path):
                 self._read()
@@ -83,11 +81,11 @@ class ReportMemory:
                 self._draw(period, people, draw)
         return [self.periods[period][person] for person in people]
 
-    def _draw(self, period: str, people: Sequence[Hashable], draw: Draw) -> None:
+    def _draw(self, period: str, people: Sequence[Hashable], draw: DrawReports) -> None:
         stored = self.periods.get(period, {})
-        first = {person: place for place, person in reversed(list(enumerate(people))) if person not in stored}
-        if first:
-            fresh = dict(zip(first, draw(list(first.values())), strict=True))
+        places = {person: place for place, person in reversed(list(enumerate(people))) if person not in stored}
+        if places:
+            fresh = dict(zip(places, draw(list(places.values())), strict=True))
             if self.path is not None:
                 self._save(self.path, {**self.periods, period: {**stored, **fresh}})
             self.periods.setdefault(period, {}).update(fresh)
@@ -100,7 +98,7 @@ class ReportMemory:
             )
 
     def _read(self) -> None:
-        """Merge in what other processes have written since; reports sent from here stay unchanged."""
+        """Add the reports that other processes have written; reports sent from this process stay unchanged."""
         if self.path is None or not self.path.exists():
             return
         content = PERMANENT_FILE.read(self.path)
@@ -113,8 +111,8 @@ class ReportMemory:
                 f"periods must be as many as were promised for the reports that are kept, {promised or len(periods)}, "
                 f"got {self.promised}; everyone who sends them must promise the same"
             )
-        both = {**periods, **self.periods}
-        self.periods = {period: {**periods.get(period, {}), **self.periods.get(period, {})} for period in both}
+        all_periods = {**periods, **self.periods}
+        self.periods = {period: {**periods.get(period, {}), **self.periods.get(period, {})} for period in all_periods}
 
     def _save(self, path: Path, periods: Mapping[str, Mapping[Hashable, Any]]) -> None:
         rows = {name: [list(stored), list(stored.values())] for name, stored in periods.items()}
@@ -134,19 +132,19 @@ def _periods(content: Any) -> Iterator[tuple[str, dict[Hashable, Any]]]:
 
 @dataclass(frozen=True)
 class PermanentGuarantee:
-    """The guarantee of everything that a person ever sends, however often it is sent."""
+    """The guarantee for all reports of a person over all periods, however often they are sent."""
 
     once: LocalGuarantee | SurveyStatement
     periods: int
 
     @property
     def ldp(self) -> float:
-        """The least epsilon of epsilon-LDP over all periods; rounded up."""
+        """Return the least epsilon of epsilon-LDP over all periods; rounded up."""
         total = self.once.ldp * self.periods
         return total if self.periods == 1 else math.nextafter(total, math.inf)
 
     def worst_ratio(self) -> float:
-        """Return the worst ratio of the probabilities of all that is sent, over any two courses of values."""
+        """Return the worst ratio of the probabilities of all reports, over any two sequences of values."""
         return product_upper_bound([self.once.worst_ratio()] * self.periods)
 
     def __str__(self) -> str:
@@ -167,22 +165,22 @@ class PermanentRandomizer:
 
     @property
     def privacy(self) -> PermanentGuarantee:
-        """The privacy guarantee for each person."""
+        """Return the privacy guarantee for each person."""
         return PermanentGuarantee(self.client.privacy, self.periods)
 
     def __call__(self, values: Any, people: Any = None, *, period: str = "") -> Any:
         """Return reports of one value, or of many with the id of each person (a text or a whole number).
 
-        For a survey, `values` are answers by attribute. Values of people who have reported are not looked at.
+        For a survey, `values` are answers by attribute. Values of people who have already reported are not read.
         """
         if not isinstance(period, str):
             raise TypeError(f"period must be a text such as '2026', got {type(period).__name__}")
         single = people is None
-        named: list[Hashable] = [""] if single else _ids(people)
+        ids: list[Hashable] = [""] if single else _ids(people)
         answers = dict(values) if isinstance(self.client, Survey) else {"": values}
         columns = {name: _to_column(values_of_column) for name, values_of_column in answers.items()}
-        expected = "one value" if single else f"one value for each of {len(named)} people"
-        if any(len(column) != len(named) for column in columns.values()):
+        expected = "one value" if single else f"one value for each of {len(ids)} people"
+        if any(len(column) != len(ids) for column in columns.values()):
             raise ValueError(f"values must be {expected}; give the ids of people for more")
 
         def draw(places: list[int]) -> list[Any]:
@@ -193,7 +191,7 @@ class PermanentRandomizer:
                 return _records(self.client.arrays(chosen))
             return list(self.client.array(chosen[""]).tolist())
 
-        reports = self.memory.recall(period, named, draw)
+        reports = self.memory.recall(period, ids, draw)
         if not isinstance(self.client, Survey):
             return reports[0] if single else np.array(reports)
         return reports[0] if single else {name: _column(reports, name) for name in self.client.mechanisms}
@@ -204,8 +202,8 @@ def make_permanent(
 ) -> PermanentRandomizer:
     """Make a client whose reports are permanent: drawn once for each person and period, then sent again.
 
-    client: `ib.local.make_randomizer(mechanism)` or a `Survey`. path: where the reports are kept, on the person's side;
-    without it, in the memory of this process, for simulations. periods: how many different ones there may ever be.
+    client: `ib.local.make_randomizer(mechanism)` or a `Survey`. path: the file of the reports, on the person's side;
+    without it they are in the memory of this process, for simulations. periods: the largest number of periods ever.
 
     >>> import inbounds as ib
     >>> client = make_permanent(ib.local.make_randomizer(ib.catalog.randomized_response(ib.category(["no", "yes"]), 1)))
@@ -227,16 +225,14 @@ def _ids(people: Any) -> list[Hashable]:
 
 
 def _to_column(values: Any) -> Any:
-    """Return something with positions to take values from: a single value becomes a list. No value is read."""
+    """Return a sequence of values: a single value becomes a list. No value is read."""
     if isinstance(values, np.ndarray):
         return np.atleast_1d(values)
     return values if hasattr(values, "__len__") and not isinstance(values, str | bytes) else [values]
 
 
 def _take(column: Any, places: list[int]) -> Any:
-    """Return the values at some positions. Values of people who have reported are not read, so they cannot be
-    refused.
-    """
+    """Return the values at these positions. Other values are not read, so they cannot raise errors."""
     match detect_kind(column):
         case "pandas":
             return column.iloc[places]

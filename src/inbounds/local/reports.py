@@ -1,4 +1,7 @@
-"""The reports of a mechanism on one person's value: one of the query's outputs, or the number of a set of labels."""
+"""Mechanisms that report on one person's value.
+
+A report is one of the query's outputs, or the number of a set of labels.
+"""
 
 from inbounds.errors import check_kind
 from inbounds.files import FileLike
@@ -16,7 +19,7 @@ LocalMechanism = Mechanism | LabelMechanism
 
 
 def check_local_mechanism(mechanism: object) -> None:
-    """Raise a `TypeError` unless this is a mechanism for single values."""
+    """Raise `TypeError` unless this is a mechanism for single values."""
     kinds = (Mechanism, LabelMechanism)
     check_kind(mechanism, kinds, "mechanism", "a mechanism such as ib.catalog.uniform(ib.ordinal(0, 100), 1)")
 
@@ -27,13 +30,13 @@ def output_count(mechanism: LocalMechanism) -> RangeQuery:
 
 
 def as_local(mechanism: object, what: str) -> LocalMechanism:
-    """Return the mechanism itself; anything else is refused with a message that begins with its purpose."""
+    """Return the mechanism; raise `TypeError` for anything else. what: the beginning of the message."""
     if not isinstance(mechanism, Mechanism | LabelMechanism):
         raise TypeError(f"{what} a Mechanism, got {type(mechanism).__name__}")
     return mechanism
 
 
 def load_local_mechanism(file: FileLike) -> LocalMechanism:
-    """Read and re-certify a passport of either kind; any doubt is a `PassportError` that says what is wrong."""
+    """Read and certify a passport of either kind; raise `PassportError` if it is changed, malformed or not private."""
     passport = PASSPORT.load(file)
     return (label_mechanism_from_document if is_label_passport(passport) else range_mechanism_from_document)(passport)
