@@ -123,14 +123,14 @@ def sums_of_cells(statistic: StatedStatistic, plan: StatedPlan) -> str:
 
 def _check_additive(values: Any, cost: StatedCost, plan: StatedPlan, tree: GroupTree | None) -> StatedReports:
     statistic, wrong = cost.statistic, f"the reports of {cost.statistic.name} are not those of its plan and account"
-    fields, one = Fields(values, "the reports"), required_query(statistic, plan, 1)
+    fields, unit_query = Fields(values, "the reports"), required_query(statistic, plan, 1)
     implied: Json = {
         "statistic": statistic.name,
         "shape": [len(labels) for labels in plan.labels(statistic)] if statistic.rule.over_cells else [],
         "sums": sums_of_cells(statistic, plan),
-        "start": str(one.grid.start),
-        "step": str(one.grid.unit),
-        "positions": one.grid.last,
+        "start": str(unit_query.grid.start),
+        "step": str(unit_query.grid.unit),
+        "positions": unit_query.grid.last,
     }
     for name, value in implied.items():
         insist(is_same_json(fields.anything(name), value), wrong)
@@ -144,7 +144,7 @@ def _check_additive(values: Any, cost: StatedCost, plan: StatedPlan, tree: Group
         weights = plan.hierarchy.weights[::-1]
     checked = []
     for level, (layer, (name, epsilon), weight) in enumerate(zip(layers, cost.layers.items(), weights, strict=True)):
-        rate = str(epsilon / one.steps)
+        rate = str(epsilon / unit_query.steps)
         people = plan.sizes if tree is None or statistic.rule.over_cells else tree.people[level]
         # each group has the mechanism of its size; a layer above has one mechanism, made for its largest node
         sizes = people if level == 0 else (max(people),) * len(people)
