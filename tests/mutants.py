@@ -45,7 +45,7 @@ PATIENCE = 5
 """Seconds that a test may take beyond ten times its own; a fault that never ends is found as well."""
 
 WITHOUT_LONG = [
-    f"--deselect=tests/test_certify.py::{name}"
+    f"--deselect=tests/trusted/test_certify.py::{name}"
     for name in (
         "test_garbage_is_certified_exactly_or_refused_with_a_reason",
         "test_a_noise_table_passes_exactly_when_its_written_out_matrix_is_private",
@@ -82,13 +82,13 @@ TARGETS = {
     },
     "checkers": {
         "inbounds.trusted.certify": [
-            "tests/test_certify_border.py",
-            "tests/test_certify.py",
-            "tests/test_labels.py",
+            "tests/trusted/test_certify_border.py",
+            "tests/trusted/test_certify.py",
+            "tests/local/test_labels.py",
             "tests/graphs/test_check_edges.py",
             *WITHOUT_LONG,
         ],
-        "inbounds.trusted.bounds": ["tests/test_exact.py", "tests/test_certify.py", *WITHOUT_LONG],
+        "inbounds.trusted.bounds": ["tests/test_exact.py", "tests/trusted/test_certify.py", *WITHOUT_LONG],
     },
 }
 

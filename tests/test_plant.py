@@ -10,7 +10,7 @@ SPEC = spec_from_file_location("plant", Path(__file__).with_name("plant.py"))
 plant = sys.modules["plant"] = module_from_spec(SPEC)
 SPEC.loader.exec_module(plant)
 
-TABLES = "tests/release/test_release_every_small_table.py"
+TABLES = "tests/releases/test_every_small_table.py"
 FAULTS, EQUIVALENTS = plant.listed()
 
 

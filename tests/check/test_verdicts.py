@@ -30,8 +30,8 @@ from inbounds.mechanism.load import load_quantile
 from inbounds.mechanism.passport import to_passport
 from inbounds.releases.verify import load_record as read_record
 from inbounds.trusted.bounds import exp_lower_bound
+from mechanism.test_optimality_claims import DESIGNS, forged
 from proof import cases
-from test_optimality_claims import DESIGNS, forged
 
 pytestmark = pytest.mark.browser
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from inbounds.releases.pipeline import open_plan_source, to_plan
-from release.places import places
+from releases.places import places
 
 CONDITIONS = [
     "true",

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adding.enumerated import all_tables, geometric, likelihood
+from adjust.enumerated import all_tables, geometric, likelihood
 from inbounds.adjust import label_trees as labelling
 from inbounds.adjust import tree_adjust as adjusting
 from inbounds.adjust import two_way as tabling

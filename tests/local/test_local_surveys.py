@@ -19,7 +19,7 @@ import inbounds as ib
 from inbounds import local
 from inbounds.local.permanent import ReportMemory
 from inbounds.mechanism.law import Matrix
-from test_local_engines import ENGINES, table
+from local.test_local_engines import ENGINES, table
 
 STARS = ib.catalog.truncated_geometric(ib.ordinal(0, 2), Fraction(1, 2))
 DRINKS = ib.catalog.randomized_response(ib.category(["tea", "coffee"]), 1)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adding.enumerated import all_tables, drawn, geometric, likelihood, posterior_of, prior_mass
+from adjust.enumerated import all_tables, drawn, geometric, likelihood, posterior_of, prior_mass
 from inbounds import catalog, count
 from inbounds.adjust import posterior as messages
 from inbounds.adjust import prior_fit

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 import pytest
 
 from inbounds import local
-from test_local_draws import KINDS, PLACES, ROWS, SETS, assert_own_draws, hive, polars_constants, randomize
+from local.test_local_draws import KINDS, PLACES, ROWS, SETS, assert_own_draws, hive, polars_constants, randomize
 
 pl, duckdb = pytest.importorskip("polars"), pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")

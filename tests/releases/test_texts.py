@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from inbounds.releases.pipeline import PlanError, SourceError, open_plan_source, to_plan
-from release.places import places
+from releases.places import places
 
 pandas = pytest.importorskip("pandas")
 

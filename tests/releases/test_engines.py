@@ -19,7 +19,7 @@ from inbounds.releases import aggregate
 from inbounds.releases.pipeline import AggregationError, SourceError, open_plan_source, release, to_plan
 from inbounds.sources import engines
 from inbounds.sources.open import Source
-from release.places import places
+from releases.places import places
 
 PLAN = {
     "groups": {"by": ["g", "h"], "keys": [["B", 1], ["A", 2], ["A", 1], ["empty", 1]], "size": [2, 3, 1, 2]},

@@ -13,7 +13,7 @@ import pytest
 
 from inbounds.releases.pipeline import SourceError, open_plan_source, to_plan
 from inbounds.sources.open import silence_engine
-from release.places import places
+from releases.places import places
 
 pandas = pytest.importorskip("pandas")
 

@@ -5,7 +5,7 @@ from functools import reduce
 import numpy as np
 import pytest
 
-from adding.enumerated import geometric
+from adjust.enumerated import geometric
 from inbounds.adjust.likelihoods import GeometricReports, KnownTotals
 from inbounds.adjust.margins import BranchReports, NormalApproximation, adjust_by_branch, remaining_reports
 from inbounds.adjust.posterior import posterior

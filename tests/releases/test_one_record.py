@@ -23,7 +23,7 @@ from inbounds.schema.columns import Column
 from inbounds.sources.open import silence_engine
 from inbounds.sources.records import step_expression
 from inbounds.statistics.quantile import MOST_VALUES
-from release.places import places
+from releases.places import places
 
 SQLITE = {"string": "text", "int64": "integer", "double": "real", "bool": "boolean", "date32[day]": "date"}
 POSTGRES = {

@@ -16,7 +16,7 @@ from inbounds.releases.pipeline import PlanError, SourceError, open_plan_source,
 from inbounds.sources import csv_files
 from inbounds.sources.csv_files import UNNAMED
 from inbounds.sources.open import Source
-from release.places import places
+from releases.places import places
 
 PLAN = {
     "groups": {"by": ["g"], "keys": ["a", "b"], "max_size": 9},

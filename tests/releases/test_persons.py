@@ -34,7 +34,7 @@ from inbounds.sources.open import silence_engine
 from inbounds.statistics.base import ValueCounts
 from inbounds.trusted.bounds import EXP_BITS, exp_lower_bound
 from quantiles.small import law_of
-from release.places import handed
+from releases.places import handed
 
 TYPES = {"person": pa.string(), "g": pa.string(), "x": pa.float64(), "c": pa.string()}
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from inbounds.releases.pipeline import SourceError, open_plan_source, to_plan
-from release.places import places
+from releases.places import places
 
 pandas = pytest.importorskip("pandas")
 
