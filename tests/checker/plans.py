@@ -125,7 +125,7 @@ def cases() -> list[Case]:
 
 
 def dated() -> dict[str, Any]:
-    """Months as groups, one for records without a date, a condition, names like formulas, and wishes of all sorts."""
+    """Months as groups, one for records without a date, a condition, names like formulas, and every design option."""
     return {
         "groups": {
             "by": ["day"],
@@ -136,7 +136,7 @@ def dated() -> dict[str, Any]:
         },
         "columns": {**COLUMNS, "c": {"labels": ["p", "=q"], "other": "=q"}},
         "statistics": [
-            {"count": "x > 3", "name": "+n", "loss": "squared", "prior": {"binomial": 0.3}},
+            {"count": "x > 3", "name": "+n", "loss": "squared", "prior": {"binomial": 0.3}, "limits": ["zero-one=0.9"]},
             {"mode": "c", "name": "m", "prior": "uniform"},
             {"sum": "y", "mechanism": "truncated_geometric", "epsilon": 1},
             {"max": "x", "loss": "zero-one"},
@@ -145,5 +145,5 @@ def dated() -> dict[str, Any]:
         "privacy": {"epsilon": 3},
         "where": "x >= 0",
         "edition": "2024",
-        "design": {"prior": {"normal": [3, 2]}},
+        "design": {"prior": {"normal": [3, 2]}, "aim": "average", "properties": ["fair"]},
     }

@@ -76,7 +76,7 @@ def law_of_records(made: Any, histogram: Sequence[int]) -> Law:
 def joint_law(plan: Any, truths: TrueAnswers, designs: Path) -> list[Law]:
     """The law of every number that is drawn, in the order of the draws."""
     designed, found = ReleaseDesign.from_workload(Workload.from_plan(plan), designs), list[Law]()
-    report, from_records = drawing.draw_outputs, drawing._reported_from_records
+    report, from_records = drawing.draw_outputs, drawing._draw_quantiles
 
     def note(sampler: Any, positions: Any, draws: Any) -> Any:
         found.extend(law_at(sampler, int(position)) for position in positions)
@@ -88,7 +88,7 @@ def joint_law(plan: Any, truths: TrueAnswers, designs: Path) -> list[Law]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(drawing, "draw_outputs", note)
-        patch.setattr(drawing, "_reported_from_records", note_records)
+        patch.setattr(drawing, "_draw_quantiles", note_records)
         drawing.draw_rows(designed, truths)
     return found
 

@@ -96,7 +96,7 @@ class Checks:
     def trace(self, content: dict[str, Any], rows: list[dict[str, Any]], monkeypatch: Any, capsys: Any) -> Trace:
         plan = to_plan(content, frame(rows))
         designed, handed, drawn = self.designed(plan), [], [0]
-        own, from_records = drawing.draw_outputs, drawing._reported_from_records
+        own, from_records = drawing.draw_outputs, drawing._draw_quantiles
         laws: dict[int, int] = {}
 
         def spy_on_records(made: Any, truths: Any, members: Any, draws: Any) -> Any:
@@ -114,7 +114,7 @@ class Checks:
 
         with monkeypatch.context() as patched:
             patched.setattr(drawing, "draw_outputs", spy)
-            patched.setattr(drawing, "_reported_from_records", spy_on_records)
+            patched.setattr(drawing, "_draw_quantiles", spy_on_records)
             columns = released(designed, open_plan_source(plan).aggregate(), draws)
         members = [m.tolist() for m in designed.workload.members]
         labelled = [(law, members[k % len(members)], where) for k, (law, where) in enumerate(handed)]

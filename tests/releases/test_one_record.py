@@ -422,7 +422,7 @@ def seen(command, tmp_path, monkeypatch):
         handed.append(lengths.tolist())
         return lengths.argmin(axis=1)
 
-    monkeypatch.setattr(drawing, "_reported_from_records", from_records)
+    monkeypatch.setattr(drawing, "_draw_quantiles", from_records)
 
     def run(name, table=""):
         (tmp_path / "plan.toml").write_text(PLAN.format(name=name, table=f'table = "{table}"' if table else ""))

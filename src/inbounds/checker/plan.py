@@ -279,7 +279,7 @@ def _check_design(values: Any) -> None:
     fields = Fields(values, "the design")
     for name in ("loss", "aim", "mechanism"):
         fields.optional_text(name)
-    for name in ("properties", "at_most"):
+    for name in ("properties", "limits"):
         fields.optional(name, read_texts, "a list of texts")
     fields.optional("prior", read_list, "a list")
     fields.end()

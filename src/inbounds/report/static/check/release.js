@@ -43,7 +43,7 @@ const fields = (form) => {
 };
 
 const isDesign = fields({
-  "loss?": isText, "aim?": isText, "mechanism?": isText, "properties?": listOf(isText), "at_most?": listOf(isText),
+  "loss?": isText, "aim?": isText, "mechanism?": isText, "properties?": listOf(isText), "limits?": listOf(isText),
   "prior?": Array.isArray,
 });
 
