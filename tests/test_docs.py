@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
+from pkgutil import resolve_name
 from types import SimpleNamespace
 from typing import Any
 
@@ -261,3 +262,11 @@ def test_what_a_docstring_says_of_arguments_becomes_a_list_and_powers_are_set_as
         docstrings.raised("Over 2**62, not `2**62`, or 2**-9.")
         == "Over 2<sup>62</sup>, not `2**62`, or 2<sup>-9</sup>."
     )
+
+
+def test_every_further_page_of_the_reference_is_about_something_that_exists():
+    text = (ROOT / "docs" / "hooks" / "reference.py").read_text(encoding="utf-8")
+    names = re.findall(r'"([\w.]+)"', text[text.index("MORE = (") : text.index("\n)\n")])
+    assert len(names) > 40
+    for name in names:
+        assert resolve_name(f"inbounds.{name}") is not None

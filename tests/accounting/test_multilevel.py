@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import inbounds as ib
 from envelopes import wrap
 from inbounds import files
-from inbounds.accounting import MechanismChain, load_multilevel, make_chain
+from inbounds.accounting import MechanismChain, load_chain, make_chain
 from inbounds.accounting.multilevel import check_private, degradation_matrix
 from inbounds.errors import InvalidDistribution, PassportError, PrivacyViolation, TooLarge, UnknownVersion
 
@@ -137,7 +137,7 @@ def test_a_changed_remap_is_refused():
 
 def test_a_release_survives_its_file(tmp_path):
     RELEASE.save(tmp_path / "chain.json")
-    back = load_multilevel(tmp_path / "chain.json")
+    back = load_chain(tmp_path / "chain.json")
     assert back.first == RELEASE.first
     assert back.epsilons == RELEASE.epsilons
     assert all((a == b).all() for a, b in zip(back.remaps, RELEASE.remaps, strict=True))
@@ -159,7 +159,7 @@ def test_a_changed_file_is_refused_even_with_a_fitting_digest(tmp_path, change, 
     forged = wrap(files.CHAIN, change(RELEASE.to_document().content))
     (tmp_path / "chain.json").write_text(json.dumps(forged), "utf-8")
     with pytest.raises(PassportError, match=reason):
-        load_multilevel(tmp_path / "chain.json")
+        load_chain(tmp_path / "chain.json")
 
 
 def test_a_file_with_another_digest_or_version_is_refused(tmp_path):
@@ -171,7 +171,7 @@ def test_a_file_with_another_digest_or_version_is_refused(tmp_path):
     ):
         (tmp_path / name).write_text(text, "utf-8")
         with pytest.raises(kind):
-            load_multilevel(tmp_path / name)
+            load_chain(tmp_path / name)
 
 
 def test_odd_requests_are_refused():

@@ -8,7 +8,7 @@ composition_record  the file that states the guarantee of several answers
 multilevel          answers at several epsilons from one noise chain, safe against coalitions (chain: its file)
 """
 
-from inbounds.accounting.chain import load_chain as load_multilevel
+from inbounds.accounting.chain import load_chain
 from inbounds.accounting.compose import Composition, compose, max_answers
 from inbounds.accounting.composition_record import CompositionRecord
 from inbounds.accounting.composition_record import load_composition as load_record
@@ -25,7 +25,7 @@ __all__ = [
     "compose",
     "enumerate_losses",
     "epsilon_from_rho",
-    "load_multilevel",
+    "load_chain",
     "load_record",
     "make_chain",
     "max_answers",

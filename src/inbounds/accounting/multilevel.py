@@ -169,7 +169,7 @@ class MechanismChain:
         return tuple(v.item() for v in values) if indices.ndim == 0 else tuple(values)
 
     def save(self, path: "str | PathLike[str]") -> None:
-        """Write the release with everything needed to check and use it; `accounting.load_multilevel` reads it."""
+        """Write the release with everything needed to check and use it; `accounting.load_chain` reads it."""
         self.to_document().save(path)
 
     def to_document(self) -> Document:

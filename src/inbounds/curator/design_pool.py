@@ -16,7 +16,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Protocol
 
-from inbounds.accounting import load_multilevel
+from inbounds.accounting import load_chain
 from inbounds.curator.dataset import Dataset
 from inbounds.curator.errors import CuratorBusy, DesignTooExpensive
 from inbounds.errors import InboundsError
@@ -53,7 +53,7 @@ NOT_STARTED = (
     "`if __name__ == '__main__':`"
 )
 
-TOO_MUCH = "this question takes too long or too much memory to prepare; ask for coarser answers or fewer wishes"
+TOO_MUCH = "this question takes too long or too much memory to prepare; ask for coarser answers or fewer properties"
 
 
 class HasPassport(Protocol):
@@ -188,7 +188,7 @@ class DesignPool:
 
     def level(self, digest: str, epsilon: Fraction) -> Mechanism:
         """Return one level of a published chain as a mechanism."""
-        chain = load_multilevel(self.folder / PASSPORTS / f"{digest}.json")
+        chain = load_chain(self.folder / PASSPORTS / f"{digest}.json")
         return chain.level(chain.epsilons.index(epsilon))
 
     def close(self) -> None:

@@ -214,7 +214,7 @@ class Plan:
                     statistic.definition.check(self.context(statistic), self.groups)
                 self.design_options(statistic)
                 if statistic.design is not None and self.is_layered(statistic):
-                    raise PlanError("must not wish for a mechanism: what adds up is always drawn with geometric noise")
+                    raise PlanError("must not name a mechanism: what adds up is always drawn with geometric noise")
                 cells = [*self.cells(statistic), *self.margin_cells(statistic)]
                 interval_columns = [
                     f"{name}_{end}" for name in cells for end in ("low", "high") if self.has_interval(statistic)
