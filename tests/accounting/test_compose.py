@@ -18,7 +18,7 @@ from inbounds import files
 from inbounds.accounting import Composition, CompositionRecord, compose, enumerate_losses, load_record, max_answers
 from inbounds.accounting.composition_record import composition_from_document as read_record
 from inbounds.accounting.composition_record import format_upper_bound
-from inbounds.accounting.pairs import neighbours
+from inbounds.accounting.pairs import neighbouring_pairs
 from inbounds.errors import PassportError, TooLarge, UnknownVersion
 from inbounds.mechanism import passport as passports
 from inbounds.mechanism.law import Matrix
@@ -82,7 +82,7 @@ def test_the_enumeration_is_the_definition():
     m, epsilon = SMALL["exponential"], Fraction(1)
     found = enumerate_losses(compose(m, 3, same_question=True)).delta(epsilon)
     by_hand = 0.0
-    for j, k in neighbours(m.query):
+    for j, k in neighbouring_pairs(m.query):
         p, q = m.matrix[:, j], m.matrix[:, k]
         sequences = product(range(len(p)), repeat=3)
         by_hand = max(by_hand, sum(max(0.0, math.prod(p[list(s)]) - math.e * math.prod(q[list(s)])) for s in sequences))
@@ -120,7 +120,7 @@ def test_tight_values_agree_with_the_accountants_own_construction(name):
     from dp_accounting.pld import privacy_loss_distribution as pld
 
     m, worst = SMALL[name], 0.0
-    for j, k in neighbours(m.query):
+    for j, k in neighbouring_pairs(m.query):
         upper, lower = (dict(enumerate(np.log(m.matrix[:, x]).tolist())) for x in (j, k))
         one = pld.from_two_probability_mass_functions(lower, upper, value_discretization_interval=1e-4)
         worst = max(worst, one.self_compose(10).get_epsilon_for_delta(1e-6))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from inbounds.accounting.pairs import any_question, same_question
+from inbounds.accounting.pairs import curves_for_any_question, curves_for_same_question
 from inbounds.accounting.tilted_convolution import LONGEST, TiltedPlan
 from inbounds.exact import Floats, Number, round_up_to_printed, to_fraction, to_int
 from inbounds.mechanism import Mechanism, check_mechanism
@@ -108,8 +108,8 @@ class Composition:
     def _plans(self) -> list[TiltedPlan]:
         """One plan for each group of neighbours if all answers are about the same question; otherwise one plan."""
         if self.same_question:
-            return [TiltedPlan(parts) for parts in same_question(self.mechanisms, self.times)]
-        return [TiltedPlan([any_question(m, t) for m, t in zip(self.mechanisms, self.times, strict=True)])]
+            return [TiltedPlan(parts) for parts in curves_for_same_question(self.mechanisms, self.times)]
+        return [TiltedPlan([curves_for_any_question(m, t) for m, t in zip(self.mechanisms, self.times, strict=True)])]
 
     @cached_property
     def _enumeration(self) -> "Enumeration | None":

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from inbounds.accounting.directed_rounding import exp_below, log_above
 from inbounds.accounting.dominating_pairs import Curve, dominating_pair, unique_curves
-from inbounds.accounting.pairs import Pair, choices, columns, curve, neighbours
+from inbounds.accounting.pairs import Pair, curves_per_pair, neighbouring_pairs, pair_curve, weights_if_small
 from inbounds.errors import TooLarge
 from inbounds.exact import Ints, Number, round_up_to_printed, to_fraction
 from inbounds.mechanism import Mechanism
@@ -48,7 +48,7 @@ class Enumeration:
         e = to_fraction(epsilon, "epsilon")
         if not e >= 0:
             raise ValueError(f"epsilon must not be negative, got {epsilon}")
-        return max(self._beyond(losses, exp_below(e)) for losses in self.choices)
+        return max(self._delta_at(losses, exp_below(e)) for losses in self.choices)
 
     def epsilon(self, delta: Number) -> float:
         """Return the least epsilon at delta, rounded up to a float."""
@@ -58,13 +58,13 @@ class Enumeration:
         """Return the least epsilon at delta, rounded up by less than 10**-50: e^epsilon = (p - delta) / q."""
         if not 0 <= delta < 1:
             raise ValueError(f"delta must be at least 0 and below 1, got {delta}")
-        return log_above(max(self._least(losses, delta) for losses in self.choices))
+        return log_above(max(self._exp_epsilon_at(losses, delta) for losses in self.choices))
 
-    def _beyond(self, losses: Losses, ratio: Fraction) -> Fraction:
+    def _delta_at(self, losses: Losses, ratio: Fraction) -> Fraction:
         total = sum((p - ratio * p / r for r, p in losses.items() if r > ratio), Fraction(0))
         return total / (1 << TOTAL_BITS * self.answers)
 
-    def _least(self, losses: Losses, delta: Fraction) -> Fraction:
+    def _exp_epsilon_at(self, losses: Losses, delta: Fraction) -> Fraction:
         p = q = Fraction(0)
         crossing = Fraction(1)
         for r in sorted(losses, reverse=True):
@@ -90,19 +90,22 @@ def enumerate_losses(composition: "Composition") -> Enumeration:
     if composition.same_question:
         ways: list[tuple[tuple[Mechanism, Pair], ...]] = [
             tuple((m, pair) for m, t in zip(mechanisms, times, strict=True) for _ in range(t))
-            for pair in neighbours(mechanisms[0].query)
+            for pair in neighbouring_pairs(mechanisms[0].query)
         ]
     else:
         pair_choices = [
-            combinations_with_replacement(neighbours(m.query), t) for m, t in zip(mechanisms, times, strict=True)
+            combinations_with_replacement(neighbouring_pairs(m.query), t)
+            for m, t in zip(mechanisms, times, strict=True)
         ]
         ways = [
             tuple((m, pair) for m, pairs in zip(mechanisms, choice, strict=True) for pair in pairs)
-            for choice in _few(product(*pair_choices))
+            for choice in _list_or_refuse(product(*pair_choices))
         ]
     if size * len(ways) > LARGEST:
         raise TooLarge("exact enumeration is for a few answers of small mechanisms; use compose(...).epsilon(delta)")
-    return Enumeration(tuple(reduce(_both, (_losses(m, pair) for m, pair in way)) for way in ways), sum(times))
+    return Enumeration(
+        tuple(reduce(_convolve_losses, (_losses(m, pair) for m, pair in way)) for way in ways), sum(times)
+    )
 
 
 def enumerate_if_small(composition: "Composition") -> Enumeration | None:
@@ -111,23 +114,25 @@ def enumerate_if_small(composition: "Composition") -> Enumeration | None:
     For any questions it is valid if one pair of columns of each mechanism dominates all others, or for one answer.
     """
     mechanisms, times = composition.mechanisms, composition.times
-    weights = [columns(m) if m.query.shape[0] <= FEW_OUTPUTS else None for m in mechanisms]
+    weights = [weights_if_small(m) if m.query.shape[0] <= FEW_OUTPUTS else None for m in mechanisms]
     if composition.answers > FEW_ANSWERS or any(w is None for w in weights):
         return None
     ways = _ways(composition, [w for w in weights if w is not None])
     size = sum(math.prod(math.comb(len(c.upper) + t - 1, t) for c, t in zip(way, times, strict=True)) for way in ways)
     if not 0 < size <= QUICK:
         return None
-    laws_per_way = [[law for c, t in zip(way, times, strict=True) for law in [_law(c)] * t] for way in ways]
-    return Enumeration(tuple(reduce(_both, laws) for laws in laws_per_way), composition.answers)
+    laws_per_way = [
+        [law for c, t in zip(way, times, strict=True) for law in [_loss_distribution(c)] * t] for way in ways
+    ]
+    return Enumeration(tuple(reduce(_convolve_losses, laws) for laws in laws_per_way), composition.answers)
 
 
 def _ways(composition: "Composition", weights: list[Ints]) -> list[tuple[Curve, ...]]:
     """Return every choice of columns that may be the worst; an empty list if that is not known."""
     if composition.same_question:
-        return choices(weights, composition.mechanisms[0].query)
+        return curves_per_pair(weights, composition.mechanisms[0].query)
     curves_per_mechanism = [
-        unique_curves(curve(w, pair) for pair in neighbours(m.query))
+        unique_curves(pair_curve(w, pair) for pair in neighbouring_pairs(m.query))
         for w, m in zip(weights, composition.mechanisms, strict=True)
     ]
     if composition.answers == 1:
@@ -137,24 +142,27 @@ def _ways(composition: "Composition", weights: list[Ints]) -> list[tuple[Curve, 
 
 
 def _losses(mechanism: Mechanism, pair: Pair) -> Losses:
-    return _law(curve(mechanism.weights, pair))
+    return _loss_distribution(pair_curve(mechanism.weights, pair))
 
 
-def _law(pair_curve: Curve) -> Losses:
+def _loss_distribution(weights: Curve) -> Losses:
+    """Return the privacy-loss distribution of a pair of neighbours."""
     losses: dict[Fraction, int] = {}
-    for p, q in zip(pair_curve.upper, pair_curve.lower, strict=True):
+    for p, q in zip(weights.upper, weights.lower, strict=True):
         losses[Fraction(p, q)] = losses.get(Fraction(p, q), 0) + p
     return losses
 
 
-def _both(first: Losses, second: Losses) -> Losses:
+def _convolve_losses(first: Losses, second: Losses) -> Losses:
+    """Return the privacy losses of two independent answers together."""
     losses: dict[Fraction, int] = {}
     for (r, p), (s, q) in product(first.items(), second.items()):
         losses[r * s] = losses.get(r * s, 0) + p * q
     return losses
 
 
-def _few(ways: Iterable[tuple[tuple[Pair, ...], ...]]) -> list[tuple[tuple[Pair, ...], ...]]:
+def _list_or_refuse(ways: Iterable[tuple[tuple[Pair, ...], ...]]) -> list[tuple[tuple[Pair, ...], ...]]:
+    """List the combinations of pairs; raise `TooLarge` above LARGEST / 100."""
     listed_ways: list[tuple[tuple[Pair, ...], ...]] = []
     for way in ways:
         if len(listed_ways) > LARGEST // 100:

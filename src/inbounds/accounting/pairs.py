@@ -1,4 +1,8 @@
-"""Neighbouring answers of a mechanism, and the curves of their columns, for composition."""
+"""Neighbouring answers of a mechanism and their curves, for composition.
+
+The curve of two neighbours is the weights of every output under the one and under the other; delta(epsilon) of the pair
+follows from it.
+"""
 
 from collections.abc import Sequence
 
@@ -24,7 +28,7 @@ ROUNDING = 1e-9
 """Paths longer than 1 by at most this count as 1: lengths are added in floats, and an extra pair is safe."""
 
 
-def neighbours(query: RangeQuery) -> list[Pair]:
+def neighbouring_pairs(query: RangeQuery) -> list[Pair]:
     """Return all ordered pairs of neighbouring answers; under metric privacy and on graphs those at most one unit
     apart.
     """
@@ -43,21 +47,21 @@ def neighbours(query: RangeQuery) -> list[Pair]:
     return sorted((j, k) for j, k in pairs if j != k)
 
 
-def any_question(mechanism: Mechanism, times: int) -> AnswerGroup:
+def curves_for_any_question(mechanism: Mechanism, times: int) -> AnswerGroup:
     """Return the curves of a mechanism for any pair of neighbours."""
-    weights = columns(mechanism)
+    weights = weights_if_small(mechanism)
     if weights is None:
         return response_pair(mechanism.epsilon, times)
-    curves = unique_curves(curve(weights, pair) for pair in neighbours(mechanism.query))
+    curves = unique_curves(pair_curve(weights, pair) for pair in neighbouring_pairs(mechanism.query))
     return AnswerGroup(curves, TOTAL, mechanism.epsilon, times)
 
 
-def same_question(mechanisms: Sequence[Mechanism], times: Sequence[int]) -> list[tuple[AnswerGroup, ...]]:
-    """Return one plan for each group of similar neighbour pairs: the curves of all mechanisms about one true value."""
-    weights = [columns(m) for m in mechanisms]
+def curves_for_same_question(mechanisms: Sequence[Mechanism], times: Sequence[int]) -> list[tuple[AnswerGroup, ...]]:
+    """Return, for each group of similar neighbour pairs, the curves of all mechanisms about one true value."""
+    weights = [weights_if_small(m) for m in mechanisms]
     if any(w is None for w in weights):
-        return [tuple(any_question(m, t) for m, t in zip(mechanisms, times, strict=True))]
-    pair_curves = choices([w for w in weights if w is not None], mechanisms[0].query)
+        return [tuple(curves_for_any_question(m, t) for m, t in zip(mechanisms, times, strict=True))]
+    pair_curves = curves_per_pair([w for w in weights if w is not None], mechanisms[0].query)
     return [
         tuple(
             AnswerGroup(unique_curves(curves), TOTAL, m.epsilon, t)
@@ -67,15 +71,15 @@ def same_question(mechanisms: Sequence[Mechanism], times: Sequence[int]) -> list
     ]
 
 
-def choices(weights: Sequence[Ints], query: RangeQuery) -> list[tuple[Curve, ...]]:
+def curves_per_pair(weights: Sequence[Ints], query: RangeQuery) -> list[tuple[Curve, ...]]:
     """Return the curves of all mechanisms for every pair of neighbours, without repetitions."""
-    return list(dict.fromkeys(tuple(curve(w, pair) for w in weights) for pair in neighbours(query)))
+    return list(dict.fromkeys(tuple(pair_curve(w, pair) for w in weights) for pair in neighbouring_pairs(query)))
 
 
-def columns(mechanism: Mechanism) -> Ints | None:
+def weights_if_small(mechanism: Mechanism) -> Ints | None:
     """Return the weights, or None if the mechanism has no matrix or a too large one."""
     outputs, answers = mechanism.query.shape
-    if outputs * answers > MATRIX_LIMIT or outputs * len(neighbours(mechanism.query)) > ENTRIES:
+    if outputs * answers > MATRIX_LIMIT or outputs * len(neighbouring_pairs(mechanism.query)) > ENTRIES:
         return None
     try:
         return mechanism.weights
@@ -83,8 +87,10 @@ def columns(mechanism: Mechanism) -> Ints | None:
         return None
 
 
-def curve(weights: Ints, pair: Pair) -> Curve:
-    """Return the curve of two columns."""
+def pair_curve(weights: Ints, pair: Pair) -> Curve:
+    """Return the positive weights of one answer's column with those of its neighbour's, sorted: all that
+    delta(epsilon) of the pair depends on.
+    """
     upper, lower = (weights[:, at] for at in pair)
     possible = upper > 0
     order = np.lexsort((lower[possible], upper[possible]))

@@ -254,7 +254,7 @@ class Curator:
         from then on.
 
         Formal guarantee: all answers that all accounts were ever given about the same people are together as private
-        as what their ledger was charged, whoever compares notes.
+        as what their ledger was charged, even if all accounts share their answers.
         """
         return self._answering.answer(account, self.price(account, name, question), key)
 

@@ -1,4 +1,4 @@
-"""The ledger: records what was spent on which people, and never overspends, whoever crashes when.
+"""The ledger: what was spent on which people. A budget is never exceeded, even if a process crashes at any point.
 
 One transaction contains a request (key and digest of the question), a conditional charge, and an entry. It is durable
 before the data is read. Then the answer is drawn and its bytes are stored, and only then is it given out:

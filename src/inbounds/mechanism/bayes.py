@@ -243,7 +243,7 @@ def posterior_entropy(mechanism: ChannelLike, prior: Prior = None) -> float:
 
 
 def worst_remap(mechanism: ChannelLike, loss: LossLike = "absolute") -> Floats:
-    """Return the best randomized remap for the worst-case loss: R[guess, output], columns sum to one.
+    """Return the randomized remap with the least worst-case loss: R[guess, output], columns sum to one.
 
     It minimizes max_j sum_i sum_g R[g, i] · P[i, j] · loss(g, j), by a linear program with one variable for every
     guess and output (risk-averse users, 004 OPT2). For average losses the deterministic `best_remap` is optimal; here
