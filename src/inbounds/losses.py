@@ -257,9 +257,9 @@ def parse_limit(text: str) -> LossLimit:
     >>> print(parse_limit("average squared=4"))
     squared at most 4 on average
     """
-    name, separator, bound = text.rpartition("=")
-    if not separator:
+    if not isinstance(text, str) or "=" not in text:
         raise ValueError(f"a limit must be a loss and a bound as in 'off-by-more-than-2=0.05', got {text!r}")
+    name, _, bound = text.rpartition("=")
     on_average = name.strip().startswith("average ")
     loss = name.strip().removeprefix("average ").removeprefix("worst ").strip()
     return limit_loss(parse_loss(loss), bound.strip(), "average" if on_average else "worst")

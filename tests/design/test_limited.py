@@ -240,8 +240,9 @@ def test_a_limited_passport_is_read_back(tmp_path) -> None:  # type: ignore[no-u
 def test_a_limit_in_words_is_the_limit() -> None:
     assert str(parse_limit("off-by-more-than-2=0.05")) == str(ib.limit_loss(ib.threshold_loss(2), "0.05"))
     assert str(parse_limit("average absolute = 3/2")) == str(ib.limit_loss("absolute", "3/2", "average"))
-    with pytest.raises(ValueError, match="a loss and a bound"):
-        parse_limit("absolute")
+    for malformed in ("absolute", 3, {"loss": "squared", "bound": 3}):
+        with pytest.raises(ValueError, match="a loss and a bound"):
+            parse_limit(malformed)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"ib\.limit_loss"):
         ib.optimal(ib.count(3), 1, subject_to=["absolute=1"])  # type: ignore[list-item]
     with pytest.raises(ValueError, match="negative"):
