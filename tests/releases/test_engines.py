@@ -524,3 +524,24 @@ def test_statistics_that_postgresql_cannot_keep_in_a_row_are_refused_whatever_th
                 open_plan_source(to_plan(several[1001]))
             assert caught.value.path == ("statistics",)
             server.execute("insert into narrow values (1), (null)")
+
+
+def test_what_an_engine_cannot_evaluate_is_refused_before_it_is_charged(tmp_path, monkeypatch):
+    """Engines limit width and depth of a statement: a rehearsal on no records finds out, in a dry run too."""
+    frame, file = pa.table({"x": [1, 2]}), tmp_path / "budget.db"
+    content = {
+        "groups": {"size": 2},
+        "columns": {"x": {"type": "number"}},
+        "statistics": [{"count": "x > 1"}],
+        "privacy": {"epsilon": 1},
+    }
+    with ib.Ledger.open(file) as ledger:
+        ledger.add_population("us", epsilon=5)
+    content["people"] = {"name": "us", "ledger": str(file)}
+    monkeypatch.setattr(engines.DuckDB, "fetch", lambda *_: 1 / 0)
+    for act in (ib.preview_release, ib.release):
+        with pytest.raises(SourceError) as refused:
+            act(content, frame, cache=tmp_path / "designs")
+        assert refused.value.path == ("statistics",)
+    with ib.Ledger.open(file) as ledger:
+        assert ledger.people()[0].remaining == 5
