@@ -63,5 +63,5 @@ def keeps_all_pairs(mechanism):
 
 def half(query, epsilon=1.0):
     """The exponential kernel of half the epsilon: private by the triangle inequality."""
-    P = np.exp(-float(epsilon) / 2 * np.minimum(query.neighbours.distances(len(query.answers), directed=False), 80))
+    P = np.exp(-float(epsilon) / 2 * np.minimum(query.distances(directed=False), 80))
     return P / P.sum(axis=0)

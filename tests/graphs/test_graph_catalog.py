@@ -20,7 +20,7 @@ def test_the_metric_geometric_uses_up_every_edge_where_its_weights_are_positive(
     query = ib.tree(
         {"b": ("a", "0.5"), "c": ("b", "1.2"), "d": ("c", "0.3"), "e": ("c", "2"), "f": ("e", 1), "g": ("f", 2)}
     )
-    mechanism, far = ib.catalog.metric_geometric(query, 1), query.neighbours.distances(7)
+    mechanism, far = ib.catalog.metric_geometric(query, 1), query.distances()
     w = np.linalg.solve(np.exp(-far), np.ones(7))
     assert w.min() > 0
     assert mechanism.matrix == pytest.approx(w[:, None] * np.exp(-far), rel=1e-9)
@@ -32,7 +32,7 @@ def test_the_metric_geometric_uses_up_every_edge_where_its_weights_are_positive(
 def test_where_weights_would_be_negative_the_metric_geometric_is_normalized_at_the_least_rate():
     """A star of eight arms, whose centre would get a negative weight: c is the largest private one."""
     query = ib.graph(["m", *"abcdefgh"], [("m", arm) for arm in "abcdefgh"])
-    far = 1.5 * query.neighbours.distances(9)
+    far = 1.5 * query.distances()
     assert np.linalg.solve(np.exp(-far), np.ones(9)).min() < 0
     mechanism = ib.catalog.metric_geometric(query, "1.5")
     assert mechanism.tight_epsilon() == pytest.approx(1.5, rel=1e-6)
@@ -72,7 +72,7 @@ def test_a_map_of_one_row_is_served():
 def test_exponential_and_randomized_response_serve_any_graph(seed):
     rng = np.random.default_rng(seed)
     query = random_graph(rng, 6, one_way=seed)
-    far = query.neighbours.distances(6, directed=False)
+    far = query.distances(directed=False)
     P = np.exp(-0.5 * far)
     assert ib.catalog.exponential(query, 1).matrix == pytest.approx(P / P.sum(axis=0), rel=1e-9)
     shortest = float(min(edge.length for edge in query.edges))

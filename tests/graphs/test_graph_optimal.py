@@ -69,7 +69,7 @@ def case(seed):
     else:
         query = random_graph(rng, int(rng.integers(3, 11)), more=float(rng.uniform(0, 1.5)), one_way=int(kind == 4) * 2)
     n = len(query.answers)
-    both = query.neighbours.distances(n, directed=False)
+    both = query.distances(directed=False)
     loss = [both, both**2, 1.0 - np.eye(n), rng.uniform(0, 3, (n, n))][int(rng.integers(0, 4))]
     prior = [np.full(n, 1 / n), rng.dirichlet(np.ones(n)), rng.dirichlet(np.full(n, 0.2))][int(rng.integers(0, 3))]
     return query, Fraction(int(rng.integers(2, 31)), 10), loss, prior

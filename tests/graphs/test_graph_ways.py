@@ -58,7 +58,7 @@ def test_an_interior_point_and_a_mix_of_rows_find_the_same(epsilon):
     rng = np.random.default_rng(5)
     for query in (ib.grid(4, 4, metric="manhattan"), random_tree(rng, 14), ib.grid(3, 3)):
         n = len(query.answers)
-        loss, prior = query.neighbours.distances(n), rng.dirichlet(np.ones(n))
+        loss, prior = query.distances(), rng.dirichlet(np.ones(n))
         part = part_of(query, epsilon, loss, prior)
         found = [solve(part, time.monotonic() + 20) for solve in (graph_interior.solve, generate)]
         (first, low), (second, lower) = ((part.value(P), bound) for P, bound in found)
@@ -71,7 +71,7 @@ def test_an_interior_point_and_a_mix_of_rows_find_the_same(epsilon):
 def test_the_remap_of_a_large_graph_is_private_and_its_bound_holds(monkeypatch):
     query = ib.grid(5, 5, metric="manhattan")
     prior = np.random.default_rng(1).dirichlet(np.ones(25))
-    loss = query.neighbours.distances(25)
+    loss = query.distances()
     true = full_program(query, 1.0, loss, prior)
     monkeypatch.setattr(graph_route, "LARGE", 20)
     monkeypatch.setattr("inbounds.design.graphs.graph_remap.TILE", 7)

@@ -92,7 +92,7 @@ def test_a_collector_refuses_places_that_are_not_on_the_map():
 
 
 def test_the_statement_of_a_map_has_the_ratio_of_every_pair_within_a_radius():
-    weights, far = MECHANISM.weights, TOWN.neighbours.distances(12)
+    weights, far = MECHANISM.weights, TOWN.distances()
     for radius in (1, 2, 5):
         pairs = [(j, k) for j in range(12) for k in range(12) if far[j, k] <= radius]
         worst = max(float((weights[:, j] / weights[:, k]).max()) for j, k in pairs)
@@ -198,7 +198,7 @@ def transported(p, q, cost):
 )
 def test_kantorovich_on_a_graph_is_the_transport_program_over_shortest_paths(query):
     rng, n = np.random.default_rng(SEED), len(query.answers)
-    far = query.neighbours.distances(n, directed=False)
+    far = query.distances(directed=False)
     for _ in range(3):
         p, q = rng.dirichlet(np.ones(n)), rng.dirichlet(np.full(n, 0.3))
         assert ib.distance.kantorovich(p, q, query) == pytest.approx(transported(p, q, far), abs=1e-9)

@@ -77,7 +77,7 @@ def test_the_norm_of_a_map_is_the_shortest_path(query):
     y, x = np.divmod(np.arange(n), cells.columns)
     found = cells.norm(y[None, :] - y[:, None], x[None, :] - x[:, None])
     assert cells.everywhere
-    assert found == pytest.approx(query.neighbours.distances(n), abs=1e-12)
+    assert found == pytest.approx(query.distances(), abs=1e-12)
 
 
 def test_measures_are_those_of_the_matrix():

@@ -10,7 +10,6 @@ from itertools import pairwise
 import numpy as np
 
 from inbounds.exact import Floats, Ints
-from inbounds.query.neighbours import Graph
 from inbounds.query.places import find_map_axes
 from inbounds.query.query import RangeQuery
 from inbounds.trusted.plane_noise import Move, map_moves
@@ -80,7 +79,7 @@ ALIKE = 1e-12
 def find_map_metric(query: RangeQuery) -> MapMetric | None:
     """Return the map of a query whose answers are its cells, with its moves; None for other queries."""
     axes = find_map_axes(query.coordinates)
-    if axes is None or not isinstance(query.neighbours, Graph):
+    if axes is None or query.neighbours.is_line:
         return None
     rows, columns = len(axes[0]), len(axes[1])
     moves = map_moves(query.edges, columns)

@@ -1,28 +1,157 @@
-"""Neighbour relations: which true answers one person can turn into each other, and the distance between them."""
+"""Neighbour relations: which true answers one person can turn into each other, and the distance between them.
 
+`Neighbours` is the common base of the four relations. Each one answers for itself what designers, checkers and pages
+ask: how its constraints are listed, what epsilon pays for, and how its promise reads.
+"""
+
+import math
+from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from operator import itemgetter
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from inbounds.exact import Floats, to_fraction, to_int
+from inbounds.exact import Floats, format_decimal, to_fraction, to_int
 from inbounds.trusted.bounds import Clique, Edge
+from inbounds.trusted.certify import edges_by_length
 from inbounds.trusted.limits import MOST_EDGES
 from inbounds.trusted.scale import Scale
+
+if TYPE_CHECKING:
+    from inbounds.query.query import RangeQuery
 
 LONGEST_MEASURED = 1 << 1000
 """The longest edge for which distances are computed: sums of up to MOST_EDGES such lengths fit a float."""
 
+ROUNDING = 1e-9
+"""Paths longer than 1 by at most this count as 1: lengths are added in floats, and an extra pair is safe."""
+
+Pair = tuple[int, int]
+
+
+class Neighbours(ABC):
+    """A neighbour relation between the answers of a query: Pr[i | j] <= exp(epsilon·d) · Pr[i | k] for every output i
+    and any two answers j, k at distance d.
+
+    The relations are `Reach`, `AllPairs`, `Metric` and `Graph`; the checkers know no others.
+    """
+
+    key: ClassVar[str]
+    """Its name in passports."""
+    notion: ClassVar[str]
+    """The notion of privacy for one person's value: "epsilon-LDP", "epsilon·d" or "epsilon within reach"."""
+    is_line: ClassVar[bool] = True
+    """Whether neighbours are runs of consecutive answers, listed by `cliques`; if not, they are edges."""
+    is_complete: ClassVar[bool] = False
+    """Whether any two answers are neighbours at distance 1."""
+    has_distances: ClassVar[bool] = False
+    """Whether epsilon is paid for every 1 of a distance (metric privacy), so that far answers may differ by more."""
+
+    # --- constraints ----------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def cliques(self, answers: Scale) -> Iterator[Clique]:
+        """Return the constraints as runs of answers that are neighbours of each other; raise unless `is_line`."""
+
+    def list_edges(self, answers: Scale) -> tuple[Edge, ...]:
+        """Return the constraints as edges, each direction of its own. O(answers²) where many are neighbours."""
+        distances: dict[Pair, Fraction] = {}
+        for start, stop, distance in self.cliques(answers):
+            for j in range(start, stop):
+                for k in range(start, stop):
+                    if j != k:
+                        distances[j, k] = min(distance, distances.get((j, k), distance))
+        return tuple(Edge(j, k, distance) for (j, k), distance in sorted(distances.items()))
+
+    def pairs(self, answers: Scale) -> list[Pair]:
+        """Return all ordered pairs of answers at most 1 apart, for which epsilon is paid once."""
+        runs = (
+            (j, k) for start, stop, _ in self.cliques(answers) for j in range(start, stop) for k in range(start, stop)
+        )
+        return sorted({(j, k) for j, k in runs if j != k})
+
+    def cuts(self, answers: Scale) -> tuple[int, ...]:
+        """Return every j that is no neighbour of j + 1 on a line: the promise does not reach across."""
+        return ()
+
+    def with_records(self, records: int, answers: Scale) -> "Neighbours":
+        """Return the relation if one person has up to so many records, each of which may move the answer."""
+        return self
+
+    # --- distances ------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def sensitivity(self, answers: Scale) -> Fraction:
+        """Return how far one person can move the answer: the distance that costs epsilon."""
+
+    @abstractmethod
+    def distance_of_steps(self, steps: int, answers: Scale) -> Fraction:
+        """Return the distance of any two answers so many grid steps apart, on a grid without gaps."""
+
+    def least_distance(self, answers: Scale) -> Fraction:
+        """Return the distance of the two closest neighbours."""
+        return min((clique.distance for clique in self.cliques(answers)), default=Fraction(1))
+
+    @property
+    def is_undirected(self) -> bool:
+        """Whether every constraint holds in both directions."""
+        return True
+
+    def distances(self, answers: Scale, *, directed: bool = True) -> Floats:
+        """Return distances[j, k], the length of the shortest path from j to k; inf if there is none.
+
+        directed=False: every edge can be used in both directions.
+        """
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import shortest_path
+
+        tails, heads, lengths = zip(*self.list_edges(answers), strict=True)
+        if max(lengths) > LONGEST_MEASURED:
+            raise ValueError("length must be at most 2**1000 for distances to be measured; use a larger unit")
+        shape = len(answers), len(answers)
+        adjacency = csr_array((np.array([*map(float, lengths)]), (tails, heads)), shape=shape)
+        return np.asarray(shortest_path(adjacency, method="D", directed=directed))
+
+    def is_connected(self, answers: Scale) -> bool:
+        """Return whether there is a path from every answer to every other."""
+        return not self.cuts(answers)
+
+    # --- files and sentences --------------------------------------------------------------------------------
+
+    @abstractmethod
+    def to_json(self) -> Any:
+        """Return the relation as the plain JSON value that a passport has under its key."""
+
+    @abstractmethod
+    def describe(self, query: "RangeQuery") -> str:
+        """Return which true answers are neighbours, in words."""
+
+    @abstractmethod
+    def promise(self, query: "RangeQuery", epsilon: Fraction) -> str:
+        """Return the guarantee about the reports of a query, in sentences without formulas."""
+
+    @abstractmethod
+    def local_promise(self, query: "RangeQuery", epsilon: Fraction) -> str:
+        """Return the guarantee about one person's value, as a part of a sentence."""
+
+    def claim(self, query: "RangeQuery") -> str:
+        """Return what the query's author claims by this relation, as a part of a sentence that begins with 'that'."""
+        return f"one person moves its answer by at most {format_decimal(query.sensitivity)}"
+
 
 @dataclass(frozen=True)
-class Reach:
+class Reach(Neighbours):
     """Answers at most `steps` grid steps apart are neighbours: one person moves the answer that far."""
 
     steps: int
+
+    key = "reach"
+    notion = "epsilon within reach"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "steps", to_int(self.steps, "steps", 1))
@@ -35,44 +164,88 @@ class Reach:
                 yield Clique(start, end, Fraction(1))
 
     def cuts(self, answers: Scale) -> tuple[int, ...]:
-        """Return every j whose next answer is too far away to be its neighbour: the promise does not reach across."""
         if answers.is_regular:
             return ()
         ticks = answers.ticks
         return tuple(j for j in range(len(ticks) - 1) if ticks[j + 1] - ticks[j] > self.steps)
 
+    def with_records(self, records: int, answers: Scale) -> "Reach":
+        return Reach(min(records * self.steps, len(answers) - 1)) if records > 1 else self
+
     def sensitivity(self, answers: Scale) -> Fraction:
         return min(self.steps * answers.unit, answers.span)
+
+    def distance_of_steps(self, steps: int, answers: Scale) -> Fraction:
+        return Fraction(math.ceil(Fraction(steps, self.steps)))
+
+    def to_json(self) -> int:
+        return self.steps
+
+    def describe(self, query: "RangeQuery") -> str:
+        allowance = f", and {float(query.allowance):.3g} more for the arithmetic behind them" if query.allowance else ""
+        return f"true answers at most {format_decimal(query.sensitivity)} apart are neighbours{allowance}"
+
+    def promise(self, query: "RangeQuery", epsilon: Fraction) -> str:
+        return f"{_promise_within(query, epsilon)}{_caveat_of_cuts(query)}{_caveat_of_arithmetic(query)}"
+
+    def local_promise(self, query: "RangeQuery", epsilon: Fraction) -> str:
+        return f"epsilon {float(epsilon):.6g} for values {self}"
 
     def __str__(self) -> str:
         return "one step apart" if self.steps == 1 else f"at most {self.steps} steps apart"
 
 
 @dataclass(frozen=True)
-class AllPairs:
+class AllPairs(Neighbours):
     """All answers are neighbours: one person may move the answer anywhere (min, max, median, local privacy)."""
+
+    key = "everyone"
+    notion = "epsilon-LDP"
+    is_complete = True
 
     def cliques(self, answers: Scale) -> Iterator[Clique]:
         yield Clique(0, len(answers), Fraction(1))
 
-    def cuts(self, answers: Scale) -> tuple[int, ...]:
-        return ()
-
     def sensitivity(self, answers: Scale) -> Fraction:
         return answers.span
+
+    def distance_of_steps(self, steps: int, answers: Scale) -> Fraction:
+        return Fraction(1 if steps else 0)
+
+    def distances(self, answers: Scale, *, directed: bool = True) -> Floats:
+        return 1.0 - np.eye(len(answers))
+
+    def to_json(self) -> bool:
+        return True
+
+    def describe(self, query: "RangeQuery") -> str:
+        return "any two true answers are neighbours"
+
+    def promise(self, query: "RangeQuery", epsilon: Fraction) -> str:
+        return _promise_within(query, epsilon)
+
+    def local_promise(self, query: "RangeQuery", epsilon: Fraction) -> str:
+        return f"epsilon-LDP with epsilon {float(epsilon):.6g}"
+
+    def claim(self, query: "RangeQuery") -> str:
+        return "the answers listed are all there are"
 
     def __str__(self) -> str:
         return "any two"
 
 
 @dataclass(frozen=True)
-class Metric:
+class Metric(Neighbours):
     """All pairs are neighbours, with ratio exp(epsilon·distance/unit): d-privacy (001 Definition (4)).
 
     It is enough to constrain consecutive answers, because the ratios along a line multiply.
     """
 
     unit: Fraction = Fraction(1)
+
+    key = "metric"
+    notion = "epsilon·d"
+    has_distances = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "unit", to_fraction(self.unit, "unit"))
@@ -84,18 +257,69 @@ class Metric:
             gap = (answers.ticks[j + 1] - answers.ticks[j]) * answers.unit
             yield Clique(j, j + 2, gap / self.unit)
 
-    def cuts(self, answers: Scale) -> tuple[int, ...]:
-        return ()
+    def pairs(self, answers: Scale) -> list[Pair]:
+        values = list(answers)
+        close = [(j, k) for j, a in enumerate(values) for k, b in enumerate(values) if 0 < abs(a - b) <= self.unit]
+        if not close:
+            raise ValueError(
+                "metric privacy must have answers at most one unit apart to be composed; use a larger unit"
+            )
+        return close
 
     def sensitivity(self, answers: Scale) -> Fraction:
         return self.unit
+
+    def distance_of_steps(self, steps: int, answers: Scale) -> Fraction:
+        return steps * answers.unit / self.unit
+
+    def to_json(self) -> str:
+        return str(self.unit)
+
+    def describe(self, query: "RangeQuery") -> str:
+        pairs = "the cells of every two true answers" if query.rounds else "every two true answers"
+        return f"{pairs} are compared, epsilon for each {self.unit} between them"
+
+    def promise(self, query: "RangeQuery", epsilon: Fraction) -> str:
+        if query.rounds:
+            rate = self._rate_of_cells(query, epsilon)
+            return (
+                f"True answers are rounded down into cells of {format_decimal(query.cell)}. Two true answers in "
+                f"neighbouring cells, "
+                f"however close, give any report with probabilities that differ by a factor of at most "
+                f"{_factor(rate)} (epsilon {format_decimal(rate)}), and by that factor again for every "
+                f"further cell."
+            )
+        return (
+            f"Two true answers {self.unit} apart give any report with probabilities that differ by a factor of at most "
+            f"{_factor(epsilon)} (epsilon {format_decimal(epsilon)}), and by that factor again for every "
+            f"further {self.unit}."
+        )
+
+    def local_promise(self, query: "RangeQuery", epsilon: Fraction) -> str:
+        if query.rounds:
+            rate = float(self._rate_of_cells(query, epsilon))
+            return (
+                f"values are first rounded down into cells of {query.cell}: values d apart within a ratio of "
+                f"e^({rate:.6g}·k), where k = ceil(d / ({query.cell})), so at least e^{rate:.6g} however close they are"
+            )
+        return (
+            f"values d apart within a ratio of e^({float(epsilon / self.unit):.6g}·d): epsilon·d privacy with "
+            f"epsilon {float(epsilon):.6g} for every {self.unit} of distance"
+        )
+
+    def _rate_of_cells(self, query: "RangeQuery", epsilon: Fraction) -> Fraction:
+        """Return what two real answers in neighbouring cells cost."""
+        return epsilon * query.answers.unit / self.unit
+
+    def claim(self, query: "RangeQuery") -> str:
+        return "the distance between two answers says how well they must be protected from each other"
 
     def __str__(self) -> str:
         return f"any two, epsilon for every {self.unit} of distance"
 
 
 @dataclass(frozen=True)
-class Graph:
+class Graph(Neighbours):
     """Edges between answers, each with a length: ratio exp(epsilon·length) from its tail to its head.
 
     An edge is one-way; the other direction needs another edge. Ratios along a path multiply, so any two answers
@@ -103,6 +327,11 @@ class Graph:
     """
 
     edges: tuple[Edge, ...]
+
+    key = "graph"
+    notion = "epsilon·d"
+    is_line = False
+    has_distances = True
 
     def __post_init__(self) -> None:
         if type(self.edges) is not tuple or not all(map(_is_plain, self.edges)):
@@ -124,12 +353,22 @@ class Graph:
     def cliques(self, answers: Scale) -> Iterator[Clique]:
         raise ValueError("answers on a graph have edges, not runs of neighbours on a line; this is not known for them")
 
-    def cuts(self, answers: Scale) -> tuple[int, ...]:
-        return ()
+    def list_edges(self, answers: Scale) -> tuple[Edge, ...]:
+        return self.edges
+
+    def pairs(self, answers: Scale) -> list[Pair]:
+        is_near = self.distances(answers) <= 1 + ROUNDING
+        return [(j, k) for j, k in np.argwhere(is_near).tolist() if j != k]
 
     def sensitivity(self, answers: Scale) -> Fraction:
         """Return 1, the length that costs epsilon."""
         return Fraction(1)
+
+    def distance_of_steps(self, steps: int, answers: Scale) -> Fraction:
+        raise ValueError("two answers on a graph have a length of their own, whatever steps lie between them")
+
+    def least_distance(self, answers: Scale) -> Fraction:
+        return min(edge.length for edge in self.edges)
 
     @property
     def is_undirected(self) -> bool:
@@ -137,23 +376,43 @@ class Graph:
         edge_set = set(self.edges)
         return all(Edge(head, tail, length) in edge_set for tail, head, length in self.edges)
 
-    def distances(self, answers: int, *, directed: bool = True) -> Floats:
-        """Return distances[j, k], the length of the shortest path from j to k; inf if there is none.
-
-        directed=False: every edge can be used in both directions.
-        """
-        from scipy.sparse import csr_array
-        from scipy.sparse.csgraph import shortest_path
-
-        tails, heads, lengths = zip(*self.edges, strict=True)
-        if max(lengths) > LONGEST_MEASURED:
-            raise ValueError("length must be at most 2**1000 for distances to be measured; use a larger unit")
-        adjacency = csr_array((np.array([*map(float, lengths)]), (tails, heads)), shape=(answers, answers))
-        return np.asarray(shortest_path(adjacency, method="D", directed=directed))
-
-    def is_connected(self, answers: int) -> bool:
-        """Return whether there is a path from every answer to every other."""
+    def is_connected(self, answers: Scale) -> bool:
         return bool(np.isfinite(self.distances(answers)).all())
+
+    def to_json(self) -> dict[str, list[str]]:
+        """Return lengths, and for each length a line of edges: tail head tail head …"""
+        groups = edges_by_length(self.edges)
+        lines = [" ".join(str(end) for pair in pairs for end in pair) for _, pairs in groups]
+        return {"lengths": [str(length) for length, _ in groups], "edges": lines}
+
+    def describe(self, query: "RangeQuery") -> str:
+        return f"true answers are compared along {self}"
+
+    def promise(self, query: "RangeQuery", epsilon: Fraction) -> str:
+        factor, cost = _factor(epsilon), format_decimal(epsilon)
+        if self.is_undirected:
+            return (
+                f"Two true answers that are joined by an edge 1 long give any report with probabilities that differ by "
+                f"a factor of at most {factor} (epsilon {cost}), any two true answers by that factor for every 1 of "
+                f"the shortest path between them; nothing is promised where there is no path."
+            )
+        return (
+            f"Any report is at most {factor} times likelier under the tail of an edge 1 long than under its head "
+            f"(epsilon {cost}), and under any true answer than under another by that factor for every 1 of the "
+            f"shortest path from the one to the other; nothing is promised of the way back, which a report may rule "
+            f"out, or where there is no path."
+        )
+
+    def local_promise(self, query: "RangeQuery", epsilon: Fraction) -> str:
+        along = f"e^({float(epsilon):.6g}·d)"
+        if self.is_undirected:
+            apart = f"values with a path of length d between them within a ratio of {along}"
+        else:
+            apart = (
+                "where a path of length d leads from one value to another, any report at most "
+                f"{along} times as likely under the one as under the other, and nothing of the way back"
+            )
+        return f"{apart}: epsilon·d privacy with epsilon {float(epsilon):.6g} for every 1 of length"
 
     def __str__(self) -> str:
         count = len(self.edges) // 2 if self.is_undirected else len(self.edges)
@@ -165,4 +424,47 @@ def _is_plain(edge: Edge) -> bool:
     return type(edge) is Edge and [*map(type, edge)] == [int, int, Fraction]
 
 
-Neighbours = Reach | AllPairs | Metric | Graph
+RELATIONS: tuple[type[Neighbours], ...] = (Reach, AllPairs, Metric, Graph)
+"""Every relation that the checkers know."""
+
+
+def _factor(epsilon: Fraction) -> str:
+    return f"{math.exp(float(epsilon)):.4g}"
+
+
+def _promise_within(query: "RangeQuery", epsilon: Fraction) -> str:
+    """Return the guarantee between neighbours at distance 1: of one record, or of answers within the sensitivity."""
+    cost = f"(epsilon {format_decimal(epsilon)})"
+    if not query.covers_one_record:
+        return (
+            f"Any report is at most {_factor(epsilon)} times likelier under one true answer than under another at most "
+            f"{format_decimal(query.sensitivity)} away {cost}. This protects a person whose record cannot move the "
+            f"answer further, and nothing says so of the kind {query.kind!r}."
+        )
+    return (
+        f"Whatever one person's record is, any report is at most {_factor(epsilon)} times likelier than it would be "
+        f"with another record in its place {cost}."
+    )
+
+
+def _caveat_of_cuts(query: "RangeQuery") -> str:
+    """Return a caveat if the answers have gaps that no person can cross, else an empty text."""
+    if not query.cuts:
+        return ""
+    if len(query.cuts) > 1:
+        parts = f"the answers fall into {len(query.cuts) + 1} parts"
+        return f" This holds if nobody can move the answer across a hole: {parts}, and a report may tell which."
+    (j,) = query.cuts
+    sides = f"between {format_decimal(query.answers[j])} and {format_decimal(query.answers[j + 1])}"
+    return f" This holds if nobody can move the answer across the hole {sides}; a report may tell the side."
+
+
+def _caveat_of_arithmetic(query: "RangeQuery") -> str:
+    """Return a caveat if real answers are rounded without an allowance, else an empty text."""
+    if not query.rounds or query.allowance:
+        return ""
+    return (
+        " This holds for true answers that were computed exactly; the mechanism makes no allowance for the rounding "
+        f"of sums in floating point, which may put two answers {format_decimal(query.sensitivity)} apart one "
+        f"cell further."
+    )

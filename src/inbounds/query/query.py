@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inbounds.errors import check_kind
-from inbounds.exact import Ints, freeze
-from inbounds.query.neighbours import AllPairs, Graph, Metric, Neighbours, Reach
+from inbounds.exact import Floats, Ints, freeze
+from inbounds.query.neighbours import RELATIONS, AllPairs, Metric, Neighbours, Reach
 from inbounds.query.outputs import OutputCells, to_common_integers
 from inbounds.query.places import check_places
 from inbounds.trusted.bounds import Clique, Edge
@@ -60,7 +60,7 @@ class RangeQuery:
             )
         if len(self.cuts) == len(self.answers) - 1:
             raise ValueError("no two answers are neighbours, so nothing would be promised")
-        if self.labels is not None and not isinstance(self.neighbours, AllPairs | Graph):
+        if self.labels is not None and self.neighbours.is_line and not self.neighbours.is_complete:
             raise ValueError("labels have no distance: all of them must be neighbours")
         if self.labels is not None and not len(self.answers) == len(self.labels) == len(set(self.labels)):
             raise ValueError("labels must be all different, and one for each answer")
@@ -78,7 +78,7 @@ class RangeQuery:
             self.home_cell  # noqa: B018 - refuses outputs that do not cover the answers
 
     def _check_graph(self) -> None:
-        if not isinstance(self.neighbours, Graph):
+        if self.neighbours.is_line:
             if self.places is not None:
                 raise ValueError("places must be those of answers on a graph")
             return
@@ -88,7 +88,7 @@ class RangeQuery:
         plain = self.answers == Scale(Fraction(0), Fraction(1), range(n)) and self.one_output_per_answer
         if not plain or self.rounds or self.allowance:
             raise ValueError("answers on a graph must be numbered 0, 1, 2, …, with one output for each")
-        if max(max(edge.tail, edge.head) for edge in self.neighbours.edges) >= n:
+        if max(max(edge.tail, edge.head) for edge in self.edges) >= n:
             raise ValueError(f"edges must join two of the {n} answers")
         if self.places is not None:
             check_places(self.places, self.labels)
@@ -97,7 +97,7 @@ class RangeQuery:
         """Raise unless all types are exact: a subclass could show the checker other values than the sampler or the
         reader.
         """
-        if type(self.neighbours) not in (Reach, AllPairs, Metric, Graph):
+        if type(self.neighbours) not in RELATIONS:
             raise TypeError("neighbours must be Reach, AllPairs, Metric or Graph: the checker knows no others")
         if type(self.outputs) is not OutputCells:
             raise TypeError(f"outputs must be OutputCells, got {type(self.outputs).__name__}")
@@ -127,7 +127,7 @@ class RangeQuery:
     @property
     def is_ordered(self) -> bool:
         """Whether answers are numbers; labels have no order, even if they are numbered."""
-        return self.labels is None and not (self.kind == "category" and isinstance(self.neighbours, AllPairs))
+        return self.labels is None and not (self.kind == "category" and self.neighbours.is_complete)
 
     @cached_property
     def one_output_per_answer(self) -> bool:
@@ -170,7 +170,19 @@ class RangeQuery:
     @property
     def edges(self) -> tuple[Edge, ...]:
         """All neighbour constraints of a query on a graph; empty for other queries, which have cliques."""
-        return self.neighbours.edges if isinstance(self.neighbours, Graph) else ()
+        return () if self.neighbours.is_line else self.neighbours.list_edges(self.answers)
+
+    @property
+    def least_distance(self) -> Fraction:
+        """The distance of the two closest answers that are neighbours."""
+        return self.neighbours.least_distance(self.answers)
+
+    def distances(self, *, directed: bool = True) -> Floats:
+        """Return distances[j, k], the length of the shortest path from answer j to k; inf if there is none.
+
+        Pr[i | j] <= exp(epsilon·distances[j, k]) · Pr[i | k]. directed=False: edges are used in both directions.
+        """
+        return self.neighbours.distances(self.answers, directed=directed)
 
     @property
     def cuts(self) -> tuple[int, ...]:
