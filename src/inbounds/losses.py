@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from inbounds.errors import suggest_name
 from inbounds.exact import Floats, Number, format_decimal, to_fraction
-from inbounds.query import Graph, RangeQuery, Scale
+from inbounds.query import RangeQuery, Scale
 from inbounds.trusted.scale import check_list_size
 
 Errors = Callable[[NDArray[Any]], NDArray[Any]]
@@ -40,7 +40,7 @@ class ErrorLoss:
 
     def _between(self, query: RangeQuery, reports: Scale, home: NDArray[Any]) -> Floats:
         if self.needs_order and not query.is_ordered:
-            alternative = "'distance'" if isinstance(query.neighbours, Graph) else "'zero-one'"
+            alternative = "'zero-one'" if query.neighbours.is_line else "'distance'"
             raise ValueError(f"loss {self.name!r} needs numeric answers; use {alternative} for labels")
         distance = np.abs(reports.floats()[:, None] - query.answers.floats()[None, :])
         distance[home, np.arange(len(home))] *= 0.0 if self.name == "zero-one" else 1.0
@@ -109,11 +109,11 @@ NAMED = {loss.name: loss for loss in (absolute, squared, zero_one)}
 
 def _distances(query: RangeQuery) -> Floats:
     """Return the length of the shortest path from each true answer to each reported one."""
-    if not isinstance(query.neighbours, Graph):
+    if query.neighbours.is_line:
         raise ValueError(
             "loss 'distance' needs answers on a graph; use 'absolute' for numbers and 'zero-one' for labels"
         )
-    lengths = query.neighbours.distances(len(query.answers)).T
+    lengths = query.distances().T
     if not np.isfinite(lengths).all():
         raise ValueError("loss 'distance' needs a path between any two answers; give a table, or use 'zero-one'")
     return np.asarray(lengths)

@@ -11,7 +11,7 @@ from inbounds.exact import Number, to_epsilon
 from inbounds.mechanism import Mechanism, Origin, certify_formula
 from inbounds.mechanism.law import make_geometric_noise
 from inbounds.mechanism.limits import MATRIX_LIMIT
-from inbounds.query import Metric, RangeQuery, check_query, with_outputs
+from inbounds.query import RangeQuery, check_query, with_outputs
 
 GHOSH = "Ghosh, Roughgarden, Sundararajan, Universally utility-maximizing privacy mechanisms, 2009"
 
@@ -66,7 +66,7 @@ def prerounded_geometric(
     """
     check_query(query)
     numeric(query, "prerounded_geometric")
-    if isinstance(query.neighbours, Metric):
+    if query.neighbours.has_distances:
         raise ValueError("prerounded_geometric cannot keep metric privacy: close answers may fall into two cells")
     output_cells = _cells(edges, values)
     coarse = with_outputs(query, output_cells)

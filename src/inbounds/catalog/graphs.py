@@ -9,7 +9,7 @@ from inbounds.exact import Floats, Ints, Number, to_epsilon
 from inbounds.mechanism import Mechanism, Origin, certify_formula
 from inbounds.mechanism.limits import is_too_large
 from inbounds.mechanism.plane import LARGEST_DECAY, WIDEST, make_plane_noise, require_map_metric
-from inbounds.query import Graph, RangeQuery, check_query
+from inbounds.query import RangeQuery, check_query
 from inbounds.query.places import find_map_axes
 
 
@@ -24,7 +24,8 @@ def metric_geometric(query: RangeQuery, epsilon: Number) -> Mechanism:
     the plane; reports beyond the map's edge move to its nearest cell (for the Manhattan metric, the same mechanism).
     """
     check_query(query)
-    bound, network = to_epsilon(epsilon), _graph(query, "metric_geometric")
+    bound = to_epsilon(epsilon)
+    _check_graph(query, "metric_geometric")
     reference = "Chatzikokolakis, Andrés, Bordenabe, Palamidessi, Broadening the scope of differential privacy, 2013"
     origin = Origin("metric_geometric", {}, reference)
     if is_too_large(query):
@@ -32,7 +33,7 @@ def metric_geometric(query: RangeQuery, epsilon: Number) -> Mechanism:
         return Mechanism(
             query, bound, make_plane_noise(query, bound, lambda a, b: float(bound) * cells.norm(a, b)), origin
         )
-    scaled_distances = float(bound) * network.distances(len(query.answers), directed=False)
+    scaled_distances = float(bound) * query.distances(directed=False)
     return certify_formula(geometric_matrix(scaled_distances, *_edges(query, float(bound))), query, bound, origin)
 
 
@@ -45,7 +46,7 @@ def planar_laplace(query: RangeQuery, epsilon: Number) -> Mechanism:
     """
     check_query(query)
     bound = to_epsilon(epsilon)
-    _graph(query, "planar_laplace")
+    _check_graph(query, "planar_laplace")
     reference = "Andrés, Bordenabe, Chatzikokolakis, Palamidessi, Geo-indistinguishability, 2013"
     origin = Origin("planar_laplace", {}, reference)
     rows, columns, step = _map(query)
@@ -82,10 +83,9 @@ def _clamp_noise(noise: Floats, size: int) -> Floats:
     return np.asarray(clamped)
 
 
-def _graph(query: RangeQuery, name: str) -> Graph:
-    if not isinstance(query.neighbours, Graph):
+def _check_graph(query: RangeQuery, name: str) -> None:
+    if query.neighbours.is_line:
         raise ValueError(f"{name} needs answers on a graph, such as ib.grid(10, 10)")
-    return query.neighbours
 
 
 def _edges(query: RangeQuery, epsilon: float) -> tuple[Ints, Ints, Floats]:

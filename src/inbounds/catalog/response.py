@@ -1,7 +1,5 @@
 """Mechanisms that choose an output directly: uniform, randomized response, exponential."""
 
-from fractions import Fraction
-
 import numpy as np
 
 from inbounds.catalog._grid import decay, dense
@@ -10,7 +8,7 @@ from inbounds.exact import Number, to_epsilon
 from inbounds.mechanism import Mechanism, Origin, certify_formula
 from inbounds.mechanism.limits import is_too_large
 from inbounds.mechanism.response import make_tight_response
-from inbounds.query import Graph, Metric, RangeQuery, check_query
+from inbounds.query import RangeQuery, check_query
 
 
 def uniform(query: RangeQuery, epsilon: Number) -> Mechanism:
@@ -32,14 +30,10 @@ def randomized_response(query: RangeQuery, epsilon: Number) -> Mechanism:
     bound = to_epsilon(epsilon)
     reference = "Kairouz, Oh, Viswanath, Extremal mechanisms for local differential privacy, 2016"
     origin = Origin("randomized_response", {}, reference)
-    if is_too_large(query) and query.one_output_per_answer and not isinstance(query.neighbours, Graph | Metric):
+    if is_too_large(query) and query.one_output_per_answer and not query.neighbours.has_distances:
         return Mechanism(query, bound, make_tight_response(len(query.answers), bound), origin)
     dense(query)
-    if isinstance(query.neighbours, Graph):
-        closest = min(edge.length for edge in query.edges)
-    else:
-        closest = min((clique.distance for clique in query.cliques()), default=Fraction(1))
-    matrix = response_matrix(query.home_cell, query.shape[0], float(bound * closest))
+    matrix = response_matrix(query.home_cell, query.shape[0], float(bound * query.least_distance))
     return certify_formula(matrix, query, bound, origin)
 
 
@@ -52,13 +46,11 @@ def exponential(query: RangeQuery, epsilon: Number) -> Mechanism:
     check_query(query)
     bound = to_epsilon(epsilon)
     dense(query)
-    if isinstance(query.neighbours, Graph):
-        loss = query.neighbours.distances(len(query.answers), directed=False) * float(bound) / 2
-    elif query.is_ordered:
+    if query.is_ordered:
         error = np.abs(query.outputs.values.floats()[:, None] - query.answers.floats()[None, :])
         loss = error / float(query.answers.unit) * decay(query, bound) / 2
     else:
-        loss = (1 - np.eye(len(query.answers))) * float(bound) / 2
+        loss = query.distances(directed=False) * float(bound) / 2
     matrix = np.exp(-(loss - loss.min(axis=0)))
     reference = "McSherry, Talwar, Mechanism design via differential privacy, 2007"
     return certify_formula(matrix / matrix.sum(axis=0), query, bound, Origin("exponential", {}, reference))

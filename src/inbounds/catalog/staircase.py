@@ -8,7 +8,7 @@ from inbounds.catalog._grid import boundaries, catchments, dense, numeric
 from inbounds.design.closed.noise import snap_to_cells, staircase_tail
 from inbounds.exact import Number, to_epsilon, to_fraction
 from inbounds.mechanism import Mechanism, Origin, certify_formula
-from inbounds.query import Metric, RangeQuery, check_query
+from inbounds.query import RangeQuery, check_query
 
 
 def snapped_staircase(query: RangeQuery, epsilon: Number, gamma: Number | None = None) -> Mechanism:
@@ -20,7 +20,7 @@ def snapped_staircase(query: RangeQuery, epsilon: Number, gamma: Number | None =
     """
     check_query(query)
     dense(numeric(query, "snapped_staircase"))
-    if isinstance(query.neighbours, Metric) and (query.answers.unit / query.neighbours.unit).denominator != 1:
+    if query.neighbours.has_distances and (1 / query.steps).denominator != 1:
         raise ValueError("snapped_staircase keeps metric privacy only between answers whole units apart")
     bound = to_epsilon(epsilon)
     width = 1 / (1 + math.exp(float(bound) / 2)) if gamma is None else float(to_fraction(gamma, "gamma"))

@@ -14,7 +14,7 @@ from inbounds.losses import Loss, LossLike, Prior, to_loss, to_prior
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.limits import MATRIX_LIMIT
 from inbounds.optional import to_pandas_frame, to_polars_frame
-from inbounds.query import Graph, RangeQuery
+from inbounds.query import RangeQuery
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -290,7 +290,7 @@ def applicable_entries(
     left_out: dict[str, str] = {}
     large = query.shape[0] * query.shape[1] > MATRIX_LIMIT
     for name, row in REGISTRY.items():
-        if row.on_graphs and not isinstance(query.neighbours, Graph):
+        if row.on_graphs and query.neighbours.is_line:
             continue
         if row.needs:
             left_out[name] = f"needs {row.needs}"
@@ -370,7 +370,7 @@ def resolve_short_names(mechanisms: Iterable[Mechanism]) -> dict[str, Mechanism]
 
 def default_losses(query: RangeQuery) -> tuple[str, ...]:
     """Return the losses that a query is judged by if the caller names none."""
-    if isinstance(query.neighbours, Graph) and query.neighbours.is_connected(len(query.answers)):
+    if not query.neighbours.is_line and query.neighbours.is_connected(query.answers):
         return ("distance", "zero-one")
     return ("absolute", "squared", "zero-one") if query.is_ordered else ("zero-one",)
 

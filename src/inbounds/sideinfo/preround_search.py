@@ -14,7 +14,7 @@ import numpy as np
 
 from inbounds.exact import Floats, Ints, Number, to_epsilon, to_fraction
 from inbounds.losses import LossLike, to_loss
-from inbounds.query import Metric, RangeQuery
+from inbounds.query import RangeQuery
 
 Edges = tuple[int, ...]
 """The position of the first answer of every cell but the first."""
@@ -38,7 +38,7 @@ class Search:
     def over(cls, query: RangeQuery, epsilon: Number, loss: LossLike, width: Number | None) -> "Search":
         if not query.is_ordered:
             raise ValueError("pre-rounding needs numeric answers; labels have no neighbouring cells")
-        if isinstance(query.neighbours, Metric):
+        if query.neighbours.has_distances:
             raise ValueError("pre-rounding cannot keep metric privacy: close answers may fall into two cells")
         after = _after(query, width)
         partitions = tuple(islice(_partitions(after, range(1, len(after))), EVERY + 1))
