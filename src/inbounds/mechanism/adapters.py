@@ -3,14 +3,12 @@
 libqif needs no adapter: its channels have a row for each true answer, which is `mechanism.matrix.T`.
 """
 
-import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from inbounds.exact import round_up_to_float
 from inbounds.mechanism import Mechanism
 from inbounds.optional import import_optional
-from inbounds.query import AllPairs, Graph, Metric
 
 if TYPE_CHECKING:
     from opendp.mod import Measurement
@@ -58,7 +56,7 @@ def privacy_map(mechanism: Mechanism, distance: int) -> float:
 
     Raises `ValueError` for answers on a graph or with gaps.
     """
-    if isinstance(mechanism.query.neighbours, Graph):
+    if not mechanism.query.neighbours.is_line:
         raise ValueError("a privacy map needs answers on a line: on a graph two answers have a length of their own")
     if not mechanism.query.answers.is_regular:
         raise ValueError("a privacy map needs answers without gaps: steps across a hole cannot be counted")
@@ -66,11 +64,6 @@ def privacy_map(mechanism: Mechanism, distance: int) -> float:
         raise ValueError("a distance must not be negative")
     if distance == 0:
         return 0.0
-    query, neighbours = mechanism.query, mechanism.query.neighbours
-    assert not isinstance(neighbours, Graph)
-    if isinstance(neighbours, AllPairs):
-        return round_up_to_float(mechanism.epsilon)
+    query = mechanism.query
     steps = min(query.steps_within(Fraction(distance)), query.answers.ticks[-1])
-    if isinstance(neighbours, Metric):
-        return round_up_to_float(mechanism.epsilon * steps * query.answers.unit / neighbours.unit)
-    return round_up_to_float(mechanism.epsilon * math.ceil(Fraction(steps, neighbours.steps)))
+    return round_up_to_float(mechanism.epsilon * query.neighbours.distance_of_steps(steps, query.answers))

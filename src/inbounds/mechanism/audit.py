@@ -16,7 +16,7 @@ from inbounds.exact import round_up_to_float, to_fraction
 from inbounds.mechanism.law import Law, Noise, find_noise_reach
 from inbounds.mechanism.plane import PlaneNoise
 from inbounds.mechanism.response import Response
-from inbounds.query import Graph, RangeQuery, check_query
+from inbounds.query import RangeQuery, check_query
 from inbounds.trusted.bounds import Edge
 from inbounds.trusted.certify import PAIRS_AT_A_TIME, edges_by_length, neighbour_weights
 
@@ -131,7 +131,7 @@ def find_worst_ratio(values: NDArray[Any], query: RangeQuery) -> Audit:
 
     Floats only select the pairs that may be the worst; these are compared exactly.
     """
-    if isinstance(query.neighbours, Graph):
+    if not query.neighbours.is_line:
         return _worst_ratio_on_graph(values, query.edges)
     worst: dict[Fraction, _Pair] = {}
     for start, stop, distance in query.cliques():

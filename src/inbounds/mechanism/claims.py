@@ -2,9 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from inbounds.exact import format_decimal
 from inbounds.mechanism.passport import recompute_objective
-from inbounds.query import AllPairs, Metric, RangeQuery
 
 if TYPE_CHECKING:
     from inbounds.mechanism import Mechanism
@@ -14,7 +12,7 @@ def list_unchecked_claims(mechanism: "Mechanism") -> list[str]:
     """Return the unchecked claims as parts of sentences that begin with 'that' or 'where'."""
     query, best = mechanism.query, mechanism.optimality
     claims = [
-        f"that the question is a {query.kind}, and that {_neighbours_claim(query)}",
+        f"that the question is a {query.kind}, and that {query.neighbours.claim(query)}",
         "where the mechanism comes from",
     ]
     if best is None:
@@ -26,11 +24,3 @@ def list_unchecked_claims(mechanism: "Mechanism") -> list[str]:
         *claims,
         f"that no private mechanism with what was asked for has a lower {best.objective} than {best.bound:.9g}{gap}",
     ]
-
-
-def _neighbours_claim(query: RangeQuery) -> str:
-    if isinstance(query.neighbours, AllPairs):
-        return "the answers listed are all there are"
-    if isinstance(query.neighbours, Metric):
-        return "the distance between two answers says how well they must be protected from each other"
-    return f"one person moves its answer by at most {format_decimal(query.sensitivity)}"

@@ -6,7 +6,7 @@ into `PassportError`.
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -21,7 +21,6 @@ from inbounds.mechanism.response import Response
 from inbounds.query import AllPairs, Graph, Metric, Neighbours, OutputCells, RangeQuery, Reach, Scale
 from inbounds.query.places import PlaceTuples, format_place
 from inbounds.trusted.bounds import Edge
-from inbounds.trusted.certify import edges_by_length
 from inbounds.trusted.limits import MOST_ANSWERS, MOST_CELLS, MOST_DIGITS, MOST_LISTED, MOST_ROUNDED
 
 _MOST_WHOLE = 10**19
@@ -62,7 +61,7 @@ def query_to_json(query: RangeQuery) -> Json:
             "uppers": scale_to_json(outputs.uppers),
             "values": scale_to_json(outputs.values),
         },
-        "neighbours": _neighbours_to_json(query.neighbours),
+        "neighbours": {query.neighbours.key: query.neighbours.to_json()},
         "rounds": query.rounds,
         "labels": list(query.labels) if query.labels is not None and query.places is None else None,
         **({"allowance": str(query.allowance)} if query.allowance else {}),
@@ -128,22 +127,22 @@ def scale_from_json(part: Json) -> Scale:
     return Scale(parse_fraction(part["start"]), parse_fraction(part["unit"]), ticks)
 
 
-def _neighbours_to_json(neighbours: Neighbours) -> Json:
-    match neighbours:
-        case Reach(steps):
-            return {"reach": steps}
-        case Metric(unit):
-            return {"metric": str(unit)}
-        case AllPairs():
-            return {"everyone": True}
-        case Graph(edges):
-            groups = edges_by_length(edges)
-            lines = [format_integers(end for pair in pairs for end in pair) for _, pairs in groups]
-            return {"graph": {"lengths": [str(length) for length, _ in groups], "edges": lines}}
+def _read_reach(steps: Any) -> Reach:
+    if type(steps) is not int or not steps <= MOST_ANSWERS:
+        raise ValueError("a reach must be a whole number of at most 2**53 steps")
+    return Reach(steps)
 
 
-def _read_graph(part: Json) -> Graph:
+def _read_all_pairs(part: Any) -> AllPairs:
+    if part is not True:
+        raise ValueError("neighbours of everyone must be true")
+    return AllPairs()
+
+
+def _read_graph(part: Any) -> Graph:
     """Read a graph: lengths, and for each length a line of edges: tail head tail head …"""
+    if not isinstance(part, dict):
+        raise TypeError("a graph must have lengths and edges")
     lengths, lines = part["lengths"], part["edges"]
     if not (isinstance(lengths, list) and isinstance(lines, list) and len(lengths) == len(lines) and len(part) == 2):
         raise ValueError("a graph must have lengths and, for each of them, a line of edges")
@@ -156,19 +155,22 @@ def _read_graph(part: Json) -> Graph:
     return Graph(tuple(graph_edges))
 
 
+_RELATIONS: dict[str, Callable[[Any], Neighbours]] = {
+    Reach.key: _read_reach,
+    AllPairs.key: _read_all_pairs,
+    Metric.key: lambda unit: Metric(parse_fraction(unit)),
+    Graph.key: _read_graph,
+}
+"""How each neighbour relation is read."""
+
+
 def _read_neighbours(part: Json) -> Neighbours:
     if len(part) != 1:
         raise ValueError("neighbours must be said in one way")
-    match part:
-        case {"reach": int(steps)} if not isinstance(steps, bool) and steps <= MOST_ANSWERS:
-            return Reach(steps)
-        case {"metric": str(unit)}:
-            return Metric(parse_fraction(unit))
-        case {"everyone": True}:
-            return AllPairs()
-        case {"graph": dict(edges)}:
-            return _read_graph(edges)
-    raise ValueError("neighbours must be a reach, a metric, everyone or a graph")
+    (key,) = part
+    if key not in _RELATIONS:
+        raise ValueError(f"neighbours must be one of {', '.join(_RELATIONS)}")
+    return _RELATIONS[key](part[key])
 
 
 def law_to_json(law: Law) -> Json:

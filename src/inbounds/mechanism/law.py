@@ -23,7 +23,7 @@ from inbounds.mechanism.limits import refuse_beyond_limit
 from inbounds.mechanism.plane import PlaneNoise
 from inbounds.mechanism.ratios import largest_ratio, ratio_in_matrix, ratio_in_noise
 from inbounds.mechanism.response import Response
-from inbounds.query import AllPairs, Graph, RangeQuery
+from inbounds.query import RangeQuery
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_lower_bound
 from inbounds.trusted.certify import check_edges, check_matrix, check_noise
 from inbounds.trusted.limits import MOST_STEPS
@@ -66,10 +66,10 @@ class Matrix:
         weights = self._sealed.array
         if weights.shape != query.shape:
             raise InvalidDistribution(f"weights must have the shape {query.shape}, got {weights.shape}")
-        if isinstance(query.neighbours, Graph):
-            check_edges(weights, query.edges, epsilon)
-        else:
+        if query.neighbours.is_line:
             check_matrix(weights, query.cliques(), epsilon)
+        else:
+            check_edges(weights, query.edges, epsilon)
 
     def matrix(self, query: RangeQuery) -> Ints:
         """Return the weights, outputs × answers."""
@@ -132,7 +132,7 @@ class Matrix:
             f"{outputs * answers} probabilities are whole multiples of 2^-62, none negative",
             f"each of the {answers} columns sums to exactly 1",
         ]
-        if isinstance(query.neighbours, Graph):
+        if not query.neighbours.is_line:
             return [*numbers, *_steps_along_edges(len(query.edges), outputs)]
         cliques = sum(1 for _ in query.cliques())
         return [
@@ -363,7 +363,7 @@ def find_noise_reach(query: RangeQuery) -> tuple[int, Fraction]:
 
     Raises `ValueError` if noise on a grid cannot serve the query.
     """
-    if not (query.is_ordered and query.answers.is_regular) or isinstance(query.neighbours, AllPairs):
+    if not (query.is_ordered and query.answers.is_regular) or query.neighbours.is_complete:
         raise ValueError("a noise table needs numeric answers without gaps and neighbours within a reach")
     first = next(query.cliques())
     return first.stop - first.start - 1, first.distance

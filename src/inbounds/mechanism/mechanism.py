@@ -27,7 +27,7 @@ from inbounds.mechanism.response import Response
 from inbounds.mechanism.rounding import round_on_graph, round_on_line, round_symmetric
 from inbounds.optional import to_pandas_frame, to_polars_frame
 from inbounds.properties import MatrixLayout, list_meaningful, measure_properties, square_layout
-from inbounds.query import Graph, RangeQuery, check_query
+from inbounds.query import RangeQuery, check_query
 from inbounds.query.places import take_places
 from inbounds.trusted.bounds import TOTAL, TOTAL_BITS
 from inbounds.trusted.inputs import read_array
@@ -321,9 +321,9 @@ def round_to_weights(matrix: Floats, query: RangeQuery, epsilon: Fraction, *, ev
     mirror = matrix[::-1, ::-1]
     if query.is_symmetric and query.is_ordered and np.abs(matrix - mirror).max() <= SYMMETRY_SLACK:
         return round_symmetric((matrix + mirror) / 2, query.cliques(), epsilon, even=even)
-    if isinstance(query.neighbours, Graph):
-        return round_on_graph(matrix, query.edges, epsilon, even=even)
-    return round_on_line(matrix, query.cliques(), epsilon, even=even)
+    if query.neighbours.is_line:
+        return round_on_line(matrix, query.cliques(), epsilon, even=even)
+    return round_on_graph(matrix, query.edges, epsilon, even=even)
 
 
 def _validate_matrix(matrix: ArrayLike, query: RangeQuery) -> Floats:

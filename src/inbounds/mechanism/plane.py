@@ -16,7 +16,7 @@ from inbounds.losses import Loss
 from inbounds.mechanism.cells import step_losses
 from inbounds.mechanism.limits import refuse_beyond_limit
 from inbounds.mechanism.ratios import largest_ratio
-from inbounds.query import Graph, RangeQuery
+from inbounds.query import RangeQuery
 from inbounds.query.maps import MapMetric, find_map_metric
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, TOTAL_BITS
 from inbounds.trusted.limits import MOST_MOVES
@@ -86,7 +86,7 @@ class PlaneNoise:
         The remap is post-processing: only its targets are checked.
         """
         table, remap = self._sealed
-        if len(table.shape) != 2 or not isinstance(query.neighbours, Graph):
+        if len(table.shape) != 2 or query.neighbours.is_line:
             raise InvalidDistribution("noise on a map needs a table of two dimensions, and answers on a graph")
         rows, columns = self.size
         if rows * columns != len(query.answers):

@@ -12,7 +12,7 @@ from inbounds.errors import InvalidDistribution, TooLarge
 from inbounds.exact import Floats, Ints, freeze, round_up_to_float
 from inbounds.losses import ErrorLoss, Loss
 from inbounds.mechanism.limits import refuse_beyond_limit
-from inbounds.query import AllPairs, RangeQuery, Reach
+from inbounds.query import RangeQuery
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_lower_bound
 from inbounds.trusted.certify import check_response
 from inbounds.trusted.samplers import ResponseSampler
@@ -42,7 +42,7 @@ class Response:
 
     def check(self, query: RangeQuery, epsilon: Fraction) -> None:
         """Raise unless the law fits the query and is epsilon-private, in integers."""
-        near = isinstance(query.neighbours, Reach | AllPairs)  # at distance 1, as two weights are checked for
+        near = not query.neighbours.has_distances  # at distance 1, as two weights are checked for
         if self.size != len(query.answers) or not query.one_output_per_answer or not near:
             raise InvalidDistribution("two weights need one output per answer, and neighbours at distance 1")
         check_response(self.size, self.other_weight, epsilon)

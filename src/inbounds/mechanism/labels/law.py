@@ -8,7 +8,7 @@ from functools import cached_property
 from inbounds.errors import InvalidDistribution
 from inbounds.exact import round_up_to_float
 from inbounds.mechanism.law import RATIO_BOUND
-from inbounds.query import AllPairs, RangeQuery
+from inbounds.query import RangeQuery
 from inbounds.trusted.block_designs import Affine, Planes, Subsets
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_lower_bound
 from inbounds.trusted.certify import block_weights, check_blocks
@@ -38,7 +38,7 @@ class BlockResponse:
 
     def check(self, query: RangeQuery, epsilon: Fraction) -> None:
         """Raise unless the law fits the query and is epsilon-private, in integers."""
-        if not isinstance(query.neighbours, AllPairs) or len(query.answers) != self.design.labels:
+        if not query.neighbours.is_complete or len(query.answers) != self.design.labels:
             raise InvalidDistribution("sets of labels need a label for each answer, any two of which are neighbours")
         check_blocks(self.design.blocks, self.design.holding, self.inside, epsilon)
 
