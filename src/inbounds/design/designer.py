@@ -56,7 +56,7 @@ from inbounds.mechanism.limits import MATRIX_LIMIT
 from inbounds.mechanism.origin import NO_GAP
 from inbounds.mechanism.response import make_tight_response
 from inbounds.properties import ColumnRatio, parse_properties
-from inbounds.query import AllPairs, Graph, RangeQuery, Reach, check_query
+from inbounds.query import RangeQuery, Reach, check_query
 from inbounds.trusted.limits import MOST_RECOMPUTED
 
 Aim = Literal["average", "worst"]
@@ -228,12 +228,12 @@ def build_problem(
     query: RangeQuery, epsilon: Fraction, loss: Loss, prior: Prior, properties: frozenset[str], aim: Aim
 ) -> Problem:
     """State the constraints of a query and the loss as plain arrays."""
-    on_graph = isinstance(query.neighbours, Graph)
-    cliques = () if on_graph else query.cliques()
+    is_line = query.neighbours.is_line
+    cliques = query.cliques() if is_line else ()
     return Problem(
         epsilon=float(epsilon),
         cliques=tuple((c.start, c.stop, float(min(c.distance, FARTHEST / epsilon))) for c in cliques),
-        edges=_build_edges(query, epsilon) if on_graph else None,
+        edges=None if is_line else _build_edges(query, epsilon),
         loss=_average_mirror(_check_magnitude(loss.table(query))),
         prior=_average_mirror(to_prior(prior, query)),
         home=query.home_cell,
@@ -311,11 +311,11 @@ def _design_large(
     query: RangeQuery, epsilon: Fraction, aims: list[Loss], goal: DesignGoal, max_seconds: float
 ) -> Mechanism:
     """Design for grids and maps that are too large for a matrix."""
-    loss, labels = goal.loss, isinstance(query.neighbours, AllPairs) and query.one_output_per_answer
+    loss, labels = goal.loss, query.neighbours.is_complete and query.one_output_per_answer
     if labels and goal.is_unconstrained and loss.name == "zero-one" and len(aims) == 1:
         return _design_randomized_response(query, epsilon, goal)
     has_extras = goal.properties or goal.limits or len(aims) > 1 or goal.aim != "average"
-    if isinstance(query.neighbours, Graph) and not has_extras:
+    if not query.neighbours.is_line and not has_extras:
         return _design_large_map(query, epsilon, goal, max_seconds)
     has_noise_design = is_regular_grid(query) and (loss.name in POWERS or find_noise_reach(query)[0] == 1)
     if has_extras or not has_noise_design or not isinstance(loss, ErrorLoss):
@@ -349,7 +349,7 @@ def _design_randomized_response(query: RangeQuery, epsilon: Fraction, goal: Desi
 def is_regular_grid(query: RangeQuery) -> bool:
     """Return whether answers are evenly spaced, neighbours within a reach, and each has its own output."""
     even = query.is_ordered and query.answers.is_regular and query.one_output_per_answer
-    return even and not isinstance(query.neighbours, AllPairs)
+    return even and not query.neighbours.is_complete
 
 
 def is_count(query: RangeQuery) -> bool:
