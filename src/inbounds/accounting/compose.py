@@ -17,7 +17,7 @@ from inbounds.accounting.pairs import curves_for_any_question, curves_for_same_q
 from inbounds.accounting.tilted_convolution import LONGEST, TiltedPlan
 from inbounds.exact import Floats, Number, round_up_to_printed, to_fraction, to_int
 from inbounds.mechanism import Mechanism, check_mechanism
-from inbounds.query import Graph, Metric, RangeQuery
+from inbounds.query import RangeQuery
 
 if TYPE_CHECKING:
     from inbounds.accounting.enumeration import Enumeration
@@ -207,7 +207,7 @@ def check_common_neighbours(queries: Sequence[RangeQuery], *, same_question: boo
                 f"mechanisms for the same question must have a common neighbourhood, got {first!r} and {other!r}; "
                 "for different questions about the same people leave out same_question"
             )
-        if isinstance(first.neighbours, Metric | Graph) or isinstance(other.neighbours, Metric | Graph):
+        if first.neighbours.has_distances or other.neighbours.has_distances:
             raise ValueError(
                 "mechanisms must have a common neighbourhood: metric privacy is paid by distance and adds up only "
                 f"over the same answers and unit, got {first!r} and {other!r}"
@@ -218,9 +218,7 @@ def _refuse_long_edges(query: RangeQuery) -> None:
     """Raise if an edge costs more than epsilon (longer than 1) or is one-way, so that its other direction costs
     anything.
     """
-    if isinstance(query.neighbours, Graph) and not (
-        query.neighbours.is_undirected and all(edge.length <= 1 for edge in query.edges)
-    ):
+    if not query.neighbours.is_undirected or any(edge.length > 1 for edge in query.edges):
         raise ValueError(
             "mechanisms on a graph must have edges at most 1 long, both ways, to be added up: epsilon pays for every "
             "1 of length; divide the lengths, and multiply epsilon by as much"

@@ -13,10 +13,9 @@ from inbounds.errors import TooLarge
 from inbounds.exact import Floats, Ints
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.limits import MATRIX_LIMIT
-from inbounds.query import Graph, Metric, RangeQuery
+from inbounds.query import RangeQuery
+from inbounds.query.neighbours import Pair
 from inbounds.trusted.bounds import TOTAL
-
-Pair = tuple[int, int]
 
 ENTRIES = 4_000_000
 """The most pairs times outputs that are examined; above, randomized response of the same epsilon is used."""
@@ -24,27 +23,12 @@ ENTRIES = 4_000_000
 ALIKE, NOISE = 1e-9, 1e-14
 """A pair of neighbours joins another's group if its curves exceed the other's by at most this share or amount."""
 
-ROUNDING = 1e-9
-"""Paths longer than 1 by at most this count as 1: lengths are added in floats, and an extra pair is safe."""
-
 
 def neighbouring_pairs(query: RangeQuery) -> list[Pair]:
     """Return all ordered pairs of neighbouring answers; under metric privacy and on graphs those at most one unit
     apart.
     """
-    if isinstance(query.neighbours, Graph):
-        is_near = query.neighbours.distances(len(query.answers)) <= 1 + ROUNDING
-        return [(j, k) for j, k in np.argwhere(is_near).tolist() if j != k]
-    if isinstance(query.neighbours, Metric):
-        values, unit = list(query.answers), query.neighbours.unit
-        close = [(j, k) for j, a in enumerate(values) for k, b in enumerate(values) if 0 < abs(a - b) <= unit]
-        if not close:
-            raise ValueError(
-                "metric privacy must have answers at most one unit apart to be composed; use a larger unit"
-            )
-        return close
-    pairs = {(j, k) for start, stop, _ in query.cliques() for j in range(start, stop) for k in range(start, stop)}
-    return sorted((j, k) for j, k in pairs if j != k)
+    return query.neighbours.pairs(query.answers)
 
 
 def curves_for_any_question(mechanism: Mechanism, times: int) -> AnswerGroup:
