@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from inbounds.exact import Floats
 from inbounds.optional import import_optional
-from inbounds.query import Graph, RangeQuery
+from inbounds.query import RangeQuery
 
 
 def kantorovich(p: ArrayLike, q: ArrayLike, at: RangeQuery | ArrayLike | None = None) -> float:
@@ -25,7 +25,7 @@ def kantorovich(p: ArrayLike, q: ArrayLike, at: RangeQuery | ArrayLike | None = 
     5.0
     """
     first, second = _pair(p, q)
-    if isinstance(at, RangeQuery) and isinstance(at.neighbours, Graph):
+    if isinstance(at, RangeQuery) and not at.neighbours.is_line:
         return _least_flow(first - second, at)
     between = np.diff(_places(at, len(first)))
     return float(np.abs(np.cumsum(first - second)[:-1]) @ between)

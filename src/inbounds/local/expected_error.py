@@ -22,7 +22,7 @@ from inbounds.local.reconstruct.multiscale import estimate_multiscale
 from inbounds.local.reconstruct.problem import ReconstructionProblem
 from inbounds.local.reconstruct.structure import channel_for_law
 from inbounds.local.reports import LocalMechanism
-from inbounds.query import AllPairs, Graph, Metric, RangeQuery, category, with_neighbours
+from inbounds.query import AllPairs, Metric, RangeQuery, category, with_neighbours
 
 LARGEST_LOG = 700
 """Logarithms from here on are not exponentiated: e^710 is beyond floats."""
@@ -92,7 +92,7 @@ class ExpectedAccuracy:
 def candidate_guarantees(query: RangeQuery, level: PrivacyLevel) -> list[ExpectedAccuracy]:
     """Return the laws to compare: for numbers two, for labels the one of least variance and randomized response."""
     plain = ExpectedAccuracy("randomized_response", level.any_two, level.any_two)
-    if isinstance(query.neighbours, Graph):
+    if not query.neighbours.is_line:
         assert level.per_unit is not None
         return [ExpectedAccuracy("metric_geometric", level.per_unit, level.per_unit * diameter(query)), plain]
     if level.per_unit is not None:
@@ -103,8 +103,7 @@ def candidate_guarantees(query: RangeQuery, level: PrivacyLevel) -> list[Expecte
 
 def diameter(query: RangeQuery) -> Fraction:
     """Return an upper bound on the longest of all shortest paths of a graph."""
-    assert isinstance(query.neighbours, Graph)
-    return to_fraction(float(query.neighbours.distances(len(query.answers)).max()) * (1 + 1e-12), "distance")
+    return to_fraction(float(query.distances().max()) * (1 + 1e-12), "distance")
 
 
 def build_candidates(query: RangeQuery, option: ExpectedAccuracy) -> LocalMechanism:
@@ -114,7 +113,7 @@ def build_candidates(query: RangeQuery, option: ExpectedAccuracy) -> LocalMechan
             return truncated_geometric(per_unit(query), option.epsilon)
         case "metric_geometric":
             return metric_geometric(query, option.epsilon)
-        case "randomized_response" if isinstance(query.neighbours, Graph):
+        case "randomized_response" if not query.neighbours.is_line:
             return randomized_response(category(query.labels or ()), option.epsilon)
         case "randomized_response":
             return randomized_response(with_neighbours(query, AllPairs()), option.epsilon)
@@ -189,7 +188,7 @@ def _multiscale(problem: ReconstructionProblem) -> Floats:
 
 
 def distance(estimate: Floats, truth: Floats, query: RangeQuery) -> float:
-    if isinstance(query.neighbours, Graph):
+    if not query.neighbours.is_line:
         return kantorovich(estimate, truth, query)
     if query.is_ordered:
         return kantorovich(estimate, truth) * float(query.answers.unit)

@@ -19,7 +19,6 @@ from inbounds.mechanism.labels import LabelMechanism
 from inbounds.mechanism.limits import is_too_large
 from inbounds.mechanism.plane import PlaneNoise
 from inbounds.mechanism.ratios import largest_ratio
-from inbounds.query import AllPairs, Graph, Metric
 
 ROUNDING = 1e-9
 """Share by which the float length of a path may exceed its own; a pair more is looked at rather than one less."""
@@ -55,10 +54,7 @@ class LocalGuarantee:
     @property
     def notion(self) -> str:
         """The notion that was promised: "epsilon·d" for metric queries, "epsilon-LDP" if all values are neighbours."""
-        neighbours = self.mechanism.query.neighbours
-        if isinstance(neighbours, Metric | Graph):
-            return "epsilon·d"
-        return "epsilon-LDP" if isinstance(neighbours, AllPairs) else "epsilon within reach"
+        return self.mechanism.query.neighbours.notion
 
     @property
     def ldp(self) -> float:
@@ -86,7 +82,7 @@ class LocalGuarantee:
         if not distance > 0:
             raise ValueError(f"radius must be positive, got {radius!r}")
         query = self.mechanism.query
-        if isinstance(query.neighbours, Graph):
+        if not query.neighbours.is_line:
             return self._apart(round_up_to_float(distance))
         if not query.is_ordered:
             raise ValueError("labels have no distance; every pair keeps worst_ratio()")
@@ -98,12 +94,11 @@ class LocalGuarantee:
     def _apart(self, distance: float) -> float:
         """Return the worst ratio between two answers of a graph with a path of at most `distance` between them."""
         query = self.mechanism.query
-        assert isinstance(query.neighbours, Graph)
         assert isinstance(self.mechanism, Mechanism)
         if isinstance(self.mechanism.law, PlaneNoise) and is_too_large(query):
             return self.mechanism.law.ratio_apart(query, distance)
         weights = self.mechanism.weights
-        near = query.neighbours.distances(len(query.answers), directed=False) <= distance * (1 + ROUNDING)
+        near = query.distances(directed=False) <= distance * (1 + ROUNDING)
         worst = (largest_ratio(weights[:, near[j]].max(axis=1), weights[:, j]) for j in range(len(near)))
         return max(1.0, *worst)
 
@@ -116,7 +111,7 @@ class LocalGuarantee:
         bound, query = to_fraction(ratio, "ratio"), self.mechanism.query
         if not bound >= 1:
             raise ValueError(f"ratio must be at least 1, got {ratio!r}")
-        if isinstance(query.neighbours, Graph):
+        if not query.neighbours.is_line:
             raise ValueError("radius is for values on a line; on a graph ask for the ratio within a radius")
         low, high = 0, int(query.answers.ticks[-1])
         while low < high:
@@ -127,32 +122,8 @@ class LocalGuarantee:
     def __str__(self) -> str:
         query, bound = self.mechanism.query, self.mechanism.epsilon
         first = f"any two values: probabilities of any report within a ratio of {format_ratio(self.ldp)}"
-        if isinstance(query.neighbours, AllPairs):
-            return f"{first} (epsilon-LDP with epsilon {float(bound):.6g})"
-        first = f"{first} ({self.ldp:.6g}-LDP)"
-        if isinstance(query.neighbours, Graph):
-            along = f"e^({float(bound):.6g}·d)"
-            if query.neighbours.is_undirected:
-                apart = f"values with a path of length d between them within a ratio of {along}"
-            else:
-                apart = (
-                    "where a path of length d leads from one value to another, any report at most "
-                    f"{along} times as likely under the one as under the other, and nothing of the way back"
-                )
-            return f"{first}; {apart}: epsilon·d privacy with epsilon {float(bound):.6g} for every 1 of length"
-        if isinstance(query.neighbours, Metric) and query.rounds:
-            rate = float(bound * query.answers.unit / query.neighbours.unit)
-            return (
-                f"{first}; values are first rounded down into cells of {query.cell}: values d apart within a ratio of "
-                f"e^({rate:.6g}·k), where k = ceil(d / ({query.cell})), so at least e^{rate:.6g} however close they are"
-            )
-        if isinstance(query.neighbours, Metric):
-            unit = query.neighbours.unit
-            return (
-                f"{first}; values d apart within a ratio of e^({float(bound / unit):.6g}·d): epsilon·d privacy with "
-                f"epsilon {float(bound):.6g} for every {unit} of distance"
-            )
-        return f"{first}; epsilon {float(bound):.6g} for values {query.neighbours}"
+        promise = query.neighbours.local_promise(query, bound)
+        return f"{first} ({promise})" if query.neighbours.is_complete else f"{first} ({self.ldp:.6g}-LDP); {promise}"
 
 
 def product_upper_bound(ratios: Iterable[float]) -> float:

@@ -15,7 +15,7 @@ from inbounds.mechanism import Mechanism, Origin
 from inbounds.mechanism.labels import LabelMechanism
 from inbounds.mechanism.labels.law import LabelDesign, make_tight_blocks
 from inbounds.mechanism.response import make_tight_response
-from inbounds.query import AllPairs, RangeQuery, check_query
+from inbounds.query import RangeQuery, check_query
 from inbounds.trusted.block_designs import Affine, Planes, Subsets, is_prime
 from inbounds.trusted.limits import MOST_BLOCKS, MOST_SUBSETS
 
@@ -189,7 +189,7 @@ def _response(query: RangeQuery, epsilon: Fraction) -> Mechanism:
 
 
 def _labels(query: RangeQuery) -> RangeQuery:
-    if not isinstance(query.neighbours, AllPairs):
+    if not query.neighbours.is_complete:
         raise ValueError("query must be about labels, any two of which are neighbours; use ib.category")
     return query
 

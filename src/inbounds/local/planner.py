@@ -22,7 +22,7 @@ from inbounds.local.expected_error import (
 from inbounds.local.guarantee import epsilon_for_ratio
 from inbounds.local.label_mechanisms import compare_labels
 from inbounds.local.reports import LocalMechanism
-from inbounds.query import Graph, Metric, RangeQuery, category, ordinal
+from inbounds.query import RangeQuery, category, ordinal
 
 PROMISES_DIFFER = (
     "Both keep the same ratio within the radius; beyond it the promises differ: randomized response keeps the ratio "
@@ -64,7 +64,7 @@ class CollectionPlan:
     def note(self) -> str:
         """How the guarantees of the options compare."""
         same = len({option.over_range for option in self.options}) == 1
-        labelled = not self.query.is_ordered and not isinstance(self.query.neighbours, Graph)
+        labelled = not self.query.is_ordered and self.query.neighbours.is_line
         why = f" {compare_labels(self.query, self.better.epsilon).why}." if labelled else ""
         return SAME_PROMISE + why if same else PROMISES_DIFFER
 
@@ -164,8 +164,8 @@ def plan_collection(
 def parse_domain(query: Any) -> RangeQuery:
     """Return the query of a domain: a query, two ends or a list of labels."""
     if isinstance(query, RangeQuery):
-        if isinstance(query.neighbours, Graph):
-            if not query.neighbours.is_undirected or not query.neighbours.is_connected(len(query.answers)):
+        if not query.neighbours.is_line:
+            if not query.neighbours.is_undirected or not query.neighbours.is_connected(query.answers):
                 raise ValueError("query must be a graph in one part, without one-way edges, to plan a collection on it")
             return query
         if query.is_ordered and not (query.answers.is_regular and query.one_output_per_answer):
@@ -183,7 +183,7 @@ def privacy_level(
     """Return the privacy level: per unit of distance, and between any two answers for laws that use no distance."""
     if (epsilon is None) == (ratio is None):
         raise ValueError("a plan needs either epsilon or a ratio (with its radius), and not both")
-    if isinstance(query.neighbours, Graph):
+    if not query.neighbours.is_line:
         return _level_on_graph(query, epsilon, radius, ratio)
     if radius is None:
         between = epsilon_for_ratio(ratio) if ratio is not None else to_epsilon(epsilon)  # type: ignore[arg-type]
@@ -196,7 +196,7 @@ def privacy_level(
     paid = per_unit(query).steps_within(distance) * query.answers.unit if query.rounds else distance
     if ratio is not None:
         return PrivacyLevel(epsilon_for_ratio(ratio, paid), epsilon_for_ratio(ratio))
-    unit = query.neighbours.unit if isinstance(query.neighbours, Metric) else Fraction(1)
+    unit = query.sensitivity if query.neighbours.has_distances else Fraction(1)
     rate = to_epsilon(epsilon) / unit  # type: ignore[arg-type]
     return PrivacyLevel(rate, to_epsilon(rate * paid))
 

@@ -16,7 +16,6 @@ from inbounds.mechanism import Mechanism
 from inbounds.mechanism.audit import COLUMN_SLACK
 from inbounds.mechanism.labels import LabelMechanism
 from inbounds.query import RangeQuery
-from inbounds.query.neighbours import Graph
 
 Given = Literal["counts", "reports"]
 
@@ -67,9 +66,7 @@ class ReconstructionProblem:
     def about_distances(self) -> bool:
         """Whether the answers are known to lie at distances from each other: numbers, places, vertices of a graph."""
         query = self.query
-        return query is not None and (
-            query.is_ordered or query.places is not None or isinstance(query.neighbours, Graph)
-        )
+        return query is not None and (query.is_ordered or not query.neighbours.is_line)
 
     def residual(self, p: Floats) -> float:
         """Return an upper bound on max_j r_j - 1 for any matrix within the channel's slack. Costs one step.
