@@ -25,7 +25,7 @@ from fractions import Fraction
 from typing import Any
 
 from inbounds.plan.plan import CHANGE, PERSON, Plan, Statistic
-from inbounds.query import QuantileQuery, RangeQuery, Reach, with_neighbours
+from inbounds.query import QuantileQuery, RangeQuery, with_neighbours
 from inbounds.releases.layers import LayeredStatistic, plan_layers
 from inbounds.schema.columns import ContributionBound
 from inbounds.statistics import KINDS, StatisticContext
@@ -104,6 +104,4 @@ def query_for_person(
     query = KINDS[kind].query(subject, size)
     if isinstance(query, QuantileQuery):
         return replace(query, records=records)
-    if records == 1 or not isinstance(query.neighbours, Reach):
-        return query
-    return with_neighbours(query, Reach(min(records * query.neighbours.steps, len(query.answers) - 1)))
+    return with_neighbours(query, query.neighbours.with_records(records, query.answers))

@@ -15,7 +15,7 @@ import numpy as np
 from inbounds.adjust.shares import optimize_shares
 from inbounds.exact import Ints
 from inbounds.plan.plan import Plan, Statistic
-from inbounds.query import RangeQuery, Reach
+from inbounds.query import RangeQuery
 from inbounds.schema.report_types import CELLS, COLUMNS, ROWS
 from inbounds.statistics import StatisticContext
 from inbounds.statistics.crosstab import LabelPair, sum_names
@@ -60,7 +60,7 @@ def plan_layers(plan: Plan, statistic: Statistic, drawn_at: Fraction) -> Layered
     query = layer_query(statistic, subject, int(plan.groups.sizes.max()))
     if isinstance(subject.declared, LabelPair):
         return _margins(plan, statistic, subject, float(drawn_at))
-    return _levels(plan, statistic, subject, float(drawn_at) / _reach(query))
+    return _levels(plan, statistic, subject, float(drawn_at) / float(query.steps))
 
 
 def layer_query(statistic: Statistic, subject: StatisticContext[Any], size: int) -> RangeQuery:
@@ -68,10 +68,6 @@ def layer_query(statistic: Statistic, subject: StatisticContext[Any], size: int)
     query = statistic.definition.query(subject, size)
     assert isinstance(query, RangeQuery)
     return query
-
-
-def _reach(query: RangeQuery) -> int:
-    return query.neighbours.steps if isinstance(query.neighbours, Reach) else 1
 
 
 def node_ranges(statistic: Statistic, subject: StatisticContext[Any], sizes: Ints) -> Ints:

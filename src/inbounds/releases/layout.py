@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from inbounds.exact import Ints
 from inbounds.plan.plan import LEVEL, Plan, Statistic
-from inbounds.query import Reach
 from inbounds.releases.budget import BudgetLine
 from inbounds.releases.layers import layer_query
 from inbounds.schema.report_types import (
@@ -88,7 +87,6 @@ def _adding(plan: Plan, entry: BudgetLine, rows: list[list[Ints]]) -> AdditiveRe
     assert entry.layered is not None
     subject = plan.context(entry.statistic)
     query = layer_query(entry.statistic, subject, 1)
-    reach = query.neighbours.steps if isinstance(query.neighbours, Reach) else 1
     crossed = subject.declared if isinstance(subject.declared, LabelPair) else None
     layered, shares, weights = entry.layered, entry.layered.shares, entry.layered.weights
     columns = [plan.cells(entry.statistic), *(list(layer.columns) for layer in layered.layers)]
@@ -96,7 +94,7 @@ def _adding(plan: Plan, entry: BudgetLine, rows: list[list[Ints]]) -> AdditiveRe
         {
             "name": name,
             "columns": names,
-            "rate": str(entry.drawn_at * share / reach),
+            "rate": str(entry.drawn_at * share / query.steps),
             "weight": str(weight),
             "reports": [row.tolist() for row in reports],
         }
@@ -123,6 +121,5 @@ def _sums(plan: Plan, statistic: Statistic, crossed: LabelPair | None) -> str:
 def layer_error(plan: Plan, entry: BudgetLine, share: Fraction) -> float:
     """Compute the mean absolute error of a drawn sum far from the ends, to six digits: 2α/(1 - α²) steps."""
     query = layer_query(entry.statistic, plan.context(entry.statistic), 1)
-    reach = query.neighbours.steps if isinstance(query.neighbours, Reach) else 1
-    falls = float(np.exp(-float(entry.drawn_at * share / reach)))
+    falls = float(np.exp(-float(entry.drawn_at * share / query.steps)))
     return float(f"{2 * falls / (1 - falls**2) * float(query.answers.unit):.6g}")

@@ -17,7 +17,6 @@ from inbounds.adjust.likelihoods import geometric_variance
 from inbounds.exact import Floats
 from inbounds.mechanism.codec import QUANTILE, parse_fraction, query_from_json
 from inbounds.mechanism.unbiased import UnbiasedSum
-from inbounds.query import Reach
 from inbounds.schema.report_types import AdditiveRecord, ReportsRecord
 
 GEOMETRIC = "truncated_geometric"
@@ -103,11 +102,10 @@ def _cell_totals(record: Mapping[str, Any], statistic: Mapping[str, Any], table:
 
 def _read_line(line: Mapping[str, Any], published: Floats) -> tuple[float, float]:
     query = query_from_json(line["query"])
-    reach = query.neighbours.steps if isinstance(query.neighbours, Reach) else 1
     start, step = float(query.answers.start), float(query.answers.unit)
     positions = np.rint((published - start) / step)
     readings, variances = read_geometric(
-        positions, len(query.answers) - 1, float(parse_fraction(line["epsilon"])) / reach
+        positions, len(query.answers) - 1, float(parse_fraction(line["epsilon"])) / float(query.steps)
     )
     return float((start + step * readings).sum()), float(step**2 * variances.sum())
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from inbounds.catalog.noise_tables import geometric_table
 from inbounds.catalog.response import exponential
 from inbounds.errors import InboundsError
-from inbounds.query import Metric, QuantileQuery, Reach
+from inbounds.query import QuantileQuery
 from inbounds.releases.budget import BudgetLine, query_for_person
 from inbounds.releases.workload import ReleaseDesign, expected_error_of
 from inbounds.schema.columns import NumberColumn
@@ -143,9 +143,9 @@ def _try_design(request: DesignRequest, folder: Path) -> AnyMechanism:
     if isinstance(request.query, QuantileQuery):
         return load_or_design(request, folder).mechanism
     query, answers = request.query, len(request.query.answers)
-    if answers <= TRIED or isinstance(query.neighbours, Metric):
+    if answers <= TRIED or query.neighbours.has_distances:
         return load_or_design(request, folder).mechanism
-    if isinstance(query.neighbours, Reach) and answers <= LARGEST:
+    if not query.neighbours.is_complete and answers <= LARGEST:
         return geometric_table(query, request.epsilon)
     if answers <= DESIGNED_UP_TO:
         return exponential(query, request.epsilon)

@@ -26,7 +26,7 @@ from inbounds.mechanism.load import PASSPORT, certify_document, quantile_mechani
 from inbounds.mechanism.quantiles import ObliviousRecords, QuantileMechanism
 from inbounds.mechanism.quantiles.passport import quantile_query_to_json
 from inbounds.properties import canonical_property
-from inbounds.query import Metric, QuantileQuery, RangeQuery, Reach
+from inbounds.query import QuantileQuery, RangeQuery
 from inbounds.schema.errors import PlanError, error_path
 
 DESIGNED_UP_TO = 400
@@ -209,7 +209,7 @@ def design_quantile_request(query: QuantileQuery, epsilon: Fraction, options: De
 
 def design_range_request(query: RangeQuery, epsilon: Fraction, options: DesignOptions) -> Mechanism:
     """Design the optimal mechanism if it can be found, else geometric noise in the range."""
-    if isinstance(query.neighbours, Metric):
+    if query.neighbours.has_distances:
         return design_per_step(query, epsilon, options)
     if options.mechanism == NOISE:
         _check_fineness(query.steps, epsilon)
@@ -237,7 +237,7 @@ def _check_width(query: RangeQuery, most: int) -> None:
 def design_matrix_request(query: RangeQuery, epsilon: Fraction, options: DesignOptions) -> Mechanism:
     """Design the optimal matrix for few answers, else geometric noise with the best report for each value."""
     plain = not (options.properties or options.limits)
-    if len(query.answers) > DESIGNED_UP_TO and isinstance(query.neighbours, Reach) and plain:
+    if len(query.answers) > DESIGNED_UP_TO and not query.neighbours.is_complete and plain:
         return design_noise_table(query, epsilon, options)
     if len(query.answers) > LARGEST_MATRIX:
         answers = len(query.answers)
@@ -272,13 +272,12 @@ def design_noise_table(query: RangeQuery, epsilon: Fraction, options: DesignOpti
 
 def design_per_step(query: RangeQuery, epsilon: Fraction, options: DesignOptions) -> Mechanism:
     """Build geometric noise that costs the same for every step, for numbers that share the cost of one record."""
-    assert isinstance(query.neighbours, Metric)
     if options.properties or options.limits or options.mechanism not in ("optimal", "truncated_geometric"):
         raise ValueError(
             "is computed from sums that are drawn with geometric noise and no other, got properties, limits or a "
             "mechanism; leave them out for this statistic"
         )
-    _check_fineness(query.neighbours.unit / query.answers.unit, epsilon)
+    _check_fineness(query.steps, epsilon)
     return geometric_table(query, epsilon)
 
 
