@@ -246,8 +246,7 @@ lie on few of the values: some extremes then err up to 1.2 times as much as the 
 it, so the gap from the median to the value beside it is the mean of how many records are at either, where that of path
 lengths is how many are at the median. Where chance decides on which side of an edge the median lies, the mean tells
 more. Where many are at the median and few beside it, the score is not even least at the median, and OpenDP errs many
-times as much (the 10 % column). [Counted tables](../theory/quantiles.md#counting-the-records-at-a-value) have as much
-of both as the exponential mechanism leaves room for.
+times as much (the 10 % column).
 
 *OpenDP's other quantiles lean.* Near the edge between two values its 90 % quantile is the lower one, by 0.9 of the
 records at the upper less 0.1 of those at the lower. That is right where the lower is the true one, and costs many times
@@ -318,11 +317,11 @@ def page(
         *(f"By {fact}:\n\n{by(swept.cases, swept.ratios, fact)}" for fact in FACTS),
         "## Other shapes",
         f"{len(held.cases)} cases with other shapes ({', '.join(HELD_OUT)}), sizes, ranges and epsilons. "
-        "How wide a spread may be, paces, and what counted tables count, were looked at here too.",
+        "How wide a spread may be, and paces, were looked at here too.",
         held.summary,
         held.above,
         f"{len(new.cases)} cases with shapes ({', '.join(FRESH)}), sizes, ranges and epsilons of their own, at which "
-        "counts and paces were looked at too, though not fitted case by case:",
+        "paces were looked at too, though not fitted case by case:",
         new.summary,
         new.above,
         "Tables alike on both sides have one constant that theory does not give: where between two proved tables their "

@@ -171,14 +171,8 @@ let quantile_law value =
       only "sides" [ "table"; "below"; "above"; "deeper" ] fields;
       let part name = whole_numbers name (field fields name) in
       Checker.SidedTable (part "table", part "below", part "above", one_number "deeper" (field fields "deeper"))
-  | [ ("counted", value) ] ->
-      let fields = fields_of "counted" value in
-      only "counted" [ "table"; "low"; "most"; "every" ] fields;
-      let one name = one_number name (field fields name) in
-      let every = match List.assoc_opt "every" fields with Some value -> one_number "every" value | None -> Z.one in
-      Checker.CountedTable (whole_numbers "table" (field fields "table"), one "low", one "most", every)
   | [ ("central", _) ] -> raise (Sys_error "a matrix over central records is not judged by this checker")
-  | _ -> refuse "the law of a quantile must be scores, sides, counted, a matrix, or central records"
+  | _ -> refuse "the law of a quantile must be scores, sides, a matrix, or central records"
 
 let is_quantile fields =
   match List.assoc_opt "query" fields with

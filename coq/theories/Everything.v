@@ -1,7 +1,7 @@
 (** Every promise by its name, and what it assumes: compiling this file prints the axioms, which must be those of the
     real numbers and no others. *)
 From Inbounds Require Import Exp Privacy Matrix Noise Neighbours Passport Kinds Together Ledger Alias Integral Scores
-  Tight Depth ScoreCheck Lengths Sides Counted Quantile Graph.
+  Tight Depth ScoreCheck Lengths Sides Quantile Graph.
 
 Definition everything :=
   (@exp_below_sound, @ratio_below_sound, @exp_below_is_loop,
@@ -18,8 +18,8 @@ Definition everything :=
    (@stays_fraction, @moves_fraction, @index_words, @halves, @levels_pairs, @scores_private),
    (@lengths_lipschitz, @length_zero, @persons_lengths, @depth_exists, @quantile_promise,
     @open_minimum_promise, @open_maximum_promise),
-   (@flip_product, @moved_pairs, @sides_promise, @score_moves, @least_exists, @counted_promise),
-   (@quantile_scores, @quantile_passport, @sided_passport, @counted_passport, @oblivious_private),
+   (@flip_product, @moved_pairs, @sides_promise),
+   (@quantile_scores, @quantile_passport, @sided_passport, @oblivious_private),
    (@check_edges_sound, @path_private, @graph_promise)).
 
 Print Assumptions everything.

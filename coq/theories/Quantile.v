@@ -6,17 +6,15 @@
     quantile_scores      what is accepted with a score table is accepted by [check_scores], so that its theorems apply
     quantile_passport    for a public size and one record a person: all neighbouring groups, all sets of reports
     sided_passport       the same for a sided table
-    counted_passport     the same for a counted table
     oblivious_private    for a matrix: any two groups, all sets of reports *)
 From Coq Require Import ZArith Reals List Bool Lra Lia Arith.
-From Inbounds Require Import Exp Privacy Matrix Noise Neighbours Passport Kinds Scores Tight Depth ScoreCheck Lengths Sides Counted.
+From Inbounds Require Import Exp Privacy Matrix Noise Neighbours Passport Kinds Scores Tight Depth ScoreCheck Lengths Sides.
 Import ListNotations.
 Open Scope Z_scope.
 
 Inductive quantile_law :=
 | ScoreTable (table : list Z) (stride : Z) (deeper : list Z)
 | SidedTable (table below above : list Z) (deeper : Z)  (* first, stride, spread and level of the spread of each side *)
-| CountedTable (table : list Z) (low most every : Z)
 | Oblivious (rows : list (list Z)).
 
 Record quantile := Quantile {
@@ -71,9 +69,6 @@ Definition check_quantile (q : quantile) : bool :=
          | Some b, Some a => check_sides table b a (Z.to_nat deeper) (n - 1) en ed
          | _, _ => false
          end
-  | CountedTable table low most every =>
-      is_public q && (per_person q =? 1) && (0 <=? low) && (low <=? MOST_RECORDS) && (0 <=? most) && (most <=? MOST_RECORDS)
-      && (1 <=? every) && (every <=? MOST_RECORDS) && check_counted table (n - 1) en ed
   | Oblivious W =>
       (length_Z 0 W =? n) && check_matrix (Z.to_nat n) W [Clique 0 (Z.to_nat n) 1 1] en ed
   end.
@@ -123,18 +118,6 @@ Section Accepted.
     exists b, a. split; [reflexivity|]. split; [reflexivity|].
     rewrite <- width_is in H. fold w in H. intros db db' Hd Hk Hw Hw' e e' D D'.
     apply (sides_promise table b a (Z.to_nat deeper) (Z.of_nat w) _ _ H k db db' e e'); rewrite ?Nat2Z.id; assumption.
-  Qed.
-
-  Theorem counted_passport table low most every k : by_law q = CountedTable table low most every ->
-    let w := width_of q in
-    forall db db', replaced db db' -> forall M M',
-    is_least (Z.to_nat low) (Z.to_nat most) (Z.to_nat every) k w db M -> is_least (Z.to_nat low) (Z.to_nat most) (Z.to_nat every) k w db' M' ->
-    forall S, Pr (counted_law table (Z.to_nat low) (Z.to_nat most) (Z.to_nat every) (Z.of_nat w) k) (db, M) S
-              <= exp (real (at_epsilon q)) * Pr (counted_law table (Z.to_nat low) (Z.to_nat most) (Z.to_nat every) (Z.of_nat w) k) (db', M') S.
-  Proof.
-    intros E w. pose proof accepted as H. unfold check_quantile in H. rewrite E in H. rewrite !andb_true_iff in H.
-    destruct H as [_ [_ H]]. rewrite <- width_is in H. fold w in H. intros db db' Hd M M' Hl Hl'.
-    apply (counted_promise table (Z.to_nat low) (Z.to_nat most) (Z.to_nat every) (Z.of_nat w) _ _ H k db db' M M' Hd); rewrite Nat2Z.id; assumption.
   Qed.
 
   Theorem oblivious_private W {D} (answer : D -> nat) : by_law q = Oblivious W ->

@@ -62,7 +62,6 @@ if TYPE_CHECKING:
     from inbounds.curator.client import connect
     from inbounds.design.designer import optimal
     from inbounds.design.quantiles import (
-        counted_scores,
         design_central,
         design_permute_flip,
         design_quantile,
@@ -95,7 +94,6 @@ _LOADED_ON_USE = {
     "compare_quantiles": "inbounds.evaluate.quantiles",
     "compose": "inbounds.accounting.compose",
     "connect": "inbounds.curator.client",
-    "counted_scores": "inbounds.design.quantiles",
     "design_central": "inbounds.design.quantiles",
     "design_permute_flip": "inbounds.design.quantiles",
     "design_quantile": "inbounds.design.quantiles",
@@ -177,7 +175,6 @@ __all__ = [
     "compose",
     "connect",
     "count",
-    "counted_scores",
     "design_central",
     "design_permute_flip",
     "design_quantile",

@@ -174,7 +174,6 @@ def honest_quantiles() -> list[QuantileMechanism]:
         ib.design_permute_flip(ib.median(0, 1, size=5), 1),
         ib.design_permute_flip(ib.quantile("9/10", 0, 20, maximum=30, records=2, step="1/2"), "1/2"),
         ib.design_sided(ib.quantile(1, 0, 3, size=4), 1),
-        ib.counted_scores(ib.median(0, 4, size=9), 1),
         ib.design_central(median, 1, length=3),
         QuantileMechanism(median, 1, oblivious, Origin("by hand")),
     ]

@@ -28,7 +28,6 @@ from inbounds.mechanism.quantiles import ObliviousRecords, QuantileMechanism
 from inbounds.mechanism.quantiles import passport as quantile_passports_of
 from inbounds.query import RangeQuery, Scale, with_neighbours
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_lower_bound
-from inbounds.trusted.counted import ALIKE
 from inbounds.trusted.permute_flip import ratio_bounds
 from inbounds.trusted.sided_scores import sided_ratio_bounds
 
@@ -242,24 +241,6 @@ def sided_passports(number: int, seed: int) -> Iterator[Json]:
         yield wrap(MECHANISM, {**asked, "epsilon": str(epsilon), "law": law, **_ORIGIN})
 
 
-def counted_passports(number: int, seed: int) -> Iterator[Json]:
-    """Counted score tables at their bound or a hair beside it, counts that are none, and quantiles they are not for."""
-    rng = random.Random(seed)
-    for _ in range(number):
-        table, *_, width = score_table(rng)
-        worst = Fraction(max(sided_ratio_bounds(table, ALIKE, ALIKE, 0)), TOTAL * TOTAL)
-        epsilon = logarithm(worst * Fraction(TOTAL + width + 1, TOTAL - width - 1), rng)
-        low, most = (rng.choice((0, 1, 7, 2**40, *((-1, 2**40 + 1) if rng.random() < 0.1 else ()))) for _ in range(2))
-        asked = _quantile(width, rng)
-        if rng.random() < 0.8:
-            asked["query"].update(public=True, records="1")
-        every = rng.choice(
-            ({}, {"every": "1"}, {"every": "3"}, {"every": rng.choice(("0", "-1", str(2**40 + 1), "1 1"))})
-        )
-        law = {"counted": {"table": _line(table), "low": str(low), "most": str(most), **every}}
-        yield wrap(MECHANISM, {**asked, "epsilon": str(epsilon), "law": law, **_ORIGIN})
-
-
 _ORIGIN = {"origin": {"name": "by hand", "parameters": {}, "reference": ""}}
 
 
@@ -324,7 +305,7 @@ def honest_quantiles() -> tuple[Json, ...]:
     made = [
         ib.design_permute_flip(ib.median(1, 5, size=25), 1), ib.design_permute_flip(persons, "1/2"),
         ib.design_permute_flip(ib.median(0, 5000, maximum=4), 2), ib.design_sided(ib.quantile(1, 0, 100, size=30), 1),
-        ib.counted_scores(ib.median(0, 4, size=300), "1/5"), ib.design_central(small, 1),
+        ib.design_central(small, 1),
         QuantileMechanism(small, Fraction(1), blind, Origin("oblivious")),
     ]  # fmt: skip
     return tuple(quantile_passports_of.to_quantile_passport(one).to_json() for one in made)

@@ -155,6 +155,7 @@ def _steeper(content):
         (lambda content: content["law"]["scores"].update(stride="0"), "must rise"),
         (lambda content: content["law"]["scores"].update(deeper="9"), "must rise"),
         (lambda content: content.update(law={"noise": {}}), "no rule knows"),
+        (lambda content: content.update(law={"counted": {"table": f"{2**62} 1"}}), "no rule knows"),
         (lambda content: content.pop("epsilon"), "malformed"),
         (lambda content: content.update(version=2), "no rule knows"),
     ],

@@ -222,7 +222,6 @@ def _quantiles() -> dict[str, Make]:
         "sided, upper tenth": lambda: p.sided_table(top(), 1),
         "sided, maximum": lambda: p.sided_table(p.quantile(1, 0, 40, size=30), "1/2"),
         "sided, minimum of 12": lambda: p.sided_table(p.quantile(0, 0, 9, size=12), 2),
-        "counted, median": lambda: p.counted_table(p.median(0, 4, size=300), "1/5"),
         "central, median": lambda: p.central_records(small(), 1, length=3),
         "central, prior": lambda: p.central_records(p.median(1, 5, size=9), 1, prior=leaning, length=3),
         "oblivious, median": lambda: p.oblivious(small(), 1),

@@ -28,7 +28,6 @@ from inbounds.mechanism.law import Matrix, Noise
 from inbounds.mechanism.plane import PlaneNoise
 from inbounds.mechanism.quantiles import (
     CentralRecords,
-    CountedTable,
     ObliviousRecords,
     PermuteAndFlip,
     QuantileMechanism,
@@ -98,7 +97,7 @@ power, off_by_more_than, at_most, fixed_point, ratio_of_columns = (
 alpha = ib.epsilon_from_alpha
 multilevel = ib.make_chain
 score_table, sided_table = ib.design_permute_flip, ib.design_sided
-counted_table, central_records = ib.counted_scores, ib.design_central
+central_records = ib.design_central
 subset_selection, hadamard_response = ib.local.subset_selection, ib.local.hadamard_response
 projective_response, label_mechanism = ib.local.projective_response, ib.local.best_label_mechanism
 
@@ -258,8 +257,6 @@ def _quantile_law(law: Any) -> list[Any]:
         return [law.table, law.stride, law.deeper]
     if isinstance(law, SidedPermuteAndFlip):
         return [law.table, law.below, law.above, law.deeper]
-    if isinstance(law, CountedTable):
-        return [law.table, law.low, law.most, law.every]
     if isinstance(law, ObliviousRecords):
         return [law.matrix.weights]
     assert isinstance(law, CentralRecords)

@@ -2,13 +2,11 @@
 
 from inbounds.design.quantiles.central import design_central
 from inbounds.design.quantiles.choose import QuantileDesign, design_quantile
-from inbounds.design.quantiles.counted import counted_scores
 from inbounds.design.quantiles.permute_flip import design_permute_flip
 from inbounds.design.quantiles.search import design_sided
 
 __all__ = [
     "QuantileDesign",
-    "counted_scores",
     "design_central",
     "design_permute_flip",
     "design_quantile",

@@ -12,7 +12,7 @@ from inbounds.design.quantiles.search import design_scores
 from inbounds.exact import Floats, Ints, Number, to_epsilon
 from inbounds.losses import Prior, to_prior
 from inbounds.mechanism.law import Matrix
-from inbounds.mechanism.quantiles import CountedTable, ObliviousRecords, QuantileMechanism, SidedPermuteAndFlip
+from inbounds.mechanism.quantiles import ObliviousRecords, QuantileMechanism, SidedPermuteAndFlip
 from inbounds.mechanism.quantiles.channel import quantile_distribution
 from inbounds.query import QuantileQuery, check_quantile
 from inbounds.trusted.path_lengths import quantile_rank
@@ -78,9 +78,7 @@ def design_quantile(query: QuantileQuery, epsilon: Number, prior: Prior = None) 
 def _choose(query: QuantileQuery, bound: Fraction, prior: Prior) -> QuantileDesign:
     """Choose path scores or the oblivious optimum."""
     scores = design_scores(query, bound)
-    name = {SidedPermuteAndFlip: "sided path scores", CountedTable: "counted path scores"}.get(
-        type(scores.law), "path scores"
-    )
+    name = "sided path scores" if isinstance(scores.law, SidedPermuteAndFlip) else "path scores"
     expected = scores.channel(prior)
     score_error = expected.loss()
     # Pr[i | t] >= exp(-epsilon) Pr[i | t'] for any two answers: an oblivious report loses that share of a constant

@@ -9,7 +9,6 @@ to the error and takes probability from all others.
 import math
 from fractions import Fraction
 
-from inbounds.design.quantiles.counted import counted_scores, counting_helps
 from inbounds.design.quantiles.permute_flip import REFERENCE, SLACKS, design_permute_flip, round_table_up
 from inbounds.errors import InboundsError, InfeasibleDesign
 from inbounds.exact import Number, to_epsilon
@@ -64,11 +63,11 @@ def design_sided(query: QuantileQuery, epsilon: Number) -> QuantileMechanism:
 
 
 def design_scores(query: QuantileQuery, epsilon: Fraction) -> QuantileMechanism:
-    """Design permute-and-flip over path lengths: sided or counted where that helps, else the steepest table."""
+    """Design permute-and-flip over path lengths: sided where that helps, else the steepest table."""
     even_side = (LEVELS // 2, LEVELS // 2, 0, 0)
     if query.public_size and query.records == 1 and choose_sides(query, epsilon) != (even_side, even_side):
         return design_sided(query, epsilon)
-    return (counted_scores if counting_helps(query, float(epsilon)) else design_permute_flip)(query, epsilon)
+    return design_permute_flip(query, epsilon)
 
 
 def choose_sides(query: QuantileQuery, epsilon: Fraction) -> tuple[Side, Side]:

@@ -3,7 +3,6 @@
 from inbounds.mechanism.quantiles.channel import Channel
 from inbounds.mechanism.quantiles.laws import (
     CentralRecords,
-    CountedTable,
     ObliviousRecords,
     PermuteAndFlip,
     QuantileLaw,
@@ -14,7 +13,6 @@ from inbounds.mechanism.quantiles.mechanism import QuantileMechanism
 __all__ = [
     "CentralRecords",
     "Channel",
-    "CountedTable",
     "ObliviousRecords",
     "PermuteAndFlip",
     "QuantileLaw",

@@ -1,5 +1,5 @@
-"""The laws of a quantile mechanism: score tables (`PermuteAndFlip`, `SidedPermuteAndFlip`, `CountedTable`), a matrix
-over the true answer (`ObliviousRecords`), and a matrix over the central records (`CentralRecords`).
+"""The laws of a quantile mechanism: score tables (`PermuteAndFlip`, `SidedPermuteAndFlip`), a matrix over
+the true answer (`ObliviousRecords`), and a matrix over the central records (`CentralRecords`).
 
 All laws have the same methods: check privacy, draw reports for the histograms of many groups, and compute the
 probability of each output. `QuantileMechanism` runs `check` before it accepts a law.
@@ -21,7 +21,6 @@ from inbounds.mechanism.limits import MATRIX_LIMIT
 from inbounds.query import QuantileQuery
 from inbounds.trusted.bounds import TOTAL
 from inbounds.trusted.certify import check_groups
-from inbounds.trusted.counted import check_counted, counted_levels
 from inbounds.trusted.multisets import central_window, count_multisets, multiset_index, neighbour_groups
 from inbounds.trusted.permute_flip import ScoreSampler, check_scores, draw_permute_flip, score_levels
 from inbounds.trusted.samplers import Draws, draw_outputs
@@ -141,65 +140,6 @@ class SidedPermuteAndFlip:
 
 
 @dataclass(frozen=True)
-class CountedTable:
-    """Permute-and-flip as `PermuteAndFlip`, with a score that also counts the records at a value.
-
-    low: the number of records from which they count. most: the largest count. every: only one of so many records
-    counts. See `trusted.counted`.
-    """
-
-    table: tuple[int, ...]
-    low: int
-    most: int
-    every: int = 1
-
-    name: ClassVar[str] = "counted score table"
-
-    def __post_init__(self) -> None:  # the checker needs plain ints: no overloaded arithmetic
-        object.__setattr__(self, "table", tuple(map(operator.index, self.table)))
-        for part in ("low", "most", "every"):
-            object.__setattr__(self, part, operator.index(getattr(self, part)))
-
-    def check(self, query: QuantileQuery, epsilon: Fraction) -> None:
-        """Raise unless the law fits the query and is epsilon-private, in integers."""
-        if not (query.public_size and query.records == 1):
-            raise ValueError("a counted score table needs a public size and one record a person")
-        check_counted(self.table, self.low, self.most, query.width, epsilon, self.every)
-
-    def report(self, query: QuantileQuery, histograms: Ints, draws: Draws) -> Ints:
-        """Draw the position that is reported for every group."""
-        return draw_permute_flip(self._sampler, self._levels(query, histograms), draws)
-
-    def probabilities(self, query: QuantileQuery, histograms: Ints) -> Floats:
-        """Return Pr[output] for every group, to float precision: groups × outputs."""
-        return _probabilities_of_levels(self.table, self._levels(query, histograms))
-
-    def _levels(self, query: QuantileQuery, histograms: Ints) -> Ints:
-        return counted_levels(query.pad(histograms), query.rank, self.low, self.most, self.every)
-
-    def proof_steps(self, query: QuantileQuery) -> list[str]:
-        """Return what `check` established, as sentences for people."""
-        return [
-            f"{len(self.table)} whole numbers fall from 2^62 to at least 1, the further the more records must change "
-            f"until the answer is another, and the more than {self.low} records are at a value, {self._counting_words}",
-            "when a record changes, no score moves by more than 1; the square of the table's largest step, as a "
-            "fraction of whole numbers, is at most p/2^128, the sampler's rounding included",
-            RATIO_BOUND,
-        ]
-
-    @property
-    def _counting_words(self) -> str:
-        return f"{self.most} at most" if self.every == 1 else f"one of every {self.every}, {self.most} at most"
-
-    @cached_property
-    def _sampler(self) -> ScoreSampler:
-        return ScoreSampler.from_table(self.table)
-
-    def __reduce__(self) -> tuple[type["CountedTable"], tuple[Any, ...]]:
-        return CountedTable, (self.table, self.low, self.most, self.every)  # copies carry no sampler
-
-
-@dataclass(frozen=True)
 class ObliviousRecords:
     """A matrix over the true answer. One record can move the quantile anywhere, so all answers are neighbours."""
 
@@ -280,7 +220,7 @@ class CentralRecords:
         return multiset_index(central_window(query.pad(histograms), self.first, self.length), self.length)
 
 
-QuantileLaw = PermuteAndFlip | SidedPermuteAndFlip | CountedTable | ObliviousRecords | CentralRecords
+QuantileLaw = PermuteAndFlip | SidedPermuteAndFlip | ObliviousRecords | CentralRecords
 
 
 def _refuse_other_laws(matrix: Matrix) -> None:

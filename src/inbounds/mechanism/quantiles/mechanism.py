@@ -15,7 +15,6 @@ from inbounds.mechanism.quantiles import passport
 from inbounds.mechanism.quantiles.channel import Channel, channel_of_prior, channel_of_unknown_records
 from inbounds.mechanism.quantiles.laws import (
     CentralRecords,
-    CountedTable,
     ObliviousRecords,
     PermuteAndFlip,
     QuantileLaw,
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
 
-LAWS = (PermuteAndFlip, SidedPermuteAndFlip, CountedTable, ObliviousRecords, CentralRecords)
+LAWS = (PermuteAndFlip, SidedPermuteAndFlip, ObliviousRecords, CentralRecords)
 """All classes of laws; others are refused, because their check is not known."""
 
 

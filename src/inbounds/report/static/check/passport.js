@@ -174,7 +174,7 @@ function checkQuantilePassport(content, report) {
   report.nearest = law.check(quantile, epsilon);
   promised(report, epsilon, "of a neighbouring group");
   report.checked.push(`the law is a ${kind}: all ratios between neighbouring groups that it can have were bounded`);
-  const theorem = law instanceof ScoreTable ? 3 : law instanceof SidedTable ? 4 : law instanceof CountedTable ? 5 : null;
+  const theorem = law instanceof ScoreTable ? 3 : law instanceof SidedTable ? 4 : null;
   if (theorem !== null)
     report.checked.push(`the bounds are those of Theorem ${theorem} on quantiles, the rounding of the sampler's index included`);
   report.checked.push(IN_RATIOS);

@@ -1,4 +1,4 @@
-// Laws of a quantile: score tables (permute-and-flip), alike or not on both sides or counting, a matrix over the true answer, one over the central records.
+// Laws of a quantile: score tables (permute-and-flip), alike or not on both sides, a matrix over the true answer, one over the central records.
 
 const MOST_OUTPUTS = 1n << 24n;
 const MOST_SCORED = 4096n;
@@ -187,36 +187,6 @@ class SidedTable {
   }
 }
 
-// --- counting the records at a value ----------------------------------------------------------------------------
-
-const MOST_COUNTED = 2n ** 40n;
-
-/** Scores of which none moves by more than 1 when a record does, and neither does the least of them: two steps in all. */
-class CountedTable {
-  constructor(part) {
-    this.table = readWholes(field(part, "table"));
-    [this.low, this.most] = ["low", "most"].map((name) => readWhole(field(part, name)));
-    this.every = part.has("every") ? readWhole(part.get("every")) : 1n;
-    Object.freeze(this);
-  }
-
-  check(quantile, epsilon) {
-    insist(quantile.public && quantile.records === 1n, "a counted score table needs a public size and one record a person");
-    const counts = [this.low, this.most, this.every].every((number) => number >= 0n && number <= MOST_COUNTED);
-    insist(counts, "a counted score table must count from 0 or more, at most 2^40 records");
-    insist(this.every > 0n, "a counted score table must count one record of every 1 or more");
-    refuseOtherTables(this.table, quantile.width);
-    return nearestOf(this.ratios(), quantile, epsilon);
-  }
-
-  *ratios() {
-    const { table } = this;
-    const [beside, fall] = [((TOTAL << TOTAL_BITS) + table[1] - 1n) / table[1], fallOf(table, 1n)];
-    const most = fall > beside ? fall : beside;
-    yield [most * most, TOTAL * TOTAL, "for a group than for a neighbour"];
-  }
-}
-
 // --- central records --------------------------------------------------------------------------------------------
 
 /** How many multisets of `length` values in 0..width there are: C(length + width, width); null beyond a limit. */
@@ -292,10 +262,9 @@ class Central {
 
 /** The law of a quantile, and how to look at it. */
 function readQuantileLaw(part) {
-  insist(part instanceof Map && part.size === 1, "the law of a quantile must be scores, sides, counted, a matrix or central records");
+  insist(part instanceof Map && part.size === 1, "the law of a quantile must be scores, sides, a matrix or central records");
   if (part.has("scores")) return { kind: "score table", law: new ScoreTable(part.get("scores")), rows: null };
   if (part.has("sides")) return { kind: "sided score table", law: new SidedTable(part.get("sides")), rows: null };
-  if (part.has("counted")) return { kind: "counted score table", law: new CountedTable(part.get("counted")), rows: null };
   if (part.has("central")) {
     const law = new Central(part.get("central"));
     return { kind: "matrix over the central records", law, rows: law.rows };
