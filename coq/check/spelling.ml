@@ -156,7 +156,7 @@ let is_nothing value =
   | Float x -> x = 0.0
   | _ -> false
 
-let quantile_law value =
+let quantile_law is_among value =
   match fields_of "law" value with
   | [ ("scores", value) ] ->
       let fields = fields_of "scores" value in
@@ -165,14 +165,20 @@ let quantile_law value =
       let table = whole_numbers "table" (field fields "table") in
       Checker.ScoreTable
         (table, one_number "stride" (field fields "stride"), if is_nothing deeper then [] else whole_numbers "deeper" deeper)
-  | [ ("matrix", value) ] -> Checker.Oblivious (rows value)
   | [ ("sides", value) ] ->
       let fields = fields_of "sides" value in
       only "sides" [ "table"; "below"; "above"; "deeper" ] fields;
       let part name = whole_numbers name (field fields name) in
       Checker.SidedTable (part "table", part "below", part "above", one_number "deeper" (field fields "deeper"))
-  | [ ("central", _) ] -> raise (Sys_error "a matrix over central records is not judged by this checker")
-  | _ -> refuse "the law of a quantile must be scores, sides, a matrix, or central records"
+  | [ ("central", value) ] ->
+      let fields = fields_of "central" value in
+      only "central" [ "first"; "length"; "matrix" ] fields;
+      let one name = one_number name (field fields name) in
+      if not (Z.equal (one "length") Z.one) then
+        raise (Sys_error "a matrix over several central records is not judged by this checker");
+      if not (is_among (one "first")) then refuse "central records must be among those of the group";
+      Checker.Oblivious (rows (field fields "matrix"))
+  | _ -> refuse "the law of a quantile must be scores, sides, or central records"
 
 let is_quantile fields =
   match List.assoc_opt "query" fields with
@@ -186,11 +192,17 @@ let quantile fields =
   words fields;
   let one name = one_number name (field part name) in
   let is_public = match field part "public" with Bool b -> b | _ -> refuse "public must be true or false" in
+  let share_at = fraction "at" (field part "at") in
+  let records, per_person = one "size", one "records" in
+  (* One record: of a public size and one record a person any, otherwise the quantile itself. *)
+  let is_among first =
+    let rank = Z.max Z.one (Z.cdiv (Z.mul share_at.Checker.num records) (Z.max Z.one share_at.den)) in
+    Z.equal first rank || (is_public && Z.equal per_person Z.one && Z.leq Z.one first && Z.leq first records) in
   { Checker.grid = scale "values" (field part "values");
-    share_at = fraction "at" (field part "at");
-    records = one "size";
+    share_at;
+    records;
     is_public;
     missing_at = one "missing";
-    per_person = one "records";
+    per_person;
     at_epsilon = fraction "epsilon" (field fields "epsilon");
-    by_law = quantile_law (field fields "law") }
+    by_law = quantile_law is_among (field fields "law") }

@@ -90,7 +90,7 @@ def test_passports_at_the_boundary_and_one_unit_beyond_get_equal_verdicts(make, 
 
 
 @pytest.mark.parametrize("number", [60, pytest.param(1500, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("make", [cases.quantile_passports, cases.sided_passports])
+@pytest.mark.parametrize("make", [cases.quantile_passports, cases.sided_passports, cases.answer_passports])
 def test_passports_of_quantiles_get_equal_verdicts(make, number, checker, tmp_path):
     apart, private = compared(checker, tmp_path, make(number, seed=number), load_quantile)
     assert not apart

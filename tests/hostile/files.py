@@ -16,8 +16,8 @@ from inbounds.files import canonical_json, sha256_hex
 from inbounds.local.collector import Collector
 from inbounds.mechanism import Mechanism, Optimality, Origin
 from inbounds.mechanism import passport as passports
-from inbounds.mechanism.law import Matrix, Noise, make_geometric_noise
-from inbounds.mechanism.quantiles import ObliviousRecords, QuantileMechanism
+from inbounds.mechanism.law import Noise, make_geometric_noise
+from inbounds.mechanism.quantiles import CentralRecords, QuantileMechanism
 from inbounds.mechanism.quantiles.passport import to_quantile_passport as passport_of_quantile
 from inbounds.query import with_neighbours
 from inbounds.releases.pipeline import release
@@ -169,7 +169,7 @@ def json_bases(folder: Path) -> list[tuple[str, Any, dict[str, bytes]]]:
 
 def honest_quantiles() -> list[QuantileMechanism]:
     median = ib.median(0, 2, size=5)
-    oblivious = ObliviousRecords(Matrix(ib.optimal(median.as_range_query, 1).weights))
+    oblivious = CentralRecords.from_answers(median, ib.optimal(median.as_range_query, 1).weights)
     return [
         ib.design_permute_flip(ib.median(0, 1, size=5), 1),
         ib.design_permute_flip(ib.quantile("9/10", 0, 20, maximum=30, records=2, step="1/2"), "1/2"),

@@ -3,6 +3,7 @@ and hostile.
 """
 
 import json
+import math
 import random
 from collections.abc import Iterator
 from decimal import Decimal, localcontext
@@ -22,9 +23,9 @@ from inbounds.files import MECHANISM, Json
 from inbounds.mechanism import Mechanism, Origin
 from inbounds.mechanism import passport as passports
 from inbounds.mechanism.codec import law_to_json, query_to_json
-from inbounds.mechanism.law import Matrix, Noise, make_geometric_noise
+from inbounds.mechanism.law import Noise, make_geometric_noise
 from inbounds.mechanism.plane import make_plane_noise
-from inbounds.mechanism.quantiles import ObliviousRecords, QuantileMechanism
+from inbounds.mechanism.quantiles import CentralRecords, QuantileMechanism
 from inbounds.mechanism.quantiles import passport as quantile_passports_of
 from inbounds.query import RangeQuery, Scale, with_neighbours
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_lower_bound
@@ -241,6 +242,22 @@ def sided_passports(number: int, seed: int) -> Iterator[Json]:
         yield wrap(MECHANISM, {**asked, "epsilon": str(epsilon), "law": law, **_ORIGIN})
 
 
+def answer_passports(number: int, seed: int) -> Iterator[Json]:
+    """Matrices over one record at the boundary and one unit beyond it, at the rank of the quantile or another."""
+    rng = random.Random(seed)
+    for _ in range(number):
+        width, epsilon = rng.randint(1, 4), Fraction(rng.choice(EPSILONS[:6]))
+        weights = at_the_boundary(ib.extreme(0, width), epsilon, rng)
+        if rng.random() < 0.3:
+            weights = nudged(weights, rng)
+        asked = _quantile(width, rng)
+        query = asked["query"]
+        rank = max(1, math.ceil(Fraction(query["at"]) * int(query["size"])))
+        first = rng.choice((rank, rank, rank, 1, int(query["size"]), int(query["size"]) + 1, 0))
+        law = {"central": {"first": str(first), "length": "1", "matrix": [_line(row) for row in weights]}}
+        yield wrap(MECHANISM, {**asked, "epsilon": str(epsilon), "law": law, **_ORIGIN})
+
+
 _ORIGIN = {"origin": {"name": "by hand", "parameters": {}, "reference": ""}}
 
 
@@ -301,7 +318,7 @@ def honest_quantiles() -> tuple[Json, ...]:
     """Passports of quantiles as they are written: narrow, of persons, wide, at an extreme, and of every law."""
     persons = ib.quantile("1/10", -1, 4, maximum=9, step="1/2", missing=1, records=3)
     small = ib.median(0, 2, size=5)
-    blind = ObliviousRecords(Matrix(ib.catalog.exponential(small.as_range_query, 1).weights))
+    blind = CentralRecords.from_answers(small, ib.catalog.exponential(small.as_range_query, 1).weights)
     made = [
         ib.design_permute_flip(ib.median(1, 5, size=25), 1), ib.design_permute_flip(persons, "1/2"),
         ib.design_permute_flip(ib.median(0, 5000, maximum=4), 2), ib.design_sided(ib.quantile(1, 0, 100, size=30), 1),

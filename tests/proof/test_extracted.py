@@ -182,7 +182,7 @@ def test_score_tables_have_equal_verdicts():
 
 
 @pytest.mark.parametrize("number", [200, pytest.param(3000, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("make", [cases.quantile_passports, cases.sided_passports])
+@pytest.mark.parametrize("make", [cases.quantile_passports, cases.sided_passports, cases.answer_passports])
 def test_verdicts_on_passports_of_quantiles_are_equal(make, number, tmp_path):
     files = cases.written(tmp_path, make(number, number))
 

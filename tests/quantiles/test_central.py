@@ -13,7 +13,7 @@ from inbounds.errors import PassportError, PrivacyViolation
 from inbounds.mechanism.law import Matrix
 from inbounds.mechanism.origin import Origin
 from inbounds.mechanism.quantiles import CentralRecords, QuantileMechanism
-from inbounds.trusted.bounds import EXP_BITS, exp_lower_bound
+from inbounds.trusted.bounds import EXP_BITS, TOTAL, exp_lower_bound
 from inbounds.trusted.multisets import all_multisets, central_window, count_multisets, multiset_index, neighbour_groups
 
 from .small import changed, histograms
@@ -125,6 +125,38 @@ def test_a_passport_is_read_as_it_was_written_or_refused(change, tmp_path):
     path.write_text(json.dumps(seal(content)))
     with pytest.raises(PassportError):
         ib.load_quantile(path)
+
+
+ANY_SIZE = [ib.quantile("1/3", 0, 2, maximum=5, missing=1), ib.median(0, 2, size=5, records=2), ib.median(0, 2, size=4)]
+
+
+@pytest.mark.parametrize("query", ANY_SIZE)
+def test_one_record_at_the_rank_is_the_true_answer_for_any_size_and_number_of_records(query, tmp_path):
+    best = ib.optimal(query.as_range_query, 1)
+    mechanism = QuantileMechanism(query, best.epsilon, CentralRecords.from_answers(query, best.weights), best.origin)
+    groups = np.array([group for size in range(8) for group in histograms(size, 2)])
+    assert np.array_equal(mechanism.probabilities(groups), best.matrix.T[query.true_positions(groups)])
+    mechanism.save(tmp_path / "q.json")
+    assert ib.load_quantile(tmp_path / "q.json") == mechanism
+    with pytest.raises(PrivacyViolation):
+        QuantileMechanism(query, Fraction(9, 10), mechanism.law, best.origin)
+
+
+@pytest.mark.parametrize("query", ANY_SIZE[:2])
+def test_one_record_at_another_rank_needs_a_public_size_and_one_record_a_person(query):
+    best = ib.optimal(query.as_range_query, 1)
+    law = CentralRecords(query.rank + 1, 1, CentralRecords.from_answers(query, best.weights).matrix)
+    with pytest.raises(ValueError, match="public size"):
+        QuantileMechanism(query, Fraction(1), law, best.origin)
+
+
+def test_a_window_of_one_record_is_the_same_law_however_it_is_found():
+    query = ib.median(0, 4, size=7)
+    weights = ib.optimal(query.as_range_query, 1).weights
+    law = CentralRecords.from_answers(query, weights)
+    groups = np.array(histograms(7, 4))
+    columns = multiset_index(central_window(groups, query.rank, 1), 1)
+    assert np.array_equal(law.probabilities(query, groups), law.matrix.weights.T[columns] / TOTAL)
 
 
 @pytest.mark.parametrize("query", [ib.median(0, 2, maximum=5), ib.median(0, 2, size=5, records=2)])

@@ -13,7 +13,7 @@ import inbounds as ib
 from envelopes import seal
 from inbounds.errors import PassportError
 from inbounds.mechanism.origin import Origin
-from inbounds.mechanism.quantiles import Channel, ObliviousRecords, PermuteAndFlip, QuantileMechanism
+from inbounds.mechanism.quantiles import CentralRecords, Channel, PermuteAndFlip, QuantileMechanism
 from inbounds.mechanism.quantiles.channel import quantile_distribution
 from inbounds.trusted.bounds import TOTAL
 
@@ -90,7 +90,7 @@ def test_a_table_that_is_not_private_makes_no_mechanism():
 def test_a_matrix_that_checks_itself_makes_no_mechanism():
     own = type("Own", (), {"check": lambda *_: None})
     with pytest.raises(TypeError, match="must be a Matrix, got Own"):
-        ObliviousRecords(own())
+        CentralRecords(1, 1, own())
 
 
 @pytest.mark.parametrize("query", [ib.median(0, 1, maximum=10), ib.median(0, 1, size=10)])
@@ -155,6 +155,7 @@ def _steeper(content):
         (lambda content: content["law"]["scores"].update(stride="0"), "must rise"),
         (lambda content: content["law"]["scores"].update(deeper="9"), "must rise"),
         (lambda content: content.update(law={"noise": {}}), "no rule knows"),
+        (lambda content: content.update(law={"matrix": [str(2**62)]}), "no rule knows"),
         (lambda content: content.update(law={"counted": {"table": f"{2**62} 1"}}), "no rule knows"),
         (lambda content: content.pop("epsilon"), "malformed"),
         (lambda content: content.update(version=2), "no rule knows"),

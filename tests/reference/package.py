@@ -28,7 +28,6 @@ from inbounds.mechanism.law import Matrix, Noise
 from inbounds.mechanism.plane import PlaneNoise
 from inbounds.mechanism.quantiles import (
     CentralRecords,
-    ObliviousRecords,
     PermuteAndFlip,
     QuantileMechanism,
     SidedPermuteAndFlip,
@@ -118,7 +117,7 @@ def chosen_quantile(query: Any, epsilon: Any, prior: Any = None) -> QuantileMech
 
 def oblivious(query: Any, epsilon: Any) -> QuantileMechanism:
     """Return truncated geometric noise on a quantile that one record may move anywhere."""
-    law = ObliviousRecords(Matrix(catalog("truncated_geometric", query.as_range_query, epsilon).weights))
+    law = CentralRecords.from_answers(query, catalog("truncated_geometric", query.as_range_query, epsilon).weights)
     return QuantileMechanism(query, Fraction(epsilon), law, Origin("by hand"))
 
 
@@ -257,8 +256,6 @@ def _quantile_law(law: Any) -> list[Any]:
         return [law.table, law.stride, law.deeper]
     if isinstance(law, SidedPermuteAndFlip):
         return [law.table, law.below, law.above, law.deeper]
-    if isinstance(law, ObliviousRecords):
-        return [law.matrix.weights]
     assert isinstance(law, CentralRecords)
     return [law.first, law.length, law.matrix.weights]
 

@@ -11,7 +11,7 @@ import inbounds as ib
 from envelopes import wrap
 from inbounds.errors import PassportError
 from inbounds.files import RELEASE
-from inbounds.mechanism.quantiles import ObliviousRecords, PermuteAndFlip
+from inbounds.mechanism.quantiles import CentralRecords, PermuteAndFlip
 from inbounds.plan.oneline import one_line
 from inbounds.releases.pipeline import PlanError, find_mechanism, preview_release, release, to_plan
 from inbounds.releases.recompute import check_release as check
@@ -84,8 +84,8 @@ def test_quantiles_are_near_the_truth_and_in_order(tmp_path, sizes):
 def test_wishes_about_the_answer_are_answered_obliviously(tmp_path):
     done = release(plan({"median": "x"}, {"max": "x", "loss": "zero-one"}), FRAME, cache=tmp_path)
     assert isinstance(done.mechanisms["x_median", SIZE].law, PermuteAndFlip)
-    assert isinstance(done.mechanisms["x_max", SIZE].law, ObliviousRecords)
-    assert [line["law"] for line in done.record["mechanisms"]] == ["score table", "oblivious"]
+    assert isinstance(done.mechanisms["x_max", SIZE].law, CentralRecords)
+    assert [line["law"] for line in done.record["mechanisms"]] == ["score table", "central records"]
 
 
 def test_the_mechanism_of_a_median_is_found_again_from_its_record(tmp_path):

@@ -21,9 +21,8 @@ from inbounds.errors import InboundsError
 from inbounds.exact import Floats
 from inbounds.losses import ErrorLoss, parse_limit, parse_loss
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.law import Matrix
 from inbounds.mechanism.load import PASSPORT, certify_document, quantile_mechanism_from_document
-from inbounds.mechanism.quantiles import ObliviousRecords, QuantileMechanism
+from inbounds.mechanism.quantiles import CentralRecords, QuantileMechanism
 from inbounds.mechanism.quantiles.passport import quantile_query_to_json
 from inbounds.properties import canonical_property
 from inbounds.query import QuantileQuery, RangeQuery
@@ -204,7 +203,7 @@ def design_quantile_request(query: QuantileQuery, epsilon: Fraction, options: De
 
         return design_quantile(query, epsilon, resolve_prior(options, query.as_range_query)).mechanism
     mechanism = design_range_request(query.as_range_query, epsilon, options)
-    return QuantileMechanism(query, epsilon, ObliviousRecords(Matrix(mechanism.weights)), mechanism.origin)
+    return QuantileMechanism(query, epsilon, CentralRecords.from_answers(query, mechanism.weights), mechanism.origin)
 
 
 def design_range_request(query: RangeQuery, epsilon: Fraction, options: DesignOptions) -> Mechanism:

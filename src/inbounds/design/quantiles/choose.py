@@ -11,8 +11,7 @@ from inbounds.design.quantiles.central import design_central, max_window
 from inbounds.design.quantiles.search import design_scores
 from inbounds.exact import Floats, Ints, Number, to_epsilon
 from inbounds.losses import Prior, to_prior
-from inbounds.mechanism.law import Matrix
-from inbounds.mechanism.quantiles import ObliviousRecords, QuantileMechanism, SidedPermuteAndFlip
+from inbounds.mechanism.quantiles import CentralRecords, QuantileMechanism, SidedPermuteAndFlip
 from inbounds.mechanism.quantiles.channel import quantile_distribution
 from inbounds.query import QuantileQuery, check_quantile
 from inbounds.trusted.path_lengths import quantile_rank
@@ -116,7 +115,7 @@ def _oblivious(query: QuantileQuery, scores: QuantileMechanism, prior: Prior) ->
     if prior is not None:
         answers = quantile_distribution(to_prior(prior, query.as_range_query), query.at, query.size)
     best = optimal(query.as_range_query, scores.epsilon, prior=answers)
-    return QuantileMechanism(query, scores.epsilon, ObliviousRecords(Matrix(best.weights)), best.origin)
+    return QuantileMechanism(query, scores.epsilon, CentralRecords.from_answers(query, best.weights), best.origin)
 
 
 def _clustered_groups(query: QuantileQuery) -> Ints:

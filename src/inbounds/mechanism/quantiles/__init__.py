@@ -3,7 +3,6 @@
 from inbounds.mechanism.quantiles.channel import Channel
 from inbounds.mechanism.quantiles.laws import (
     CentralRecords,
-    ObliviousRecords,
     PermuteAndFlip,
     QuantileLaw,
     SidedPermuteAndFlip,
@@ -13,7 +12,6 @@ from inbounds.mechanism.quantiles.mechanism import QuantileMechanism
 __all__ = [
     "CentralRecords",
     "Channel",
-    "ObliviousRecords",
     "PermuteAndFlip",
     "QuantileLaw",
     "QuantileMechanism",

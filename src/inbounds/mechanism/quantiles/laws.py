@@ -1,5 +1,5 @@
-"""The laws of a quantile mechanism: score tables (`PermuteAndFlip`, `SidedPermuteAndFlip`), a matrix over
-the true answer (`ObliviousRecords`), and a matrix over the central records (`CentralRecords`).
+"""The laws of a quantile mechanism: score tables (`PermuteAndFlip`, `SidedPermuteAndFlip`) and a matrix over the
+central records (`CentralRecords`), of which the true answer alone is the shortest.
 
 All laws have the same methods: check privacy, draw reports for the histograms of many groups, and compute the
 probability of each output. `QuantileMechanism` runs `check` before it accepts a law.
@@ -140,39 +140,13 @@ class SidedPermuteAndFlip:
 
 
 @dataclass(frozen=True)
-class ObliviousRecords:
-    """A matrix over the true answer. One record can move the quantile anywhere, so all answers are neighbours."""
-
-    matrix: Matrix
-
-    name: ClassVar[str] = "oblivious"
-
-    def __post_init__(self) -> None:
-        _refuse_other_laws(self.matrix)
-
-    def check(self, query: QuantileQuery, epsilon: Fraction) -> None:
-        """Raise unless the law fits the query and is epsilon-private, in integers."""
-        self.matrix.check(query.as_range_query, epsilon)
-
-    def report(self, query: QuantileQuery, histograms: Ints, draws: Draws) -> Ints:
-        """Draw the position that is reported for every group."""
-        return draw_outputs(self.matrix.sampler, query.true_positions(histograms), draws)
-
-    def probabilities(self, query: QuantileQuery, histograms: Ints) -> Floats:
-        """Return Pr[output] for every group, to float precision: groups × outputs."""
-        return self.matrix.probabilities(query.as_range_query).T[query.true_positions(histograms)]
-
-    def proof_steps(self, query: QuantileQuery) -> list[str]:
-        """Return what `check` established, as sentences for people."""
-        return self.matrix.proof_steps(query.as_range_query)
-
-
-@dataclass(frozen=True)
 class CentralRecords:
     """A matrix over the multisets of the records of rank first..first + length - 1: the best law for few values.
 
     Changing one record of the group changes at most one of these, so only multisets that differ in one record are
-    neighbours.
+    neighbours. A window of one record at the quantile's rank is the true answer itself. Any two values of it are
+    neighbours, so it also serves secret sizes and persons with several records. The columns are in the order of
+    `trusted.multisets`: for one record the largest value comes first.
     """
 
     first: int
@@ -186,9 +160,14 @@ class CentralRecords:
         if not type(self.first) is type(self.length) is int:
             raise TypeError("first and length must be whole numbers")
 
+    @classmethod
+    def from_answers(cls, query: QuantileQuery, weights: Ints) -> "CentralRecords":
+        """Build the law that sees the true answer alone from weights with a column for each answer, in order."""
+        return cls(query.rank, 1, Matrix(weights[:, ::-1]))
+
     def check(self, query: QuantileQuery, epsilon: Fraction) -> None:
         """Raise unless the law fits the query and is epsilon-private, in integers."""
-        if not (query.public_size and query.records == 1):
+        if not (self._is_answer(query) or (query.public_size and query.records == 1)):
             raise ValueError("central records need a public size and one record a person")
         if not 1 <= self.first <= self.first + self.length - 1 <= query.size:
             raise ValueError("central records must be among those of the group")
@@ -208,19 +187,31 @@ class CentralRecords:
 
     def proof_steps(self, query: QuantileQuery) -> list[str]:
         """Return what `check` established, as sentences for people."""
+        seen = (
+            "the law sees the true answer alone, which one record may move to any other value"
+            if self._is_answer(query)
+            else f"the central {self.length} of the {query.size} records in order change in one at most when a record "
+            "does"
+        )
         return [
-            f"the central {self.length} of the {query.size} records in order change in one at most when a record does",
+            seen,
             f"{self.matrix.weights.size} probabilities are whole multiples of 2^-62, each column sums to exactly 1",
             "among any multisets that differ in one record, and for every output, the largest probability is at most "
             "p/2^128 times the smallest",
             RATIO_BOUND,
         ]
 
+    def _is_answer(self, query: QuantileQuery) -> bool:
+        """Return whether the window holds the quantile and no other record."""
+        return self.length == 1 and self.first == query.rank
+
     def _columns(self, query: QuantileQuery, histograms: Ints) -> Ints:
+        if self._is_answer(query):
+            return np.asarray(query.width - query.true_positions(histograms))
         return multiset_index(central_window(query.pad(histograms), self.first, self.length), self.length)
 
 
-QuantileLaw = PermuteAndFlip | SidedPermuteAndFlip | ObliviousRecords | CentralRecords
+QuantileLaw = PermuteAndFlip | SidedPermuteAndFlip | CentralRecords
 
 
 def _refuse_other_laws(matrix: Matrix) -> None:

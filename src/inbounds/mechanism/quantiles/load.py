@@ -16,7 +16,6 @@ from inbounds.mechanism.law import Matrix
 from inbounds.mechanism.origin import Origin
 from inbounds.mechanism.quantiles.laws import (
     CentralRecords,
-    ObliviousRecords,
     PermuteAndFlip,
     QuantileLaw,
     SidedPermuteAndFlip,
@@ -34,7 +33,6 @@ QUANTILE_FIELDS = {
     "law": {
         "scores": dict.fromkeys(("table", "stride", "deeper")),
         "sides": dict.fromkeys(("table", "below", "above", "deeper")),
-        "matrix": None,
         "central": dict.fromkeys(("first", "length", "matrix")),
     },
     "origin": ORIGIN_FIELDS,
@@ -68,7 +66,7 @@ def quantile_query_from_json(part: Json) -> QuantileQuery:
 def quantile_law_from_json(part: Json) -> QuantileLaw:
     """Read a quantile's law from JSON values. It is not checked for privacy here."""
     if len(part) != 1:
-        raise ValueError("the law of a quantile must be scores, sides, a matrix, or central records")
+        raise ValueError("the law of a quantile must be scores, sides, or central records")
     if "scores" in part:
         scores = part["scores"]
         (stride,), deeper = parse_integers(scores["stride"]), scores["deeper"]
@@ -82,8 +80,6 @@ def quantile_law_from_json(part: Json) -> QuantileLaw:
         below, above = (_parse_side(sides[key]) for key in ("below", "above"))
         (levels_deeper,) = parse_integers(sides["deeper"])
         return SidedPermuteAndFlip(tuple(parse_integers(sides["table"])), below, above, levels_deeper)
-    if "central" not in part:
-        return ObliviousRecords(_read_matrix(part))
     central = part["central"]
     (first,), (length,) = (parse_integers(central[key]) for key in ("first", "length"))
     return CentralRecords(first, length, _read_matrix({"matrix": central["matrix"]}))
@@ -100,5 +96,5 @@ def _parse_side(part: Any) -> Side:
 def _read_matrix(part: Json) -> Matrix:
     law = law_from_json(part)
     if not isinstance(law, Matrix):
-        raise ValueError("the law of a quantile must be scores, sides, a matrix, or central records")
+        raise ValueError("the law of a quantile must be scores, sides, or central records")
     return law

@@ -15,7 +15,6 @@ from inbounds.mechanism.quantiles import passport
 from inbounds.mechanism.quantiles.channel import Channel, channel_of_prior, channel_of_unknown_records
 from inbounds.mechanism.quantiles.laws import (
     CentralRecords,
-    ObliviousRecords,
     PermuteAndFlip,
     QuantileLaw,
     SidedPermuteAndFlip,
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
 
-LAWS = (PermuteAndFlip, SidedPermuteAndFlip, ObliviousRecords, CentralRecords)
+LAWS = (PermuteAndFlip, SidedPermuteAndFlip, CentralRecords)
 """All classes of laws; others are refused, because their check is not known."""
 
 

@@ -10,7 +10,6 @@ from inbounds.mechanism.codec import QUANTILE, format_integers, law_to_json, sca
 from inbounds.mechanism.passport import without_law
 from inbounds.mechanism.quantiles.laws import (
     CentralRecords,
-    ObliviousRecords,
     PermuteAndFlip,
     QuantileLaw,
     SidedPermuteAndFlip,
@@ -62,8 +61,6 @@ def quantile_law_to_json(law: QuantileLaw) -> Json:
         case SidedPermuteAndFlip(table, below, above, deeper):
             sides = {"below": _format_side(below), "above": _format_side(above), "deeper": str(deeper)}
             return {"sides": {"table": format_integers(table), **sides}}
-        case ObliviousRecords(matrix):
-            return law_to_json(matrix)
         case CentralRecords(first, length, matrix):
             return {"central": {"first": str(first), "length": str(length), **law_to_json(matrix)}}
 

@@ -169,7 +169,7 @@ function checkQuantilePassport(content, report) {
   const name = checkOrigin(content);
   Object.assign(report, { title: `${name}: ${quantile.at}-quantile, epsilon ${epsilon}`, epsilon: epsilon.toString() });
   const names = Array.from({ length: Number(quantile.values.size) }, (_, k) => quantile.values.value(k).toString());
-  const columns = rows === null ? [] : Array.from(rows[0], (_, j) => (law instanceof Central ? `${j}` : names[j]));
+  const columns = rows === null ? [] : Array.from(rows[0], (_, j) => (law.length === 1n ? names.at(-1 - j) : `${j}`));
   if (rows !== null) report.picture = drawn(rows, names, columns);
   report.nearest = law.check(quantile, epsilon);
   promised(report, epsilon, "of a neighbouring group");

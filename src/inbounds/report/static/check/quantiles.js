@@ -1,4 +1,4 @@
-// Laws of a quantile: score tables (permute-and-flip), alike or not on both sides, a matrix over the true answer, one over the central records.
+// Laws of a quantile: score tables (permute-and-flip), alike or not on both sides, and a matrix over the central records.
 
 const MOST_OUTPUTS = 1n << 24n;
 const MOST_SCORED = 4096n;
@@ -27,6 +27,13 @@ class Quantile {
 
   get width() {
     return this.values.size - 1n;
+  }
+
+  /** The place of the quantile among as many records as the size says, from 1. */
+  get rank() {
+    const { numerator, denominator } = this.at;
+    const place = (numerator * this.size + denominator - 1n) / denominator;
+    return place > 1n ? place : 1n;
   }
 }
 
@@ -226,7 +233,8 @@ class Central {
   /** Histograms that have all records but one in common are neighbours of each other. */
   check(quantile, epsilon) {
     const { first, length, rows } = this;
-    insist(quantile.public && quantile.records === 1n, "central records need a public size and one record a person");
+    const answer = length === 1n && first === quantile.rank; // any two values of it are neighbours
+    insist(answer || (quantile.public && quantile.records === 1n), "central records need a public size and one record a person");
     const among = first >= 1n && length >= 1n && first + length - 1n <= quantile.size;
     insist(among, "central records must be among those of the group");
     const columns = multisets(length, quantile.width, MATRIX_LIMIT);
@@ -262,21 +270,9 @@ class Central {
 
 /** The law of a quantile, and how to look at it. */
 function readQuantileLaw(part) {
-  insist(part instanceof Map && part.size === 1, "the law of a quantile must be scores, sides, a matrix or central records");
+  insist(part instanceof Map && part.size === 1, "the law of a quantile must be scores, sides or central records");
   if (part.has("scores")) return { kind: "score table", law: new ScoreTable(part.get("scores")), rows: null };
   if (part.has("sides")) return { kind: "sided score table", law: new SidedTable(part.get("sides")), rows: null };
-  if (part.has("central")) {
-    const law = new Central(part.get("central"));
-    return { kind: "matrix over the central records", law, rows: law.rows };
-  }
-  const rows = readMatrix(field(part, "matrix"));
-  const law = { check: (quantile, epsilon) => checkMatrix(rows, everyoneBeside(quantile.values), epsilon) };
-  return { kind: "matrix over the true answer", law, rows };
-}
-
-/** One answer that a single record may move anywhere, as far as `checkMatrix` asks. */
-function everyoneBeside(values) {
-  const name = (k) => values.value(k).toString();
-  const stops = () => new Array(Number(values.size)).fill(Number(values.size));
-  return { answers: values, outputs: values.size, metric: null, stops, answerName: name, outputName: name };
+  const law = new Central(field(part, "central"));
+  return { kind: "matrix over the central records", law, rows: law.rows };
 }
