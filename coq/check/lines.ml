@@ -25,7 +25,7 @@ let window _ value =
 let edge _ value =
   match value with
   | List [ tail; head; num; den ] ->
-      { Checker.tail = nat "tail" tail; head = nat "head" head; enum = integer "num" num; eden = integer "den" den }
+      { Checker.gnum = integer "num" num; gden = integer "den" den; ends = [ (nat "tail" tail, nat "head" head) ] }
   | _ -> refuse "an edge must be tail, head, num, den"
 
 let verdict passed = if passed then "private" else "refused"

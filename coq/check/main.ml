@@ -1,7 +1,7 @@
 (* inbounds-check: what a passport proves, of a mechanism or of a quantile, by the checkers extracted from the proof.
 
-   The reading (json, canonical, sha256, spelling) is written by hand; the verdict is that of Checker.check_passport or
-   Checker.check_quantile. *)
+   The reading (json, canonical, sha256, spelling) is written by hand; the verdict is that of Checker.check_passport,
+   Checker.check_map or Checker.check_quantile. *)
 
 let longest = 1 lsl 29
 
@@ -38,7 +38,10 @@ let check path =
   let fields = opened (Json.of_string (content path)) in
   let passed =
     if Spelling.is_quantile fields then Checker.check_quantile (Spelling.quantile fields)
-    else Checker.check_passport (Spelling.passport fields) in
+    else
+      match Spelling.map_noise fields with
+      | Some (query, noise) -> Checker.check_map query noise
+      | None -> Checker.check_passport (Spelling.passport fields) in
   if not passed then Spelling.refuse "the weights are not private for this query and epsilon"
 
 (* Whether the file is a passport that is private as it says. *)

@@ -27,7 +27,8 @@ let whole_number word =
     refuse "whole numbers must be decimal, separated by single spaces";
   Z.of_string word
 
-let whole_numbers what value = List.map whole_number (String.split_on_char ' ' (text_of what value))
+(* Lines may have millions of numbers: no recursion over them takes stack. *)
+let whole_numbers what value = List.rev (List.rev_map whole_number (String.split_on_char ' ' (text_of what value)))
 
 let one_number what value =
   match whole_numbers what value with [ number ] -> number | _ -> refuse (what ^ " must be one number")
@@ -70,24 +71,78 @@ let cells value =
       let edge name = scale name (field fields name) in
       Some ((edge "lowers", edge "uppers"), edge "values")
 
+(* How many there are; all must differ. *)
+let distinct what names =
+  let seen = Hashtbl.create 16 in
+  List.iter (fun name -> if Hashtbl.mem seen name then refuse (what ^ " must be distinct"); Hashtbl.add seen name ()) names;
+  Hashtbl.length seen
+
+(* Lengths, and for each of them a line of edges: tail head tail head ... *)
+let graph value =
+  let fields = fields_of "a graph" value in
+  only "a graph" [ "lengths"; "edges" ] fields;
+  let rec pairs found = function
+    | [] -> List.rev found
+    | tail :: head :: rest -> pairs ((tail, head) :: found) rest
+    | _ -> refuse "an edge must have two ends" in
+  match (field fields "lengths", field fields "edges") with
+  | List lengths, List lines when List.compare_lengths lengths lines = 0 ->
+      let group length line =
+        let { Checker.num; den } = fraction "a length" length in
+        { Checker.gnum = num; gden = den; ends = pairs [] (whole_numbers "edges" line) } in
+      let groups = List.map2 group lengths lines in
+      let all = List.fold_left (fun all { Checker.ends; _ } -> List.rev_append ends all) [] groups in
+      ignore (distinct "edges from one answer to another" all);
+      groups
+  | _ -> refuse "a graph must have lengths and, for each of them, a line of edges"
+
 let neighbours value =
   match fields_of "neighbours" value with
   | [ ("reach", Int steps) ] -> Checker.ByReach steps
   | [ ("metric", unit) ] -> Checker.ByMetric (fraction "metric" unit)
   | [ ("everyone", Bool true) ] -> Checker.AllOfThem
-  | [ ("graph", _) ] -> raise No_verdict
-  | _ -> refuse "neighbours must be a reach, a metric or everyone"
+  | [ ("graph", edges) ] -> Checker.ByEdges (graph edges)
+  | _ -> refuse "neighbours must be a reach, a metric, everyone or a graph"
 
-(* How many labels; all must be different texts. *)
 let labels value =
   match value with
   | Null -> None
-  | List items ->
-      let names = List.map (text_of "a label") items in
-      let seen = Hashtbl.create 16 in
-      List.iter (fun name -> if Hashtbl.mem seen name then refuse "labels must be distinct"; Hashtbl.add seen name ()) names;
-      Some (Z.of_int (List.length names))
+  | List items -> Some (Z.of_int (distinct "labels" (List.map (text_of "a label") items)))
   | _ -> refuse "labels must be texts"
+
+let farthest_coordinate = Z.shift_left Z.one 52
+
+(* A number below 2^52 in size as the nearest float, ties to even, in multiples of the least float 2^-1074. *)
+let nearest_float { Checker.num; den } =
+  let size = Z.abs num in
+  let rounded exponent =
+    let a = Z.shift_left size (max (-exponent) 0) and b = Z.shift_left den (max exponent 0) in
+    let quotient, rest = Z.div_rem a b in
+    let beyond = Z.compare (Z.shift_left rest 1) b in
+    (quotient, if beyond > 0 || (beyond = 0 && Z.is_odd quotient) then Z.succ quotient else quotient) in
+  let exponent = max (-1074) (Z.numbits size - Z.numbits den - 53) in
+  let exponent = if Z.numbits (fst (rounded exponent)) > 53 then exponent + 1 else exponent in
+  let found = Z.shift_left (snd (rounded exponent)) (exponent + 1074) in
+  if Z.sign num < 0 then Z.neg found else found
+
+(* Coordinates of answers on a graph: as many for each, and still different as floats, which name them in Python. *)
+let places value =
+  match value with
+  | Null -> None
+  | List items ->
+      let coordinate text =
+        let number = fraction "a coordinate" (String text) in
+        if Z.geq (Z.abs number.Checker.num) (Z.mul farthest_coordinate number.Checker.den) then
+          refuse "coordinates must be below 2^52 in size";
+        Z.to_string (nearest_float number) in
+      let place item = List.map coordinate (String.split_on_char ' ' (text_of "a place" item)) in
+      let found = List.map place items in
+      (match found with
+      | first :: rest when List.exists (fun other -> List.compare_lengths first other <> 0) rest ->
+          refuse "places must all have the same number of coordinates"
+      | _ -> ());
+      Some (Z.of_int (distinct "places" (List.map (String.concat " ") found)))
+  | _ -> refuse "places must be texts"
 
 let kind value =
   let text = text_of "kind" value in
@@ -116,8 +171,15 @@ let law value =
       let one name = one_number name (field fields name) in
       let remap = match field fields "remap" with Null -> None | value -> Some (whole_numbers "remap" value) in
       Checker.Noise (whole_numbers "core" (field fields "core"), one "floor", one "end", one "size", remap)
-  | [ (("response" | "plane" | "subsets" | "affine" | "planes"), _) ] -> raise No_verdict
-  | _ -> refuse "the law must be a matrix or a noise table"
+  | [ (("response" | "subsets" | "affine" | "planes"), _) ] -> raise No_verdict
+  | _ -> refuse "the law must be a matrix, a noise table or noise on a map"
+
+let plane value =
+  let fields = fields_of "plane" value in
+  only "plane" [ "table"; "anywhere"; "remap" ] fields;
+  let step_weights = rows (field fields "table") in
+  let renamed = match field fields "remap" with Null -> None | value -> Some (whole_numbers "remap" value) in
+  { Checker.step_weights; anywhere = one_number "anywhere" (field fields "anywhere"); renamed }
 
 (* Where it comes from and what is claimed of it is not judged here, and may hold no other field than it has. *)
 let words fields =
@@ -126,14 +188,19 @@ let words fields =
   part "claims" [ "losses"; "properties"; "effective_epsilon" ];
   part "optimality" [ "objective"; "value"; "bound"; "loss"; "prior" ]
 
-let passport fields =
-  let numbers = law (field fields "law") in
+(* The passport of a query, with these numbers of its law. *)
+let passport_with numbers fields =
   only "the passport" [ "query"; "epsilon"; "law"; "origin"; "claims"; "optimality" ] fields;
   words fields;
   let query = fields_of "query" (field fields "query") in
   let near = neighbours (field query "neighbours") in
   only "the query" [ "kind"; "answers"; "outputs"; "neighbours"; "rounds"; "labels"; "allowance"; "places" ] query;
-  (match List.assoc_opt "places" query with None | Some Null -> () | Some _ -> refuse "places need a graph");
+  let located = match List.assoc_opt "places" query with None -> None | Some value -> places value in
+  let named = labels (field query "labels") in
+  (match (located, named, near) with
+  | None, _, _ | Some _, None, Checker.ByEdges _ -> ()
+  | Some _, Some _, _ -> refuse "answers must have labels or places, not both"
+  | _ -> refuse "places need a graph");
   let rounds = match field query "rounds" with Bool b -> b | _ -> refuse "rounds must be true or false" in
   let zero = { Checker.num = Z.zero; den = Z.one } in
   let allowance =
@@ -143,10 +210,18 @@ let passport fields =
     cells = cells (field query "outputs");
     near;
     rounds;
-    labels = labels (field query "labels");
+    labels = (if located = None then named else located);
     allowance;
     epsilon = fraction "epsilon" (field fields "epsilon");
     numbers }
+
+let passport fields = passport_with (law (field fields "law")) fields
+
+(* Noise on a map: the query and the epsilon are read as those of any passport, without weights of their own. *)
+let map_noise fields =
+  match field fields "law" with
+  | Object [ ("plane", value) ] -> Some (passport_with (Checker.Weights []) fields, plane value)
+  | _ -> None
 
 (* What Python takes for nothing there. *)
 let is_nothing value =

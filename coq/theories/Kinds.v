@@ -207,13 +207,13 @@ Section Accepted.
   Proof. intros Hn db db' j k [Hj _] [Hk _]. now apply any_two. Qed.
 
   (** * One person's label: labels are positions *)
-  Theorem category_promise {L} (names : list L) : labels p = Some (Z.of_nat (length names)) ->
+  Theorem category_promise {L} (names : list L) : near p = AllOfThem -> labels p = Some (Z.of_nat (length names)) ->
     forall label label' j k, nth_error names j = Some label -> nth_error names k = Some label' ->
     promised p (real (epsilon p)) j k.
   Proof.
-    intros Hl label label' j k Hj Hk. pose proof (accepted_query p accepted) as Q. unfold query_ok in Q.
-    rewrite !andb_true_iff in Q. destruct Q as [[[[[_ L0] _] _] _] _]. unfold labels_ok in L0. rewrite Hl in L0.
-    destruct (near p) eqn:Hn; try discriminate. apply Z.eqb_eq in L0.
+    intros Hn Hl label label' j k Hj Hk. pose proof (accepted_query p accepted) as Q. unfold query_ok in Q.
+    rewrite !andb_true_iff in Q. destruct Q as [[[[[[_ L0] _] _] _] _] _]. unfold labels_ok in L0. rewrite Hl, Hn in L0.
+    apply Z.eqb_eq in L0.
     assert (j < length names)%nat by (apply nth_error_Some; congruence).
     assert (k < length names)%nat by (apply nth_error_Some; congruence).
     apply any_two; auto; unfold positions; lia.

@@ -8,9 +8,10 @@
     passport_distribution  every position has a law whose masses sum to one
     passport_pointwise     for any two positions j, k whose price is d, and every report i:
                              Pr[i | j] <= exp (epsilon * d) * Pr[i | k]
-    passport_private       the same for every set of reports *)
+    passport_private       the same for every set of reports
+    passport_graph         for answers on a graph, the same along every path of the length d *)
 From Coq Require Import ZArith Reals List Bool Lra Lia Psatz Arith.
-From Inbounds Require Import Exp Privacy Matrix Noise Neighbours.
+From Inbounds Require Import Exp Privacy Matrix Noise Neighbours Graph.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -29,7 +30,7 @@ Definition whole (k : Z) : frac := Frac k 1.
 Inductive places := Even (size : Z) | Listed (ticks : list Z).
 Record scale := Scale { first : frac; grid_step : frac; ticks : places }.
 
-Inductive neighbours := ByReach (steps : Z) | AllOfThem | ByMetric (distance : frac).
+Inductive neighbours := ByReach (steps : Z) | AllOfThem | ByMetric (distance : frac) | ByEdges (groups : list group).
 Inductive kind := Count | Total | Mean | Extreme | Ordinal | Category | Interval | OtherKind.
 Inductive numbers_of_law :=
 | Weights (rows : list (list Z))
@@ -53,6 +54,7 @@ Definition MOST_LISTED := 2 ^ 27.
 Definition MOST_ROUNDED := 2 ^ 20.
 Definition MOST_CELLS := 2 ^ 13.
 Definition MOST_STEPS := 2 ^ 16.
+Definition MOST_EDGES := 2 ^ 21.
 
 Fixpoint length_Z {A} (count : Z) (l : list A) : Z :=
   match l with [] => count | _ :: l' => length_Z (count + 1) l' end.
@@ -148,8 +150,18 @@ Definition outputs (p : passport) : Z :=
 Definition gap_within (r : Z) (l : list Z) : bool :=
   match l with [] => false | t0 :: l' => existsb (fun ab => snd ab - fst ab <=? r) (combine l l') end.
 
+Definition edge_count (groups : list group) : Z := fold_left (fun count g => length_Z count (ends g)) groups 0.
+
+(** That each two of n answers are joined at most once in each direction is left to the reader, like labels that differ:
+    with two lengths both are promised. *)
+Definition graph_ok (n : Z) (groups : list group) : bool :=
+  (1 <=? edge_count groups) && (edge_count groups <=? MOST_EDGES)
+  && forallb (fun g => (0 <? gnum g) && (0 <? gden g)
+       && forallb (fun e => negb (fst e =? snd e)%nat && (Z.of_nat (fst e) <? n) && (Z.of_nat (snd e) <? n)) (ends g)) groups.
+
 Definition neighbours_ok (t : places) (n : neighbours) : bool :=
   match n with
+  | ByEdges groups => graph_ok (size_of t) groups
   | ByReach r => (1 <=? r) && (r <=? MOST_ANSWERS)
                  && (match t with Even _ => true | Listed l => gap_within r l end)
   | AllOfThem => true
@@ -170,8 +182,17 @@ Definition kind_ok (p : passport) : bool :=
 Definition labels_ok (p : passport) : bool :=
   match labels p, near p with
   | None, _ => true
-  | Some k, AllOfThem => k =? size_of (ticks (answers p))
+  | Some k, (AllOfThem | ByEdges _) => k =? size_of (ticks (answers p))
   | Some _, _ => false
+  end.
+
+(** Named answers on a graph are numbered 0, 1, 2, ..., each an output of its own; real answers are on none. *)
+Definition on_graph_ok (p : passport) : bool :=
+  match near p, labels p with
+  | ByEdges _, None => negb (rounds p)
+  | ByEdges _, Some _ => negb (rounds p) && same_scale (answers p) (Scale (whole 0) (whole 1) (Even (size_of (ticks (answers p)))))
+                         && one_output_per_answer p
+  | _, _ => true
   end.
 
 Definition allowance_ok (p : passport) : bool :=
@@ -192,24 +213,27 @@ Definition query_ok (p : passport) : bool :=
   let t := ticks (answers p) in
   scale_ok (answers p) && near_enough t && (2 <=? size_of t)
   && (negb (rounds p) || (size_of t <=? MOST_ROUNDED))
-  && neighbours_ok t (near p) && labels_ok p && kind_ok p && allowance_ok p && epsilon_ok p
+  && neighbours_ok t (near p) && labels_ok p && on_graph_ok p && kind_ok p && allowance_ok p && epsilon_ok p
   && (match cells p with
       | None => true
       | Some (l, u, v) => cells_ok (Z.max MOST_CELLS (written p)) (answers p) l u v
       end).
 
 (** * Laws *)
+
+(** Edges are no runs of ticks: [price] promises nothing of answers on a graph, [passport_graph] does. *)
 Definition near_ticks (p : passport) : near_by :=
   match near p with
   | ByReach r => Reach r
   | AllOfThem => Everyone
+  | ByEdges _ => Reach (-1)
   | ByMetric d => Metric (num (grid_step (answers p)) * den d) (den (grid_step (answers p)) * num d)
   end.
 
 (** What noise on a grid without gaps must pay for: reach in steps, and the distance. *)
 Definition noise_steps (p : passport) (size : Z) : option (Z * Z * Z) :=
   match labels p, near_ticks p with
-  | None, Reach r => Some (Z.min r size, 1, 1)
+  | None, Reach r => if 0 <? r then Some (Z.min r size, 1, 1) else None
   | None, Metric n d => Some (1, n, d)
   | _, _ => None
   end.
@@ -227,7 +251,10 @@ Definition law_ok (p : passport) : bool :=
       (length_Z 0 W =? outputs p)
       && (match W with [] => false | row :: _ => length_Z 0 row =? n end)
       && (let t := all_ticks (ticks (answers p)) in
-          check_matrix (length t) W (runs t (near_ticks p)) (num (epsilon p)) (den (epsilon p)))
+          match near p with
+          | ByEdges groups => check_edges (length t) W groups (num (epsilon p)) (den (epsilon p))
+          | _ => check_matrix (length t) W (runs t (near_ticks p)) (num (epsilon p)) (den (epsilon p))
+          end)
   | Noise core floor fin size remap =>
       regular (ticks (answers p)) && (size =? n - 1) && remap_ok p remap size
       && (match noise_steps p size with
@@ -368,7 +395,7 @@ Section Accepted.
   Lemma near_metric_ok : metric_ok (near_ticks p).
   Proof.
     destruct query_facts as (_ & H & _). destruct unit_pos as [A B]. unfold near_ticks, neighbours_ok in *.
-    destruct (near p) as [r| |d]; cbn; auto. unfold is_positive, is_number in H. rewrite andb_true_iff, !Z.ltb_lt in H.
+    destruct (near p) as [r| |d|groups]; cbn; auto. unfold is_positive, is_number in H. rewrite andb_true_iff, !Z.ltb_lt in H.
     split; nia.
   Qed.
 
@@ -389,6 +416,10 @@ Section Accepted.
     unfold law_ok in H. unfold law_of in *. destruct (numbers p) as [W|core floor fin size remap].
     - rewrite !andb_true_iff in H. destruct H as [[_ _] H].
       set (l := all_ticks (ticks (answers p))) in *.
+      assert (C : check_matrix (length l) W (runs l (near_ticks p)) (num (epsilon p)) (den (epsilon p)) = true).
+      { destruct (near p) as [r| |c|groups] eqn:En; try exact H. exfalso. unfold near_ticks, price in Hd.
+        rewrite En in Hd. destruct (Z.leb_spec (Z.abs (tick_at p j - tick_at p k)) (-1)); [lia|discriminate]. }
+      clear H. rename C into H.
       assert (Ln : length l = n) by (apply all_ticks_length; pose proof (size_pos _ T); lia).
       apply (weights_pointwise l (near_ticks p) TOTAL W); auto; try lia.
       + now apply all_ticks_rising.
@@ -403,7 +434,7 @@ Section Accepted.
       assert (Hp : forall a, 0 <= mass m a i) by (intro a; apply (noise_mass_pos _ _ _ _ _ _ _ _ _ _ _ H)).
       unfold noise_steps in Es. destruct (labels p); [discriminate|]. unfold price in Hd. rewrite !Reg in Hd by assumption.
       destruct (near_ticks p) as [r| |a b]; [| discriminate |].
-      + injection Es as <- <- <-.
+      + destruct (0 <? r)%Z; [|discriminate]. injection Es as <- <- <-.
         destruct (Z.leb_spec (Z.abs (Z.of_nat j - Z.of_nat k)) r) as [Hle|]; [|discriminate]. injection Hd as <-.
         replace 1 with (1 / 1) by field. apply G; [|assumption]. unfold apart. lia.
       + injection Es as <- <- <-. injection Hd as <-. cbn [metric_ok] in Mok. destruct Mok as [Ha Hb].
@@ -430,12 +461,23 @@ Section Accepted.
     intros a b [-> ->] i Hi. now apply passport_pointwise.
   Qed.
 
+  (** Answers on a graph: every path keeps its length, the shortest one in particular. *)
+  Theorem passport_graph groups W j k d : near p = ByEdges groups -> numbers p = Weights W ->
+    path (edges_of groups) j k d ->
+    forall S, Pr (law_of p) j S <= exp (real (epsilon p) * d) * Pr (law_of p) k S.
+  Proof.
+    intros Hn Hw P S. pose proof accepted_law as H. unfold law_ok in H. unfold law_of. rewrite Hw, Hn in *.
+    rewrite !andb_true_iff in H. destruct H as [_ H].
+    exact (path_private _ _ _ _ _ H d j k P S).
+  Qed.
+
   Theorem passport_distribution j : (j < n)%nat -> distribution (law_of p) j.
   Proof.
     intros Hj. pose proof accepted_law as H. pose proof ticks_ok as T. pose proof (size_pos _ T) as Sp.
     unfold law_ok in H. unfold law_of. destruct (numbers p) as [W|core floor fin size remap].
     - rewrite !andb_true_iff in H. destruct H as [[_ _] H].
-      eapply law_distribution; [exact H|]. rewrite all_ticks_length by lia. exact Hj.
+      assert (Hl : (j < length (all_ticks (ticks (answers p))))%nat) by (rewrite all_ticks_length by lia; exact Hj).
+      destruct (near p); try (eapply law_distribution; [exact H|exact Hl]). exact (edges_distribution _ _ _ _ _ H j Hl).
     - rewrite !andb_true_iff in H. destruct H as [[[Hr Hs] Hm] H]. apply Z.eqb_eq in Hs.
       destruct (noise_steps p size) as [[[reach dn] dd]|]; [|discriminate]. apply andb_true_iff in H as [_ H].
       eapply noise_distribution; [exact H|]. intros o Ho. unfold remap_ok, target in *. destruct remap as [l|].
