@@ -171,8 +171,12 @@ let law value =
       let one name = one_number name (field fields name) in
       let remap = match field fields "remap" with Null -> None | value -> Some (whole_numbers "remap" value) in
       Checker.Noise (whole_numbers "core" (field fields "core"), one "floor", one "end", one "size", remap)
-  | [ (("response" | "subsets" | "affine" | "planes"), _) ] -> raise No_verdict
-  | _ -> refuse "the law must be a matrix, a noise table or noise on a map"
+  | [ ("response", value) ] ->
+      let fields = fields_of "response" value in
+      only "response" [ "size"; "other" ] fields;
+      Checker.TwoWeights (one_number "size" (field fields "size"), one_number "other" (field fields "other"))
+  | [ (("subsets" | "affine" | "planes"), _) ] -> raise No_verdict
+  | _ -> refuse "the law must be a matrix, a noise table, a response or noise on a map"
 
 let plane value =
   let fields = fields_of "plane" value in

@@ -11,7 +11,7 @@
     passport_private       the same for every set of reports
     passport_graph         for answers on a graph, the same along every path of the length d *)
 From Coq Require Import ZArith Reals List Bool Lra Lia Psatz Arith.
-From Inbounds Require Import Exp Privacy Matrix Noise Neighbours Graph.
+From Inbounds Require Import Exp Privacy Matrix Noise Neighbours Graph Response.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -34,7 +34,8 @@ Inductive neighbours := ByReach (steps : Z) | AllOfThem | ByMetric (distance : f
 Inductive kind := Count | Total | Mean | Extreme | Ordinal | Category | Interval | OtherKind.
 Inductive numbers_of_law :=
 | Weights (rows : list (list Z))
-| Noise (core : list Z) (floor fin size : Z) (remap : option (list Z)).
+| Noise (core : list Z) (floor fin size : Z) (remap : option (list Z))
+| TwoWeights (size other : Z).
 
 Record passport := Passport {
   asked : kind;
@@ -206,7 +207,7 @@ Definition written (p : passport) : Z :=
   match numbers p with
   | Weights W => Z.max (length_Z 0 W) (match W with [] => 0 | row :: _ => length_Z 0 row end)
   | Noise _ _ _ _ (Some remap) => length_Z 0 remap
-  | Noise _ _ _ _ None => 0
+  | Noise _ _ _ _ None | TwoWeights _ _ => 0
   end.
 
 Definition query_ok (p : passport) : bool :=
@@ -244,6 +245,10 @@ Definition remap_ok (p : passport) (remap : option (list Z)) (size : Z) : bool :
   | Some l => (length_Z 0 l =? size + 1) && forallb (fun o => (0 <=? o) && (o <? outputs p)) l
   end.
 
+(** Two weights stand for answers at distance 1. *)
+Definition at_distance_one (p : passport) : bool :=
+  match near p with ByReach _ | AllOfThem => true | _ => false end.
+
 Definition law_ok (p : passport) : bool :=
   let n := size_of (ticks (answers p)) in
   match numbers p with
@@ -264,6 +269,9 @@ Definition law_ok (p : passport) : bool :=
               (Z.min reach (size - 1 - written_out / 2) <=? Z.max MOST_STEPS (4 * written_out))
               && check_noise core floor fin (Z.to_nat size) (Z.to_nat reach) dn dd (num (epsilon p)) (den (epsilon p))
           end)
+  | TwoWeights size other =>
+      (size =? n) && one_output_per_answer p && at_distance_one p
+      && check_response size other (num (epsilon p)) (den (epsilon p))
   end.
 
 (** What `inbounds-check` runs. *)
@@ -292,6 +300,7 @@ Definition law_of (p : passport) : mechanism nat nat :=
   | Weights W => law TOTAL W
   | Noise core floor fin size remap =>
       noise_law (noise_table core floor fin (Z.to_nat size)) (Z.to_nat size) (target remap) (Z.to_nat (outputs p))
+  | TwoWeights size other => response_law size other
   end.
 
 (** * Soundness *)
@@ -413,7 +422,7 @@ Section Accepted.
   Proof.
     intros Hj Hk Hd i Hi. pose proof accepted_law as H. pose proof ticks_ok as T. pose proof near_metric_ok as Mok.
     pose proof regular_tick as Reg. pose proof real_epsilon_pos as Epos.
-    unfold law_ok in H. unfold law_of in *. destruct (numbers p) as [W|core floor fin size remap].
+    unfold law_ok in H. unfold law_of in *. destruct (numbers p) as [W|core floor fin size remap|size other].
     - rewrite !andb_true_iff in H. destruct H as [[_ _] H].
       set (l := all_ticks (ticks (answers p))) in *.
       assert (C : check_matrix (length l) W (runs l (near_ticks p)) (num (epsilon p)) (den (epsilon p)) = true).
@@ -452,6 +461,10 @@ Section Accepted.
           replace (real (epsilon p) * (INR j * (IZR a / IZR b)) - real (epsilon p) * (INR k * (IZR a / IZR b)))
             with ((real (epsilon p) * (IZR a / IZR b)) * (INR j - INR k)) by ring.
           rewrite Rabs_mult, Rabs_right; [ring|]. apply Rle_ge, Rmult_le_pos; lra.
+    - rewrite !andb_true_iff in H. destruct H as [[_ Near] H].
+      replace d with 1; [rewrite Rmult_1_r; now apply response_pointwise|].
+      revert Hd. unfold at_distance_one, near_ticks, price in *. destruct (near p); try discriminate; [|congruence].
+      destruct (_ <=? _)%Z; congruence.
   Qed.
 
   Theorem passport_private j k d : (j < n)%nat -> (k < n)%nat -> price (tick_at p) (near_ticks p) j k = Some d ->
@@ -474,7 +487,7 @@ Section Accepted.
   Theorem passport_distribution j : (j < n)%nat -> distribution (law_of p) j.
   Proof.
     intros Hj. pose proof accepted_law as H. pose proof ticks_ok as T. pose proof (size_pos _ T) as Sp.
-    unfold law_ok in H. unfold law_of. destruct (numbers p) as [W|core floor fin size remap].
+    unfold law_ok in H. unfold law_of. destruct (numbers p) as [W|core floor fin size remap|size other].
     - rewrite !andb_true_iff in H. destruct H as [[_ _] H].
       assert (Hl : (j < length (all_ticks (ticks (answers p))))%nat) by (rewrite all_ticks_length by lia; exact Hj).
       destruct (near p); try (eapply law_distribution; [exact H|exact Hl]). exact (edges_distribution _ _ _ _ _ H j Hl).
@@ -488,5 +501,6 @@ Section Accepted.
         { unfold outputs, one_output_per_answer in *. destruct (cells p) as [[[lo up] v]|]; [|reflexivity].
           unfold around, same_scale, same_places in Hm. rewrite !andb_true_iff in Hm. rewrite !Z.eqb_eq in Hm. tauto. }
         rewrite E. lia.
+    - rewrite !andb_true_iff, Z.eqb_eq in H. destruct H as [[[-> _] _] H]. now apply (response_distribution _ _ _ _ H).
   Qed.
 End Accepted.

@@ -27,6 +27,7 @@ from inbounds.mechanism.law import Noise, make_geometric_noise
 from inbounds.mechanism.plane import make_plane_noise
 from inbounds.mechanism.quantiles import CentralRecords, QuantileMechanism
 from inbounds.mechanism.quantiles import passport as quantile_passports_of
+from inbounds.mechanism.response import make_tight_response
 from inbounds.query import RangeQuery, Scale, with_neighbours
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_lower_bound
 from inbounds.trusted.permute_flip import ratio_bounds
@@ -189,6 +190,27 @@ def noise_passports(number: int, seed: int) -> Iterator[Json]:
         yield sealed(query, epsilon, law_to_json(law))
 
 
+# --- two weights ------------------------------------------------------------------------------------------
+
+
+def response_passports(number: int, seed: int) -> Iterator[Json]:
+    """Randomized response at its bound, one unit beside it, and for queries that it is not for."""
+    rng = random.Random(seed)
+    asked = [
+        ib.extreme(0, 1), ib.extreme(0, 4), ib.category(["yes", "no", "perhaps"]), ib.extreme(1, 10**9),
+        ib.extreme(0, 2**53 - 2), with_neighbours(ib.count(5), ib.Reach(3)), ib.count(4), ib.interval(0, 1, "1/4", 8),
+    ]  # fmt: skip
+    others = [ib.ordinal(0, 4), ib.count(6, outputs=3), ib.mean(3, 1, 3, outputs=2)]
+    for _ in range(number):
+        query = rng.choice(asked if rng.random() < 0.9 else others)
+        size, epsilon = len(query.answers) + (rng.random() < 0.05), Fraction(rng.choice(EPSILONS))
+        other = make_tight_response(size, epsilon).other_weight
+        other += rng.choice((0, 0, 1, -1, 1 - other, -other, TOTAL // size - other, TOTAL // size - other + 1))
+        if rng.random() < 0.3 and 0 < other < TOTAL // size:
+            epsilon = logarithm(Fraction(TOTAL - (size - 1) * other, other), rng)
+        yield sealed(query, epsilon, {"response": {"size": str(size), "other": str(other)}})
+
+
 # --- score tables, and passports of quantiles ---------------------------------------------------------------
 
 
@@ -329,11 +351,10 @@ def honest_quantiles() -> tuple[Json, ...]:
 
 
 def beyond_other_checkers() -> Iterator[Json]:
-    """Two weights, a graph and noise on a map: honest, and with a smaller epsilon than they keep."""
+    """Graphs and noise on a map: honest, and with a smaller epsilon than they keep."""
     town = ib.grid(3, 3, metric="manhattan")
     noise = make_plane_noise(town, Fraction(1), lambda a, b: abs(a) + abs(b) + 0.0)
     for made in (
-        ib.catalog.randomized_response(ib.extreme(0, 9999), 1),
         ib.catalog.metric_geometric(town, 1),
         ib.catalog.exponential(ib.tree({"b": "a"}), 1),
         Mechanism(town, Fraction(1), noise, Origin("noise")),
