@@ -85,14 +85,15 @@ def test_lookalikes_of_edges_are_refused():
 
 def test_a_query_refuses_edges_beyond_its_answers_and_answers_that_are_no_labels():
     scale = Scale(Fraction(0), Fraction(1), range(2))
-    for labels, edge, message in [
-        (("a", "b"), Edge(0, 2, Fraction(1)), "two of the 2 answers"),
-        (None, Edge(0, 1, Fraction(1)), "must have labels"),
-        (("a", "a"), Edge(0, 1, Fraction(1)), "all different"),
-        (("a",), Edge(0, 1, Fraction(1)), "one for each"),
+    for kind, labels, edge, message in [
+        ("graph", ("a", "b"), Edge(0, 2, Fraction(1)), "two of the 2 answers"),
+        ("map", None, Edge(0, 1, Fraction(1)), "must have labels"),
+        ("category", None, Edge(0, 1, Fraction(1)), "must have labels"),
+        ("graph", ("a", "a"), Edge(0, 1, Fraction(1)), "all different"),
+        ("graph", ("a",), Edge(0, 1, Fraction(1)), "one for each"),
     ]:
         with pytest.raises(ValueError, match=message):
-            RangeQuery("graph", scale, OutputCells.one_per_answer(scale), Graph((edge,)), labels=labels)
+            RangeQuery(kind, scale, OutputCells.one_per_answer(scale), Graph((edge,)), labels=labels)
     with pytest.raises(ValueError, match="places must be those of answers on a graph"):
         RangeQuery(
             "category",

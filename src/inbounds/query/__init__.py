@@ -18,6 +18,7 @@ from inbounds.query.constructors import (
 from inbounds.query.graphs import graph, grid, histogram_query, pair_of_counts, snap_to_map, tree
 from inbounds.query.neighbours import AllPairs, Graph, Metric, Neighbours, Reach
 from inbounds.query.outputs import OutputCells, cells, parse_bounds
+from inbounds.query.pairs import NeighboursLike, Pairs
 from inbounds.query.quantile import QuantileQuery, check_quantile, median, quantile
 from inbounds.query.query import RangeQuery, check_query
 from inbounds.trusted.scale import Scale
@@ -27,8 +28,10 @@ __all__ = [
     "Graph",
     "Metric",
     "Neighbours",
+    "NeighboursLike",
     "OutputCells",
     "Outputs",
+    "Pairs",
     "QuantileQuery",
     "RangeQuery",
     "Reach",

@@ -9,7 +9,9 @@ from itertools import pairwise
 from inbounds.exact import Number, to_fraction, to_int
 from inbounds.query.neighbours import AllPairs, Metric, Neighbours, Reach
 from inbounds.query.outputs import OutputCells, cells, parse_bounds
-from inbounds.query.query import RangeQuery
+from inbounds.query.pairs import FindPosition, NeighboursLike, Pairs, connect_pairs, find_numbers
+from inbounds.query.places import format_place
+from inbounds.query.query import RangeQuery, check_query
 from inbounds.trusted.scale import Scale
 
 ALLOWANCE = Fraction(1, 1 << 20)
@@ -18,8 +20,18 @@ ALLOWANCE = Fraction(1, 1 << 20)
 Outputs = int | OutputCells | Sequence[Sequence[Number]] | None
 
 
-def _query(kind: str, answers: Scale, neighbours: Neighbours, outputs: Outputs, *, rounds: bool = False) -> RangeQuery:
-    return RangeQuery(kind, answers, _cells(answers, outputs), neighbours, rounds)
+def _query(
+    kind: str,
+    answers: Scale,
+    natural: Neighbours,
+    outputs: Outputs,
+    neighbours: NeighboursLike = None,
+    *,
+    rounds: bool = False,
+) -> RangeQuery:
+    """Build a query; natural: the neighbours of its kind, unless others are given."""
+    query = RangeQuery(kind, answers, _cells(answers, outputs), natural, rounds)
+    return query if neighbours is None else with_neighbours(query, neighbours)
 
 
 def _cells(answers: Scale, outputs: Outputs) -> OutputCells:
@@ -32,28 +44,30 @@ def _cells(answers: Scale, outputs: Outputs) -> OutputCells:
     return OutputCells.from_edges(outputs)
 
 
-def count(maximum: int, *, outputs: Outputs = None) -> RangeQuery:
+def count(maximum: int, *, outputs: Outputs = None, neighbours: NeighboursLike = None) -> RangeQuery:
     """Return the query "how many of `maximum` people …": answers 0..maximum; one person moves the count by one.
 
     outputs: None for one output per answer, a number of equal cells, `ib.cells(...)`, or a list of
-    (lower, upper) or (lower, upper, value) cells that cover the answers.
+    (lower, upper) or (lower, upper, value) cells that cover the answers. neighbours: other neighbours than those of
+    the kind, as `with_neighbours` takes them.
 
     >>> count(20)
     <count: 0..20 (21 values); neighbours: one step apart>
     """
     size = to_int(maximum, "maximum", 1)
-    return _query("count", Scale(Fraction(0), Fraction(1), range(size + 1)), Reach(1), outputs)
+    return _query("count", Scale(Fraction(0), Fraction(1), range(size + 1)), Reach(1), outputs, neighbours)
 
 
-def total(size: int, low: int, high: int, *, outputs: Outputs = None) -> RangeQuery:
+def total(size: int, low: int, high: int, *, outputs: Outputs = None, neighbours: NeighboursLike = None) -> RangeQuery:
     """Return the query for the sum of `size` integers in low..high; replacing one person moves it by at most high -
     low.
     """
     n, lower, width = to_int(size, "size", 1), *_whole_range(low, high)
-    return _query("total", Scale(Fraction(n * lower), Fraction(1), range(n * width + 1)), Reach(width), outputs)
+    answers = Scale(Fraction(n * lower), Fraction(1), range(n * width + 1))
+    return _query("total", answers, Reach(width), outputs, neighbours)
 
 
-def mean(size: int, low: int, high: int, *, outputs: Outputs = None) -> RangeQuery:
+def mean(size: int, low: int, high: int, *, outputs: Outputs = None, neighbours: NeighboursLike = None) -> RangeQuery:
     """Return the query for the mean of `size` integers in low..high: (high-low)·size + 1 answers, 1/size apart.
 
     Neighbours are at most high - low steps apart. The spacing corrects that of 000 §4.3, which prints 1/(k·size).
@@ -63,20 +77,30 @@ def mean(size: int, low: int, high: int, *, outputs: Outputs = None) -> RangeQue
     """
     n, lower, width = to_int(size, "size", 1), *_whole_range(low, high)
     answers = Scale(Fraction(lower), Fraction(1, n), range(n * width + 1))
-    return _query("mean", answers, Reach(width), outputs)
+    return _query("mean", answers, Reach(width), outputs, neighbours)
 
 
-def extreme(low: int, high: int, *, outputs: Outputs = None) -> RangeQuery:
+def extreme(low: int, high: int, *, outputs: Outputs = None, neighbours: NeighboursLike = None) -> RangeQuery:
     """Return the query for the minimum, maximum or median of integers in low..high: one person may move it anywhere."""
     lower, width = _whole_range(low, high)
-    return _query("extreme", Scale(Fraction(lower), Fraction(1), range(width + 1)), AllPairs(), outputs)
+    return _query("extreme", Scale(Fraction(lower), Fraction(1), range(width + 1)), AllPairs(), outputs, neighbours)
 
 
-def ordinal(low: int, high: int, *, unit: Number = 1, outputs: Outputs = None) -> RangeQuery:
-    """Return the query for one person's integer in low..high under metric privacy: epsilon per `unit` of distance."""
+def ordinal(
+    low: int, high: int, *, unit: Number = 1, outputs: Outputs = None, neighbours: NeighboursLike = None
+) -> RangeQuery:
+    """Return the query for one person's integer in low..high under metric privacy: epsilon per `unit` of distance.
+
+    neighbours: pairs of answers that are neighbours instead, as `with_neighbours` takes them, without a unit.
+
+    >>> ordinal(0, 5, neighbours=[(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (3, 5)])
+    <ordinal: 0..5 (6 values); neighbours: 6 edges, epsilon for every 1 of length>
+    """
     lower, width = _whole_range(low, high)
-    answers = Scale(Fraction(lower), Fraction(1), range(width + 1))
-    return _query("ordinal", answers, Metric(to_fraction(unit, "unit")), outputs)
+    answers, distance = Scale(Fraction(lower), Fraction(1), range(width + 1)), to_fraction(unit, "unit")
+    if neighbours is not None and distance != 1:
+        raise ValueError(f"unit must be left out beside neighbours, got {unit}; give each pair its distance instead")
+    return _query("ordinal", answers, Metric(distance), outputs, neighbours)
 
 
 def interval(
@@ -157,13 +181,35 @@ def with_outputs(query: RangeQuery, outputs: Outputs) -> RangeQuery:
     return replace(query, outputs=_cells(query.answers, outputs))
 
 
-def with_neighbours(query: RangeQuery, neighbours: Neighbours) -> RangeQuery:
-    """Return the same query with other neighbours, e.g. a count whose whole value is one person's secret."""
-    allowance = query.allowance if isinstance(neighbours, Reach) else Fraction(0)
-    changed = replace(query, neighbours=neighbours, allowance=allowance)
+def with_neighbours(query: RangeQuery, neighbours: Neighbours | Pairs) -> RangeQuery:
+    """Return the same query with other neighbours, e.g. a count whose whole value is one person's secret.
+
+    neighbours: a relation such as `ib.AllPairs()`, or pairs of answers (a, b) or (a, b, distance), where the distance
+    is 1 by default. For a pair at distance d and every output i, Pr[i | a] <= exp(epsilon·d) · Pr[i | b], and the same
+    from b to a. Along a path of pairs the distances add up; nothing is promised between answers without a path. List
+    every pair of answers that one person can turn into each other: whether the list is complete cannot be checked.
+    Numbers must be answers exactly: '1/3', not 0.333.
+
+    >>> with_neighbours(count(3), [(0, 1), (1, 2), (2, 3), (0, 3, 2)])
+    <count: 0..3 (4 values); neighbours: 4 edges, epsilon for every 1 of length>
+    """
+    check_query(query)
+    relation = neighbours if isinstance(neighbours, Neighbours) else connect_pairs(_finder(query), neighbours)
+    allowance = query.allowance if isinstance(relation, Reach) else Fraction(0)
+    changed = replace(query, neighbours=relation, allowance=allowance)
     if allowance and changed.cuts != query.cuts:
         raise ValueError("neighbours must leave the holes as they are; make the interval again with that sensitivity")
     return changed
+
+
+def _finder(query: RangeQuery) -> FindPosition:
+    """Return the function that finds the answers of a query: numbers, labels or places."""
+    if query.labels is None:
+        return find_numbers(query.answers)
+    positions = {label: j for j, label in enumerate(query.labels)}
+    if query.places is None:
+        return lambda label: positions.get(label)
+    return lambda place: positions.get(format_place(tuple(to_fraction(number, "coordinate") for number in place)))
 
 
 def _outside_holes(

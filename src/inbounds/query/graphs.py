@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise, product
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +15,7 @@ from inbounds.errors import check_kind
 from inbounds.exact import Floats, Number, to_fraction, to_int
 from inbounds.query.neighbours import Graph
 from inbounds.query.outputs import OutputCells
+from inbounds.query.pairs import Pairs, connect_pairs, find_numbers
 from inbounds.query.places import PlaceTuples, find_map_axes, format_place
 from inbounds.query.query import RangeQuery, check_query
 from inbounds.trusted.bounds import Edge
@@ -40,22 +43,25 @@ def graph(
     <= exp(epsilon·L) · Pr[i | b], and the same from b to a; an edge in `one_way` means the first only. Along a path the
     lengths add up; nothing is promised between answers without a path.
 
-    answers: texts, or tuples of numbers (places) that all have the same number of coordinates.
+    answers: texts, or tuples of numbers (places) that all have the same number of coordinates, or numbers. Numbers keep
+    their order and distance, so every loss, property and mechanism for numbers is there, as with
+    `ib.ordinal(…, neighbours=pairs)`.
 
     >>> graph(["home", "work", "gym"], [("home", "work", 2), ("work", "gym")])
     <graph: 3 labels; neighbours: 2 edges, epsilon for every 1 of length>
+    >>> graph([0, 1, 5], [(0, 1), (1, 5, 2)])
+    <graph: 0..5 (3 values); neighbours: 2 edges, epsilon for every 1 of length>
     """
     if isinstance(answers, str):
-        raise TypeError("answers must be a list of texts or of tuples of numbers, got a text")
+        raise TypeError("answers must be a list of texts, of numbers or of tuples of numbers, got a text")
+    if all(_is_number(answer) for answer in answers):
+        return _numeric_graph(answers, edges, one_way)
     names, places = _name_answers(answers)
     position = {name: j for j, name in enumerate(names)}
     if len(position) < len(names):
         raise ValueError("answers must be distinct")
-    if len(edges) + len(one_way) > MOST_EDGES:
-        raise ValueError(f"edges must be at most {MOST_EDGES}, got {len(edges) + len(one_way)}")
-    forward = [_edge(edge, position) for edge in (*edges, *one_way)]
-    backward = [Edge(head, tail, length) for tail, head, length in forward[: len(edges)]]
-    return _query("graph", names, places, [*forward, *backward])
+    relation = connect_pairs(lambda answer: position.get(_name_answers([answer])[0][0]), edges, one_way)
+    return _query("graph", names, places, relation)
 
 
 def grid(
@@ -171,11 +177,23 @@ def snap_to_map(query: RangeQuery, values: ArrayLike) -> Floats:
     return numbers.reshape(len(axes[0]), len(axes[1]))
 
 
-def _query(kind: str, names: Sequence[str], places: PlaceTuples | None, edges: Sequence[Edge]) -> RangeQuery:
+def _query(kind: str, names: Sequence[str], places: PlaceTuples | None, relation: Graph) -> RangeQuery:
     answers = Scale(Fraction(0), Fraction(1), range(len(names)))
-    return RangeQuery(
-        kind, answers, OutputCells.one_per_answer(answers), Graph(tuple(edges)), labels=tuple(names), places=places
-    )
+    return RangeQuery(kind, answers, OutputCells.one_per_answer(answers), relation, labels=tuple(names), places=places)
+
+
+def _is_number(answer: Any) -> bool:
+    return isinstance(answer, Real | Decimal | np.number) and not isinstance(answer, bool | np.bool_)
+
+
+def _numeric_graph(numbers: Sequence[Any], edges: Pairs, one_way: Pairs) -> RangeQuery:
+    """Build the query of numbers with edges between them; the numbers are sorted."""
+    values = sorted(to_fraction(number, "answer") for number in numbers)
+    if not values or len(set(values)) < len(values):
+        raise ValueError("answers must be distinct, and at least two")
+    answers = Scale.from_numbers(values)
+    relation = connect_pairs(find_numbers(answers), edges, one_way)
+    return RangeQuery("graph", answers, OutputCells.one_per_answer(answers), relation)
 
 
 def _name_answers(answers: Sequence[Any]) -> tuple[list[str], PlaceTuples | None]:
@@ -183,18 +201,9 @@ def _name_answers(answers: Sequence[Any]) -> tuple[list[str], PlaceTuples | None
     if all(isinstance(answer, str) for answer in answers):
         return [*map(str, answers)], None
     if not all(isinstance(answer, tuple) for answer in answers):
-        raise TypeError("answers must all be texts, or all be tuples of numbers such as (3, 4)")
+        raise TypeError("answers must all be texts, all be numbers, or all be tuples of numbers such as (3, 4)")
     places = tuple(tuple(to_fraction(number, "coordinate") for number in answer) for answer in answers)
     return [*map(format_place, places)], places
-
-
-def _edge(edge: Sequence[Any], position: Mapping[str, int]) -> Edge:
-    if isinstance(edge, str) or len(edge) not in (2, 3):
-        raise ValueError("an edge must be (answer, answer) or (answer, answer, length)")
-    ends = [position.get(name) for name in _name_answers(edge[:2])[0]]
-    if ends[0] is None or ends[1] is None:
-        raise ValueError(f"an edge must join two of the answers, got {edge[0]!r} and {edge[1]!r}")
-    return Edge(ends[0], ends[1], to_fraction(edge[2], "length") if len(edge) == 3 else Fraction(1))
 
 
 def _query_of_moves(kind: str, cells: Sequence[Step], moves: Mapping[Step, Fraction], unit: Fraction) -> RangeQuery:
@@ -207,7 +216,7 @@ def _query_of_moves(kind: str, cells: Sequence[Step], moves: Mapping[Step, Fract
             if k is not None:
                 edges += [Edge(j, k, length), Edge(k, j, length)]
     places = tuple(tuple(unit * number for number in cell) for cell in cells)
-    return _query(kind, [*map(format_place, places)], places, edges)
+    return _query(kind, [*map(format_place, places)], places, Graph(tuple(edges)))
 
 
 def _map_edges(rows: int, columns: int, moves: Iterable[Step]) -> int:

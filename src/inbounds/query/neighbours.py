@@ -20,10 +20,13 @@ from inbounds.exact import Floats, format_decimal, to_fraction, to_int
 from inbounds.trusted.bounds import Clique, Edge
 from inbounds.trusted.certify import edges_by_length
 from inbounds.trusted.limits import MOST_EDGES
-from inbounds.trusted.scale import Scale
+from inbounds.trusted.scale import Scale, check_list_size
 
 if TYPE_CHECKING:
     from inbounds.query.query import RangeQuery
+
+MOST_SHOWN = 6
+"""The most pairs of neighbours that a sentence names."""
 
 LONGEST_MEASURED = 1 << 1000
 """The longest edge for which distances are computed: sums of up to MOST_EDGES such lengths fit a float."""
@@ -110,6 +113,7 @@ class Neighbours(ABC):
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import shortest_path
 
+        check_list_size(len(answers) ** 2)
         tails, heads, lengths = zip(*self.list_edges(answers), strict=True)
         if max(lengths) > LONGEST_MEASURED:
             raise ValueError("length must be at most 2**1000 for distances to be measured; use a larger unit")
@@ -361,8 +365,9 @@ class Graph(Neighbours):
         return [(j, k) for j, k in np.argwhere(is_near).tolist() if j != k]
 
     def sensitivity(self, answers: Scale) -> Fraction:
-        """Return 1, the length that costs epsilon."""
-        return Fraction(1)
+        """Return the largest distance of two numbers that an edge 1 long may join: noise of that scale is private."""
+        ticks = answers.ticks
+        return max(abs(ticks[tail] - ticks[head]) / length for tail, head, length in self.edges) * answers.unit
 
     def distance_of_steps(self, steps: int, answers: Scale) -> Fraction:
         raise ValueError("two answers on a graph have a length of their own, whatever steps lie between them")
@@ -377,7 +382,13 @@ class Graph(Neighbours):
         return all(Edge(head, tail, length) in edge_set for tail, head, length in self.edges)
 
     def is_connected(self, answers: Scale) -> bool:
-        return bool(np.isfinite(self.distances(answers)).all())
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import connected_components
+
+        tails, heads, _ = zip(*self.edges, strict=True)
+        adjacency = csr_array((np.ones(len(tails)), (tails, heads)), shape=(len(answers), len(answers)))
+        parts, _ = connected_components(adjacency, directed=True, connection="strong")
+        return bool(parts == 1)
 
     def to_json(self) -> dict[str, list[str]]:
         """Return lengths, and for each length a line of edges: tail head tail head …"""
@@ -385,11 +396,32 @@ class Graph(Neighbours):
         lines = [" ".join(str(end) for pair in pairs for end in pair) for _, pairs in groups]
         return {"lengths": [str(length) for length, _ in groups], "edges": lines}
 
+    @property
+    def has_equal_lengths(self) -> bool:
+        """Whether every edge is 1 long: the answers that it joins are neighbours in the plain sense."""
+        return all(edge.length == 1 for edge in self.edges)
+
     def describe(self, query: "RangeQuery") -> str:
+        if query.is_ordered and self.is_undirected and self.has_equal_lengths:
+            return f"true answers are neighbours if they are one of {self._list_pairs(query)}"
         return f"true answers are compared along {self}"
+
+    def _list_pairs(self, query: "RangeQuery") -> str:
+        """Return how many pairs of answers an edge joins, and the first of them."""
+        pairs = [f"{query.answers[tail]} and {query.answers[head]}" for tail, head, _ in self.edges if tail < head]
+        shown = [*pairs[:MOST_SHOWN], *([f"{len(pairs) - MOST_SHOWN} more"] if len(pairs) > MOST_SHOWN else [])]
+        return f"{len(pairs)} pairs: {', '.join(shown)}"
 
     def promise(self, query: "RangeQuery", epsilon: Fraction) -> str:
         factor, cost = _factor(epsilon), format_decimal(epsilon)
+        if query.is_ordered and self.is_undirected and self.has_equal_lengths:
+            return (
+                f"Any report is at most {factor} times likelier under one true answer than under a neighbour of it "
+                f"(epsilon {cost}), and by that factor again for every further pair on the way from one true answer to "
+                f"another; nothing is promised where there is no way. This protects a person whose record can only "
+                f"move the answer between two neighbours. Which answers are neighbours is declared, and no program can "
+                f"check it."
+            )
         if self.is_undirected:
             return (
                 f"Two true answers that are joined by an edge 1 long give any report with probabilities that differ by "
@@ -413,6 +445,11 @@ class Graph(Neighbours):
                 f"{along} times as likely under the one as under the other, and nothing of the way back"
             )
         return f"{apart}: epsilon·d privacy with epsilon {float(epsilon):.6g} for every 1 of length"
+
+    def claim(self, query: "RangeQuery") -> str:
+        if query.is_ordered:
+            return "one person can only move its answer along the edges declared"
+        return "the edges say how well two answers must be protected from each other"
 
     def __str__(self) -> str:
         count = len(self.edges) // 2 if self.is_undirected else len(self.edges)

@@ -27,6 +27,9 @@ WIDEST = 1 << 10
 EVEN = frozenset({"count", "total", "mean", "extreme", "ordinal", "category"})
 """Kinds whose answers are evenly spaced; only an interval can have holes."""
 
+NUMERIC = frozenset({"count", "total", "mean", "extreme", "ordinal", "graph"})
+"""Kinds whose answers may be numbers that are joined by edges."""
+
 KINDS = EVEN | {"interval", "graph", "map", "tree", "pair of counts", "histogram"}
 """Every kind that a constructor makes; a passport with another kind is refused."""
 
@@ -38,7 +41,7 @@ class RangeQuery:
     kind: what the query is called, one of KINDS. rounds: real answers are first rounded down into the cells of the
     answers. labels: the names of answers without order. allowance: what the caller's arithmetic may add to the distance
     of two real answers without moving them past the reach. places: coordinates of the answers of a graph; the labels
-    are then `format_place` of them.
+    are then `format_place` of them. The answers of a graph are labels, or numbers without labels.
     """
 
     kind: str
@@ -83,15 +86,17 @@ class RangeQuery:
                 raise ValueError("places must be those of answers on a graph")
             return
         n = len(self.answers)
-        if self.labels is None:
-            raise ValueError("answers on a graph must have labels")
-        plain = self.answers == Scale(Fraction(0), Fraction(1), range(n)) and self.one_output_per_answer
-        if not plain or self.rounds or self.allowance:
-            raise ValueError("answers on a graph must be numbered 0, 1, 2, …, with one output for each")
+        if self.rounds or self.allowance:
+            raise ValueError("answers on a graph must not be rounded: real answers have neighbours within a reach")
+        if self.labels is None and self.kind not in NUMERIC:
+            raise ValueError(f"the answers of a {self.kind} must have labels to be joined by edges")
+        numbered = self.answers == Scale(Fraction(0), Fraction(1), range(n)) and self.one_output_per_answer
+        if self.labels is not None and not numbered:
+            raise ValueError("labels on a graph must be numbered 0, 1, 2, …, with one output for each")
         if max(max(edge.tail, edge.head) for edge in self.edges) >= n:
             raise ValueError(f"edges must join two of the {n} answers")
         if self.places is not None:
-            check_places(self.places, self.labels)
+            check_places(self.places, self.labels or ())
 
     def _refuse_lookalikes(self) -> None:
         """Raise unless all types are exact: a subclass could show the checker other values than the sampler or the
@@ -135,7 +140,9 @@ class RangeQuery:
 
     @property
     def sensitivity(self) -> Fraction:
-        """How far one person can move the answer: the distance that costs epsilon."""
+        """How far one person can move the answer: the distance that costs epsilon. 1 for labels on a graph."""
+        if not (self.neighbours.is_line or self.is_ordered):
+            return Fraction(1)
         return self.neighbours.sensitivity(self.answers)
 
     @property
@@ -325,8 +332,10 @@ class RangeQuery:
         """Return the positions of true answers, in their shape. The error for an invalid answer does not repeat it.
 
         clip: numbers beyond the range count as its nearer end. Clipping brings no two numbers further apart, so the
-        promise is the same.
+        promise is the same. Refused for numbers on a graph, where the ends may have other neighbours.
         """
+        if clip and self.is_ordered and not self.neighbours.is_line:
+            raise ValueError("numbers beyond the range cannot be clipped: their neighbours are not declared")
         positions = self.encoder.positions(answers, clip=clip)
         if (positions < 0).any():
             raise ValueError(f"true answers must be {self._allowed_values()}; at least one is not")
