@@ -216,6 +216,6 @@ def test_mirrored_weights_are_exactly_symmetric():
     rng = np.random.default_rng(1)
     matrix = rng.random((7, 7)) + 2
     matrix = matrix + matrix[::-1, ::-1]
-    weights = round_symmetric(matrix / matrix.sum(axis=0), query.cliques(), Fraction(1, 2))
+    weights = round_symmetric(matrix / matrix.sum(axis=0), query, Fraction(1, 2))
     assert np.array_equal(weights, weights[::-1, ::-1])
     assert weights.sum(axis=0).tolist() == [TOTAL] * 7

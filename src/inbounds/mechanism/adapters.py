@@ -41,6 +41,7 @@ def opendp_measurement(mechanism: Mechanism, T: Any = int) -> "Measurement":
             "an OpenDP measurement needs a query whose answers are consecutive whole numbers; "
             "for a mean, take ib.total and divide the report by the size"
         )
+    _check_line(mechanism)
     measurement: Measurement = dp.m.make_user_measurement(
         input_domain=dp.atom_domain(T=T),
         input_metric=dp.absolute_distance(T=T),
@@ -56,8 +57,7 @@ def privacy_map(mechanism: Mechanism, distance: int) -> float:
 
     Raises `ValueError` for answers on a graph or with gaps.
     """
-    if not mechanism.query.neighbours.is_line:
-        raise ValueError("a privacy map needs answers on a line: on a graph two answers have a length of their own")
+    _check_line(mechanism)
     if not mechanism.query.answers.is_regular:
         raise ValueError("a privacy map needs answers without gaps: steps across a hole cannot be counted")
     if distance < 0:
@@ -67,3 +67,8 @@ def privacy_map(mechanism: Mechanism, distance: int) -> float:
     query = mechanism.query
     steps = min(query.steps_within(Fraction(distance)), query.answers.ticks[-1])
     return round_up_to_float(mechanism.epsilon * query.neighbours.distance_of_steps(steps, query.answers))
+
+
+def _check_line(mechanism: Mechanism) -> None:
+    if not mechanism.query.neighbours.is_line:
+        raise ValueError("a privacy map needs answers on a line: on a graph two answers have a length of their own")

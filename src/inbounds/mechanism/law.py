@@ -363,7 +363,8 @@ def find_noise_reach(query: RangeQuery) -> tuple[int, Fraction]:
 
     Raises `ValueError` if noise on a grid cannot serve the query.
     """
-    if not (query.is_ordered and query.answers.is_regular) or query.neighbours.is_complete:
+    neighbours = query.neighbours
+    if not (query.is_ordered and query.answers.is_regular and neighbours.is_line) or neighbours.is_complete:
         raise ValueError("a noise table needs numeric answers without gaps and neighbours within a reach")
     first = next(query.cliques())
     return first.stop - first.start - 1, first.distance

@@ -320,7 +320,7 @@ def round_to_weights(matrix: Floats, query: RangeQuery, epsilon: Fraction, *, ev
     """Return private integer weights near a float matrix; exactly symmetric if it is symmetric up to rounding."""
     mirror = matrix[::-1, ::-1]
     if query.is_symmetric and query.is_ordered and np.abs(matrix - mirror).max() <= SYMMETRY_SLACK:
-        return round_symmetric((matrix + mirror) / 2, query.cliques(), epsilon, even=even)
+        return round_symmetric((matrix + mirror) / 2, query, epsilon, even=even)
     if query.neighbours.is_line:
         return round_on_line(matrix, query.cliques(), epsilon, even=even)
     return round_on_graph(matrix, query.edges, epsilon, even=even)

@@ -86,8 +86,8 @@ class PlaneNoise:
         The remap is post-processing: only its targets are checked.
         """
         table, remap = self._sealed
-        if len(table.shape) != 2 or query.neighbours.is_line:
-            raise InvalidDistribution("noise on a map needs a table of two dimensions, and answers on a graph")
+        if len(table.shape) != 2 or query.neighbours.is_line or query.is_ordered:
+            raise InvalidDistribution("noise on a map needs a table of two dimensions, and labels on a graph")
         rows, columns = self.size
         if rows * columns != len(query.answers):
             raise InvalidDistribution(f"a map of {rows} × {columns} cells must have as many answers")

@@ -11,6 +11,7 @@ import numpy as np
 
 from inbounds.errors import ConvergenceError
 from inbounds.exact import Floats, Ints, Wholes
+from inbounds.query import RangeQuery
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, Clique, Edge, ratio_lower_bound
 from inbounds.trusted.certify import PAIRS_AT_A_TIME, edges_by_length
 
@@ -162,9 +163,11 @@ def round_on_line(
     return _weights_near(matrix, ratios, total, even)
 
 
-def round_on_graph(matrix: Floats, edges: Iterable[Edge], epsilon: Fraction, *, even: bool = False) -> Ints:
+def round_on_graph(
+    matrix: Floats, edges: Iterable[Edge], epsilon: Fraction, *, total: int = TOTAL, even: bool = False
+) -> Ints:
     """Round a matrix as `round_on_line`, for answers on a graph."""
-    return _weights_near(matrix, EdgeRounding.from_edges(edges, epsilon), TOTAL, even)
+    return _weights_near(matrix, EdgeRounding.from_edges(edges, epsilon), total, even)
 
 
 def _weights_near(matrix: Floats, ratios: Ratios, total: int, even: bool) -> Ints:
@@ -176,7 +179,15 @@ def _weights_near(matrix: Floats, ratios: Ratios, total: int, even: bool) -> Int
         return weights
 
 
-def round_symmetric(matrix: Floats, cliques: Iterable[Clique], epsilon: Fraction, *, even: bool = False) -> Ints:
-    """Round a matrix as `round_on_line`, exactly symmetric: half the total each for it and its mirror image."""
-    half = round_on_line(matrix, cliques, epsilon, total=TOTAL // 2, even=even)
+def round_symmetric(matrix: Floats, query: RangeQuery, epsilon: Fraction, *, even: bool = False) -> Ints:
+    """Round a symmetric matrix, exactly symmetric: half the total each for it and its mirror image.
+
+    On a graph both halves keep the mirror images of the edges too, which the matrix does up to rounding.
+    """
+    if query.neighbours.is_line:
+        half = round_on_line(matrix, query.cliques(), epsilon, total=TOTAL // 2, even=even)
+    else:
+        last = len(query.answers) - 1
+        mirror_images = [Edge(last - tail, last - head, length) for tail, head, length in query.edges]
+        half = round_on_graph(matrix, [*query.edges, *mirror_images], epsilon, total=TOTAL // 2, even=even)
     return half + half[::-1, ::-1]
