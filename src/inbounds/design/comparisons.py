@@ -80,7 +80,7 @@ def is_mirrored_problem(problem: Problem) -> bool:
     n = problem.shape[1]
     cliques = set(problem.cliques)
     if problem.edges is not None:
-        return False  # the numbering of answers on a graph has no meaning
+        return layout(problem).mirrors and problem.edges.is_mirrored(n)
     return layout(problem).mirrors and all((n - b, n - a, d) in cliques for a, b, d in cliques)
 
 
@@ -95,6 +95,8 @@ def is_foldable(problem: Problem) -> bool:
                 "neighbourhoods are not; leave it out"
             )
         return False
+    if problem.edges is not None and "symmetric" not in requested_properties(problem):
+        return False  # labels on a graph are numbered at will
     same_prior = problem.worst or np.array_equal(problem.prior, problem.prior[::-1])
     tables = [problem.loss, *(limit.table for limit in problem.limits)]
     same_loss = all(np.array_equal(table, table[::-1, ::-1]) for table in tables)
@@ -112,7 +114,7 @@ def privacy(problem: Problem) -> CellInequalities:
     In a monotone row the least cell of a clique is at one of its ends and the largest beside the peak, so
     two to four comparisons suffice; otherwise every pair is compared.
     """
-    if "row_monotone" in requested_properties(problem):
+    if problem.edges is None and "row_monotone" in requested_properties(problem):
         return _join([_peak_pairs(problem, clique) for clique in problem.cliques]).strongest()
     m, n = problem.shape
     if problem.edges is not None and m * len(problem.edges.tails) > MOST_COMPARED:

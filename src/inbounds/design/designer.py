@@ -230,10 +230,13 @@ def build_problem(
     """State the constraints of a query and the loss as plain arrays."""
     is_line = query.neighbours.is_line
     cliques = query.cliques() if is_line else ()
+    edges = None if is_line else _build_edges(query, epsilon)
+    if edges is not None and "symmetric" in properties:
+        edges = edges.with_mirror(len(query.answers))
     return Problem(
         epsilon=float(epsilon),
         cliques=tuple((c.start, c.stop, float(min(c.distance, FARTHEST / epsilon))) for c in cliques),
-        edges=None if is_line else _build_edges(query, epsilon),
+        edges=edges,
         loss=_average_mirror(_check_magnitude(loss.table(query))),
         prior=_average_mirror(to_prior(prior, query)),
         home=query.home_cell,
@@ -315,7 +318,7 @@ def _design_large(
     if labels and goal.is_unconstrained and loss.name == "zero-one" and len(aims) == 1:
         return _design_randomized_response(query, epsilon, goal)
     has_extras = goal.properties or goal.limits or len(aims) > 1 or goal.aim != "average"
-    if not query.neighbours.is_line and not has_extras:
+    if not (query.neighbours.is_line or query.is_ordered or has_extras):
         return _design_large_map(query, epsilon, goal, max_seconds)
     has_noise_design = is_regular_grid(query) and (loss.name in POWERS or find_noise_reach(query)[0] == 1)
     if has_extras or not has_noise_design or not isinstance(loss, ErrorLoss):
@@ -349,7 +352,7 @@ def _design_randomized_response(query: RangeQuery, epsilon: Fraction, goal: Desi
 def is_regular_grid(query: RangeQuery) -> bool:
     """Return whether answers are evenly spaced, neighbours within a reach, and each has its own output."""
     even = query.is_ordered and query.answers.is_regular and query.one_output_per_answer
-    return even and not query.neighbours.is_complete
+    return even and query.neighbours.is_line and not query.neighbours.is_complete
 
 
 def is_count(query: RangeQuery) -> bool:

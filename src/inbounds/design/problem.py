@@ -21,6 +21,29 @@ class EdgeArrays:
     heads: Ints
     lengths: Floats
 
+    def is_mirrored(self, answers: int) -> bool:
+        """Return whether the mirror image of every edge is an edge of the same length."""
+        return self._lengths_by_ends() == self._mirror(answers)._lengths_by_ends()
+
+    def with_mirror(self, answers: int) -> "EdgeArrays":
+        """Return the edges and their mirror images, of two between the same answers the shorter.
+
+        A symmetric matrix that keeps the ratios of the edges keeps those of their mirror images too.
+        """
+        lengths: dict[tuple[int, int], float] = {}
+        for edges in (self, self._mirror(answers)):
+            for ends, length in edges._lengths_by_ends().items():
+                lengths[ends] = min(length, lengths.get(ends, length))
+        tails, heads = np.array([*lengths], dtype=np.int64).T
+        return EdgeArrays(tails, heads, np.array([*lengths.values()]))
+
+    def _mirror(self, answers: int) -> "EdgeArrays":
+        return EdgeArrays(answers - 1 - self.tails, answers - 1 - self.heads, self.lengths)
+
+    def _lengths_by_ends(self) -> dict[tuple[int, int], float]:
+        ends = zip(self.tails.tolist(), self.heads.tolist(), strict=True)
+        return dict(zip(ends, self.lengths.tolist(), strict=True))
+
 
 SPARE = 1e-11
 """Share of its largest loss by which a proposal keeps a limit tighter than required: rounding changes less."""

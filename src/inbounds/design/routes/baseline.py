@@ -87,7 +87,7 @@ def _closed_forms(problem: Problem) -> Iterator[Floats]:
     m, n = problem.shape
     if problem.edges is not None:
         yield np.full((m, n), 1.0 / m)
-        yield response_matrix(problem.home, n, problem.epsilon * float(problem.edges.lengths.min()))
+        yield response_matrix(problem.home, m, problem.epsilon * float(problem.edges.lengths.min()))
         return
     wide = [(b - a - 1, d) for a, b, d in problem.cliques if b - a > 1]
     nearest, per_step = min((d for _, d in wide), default=1.0), min((d / k for k, d in wide), default=1.0)
