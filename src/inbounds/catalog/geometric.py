@@ -61,17 +61,22 @@ def prerounded_geometric(
 
     edges: increasing cell edges that cover the answers; values: what is reported for each cell (its middle).
     When inner cells are at least as wide as the sensitivity, neighbours fall into the same cell or the
-    next, so the noise moves by whole cells with b = exp(-epsilon) (004 §5.2.2). The result reports in these
-    cells.
+    next, so the noise moves by whole cells with b = exp(-epsilon) (004 §5.2.2). On a graph the ends of an edge must not
+    fall more cells apart than the edge is long. The result reports in these cells.
     """
     check_query(query)
     numeric(query, "prerounded_geometric")
-    if query.neighbours.has_distances:
+    if query.neighbours.has_distances and query.neighbours.is_line:
         raise ValueError("prerounded_geometric cannot keep metric privacy: close answers may fall into two cells")
     output_cells = _cells(edges, values)
     coarse = with_outputs(query, output_cells)
-    for clique in query.cliques():
-        if coarse.home_cell[clique.stop - 1] - coarse.home_cell[clique.start] > 1:
+    ends = (
+        [(start, stop - 1, distance) for start, stop, distance in query.cliques()]
+        if query.neighbours.is_line
+        else query.edges
+    )
+    for first, last, distance in ends:
+        if abs(int(coarse.home_cell[last] - coarse.home_cell[first])) > distance:
             raise ValueError("cells must be at least as wide as the sensitivity: neighbours fall two cells apart")
     bound = to_epsilon(epsilon)
     cells = np.arange(len(output_cells), dtype=np.int64)

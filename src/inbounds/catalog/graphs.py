@@ -26,6 +26,8 @@ def metric_geometric(query: RangeQuery, epsilon: Number) -> Mechanism:
     check_query(query)
     bound = to_epsilon(epsilon)
     _check_graph(query, "metric_geometric")
+    if not query.one_output_per_answer:
+        raise ValueError("metric_geometric needs one output per answer")
     reference = "Chatzikokolakis, Andrés, Bordenabe, Palamidessi, Broadening the scope of differential privacy, 2013"
     origin = Origin("metric_geometric", {}, reference)
     if is_too_large(query):

@@ -370,9 +370,11 @@ def resolve_short_names(mechanisms: Iterable[Mechanism]) -> dict[str, Mechanism]
 
 def default_losses(query: RangeQuery) -> tuple[str, ...]:
     """Return the losses that a query is judged by if the caller names none."""
+    if query.is_ordered:
+        return ("absolute", "squared", "zero-one")
     if not query.neighbours.is_line and query.neighbours.is_connected(query.answers):
         return ("distance", "zero-one")
-    return ("absolute", "squared", "zero-one") if query.is_ordered else ("zero-one",)
+    return ("zero-one",)
 
 
 def _sign(column: str) -> int:

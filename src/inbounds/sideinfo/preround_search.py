@@ -39,7 +39,10 @@ class Search:
         if not query.is_ordered:
             raise ValueError("pre-rounding needs numeric answers; labels have no neighbouring cells")
         if query.neighbours.has_distances:
-            raise ValueError("pre-rounding cannot keep metric privacy: close answers may fall into two cells")
+            raise ValueError(
+                "pre-rounding cannot keep metric privacy, or distances along edges: close answers may fall into two "
+                "cells"
+            )
         after = _after(query, width)
         partitions = tuple(islice(_partitions(after, range(1, len(after))), EVERY + 1))
         if len(partitions) <= EVERY:
