@@ -16,8 +16,8 @@ def kantorovich(p: ArrayLike, q: ArrayLike, at: RangeQuery | ArrayLike | None = 
 
     Equal to the area between the two distribution functions, sum_k |F_p(k) - F_q(k)| · (x_{k+1} - x_k).
     `at` gives the places x: a query with numeric answers, or increasing numbers; by default 0, 1, 2, …
-    O(domain). On a graph (maps, trees) the distance is the shortest path, one-way edges gone both ways: the least cost
-    of a flow along the edges, by a linear program.
+    O(domain). For labels on a graph (maps, trees) the distance is the shortest path, one-way edges gone both ways: the
+    least cost of a flow along the edges, by a linear program.
 
     >>> kantorovich([1, 0, 0], [0, 0, 1])
     2.0
@@ -25,7 +25,7 @@ def kantorovich(p: ArrayLike, q: ArrayLike, at: RangeQuery | ArrayLike | None = 
     5.0
     """
     first, second = _pair(p, q)
-    if isinstance(at, RangeQuery) and not at.neighbours.is_line:
+    if isinstance(at, RangeQuery) and not (at.is_ordered or at.neighbours.is_line):
         return _least_flow(first - second, at)
     between = np.diff(_places(at, len(first)))
     return float(np.abs(np.cumsum(first - second)[:-1]) @ between)

@@ -113,7 +113,7 @@ def build_candidates(query: RangeQuery, option: ExpectedAccuracy) -> LocalMechan
             return truncated_geometric(per_unit(query), option.epsilon)
         case "metric_geometric":
             return metric_geometric(query, option.epsilon)
-        case "randomized_response" if not query.neighbours.is_line:
+        case "randomized_response" if query.labels is not None and not query.neighbours.is_line:
             return randomized_response(category(query.labels or ()), option.epsilon)
         case "randomized_response":
             return randomized_response(with_neighbours(query, AllPairs()), option.epsilon)
@@ -188,10 +188,10 @@ def _multiscale(problem: ReconstructionProblem) -> Floats:
 
 
 def distance(estimate: Floats, truth: Floats, query: RangeQuery) -> float:
-    if not query.neighbours.is_line:
-        return kantorovich(estimate, truth, query)
     if query.is_ordered:
         return kantorovich(estimate, truth) * float(query.answers.unit)
+    if not query.neighbours.is_line:
+        return kantorovich(estimate, truth, query)
     return float(np.abs(estimate - truth).sum())
 
 

@@ -74,7 +74,8 @@ class LocalGuarantee:
         return float((np.log(ratios) / gaps).max())
 
     def ratio(self, radius: Number) -> float:
-        """Return the worst ratio of the probabilities of any report under two values at most `radius` apart.
+        """Return the worst ratio of the probabilities of any report under two values at most `radius` apart; on a
+        graph, with a path of at most that length between them.
 
         Found on the mechanism's own weights; never more than what is promised. O(outputs · answers · log radius).
         """

@@ -164,12 +164,10 @@ def plan_collection(
 def parse_domain(query: Any) -> RangeQuery:
     """Return the query of a domain: a query, two ends or a list of labels."""
     if isinstance(query, RangeQuery):
-        if not query.neighbours.is_line:
-            if not query.neighbours.is_undirected or not query.neighbours.is_connected(query.answers):
-                raise ValueError("query must be a graph in one part, without one-way edges, to plan a collection on it")
-            return query
         if query.is_ordered and not (query.answers.is_regular and query.one_output_per_answer):
             raise ValueError("query must have numeric answers without gaps and one output for each, as ib.ordinal has")
+        if not (query.neighbours.is_undirected and query.neighbours.is_connected(query.answers)):
+            raise ValueError("query must be a graph in one part, without one-way edges, to plan a collection on it")
         return query
     if isinstance(query, Sequence) and not isinstance(query, str) and len(query) >= 2:
         return category(query) if isinstance(query[0], str) else ordinal(query[0], query[-1])
