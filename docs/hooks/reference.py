@@ -27,7 +27,7 @@ SECTIONS = {
     "Errors": ("inbounds.errors",),
 }
 MORE = (
-    *("query.with_outputs", "query.with_neighbours", "query.outputs.OutputCells"),
+    *("query.with_outputs", "query.outputs.OutputCells"),
     *(
         "mechanism.Origin",
         "mechanism.Optimality",

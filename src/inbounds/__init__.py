@@ -53,6 +53,7 @@ from inbounds.query import (
     snap_to_map,
     total,
     tree,
+    with_neighbours,
 )
 
 if TYPE_CHECKING:
@@ -215,4 +216,5 @@ __all__ = [
     "tree",
     "unbiased_sum",
     "verify",
+    "with_neighbours",
 ]

@@ -12,6 +12,7 @@ import typer
 from inbounds.cli import completion
 from inbounds.cli.app import MORE, NUMBER, AsJson, Commands, app, err, out
 from inbounds.cli.outputs import DISTRIBUTION, PAGE, PASSPORT, Overwrite, PassportOut, check_target, out_option
+from inbounds.cli.query_options import Neighbours, apply_neighbours
 from inbounds.exact import Floats, format_decimal
 from inbounds.files import is_same_file, write_text
 from inbounds.query import RangeQuery, category, ordinal
@@ -39,6 +40,7 @@ def plan(
     low: Annotated[int | None, typer.Option(help="Smallest value of one person.")] = None,
     high: Annotated[int | None, typer.Option(help="Largest value.")] = None,
     labels: Annotated[str | None, typer.Option(help="Labels instead of values, separated by commas.")] = None,
+    neighbours: Neighbours = None,
     ratio: Annotated[
         str | None,
         typer.Option(help="Largest ratio of the probabilities of a report under any two answers.", metavar=NUMBER),
@@ -70,6 +72,8 @@ def plan(
     from inbounds.local.guarantee import local_guarantee
 
     query = _planned_query(low, high, labels)
+    if neighbours is not None:
+        query = apply_neighbours(query, neighbours)
     if to is not None:
         check_target(to, PASSPORT, overwrite=overwrite)
     with show_progress("simulating", err):
@@ -87,7 +91,7 @@ def plan(
     ]
     out.print(terminal.columns(f"{reports} reports about {describe_query(query)}", heads, rows))
     out.print(collection.note)
-    out.print(DISTANCES[query.is_ordered])
+    out.print(DISTANCES[query.is_ordered or not query.neighbours.is_line])
     if needed is not None:
         out.print(f"An error of {error} takes about [bold]{needed}[/] reports with the better one.")
     if to is not None:

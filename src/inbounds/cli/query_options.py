@@ -1,6 +1,8 @@
 """The options that describe a query, the same in every command."""
 
+import csv
 import inspect
+import io
 from collections.abc import Callable
 from functools import wraps
 from typing import Annotated, Any
@@ -9,6 +11,8 @@ import typer
 
 from inbounds import query
 from inbounds.cli.app import NUMBER
+from inbounds.exact import parse_exact
+from inbounds.files.bounded import read_text
 
 KINDS = ("count", "total", "mean", "extreme", "interval", "ordinal", "category")
 PANEL = "The query"
@@ -33,6 +37,14 @@ Allowance = Annotated[
 ]
 Labels = Annotated[str | None, _option("category: labels, separated by commas.", "A,B,…")]
 Outputs = Annotated[int | None, _option("Report in this many equal cells.")]
+Neighbours = Annotated[
+    str | None,
+    _option(
+        "Pairs of answers that are neighbours, instead of those of the query, e.g. 0:1,1:2, with a distance as 3:5:2; "
+        "or a .csv file of two or three columns.",
+        "0:1,1:2,…",
+    ),
+]
 
 
 def build_query(
@@ -46,10 +58,50 @@ def build_query(
     allowance: Allowance = None,
     labels: Labels = None,
     outputs: Outputs = None,
+    neighbours: Neighbours = None,
 ) -> query.RangeQuery | None:
     """Build the query that the options describe, or None without any. A missing or unused option is named in
     the error.
     """
+    natural = _build_query(kind, size, low, high, sensitivity, cells, holes, allowance, labels, outputs)
+    if natural is None and neighbours is not None:
+        raise ValueError("--neighbours are those of a query; name its kind, e.g. ordinal --low 0 --high 5")
+    return natural if natural is None or neighbours is None else apply_neighbours(natural, neighbours)
+
+
+def apply_neighbours(natural: query.RangeQuery, text: str) -> query.RangeQuery:
+    """Return a query with the neighbours that --neighbours lists, or that its .csv file does."""
+    if text.lower().endswith(".csv"):
+        rows = [row for row in csv.reader(io.StringIO(read_text(text, "utf-8-sig")), skipinitialspace=True) if row]
+        pairs = rows[1:] if rows and _is_header(rows[0], natural) else rows
+    else:
+        pairs = [pair.split(":") for pair in text.split(",")]
+    if any(len(pair) not in (2, 3) for pair in pairs):
+        raise ValueError("--neighbours must be pairs such as 0:1,1:2,3:5:2, or a .csv file with two or three columns")
+    return query.with_neighbours(natural, [[part.strip() for part in pair] for pair in pairs])
+
+
+def _is_header(row: list[str], natural: query.RangeQuery) -> bool:
+    """Return whether the first line of a file names its columns: no cell of it is an answer."""
+    answers = {cell.strip() for cell in row[:2]}
+    if natural.labels is not None:
+        return not answers & set(natural.labels)
+    return all(parse_exact(cell) is None for cell in answers)
+
+
+def _build_query(
+    kind: str | None,
+    size: int | None,
+    low: str | None,
+    high: str | None,
+    sensitivity: str | None,
+    cells: int | None,
+    holes: str | None,
+    allowance: str | None,
+    labels: str | None,
+    outputs: int | None,
+) -> query.RangeQuery | None:
+    """Build the query of a kind with its natural neighbours."""
     options = {"size": size, "low": low, "high": high, "sensitivity": sensitivity, "cells": cells, "labels": labels}
 
     def need(*names: str) -> None:

@@ -403,14 +403,14 @@ class Graph(Neighbours):
 
     def describe(self, query: "RangeQuery") -> str:
         if query.is_ordered and self.is_undirected and self.has_equal_lengths:
-            return f"true answers are neighbours if they are one of {self._list_pairs(query)}"
+            return f"the neighbours among the true answers are {self._list_pairs(query)}"
         return f"true answers are compared along {self}"
 
     def _list_pairs(self, query: "RangeQuery") -> str:
-        """Return how many pairs of answers an edge joins, and the first of them."""
+        """Return the first pairs of answers that an edge joins, and how many more there are."""
         pairs = [f"{query.answers[tail]} and {query.answers[head]}" for tail, head, _ in self.edges if tail < head]
         shown = [*pairs[:MOST_SHOWN], *([f"{len(pairs) - MOST_SHOWN} more"] if len(pairs) > MOST_SHOWN else [])]
-        return f"{len(pairs)} pairs: {', '.join(shown)}"
+        return ", ".join(shown)
 
     def promise(self, query: "RangeQuery", epsilon: Fraction) -> str:
         factor, cost = _factor(epsilon), format_decimal(epsilon)
@@ -418,9 +418,9 @@ class Graph(Neighbours):
             return (
                 f"Any report is at most {factor} times likelier under one true answer than under a neighbour of it "
                 f"(epsilon {cost}), and by that factor again for every further pair on the way from one true answer to "
-                f"another; nothing is promised where there is no way. This protects a person whose record can only "
-                f"move the answer between two neighbours. Which answers are neighbours is declared, and no program can "
-                f"check it."
+                f"another; nothing is promised where there is no way. The neighbours are declared, and no program "
+                f"can check them: {self._list_pairs(query)}. This protects a person whose record can only move the "
+                f"answer within one of these pairs."
             )
         if self.is_undirected:
             return (

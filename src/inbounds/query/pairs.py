@@ -23,8 +23,8 @@ FindPosition = Callable[[Any], int | None]
 
 def connect_pairs(find_position: FindPosition, pairs: Pairs, one_way: Pairs = ()) -> Graph:
     """Return the graph with edges both ways between the answers of every pair, and one way for those in `one_way`."""
-    if isinstance(pairs, str):
-        raise TypeError("neighbours must be pairs of answers such as [(0, 1), (1, 2)], got a text")
+    if isinstance(pairs, str) or not isinstance(pairs, Iterable):
+        raise TypeError(f"neighbours must be pairs of answers such as [(0, 1), (1, 2)], got {type(pairs).__name__}")
     if sum(map(_count, (pairs, one_way))) > MOST_EDGES:
         raise ValueError(f"edges must be at most {MOST_EDGES}, got {sum(map(_count, (pairs, one_way)))}")
     edges, directed = (
