@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from harness import machine
+from inbounds.mechanism.labels import LabelMechanism
 from label_cases import DATA, shares
 from pages import WIDE, machine_line
 
@@ -22,7 +23,6 @@ from inbounds.local import estimates as local_estimates
 from inbounds.local import label_mechanisms
 from inbounds.local.estimates.estimates import _quantile
 from inbounds.local.reconstruct.structure import channel_for_law
-from inbounds.mechanism.labels import LabelMechanism
 
 LEVEL = 0.9
 LABEL_COLLECTIONS, NUMBER_COLLECTIONS, RUNS, TESTS = 200, 40, 60, 400

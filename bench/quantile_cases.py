@@ -9,7 +9,7 @@ import numpy as np
 
 import inbounds as ib
 from inbounds.exact import Floats, Ints
-from inbounds.mechanism.quantiles.channel import draw_groups_from_prior
+from inbounds.mechanism.expected_channel import draw_groups_from_prior
 from inbounds.query import QuantileQuery
 
 SIZES, VALUES, EPSILONS = (10, 30, 100, 300, 1000, 3000), (5, 21, 101, 500), ("0.2", "1", "4")

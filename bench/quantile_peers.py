@@ -15,7 +15,7 @@ import numpy as np
 from quantile_cases import QUANTILES, Case
 
 from inbounds.exact import Floats, Ints
-from inbounds.mechanism.quantiles.laws import permute_flip_probabilities
+from inbounds.mechanism.laws.scores import permute_flip_probabilities
 
 
 def exponential(case: Case) -> Floats:

@@ -29,11 +29,11 @@ from inbounds.catalog.noise_tables import geometric_table
 from inbounds.data import adult
 from inbounds.design.quantiles import permute_flip as score_tables
 from inbounds.exact import Floats
-from inbounds.mechanism.quantiles.channel import draw_groups_from_prior
+from inbounds.mechanism.expected_channel import draw_groups_from_prior
 from inbounds.query import QuantileQuery
 from inbounds.schema.columns import number_column
 from inbounds.statistics._mean_pair import mean_from_sums, pair_query
-from inbounds.trusted.samplers import draw_outputs, seeded_entropy
+from inbounds.trusted.samplers import seeded_entropy
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks" / "quantiles.md"
 OTHER_SHARES = (0.25, 0.5, 0.75)
@@ -205,7 +205,7 @@ def means() -> dict[str, float]:
             geometric_table(pair_query(column, size), Fraction(1)),
             seeded_entropy(np.random.default_rng(7)),
         )
-        drawn = [draw_outputs(mechanism.law.sampler, part, draws) for part in (above, size * column.width - above)]
+        drawn = [mechanism.draw(part, draws) for part in (above, size * column.width - above)]
         truth = float(column.low) + values.mean(axis=1) * float(column.step)
         found[name] = float(np.abs(mean_from_sums(column, *drawn) - truth).mean())
     return found

@@ -135,7 +135,7 @@ def client() -> list[Row]:
 
     mechanism, _ = problem(101)
     values = np.random.default_rng(1).integers(0, 101, 10_000_000)
-    private, sampler = make_randomizer(mechanism), mechanism.law.sampler
+    private, sampler = make_randomizer(mechanism), mechanism.law.sampler(mechanism.query)
     private(values[:10])
     batch = values[:1_000_000].copy()
     facts: dict[str, Any] = {"per": "value", "proved": True, "privacy": f"certified; {EXACT}"}

@@ -15,7 +15,6 @@ FRAME = pandas.DataFrame({"age": [4711]})
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda query: ib.optimal(query, 1),
         lambda query: ib.recommend(query, 1),
         lambda query: ib.certify([[1.0]], query, 1),
         lambda query: ib.audit([[1.0]], query),
@@ -33,6 +32,14 @@ FRAME = pandas.DataFrame({"age": [4711]})
 def test_what_is_no_query_is_refused(ask, query):
     with pytest.raises(TypeError, match=r"^query must be "):
         ask(query)
+
+
+@pytest.mark.parametrize("query", [20, "count", None, MECHANISM], ids=lambda query: type(query).__name__)
+def test_the_designer_takes_queries_of_every_kind_and_nothing_else(query):
+    assert ib.optimal(Q, 1).query == Q
+    assert ib.optimal(QUANTILE, 1).query == QUANTILE
+    with pytest.raises(TypeError, match=r"^query must be "):
+        ib.optimal(query, 1)
 
 
 @pytest.mark.parametrize("family", ["design_quantile", "design_permute_flip", "design_sided", "design_central"])
@@ -55,7 +62,7 @@ def test_what_is_no_quantile_is_refused(family, query):
         (lambda: ib.compose([Q]), "each of the mechanisms"),
         (lambda: ib.reconstruct([1, 2], Q), "mechanism"),
         (lambda: ib.reconstruct(MECHANISM, [1, 2]), "reports"),
-        (lambda: ib.compare_quantiles(QUANTILE), "mechanisms"),
+        (lambda: ib.compose(ib.optimal(QUANTILE, 1)), "each of the mechanisms"),
         (lambda: ib.calibrate_epsilon(Q, 3), "promise"),
         (lambda: ib.tree(3), "parents"),
         (lambda: ib.local.plan_survey(["vote"], 1, reports=9), "attributes"),
@@ -76,8 +83,6 @@ def test_what_is_of_another_kind_is_refused_by_the_name_of_the_argument(ask, nam
     [
         lambda: ib.load(3),
         lambda: ib.load(MECHANISM),
-        lambda: ib.load_quantile(3),
-        lambda: ib.local.load_local_mechanism(3),
         lambda: ib.accounting.load_record(3),
         lambda: ib.verify(MECHANISM),
         lambda: ib.verify(3),

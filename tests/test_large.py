@@ -8,7 +8,8 @@ import pytest
 
 import inbounds as ib
 from inbounds.mechanism import Mechanism, Origin
-from inbounds.mechanism.law import Matrix, Noise, make_geometric_noise
+from inbounds.mechanism.laws import Matrix, Noise
+from inbounds.mechanism.laws.noise import make_geometric_noise
 from inbounds.mechanism.limits import MATRIX_LIMIT
 from inbounds.query import with_neighbours
 from inbounds.trusted.bounds import TOTAL

@@ -41,7 +41,7 @@ def test_the_names_that_others_rely_on_are_public():
         "refuted_half_line",
     }
     assert named <= set(ib.catalog.__all__)
-    methods = "sample sample_clipped simulate weights matrix loss worst_loss exact_loss bayes_loss truth_probability"
+    methods = "sample simulate weights matrix loss worst_loss exact_loss bayes_loss truth_probability"
     methods += " bias variance properties posterior best_guess remap save tight_epsilon"
     methods += " query epsilon origin optimality sha256"
     made = ib.catalog.uniform(ib.count(2), 1)

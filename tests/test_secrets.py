@@ -12,7 +12,7 @@ import pytest
 
 import inbounds as ib
 from inbounds.mechanism import Mechanism, Origin
-from inbounds.mechanism.law import make_geometric_noise
+from inbounds.mechanism.laws.noise import make_geometric_noise
 
 CANARY = 31337
 TRACES = ("31337", "7a69", "7A69")

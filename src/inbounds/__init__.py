@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from inbounds.accounting.compose import compose
     from inbounds.accounting.multilevel import make_chain
     from inbounds.curator.client import connect
-    from inbounds.design.designer import optimal
+    from inbounds.design.optimal import optimal
     from inbounds.design.quantiles import (
         design_central,
         design_permute_flip,
@@ -69,13 +69,10 @@ if TYPE_CHECKING:
         design_sided,
     )
     from inbounds.design.refinement import check_refinement, compare_closeness, is_derivable
-    from inbounds.evaluate.quantiles import compare_quantiles
     from inbounds.ledger import Ledger
     from inbounds.local import distance
     from inbounds.local.collector import Collector
     from inbounds.local.reconstruct import Reconstruction, reconstruct
-    from inbounds.mechanism.load import load_quantile
-    from inbounds.mechanism.quantiles import QuantileMechanism
     from inbounds.mechanism.unbiased import unbiased_sum
     from inbounds.releases.passports import find_mechanism
     from inbounds.releases.pipeline import preview_release, release
@@ -88,11 +85,9 @@ __version__ = "0.2.0"
 _LOADED_ON_USE = {
     "Collector": "inbounds.local.collector",
     "Ledger": "inbounds.ledger",
-    "QuantileMechanism": "inbounds.mechanism.quantiles",
     "Reconstruction": "inbounds.local.reconstruct",
     "check_refinement": "inbounds.design.refinement",
     "compare_closeness": "inbounds.design.refinement",
-    "compare_quantiles": "inbounds.evaluate.quantiles",
     "compose": "inbounds.accounting.compose",
     "connect": "inbounds.curator.client",
     "design_central": "inbounds.design.quantiles",
@@ -102,9 +97,8 @@ _LOADED_ON_USE = {
     "estimate_totals": "inbounds.releases.totals",
     "find_mechanism": "inbounds.releases.passports",
     "is_derivable": "inbounds.design.refinement",
-    "load_quantile": "inbounds.mechanism.load",
     "make_chain": "inbounds.accounting.multilevel",
-    "optimal": "inbounds.design.designer",
+    "optimal": "inbounds.design.optimal",
     "preround": "inbounds.sideinfo",
     "preview_release": "inbounds.releases.pipeline",
     "reconstruct": "inbounds.local.reconstruct",
@@ -152,7 +146,6 @@ __all__ = [
     "Metric",
     "PassportError",
     "PrivacyViolation",
-    "QuantileMechanism",
     "QuantileQuery",
     "RangeQuery",
     "Reach",
@@ -172,7 +165,6 @@ __all__ = [
     "check_refinement",
     "compare",
     "compare_closeness",
-    "compare_quantiles",
     "compose",
     "connect",
     "count",
@@ -194,7 +186,6 @@ __all__ = [
     "keep_fixed_point",
     "limit_loss",
     "load",
-    "load_quantile",
     "local",
     "make_chain",
     "mean",

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from inbounds.checker import check_record, compute_proved_bound, connect
-from inbounds.errors import LedgerError, PassportError
+from inbounds.errors import LedgerError, PassportError, TooLarge
 from inbounds.exact import format_decimal
 from inbounds.files import (
     CHAIN,
@@ -32,15 +32,10 @@ from inbounds.files import (
     Json,
     LoadedFile,
 )
-from inbounds.mechanism import Mechanism
-from inbounds.mechanism.labels import LabelMechanism
-from inbounds.mechanism.labels.passport import label_passport_summary
-from inbounds.mechanism.load import PASSPORT, AnyMechanism, certify_law_only
+from inbounds.mechanism import AnyMechanism
+from inbounds.mechanism.load import PASSPORT, certify_law_only
 from inbounds.mechanism.passport import passport_summary
-from inbounds.mechanism.quantiles import QuantileMechanism
-from inbounds.mechanism.quantiles.passport import quantile_passport_summary
-from inbounds.report.quantile_text import describe_quantile_proof, describe_quantile_query, format_quantile_guarantee
-from inbounds.report.wording import describe_query, format_guarantee, format_label_guarantee
+from inbounds.report.wording import describe_checkers, describe_proof, format_guarantee
 
 NO_VERDICT = 3
 """The exit code of a checker for a kind of passport that it does not know."""
@@ -91,13 +86,13 @@ class Verdict:
     @property
     def proves_bound(self) -> bool:
         """Return whether the bound in the passport was proved here, up to a millionth of it."""
-        best = self.mechanism.optimality if isinstance(self.mechanism, Mechanism) else None
+        best = None if self.mechanism is None else self.mechanism.optimality
         return best is not None and self.bound is not None and self.bound >= best.bound - 1e-6 * abs(best.bound) - 1e-12
 
     @property
     def unchecked_claims(self) -> tuple[str, ...]:
         """Return the claims in a mechanism's passport that were not recomputed here."""
-        claims = self.mechanism.unchecked_claims if isinstance(self.mechanism, Mechanism) else ()
+        claims = () if self.mechanism is None else self.mechanism.unchecked_claims
         return claims[:-1] if self.proves_bound else claims
 
     @property
@@ -111,7 +106,15 @@ class Verdict:
         if self.mechanism is None:
             return f"checked {self.path}: {'; '.join(self.proved)}"
         note = f"; {self.note}" if self.note else ""
-        return f"proved {self.path}: {_subject(self.mechanism)}, epsilon {format_decimal(self.mechanism.epsilon)}{note}"
+        subject, epsilon = self.mechanism.query.describe(), format_decimal(self.mechanism.epsilon)
+        return f"proved {self.path}: {subject}, epsilon {epsilon}{note}"
+
+    def _tight_epsilon(self) -> Json:
+        """Return the tight epsilon of the mechanism, if it is computed for its law."""
+        try:
+            return {} if self.mechanism is None else {"tight_epsilon": f"{self.mechanism.tight_epsilon():.12g}"}
+        except TooLarge:
+            return {}
 
     def to_json(self) -> Json:
         """Return plain JSON values; for a mechanism its passport without the weights."""
@@ -121,36 +124,17 @@ class Verdict:
         if self.mechanism is None:
             claimed = {"claimed_not_checked": list(self.unchecked)} if self.unchecked else {}
             return {"valid": True, "checked": "; ".join(self.proved), **claimed}
-        if isinstance(self.mechanism, LabelMechanism):
-            return {
-                "valid": True,
-                **label_passport_summary(self.mechanism),
-                "promise": format_label_guarantee(self.mechanism),
-                **note,
-            }
-        if isinstance(self.mechanism, QuantileMechanism):
-            summary = {
-                **quantile_passport_summary(self.mechanism),
-                "promise": format_quantile_guarantee(self.mechanism),
-            }
-            return {"valid": True, **summary, **note}
         return {
             "valid": True,
             **passport_summary(self.mechanism),
             "promise": format_guarantee(self.mechanism),
-            "tight_epsilon": f"{self.mechanism.tight_epsilon():.12g}",
+            "checkers": describe_checkers(self.mechanism),
+            **self._tight_epsilon(),
             "claimed_not_checked": self.unchecked_claims,
             **({"proved_bound": repr(self.bound)} if self.bound is not None else {}),
             **({"seconded": self.seconded} if self.seconded else {}),
             **note,
         }
-
-
-def _subject(mechanism: AnyMechanism) -> str:
-    """Describe the query of a mechanism. The name of the mechanism is left out, because it is not proved."""
-    if isinstance(mechanism, QuantileMechanism):
-        return describe_quantile_query(mechanism.query)
-    return describe_query(mechanism.query)
 
 
 def verify(
@@ -185,7 +169,7 @@ def verify(
     if passport_files and loaded.format != RELEASE:
         raise ValueError(f"passports must come along with a release record, got {path}; verify them by themselves")
     verdict = _verify_loaded(loaded, path, passport_files)
-    if optimality and verdict.is_valid and isinstance(verdict.mechanism, Mechanism):
+    if optimality and verdict.mechanism is not None and verdict.mechanism.optimality is not None:
         bound = compute_proved_bound(PASSPORT.load(loaded).content)
         verdict = replace(verdict, bound=None if bound is None else math.nextafter(float(bound), -math.inf))
     return verdict if second is None else _check_second_opinion(verdict, loaded, second)
@@ -314,11 +298,7 @@ def _verify_ledger_file(file: LoadedFile) -> Verdict:
 
 
 def _mechanism_verdict(mechanism: AnyMechanism, path: Path) -> Verdict:
-    if isinstance(mechanism, QuantileMechanism):
-        return Verdict(path, mechanism, tuple(describe_quantile_proof(mechanism)))
-    if isinstance(mechanism, LabelMechanism):
-        return Verdict(path, mechanism, (format_label_guarantee(mechanism), *mechanism.law.proof_steps()))
-    return Verdict(path, mechanism)
+    return Verdict(path, mechanism, (format_guarantee(mechanism), *describe_proof(mechanism)))
 
 
 def _verify_release(file: "LoadedFile | Document", path: Path, passports: Sequence[FileLike]) -> Verdict:
@@ -344,14 +324,11 @@ def _verify_release(file: "LoadedFile | Document", path: Path, passports: Sequen
     return Verdict(path, proved=(*check_release(record, mechanisms), *sentences), unchecked=NOT_CHECKED)
 
 
-def _certify_passport(file: FileLike) -> tuple[Mechanism | QuantileMechanism, Document]:
+def _certify_passport(file: FileLike) -> tuple[AnyMechanism, Document]:
     """Return the mechanism of a passport that was given with a record, and its document."""
     try:
         passport = PASSPORT.load(file)
-        mechanism = PASSPORT.read(passport)
-        if isinstance(mechanism, LabelMechanism):
-            raise PassportError("a release is drawn by no mechanism for labels")
-        return mechanism, passport
+        return PASSPORT.read(passport), passport
     except PassportError as refusal:
         raise PassportError(f"the passport {_path(file)} is refused: {refusal}") from None
 

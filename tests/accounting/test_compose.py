@@ -21,7 +21,7 @@ from inbounds.accounting.composition_record import format_upper_bound
 from inbounds.accounting.pairs import neighbouring_pairs
 from inbounds.errors import PassportError, TooLarge, UnknownVersion
 from inbounds.mechanism import passport as passports
-from inbounds.mechanism.law import Matrix
+from inbounds.mechanism.laws import Matrix
 
 SMALL = {
     "geometric": ib.catalog.truncated_geometric(ib.count(6), "0.5"),

@@ -26,7 +26,6 @@ from inbounds.ledger.entries import START
 from inbounds.ledger.verify import export_entries as export_of
 from inbounds.ledger.verify import load_export
 from inbounds.mechanism import load
-from inbounds.mechanism.load import load_quantile
 from inbounds.mechanism.passport import to_passport
 from inbounds.releases.verify import load_record as read_record
 from inbounds.trusted.bounds import exp_lower_bound
@@ -92,7 +91,7 @@ def test_passports_at_the_boundary_and_one_unit_beyond_get_equal_verdicts(make, 
 @pytest.mark.parametrize("number", [60, pytest.param(1500, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("make", [cases.quantile_passports, cases.sided_passports, cases.answer_passports])
 def test_passports_of_quantiles_get_equal_verdicts(make, number, checker, tmp_path):
-    apart, private = compared(checker, tmp_path, make(number, seed=number), load_quantile)
+    apart, private = compared(checker, tmp_path, make(number, seed=number), load.load)
     assert not apart
     assert 0 < private < number
 
@@ -106,7 +105,7 @@ def test_hostile_passports_get_equal_verdicts(number, checker, tmp_path):
 
 
 def test_passports_whose_check_could_take_long_get_equal_verdicts_at_once(checker, tmp_path):
-    apart, private = compared(checker, tmp_path, [file.content for file in heavy_quantiles()], load_quantile)
+    apart, private = compared(checker, tmp_path, [file.content for file in heavy_quantiles()], load.load)
     assert not apart
     assert private > 3
 
@@ -115,7 +114,7 @@ def test_a_line_of_megabytes_gets_an_equal_verdict(checker, tmp_path):
     content = json.loads(next(heavy_quantiles()).content)
     content["content"]["law"]["scores"] |= {"table": " ".join([str(2**62)] + [str(2**61)] * 400_000), "deeper": "0"}
     content["sha256"] = sha256_hex(canonical_json({key: part for key, part in content.items() if key != "sha256"}))
-    apart, private = compared(checker, tmp_path, [json.dumps(content).encode()], load_quantile)
+    apart, private = compared(checker, tmp_path, [json.dumps(content).encode()], load.load)
     assert not apart
     assert private == 1
 

@@ -170,5 +170,5 @@ def test_a_quantile_whose_values_need_more_than_64_bits_is_sampled(tmp_path):
     content = json.loads((tmp_path / "m.json").read_text())
     content["content"]["query"]["values"]["unit"] = str(1 << 62)
     (tmp_path / "m.json").write_text(json.dumps(seal(content)))
-    loaded = ib.load_quantile(tmp_path / "m.json")
+    loaded = ib.load(tmp_path / "m.json")
     assert loaded.sample([0, 1 << 62]) % (1 << 62) == 0

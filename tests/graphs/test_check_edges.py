@@ -11,9 +11,9 @@ from graphs.cases import half, keeps_all_pairs, random_graph, random_tree
 from inbounds.errors import InvalidDistribution, PassportError, PrivacyViolation
 from inbounds.files import MECHANISM, Document
 from inbounds.mechanism import Mechanism, Origin
+from inbounds.mechanism.laws.response import make_tight_response
 from inbounds.mechanism.load import load
 from inbounds.mechanism.passport import to_passport
-from inbounds.mechanism.response import make_tight_response
 from inbounds.mechanism.rounding import round_on_graph
 from inbounds.trusted import certify
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, Edge, exp_lower_bound

@@ -11,7 +11,7 @@ import pytest
 
 import inbounds as ib
 from graphs.cases import half, shortest_paths
-from inbounds.mechanism.law import Matrix
+from inbounds.mechanism.laws import Matrix
 from inbounds.mechanism.origin import Origin
 from inbounds.query import OutputCells, RangeQuery, Scale
 from inbounds.query.neighbours import Graph

@@ -14,8 +14,7 @@ from graphs.test_graph_optimal import full_program
 from inbounds.errors import InvalidDistribution, PassportError, PrivacyViolation, TooLarge
 from inbounds.local.reconstruct.convolution_channel import channel_from_plane
 from inbounds.mechanism import Mechanism, Origin, limits
-from inbounds.mechanism.bayes import interpret
-from inbounds.mechanism.plane import PlaneNoise, make_plane_noise, step_losses
+from inbounds.mechanism.laws.plane import PlaneNoise, make_plane_noise, step_losses
 from inbounds.query.graphs import _map_edges, _straight, _visible_moves
 from inbounds.query.maps import find_map_metric
 from inbounds.trusted.bounds import TOTAL, Edge
@@ -182,7 +181,8 @@ def test_reports_follow_the_weights():
 def test_every_outcome_of_the_sampler_owns_its_weight():
     query = ib.grid(2, 3, metric="manhattan")
     law = noise(query, 1).law
-    sampler, weights = law.sampler, np.zeros(1 << law.sampler.table.bits, dtype=object)
+    sampler = law.sampler(query)
+    weights = np.zeros(1 << sampler.table.bits, dtype=object)
     packed, bits = sampler.table.packed.array[0], sampler.table.bits
     capacity = 1 << (62 - bits)
     for bin_, cell in enumerate(packed.tolist()):
@@ -336,7 +336,7 @@ def test_one_report_is_read_as_all_of_them_are(monkeypatch):
     mechanism = noise(ib.grid(4, 5, metric="manhattan"), 1)
     among = {each.output: each for each in mechanism.interpretations(0.8, loss="distance")}
     monkeypatch.setattr(limits, "MATRIX_LIMIT", 10)
-    alone = interpret(mechanism, "1,2", 0.8, loss="distance")
+    alone = mechanism.interpret("1,2", 0.8, loss="distance")
     assert (alone.answers, alone.best_guess) == (among["1,2"].answers, among["1,2"].best_guess)
     assert (alone.probability, alone.at_least) == pytest.approx((among["1,2"].probability, among["1,2"].at_least))
     with pytest.raises(TooLarge):

@@ -16,9 +16,8 @@ from inbounds.files import canonical_json, sha256_hex
 from inbounds.local.collector import Collector
 from inbounds.mechanism import Mechanism, Optimality, Origin
 from inbounds.mechanism import passport as passports
-from inbounds.mechanism.law import Noise, make_geometric_noise
-from inbounds.mechanism.quantiles import CentralRecords, QuantileMechanism
-from inbounds.mechanism.quantiles.passport import to_quantile_passport as passport_of_quantile
+from inbounds.mechanism.laws import CentralRecords, Noise
+from inbounds.mechanism.laws.noise import make_geometric_noise
 from inbounds.query import with_neighbours
 from inbounds.releases.pipeline import release
 from inbounds.releases.write import record_path
@@ -151,7 +150,7 @@ def json_bases(folder: Path) -> list[tuple[str, Any, dict[str, bytes]]]:
     bases: list[tuple[str, Any, dict[str, bytes]]] = [
         ("passport", passports.to_passport(m).to_json(), {}) for m in made
     ]
-    bases += [("quantile", passport_of_quantile(m).to_json(), {}) for m in honest_quantiles()]
+    bases += [("quantile", passports.to_passport(m).to_json(), {}) for m in honest_quantiles()]
     bases.append(
         ("record", CompositionRecord.from_composition(ib.compose(made[0], 3), "1/1000").to_document().to_json(), {})
     )
@@ -167,7 +166,7 @@ def json_bases(folder: Path) -> list[tuple[str, Any, dict[str, bytes]]]:
     return bases
 
 
-def honest_quantiles() -> list[QuantileMechanism]:
+def honest_quantiles() -> list[Mechanism]:
     median = ib.median(0, 2, size=5)
     oblivious = CentralRecords.from_answers(median, ib.optimal(median.as_range_query, 1).weights)
     return [
@@ -175,13 +174,13 @@ def honest_quantiles() -> list[QuantileMechanism]:
         ib.design_permute_flip(ib.quantile("9/10", 0, 20, maximum=30, records=2, step="1/2"), "1/2"),
         ib.design_sided(ib.quantile(1, 0, 3, size=4), 1),
         ib.design_central(median, 1, length=3),
-        QuantileMechanism(median, 1, oblivious, Origin("by hand")),
+        Mechanism(median, 1, oblivious, Origin("by hand")),
     ]
 
 
 def heavy_quantiles() -> Iterator[Hostile]:
     """Passports of quantiles whose check would take long if its cost grew faster than the file."""
-    honest = passport_of_quantile(honest_quantiles()[0]).to_json()
+    honest = passports.to_passport(honest_quantiles()[0]).to_json()
     first, half = 2**62, 2**61
     tables: list[tuple[Any, ...]] = [
         ([first] + [3 * half // 2] * 1000, 1, [0] * 1000, 2),

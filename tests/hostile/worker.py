@@ -45,7 +45,7 @@ def passport(path: Path) -> None:
 
 def quantile(path: Path) -> None:
     """As `inbounds verify --json` does, and a draw."""
-    made = ib.load_quantile(path)
+    made = ib.load(path)
     verify(path).to_json()
     made.sample([made.query.values[0], None])
 

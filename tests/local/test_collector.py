@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 import inbounds as ib
 from inbounds.local.collector import Collector, fingerprint, tally
 from inbounds.mechanism import Mechanism, Origin
-from inbounds.mechanism.law import Noise, make_geometric_noise
+from inbounds.mechanism.laws import Noise
+from inbounds.mechanism.laws.noise import make_geometric_noise
 
 MECHANISM = ib.catalog.truncated_geometric(ib.ordinal(0, 6), 1)
 LABELS = ib.catalog.randomized_response(ib.category(["tea", "coffee", "water"]), 1)

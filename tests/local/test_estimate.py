@@ -21,7 +21,7 @@ from inbounds.local.reconstruct.likelihood_interior import LikelihoodObjective, 
 from inbounds.local.reconstruct.linear import onto_simplex
 from inbounds.local.reconstruct.structure import channel_for_law, detect_structure
 from inbounds.mechanism import Mechanism, Origin
-from inbounds.mechanism.law import Noise
+from inbounds.mechanism.laws import Noise
 
 LN2 = ib.epsilon_from_alpha("1/2")
 
@@ -311,7 +311,8 @@ def test_one_entry_off_by_a_billionth_makes_a_matrix_dense():
 
 def noise_twin(size: int, epsilon: Fraction, remap=None, outputs=None) -> tuple[Mechanism, Mechanism]:
     """The same law as a noise table and written out as a matrix."""
-    from inbounds.mechanism.law import Matrix, make_geometric_noise
+    from inbounds.mechanism.laws import Matrix
+    from inbounds.mechanism.laws.noise import make_geometric_noise
 
     query = ib.ordinal(0, size, outputs=outputs)
     law = make_geometric_noise(query, epsilon, remap)

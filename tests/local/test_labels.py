@@ -26,11 +26,10 @@ from inbounds.local.reconstruct.sets import SetReports
 from inbounds.local.reconstruct.shrinkage import mean_sums, shrink_shares
 from inbounds.local.reconstruct.structure import channel_for_law
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.labels import BlockResponse, LabelMechanism
-from inbounds.mechanism.labels.law import make_tight_blocks
-from inbounds.mechanism.law import Matrix
+from inbounds.mechanism.laws import BlockResponse, Matrix
+from inbounds.mechanism.laws.blocks import make_tight_blocks
+from inbounds.mechanism.laws.response import Response, make_tight_response
 from inbounds.mechanism.origin import Origin
-from inbounds.mechanism.response import Response, make_tight_response
 from inbounds.query import AllPairs, with_neighbours
 from inbounds.trusted.block_designs import Affine, Planes, Subsets
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_lower_bound
@@ -166,13 +165,13 @@ def test_weights_that_are_no_response_are_refused(size, other):
 def test_a_law_needs_a_query_that_it_is_for():
     law, origin = make_tight_blocks(Subsets(5, 2), Fraction(1)), Origin("x")
     with pytest.raises(InvalidDistribution):
-        LabelMechanism(ib.category(6), Fraction(1), law, origin)
+        Mechanism(ib.category(6), Fraction(1), law, origin)
     with pytest.raises(InvalidDistribution):
-        LabelMechanism(ib.ordinal(0, 4), Fraction(1), law, origin)
+        Mechanism(ib.ordinal(0, 4), Fraction(1), law, origin)
     with pytest.raises(InvalidDistribution):
         ib.Mechanism(ib.ordinal(0, 4), Fraction(1), make_tight_response(5, Fraction(1)), origin)
     with pytest.raises(PrivacyViolation):
-        LabelMechanism(ib.category(5), Fraction(1, 2), law, origin)
+        Mechanism(ib.category(5), Fraction(1, 2), law, origin)
 
 
 # --- samplers ---------------------------------------------------------------------------------------------
@@ -270,7 +269,7 @@ def test_randomized_response_is_a_matrix_while_it_is_small_enough():
 def test_a_label_passport_is_certified_anew_and_refused_when_changed(mechanism, tmp_path):
     path = tmp_path / "m.json"
     mechanism.save(path)
-    assert ib.local.load_local_mechanism(path) == mechanism
+    assert ib.load(path) == mechanism
     verdict = ib.verify(path)
     assert verdict.is_valid
     assert verdict.to_json()["epsilon"] == str(mechanism.epsilon)
@@ -281,7 +280,7 @@ def test_a_label_passport_is_certified_anew_and_refused_when_changed(mechanism, 
     content["law"] = {name: {**law, "inside": str(int(law["inside"]) + 1)}}
     Document.wrap(MECHANISM, content).save(path)
     with pytest.raises(PassportError, match="not private"):
-        ib.local.load_local_mechanism(path)
+        ib.load(path)
     assert not ib.verify(path).is_valid
 
 
@@ -302,7 +301,7 @@ def test_a_malformed_law_is_a_passport_error(law, tmp_path):
     content = {**json.loads(path.read_text())["content"], "law": law}
     Document.wrap(MECHANISM, content).save(path)
     with pytest.raises(PassportError):
-        ib.local.load_local_mechanism(path)
+        ib.load(path)
 
 
 # --- estimates --------------------------------------------------------------------------------------------
@@ -323,7 +322,7 @@ def test_the_estimate_is_unbiased_and_has_the_stated_variance(design):
     dense = member(design)
     inside, outside = float(law.hit) / design.holding, (1 - float(law.hit)) / (design.blocks - design.holding)
     matrix = np.where(dense.T, inside, outside)
-    mechanism = LabelMechanism(ib.category(design.labels), Fraction(1), law, Origin("x"))
+    mechanism = Mechanism(ib.category(design.labels), Fraction(1), law, Origin("x"))
     shares = np.random.default_rng(1).dirichlet(np.ones(design.labels))
     likely = matrix @ shares
     assert np.allclose(ib.reconstruct(likely, mechanism, method="inverse", given="counts").raw, shares)
@@ -354,7 +353,7 @@ def test_randomized_response_stays_best_for_few_labels_and_a_large_epsilon():
 def test_the_variance_of_randomized_response_is_that_of_its_sets_of_one():
     query, epsilon = ib.category(7), to_epsilon(1)
     response = LabelCandidate(ib.catalog.randomized_response(query, epsilon))
-    singles = LabelMechanism(query, epsilon, make_tight_blocks(Subsets(7, 1), epsilon), Origin("x"))
+    singles = Mechanism(query, epsilon, make_tight_blocks(Subsets(7, 1), epsilon), Origin("x"))
     assert math.isclose(response.variance, LabelCandidate(singles).variance, rel_tol=1e-9)
 
 
@@ -362,7 +361,7 @@ def test_the_variance_of_randomized_response_is_that_of_its_sets_of_one():
 def test_a_collection_of_sets_estimates_shares(labels):
     """Kept and merged like any other; large shares within six standard deviations (2e-9), all are a distribution."""
     mechanism = ib.local.best_label_mechanism(ib.category(labels), 1)
-    assert isinstance(mechanism, LabelMechanism)
+    assert isinstance(mechanism, Mechanism)
     rng = np.random.default_rng(2)
     shares = np.r_[0.5, 0.3, np.full(labels - 2, 0.2 / (labels - 2))]
     reports = mechanism.simulate(rng.choice(labels, 40_000, p=shares), rng)

@@ -165,7 +165,8 @@ def test_randomized_response_keeps_one_ratio_over_the_whole_domain():
 @given(st.integers(3, 40), st.sampled_from(["1/50", "1/3", "2"]), st.data())
 def test_the_statement_of_a_noise_table_is_that_of_its_matrix(size, epsilon, data):
     from inbounds.mechanism import Mechanism, Origin
-    from inbounds.mechanism.law import Matrix, make_geometric_noise
+    from inbounds.mechanism.laws import Matrix
+    from inbounds.mechanism.laws.noise import make_geometric_noise
 
     query = ib.ordinal(0, size)
     law = make_geometric_noise(query, Fraction(epsilon))

@@ -18,7 +18,7 @@ import pytest
 import inbounds as ib
 from inbounds import local
 from inbounds.local.permanent import ReportMemory
-from inbounds.mechanism.law import Matrix
+from inbounds.mechanism.laws import Matrix
 from local.test_local_engines import ENGINES, table
 
 STARS = ib.catalog.truncated_geometric(ib.ordinal(0, 2), Fraction(1, 2))

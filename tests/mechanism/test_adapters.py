@@ -79,7 +79,7 @@ def test_an_opendp_measurement_reports_with_the_mechanisms_law(dp):
 
 
 def test_diffprivlib_users_find_randomise():
-    assert ib.catalog.explicit_fair(ib.count(4), 1).sample_clipped(2) in range(5)
+    assert ib.catalog.explicit_fair(ib.count(4), 1).sample(2, clip=True) in range(5)
 
 
 def test_means_are_not_whole_numbers_and_refused():
@@ -115,5 +115,5 @@ def test_a_mean_names_the_way_out(dp):
 
 
 def test_a_passports_name_is_no_mechanism(dp):
-    with pytest.raises(TypeError, match=r"mechanism must be a Mechanism, got str; ib\.load reads a passport"):
+    with pytest.raises(TypeError, match=r"mechanism must be a mechanism such as .*, got str"):
         opendp_measurement("m.json")

@@ -17,11 +17,12 @@ from inbounds import files
 from inbounds.cli.verify import verify
 from inbounds.files import Document
 from inbounds.files.bounded import parse_json, parse_toml
-from inbounds.mechanism import Mechanism, Optimality, Origin, clamped, load
+from inbounds.mechanism import Mechanism, Optimality, Origin, load
 from inbounds.mechanism import passport as passports
 from inbounds.mechanism.audit import log_upper_bound
-from inbounds.mechanism.codec import parse_fraction
-from inbounds.mechanism.law import Matrix, Noise, make_geometric_noise
+from inbounds.mechanism.json_values import parse_fraction
+from inbounds.mechanism.laws import Matrix, Noise, clamped
+from inbounds.mechanism.laws.noise import make_geometric_noise
 from inbounds.properties import measure_properties, square_layout
 from inbounds.query import AllPairs, Metric, OutputCells, RangeQuery, Reach, Scale, with_neighbours
 from inbounds.releases.pipeline import PlanError, load_plan
@@ -52,8 +53,8 @@ def test_a_noise_table_of_2_to_the_34_answers_is_read_or_refused_at_once(reach):
     law["noise"]["size"] = str(2**34 - 1)
     made = GEOMETRIC(ib.count(3), 1)
     query = {**passports.to_passport(made).content["query"], "answers": answers, "neighbours": {"reach": reach}}
-    with pytest.raises(ib.PassportError, match=r"too short for a reach|claims do not follow|times likelier"):
-        load.range_mechanism_from_document(changed(made, query=query, law=law, epsilon="64"))
+    with pytest.raises(ib.PassportError, match=r"too short for a reach|losses or properties differ|times likelier"):
+        load.mechanism_from_document(changed(made, query=query, law=law, epsilon="64"))
 
 
 def test_a_count_of_2_to_the_40_people_is_sampled_saved_and_read(tmp_path):
@@ -79,7 +80,7 @@ def test_cells_that_are_not_one_per_answer_are_bounded_in_a_file():
     for part in query["outputs"].values():
         part["size"] = 2**34
     with pytest.raises(ib.PassportError, match="at most 8192 answers, and cells"):
-        load.range_mechanism_from_document(changed(made, query=query))
+        load.mechanism_from_document(changed(made, query=query))
 
 
 def test_a_remap_of_many_steps_to_two_outputs_costs_no_square_of_the_steps():
@@ -107,7 +108,7 @@ def test_ticks_far_apart_are_refused_in_a_file_and_cost_nothing_in_python():
     }
     query["neighbours"] = {"reach": 10**12}
     with pytest.raises(ib.PassportError, match="must lie closer together"):
-        load.range_mechanism_from_document(changed(made, query=query))
+        load.mechanism_from_document(changed(made, query=query))
     scale = Scale(Fraction(0), Fraction(1), (0, 10**12))
     wide = RangeQuery("interval", scale, OutputCells.one_per_answer(scale), Reach(10**12), rounds=True)
     assert wide.encode([0.25, 1e12]).tolist() == [0, 1]
@@ -278,7 +279,7 @@ def test_noise_weights_that_calculate_differently_are_made_plain():
 
 def arrays_of(made):
     """Every array that a draw reads."""
-    sampler = made.law.sampler
+    sampler = made.law.sampler(made.query)
     found = [sampler.table.packed.array, made.query.output_values, made.query.home_cell, made.weights, made.matrix]
     if isinstance(made.law, Noise):
         found += [sampler.base.array, sampler.slope.array, sampler.remap.array, made.law.core, made.law.remap]
@@ -312,7 +313,7 @@ def test_an_array_read_with_another_type_or_stride_changes_no_draw(header):
     """The memory is immutable, the description of it in front is not: draws go by their own."""
     made, same = GEOMETRIC(ib.count(3), 1), GEOMETRIC(ib.count(3), 1)
     setattr(made.law.weights, *header)
-    setattr(made.law.sampler.table.packed.array, *header)
+    setattr(made.law.sampler(made.query).table.packed.array, *header)
     draws = [m.simulate([0, 1, 2, 3] * 50, np.random.default_rng(5)).tolist() for m in (made, same)]
     assert draws[0] == draws[1]
     assert made.tight_epsilon() == same.tight_epsilon()
@@ -334,7 +335,7 @@ def test_a_copy_of_a_multi_level_release_is_checked_anew():
 
 def test_an_extreme_whose_neighbours_are_one_step_apart_promises_nothing_whatever_the_record():
     made = GEOMETRIC(with_neighbours(ib.extreme(0, 5), Reach(1)), 1)
-    back = load.range_mechanism_from_document(passports.to_passport(made))
+    back = load.mechanism_from_document(passports.to_passport(made))
     assert "Whatever one person's record is" not in wording.format_guarantee(back)
     assert "under another at most 1 away" in wording.format_guarantee(back)
     assert "nothing says so of the kind 'extreme'" in wording.format_guarantee(back)
@@ -385,15 +386,15 @@ def test_the_value_of_an_objective_with_a_name_is_recomputed(aim, loss):
     made = GEOMETRIC(ib.count(4), 1)
     value = made.loss(loss) if aim == "average" else made.worst_loss(loss)
     objective = f"{aim} {loss.name} loss"
-    true = load.range_mechanism_from_document(passports.to_passport(designed(objective, value)))
+    true = load.mechanism_from_document(passports.to_passport(designed(objective, value)))
     assert not any(objective in claim and "that its" in claim for claim in true.unchecked_claims)
     with pytest.raises(ib.PassportError, match="the value of the objective does not follow"):
-        load.range_mechanism_from_document(passports.to_passport(designed(objective, value + 1e-6)))
+        load.mechanism_from_document(passports.to_passport(designed(objective, value + 1e-6)))
 
 
 @pytest.mark.parametrize("objective", ["mean absolute loss", "average absolute loss under the given prior", "best"])
 def test_any_other_objective_is_claimed_and_not_checked(objective, tmp_path, capsys):
-    back = load.range_mechanism_from_document(passports.to_passport(designed(objective, 0.001)))
+    back = load.mechanism_from_document(passports.to_passport(designed(objective, 0.001)))
     assert f"that its {objective} is 0.001" in back.unchecked_claims
     back.save(tmp_path / "m.json")
     verify([tmp_path / "m.json"], every=True)
@@ -470,4 +471,4 @@ def test_a_noise_table_declared_at_64_says_what_it_really_loses():
     made = GEOMETRIC(ib.count(10**5), "0.1")
     declared = Mechanism(made.query, 64, made.law, made.origin)
     assert 0.0999 < declared.tight_epsilon() <= 0.1
-    assert load.range_mechanism_from_document(passports.to_passport(declared)) == declared
+    assert load.mechanism_from_document(passports.to_passport(declared)) == declared

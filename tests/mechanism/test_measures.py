@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import inbounds as ib
-from inbounds.mechanism import Mechanism, Origin, clamped, round_to_weights
+from inbounds.mechanism import Mechanism, Origin, round_to_weights
 from inbounds.mechanism.bayes import format_percent
-from inbounds.mechanism.law import Matrix, Noise, make_geometric_noise
+from inbounds.mechanism.laws import Matrix, Noise, clamped
+from inbounds.mechanism.laws.noise import make_geometric_noise
 from inbounds.trusted.bounds import TOTAL
 
 QUERIES = (

@@ -23,11 +23,10 @@ from inbounds.files import MECHANISM, Json
 from inbounds.mechanism import Mechanism, Origin
 from inbounds.mechanism import passport as passports
 from inbounds.mechanism.codec import law_to_json, query_to_json
-from inbounds.mechanism.law import Noise, make_geometric_noise
-from inbounds.mechanism.plane import make_plane_noise
-from inbounds.mechanism.quantiles import CentralRecords, QuantileMechanism
-from inbounds.mechanism.quantiles import passport as quantile_passports_of
-from inbounds.mechanism.response import make_tight_response
+from inbounds.mechanism.laws import CentralRecords, Noise
+from inbounds.mechanism.laws.noise import make_geometric_noise
+from inbounds.mechanism.laws.plane import make_plane_noise
+from inbounds.mechanism.laws.response import make_tight_response
 from inbounds.query import RangeQuery, Scale, with_neighbours
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_lower_bound
 from inbounds.trusted.permute_flip import ratio_bounds
@@ -345,9 +344,9 @@ def honest_quantiles() -> tuple[Json, ...]:
         ib.design_permute_flip(ib.median(1, 5, size=25), 1), ib.design_permute_flip(persons, "1/2"),
         ib.design_permute_flip(ib.median(0, 5000, maximum=4), 2), ib.design_sided(ib.quantile(1, 0, 100, size=30), 1),
         ib.design_central(small, 1),
-        QuantileMechanism(small, Fraction(1), blind, Origin("oblivious")),
+        Mechanism(small, Fraction(1), blind, Origin("oblivious")),
     ]  # fmt: skip
-    return tuple(quantile_passports_of.to_quantile_passport(one).to_json() for one in made)
+    return tuple(passports.to_passport(one).to_json() for one in made)
 
 
 def beyond_other_checkers() -> Iterator[Json]:

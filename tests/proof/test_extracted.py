@@ -19,7 +19,6 @@ from inbounds.cli import main
 from inbounds.errors import InboundsError, PassportError
 from inbounds.files import LoadedFile
 from inbounds.mechanism import load
-from inbounds.mechanism.load import load_quantile
 from inbounds.trusted import bounds, certify, permute_flip, sided_scores
 from proof import cases
 from proof.checker import PROGRAM, answers, verdicts
@@ -190,7 +189,7 @@ def test_verdicts_on_passports_of_quantiles_are_equal(make, number, tmp_path):
 
     def private(file: Path) -> bool:
         try:
-            return bool(load_quantile(file))
+            return bool(load.load(file))
         except PassportError:
             return False
 
@@ -222,7 +221,7 @@ def test_a_fault_in_the_checker_of_sided_tables_is_noticed(fault, monkeypatch, t
         "sided_ratio_bounds": lambda *numbers: islice(right(*numbers), 2),
     }
     monkeypatch.setattr(sided_scores, fault, wrong[fault])
-    assert said != [passes(load_quantile, file) == "private" for file in files]
+    assert said != [passes(load.load, file) == "private" for file in files]
 
 
 # --- faults in Python that the comparison must notice ------------------------------------------------------

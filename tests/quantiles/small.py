@@ -7,7 +7,7 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
-from inbounds.mechanism.quantiles import PermuteAndFlip
+from inbounds.mechanism.laws import PermuteAndFlip
 from inbounds.query import QuantileQuery
 from inbounds.trusted.bounds import TOTAL
 from inbounds.trusted.permute_flip import score_levels

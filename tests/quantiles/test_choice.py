@@ -7,7 +7,7 @@ import pytest
 
 import inbounds as ib
 from inbounds.design.quantiles.choose import REGRET
-from inbounds.mechanism.quantiles import CentralRecords, PermuteAndFlip
+from inbounds.mechanism.laws import CentralRecords, PermuteAndFlip
 
 
 def errors_of(mechanism, groups):
@@ -52,7 +52,7 @@ def test_a_prior_decides_alone():
     assert isinstance(ib.design_quantile(query, 1).mechanism.law, PermuteAndFlip)
     choice = ib.design_quantile(query, 1, prior=middle)
     assert sees_the_answer_alone(choice.mechanism)
-    assert choice.mechanism.expected_error(prior=middle) == choice.errors[1] < choice.errors[0]
+    assert choice.mechanism.loss(prior=middle) == choice.errors[1] < choice.errors[0]
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 2])
@@ -66,7 +66,7 @@ def test_no_oblivious_mechanism_is_below_the_bound_that_rules_it_out(epsilon):
 def test_an_oblivious_choice_has_a_passport_too(tmp_path):
     mechanism = ib.design_quantile(ib.median(0, 100, size=2), "0.2").mechanism
     mechanism.save(tmp_path / "q.json")
-    assert ib.load_quantile(tmp_path / "q.json") == mechanism
+    assert ib.load(tmp_path / "q.json") == mechanism
     assert mechanism.sample([3, 3]) in range(101)
 
 
@@ -74,7 +74,7 @@ def test_with_a_prior_few_values_are_answered_from_the_central_records_where_tha
     query, prior = ib.median(1, 3, size=9), [4, 3, 4]
     choice = ib.design_quantile(query, 1, prior=prior)
     assert isinstance(choice.mechanism.law, CentralRecords)
-    assert choice.central == choice.mechanism.expected_error(prior=prior) < min(choice.errors)
+    assert choice.central == choice.mechanism.loss(prior=prior) < min(choice.errors)
     assert "central records" in str(choice)
     assert ib.design_quantile(query, 1).central is None
     assert ib.design_quantile(ib.median(1, 3, maximum=9), 1, prior=prior).central is None

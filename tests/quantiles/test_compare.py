@@ -8,7 +8,7 @@ import pytest
 
 import inbounds as ib
 from inbounds.cli import main
-from inbounds.report import quantile_page
+from inbounds.report.html import mechanism_page
 
 QUERY = ib.median(1, 5, size=9)
 
@@ -32,25 +32,25 @@ def run(monkeypatch, capsys, *words):
 
 def test_measures_are_those_of_the_mechanisms(passports):
     made, _ = passports
-    found = ib.compare_quantiles(made, prior=[1, 2, 3, 2, 1])
+    found = ib.compare(made, prior=[1, 2, 3, 2, 1])
     for row in found.rows:
         for loss in ("absolute", "squared", "zero-one"):
-            assert row.values[loss] == pytest.approx(made[row.name].expected_error(loss, [1, 2, 3, 2, 1]))
+            assert row.values[loss] == pytest.approx(made[row.name].loss(loss, [1, 2, 3, 2, 1]))
             assert row.values[f"bayes {loss}"] <= min(row.values[loss], found.constant[loss]) + 1e-12
             assert row.values[f"worst {loss}"] >= row.values[loss]
-        assert row.values["truth"] == pytest.approx(1 - row.values["zero-one"])
+        assert row.values["truth"] == pytest.approx(1 - row.values["worst zero-one"])
     assert found.best() == found.best("truth") == ("one",)
     assert [row.name for row in found.sort_by().rows] == ["one", "half"]
 
 
 def test_other_quantiles_and_other_mechanisms_are_refused(passports):
     made, _ = passports
-    with pytest.raises(ValueError, match="same quantile"):
-        ib.compare_quantiles({**made, "other": ib.design_permute_flip(ib.median(1, 5, size=10), 1)})
-    with pytest.raises(TypeError, match="for one quantile"):
-        ib.compare_quantiles({**made, "count": ib.catalog.truncated_geometric(ib.count(5), 1)})
+    with pytest.raises(ValueError, match="same query"):
+        ib.compare({**made, "other": ib.design_permute_flip(ib.median(1, 5, size=10), 1)})
+    with pytest.raises(ValueError, match="same query"):
+        ib.compare({**made, "count": ib.catalog.truncated_geometric(ib.count(5), 1)})
     with pytest.raises(ValueError, match="must be one of absolute"):
-        ib.compare_quantiles(made).sort_by("speed")
+        ib.compare(made).sort_by("speed")
 
 
 def test_the_command_compares_passports(passports, monkeypatch, capsys):
@@ -63,10 +63,10 @@ def test_the_command_compares_passports(passports, monkeypatch, capsys):
     code, said, _ = run(monkeypatch, capsys, "compare", *files, "--json", "--loss", "absolute", "--sort", "truth")
     found = json.loads(said)
     assert [row["mechanism"] for row in found["mechanisms"]] == ["one", "half"]
-    assert found["mechanisms"][0]["absolute"] == pytest.approx(made["one"].expected_error(), rel=1e-12)
+    assert found["mechanisms"][0]["absolute"] == pytest.approx(made["one"].loss(), rel=1e-12)
     code, _, _ = run(monkeypatch, capsys, "compare", *files, "--out", folder / "c.csv")
     with (folder / "c.csv").open(encoding="utf-8") as text:
-        assert [row["law"] for row in csv.DictReader(text)] == ["score table", "score table"]
+        assert [row["law"] for row in csv.DictReader(text)] == ["scores", "scores"]
 
 
 @pytest.mark.parametrize("ending", ["html", "tex"])
@@ -85,16 +85,16 @@ def test_the_command_refuses_a_quantile_beside_a_count(passports, monkeypatch, c
     files = ["--file", folder / "one.json", "--file", folder / "count.json"]
     code, _, complained = run(monkeypatch, capsys, "compare", *files)
     assert code == 2
-    assert "mechanisms must be for one quantile, got Mechanism for 'count'" in complained
+    assert "mechanisms must answer the same query" in complained
 
 
 @pytest.mark.parametrize("query", [QUERY, ib.quantile(1, 0, 100, size=30), ib.median(0, 20, maximum=9, records=2)])
 def test_a_page_says_the_promise_the_error_and_what_values_mean(query):
-    mechanism = ib.design_quantile(query, 1).mechanism
-    page = quantile_page.quantile_mechanism_page(mechanism)
+    mechanism = ib.optimal(query, 1)
+    page = mechanism_page(mechanism)
     assert page.count("<svg") >= 4
     assert mechanism.sha256 in page
-    assert f"the expected absolute error is {mechanism.expected_error():.4g}" in page
+    assert f"the expected absolute error is {mechanism.loss():.4g}" in page
     assert f"neighbours are groups with {query.neighbours}" in page
     for step in mechanism.law.proof_steps(query):
         assert step.split(",")[0] in page

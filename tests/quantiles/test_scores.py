@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import inbounds as ib
 from inbounds.errors import InvalidDistribution, ScoreRatioViolation
-from inbounds.mechanism.quantiles import PermuteAndFlip
-from inbounds.mechanism.quantiles.laws import permute_flip_probabilities
+from inbounds.mechanism.laws import PermuteAndFlip
+from inbounds.mechanism.laws.scores import permute_flip_probabilities
 from inbounds.query import QuantileQuery, Scale
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, exp_lower_bound
 from inbounds.trusted.permute_flip import (

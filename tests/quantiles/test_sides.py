@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 import inbounds as ib
 from inbounds.design.quantiles.search import choose_sides, design_scores
 from inbounds.errors import InvalidDistribution, PassportError, ScoreRatioViolation
+from inbounds.mechanism import Mechanism
+from inbounds.mechanism.laws import PermuteAndFlip, SidedPermuteAndFlip
 from inbounds.mechanism.origin import Origin
-from inbounds.mechanism.quantiles import PermuteAndFlip, QuantileMechanism, SidedPermuteAndFlip
 from inbounds.query import QuantileQuery, Scale
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, exp_lower_bound
 from inbounds.trusted.permute_flip import MOST_OUTPUTS
@@ -59,7 +60,7 @@ def test_neighbours_are_within_epsilon_at_every_rank(epsilon, below, above, deep
     law = SidedPermuteAndFlip(geometric(epsilon, 10), below, above, deeper)
     for rank in range(size + 1):
         query = of_rank(width, rank, size)
-        QuantileMechanism(query, Fraction(epsilon), law, Origin("by hand"))
+        Mechanism(query, Fraction(epsilon), law, Origin("by hand"))
         assert largest_ratio(query, law, histograms(size, width)) * 2**EXP_BITS <= p
 
 
@@ -76,7 +77,7 @@ def test_a_surplus_record_is_covered_too():
 def test_epsilon_is_attained_where_many_values_move_together():
     """The others are many, all one record away, and go to two when the maximum rises."""
     width, law = 400, SidedPermuteAndFlip(geometric(1, 10), (6, 6, 0), (4, 4, 0), 0)
-    mechanism = QuantileMechanism(of_rank(width, 3, 3), Fraction(1), law, Origin("by hand"))
+    mechanism = Mechanism(of_rank(width, 3, 3), Fraction(1), law, Origin("by hand"))
     group, near = np.zeros((2, width + 1), dtype=np.int64)
     group[[0, width - 1]], near[[0, width - 1, width]] = [2, 1], [1, 1, 1]
     own, other = mechanism.probabilities(np.array([group, near]))
@@ -168,7 +169,7 @@ def test_other_levels_are_refused(below, above, deeper, rule):
 def test_secret_sizes_and_several_records_of_one_person_are_refused(query):
     law = SidedPermuteAndFlip(geometric(1, 10), (5, 5, 0), (5, 5, 0), 5)
     with pytest.raises(ValueError, match="public size and one record"):
-        QuantileMechanism(query, Fraction(1), law, Origin("by hand"))
+        Mechanism(query, Fraction(1), law, Origin("by hand"))
     with pytest.raises(ValueError, match="use permute_and_flip"):
         ib.design_sided(query, 1)
 
@@ -187,29 +188,29 @@ def test_a_passport_comes_back_as_it_was_and_a_steeper_one_is_refused(tmp_path):
     mechanism = ib.design_quantile(ib.quantile(0, 0, 200, size=30), 1).mechanism
     assert isinstance(mechanism.law, SidedPermuteAndFlip)
     mechanism.save(tmp_path / "m.json")
-    assert ib.load_quantile(tmp_path / "m.json") == mechanism
+    assert ib.load(tmp_path / "m.json") == mechanism
     pace = mechanism.law.below[0]
     steeper = SidedPermuteAndFlip(
         mechanism.law.table, (pace + 1, pace + 1, 0), mechanism.law.above, mechanism.law.deeper
     )
     with pytest.raises(ScoreRatioViolation):
-        QuantileMechanism(mechanism.query, mechanism.epsilon, steeper, mechanism.origin)
+        Mechanism(mechanism.query, mechanism.epsilon, steeper, mechanism.origin)
     written = (tmp_path / "m.json").read_text("utf-8")
     spread = mechanism.law.below[2]
     text = written.replace(f'"below": "{pace} {pace} {spread}"', f'"below": "{pace} {pace}"')
     assert text != written
     (tmp_path / "m.json").write_text(text, "utf-8")
     with pytest.raises(PassportError):
-        ib.load_quantile(tmp_path / "m.json")
+        ib.load(tmp_path / "m.json")
 
 
 def test_the_level_of_a_spread_is_written_where_it_is_not_0(tmp_path):
     table, query = geometric(1, 10), of_rank(9, 5, 5)
     for above, text in (((5, 5, 2), "5 5 2"), ((5, 5, 2, 3), "5 5 2 3")):
-        own = QuantileMechanism(query, Fraction(1), SidedPermuteAndFlip(table, (5, 5, 0), above), Origin("by hand"))
+        own = Mechanism(query, Fraction(1), SidedPermuteAndFlip(table, (5, 5, 0), above), Origin("by hand"))
         own.save(tmp_path / "m.json")
         assert f'"above": "{text}"' in (tmp_path / "m.json").read_text("utf-8")
-        assert ib.load_quantile(tmp_path / "m.json") == own
+        assert ib.load(tmp_path / "m.json") == own
 
 
 def test_a_maximum_among_few_records_has_a_spread_that_is_nearly_as_good():

@@ -7,7 +7,7 @@ import pytest
 
 import inbounds as ib
 from inbounds.design.quantiles.central import unknown_chances
-from inbounds.mechanism.quantiles.record_models import ALL_OF, _draw_groups, enumerate_groups
+from inbounds.mechanism.record_models import ALL_OF, _draw_groups, enumerate_groups
 from inbounds.trusted.multisets import all_multisets, central_window, multiset_index
 
 
@@ -57,7 +57,7 @@ def test_a_quantile_has_as_many_histograms_as_the_formula_says(at):
 
 def test_the_error_of_large_groups_is_decided_by_few_and_they_are_drawn():
     """About m/n of the groups have a depth of 0, and they decide the error: it falls like 1/n, not like exp(-n)."""
-    errors = [ib.design_permute_flip(ib.median(0, 20, size=size), 1).expected_error() for size in (10**3, 10**4, 10**5)]
+    errors = [ib.design_permute_flip(ib.median(0, 20, size=size), 1).loss() for size in (10**3, 10**4, 10**5)]
     assert errors[0] / errors[1] == pytest.approx(10, rel=0.15)
     assert errors[1] / errors[2] == pytest.approx(10, rel=0.15)
 
@@ -88,7 +88,7 @@ def test_intervals_hold_medians_that_are_not_in_the_middle(centre, size, epsilon
     mechanism = ib.design_permute_flip(query, epsilon)
     bell = np.exp(-0.5 * ((np.arange(101) - centre) / 8) ** 2)
     groups = np.random.default_rng(7).multinomial(size, bell / bell.sum(), size=200)
-    readings = mechanism.channel().readings(0.9)
+    readings = mechanism.channel().interpretations(0.9)
     inside = np.array([[value in set(row.answers) for value in range(101)] for row in readings])
     held = (mechanism.probabilities(groups) * inside[:, query.true_positions(groups)].T).sum(axis=1)
     assert held.mean() > 0.9

@@ -23,16 +23,9 @@ from inbounds.curator import Account, Curator, parse_settings
 from inbounds.curator.timing import Time
 from inbounds.design.solver.threads import one_thread
 from inbounds.mechanism import Mechanism, Origin
-from inbounds.mechanism.labels import LabelMechanism
-from inbounds.mechanism.law import Matrix, Noise
-from inbounds.mechanism.plane import PlaneNoise
-from inbounds.mechanism.quantiles import (
-    CentralRecords,
-    PermuteAndFlip,
-    QuantileMechanism,
-    SidedPermuteAndFlip,
-)
-from inbounds.mechanism.response import Response
+from inbounds.mechanism.laws import CentralRecords, Matrix, Noise, PermuteAndFlip, SidedPermuteAndFlip
+from inbounds.mechanism.laws.plane import PlaneNoise
+from inbounds.mechanism.laws.response import Response
 from inbounds.properties import column_ratio
 from inbounds.query import with_neighbours
 from inbounds.releases.pipeline import Release
@@ -110,15 +103,15 @@ def catalog_names() -> list[str]:
     return [*REGISTRY]
 
 
-def chosen_quantile(query: Any, epsilon: Any, prior: Any = None) -> QuantileMechanism:
+def chosen_quantile(query: Any, epsilon: Any, prior: Any = None) -> Mechanism:
     """Return the mechanism that the package chooses for a quantile."""
     return ib.design_quantile(query, epsilon, prior).mechanism
 
 
-def oblivious(query: Any, epsilon: Any) -> QuantileMechanism:
+def oblivious(query: Any, epsilon: Any) -> Mechanism:
     """Return truncated geometric noise on a quantile that one record may move anywhere."""
     law = CentralRecords.from_answers(query, catalog("truncated_geometric", query.as_range_query, epsilon).weights)
-    return QuantileMechanism(query, Fraction(epsilon), law, Origin("by hand"))
+    return Mechanism(query, Fraction(epsilon), law, Origin("by hand"))
 
 
 def everyone(query: Any) -> Any:
@@ -147,9 +140,9 @@ def smooth(*facts: Any) -> SmoothRelease:
 def frozen_mechanism(name: str, made: Any) -> Frozen:
     """Return the digest of a mechanism's integers and of reports that are drawn with seeded entropy."""
     with seeded(name):
-        if isinstance(made, QuantileMechanism):
+        if isinstance(made, Mechanism):
             return _of_quantile(made)
-        if isinstance(made, LabelMechanism):
+        if isinstance(made, Mechanism):
             return _of_labels(made)
         if isinstance(made, MechanismChain):
             return _of_levels(made)
@@ -169,7 +162,7 @@ def _of_mechanism(made: Mechanism) -> Frozen:
     query = made.query
     outputs, answers = query.shape
     places = np.linspace(0, answers - 1, min(answers, REPORTS)).astype(np.int64)
-    drawn = samplers.draw_outputs(made.law.sampler, np.resize(places, REPORTS), samplers.system_entropy)
+    drawn = samplers.draw_outputs(made.law.sampler(made.query), np.resize(places, REPORTS), samplers.system_entropy)
     losses = [made.loss(each) for each in (["absolute", "squared", "zero-one"] if query.is_ordered else ["zero-one"])]
     numbers = [
         [outputs, answers],
@@ -177,7 +170,7 @@ def _of_mechanism(made: Mechanism) -> Frozen:
         made.epsilon,
         _law(made),
         drawn,
-        _borders(made.law.sampler, answers // 2),
+        _borders(made.law.sampler(made.query), answers // 2),
         made.tight_epsilon(),
         losses,
         None if made.optimality is None else made.optimality.value,
@@ -226,7 +219,7 @@ def _law(made: Mechanism) -> list[Any]:
     return [law.size, law.other_weight]
 
 
-def _of_quantile(made: QuantileMechanism) -> Frozen:
+def _of_quantile(made: Mechanism) -> Frozen:
     query = made.query
     groups = _groups(query)
     chances = made.probabilities(groups)
@@ -257,17 +250,18 @@ def _quantile_law(law: Any) -> list[Any]:
     if isinstance(law, SidedPermuteAndFlip):
         return [law.table, law.below, law.above, law.deeper]
     assert isinstance(law, CentralRecords)
-    return [law.first, law.length, law.matrix.weights]
+    return [law.first, law.length, law.weights]
 
 
-def _of_labels(made: LabelMechanism) -> Frozen:
+def _of_labels(made: Mechanism) -> Frozen:
     labels = len(made.query.answers)
     drawn = made.sample(np.resize(np.linspace(0, labels - 1, min(labels, REPORTS)).astype(np.int64), REPORTS))
     holding = [made.law.design.blocks, made.law.design.holding, made.law.inside]
-    members = [len(made.labels_in(int(output))) for output in drawn[:4]] if labels <= 2000 else []
-    borders = _borders(made.law.sampler, labels // 2)
-    numbers = [labels, made.epsilon, holding, drawn, borders, made.tight_epsilon(), made.share_variance(), members]
-    return freeze(numbers, law=holding, variance=made.share_variance(), reports=drawn[:8])
+    members = [len(ib.local.list_labels(made, int(output))) for output in drawn[:4]] if labels <= 2000 else []
+    borders = _borders(made.law.sampler(made.query), labels // 2)
+    variance = ib.local.share_variance(made)
+    numbers = [labels, made.epsilon, holding, drawn, borders, made.tight_epsilon(), variance, members]
+    return freeze(numbers, law=holding, variance=variance, reports=drawn[:8])
 
 
 def _of_levels(made: MechanismChain) -> Frozen:
@@ -414,10 +408,7 @@ def release_entry_points() -> Sequence[Any]:
         release,
         make_randomizer,
         Mechanism.sample,
-        Mechanism.sample_clipped,
-        QuantileMechanism.sample,
-        QuantileMechanism.sample_groups,
-        LabelMechanism.sample,
+        Mechanism.sample_groups,
         MechanismChain.sample,
         SmoothRelease.sample,
         Curator.ask,

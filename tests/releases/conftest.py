@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
-from inbounds.mechanism.quantiles import QuantileMechanism
+from inbounds.mechanism import Mechanism
 from inbounds.query import AllPairs, Metric, QuantileQuery
 from inbounds.releases import drawing
 from inbounds.releases import workload as answering
@@ -202,7 +202,7 @@ class Checks:
                 truths = _answers(content, wanted, [record], n, True).values()
                 for name, truth in zip(designed.workload.plan.cells(statistic), truths, strict=True):
                     made = design.mechanism
-                    if isinstance(made, QuantileMechanism):
+                    if isinstance(made, Mechanism):
                         own = _value(record.get(statistic.of), content["columns"][statistic.of])
                         column = made.probabilities(made.query.encode([own])[None, :])[0]
                     else:

@@ -17,6 +17,7 @@ from envelopes import wrap
 from inbounds.adjust import tree_adjust as adjusting
 from inbounds.errors import PassportError
 from inbounds.files import RELEASE
+from inbounds.mechanism import Mechanism
 from inbounds.query import Reach
 from inbounds.releases import drawing
 from inbounds.releases import workload as answering
@@ -224,17 +225,12 @@ def test_every_draw_of_a_random_plan_adds_up_in_whole_numbers_within_range(data,
         np.random.default_rng(seed),
     )
 
-    made = [own.mechanism for row in (*designed.designs, *designed.layers) for own in row]
-    possible = {
-        id(own.law.sampler): [i for i in range(len(own.query.outputs)) if own.law.likelihood(own.query, i).sum() > 0]
-        for own in made
-    }
-
-    def anything(sampler, positions, draws):
-        return rng.choice(possible[id(sampler)], len(positions))
+    def anything(mechanism, positions, draws):
+        outputs = range(mechanism.output_count)
+        return rng.choice([i for i in outputs if mechanism.law.can_report(mechanism.query, i)], len(positions))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(drawing, "draw_outputs", anything)
+        patch.setattr(Mechanism, "draw", anything)
         found = answering.build_table(designed, drawing.draw_rows(designed, open_plan_source(asked).aggregate()))
     check_sums(asked, {column.name: column.values.tolist() for column in found.columns})
     kept = json.loads(json.dumps(found.reports))  # as a file keeps it

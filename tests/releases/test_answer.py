@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 import inbounds as ib
 from inbounds.adjust.histograms import round_to_sum
 from inbounds.mechanism import Mechanism, Origin
-from inbounds.mechanism.law import Noise, make_geometric_noise
+from inbounds.mechanism.laws import Noise
+from inbounds.mechanism.laws.noise import make_geometric_noise
 from inbounds.releases import aggregate, drawing
 from inbounds.releases import workload as answering
 from inbounds.releases.pipeline import preview_release, release, to_plan

@@ -18,7 +18,7 @@ from inbounds.releases.recompute import check_release as check
 from inbounds.schema.columns import number_column
 from inbounds.statistics._mean_pair import mean_expected_error, mean_from_sums, mean_interval, pair_query
 from inbounds.trusted.bounds import EXP_BITS, exp_lower_bound
-from inbounds.trusted.samplers import draw_outputs, seeded_entropy
+from inbounds.trusted.samplers import seeded_entropy
 
 pytest.importorskip("ibis")
 
@@ -74,7 +74,7 @@ def errors_of(column, values, size, epsilon=1, level=None):
         seeded_entropy(np.random.default_rng(7)),
     )
     above = values.sum(axis=1)
-    drawn = [draw_outputs(mechanism.law.sampler, part, draws) for part in (above, size * column.width - above)]
+    drawn = [mechanism.draw(part, draws) for part in (above, size * column.width - above)]
     truth = float(column.low) + values.mean(axis=1) * float(column.step)
     error = np.abs(mean_from_sums(column, *drawn) - truth).mean()
     if level is None:

@@ -11,7 +11,7 @@ import inbounds as ib
 from envelopes import wrap
 from inbounds.errors import PassportError
 from inbounds.files import RELEASE
-from inbounds.mechanism.quantiles import CentralRecords, PermuteAndFlip
+from inbounds.mechanism.laws import CentralRecords, PermuteAndFlip
 from inbounds.plan.oneline import one_line
 from inbounds.releases.pipeline import PlanError, find_mechanism, preview_release, release, to_plan
 from inbounds.releases.recompute import check_release as check
@@ -85,14 +85,14 @@ def test_wishes_about_the_answer_are_answered_obliviously(tmp_path):
     done = release(plan({"median": "x"}, {"max": "x", "loss": "zero-one"}), FRAME, cache=tmp_path)
     assert isinstance(done.mechanisms["x_median", SIZE].law, PermuteAndFlip)
     assert isinstance(done.mechanisms["x_max", SIZE].law, CentralRecords)
-    assert [line["law"] for line in done.record["mechanisms"]] == ["score table", "central records"]
+    assert [line["law"] for line in done.record["mechanisms"]] == ["scores", "central"]
 
 
 def test_the_mechanism_of_a_median_is_found_again_from_its_record(tmp_path):
     release(plan({"median": "x"}), FRAME, output=tmp_path / "o.csv", cache=tmp_path / "c", mechanisms=tmp_path / "m")
     found = find_mechanism(tmp_path / "o.csv.release.json", "x_median")
     assert found == ib.design_quantile(ib.median(0, 10, size=SIZE), 4).mechanism
-    assert ib.load_quantile(tmp_path / "m" / f"x_median-{SIZE}.json") == found
+    assert ib.load(tmp_path / "m" / f"x_median-{SIZE}.json") == found
     assert check(tmp_path / "o.csv.release.json")
 
 

@@ -10,7 +10,6 @@ import pytest
 import inbounds as ib
 from inbounds.errors import PassportError
 from inbounds.mechanism.codec import query_from_json
-from inbounds.mechanism.quantiles.load import quantile_query_from_json
 from inbounds.releases.pipeline import find_mechanism, preview_release, release
 from inbounds.releases.verify import record_page
 from inbounds.releases.write import record_path
@@ -97,14 +96,14 @@ def test_wide_ranges_are_designed_again_too(tmp_path):
 def test_a_minimum_maximum_or_median_is_the_quantile_that_anybody_can_ask(tmp_path, kind, at):
     asked = plan({kind: "x"}, size=5, epsilon=1)
     (line,) = release(asked, FRAME, cache=tmp_path).record["mechanisms"]
-    assert quantile_query_from_json(line["query"]) == ib.quantile(at, 0, 4, size=5)
+    assert query_from_json(line["query"]) == ib.quantile(at, 0, 4, size=5)
     assert ib.design_quantile(ib.quantile(at, 0, 4, size=5), 1).mechanism.sha256 == line["sha256"]
 
 
 def test_the_record_holds_the_query_of_every_mechanism(done):
     for line in done.record["mechanisms"]:
         size = int(str(line["size"]).split("..")[0])
-        query = (quantile_query_from_json if line["query"]["kind"] == "quantile" else query_from_json)(line["query"])
+        query = query_from_json(line["query"])
         assert query == done.mechanisms[line["statistic"], size].query
     assert [query_from_json(line["query"]) for line in done.record["mechanisms"][:2]] == [ib.count(2), ib.count(3)]
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 import inbounds as ib
 from inbounds.exact import round_up_to_float
 from inbounds.mechanism import Mechanism, Origin
-from inbounds.mechanism.law import Matrix, Noise, make_geometric_noise
+from inbounds.mechanism.laws import Matrix, Noise
+from inbounds.mechanism.laws.noise import make_geometric_noise
 from inbounds.query import OutputCells, RangeQuery, Scale, with_neighbours
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, Clique, exp_lower_bound
 from inbounds.trusted.certify import CLIQUES_AT_A_TIME, check_matrix, check_product, check_states, sliding_extremes

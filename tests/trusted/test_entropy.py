@@ -96,7 +96,7 @@ DRAWN = {
     "sample, matrix": (lambda *_: NOISY.sample(TRUTHS).tolist(), MANY),
     "sample, noise table": (lambda *_: WIDE.sample(TRUTHS).tolist(), MANY),
     "sample, one by one": (lambda *_: [NOISY.sample(50) for _ in TRUTHS], MANY),
-    "randomise": (lambda *_: [NOISY.sample_clipped(50) for _ in TRUTHS], MANY),
+    "randomise": (lambda *_: [NOISY.sample(50, clip=True) for _ in TRUTHS], MANY),
     "several levels": (lambda *_: [level.tolist() for level in LEVELS.sample([10] * MANY)], 3 * MANY),
     "a smooth release": (lambda *_: [SMOOTH.sample(MEDIAN) for _ in TRUTHS], MANY),
     "a column of a table": (lambda *_: ib.local.make_randomizer(NOISY)(pa.array(TRUTHS)).to_pylist(), MANY),

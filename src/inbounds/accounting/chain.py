@@ -12,7 +12,7 @@ from inbounds.accounting.multilevel import MechanismChain
 from inbounds.exact import Ints, to_epsilon
 from inbounds.files import CHAIN, Document, FileFormat, FileLike, as_passport_error, refuse_unknown_fields
 from inbounds.mechanism import load
-from inbounds.mechanism.codec import parse_integers
+from inbounds.mechanism.json_values import parse_integers
 
 
 def load_chain(file: FileLike) -> MechanismChain:

@@ -30,7 +30,7 @@ from inbounds.exact import Floats, Ints, Number, Wholes, to_epsilon
 from inbounds.files import CHAIN, Document, Json
 from inbounds.losses import LossLike, Prior, to_loss, to_prior
 from inbounds.mechanism import Mechanism, Origin, certify_formula
-from inbounds.mechanism.law import freeze_weights
+from inbounds.mechanism.laws.base import freeze_weights
 from inbounds.mechanism.passport import to_passport
 from inbounds.query import RangeQuery, check_query
 from inbounds.trusted.bounds import TOTAL
@@ -162,7 +162,7 @@ class MechanismChain:
     def _report(self, answers: Any, draws: Draws) -> tuple[Any, ...]:
         query = self.first.query
         indices = query.encode(answers)
-        chain = [draw_outputs(self.first.law.sampler, indices, draws)]
+        chain = [self.first.draw(indices, draws)]
         for sampler in self.samplers:
             chain.append(draw_outputs(sampler, chain[-1], draws))
         values = [query.output_values[level] for level in chain]

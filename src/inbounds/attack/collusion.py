@@ -21,7 +21,6 @@ from inbounds.exact import Floats, Ints
 from inbounds.losses import ErrorLoss, Loss, LossLike, Prior, to_loss, to_prior
 from inbounds.mechanism import Mechanism, check_mechanism
 from inbounds.mechanism.bayes import answer_values
-from inbounds.mechanism.measures import output_index
 
 Estimator = Literal["likelihood", "median", "mean", "guess"]
 ESTIMATORS: tuple[Estimator, ...] = ("likelihood", "median", "mean", "guess")
@@ -142,7 +141,7 @@ def _middle(marked: Any) -> Ints:
 def _tally(mechanism: Mechanism, reports: Sequence[Any]) -> Ints:
     if len(reports) == 0:
         raise ValueError("reports must be at least one; k = 0 answers tell nothing")
-    positions = [output_index(mechanism.query, report) for report in reports]
+    positions = [mechanism.query.output_index(report) for report in reports]
     return np.bincount(positions, minlength=mechanism.query.shape[0]).astype(np.int64)
 
 

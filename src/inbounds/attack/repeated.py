@@ -13,7 +13,7 @@ from inbounds.exact import Floats, Ints, to_int
 from inbounds.losses import LossLike, Prior, to_loss, to_prior
 from inbounds.mechanism import Mechanism, check_mechanism
 from inbounds.trusted.bounds import TOTAL_BITS
-from inbounds.trusted.samplers import Draws, draw_outputs, seeded_entropy
+from inbounds.trusted.samplers import Draws, seeded_entropy
 
 LARGEST = 20_000
 """The most different tallies of k reports that are enumerated; above, runs are simulated."""
@@ -197,5 +197,5 @@ def _evidence(mechanism: Mechanism, truth: Ints, last: int, draws: Draws) -> Ite
     logs = log_matrix(mechanism)
     likelihood = np.zeros((len(truth), logs.shape[1]))
     for k in range(1, last + 1):
-        likelihood += logs[draw_outputs(mechanism.law.sampler, truth, draws)]
+        likelihood += logs[mechanism.draw(truth, draws)]
         yield k, likelihood

@@ -9,7 +9,7 @@ from inbounds.catalog._grid import boundary_ticks, decay, dense, numeric, square
 from inbounds.design.closed.geometric import folded_matrix, snapped_geometric
 from inbounds.exact import Number, to_epsilon
 from inbounds.mechanism import Mechanism, Origin, certify_formula
-from inbounds.mechanism.law import make_geometric_noise
+from inbounds.mechanism.laws.noise import make_geometric_noise
 from inbounds.mechanism.limits import MATRIX_LIMIT
 from inbounds.query import RangeQuery, check_query, with_outputs
 

@@ -7,8 +7,8 @@ import numpy as np
 from inbounds.design.closed.metric import geometric_matrix
 from inbounds.exact import Floats, Ints, Number, to_epsilon
 from inbounds.mechanism import Mechanism, Origin, certify_formula
+from inbounds.mechanism.laws.plane import LARGEST_DECAY, WIDEST, make_plane_noise, require_map_metric
 from inbounds.mechanism.limits import is_too_large
-from inbounds.mechanism.plane import LARGEST_DECAY, WIDEST, make_plane_noise, require_map_metric
 from inbounds.query import RangeQuery, check_query
 from inbounds.query.places import find_map_axes
 

@@ -8,7 +8,7 @@ from inbounds.catalog.geometric import GHOSH
 from inbounds.exact import Floats, Ints
 from inbounds.losses import to_prior
 from inbounds.mechanism import Mechanism, Origin
-from inbounds.mechanism.law import find_noise_reach, make_geometric_noise
+from inbounds.mechanism.laws.noise import find_noise_reach, make_geometric_noise
 from inbounds.query import RangeQuery
 
 

@@ -6,8 +6,8 @@ from inbounds.catalog._grid import decay, dense
 from inbounds.design.closed.response import response_matrix
 from inbounds.exact import Number, to_epsilon
 from inbounds.mechanism import Mechanism, Origin, certify_formula
+from inbounds.mechanism.laws.response import make_tight_response
 from inbounds.mechanism.limits import is_too_large
-from inbounds.mechanism.response import make_tight_response
 from inbounds.query import RangeQuery, check_query
 
 

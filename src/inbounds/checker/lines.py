@@ -99,9 +99,7 @@ def _check_line(values: Any, line: RequiredLine) -> StatedLine:
     check_query(fields.anything("query"), line)
     parts = fields.optional("parts", read_texts, "texts") or ()
     insist(parts == line.parts, f"the mechanism of {line.owner} did not draw the numbers of its statistic")
-    if line.query.is_quantile:
-        fields.take("law", read_text, "text")
-    for text_field in ("answers", "neighbours", "origin"):
+    for text_field in ("answers", "neighbours", "origin", "law"):
         fields.take(text_field, read_text, "text")
     error = fields.take("expected_error", read_number, "a number")
     fields.optional("constant_error", read_number, "a number")

@@ -16,7 +16,7 @@ from inbounds.files import write_text
 from inbounds.losses import parse_loss
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.load import load
-from inbounds.report import terminal, wording
+from inbounds.report import terminal
 
 if TYPE_CHECKING:
     from inbounds.attack.asymptotics import Limit
@@ -139,7 +139,7 @@ def _print_learned(
         extra = [f"{approximated[k]:.4g}"] if approximated else []
         lines.append([str(k), f"{float(k * mechanism.epsilon):.4g}", *cells, f"{error:.1g}" if error else "", *extra])
     heads = ["answers", "epsilon", *shown.values(), "±", *(["closed"] if approximated else [])]
-    title = f"expected {loss} loss of k answers to the same question: {wording.describe_query(mechanism.query)}"
+    title = f"expected {loss} loss of k answers to the same question: {mechanism.query.describe()}"
     out.print(terminal.columns(title, heads, lines, right=0))
     out.print(
         f"± is one standard error where simulated; the median and all else are "

@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -30,12 +30,8 @@ from inbounds.evaluate.recommend import recommend as recommend_mechanism
 from inbounds.exact import format_decimal
 from inbounds.files import LoadedFile
 from inbounds.losses import parse_loss
-from inbounds.mechanism import Mechanism
 from inbounds.query import RangeQuery
 from inbounds.report import terminal, wording
-
-if TYPE_CHECKING:
-    from inbounds.evaluate.quantiles import QuantileComparison
 
 Files = Annotated[list[Path] | None, typer.Option("--file", help="A mechanism passport; give several.")]
 Losses = Annotated[
@@ -71,12 +67,6 @@ def compare(
             to, WRITTEN.get(to.suffix.lower(), COMPARISON_PAGE), overwrite=overwrite, reads=[*(file or ()), prior]
         )
     mechanisms = _load_mechanisms(file or [])
-    if not all(isinstance(made, Mechanism) for made in mechanisms.values()):
-        from inbounds.evaluate.quantiles import compare_quantiles
-
-        quantiles = with_spinner("comparing", lambda: compare_quantiles(mechanisms, losses=losses, prior=weights))
-        _show_quantiles(quantiles.sort_by(sort) if sort is not None else quantiles, to, as_json)
-        return
     if query is not None:
         comparison = with_spinner(
             "comparing", lambda: compare_mechanisms(query, epsilon, losses=losses, prior=weights, also=mechanisms)
@@ -106,7 +96,7 @@ WRITTEN = {".csv": COMPARISON_TABLE, ".tex": LATEX}
 COMPARISON_PAGE = replace(PAGE, endings=(*PAGE.endings, *WRITTEN))
 
 
-def _write(comparison: "Comparison | QuantileComparison", to: Path) -> None:
+def _write(comparison: Comparison, to: Path) -> None:
     match to.suffix.lower():
         case ".csv":
             to.write_text(comparison.to_csv(), encoding="utf-8")
@@ -114,40 +104,23 @@ def _write(comparison: "Comparison | QuantileComparison", to: Path) -> None:
             to.write_text(comparison.to_latex() + "\n", encoding="utf-8")
         case _:
             from inbounds.report.html import save_page
-            from inbounds.report.quantile_page import save_quantile_page
 
-            if isinstance(comparison, Comparison):
-                save_page(comparison, to)
-            else:
-                save_quantile_page(comparison, to)
-
-
-def _show_quantiles(comparison: "QuantileComparison", to: Path | None, as_json: bool) -> None:
-    if to is not None:
-        _write(comparison, to)
-    if as_json:
-        typer.echo(json.dumps(comparison.to_json()))
-        return
-    from inbounds.report import quantile_page
-    from inbounds.report.quantile_text import describe_quantile_query
-
-    out.print(f"[bold]{describe_quantile_query(comparison.query)}[/]\n")
-    out.print(terminal.quantile_comparison(comparison))
-    out.print("[dim]* best of the column; bayes: after the best guess.[/]")
-    out.print(f"[dim]{quantile_page.legend(comparison)}[/]")
-    if to is not None:
-        out.print(f"report: [bold]{to}[/]")
+            save_page(comparison, to)
 
 
 def _print_comparison(comparison: Comparison, report: Path | None, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(comparison.to_json()))
         return
+    from inbounds.report.html import describe_constant
+
     query = comparison.rows[0].mechanism.query
     epsilons = sorted({row.mechanism.epsilon for row in comparison.rows})
-    out.print(f"[bold]{wording.describe_query(query)}[/], epsilon {', '.join(map(format_decimal, epsilons))}\n")
+    out.print(f"[bold]{query.describe()}[/], epsilon {', '.join(map(format_decimal, epsilons))}\n")
     out.print(terminal.comparison(comparison, out.width))
     out.print(f"[dim]* best of the column. bayes: after the best guess for every report. {wording.LEGEND}[/]")
+    if comparison.constant:
+        out.print(f"[dim]{describe_constant(comparison)}[/]")
     if comparison.left_out:
         out.print(f"[dim]left out: {', '.join(comparison.left_out)} (the reasons: --json or --out)[/]")
     if report is not None:
@@ -258,7 +231,7 @@ def _print_goal(result: GoalResult, query: RangeQuery, saved: Path | None, as_js
         return
     out.print(f"[bold]epsilon {float(result.epsilon):.10g}[/] is the smallest that keeps the promise:")
     out.print(f"  {result.promise}")
-    out.print(f"  {wording.describe_query(query)}, by {result.mechanism.origin}")
+    out.print(f"  {query.describe()}, by {result.mechanism.origin}")
     out.print(
         f"  certified; the mechanism gives {result.value:.6g} where {float(result.promise.at_most):.6g} is promised"
     )

@@ -16,7 +16,7 @@ from inbounds.cli.query_options import with_query_options
 from inbounds.errors import TooLarge
 from inbounds.exact import format_decimal
 from inbounds.losses import LOSS_NAMES, parse_limit, parse_loss
-from inbounds.mechanism import Mechanism, Optimality
+from inbounds.mechanism import AnyMechanism, Mechanism, Optimality
 from inbounds.mechanism.origin import NO_GAP
 from inbounds.mechanism.passport import passport_summary, recompute_objective
 from inbounds.properties import NAMES as PROPERTY_NAMES
@@ -97,7 +97,7 @@ def design(
     if as_json:
         typer.echo(json.dumps(passport_summary(mechanism)))
         return
-    out.print(f"[bold]{wording.describe_query(query)}[/], epsilon {format_decimal(mechanism.epsilon)}\n")
+    out.print(f"[bold]{query.describe()}[/], epsilon {format_decimal(mechanism.epsilon)}\n")
     out.print(terminal.heatmap(mechanism))
     out.print(f"\n{wording.format_guarantee(mechanism)}")
     print_mechanism(mechanism, bound="proved")
@@ -109,7 +109,7 @@ def print_saved(passport: Path | None) -> None:
         out.print(f"saved to [bold]{passport}[/]; check it with: inbounds verify {passport}")
 
 
-def print_mechanism(mechanism: Mechanism, bound: Literal["proved", "claimed"], solved: float | None = None) -> None:
+def print_mechanism(mechanism: AnyMechanism, bound: Literal["proved", "claimed"], solved: float | None = None) -> None:
     """Print origin, tight epsilon, losses, properties, optimality and digest.
 
     bound: whether the bound of the optimality was proved here, or is claimed by the file that was read. solved: a bound
@@ -119,18 +119,21 @@ def print_mechanism(mechanism: Mechanism, bound: Literal["proved", "claimed"], s
     out.print(
         f"\n[bold]Origin[/]{claimed}: {escape(str(mechanism.origin))}  [dim]{escape(mechanism.origin.reference)}[/]"
     )
-    stated = "; the passport states what it was made for" if not mechanism.law.measured_exactly else ""
-    out.print(f"[bold]Tight epsilon[/] {mechanism.tight_epsilon():.9g}, rounded up{stated}")
+    out.print(f"[bold]Law[/] {mechanism.law.kind}, {wording.describe_checkers(mechanism)}")
     summary = passport_summary(mechanism)
-    losses = "  ".join(f"{name} {value}" for name, value in summary["claims"]["losses"].items())
-    out.print(f"[bold]Expected loss[/], every true answer equally likely: {losses}")
+    if mechanism.law.has_claims:
+        stated = "" if mechanism.law.states_tight_epsilon else "; the passport states what it was made for"
+        out.print(f"[bold]Tight epsilon[/] {mechanism.tight_epsilon():.9g}, rounded up{stated}")
+        losses = "  ".join(f"{name} {value}" for name, value in summary["claims"]["losses"].items())
+        out.print(f"[bold]Expected loss[/], every true answer equally likely: {losses}")
     if mechanism.optimality is not None:
         words = optimality_words(mechanism, solved) if bound == "claimed" else _proved_words(mechanism.optimality)
         out.print(f"[bold]Optimality[/] {escape(words)}")
-    try:
-        out.print("[bold]Properties[/]", terminal.properties(mechanism), sep="\n")
-    except TooLarge:
-        out.print("[dim]properties are not computed at this size[/]")
+    if mechanism.law.has_claims:
+        try:
+            out.print("[bold]Properties[/]", terminal.properties(mechanism), sep="\n")
+        except TooLarge:
+            out.print("[dim]properties are not computed at this size[/]")
     out.print(f"[bold]sha256[/] {summary['sha256']}")
 
 

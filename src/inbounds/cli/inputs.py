@@ -3,20 +3,16 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 
 from inbounds.cli import completion
 from inbounds.cli.app import out
-from inbounds.errors import PassportError
 from inbounds.files import RELEASE, LoadedFile
-from inbounds.mechanism import Mechanism
+from inbounds.mechanism import AnyMechanism, Mechanism
 from inbounds.report import terminal
-
-if TYPE_CHECKING:
-    from inbounds.mechanism.quantiles import QuantileMechanism
 
 StatisticName = Annotated[
     str | None,
@@ -38,18 +34,14 @@ Passports = Annotated[
 
 def load_input_mechanism(
     file: LoadedFile, statistic: str | None, size: int | None, folder: Path | None
-) -> "Mechanism | QuantileMechanism":
+) -> AnyMechanism:
     """The mechanism of a passport, or that of a statistic and size of a release record."""
     if file.format != RELEASE:
         if statistic is not None or size is not None or folder is not None:
             raise ValueError("--statistic, --size and --passports are for release records; this is no release record")
-        from inbounds.mechanism.labels import LabelMechanism
         from inbounds.verdict import load_passport_of
 
-        found = load_passport_of(file)
-        if isinstance(found, LabelMechanism):
-            raise PassportError("this is the passport of a mechanism for labels; inbounds local reads it")
-        return found
+        return load_passport_of(file)
     from inbounds.releases.pipeline import find_mechanism
 
     try:
@@ -58,6 +50,16 @@ def load_input_mechanism(
         raise ValueError(
             f"{file.path.name} is the record of a whole table; give --statistic and --size: {reason}"
         ) from None
+
+
+def load_local_mechanism(file: Path) -> Mechanism:
+    """Load the mechanism of a passport for one person's value."""
+    from inbounds.local.reports import check_local_mechanism
+    from inbounds.mechanism.load import load
+
+    mechanism = load(file)
+    check_local_mechanism(mechanism)
+    return mechanism
 
 
 def is_adjusted_record(file: LoadedFile, statistic: str | None) -> bool:

@@ -4,7 +4,7 @@ import json
 import math
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -22,14 +22,10 @@ from inbounds.cli.inputs import (
 from inbounds.cli.outputs import PAGE, Overwrite, check_target, out_option
 from inbounds.evaluate.compare import default_losses
 from inbounds.files import RELEASE, LoadedFile, write_text
-from inbounds.mechanism import Mechanism
+from inbounds.mechanism import Channel
 from inbounds.mechanism.bayes import Interpretation
-from inbounds.mechanism.bayes import interpret as interpret_output
-from inbounds.mechanism.limits import is_too_large
+from inbounds.report import wording
 from inbounds.report.templates import pick_evenly
-
-if TYPE_CHECKING:
-    from inbounds.mechanism.quantiles import QuantileMechanism
 
 LEVEL = 0.9
 FEW = 15
@@ -72,21 +68,19 @@ def interpret(
     loaded = LoadedFile.load(file)
     statistic = _statistic(loaded, statistic)
     mechanism = with_spinner("designing", lambda: load_input_mechanism(loaded, statistic, size, passports))
-    if not isinstance(mechanism, Mechanism):
-        readings, unit = mechanism.channel(read_weights_or_none(prior)).readings(level), "value of a record"
-    else:
-        readings, unit = _interpret_mechanism(mechanism, output, level, read_weights_or_none(prior)), "true answer"
+    channel = mechanism.channel(read_weights_or_none(prior))
+    readings = _interpret_outputs(channel, output, level)
     rows = [row for row in readings if row.chance > 0]
     if output is not None:
-        published = _parse_output(output, [row.output for row in rows], mechanism)
+        published = _parse_output(output, [row.output for row in rows], channel)
         rows = [row for row in rows if row.output == published]
     if as_json:
         typer.echo(json.dumps([vars(row) for row in rows]))
         return
     if is_adjusted_record(loaded, statistic):
         out.print("[yellow]these cells were made to add up after the draw; this is about cells as they were drawn[/]")
-    before = "the given prior" if prior else f"every {unit} equally likely beforehand"
-    out.print(f"[dim]{before}; best guess; and what the range still holds if a tenth of that belief is wrong[/]")
+    belief = wording.describe_belief(channel, prior is not None)
+    out.print(f"[dim]{belief}; best guess; and what the range still holds if a tenth of that belief is wrong[/]")
     listed = rows if every else [rows[k] for k in pick_evenly(len(rows), FEW)]
     for row in listed:
         out.print(f"{row}; best guess {row.best_guess}; at least {100 * row.at_least:.0f} %")
@@ -119,24 +113,18 @@ def report(
         write_text(to, record_page(loaded))
     else:
         from inbounds.report.html import save_page
-        from inbounds.report.quantile_page import save_quantile_page
 
         mechanism, weights = load_input_mechanism(loaded, None, None, None), read_weights_or_none(prior)
-        if isinstance(mechanism, Mechanism):
-            save_page(mechanism, to, weights, level)
-        else:
-            save_quantile_page(mechanism, to, weights, level)
+        save_page(mechanism, to, weights, level)
     print_page(to, as_json)
 
 
-def _interpret_mechanism(
-    mechanism: Mechanism, output: str | None, level: float, prior: Any
-) -> tuple[Interpretation, ...]:
+def _interpret_outputs(channel: Channel, output: str | None, level: float) -> tuple[Interpretation, ...]:
     """Interpret all published values, or only the given one on a map too large for a matrix."""
-    query, loss = mechanism.query, default_losses(mechanism.query)[0]
-    if output is not None and query.places is not None and is_too_large(query):
-        return (interpret_output(mechanism, output, level, prior, loss),)
-    return mechanism.interpretations(level, prior, loss)
+    loss = default_losses(channel.query)[0]
+    if output is not None and channel.query.places is not None and channel.is_too_large:
+        return (channel.interpret(output, level, loss=loss),)
+    return channel.interpretations(level, loss=loss)
 
 
 def _statistic(file: LoadedFile, name: str | None) -> str | None:
@@ -148,9 +136,9 @@ def _statistic(file: LoadedFile, name: str | None) -> str | None:
     return find_statistic(load_record(file), name)
 
 
-def _parse_output(text: str, values: list[Any], mechanism: "Mechanism | QuantileMechanism") -> Any:
+def _parse_output(text: str, values: list[Any], channel: Channel) -> Any:
     """Return the reported value that was typed, possibly with fewer decimals, as tables show it."""
-    if isinstance(mechanism, Mechanism) and mechanism.query.labels is not None:
+    if channel.query.labels is not None and channel.has_face_value:
         if text not in values:
             raise ValueError("output must be one of the values the mechanism reports")
         return text

@@ -18,12 +18,11 @@ from inbounds.files import is_same_file, write_text
 from inbounds.query import RangeQuery, category, ordinal
 from inbounds.report import terminal
 from inbounds.report.progress import show_progress
-from inbounds.report.wording import describe_query
 
 if TYPE_CHECKING:
     from inbounds.local.collector import Collector
     from inbounds.local.reconstruct import Reconstruction
-    from inbounds.local.reports import LocalMechanism
+    from inbounds.mechanism import Mechanism
 
 local = Commands(help="Local privacy: randomize every record before it is collected, reconstruct the distribution.")
 app.add_typer(local, name="local", rich_help_panel=MORE)
@@ -89,7 +88,7 @@ def plan(
         [o.format_ratio, o.mechanism.replace("_", " "), o.promise, f"{o.error:.4g} ± {o.uncertainty:.2g}"]
         for o in collection.options
     ]
-    out.print(terminal.columns(f"{reports} reports about {describe_query(query)}", heads, rows))
+    out.print(terminal.columns(f"{reports} reports about {query.describe()}", heads, rows))
     out.print(collection.note)
     out.print(DISTANCES[query.is_ordered or not query.neighbours.is_line])
     if needed is not None:
@@ -129,9 +128,9 @@ def randomize(
 
     Example: [bold]inbounds local randomize people.csv --column age -m m.json --out reports.csv[/]
     """
+    from inbounds.cli.inputs import load_local_mechanism
     from inbounds.local import files
     from inbounds.local.client import Randomizer
-    from inbounds.local.reports import load_local_mechanism
 
     if any(is_same_file(to, path) for path in (file, mechanism)):  # the true values must never be lost
         raise ValueError(f"--out must not be a file that is read, got {to}; give another name")
@@ -171,9 +170,9 @@ def reconstruct_(
 
     Example: [bold]inbounds local reconstruct reports.csv --column age -m m.json --out ages.csv[/]
     """
+    from inbounds.cli.inputs import load_local_mechanism
     from inbounds.local.reconstruct import reconstruct
     from inbounds.local.reconstruct.methods import Method
-    from inbounds.local.reports import load_local_mechanism
 
     if method is not None and method not in get_args(Method):
         raise ValueError(f"method must be one of {', '.join(get_args(Method))}, got {method!r}")
@@ -203,7 +202,7 @@ def reconstruct_(
         err.print(f"[yellow]{hint}[/]")
 
 
-def _hint(mechanism: "LocalMechanism", result: "Reconstruction") -> str | None:
+def _hint(mechanism: "Mechanism", result: "Reconstruction") -> str | None:
     from inbounds.local.spikes import has_spikes, smoother_steps
 
     if not (mechanism.query.is_ordered and has_spikes(result.distribution)):
@@ -212,24 +211,23 @@ def _hint(mechanism: "LocalMechanism", result: "Reconstruction") -> str | None:
     return f"few reports for this many values: the maximum is spiky; --iterations {steps} stops earlier and is smoother"
 
 
-def _collect(file: Path, column: str, mechanism: "LocalMechanism") -> "Collector":
+def _collect(file: Path, column: str, mechanism: "Mechanism") -> "Collector":
     from inbounds.local import files
     from inbounds.local.collector import Collector
-    from inbounds.local.reports import output_count
 
     collector = Collector(mechanism)
     for batch in files.read(file, [column]):
         values = batch[column]
-        text = output_count(mechanism).labels is None and values.dtype.kind not in "iuf"
+        text = mechanism.report_query.labels is None and values.dtype.kind not in "iuf"
         collector.add(files.numbers(values, "reports") if text else values)
     return collector
 
 
-def _answer_names(mechanism: "LocalMechanism") -> list[str]:
+def _answer_names(mechanism: "Mechanism") -> list[str]:
     return [str(answer) for answer in (mechanism.query.labels or mechanism.query.answers)]
 
 
-def _write_distribution(path: Path, mechanism: "LocalMechanism", result: "Reconstruction") -> None:
+def _write_distribution(path: Path, mechanism: "Mechanism", result: "Reconstruction") -> None:
     if path.suffix.lower() == ".html":
         from inbounds.report.result_pages import distribution_page
 
@@ -247,13 +245,13 @@ def _write_distribution(path: Path, mechanism: "LocalMechanism", result: "Recons
         lines.writerows(zip(_answer_names(mechanism), result.distribution.tolist(), strict=True))
 
 
-def _describe_method(mechanism: "LocalMechanism", result: "Reconstruction") -> str:
+def _describe_method(mechanism: "Mechanism", result: "Reconstruction") -> str:
     """Describe how the distribution was estimated, for the page."""
     privacy = f"epsilon {format_decimal(mechanism.epsilon)} a person"
     return f"The distribution of the true answers behind the reports ({privacy}), by {result.method}: an estimate."
 
 
-def _print_distribution(mechanism: "LocalMechanism", result: "Reconstruction") -> None:
+def _print_distribution(mechanism: "Mechanism", result: "Reconstruction") -> None:
     together = _merge_ranges if mechanism.query.is_ordered else _merge_smallest
     names, shares = together(_answer_names(mechanism), result.distribution)
     bars = terminal.bar(shares)

@@ -15,8 +15,8 @@ from inbounds.report.progress import show_progress
 
 if TYPE_CHECKING:
     from inbounds.local.estimates import Estimates
-    from inbounds.local.reports import LocalMechanism
     from inbounds.local.strata import StratifiedCollector
+    from inbounds.mechanism import Mechanism
 
 MOST_LINES = 60
 """Lines on the terminal; --json has all."""
@@ -37,8 +37,8 @@ def estimate_(
 
     Example: [bold]inbounds local estimate reports.csv --column age -m m.json --by city[/]
     """
+    from inbounds.cli.inputs import load_local_mechanism
     from inbounds.local.estimates import estimate
-    from inbounds.local.reports import load_local_mechanism
 
     strata = _strata(file, column, load_local_mechanism(mechanism), by)
     with show_progress("estimating", err):
@@ -71,8 +71,8 @@ def compare_strata(
 
     Example: [bold]inbounds local test reports.csv --column age -m m.json --by week --between 46,47[/]
     """
+    from inbounds.cli.inputs import load_local_mechanism
     from inbounds.local.estimates import two_sample_test
-    from inbounds.local.reports import load_local_mechanism
 
     names = [name.strip() for name in between.split(",")]
     if len(names) != 2:
@@ -90,15 +90,14 @@ def _rows(stratum: str, part: "Estimates") -> list[dict[str, Any]]:
     return [{"stratum": stratum, "reports": part.reports, **estimate.to_json()} for estimate in part.summary()]
 
 
-def _strata(file: Path, column: str, mechanism: "LocalMechanism", by: str | None) -> "StratifiedCollector":
+def _strata(file: Path, column: str, mechanism: "Mechanism", by: str | None) -> "StratifiedCollector":
     """Collect the reports of a file by stratum, batch by batch; without a stratum column all are one stratum."""
     from inbounds.local import files
     from inbounds.local.collector import Collector
-    from inbounds.local.reports import output_count
     from inbounds.local.strata import StratifiedCollector
 
     collectors: defaultdict[str, Collector] = defaultdict(lambda: Collector(mechanism))
-    numbers = output_count(mechanism).labels is None
+    numbers = mechanism.report_query.labels is None
     for batch in files.read(file, [column, *([by] if by else [])]):
         values = batch[column]
         reports = files.numbers(values, "reports") if numbers and values.dtype.kind not in "iuf" else values

@@ -15,7 +15,7 @@ from inbounds.cli.outputs import PAGE, Overwrite, check_target, out_option
 from inbounds.errors import PassportError
 from inbounds.exact import format_decimal
 from inbounds.files import MECHANISM, RELEASE, LoadedFile, write_text
-from inbounds.mechanism import Mechanism
+from inbounds.mechanism import AnyMechanism, check_mechanism
 from inbounds.mechanism.load import load
 from inbounds.report import wording
 
@@ -117,8 +117,8 @@ def _print_one(verdict: "Verdict", as_json: bool, every: bool) -> None:
         raise typer.Exit(0 if verdict.is_valid else 1)
     if not verdict.is_valid:
         raise PassportError(verdict.reason)
-    if not isinstance(verdict.mechanism, Mechanism):
-        typer.echo(escape_controls(str(verdict) if verdict.mechanism is not None else f"checked {verdict.path}:"))
+    if verdict.mechanism is None:
+        typer.echo(escape_controls(f"checked {verdict.path}:"))
         _print_sentences(verdict.proved, every)
         _print_claims(verdict.unchecked)
     else:
@@ -154,17 +154,18 @@ def _print_claims(claims: Sequence[str]) -> None:
         out.print(f"  • {escape(claim)}")
 
 
-def _explain(verdict: "Verdict", mechanism: Mechanism, every: bool) -> None:
-    subject, epsilon = wording.describe_query(mechanism.query), format_decimal(mechanism.epsilon)
+def _explain(verdict: "Verdict", mechanism: AnyMechanism, every: bool) -> None:
+    subject, epsilon = mechanism.query.describe(), format_decimal(mechanism.epsilon)
     out.print(f"[bold green]proved[/] {verdict.path}: {escape(subject)}, epsilon {epsilon}")
     out.print(f"\n{escape(wording.format_guarantee(mechanism))}")
     if not every:
         if mechanism.optimality is not None:
             out.print(f"[bold]Optimality[/] {escape(optimality_words(mechanism, verdict.bound))}")
+        out.print(f"[bold]Law[/] {escape(mechanism.law.kind)}, {wording.describe_checkers(mechanism)}")
         out.print(f"[bold]sha256[/] {mechanism.sha256}")
         out.print("[dim]--all: the steps of the proof, what is only claimed and not checked, and measures[/]")
         return
-    out.print(f"Here {wording.describe_neighbours(mechanism.query)}.\n\n[bold]What was checked[/], in integers only:")
+    out.print(f"Here {mechanism.query.describe_neighbours()}.\n\n[bold]What was checked[/], in integers only:")
     for step in wording.describe_proof(mechanism):
         out.print(f"  • {step}")
     out.print("\n[bold]Claimed, not checked[/]:")
@@ -186,6 +187,7 @@ def sample(
     Example: [bold]inbounds sample m.json < true_counts.txt > private_counts.txt[/]
     """
     mechanism = load(file)
+    check_mechanism(mechanism)
     truths = answers or [line.strip() for line in sys.stdin if line.strip()]
     reports = mechanism.sample(truths).tolist()
     if as_json:

@@ -33,9 +33,8 @@ from inbounds.errors import BudgetExceeded
 from inbounds.exact import to_fraction
 from inbounds.files import LoadedFile
 from inbounds.ledger.population import validate_name
-from inbounds.mechanism import Mechanism
-from inbounds.mechanism.load import PASSPORT, is_quantile_passport, load, quantile_mechanism_from_document
-from inbounds.mechanism.quantiles import QuantileMechanism
+from inbounds.mechanism import AnyMechanism
+from inbounds.mechanism.load import load
 from inbounds.optional import import_optional
 
 TRIES = 5
@@ -147,7 +146,7 @@ class CuratorClient:
         """Describe this account: what it may ask, its caps and what is left of them."""
         return {name: value for name, value in self._get("/v1/account").items() if name != "answers"}
 
-    def mechanism(self, sha256: str) -> Mechanism | QuantileMechanism:
+    def mechanism(self, sha256: str) -> AnyMechanism:
         """Return the mechanism that drew an answer of this account, by the digest in the answer; it is certified again
         here.
         """
@@ -156,8 +155,7 @@ class CuratorClient:
             loaded = LoadedFile(Path(sha256), response.content)
             if loaded.format is None:
                 raise TypeError
-        passport = PASSPORT.load(loaded)
-        return quantile_mechanism_from_document(passport) if is_quantile_passport(passport) else load(passport)
+        return load(loaded)
 
     def ledger(self) -> dict[str, Any]:
         """Return what was spent on each population, the ledger's head, and which datasets are closed. Owners only."""

@@ -51,10 +51,11 @@ from inbounds.losses import (
     to_prior,
 )
 from inbounds.mechanism import Mechanism, Optimality, Origin
-from inbounds.mechanism.law import Law, Matrix, find_noise_reach, make_geometric_noise
+from inbounds.mechanism.laws import AnswerLaw, Matrix
+from inbounds.mechanism.laws.noise import find_noise_reach, make_geometric_noise
+from inbounds.mechanism.laws.response import make_tight_response
 from inbounds.mechanism.limits import MATRIX_LIMIT
 from inbounds.mechanism.origin import NO_GAP
-from inbounds.mechanism.response import make_tight_response
 from inbounds.properties import ColumnRatio, parse_properties
 from inbounds.query import RangeQuery, Reach, check_query
 from inbounds.trusted.limits import MOST_RECOMPUTED
@@ -101,26 +102,7 @@ def optimal(
     then: Iterable[LossLike] = (),
     max_seconds: float = 60.0,
 ) -> Mechanism:
-    """Design the private mechanism with the least expected loss, certified, with a proved bound on possible
-    improvement.
-
-    loss: "absolute", "squared", "zero-one", `ib.threshold_loss(d)`, `ib.power_loss(p)`, a table outputs × answers or a
-    function (reported, true); on a graph "distance" or "euclidean". prior: weights of the answers, uniform by default.
-    properties: names such as "fair" or "column_monotone". aim: "average" under the prior, or "worst" answer.
-    subject_to: limits on other losses, `ib.limit_loss(ib.threshold_loss(2), 0.05)` for every answer or with
-    aim="average", and `ib.keep_fixed_point(prior)`. If no mechanism keeps a limit, `InfeasibleDesign` says by how much
-    it must be raised. then: losses to minimize next, one after another, among all mechanisms that are best so far.
-
-    Routes, cheapest first: for counts the geometric mechanism with the best remap, 003's flowchart for zero-one
-    loss, and the outward fill for fair sets (no solver); cone rays for any neighbourhood without properties;
-    linear programs, row by row or whole, for any set of properties; on graphs closed sets by minimum cuts, with a
-    special pricing on trees. `mechanism.origin` names the route, `mechanism.optimality` the value, the bound and the
-    gap. A solve that reaches `max_seconds` returns the best mechanism so far, with its gap.
-
-    >>> from inbounds.query import count
-    >>> round(optimal(count(4), 0.5).optimality.value, 6)
-    0.94078
-    """
+    """Design the mechanism of a query with one answer; see `inbounds.design.optimal.optimal`."""
     check_query(query)
     bound, aims = to_epsilon(epsilon), [to_loss(aimed) for aimed in (loss, *then)]
     property_names = frozenset(parse_properties(properties, ordered=query.is_ordered))
@@ -181,7 +163,7 @@ class DesignGoal:
             parameters["after"] = ", ".join(loss.name for loss in self.before)
         return Origin("optimal", {**parameters, "route": route})
 
-    def optimality(self, law: Law, query: RangeQuery, bound: float) -> Optimality:
+    def optimality(self, law: AnswerLaw, query: RangeQuery, bound: float) -> Optimality:
         """Record the value that a law reaches and the proved bound."""
         losses = law.losses(query, self.loss)
         value = float(losses.max() if self.aim == "worst" else losses @ to_prior(self.prior, query))
@@ -219,7 +201,7 @@ def _solve_goal(query: RangeQuery, epsilon: Fraction, goal: DesignGoal, max_seco
     return Mechanism(query, epsilon, law, goal.origin(proposal.route), goal.optimality(law, query, low))
 
 
-def _round_to_law(matrix: Floats, problem: Problem, query: RangeQuery, epsilon: Fraction) -> Law:
+def _round_to_law(matrix: Floats, problem: Problem, query: RangeQuery, epsilon: Fraction) -> AnswerLaw:
     """Round a proposal to a certified matrix of weights."""
     return Matrix(round_proposal(matrix, problem, query, epsilon))
 

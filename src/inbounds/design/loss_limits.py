@@ -13,12 +13,12 @@ from inbounds.design.problem import Floats, LinearLimit, Problem, Proposal
 from inbounds.design.routes import limited, linear_program
 from inbounds.errors import ConvergenceError, InfeasibleDesign
 from inbounds.losses import FixedPointConstraint, Loss, LossLimit, Prior, Restriction, to_prior
-from inbounds.mechanism.law import Law
+from inbounds.mechanism.laws import AnswerLaw
 from inbounds.query import RangeQuery
 
 Propose = Callable[[Problem, float], Proposal]
-LawOf = Callable[[Floats], Law]
-Breach = Callable[[Law, Restriction], float]
+LawOf = Callable[[Floats], AnswerLaw]
+Breach = Callable[[AnswerLaw, Restriction], float]
 
 TIED = 1e-9
 """Share of the first aim's value that a second aim may lose: the accuracy of the solver."""
@@ -141,7 +141,7 @@ def enforce_limits(
     breach: Breach,
     propose: Propose,
     seconds: float,
-) -> Law:
+) -> AnswerLaw:
     """Round a proposal to weights that keep the limits, or raise `ConvergenceError`.
 
     Rounding changes a loss by very little, but that can still break a limit. Then the limits are tightened by twice
@@ -165,7 +165,7 @@ def enforce_limits(
     return law
 
 
-def measure_breach(law: Law, limit: Restriction, query: RangeQuery, prior: Prior) -> float:
+def measure_breach(law: AnswerLaw, limit: Restriction, query: RangeQuery, prior: Prior) -> float:
     """Return by how much a law breaks a limit."""
     if isinstance(limit, FixedPointConstraint):
         off = float(np.abs(law.probabilities(query) @ limit.weights - limit.weights).max())

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +12,10 @@ from inbounds.errors import InboundsError, TooLarge, suggest_name
 from inbounds.evaluate.export import csv_table, latex_table
 from inbounds.exact import Number, to_epsilon
 from inbounds.losses import Loss, LossLike, Prior, to_loss, to_prior
-from inbounds.mechanism import Mechanism
+from inbounds.mechanism import AnyMechanism, Channel, Mechanism
 from inbounds.mechanism.limits import MATRIX_LIMIT
 from inbounds.optional import to_pandas_frame, to_polars_frame
-from inbounds.query import RangeQuery
+from inbounds.query import QuantileQuery, Query, RangeQuery
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -63,7 +64,8 @@ class Row:
     """One mechanism of a comparison; a value is None if it cannot be computed at this size."""
 
     name: str
-    mechanism: Mechanism
+    mechanism: AnyMechanism
+    channel: Channel
     values: Mapping[str, float | None]
     properties: tuple[str, ...] | None
 
@@ -78,13 +80,15 @@ class Comparison:
     """Mechanisms for the same query with the same measures.
 
     columns: for each loss its average, "worst …" and "bayes …" (after the best remap); "truth", the least
-    probability of the truth over the answers; "information" in bits; "effective epsilon".
-    left_out: which mechanisms of the catalog do not fit, and why.
+    probability of the truth over the answers; "information" in bits; "effective epsilon". A quantile's measures are
+    those expected of groups of records; see `Mechanism.channel`. constant: the loss of the best constant guess, by
+    loss. left_out: which mechanisms of the catalog do not fit, and why.
     """
 
     rows: tuple[Row, ...]
     columns: tuple[str, ...]
     losses: tuple[str, ...]
+    constant: Mapping[str, float]
     left_out: Mapping[str, str] = field(default_factory=dict)
 
     def sort_by(self, column: str | None = None) -> "Comparison":
@@ -115,6 +119,7 @@ class Comparison:
         return [
             {
                 "mechanism": row.name,
+                "law": row.mechanism.law.kind,
                 "epsilon": float(row.mechanism.epsilon),
                 **row.values,
                 "properties": None if row.properties is None else " ".join(row.properties),
@@ -125,7 +130,12 @@ class Comparison:
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values: the rows, the best of each column, and what was left out."""
         best = {column: list(self.best(column)) for column in self.columns}
-        return {"mechanisms": self.records(), "best": best, "left_out": dict(self.left_out)}
+        return {
+            "mechanisms": self.records(),
+            "best": best,
+            "constant": dict(self.constant),
+            "left_out": dict(self.left_out),
+        }
 
     def to_pandas(self) -> Any:
         """Return a pandas DataFrame, one row per mechanism."""
@@ -183,9 +193,9 @@ class Comparison:
         from inbounds.report.figures import error_per_answer, heatmaps
 
         rows = self.sort_by().rows[:MOST_DRAWN]
-        if rows[0].mechanism.query.is_ordered:
-            return error_per_answer({row.name: row.mechanism for row in rows})
-        return heatmaps([row.mechanism for row in rows[:3]], [row.name for row in rows[:3]])
+        if rows[0].channel.query.is_ordered:
+            return error_per_answer({row.name: row.channel for row in rows})
+        return heatmaps([row.channel for row in rows[:3]], [row.name for row in rows[:3]])
 
     def _repr_html_(self) -> str:
         from inbounds.report.html import comparison_table
@@ -200,59 +210,68 @@ class Comparison:
 
 
 def compare(
-    subject: RangeQuery | Sequence[Mechanism] | Mapping[str, Mechanism],
+    subject: Query | Sequence[AnyMechanism] | Mapping[str, AnyMechanism],
     epsilon: Number | None = None,
     *,
     losses: Sequence[LossLike] | None = None,
     prior: Prior = None,
-    also: Mapping[str, Mechanism | Family] | None = None,
+    also: Mapping[str, AnyMechanism | Family] | None = None,
 ) -> Comparison:
     """Compare mechanisms: a list or a dictionary of them, or, for a query and epsilon, all that fit.
 
     All must answer the same query (answers and neighbours; the output cells may differ). Averages and Bayes losses are
     taken under `prior`. A list keeps its order. Mechanisms that fit a query are sorted by loss and include "optimal",
-    the private mechanism with the least average of the first loss under the prior. also: further mechanisms by name, or
-    functions of query and epsilon that make them.
+    the private mechanism with the least average of the first loss under the prior; for a quantile, the one that is
+    chosen by expected error. also: further mechanisms by name, or functions of query and epsilon that make them.
 
-    >>> from inbounds.query import extreme
+    >>> from inbounds.query import QuantileQuery, Query, RangeQuery
     >>> compare(extreme(1, 5), 1).best("absolute")
     ('optimal', 'variant_1')
+    >>> compare(median(1, 5, size=25), 1).best("absolute")
+    ('optimal', 'permute_and_flip')
     """
     left_out: dict[str, str] = {}
-    if not isinstance(subject, RangeQuery | Mapping | Iterable):
+    if not isinstance(subject, Query | Mapping | Iterable):
         type_name = type(subject).__name__
         raise TypeError(
             f"query must be a query such as ib.count(20), or mechanisms in a list or by name, got {type_name}"
         )
-    if isinstance(subject, RangeQuery):
+    if isinstance(subject, Query):
         if epsilon is None:
             raise ValueError("epsilon must be given to compare all mechanisms that fit a query")
-        first = to_loss((losses or default_losses(subject))[0])
+        first = to_loss((losses or default_losses(subject.as_range_query))[0])
         mechanisms, left_out = applicable_entries(subject, epsilon, first)
         mechanisms, left_out = _with_optimum(mechanisms, left_out, subject, epsilon, first, prior)
     else:
         mechanisms = dict(subject) if isinstance(subject, Mapping) else resolve_short_names(subject)
     mechanisms |= _caller_mechanisms(also or {}, mechanisms, subject, epsilon)
-    query = _one_question(mechanisms)
+    query = _one_question(mechanisms).as_range_query
     loss_objects = [to_loss(loss) for loss in losses or default_losses(query)]
-    weights = to_prior(prior, query)
-    rows = [_row(name, mechanism, loss_objects, weights) for name, mechanism in mechanisms.items()]
-    comparison = Comparison(tuple(rows), tuple(rows[0].values), tuple(loss.name for loss in loss_objects), left_out)
-    return comparison.sort_by() if isinstance(subject, RangeQuery) else comparison
+    rows = [_row(name, mechanism, loss_objects, prior) for name, mechanism in mechanisms.items()]
+    names, constant = tuple(loss.name for loss in loss_objects), _constant_losses(rows[0].channel, loss_objects)
+    comparison = Comparison(tuple(rows), tuple(rows[0].values), names, constant, left_out)
+    return comparison.sort_by() if isinstance(subject, Query) else comparison
+
+
+def _constant_losses(channel: Channel, losses: list[Loss]) -> dict[str, float]:
+    """Return the loss of the best constant for each loss; nothing for answers too many to compare with each other."""
+    if len(channel.query.answers) ** 2 > MATRIX_LIMIT:
+        return {}
+    return {loss.name: channel.constant_loss(loss) for loss in losses}
 
 
 def _with_optimum(
-    mechanisms: dict[str, Mechanism],
+    mechanisms: dict[str, AnyMechanism],
     left_out: dict[str, str],
-    query: RangeQuery,
+    query: Query,
     epsilon: Number,
     loss: Loss,
     prior: Prior,
-) -> tuple[dict[str, Mechanism], dict[str, str]]:
+) -> tuple[dict[str, AnyMechanism], dict[str, str]]:
     """Put the optimum before the mechanisms that fit, or the reason why it cannot be designed among those left out."""
-    from inbounds.design.designer import optimal
+    from inbounds.design.optimal import optimal
 
-    to_prior(prior, query)  # an invalid prior raises here, instead of leaving the optimum out
+    to_prior(prior, query.as_range_query)  # an invalid prior raises here, instead of leaving the optimum out
     try:
         return {OPTIMUM: optimal(query, epsilon, loss, prior), **mechanisms}, left_out
     except (ValueError, InboundsError) as reason:
@@ -260,14 +279,14 @@ def _with_optimum(
 
 
 def _caller_mechanisms(
-    also: Mapping[str, Mechanism | Family], taken: Mapping[str, Mechanism], subject: Any, epsilon: Number | None
-) -> dict[str, Mechanism]:
+    also: Mapping[str, AnyMechanism | Family], taken: Mapping[str, AnyMechanism], subject: Any, epsilon: Number | None
+) -> dict[str, AnyMechanism]:
     """Return the caller's mechanisms; functions are called to make them."""
     mechanisms = {}
     for name, mechanism in also.items():
         if name in taken:
             raise ValueError(f"also must give names that are not taken, got {name!r}")
-        if not isinstance(mechanism, Mechanism) and not (callable(mechanism) and isinstance(subject, RangeQuery)):
+        if not isinstance(mechanism, Mechanism) and not (callable(mechanism) and isinstance(subject, Query)):
             raise TypeError(
                 f"also must hold mechanisms, or functions of a query and epsilon, got {type(mechanism).__name__}; "
                 "ib.certify makes a mechanism of a matrix"
@@ -279,14 +298,16 @@ def _caller_mechanisms(
 
 
 def applicable_entries(
-    query: RangeQuery, epsilon: Number, loss: Loss | None = None
-) -> tuple[dict[str, Mechanism], dict[str, str]]:
+    query: Query, epsilon: Number, loss: Loss | None = None
+) -> tuple[dict[str, AnyMechanism], dict[str, str]]:
     """Return all mechanisms of the catalog that fit a query, and for the others the reason why they do not.
 
     loss: what optimized mechanisms minimize, if they let the caller choose.
     """
     bound = to_epsilon(epsilon)
-    mechanisms: dict[str, Mechanism] = {}
+    if isinstance(query, QuantileQuery):
+        return _quantile_entries(query, bound)
+    mechanisms: dict[str, AnyMechanism] = {}
     left_out: dict[str, str] = {}
     large = query.shape[0] * query.shape[1] > MATRIX_LIMIT
     for name, row in REGISTRY.items():
@@ -306,21 +327,35 @@ def applicable_entries(
     return mechanisms, left_out
 
 
-def _row(name: str, mechanism: Mechanism, losses: list[Loss], prior: Any) -> Row:
+def _quantile_entries(query: QuantileQuery, epsilon: Fraction) -> tuple[dict[str, AnyMechanism], dict[str, str]]:
+    """Return the constructions for a quantile that fit, and for the others the reason why they do not."""
+    from inbounds.design.quantiles import CONSTRUCTIONS
+
+    mechanisms, left_out = {}, {}
+    for name, design in CONSTRUCTIONS.items():
+        try:
+            mechanisms[name] = design(query, epsilon)
+        except (ValueError, InboundsError) as reason:
+            left_out[name] = str(reason)
+    return mechanisms, left_out
+
+
+def _row(name: str, mechanism: AnyMechanism, losses: list[Loss], prior: Prior) -> Row:
     values: dict[str, float | None] = {}
+    channel = mechanism.channel(prior)
     for loss in losses:
-        per_answer = mechanism.loss_per_answer(loss)
-        values[loss.name] = float(per_answer @ prior)
-        values[f"worst {loss.name}"] = float(per_answer.max())
-        values[f"bayes {loss.name}"] = _if_small(partial(mechanism.bayes_loss, loss, prior))
-    values["truth"] = float(mechanism.truth_probability().min())
-    values["information"] = _if_small(partial(mechanism.mutual_information, prior))
-    values["effective epsilon"] = mechanism.tight_epsilon()
+        per_answer = channel.loss_per_answer(loss) if channel.has_face_value else None
+        values[loss.name] = None if per_answer is None else float(per_answer @ channel.prior)
+        values[f"worst {loss.name}"] = None if per_answer is None else float(channel.select_possible(per_answer).max())
+        values[f"bayes {loss.name}"] = _if_small(partial(channel.bayes_loss, loss))
+    values["truth"] = float(channel.select_possible(channel.truth_probability()).min())
+    values["information"] = _if_small(channel.mutual_information)
+    values["effective epsilon"] = _if_small(mechanism.tight_epsilon)
     try:
         properties = tuple(name for name, holding in mechanism.properties().items() if holding)
-    except TooLarge:
-        return Row(name, mechanism, values, None)
-    return Row(name, mechanism, values, properties)
+    except (TooLarge, ValueError):
+        return Row(name, mechanism, channel, values, None)
+    return Row(name, mechanism, channel, values, properties)
 
 
 def _if_small(measure: Callable[[], float]) -> float | None:
@@ -330,7 +365,7 @@ def _if_small(measure: Callable[[], float]) -> float | None:
         return None
 
 
-def _one_question(mechanisms: Mapping[str, Mechanism]) -> RangeQuery:
+def _one_question(mechanisms: Mapping[str, AnyMechanism]) -> Query:
     if not mechanisms:
         raise ValueError("compare needs at least one mechanism; none was given or none fits")
     for mechanism in mechanisms.values():
@@ -339,24 +374,19 @@ def _one_question(mechanisms: Mapping[str, Mechanism]) -> RangeQuery:
                 f"compare takes mechanisms, a dictionary of them or a query, got {type(mechanism).__name__}"
             )
     (first, first_mechanism), *others = mechanisms.items()
-    question = first_mechanism.query
+    question: Query = first_mechanism.query
     for name, mechanism in others:
-        other = mechanism.query
-        if (other.answers, other.neighbours, other.labels) != (
-            question.answers,
-            question.neighbours,
-            question.labels,
-        ):
+        if not question.is_same_question(mechanism.query):
             raise ValueError(
                 f"mechanisms must answer the same query to be compared; {first} answers {question!r} "
-                f"and {name} {other!r}"
+                f"and {name} {mechanism.query!r}"
             )
     return question
 
 
-def resolve_short_names(mechanisms: Iterable[Mechanism]) -> dict[str, Mechanism]:
+def resolve_short_names(mechanisms: Iterable[AnyMechanism]) -> dict[str, AnyMechanism]:
     """Name mechanisms by their origins: the short name, else the full origin, else that with a number."""
-    by_name: dict[str, Mechanism] = {}
+    by_name: dict[str, AnyMechanism] = {}
     for mechanism in mechanisms:
         if not isinstance(mechanism, Mechanism):
             raise TypeError(

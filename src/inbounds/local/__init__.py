@@ -27,13 +27,14 @@ from inbounds.local.label_mechanisms import (
     best_label_mechanism,
     compare_labels,
     hadamard_response,
+    list_labels,
     projective_response,
+    share_variance,
     subset_selection,
 )
 from inbounds.local.permanent import PermanentRandomizer, make_permanent
 from inbounds.local.planner import CollectionPlan as Plan
 from inbounds.local.planner import plan_collection
-from inbounds.local.reports import LocalMechanism, load_local_mechanism
 from inbounds.local.sql import register
 from inbounds.local.strata import StratifiedCollector
 from inbounds.local.survey import Survey
@@ -44,7 +45,6 @@ __all__ = [
     "Estimates",
     "LabelComparison",
     "LocalGuarantee",
-    "LocalMechanism",
     "MeanDeviations",
     "PermanentRandomizer",
     "Plan",
@@ -60,7 +60,7 @@ __all__ = [
     "epsilon_for_ratio",
     "estimate",
     "hadamard_response",
-    "load_local_mechanism",
+    "list_labels",
     "local_guarantee",
     "make_permanent",
     "make_randomizer",
@@ -70,6 +70,7 @@ __all__ = [
     "projective_response",
     "randomize",
     "register",
+    "share_variance",
     "subset_selection",
     "two_sample_test",
 ]

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from inbounds.exact import Ints
 from inbounds.local.guarantee import LocalGuarantee, local_guarantee
-from inbounds.local.reports import LocalMechanism, as_local
-from inbounds.mechanism.labels import LabelMechanism
+from inbounds.local.reports import check_local_mechanism
+from inbounds.mechanism import Mechanism
 from inbounds.query.places import take_places
 from inbounds.trusted.inputs import detect_kind, read_array
 from inbounds.trusted.positions import is_text_array
-from inbounds.trusted.samplers import BLOCK, draw_outputs, system_entropy
+from inbounds.trusted.samplers import BLOCK, system_entropy
 
 Outside = Literal["refuse", "clamp"]
 
@@ -32,11 +32,11 @@ class Randomizer:
     people share a draw, or twice for one person. `ib.local.randomize` takes the table instead.
     """
 
-    mechanism: LocalMechanism
+    mechanism: Mechanism
     outside: Outside = "refuse"
 
     def __post_init__(self) -> None:
-        as_local(self.mechanism, "a randomizer is made of")
+        check_local_mechanism(self.mechanism)
         if self.outside not in ("refuse", "clamp"):
             raise ValueError(f"outside must be 'refuse' or 'clamp', got {self.outside!r}")
         if self.outside == "clamp" and not self.mechanism.query.is_ordered:
@@ -69,16 +69,15 @@ class Randomizer:
         if self._by_coordinates(values):
             return self._coordinates[self._draw(self.mechanism.query.encode(values))]
         flat, reported = np.ascontiguousarray(values).ravel(), self._output_names
-        reports = np.empty(flat.shape, dtype=np.int64 if reported is None else reported.dtype)
+        reports = np.empty(flat.shape, dtype=reported.dtype)
         for start in range(0, len(flat), BLOCK):
             block = slice(start, start + BLOCK)
             positions = self.mechanism.query.encode(flat[block], clip=self.outside == "clamp")
-            outputs = self._draw(positions)
-            reports[block] = outputs if reported is None else reported.take(outputs)
+            reports[block] = reported.take(self._draw(positions))
         return reports.reshape(np.shape(values))
 
     def _draw(self, positions: Ints) -> Ints:
-        return draw_outputs(self.mechanism.law.sampler, positions, system_entropy)
+        return self.mechanism.draw(positions, system_entropy)
 
     @cached_property
     def _coordinates(self) -> NDArray[Any]:
@@ -90,17 +89,17 @@ class Randomizer:
         return self.mechanism.query.places is not None and not is_text_array(values)
 
     @cached_property
-    def _output_names(self) -> NDArray[Any] | None:
-        """The name of each output; None if outputs are numbers."""
-        return None if isinstance(self.mechanism, LabelMechanism) else self.mechanism.query.output_values
+    def _output_names(self) -> NDArray[Any]:
+        """The value that each output is reported as."""
+        return self.mechanism.report_query.output_values
 
     @property
     def kind(self) -> str:
         """The numpy kind of reports: "i" for whole numbers, "f" for floats, "O" for texts."""
-        return "i" if self._output_names is None else self._output_names.dtype.kind
+        return self._output_names.dtype.kind
 
 
-def make_randomizer(mechanism: LocalMechanism, outside: Outside = "refuse") -> Randomizer:
+def make_randomizer(mechanism: Mechanism, outside: Outside = "refuse") -> Randomizer:
     """Make a client for a mechanism. Call it with one value, many values, or a column of a table.
 
     For values with a distance design the mechanism on `ib.ordinal` (metric privacy), for labels on `ib.category`.

@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from inbounds.errors import PassportError
 from inbounds.exact import Ints
 from inbounds.files import COLLECTION, Document, FileFormat, FileLike, Json, as_passport_error, refuse_unknown_fields
-from inbounds.local.reports import LocalMechanism, as_local, output_count
-from inbounds.mechanism.codec import parse_integers
+from inbounds.local.reports import check_local_mechanism
+from inbounds.mechanism import Mechanism
+from inbounds.mechanism.json_values import parse_integers
 from inbounds.query import RangeQuery
 from inbounds.trusted.positions import ON_GRID
 
@@ -46,14 +47,14 @@ class Collector:
 
     __slots__ = ("_counts", "_shards", "mechanism", "shard")
 
-    def __init__(self, mechanism: LocalMechanism, shard: str | None = None) -> None:
-        as_local(mechanism, "a collector is for the reports of")
+    def __init__(self, mechanism: Mechanism, shard: str | None = None) -> None:
+        check_local_mechanism(mechanism)
         if shard is not None and not (isinstance(shard, str) and shard):
             raise ValueError(f"shard must be a text that names the reports, got {shard!r}; leave it out for any name")
         self.mechanism = mechanism
         self.shard = secrets.token_hex(16) if shard is None else shard
         self._shards: frozenset[str] = frozenset()
-        self._counts: Ints = np.zeros(len(output_count(mechanism).outputs), dtype=np.int64)
+        self._counts: Ints = np.zeros(len(mechanism.report_query.outputs), dtype=np.int64)
 
     @property
     def counts(self) -> Ints:
@@ -75,13 +76,13 @@ class Collector:
 
         Raises `ValueError`, and counts nothing, if a value is not an output.
         """
-        self._counts += tally(reports, output_count(self.mechanism))
+        self._counts += tally(reports, self.mechanism.report_query)
         self._shards |= {self.shard}
         return self
 
     def add_counts(self, reports: Any, times: ArrayLike) -> "Collector":
         """Count each reported value `times` times, as a GROUP BY of a database returns them; return the collector."""
-        positions = output_positions(reports, output_count(self.mechanism)).ravel()
+        positions = output_positions(reports, self.mechanism.report_query).ravel()
         repeats = whole_counts(times).ravel()
         if repeats.shape != positions.shape:
             raise ValueError(f"times must be one for each of the {len(positions)} reports, got {len(repeats)}")
@@ -143,7 +144,7 @@ class Collector:
         Document.wrap(COLLECTION, content).save(path)
 
     @classmethod
-    def load(cls, file: FileLike, mechanism: LocalMechanism) -> "Collector":
+    def load(cls, file: FileLike, mechanism: Mechanism) -> "Collector":
         """Read a collection; raise PassportError if the file was changed or belongs to another mechanism."""
         content, empty = COLLECTION_FILE.read(file), cls(mechanism)
         shards, shard = content.get("shards"), content.get("shard")
@@ -152,7 +153,7 @@ class Collector:
         return _restore(mechanism, _read_counts(content, empty), frozenset(shards), shard)
 
 
-def _restore(mechanism: LocalMechanism, counts: Ints, shards: frozenset[str], shard: str | None = None) -> Collector:
+def _restore(mechanism: Mechanism, counts: Ints, shards: frozenset[str], shard: str | None = None) -> Collector:
     collector = Collector(mechanism, shard)
     collector._counts, collector._shards = counts, shards
     return collector
@@ -174,7 +175,7 @@ def _read_counts(content: Json, collector: Collector) -> Ints:
 # --- which mechanism --------------------------------------------------------------------------------------
 
 
-def fingerprint(mechanism: LocalMechanism) -> str:
+def fingerprint(mechanism: Mechanism) -> str:
     """Return the sha256 of a law and the values it reports; the origin of the mechanism does not matter."""
     query = mechanism.query
     digest = hashlib.sha256()
@@ -187,7 +188,7 @@ def fingerprint(mechanism: LocalMechanism) -> str:
     return digest.hexdigest()
 
 
-def same_law(one: LocalMechanism, other: LocalMechanism) -> bool:
+def same_law(one: Mechanism, other: Mechanism) -> bool:
     """Return whether two mechanisms report by the same law."""
     return one is other or one.law is other.law or fingerprint(one) == fingerprint(other)
 

@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inbounds.local.client import Randomizer
-from inbounds.local.reports import LocalMechanism
+from inbounds.mechanism import Mechanism
 from inbounds.trusted.samplers import BLOCK
 
 
-def need_axes(mechanism: LocalMechanism, columns: Sequence[str]) -> None:
+def need_axes(mechanism: Mechanism, columns: Sequence[str]) -> None:
     """Refuse columns that are not one for each coordinate of the mechanism's places."""
     places = mechanism.query.places
     if places is None or len(columns) != len(places[0]) or len(set(columns)) < len(columns):
@@ -22,7 +22,7 @@ def need_axes(mechanism: LocalMechanism, columns: Sequence[str]) -> None:
         )
 
 
-def kind(mechanism: LocalMechanism) -> str:
+def kind(mechanism: Mechanism) -> str:
     """Return the numpy kind of reported coordinates: "i" if all are whole, otherwise "f"."""
     whole = all(number.denominator == 1 for place in mechanism.query.places or () for number in place)
     return "i" if whole else "f"

@@ -16,8 +16,9 @@ from inbounds.local.client import Outside, Randomizer
 from inbounds.local.collector import Collector
 from inbounds.local.coordinates import need_axes
 from inbounds.local.frames import replace_columns
-from inbounds.local.reports import LocalMechanism, check_local_mechanism
+from inbounds.local.reports import check_local_mechanism
 from inbounds.local.strata import StratifiedCollector
+from inbounds.mechanism import Mechanism
 from inbounds.optional import import_optional
 
 KNOWN = "an Arrow, Polars or pandas table, a DuckDB relation or a Spark DataFrame"
@@ -35,7 +36,7 @@ def detect_engine(table: Any) -> str:
 def randomize(
     table: Any,
     column: str | Sequence[str],
-    mechanism: LocalMechanism,
+    mechanism: Mechanism,
     *,
     keep: Sequence[str] = (),
     outside: Outside = "refuse",
@@ -72,13 +73,13 @@ def randomize(
 
 @overload
 def collect(
-    table: Any, column: str | Sequence[str], mechanism: LocalMechanism, *, shard: str | None = ..., asked: str = ...
+    table: Any, column: str | Sequence[str], mechanism: Mechanism, *, shard: str | None = ..., asked: str = ...
 ) -> Collector: ...
 @overload
 def collect(
     table: Any,
     column: str | Sequence[str],
-    mechanism: LocalMechanism,
+    mechanism: Mechanism,
     *,
     by: str | Sequence[str],
     shard: str | None = ...,
@@ -87,7 +88,7 @@ def collect(
 def collect(
     table: Any,
     column: str | Sequence[str],
-    mechanism: LocalMechanism,
+    mechanism: Mechanism,
     *,
     by: str | Sequence[str] | None = None,
     shard: str | None = None,
@@ -195,7 +196,7 @@ def _arrow_counted(table: Any, columns: list[str]) -> list[tuple[Any, ...]]:
 
 
 def _collect_strata(
-    mechanism: LocalMechanism, shard: str | None, names: list[str], rows: list[tuple[Any, ...]]
+    mechanism: Mechanism, shard: str | None, names: list[str], rows: list[tuple[Any, ...]]
 ) -> StratifiedCollector:
     """Collect each stratum. Shards are named after their stratum too, so that strata can be merged."""
     parts: dict[Any, list[tuple[Any, Any]]] = {}

@@ -21,7 +21,7 @@ from inbounds.local.reconstruct.methods import choose_method, maximize_likelihoo
 from inbounds.local.reconstruct.multiscale import estimate_multiscale
 from inbounds.local.reconstruct.problem import ReconstructionProblem
 from inbounds.local.reconstruct.structure import channel_for_law
-from inbounds.local.reports import LocalMechanism
+from inbounds.mechanism import Mechanism
 from inbounds.query import AllPairs, Metric, RangeQuery, category, with_neighbours
 
 LARGEST_LOG = 700
@@ -106,7 +106,7 @@ def diameter(query: RangeQuery) -> Fraction:
     return to_fraction(float(query.distances().max()) * (1 + 1e-12), "distance")
 
 
-def build_candidates(query: RangeQuery, option: ExpectedAccuracy) -> LocalMechanism:
+def build_candidates(query: RangeQuery, option: ExpectedAccuracy) -> Mechanism:
     """Build the certified mechanism of an option."""
     match option.mechanism:
         case "geometric":
@@ -133,7 +133,7 @@ def channel(query: RangeQuery, option: ExpectedAccuracy) -> LinearChannel:
     return channel_for_law(LABEL_LAWS[option.mechanism](query, option.epsilon))
 
 
-LABEL_LAWS: dict[str, Callable[[RangeQuery, Number], LocalMechanism]] = {
+LABEL_LAWS: dict[str, Callable[[RangeQuery, Number], Mechanism]] = {
     "subset_selection": subset_selection,
     "hadamard_response": hadamard_response,
     "projective_response": projective_response,

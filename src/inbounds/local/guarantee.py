@@ -13,15 +13,8 @@ from fractions import Fraction
 import numpy as np
 
 from inbounds.exact import Number, epsilon_from_alpha, round_up_to_float, to_fraction
-from inbounds.local.reports import LocalMechanism, check_local_mechanism
+from inbounds.local.reports import check_local_mechanism
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.labels import LabelMechanism
-from inbounds.mechanism.limits import is_too_large
-from inbounds.mechanism.plane import PlaneNoise
-from inbounds.mechanism.ratios import largest_ratio
-
-ROUNDING = 1e-9
-"""Share by which the float length of a path may exceed its own; a pair more is looked at rather than one less."""
 
 
 def epsilon_for_ratio(ratio: Number, radius: Number = 1) -> Fraction:
@@ -49,7 +42,7 @@ class LocalGuarantee:
     values are rounded: however close two of them are, an edge may lie between them.
     """
 
-    mechanism: LocalMechanism
+    mechanism: Mechanism
 
     @property
     def notion(self) -> str:
@@ -65,7 +58,7 @@ class LocalGuarantee:
     def per_unit(self) -> float | None:
         """The worst log-ratio of neighbouring values per unit of distance; ratios along the line multiply."""
         query = self.mechanism.query
-        if not query.is_ordered or isinstance(self.mechanism, LabelMechanism):
+        if not query.is_ordered:
             return None
         if query.rounds:
             return math.inf
@@ -94,14 +87,7 @@ class LocalGuarantee:
 
     def _apart(self, distance: float) -> float:
         """Return the worst ratio between two answers of a graph with a path of at most `distance` between them."""
-        query = self.mechanism.query
-        assert isinstance(self.mechanism, Mechanism)
-        if isinstance(self.mechanism.law, PlaneNoise) and is_too_large(query):
-            return self.mechanism.law.ratio_apart(query, distance)
-        weights = self.mechanism.weights
-        near = query.distances(directed=False) <= distance * (1 + ROUNDING)
-        worst = (largest_ratio(weights[:, near[j]].max(axis=1), weights[:, j]) for j in range(len(near)))
-        return max(1.0, *worst)
+        return self.mechanism.law.ratio_apart(self.mechanism.query, distance)
 
     def worst_ratio(self) -> float:
         """Return the worst ratio over the whole domain."""
@@ -148,7 +134,7 @@ def format_ratio(log: float) -> str:
     return f"{math.exp(log):.4g}" if log < math.log(SPOKEN_RATIO) else f"e^{log:.4g}"
 
 
-def local_guarantee(mechanism: LocalMechanism) -> LocalGuarantee:
+def local_guarantee(mechanism: Mechanism) -> LocalGuarantee:
     """Return the privacy statement of a mechanism used on single values.
 
     >>> import inbounds as ib

@@ -9,12 +9,11 @@ from itertools import islice
 from typing import Any
 
 from inbounds.catalog import randomized_response
-from inbounds.exact import Number, to_epsilon
-from inbounds.local.reports import LocalMechanism
+from inbounds.exact import Number, to_epsilon, to_fraction, to_int
+from inbounds.local.reports import check_local_mechanism
 from inbounds.mechanism import Mechanism, Origin
-from inbounds.mechanism.labels import LabelMechanism
-from inbounds.mechanism.labels.law import LabelDesign, make_tight_blocks
-from inbounds.mechanism.response import make_tight_response
+from inbounds.mechanism.laws.blocks import LabelDesign, make_tight_blocks
+from inbounds.mechanism.laws.response import make_tight_response
 from inbounds.query import RangeQuery, check_query
 from inbounds.trusted.block_designs import Affine, Planes, Subsets, is_prime
 from inbounds.trusted.limits import MOST_BLOCKS, MOST_SUBSETS
@@ -45,7 +44,7 @@ PROJECTIVE = Origin(
 )
 
 
-def subset_selection(query: RangeQuery, epsilon: Number) -> LabelMechanism:
+def subset_selection(query: RangeQuery, epsilon: Number) -> Mechanism:
     """Build the law whose reports name a set of labels of the best size: all subsets if they are few, otherwise an
     affine family of them.
 
@@ -56,7 +55,7 @@ def subset_selection(query: RangeQuery, epsilon: Number) -> LabelMechanism:
     return _best(query, epsilon, _subsets, SUBSET_SELECTION)
 
 
-def hadamard_response(query: RangeQuery, epsilon: Number) -> LabelMechanism:
+def hadamard_response(query: RangeQuery, epsilon: Number) -> Mechanism:
     """Build the law whose reports name a row of a Hadamard matrix, meaning the labels with a positive entry; for a
     small epsilon.
     """
@@ -64,7 +63,7 @@ def hadamard_response(query: RangeQuery, epsilon: Number) -> LabelMechanism:
     return _best(query, epsilon, _halves, HADAMARD)
 
 
-def projective_response(query: RangeQuery, epsilon: Number) -> LabelMechanism:
+def projective_response(query: RangeQuery, epsilon: Number) -> Mechanism:
     """Build the law whose reports name a hyperplane of a projective space whose points are the labels; the order is
     about e^epsilon + 1.
 
@@ -75,7 +74,7 @@ def projective_response(query: RangeQuery, epsilon: Number) -> LabelMechanism:
     return _best(query, epsilon, _planes, PROJECTIVE)
 
 
-def best_label_mechanism(query: RangeQuery, epsilon: Number) -> LocalMechanism:
+def best_label_mechanism(query: RangeQuery, epsilon: Number) -> Mechanism:
     """Return the law with which shares of labels are estimated best at this number of labels and epsilon.
 
     >>> import inbounds as ib
@@ -86,6 +85,40 @@ def best_label_mechanism(query: RangeQuery, epsilon: Number) -> LocalMechanism:
     return compare_labels(query, epsilon).best.mechanism
 
 
+def share_variance(mechanism: Mechanism, share: Number = 0, reports: int = 1) -> float:
+    """Return the variance of the unbiased estimate of a label's share from reports that name labels or sets of them.
+
+    share: the true share, 0..1; by default of a rare label. reports: their number, at least 1. The part c / n of the
+    reports that name the label has the mean s = chance + (hit - chance)·share, so (c / n - chance) / (hit - chance) is
+    unbiased with variance s·(1 - s) / (hit - chance)² / n.
+    """
+    check_local_mechanism(mechanism)
+    return float(_variance_of_share(mechanism, to_fraction(share, "share")) / to_int(reports, "reports", 1))
+
+
+def _variance_of_share(mechanism: Mechanism, share: Fraction) -> Fraction:
+    hit, chance = mechanism.law.label_chances(mechanism.query)
+    if hit == chance:
+        raise ValueError("a law must name the truth more or less often than others to estimate shares")
+    mean = chance + (hit - chance) * share
+    return mean * (1 - mean) / (hit - chance) ** 2
+
+
+def list_labels(mechanism: Mechanism, report: Any) -> list[Any]:
+    """Return the labels that a report names: one, or a set of them.
+
+    Raises `ValueError` if there is no such report.
+
+    >>> import inbounds as ib
+    >>> list_labels(subset_selection(ib.category(["a", "b", "c", "d"]), "0.1"), 0)
+    ['a', 'b']
+    """
+    check_local_mechanism(mechanism)
+    query, law = mechanism.query, mechanism.law
+    positions = law.named_labels(query, law.output_index(query, report))
+    return list(query.output_values[positions].tolist())
+
+
 # --- comparing --------------------------------------------------------------------------------------------
 
 
@@ -93,7 +126,7 @@ def best_label_mechanism(query: RangeQuery, epsilon: Number) -> LocalMechanism:
 class LabelCandidate:
     """One law for labels: what it reports, and how exactly shares are estimated from it."""
 
-    mechanism: LocalMechanism
+    mechanism: Mechanism
 
     @property
     def name(self) -> str:
@@ -102,7 +135,7 @@ class LabelCandidate:
     @cached_property
     def outputs(self) -> int:
         """How many different reports there are."""
-        return self.mechanism.outputs if isinstance(self.mechanism, LabelMechanism) else self.mechanism.query.shape[0]
+        return self.mechanism.output_count
 
     @cached_property
     def variance(self) -> float:
@@ -113,9 +146,7 @@ class LabelCandidate:
 
     def variance_at_share(self, share: Fraction) -> float:
         """Return the same for a label with this share; 0 for a rare one."""
-        if isinstance(self.mechanism, LabelMechanism):
-            return float(self.mechanism.law.variance(share))
-        return float(_response_variance(self.mechanism, share))
+        return share_variance(self.mechanism, share)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values."""
@@ -194,17 +225,10 @@ def _labels(query: RangeQuery) -> RangeQuery:
     return query
 
 
-def _response_variance(mechanism: Mechanism, share: Fraction) -> Fraction:
-    """Return the variance like `BlockResponse.variance`, for reports that name one label."""
-    truth, other = (Fraction(float(p)) for p in mechanism.law.likelihood(mechanism.query, 0)[:2])
-    seen = other + (truth - other) * share
-    return seen * (1 - seen) / (truth - other) ** 2
-
-
 # --- designs: floats propose, the checker has the last word --------------------------------------------------
 
 
-def _best(query: RangeQuery, epsilon: Number, candidates: Any, origin: Origin) -> LabelMechanism:
+def _best(query: RangeQuery, epsilon: Number, candidates: Any, origin: Origin) -> Mechanism:
     bound, query_labels = to_epsilon(epsilon), _labels(query)
     designs = [*candidates(len(query_labels.answers), float(bound))]
     if not designs:
@@ -212,10 +236,16 @@ def _best(query: RangeQuery, epsilon: Number, candidates: Any, origin: Origin) -
             f"labels must be fewer for {origin.name}, got {len(query_labels.answers)}; use projective_response"
         )
     share = Fraction(1, len(query_labels.answers))
-    laws = [make_tight_blocks(design, bound) for design in designs]
-    law = min(laws, key=lambda law: law.variance(share))
-    parameters = {"design": repr(law.design)}
-    return LabelMechanism(query_labels, bound, law, Origin(origin.name, parameters, origin.reference))
+    candidates_here = [
+        Mechanism(
+            query_labels,
+            bound,
+            make_tight_blocks(design, bound),
+            Origin(origin.name, {"design": repr(design)}, origin.reference),
+        )
+        for design in designs
+    ]
+    return min(candidates_here, key=lambda mechanism: _variance_of_share(mechanism, share))
 
 
 def _subsets(labels: int, epsilon: float) -> Iterator[LabelDesign]:

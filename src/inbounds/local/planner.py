@@ -21,7 +21,7 @@ from inbounds.local.expected_error import (
 )
 from inbounds.local.guarantee import epsilon_for_ratio
 from inbounds.local.label_mechanisms import compare_labels
-from inbounds.local.reports import LocalMechanism
+from inbounds.mechanism import Mechanism
 from inbounds.query import RangeQuery, category, ordinal
 
 PROMISES_DIFFER = (
@@ -102,7 +102,7 @@ class CollectionPlan:
         """Return an option with its error at so many reports."""
         return expectation(self.query, option, self.truth, reports, self.runs, self.seed)
 
-    def mechanism(self, kind: str | None = None) -> LocalMechanism:
+    def mechanism(self, kind: str | None = None) -> Mechanism:
         """Return the certified mechanism that was planned: the better one unless one is named."""
         return build_candidates(self.query, self._option(kind or self.better.mechanism))
 

@@ -14,7 +14,8 @@ from inbounds.local import coordinates
 from inbounds.local.client import Outside, Randomizer
 from inbounds.local.collector import fingerprint
 from inbounds.local.permanent import ReportMemory
-from inbounds.local.reports import LocalMechanism, check_local_mechanism
+from inbounds.local.reports import check_local_mechanism
+from inbounds.mechanism import Mechanism
 from inbounds.optional import import_optional
 from inbounds.trusted.inputs import as_array
 
@@ -25,7 +26,7 @@ TYPES = {"i": "BIGINT", "f": "DOUBLE", "O": "VARCHAR"}
 def register(
     connection: Any,
     name: str,
-    mechanism: LocalMechanism,
+    mechanism: Mechanism,
     *,
     outside: Outside = "refuse",
     by_coordinates: bool = False,
@@ -73,7 +74,7 @@ def register(
     )
 
 
-def _value_types(mechanism: LocalMechanism, by_coordinates: bool) -> list[str]:
+def _value_types(mechanism: Mechanism, by_coordinates: bool) -> list[str]:
     """Return the SQL types of the function's arguments beside the id."""
     query = mechanism.query
     if by_coordinates:

@@ -18,8 +18,9 @@ from inbounds.local.collector import Collector, fingerprint
 from inbounds.local.engines import collect, detect_engine, select_columns
 from inbounds.local.frames import replace_columns
 from inbounds.local.guarantee import LocalGuarantee, format_ratio, local_guarantee, product_upper_bound
-from inbounds.local.reports import LocalMechanism, as_local
+from inbounds.local.reports import check_local_mechanism
 from inbounds.local.strata import StratifiedCollector
+from inbounds.mechanism import Mechanism
 from inbounds.trusted.inputs import read_array
 from inbounds.trusted.samplers import system_entropy
 
@@ -63,7 +64,7 @@ class Survey:
     Call it with a person's answers by attribute: what comes back is what leaves the person.
     """
 
-    mechanisms: Mapping[str, LocalMechanism]
+    mechanisms: Mapping[str, Mechanism]
     ask: Ask = "all"
     outside: Outside = "refuse"
 
@@ -77,8 +78,9 @@ class Survey:
 
     @cached_property
     def clients(self) -> dict[str, Randomizer]:
-        def outside(mechanism: LocalMechanism) -> Outside:
-            return self.outside if as_local(mechanism, "a survey asks by").query.is_ordered else "refuse"
+        def outside(mechanism: Mechanism) -> Outside:
+            check_local_mechanism(mechanism)
+            return self.outside if mechanism.query.is_ordered else "refuse"
 
         return {name: Randomizer(law, outside(law)) for name, law in self.mechanisms.items()}
 

@@ -1,11 +1,14 @@
 """Certified mechanisms: probabilities that passed the privacy check, their measures, and their passports."""
 
+from inbounds.mechanism.channel import Channel
 from inbounds.mechanism.mechanism import (
     PROPERTY_UNITS,
     SYMMETRY_SLACK,
     TOLERANCE,
+    AnyMechanism,
     Mechanism,
     PropertyCheck,
+    QuantileMechanism,
     certify,
     certify_formula,
     check_mechanism,
@@ -17,10 +20,13 @@ __all__ = [
     "PROPERTY_UNITS",
     "SYMMETRY_SLACK",
     "TOLERANCE",
+    "AnyMechanism",
+    "Channel",
     "Mechanism",
     "Optimality",
     "Origin",
     "PropertyCheck",
+    "QuantileMechanism",
     "certify",
     "certify_formula",
     "check_mechanism",

@@ -4,10 +4,11 @@ libqif needs no adapter: its channels have a row for each true answer, which is 
 """
 
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from inbounds.exact import round_up_to_float
-from inbounds.mechanism import Mechanism
+from inbounds.mechanism import Mechanism, check_mechanism
 from inbounds.optional import import_optional
 
 if TYPE_CHECKING:
@@ -33,8 +34,7 @@ def opendp_measurement(mechanism: Mechanism, T: Any = int) -> "Measurement":
         raise ValueError(
             f"T must be int or one of {', '.join(INTEGERS)}: a float may lie between two answers, got {T!r}"
         )
-    if not isinstance(mechanism, Mechanism):
-        raise TypeError(f"mechanism must be a Mechanism, got {type(mechanism).__name__}; ib.load reads a passport")
+    check_mechanism(mechanism)
     answers = mechanism.query.answers
     if not mechanism.query.is_ordered or not answers.is_regular or answers.unit != 1 or answers.start.denominator != 1:
         raise ValueError(
@@ -46,7 +46,7 @@ def opendp_measurement(mechanism: Mechanism, T: Any = int) -> "Measurement":
         input_domain=dp.atom_domain(T=T),
         input_metric=dp.absolute_distance(T=T),
         output_measure=dp.max_divergence(),
-        function=mechanism.sample_clipped,
+        function=partial(mechanism.sample, clip=True),
         privacy_map=lambda distance: privacy_map(mechanism, distance),
     )
     return measurement

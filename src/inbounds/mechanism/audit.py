@@ -11,14 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from inbounds.errors import TooLarge
 from inbounds.exact import round_up_to_float, to_fraction
-from inbounds.mechanism.law import Law, Noise, find_noise_reach
-from inbounds.mechanism.plane import PlaneNoise
-from inbounds.mechanism.response import Response
 from inbounds.query import RangeQuery, check_query
 from inbounds.trusted.bounds import Edge
-from inbounds.trusted.certify import PAIRS_AT_A_TIME, edges_by_length, neighbour_weights
+from inbounds.trusted.certify import PAIRS_AT_A_TIME, edges_by_length
 
 Exact = Fraction | int
 
@@ -219,35 +215,3 @@ def log_upper_bound(ratio: Fraction, distance: Fraction = Fraction(1)) -> float:
         context.prec, context.Emax, context.Emin = 60, MAX_EMAX, MIN_EMIN
         log = Fraction((Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln())
     return round_up_to_float(log * (1 + Fraction(1, 10**35)) / distance)
-
-
-def tight_epsilon(law: Law, query: RangeQuery) -> float:
-    """Return the least epsilon that a law is private for, rounded up."""
-    match law:
-        case Noise():
-            return tight_noise_epsilon(law, query)
-        case Response():
-            return log_upper_bound(Fraction(law.truth_weight, law.other_weight), Fraction(1))
-        case PlaneNoise():
-            return max(log_upper_bound(Fraction(ratio), length) for ratio, length in law.ratios(query))
-    return find_worst_ratio(law.matrix(query), query).epsilon
-
-
-def tight_noise_epsilon(law: Noise, query: RangeQuery) -> float:
-    """Return the tight privacy loss of a noise table, rounded up, from the pairs of weights that the checker compares.
-
-    With a remap it is that of the remapped matrix; if this is too large, that of the noise before the remap, which is
-    an upper bound (post-processing).
-    """
-    if law.remap is not None:
-        try:
-            return find_worst_ratio(law.matrix(query), query).epsilon
-        except TooLarge:
-            pass
-    reach, distance = find_noise_reach(query)
-    worst, least = 1, 1
-    for _, pairs in neighbour_weights(law.core, law.floor, law.end, law.size, reach):
-        for high, low in pairs:
-            if high * least > worst * low:
-                worst, least = high, low
-    return log_upper_bound(Fraction(worst, least), distance)

@@ -1,46 +1,27 @@
 """Bayesian reading of reports: posteriors, best guesses, credible sets, information.
 
-Every function takes a mechanism first, or another `ChannelLike`, and is a method of `Mechanism`. If the matrix would be
-too large, functions of one output use the law instead, and so do best guesses on maps; all others raise `TooLarge`.
-Priors are weights of the answers, uniform by default.
+Every function takes a mechanism or a channel first and is a method of both. If the matrix would be too large, functions
+of one output use the law instead, and so do best guesses on maps; all others raise `TooLarge`. Priors are weights of
+the answers, uniform by default; for a quantile they are the distribution of the records' values.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inbounds.exact import Floats, Ints
-from inbounds.losses import LossLike, Prior, to_loss, to_prior
-from inbounds.mechanism.cells import find_best_cells, step_losses
-from inbounds.mechanism.limits import is_too_large, refuse_beyond_limit
-from inbounds.mechanism.measures import output_index
-from inbounds.mechanism.plane import PlaneNoise
+from inbounds.losses import LossLike, Prior, to_loss
+from inbounds.mechanism.cells import best_map_cells
+from inbounds.mechanism.measures import HasChannel
 from inbounds.mechanism.remap import minimax_remap
 from inbounds.query import RangeQuery
 from inbounds.query.places import take_places
-from inbounds.trusted.bounds import TOTAL
 
-
-class ChannelLike(Protocol):
-    """An object with a query and a matrix of probabilities: a mechanism, or a channel expected of one."""
-
-    @property
-    def query(self) -> RangeQuery: ...
-    @property
-    def matrix(self) -> Floats:
-        """P[output, answer]."""
-
-
-@runtime_checkable
-class HasLaw(Protocol):
-    """An object with a law, which has the probabilities of one output: a mechanism."""
-
-    @property
-    def law(self) -> Any: ...
-
+if TYPE_CHECKING:
+    from inbounds.mechanism.channel import Channel
 
 LEVEL_SLACK = 1e-12
 """Posteriors are float sums: a set that is below the level by at most this share counts as reaching it."""
@@ -49,25 +30,26 @@ LEVEL_SLACK = 1e-12
 # --- one output -------------------------------------------------------------------------------------------
 
 
-def posterior(mechanism: ChannelLike, output: Any, prior: Prior = None) -> Floats:
+def posterior(source: HasChannel, output: Any, prior: Prior = None) -> Floats:
     """Return Pr[answer | output] for every answer: prior[j]·P[i, j] / sum_j prior[j]·P[i, j].
 
     output: a reported value. Raises `ValueError` if it is impossible under the prior.
     """
-    joint = _likelihood(mechanism, output_index(mechanism.query, output)) * to_prior(prior, mechanism.query)
+    channel = source.channel(prior)
+    joint = channel.likelihood(channel.output_index(output)) * channel.prior
     if not joint.sum() > 0:
         raise ValueError("output must be possible under the prior")
     return np.asarray(joint / joint.sum())
 
 
-def best_guess(mechanism: ChannelLike, output: Any, loss: LossLike = "absolute", prior: Prior = None) -> Any:
+def best_guess(source: HasChannel, output: Any, loss: LossLike = "absolute", prior: Prior = None) -> Any:
     """Return the answer with the least expected loss given `output`; as coordinates if `output` is coordinates."""
-    query, index = mechanism.query, output_index(mechanism.query, output)
-    if is_too_large(query):
-        weights = to_prior(prior, query)
-        guess = _best_map_cells(query, loss, iter([_likelihood(mechanism, index) * weights]))[0]
+    channel = source.channel(prior)
+    query, index = channel.query, channel.output_index(output)
+    if channel.is_too_large:
+        guess = best_map_cells(query, to_loss(loss), [channel.likelihood(index) * channel.prior])[0]
     else:
-        guess = _guess_costs(mechanism, loss, prior, [index]).argmin(axis=1)
+        guess = _guess_costs(channel, loss, [index]).argmin(axis=1)
     return _name_answers(query, guess, output)[0]
 
 
@@ -82,34 +64,36 @@ class CredibleSet:
         return f"{_format_answers(self.answers)} with {format_percent(self.probability)}"
 
 
-def credible_set(mechanism: ChannelLike, output: Any, level: float = 0.9, prior: Prior = None) -> CredibleSet:
+def credible_set(source: HasChannel, output: Any, level: float = 0.9, prior: Prior = None) -> CredibleSet:
     """Return the smallest set of answers that holds the truth with probability `level` given `output`.
 
     For numbers it is the shortest run of consecutive answers, for labels the likeliest ones. Among sets of the same
     size it is the most probable. level: above 0, at most 1.
     """
-    p = posterior(mechanism, output, prior)
-    members = _credible_positions(mechanism.query, p, _check_level(level))
-    return CredibleSet(tuple(_name_answers(mechanism.query, members, output)), float(p[members].sum()))
+    channel = source.channel(prior)
+    p = posterior(channel, output)
+    members = _credible_positions(channel.query, p, _check_level(level))
+    return CredibleSet(tuple(_name_answers(channel.query, members, output)), float(p[members].sum()))
 
 
 # --- every output -----------------------------------------------------------------------------------------
 
 
-def best_remap(mechanism: ChannelLike, loss: LossLike = "absolute", prior: Prior = None) -> Any:
+def best_remap(source: HasChannel, loss: LossLike = "absolute", prior: Prior = None) -> Any:
     """Return the best guess for every output, in the order of the outputs; of equally good guesses the lowest."""
-    return answer_values(mechanism.query)[_best_guesses(mechanism, loss, prior)]
+    channel = source.channel(prior)
+    return answer_values(channel.query)[_best_guesses(channel, loss)]
 
 
-def bayes_loss(mechanism: ChannelLike, loss: LossLike = "absolute", prior: Prior = None) -> float:
+def bayes_loss(source: HasChannel, loss: LossLike = "absolute", prior: Prior = None) -> float:
     """Return the expected loss of a user who replaces every output by the best guess: 000 (25)-(26), corrected.
 
     sum_i min_g sum_j prior[j] · P[i, j] · loss(g, j), over guesses g among the answers. It is at most the face-value
     loss if outputs are answers, and a lower bound for every post-processing of this mechanism.
     """
-    if (plane := _large_plane(mechanism)) is not None:
-        return float(_map_guesses(mechanism.query, plane, loss, prior)[1].sum())
-    return float(_guess_costs(mechanism, loss, prior).min(axis=1).sum())
+    channel = source.channel(prior)
+    found = channel.law.best_guesses(channel.query, to_loss(loss), channel.prior)
+    return float((_guess_costs(channel, loss).min(axis=1) if found is None else found[1]).sum())
 
 
 @dataclass(frozen=True)
@@ -136,7 +120,7 @@ class Interpretation:
 
 
 def interpret_all(
-    mechanism: ChannelLike,
+    source: HasChannel,
     level: float = 0.9,
     prior: Prior = None,
     loss: LossLike = "absolute",
@@ -152,18 +136,18 @@ def interpret_all(
     >>> print(catalog.truncated_geometric(count(5), 2).interpretations()[3])
     published 3 → true answer 2–4 with 97 %
     """
-    query = mechanism.query
-    refuse_beyond_limit(query)
-    guesses = answer_values(query)[_best_guesses(mechanism, loss, prior)].tolist()
-    values = query.output_values.tolist()
+    channel = source.channel(prior)
+    channel.refuse_if_too_large()
+    guesses = answer_values(channel.query)[_best_guesses(channel, loss)].tolist()
+    values = channel.output_values.tolist()
     return tuple(
-        _interpret_likelihood(query, row, value, guess, level, prior, doubt)
-        for row, value, guess in zip(mechanism.matrix, values, guesses, strict=True)
+        _interpret_likelihood(channel, row, value, guess, level, doubt)
+        for row, value, guess in zip(channel.matrix, values, guesses, strict=True)
     )
 
 
 def interpret(
-    mechanism: ChannelLike,
+    source: HasChannel,
     output: Any,
     level: float = 0.9,
     prior: Prior = None,
@@ -171,17 +155,17 @@ def interpret(
     doubt: float = 0.1,
 ) -> Interpretation:
     """Return the interpretation of one output, also for laws that are too large for a matrix."""
-    index = output_index(mechanism.query, output)
-    guess = best_guess(mechanism, output, loss, prior)
-    return _interpret_likelihood(mechanism.query, _likelihood(mechanism, index), output, guess, level, prior, doubt)
+    channel = source.channel(prior)
+    likelihood, guess = channel.likelihood(channel.output_index(output)), best_guess(channel, output, loss)
+    return _interpret_likelihood(channel, likelihood, output, guess, level, doubt)
 
 
 def _interpret_likelihood(
-    query: RangeQuery, likelihood: Floats, output: Any, guess: Any, level: float, prior: Prior, doubt: float
+    channel: "Channel", likelihood: Floats, output: Any, guess: Any, level: float, doubt: float
 ) -> Interpretation:
     if not 0 <= doubt < 1:
         raise ValueError(f"doubt must be at least 0 and below 1, got {doubt}")
-    joint = likelihood * to_prior(prior, query)
+    query, joint = channel.query, likelihood * channel.prior
     chance = float(joint.sum())
     if not chance > 0:
         return Interpretation(output, 0.0, guess, (), 0.0, 0.0)
@@ -193,72 +177,77 @@ def _interpret_likelihood(
     return Interpretation(output, chance, guess, tuple(answer_values(query)[inside].tolist()), probability, at_least)
 
 
-def coverage(mechanism: ChannelLike, level: float = 0.9, prior: Prior = None) -> Floats:
+def coverage(source: HasChannel, level: float = 0.9, prior: Prior = None) -> Floats:
     """Return for every true answer the probability that the credible set of the output holds it.
 
     The average over the prior is at least `level`. Under any other prior the average lies between the least and the
     largest entry.
     """
-    weights, query = to_prior(prior, mechanism.query), mechanism.query
-    probabilities = np.zeros(len(weights))
-    for likelihood in mechanism.matrix:
-        joint = likelihood * weights
+    channel = source.channel(prior)
+    query, probabilities = channel.query, np.zeros(len(channel.prior))
+    for likelihood in channel.matrix:
+        joint = likelihood * channel.prior
         if joint.sum() > 0:
             inside = _credible_positions(query, joint / joint.sum(), _check_level(level))
             probabilities[inside] += likelihood[inside]
     return probabilities
 
 
-def regret(mechanism: ChannelLike, assumed: Prior, actual: Prior, loss: LossLike = "absolute") -> float:
+def regret(source: HasChannel, assumed: Prior, actual: Prior, loss: LossLike = "absolute") -> float:
     """Return the extra loss of guessing with the prior `assumed` when `actual` is true."""
-    costs = _guess_costs(mechanism, loss, actual)
-    assumed_costs = costs[np.arange(len(costs)), _best_guesses(mechanism, loss, assumed)]
+    costs = _guess_costs(source.channel(actual), loss)
+    assumed_costs = costs[np.arange(len(costs)), _best_guesses(source.channel(assumed), loss)]
     return float((assumed_costs - costs.min(axis=1)).sum())
 
 
 # --- information ------------------------------------------------------------------------------------------
 
 
-def mutual_information(mechanism: ChannelLike, prior: Prior = None) -> float:
+def mutual_information(source: HasChannel, prior: Prior = None) -> float:
     """Return the mutual information of report and answer in bits: sum joint · log2(P[i, j] / Pr[i]).
 
     No remap can raise it.
     """
-    weights = to_prior(prior, mechanism.query)
-    P = mechanism.matrix
+    channel = source.channel(prior)
+    weights, P = channel.prior, channel.matrix
     chance = P @ weights
     with np.errstate(divide="ignore", invalid="ignore"):
         bits = np.where(P > 0, P * (np.log2(P) - np.log2(chance)[:, None]), 0.0)
     return max(0.0, float((bits @ np.where(weights > 0, weights, 0.0)).sum()))
 
 
-def posterior_entropy(mechanism: ChannelLike, prior: Prior = None) -> float:
+def posterior_entropy(source: HasChannel, prior: Prior = None) -> float:
     """Return the entropy of the answer given the report in bits: that of the prior minus the mutual information."""
-    weights = to_prior(prior, mechanism.query)
-    positive = weights[weights > 0]
-    return max(0.0, float(-(positive * np.log2(positive)).sum()) - mutual_information(mechanism, prior))
+    channel = source.channel(prior)
+    positive = channel.prior[channel.prior > 0]
+    return max(0.0, float(-(positive * np.log2(positive)).sum()) - mutual_information(channel))
 
 
 # --- post-processing --------------------------------------------------------------------------------------
 
 
-def worst_remap(mechanism: ChannelLike, loss: LossLike = "absolute") -> Floats:
+def worst_remap(source: HasChannel, loss: LossLike = "absolute") -> Floats:
     """Return the randomized remap with the least worst-case loss: R[guess, output], columns sum to one.
 
     It minimizes max_j sum_i sum_g R[g, i] · P[i, j] · loss(g, j), by a linear program with one variable for every
     guess and output (risk-averse users, 004 OPT2). For average losses the deterministic `best_remap` is optimal; here
     randomizing can be strictly better.
     """
-    return minimax_remap(mechanism.matrix, to_loss(loss).guesses(mechanism.query))
+    channel = source.channel()
+    return minimax_remap(channel.matrix, to_loss(loss).guesses(channel.query))
 
 
 # --- shared -----------------------------------------------------------------------------------------------
 
 
-def _guess_costs(mechanism: ChannelLike, loss: LossLike, prior: Prior, rows: Any = slice(None)) -> Floats:
+def _guess_costs(channel: "Channel", loss: LossLike, rows: Any = slice(None)) -> Floats:
     """Return costs[i, g], the joint loss of guessing g for output i, for the outputs selected by `rows`."""
-    weights = to_prior(prior, mechanism.query)
-    return np.asarray((mechanism.matrix[rows] * weights) @ to_loss(loss).guesses(mechanism.query).T)
+    return np.asarray((channel.matrix[rows] * channel.prior) @ to_loss(loss).guesses(channel.query).T)
+
+
+def _best_guesses(channel: "Channel", loss: LossLike) -> Ints:
+    found = channel.law.best_guesses(channel.query, to_loss(loss), channel.prior)
+    return np.asarray(_guess_costs(channel, loss).argmin(axis=1)) if found is None else found[0]
 
 
 def _name_answers(query: RangeQuery, positions: Ints, output: Any) -> list[Any]:
@@ -266,38 +255,6 @@ def _name_answers(query: RangeQuery, positions: Ints, output: Any) -> list[Any]:
     if query.places is None or isinstance(output, str):
         return [*answer_values(query)[positions].tolist()]
     return [tuple(place) for place in take_places(query.places, positions).tolist()]
-
-
-def _likelihood(mechanism: ChannelLike, output: int) -> Floats:
-    """Return Pr[output | answer] for every answer, without a matrix if it would be too large."""
-    if isinstance(mechanism, HasLaw) and is_too_large(mechanism.query):
-        return np.asarray(mechanism.law.likelihood(mechanism.query, output))
-    return np.asarray(mechanism.matrix[output])
-
-
-def _large_plane(mechanism: ChannelLike) -> PlaneNoise | None:
-    """Return the law if it is noise on a map that is too large for a matrix, else None."""
-    large = isinstance(mechanism, HasLaw) and is_too_large(mechanism.query)
-    return mechanism.law if large and isinstance(mechanism.law, PlaneNoise) else None  # type: ignore[attr-defined]
-
-
-def _map_guesses(query: RangeQuery, law: PlaneNoise, loss: LossLike, prior: Prior) -> tuple[Ints, Floats]:
-    """Return the best guess for every output of noise on a map, and the joint losses."""
-    weights = to_prior(prior, query).reshape(law.size)
-    return _best_map_cells(query, loss, (law.output_weights(i) * weights / TOTAL for i in range(weights.size)))
-
-
-def _best_map_cells(query: RangeQuery, loss: LossLike, joints: Iterator[Floats]) -> tuple[Ints, Floats]:
-    cost = step_losses(query, to_loss(loss))
-    size = [length // 2 + 1 for length in cost.shape]
-    blocks = [*find_best_cells((joint.reshape(size) for joint in joints), cost)]
-    return np.concatenate([cells for cells, _ in blocks]), np.concatenate([costs for _, costs in blocks])
-
-
-def _best_guesses(mechanism: ChannelLike, loss: LossLike, prior: Prior) -> Ints:
-    if (plane := _large_plane(mechanism)) is not None:
-        return _map_guesses(mechanism.query, plane, loss, prior)[0]
-    return np.asarray(_guess_costs(mechanism, loss, prior).argmin(axis=1))
 
 
 def _credible_positions(query: RangeQuery, p: Floats, level: float) -> Ints:

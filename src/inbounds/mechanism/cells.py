@@ -65,3 +65,11 @@ def find_best_cells(joints: Iterable[Floats], cost: Floats, deadline: float = np
         block = np.array(batch, dtype=np.float64)
         costs = irfft2(rfft2(block, lengths) * spectrum, lengths)[:, : size[0], : size[1]].reshape(len(block), -1)
         yield costs.argmin(axis=1), costs.min(axis=1)
+
+
+def best_map_cells(query: RangeQuery, loss: Loss, joints: Iterable[Floats]) -> tuple[Ints, Floats]:
+    """Return the best cell for every output and its joint loss. joints: as for `find_best_cells`."""
+    cost = step_losses(query, loss)
+    size = [length // 2 + 1 for length in cost.shape]
+    blocks = [*find_best_cells((joint.reshape(size) for joint in joints), cost)]
+    return np.concatenate([cells for cells, _ in blocks]), np.concatenate([costs for _, costs in blocks])

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 from inbounds.mechanism.passport import recompute_objective
 
 if TYPE_CHECKING:
-    from inbounds.mechanism import Mechanism
+    from inbounds.mechanism import AnyMechanism
 
 
-def list_unchecked_claims(mechanism: "Mechanism") -> list[str]:
+def list_unchecked_claims(mechanism: "AnyMechanism") -> list[str]:
     """Return the unchecked claims as parts of sentences that begin with 'that' or 'where'."""
     query, best = mechanism.query, mechanism.optimality
     claims = [
-        f"that the question is a {query.kind}, and that {query.neighbours.claim(query)}",
+        f"that {query.claim()}",
         "where the mechanism comes from",
     ]
     if best is None:

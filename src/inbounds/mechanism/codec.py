@@ -1,40 +1,38 @@
-"""Queries, laws and optimality as plain JSON values, and strict readers of these values.
+"""Queries, laws, origins and optimality as plain JSON values, and strict readers of these values.
 
 Readers raise `ValueError` or `TypeError` for malformed values and `KeyError` for missing fields; `load` turns these
 into `PassportError`.
 """
 
 import math
-import re
-from collections.abc import Callable, Iterable
-from fractions import Fraction
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from inbounds.exact import Floats, Ints
+from inbounds.exact import Floats
 from inbounds.files import Json
-from inbounds.mechanism.law import Law, Matrix, Noise
-from inbounds.mechanism.origin import Optimality
-from inbounds.mechanism.plane import PlaneNoise
-from inbounds.mechanism.response import Response
-from inbounds.query import AllPairs, Graph, Metric, Neighbours, OutputCells, RangeQuery, Reach, Scale
+from inbounds.mechanism.json_values import format_integers, parse_fraction, parse_integer, parse_integers, parse_line
+from inbounds.mechanism.laws import LAWS, Law
+from inbounds.mechanism.origin import Optimality, Origin
+from inbounds.query import (
+    AllPairs,
+    Graph,
+    Metric,
+    Neighbours,
+    OutputCells,
+    QuantileQuery,
+    Query,
+    RangeQuery,
+    Reach,
+    Scale,
+)
 from inbounds.query.places import PlaceTuples, format_place
 from inbounds.trusted.bounds import Edge
 from inbounds.trusted.limits import MOST_ANSWERS, MOST_CELLS, MOST_DIGITS, MOST_LISTED, MOST_ROUNDED
 
-_MOST_WHOLE = 10**19
-_EXACT = re.compile(rf"-?[0-9]{{1,{MOST_DIGITS}}}(/[0-9]{{1,{MOST_DIGITS}}})?")
-
 QUANTILE = "quantile"
 """The kind of a query about a group's records."""
-
-LABEL_LAWS = {
-    "subsets": dict.fromkeys(("size", "inside")),
-    "affine": dict.fromkeys(("modulus", "size", "inside")),
-    "planes": dict.fromkeys(("order", "dimension", "inside")),
-}
-"""The laws over sets of labels by their keys, and their fields."""
 
 ORIGIN_FIELDS = dict.fromkeys(("name", "parameters", "reference"))
 
@@ -48,8 +46,53 @@ QUERY_FIELDS = {
 """Every field of a query with one answer; neighbours are read field by field."""
 
 
-def query_to_json(query: RangeQuery) -> Json:
+QUANTILE_FIELDS = {
+    "values": dict.fromkeys(("start", "unit", "size")),
+    **dict.fromkeys(("kind", "at", "size", "public", "missing", "records")),
+}
+"""Every field of a quantile's query."""
+
+
+def query_to_json(query: Query) -> Json:
     """Return a query as plain JSON values, as in passports and release records."""
+    return _quantile_to_json(query) if isinstance(query, QuantileQuery) else _range_to_json(query)
+
+
+def query_fields(part: Any) -> dict[str, Any]:
+    """Return the names of the fields that a query in JSON may have."""
+    return QUANTILE_FIELDS if _is_quantile(part) else QUERY_FIELDS
+
+
+def _is_quantile(part: Any) -> bool:
+    return isinstance(part, dict) and part.get("kind") == QUANTILE
+
+
+def query_from_json(part: Json, most: int = MOST_CELLS) -> Query:
+    """Read a query from JSON values. most: the most cells and answers if there is not one cell per answer."""
+    return _quantile_from_json(part) if _is_quantile(part) else _range_from_json(part, most)
+
+
+def _quantile_to_json(query: QuantileQuery) -> Json:
+    return {
+        "kind": QUANTILE,
+        "values": scale_to_json(query.values),
+        "at": str(query.at),
+        "size": str(query.size),
+        "public": query.public_size,
+        "missing": str(query.missing),
+        "records": str(query.records),
+    }
+
+
+def _quantile_from_json(part: Json) -> QuantileQuery:
+    if type(part["public"]) is not bool:
+        raise TypeError("public must be true or false")
+    size, missing, records = (parse_integer(part[key]) for key in ("size", "missing", "records"))
+    values, at = scale_from_json(part["values"]), parse_fraction(part["at"])
+    return QuantileQuery(values, at, size, part["public"], missing, records)
+
+
+def _range_to_json(query: RangeQuery) -> Json:
     outputs = query.outputs
     return {
         "kind": query.kind,
@@ -69,8 +112,7 @@ def query_to_json(query: RangeQuery) -> Json:
     }
 
 
-def query_from_json(part: Json, most: int = MOST_CELLS) -> RangeQuery:
-    """Read a query from JSON values. most: the most cells and answers if there is not one cell per answer."""
+def _range_from_json(part: Json, most: int) -> RangeQuery:
     answers = scale_from_json(part["answers"])
     if answers.ticks[-1] >= (MOST_ANSWERS if answers.is_regular else MOST_LISTED):
         raise ValueError("the answers must lie closer together: the gaps between them have too many steps")
@@ -173,48 +215,42 @@ def _read_neighbours(part: Json) -> Neighbours:
     return _RELATIONS[key](part[key])
 
 
-def law_to_json(law: Law) -> Json:
-    """Return a law as plain JSON values, under one key that names its class."""
-    if isinstance(law, Matrix):
-        return {"matrix": [format_integers(row) for row in law.weights.tolist()]}
-    if isinstance(law, Response):
-        return {"response": {"size": str(law.size), "other": str(law.other_weight)}}
-    remap = None if law.remap is None else format_integers(law.remap.tolist())
-    if isinstance(law, PlaneNoise):
-        rows = [format_integers(row) for row in law.table.tolist()]
-        return {"plane": {"table": rows, "anywhere": str(law.anywhere), "remap": remap}}
-    sizes = {"floor": str(law.floor), "end": str(law.end), "size": str(law.size)}
-    return {"noise": {"core": format_integers(law.core.tolist()), **sizes, "remap": remap}}
+def law_to_json(law: Law[Any]) -> Json:
+    """Return a law as plain JSON values under its key."""
+    return {law.kind: law.to_json()}
 
 
-def law_from_json(part: Json) -> Law:
+def law_from_json(part: Json, query: Query) -> Law[Any]:
     """Read a law from JSON values. It is not checked for privacy here."""
-    if len(part) != 1:
-        raise ValueError("the law must be a matrix, a noise table, a response or noise on a map")
-    if "matrix" in part:
-        return Matrix(_read_rows(part["matrix"]))
-    if "plane" in part:
-        plane = part["plane"]
-        (anywhere,) = parse_integers(plane["anywhere"])
-        cells = None if plane["remap"] is None else _to_int64(parse_integers(plane["remap"]))
-        return PlaneNoise(_read_rows(plane["table"]), anywhere, cells)
-    if "response" in part:
-        (size,), (other,) = (parse_integers(part["response"][key]) for key in ("size", "other"))
-        return Response(size, other)
-    noise = part["noise"]
-    (floor,), (end,), (size,) = (parse_integers(noise[key]) for key in ("floor", "end", "size"))
-    remap = None if noise["remap"] is None else _to_int64(parse_integers(noise["remap"]))
-    return Noise(_to_int64(parse_integers(noise["core"])), floor, end, size, remap)
+    kind, values = _law_entry(part)
+    law = LAWS[kind]
+    if type(query) is not law.query_type:
+        raise ValueError(f"a law of the kind {kind!r} does not serve a query of this kind")
+    return law.from_json(values, query)
 
 
-def _read_rows(part: Any) -> Ints:
-    """Read the rows of a matrix from a list of lines; refuse a text or an object in place of the list."""
-    if not isinstance(part, list):
-        raise TypeError("a matrix must be a list of rows")
-    rows = [parse_integers(row) for row in part]
-    if len({len(row) for row in rows}) != 1:
-        raise ValueError("the rows of a matrix must have the same length")
-    return _to_int64(rows)
+def count_law_cells(part: Json) -> int:
+    """Return how many outputs or answers a law in JSON lists one by one."""
+    kind, values = _law_entry(part)
+    return LAWS[kind].count_cells(values)
+
+
+def _law_entry(part: Any) -> tuple[str, Any]:
+    """Return the kind of a law in JSON and its values."""
+    if not isinstance(part, dict) or len(part) != 1 or not set(part) <= set(LAWS):
+        raise ValueError(f"the law must be one of {', '.join(LAWS)}")
+    return next(iter(part.items()))
+
+
+def origin_to_json(origin: Origin) -> Json:
+    """Return the origin as plain JSON values."""
+    return {"name": origin.name, "parameters": dict(origin.parameters), "reference": origin.reference}
+
+
+def origin_from_json(part: Json) -> Origin:
+    """Read the origin from JSON values."""
+    parameters = {parse_line(key): parse_line(value) for key, value in part["parameters"].items()}
+    return Origin(parse_line(part["name"]), parameters, parse_line(part["reference"]))
 
 
 def optimality_to_json(optimality: Optimality | None) -> Json | None:
@@ -267,47 +303,13 @@ def _read_floats(text: Any, length: int) -> list[float]:
     return numbers
 
 
-def format_integers(numbers: Iterable[int]) -> str:
-    """Return integers as one line of decimals separated by spaces."""
-    return " ".join(map(str, numbers))
-
-
 def _parse_float(text: Any) -> float:
     if not isinstance(text, str) or len(text) > MOST_DIGITS:
         raise ValueError("an objective and its bound must be numbers in text")
     return float(text)
 
 
-def parse_integers(text: str) -> list[int]:
-    """Parse a line of `format_integers`; raise `ValueError` unless it is written exactly so, with none negative."""
-    try:
-        numbers = [*map(int, text.split(" "))]
-    except ValueError:
-        numbers = []
-    if format_integers(numbers) != text or not numbers or not 0 <= min(numbers) <= max(numbers) < _MOST_WHOLE:
-        raise ValueError("weights must be whole numbers in decimal, separated by single spaces")
-    return numbers
-
-
-def _to_int64(numbers: list[int] | list[list[int]]) -> Ints:
-    return np.array(numbers, dtype=np.int64)
-
-
-def parse_line(text: Any) -> str:
-    """Return a text for people; refuse control characters, which could change what a terminal shows."""
-    if not isinstance(text, str) or not text.isprintable():
-        raise ValueError("a text must be one printable line")
-    return text
-
-
 def _parse_size(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_ANSWERS:
         raise ValueError("a scale's size must be a positive whole number of at most 2**53")
     return value
-
-
-def parse_fraction(text: Any) -> Fraction:
-    """Parse an exact number such as '3' or '1/2', of at most MOST_DIGITS digits."""
-    if not isinstance(text, str) or not _EXACT.fullmatch(text):
-        raise ValueError(f"an exact number must be text such as '3' or '1/2', of at most {MOST_DIGITS} digits")
-    return Fraction(text)

@@ -1,8 +1,7 @@
-"""Readers of passports: the weights are certified again, and every claim that can be computed is compared."""
+"""Reader of passports: the law is certified again, and every claim that can be computed is compared."""
 
-from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Union
+from typing import Any
 
 from inbounds.errors import PassportError
 from inbounds.files import (
@@ -15,155 +14,109 @@ from inbounds.files import (
     refuse_unknown_fields,
 )
 from inbounds.mechanism.codec import (
-    LABEL_LAWS,
     ORIGIN_FIELDS,
     QUANTILE,
-    QUERY_FIELDS,
+    count_law_cells,
     law_from_json,
     optimality_from_json,
-    parse_fraction,
-    parse_line,
+    origin_from_json,
+    query_fields,
     query_from_json,
     query_to_json,
 )
-from inbounds.mechanism.law import Matrix, Noise
-from inbounds.mechanism.mechanism import Mechanism
+from inbounds.mechanism.json_values import parse_fraction
+from inbounds.mechanism.laws import LAWS, Matrix
+from inbounds.mechanism.mechanism import AnyMechanism, Mechanism
 from inbounds.mechanism.origin import Origin
 from inbounds.mechanism.passport import compute_claims, read_objective, recompute_objective
 from inbounds.query.query import KINDS
 from inbounds.trusted.limits import MOST_CELLS, MOST_DIGITS
 
-if TYPE_CHECKING:
-    from inbounds.mechanism.labels import LabelMechanism
-    from inbounds.mechanism.quantiles import QuantileMechanism
-
-AnyMechanism = Union[Mechanism, "QuantileMechanism", "LabelMechanism"]
-
-RANGE_FIELDS = {
-    "query": QUERY_FIELDS,
-    "epsilon": None,
-    "law": {
-        "matrix": None,
-        "noise": dict.fromkeys(("core", "floor", "end", "size", "remap")),
-        "response": dict.fromkeys(("size", "other")),
-        "plane": dict.fromkeys(("table", "anywhere", "remap")),
-    },
-    "origin": ORIGIN_FIELDS,
+CLAIM_FIELDS = {
     "claims": dict.fromkeys(("losses", "properties", "effective_epsilon")),
     "optimality": dict.fromkeys(("objective", "value", "bound", "loss", "prior")),
 }
-"""Every field of the passport of a `Mechanism`."""
-
-
-def is_quantile_passport(passport: Document) -> bool:
-    """Return whether a passport is of a quantile's mechanism, by the kind of its query."""
-    query = passport.content.get("query")
-    return isinstance(query, Mapping) and query.get("kind") == QUANTILE
-
-
-def is_label_passport(passport: Document) -> bool:
-    """Return whether a passport is of a label mechanism, by the key of its law."""
-    law = passport.content.get("law")
-    return isinstance(law, Mapping) and any(name in law for name in LABEL_LAWS)
+"""The fields of claims, in the passport of a law that has any."""
 
 
 def mechanism_from_document(passport: Document) -> AnyMechanism:
-    """Return the mechanism of a passport of any kind, certified again. Raises `PassportError` if anything is wrong."""
-    if is_quantile_passport(passport):
-        return quantile_mechanism_from_document(passport)
-    if is_label_passport(passport):
-        return label_mechanism_from_document(passport)
-    return range_mechanism_from_document(passport)
+    """Return the mechanism of a passport, certified again, with every claim that can be computed compared.
+
+    Raises `PassportError` if anything is wrong.
+    """
+    mechanism, content = certify_document(passport), passport.content
+    if content["query"] != query_to_json(mechanism.query) or content["query"]["kind"] not in {*KINDS, QUANTILE}:
+        raise PassportError("the query must be written as passports write one, of a known kind and without more fields")
+    if mechanism.law.has_claims:
+        _compare_claims(mechanism, content)
+    return mechanism
 
 
 PASSPORT = FileFormat(MECHANISM, "mechanism passport", mechanism_from_document)
 
 
-def load(file: FileLike) -> Mechanism:
+def load(file: FileLike) -> AnyMechanism:
     """Read and re-certify a passport. Raises `PassportError` if anything is wrong."""
-    return range_mechanism_from_document(PASSPORT.load(file))
+    return PASSPORT.read(file)
 
 
-def load_quantile(file: FileLike) -> "QuantileMechanism":
-    """Read and re-certify a quantile's passport. Raises `PassportError` if anything is wrong."""
-    return quantile_mechanism_from_document(PASSPORT.load(file))
-
-
-def load_label_mechanism(file: FileLike) -> "LabelMechanism":
-    """Read and re-certify a label mechanism's passport. Raises `PassportError` if anything is wrong."""
-    return label_mechanism_from_document(PASSPORT.load(file))
-
-
-def quantile_mechanism_from_document(passport: Document) -> "QuantileMechanism":
-    """Return the mechanism of a quantile's passport, certified again."""
-    from inbounds.mechanism.quantiles.load import QUANTILE_FIELDS, quantile_mechanism_from_content
-
-    if not is_quantile_passport(passport):
-        raise PassportError("this is not the passport of a quantile's mechanism; read it with ib.load")
-    refuse_unknown_fields(passport.content, QUANTILE_FIELDS, "the passport")
+def certify_document(passport: Document) -> AnyMechanism:
+    """Return the certified mechanism of a passport without comparing its claims: for cached designs."""
+    _refuse_unknown(passport.content)
     with _as_refusal():
-        return quantile_mechanism_from_content(passport.content)
+        content = passport.content
+        return _mechanism_from_numbers(content, origin_from_json(content["origin"]), content.get("optimality"))
 
 
-def label_mechanism_from_document(passport: Document) -> "LabelMechanism":
-    """Return the mechanism of a label mechanism's passport, certified again."""
-    from inbounds.mechanism.labels.load import LABEL_FIELDS, label_mechanism_from_content
+def certify_law_only(file: FileLike) -> AnyMechanism:
+    """Return the certified mechanism of a passport's query, epsilon and law; ignore all other fields.
 
-    if not is_label_passport(passport):
-        raise PassportError("this is not the passport of a mechanism for labels; read it with ib.load")
-    refuse_unknown_fields(passport.content, LABEL_FIELDS, "the passport")
+    `inbounds-check`, the checker extracted from the machine-checked proof, judges the same fields.
+    """
+    passport = PASSPORT.load(file)
+    _refuse_unknown(passport.content)
     with _as_refusal():
-        return label_mechanism_from_content(passport.content)
+        return _mechanism_from_numbers(passport.content, Origin("unnamed"))
 
 
-def range_mechanism_from_document(passport: Document) -> Mechanism:
-    """Return the `Mechanism` of a passport, certified again, with every claim that can be computed compared."""
-    mechanism, content = certify_document(passport), passport.content
+def _refuse_unknown(content: Json) -> None:
+    """Raise `PassportError` for a field that no rule knows, or that this kind of law has not."""
+    part = content.get("law")
+    law = LAWS.get(next(iter(part), "")) if isinstance(part, dict) else None
+    known = {
+        "query": query_fields(content.get("query")),
+        "epsilon": None,
+        "law": {kind: each.fields for kind, each in LAWS.items()},
+        "origin": ORIGIN_FIELDS,
+        **(CLAIM_FIELDS if law is None or law.has_claims else {}),
+    }
+    refuse_unknown_fields(content, known, "the passport")
+
+
+def _as_refusal() -> AbstractContextManager[None]:
+    return as_passport_error("the passport is malformed", "the weights are not private")
+
+
+def _mechanism_from_numbers(content: Json, origin: Origin, optimality: Json | None = None) -> AnyMechanism:
+    cells = max(MOST_CELLS, count_law_cells(content["law"]))
+    query = query_from_json(content["query"], cells)
+    law, epsilon = law_from_json(content["law"], query), parse_fraction(content["epsilon"])
+    return Mechanism(query, epsilon, law, origin, optimality_from_json(optimality, query.as_range_query.shape))
+
+
+def _compare_claims(mechanism: Mechanism, content: Json) -> None:
+    """Raise `PassportError` unless claims and optimality agree with the weights."""
     with _as_refusal():
+        content["optimality"]
         claims_agree = _are_same_claims(content.get("claims"), compute_claims(mechanism))
-    if content["query"] != query_to_json(mechanism.query) or mechanism.query.kind not in KINDS:
-        raise PassportError("the query must be written as passports write one, of a known kind and without more fields")
     if not claims_agree:
-        raise PassportError("the claims do not follow from the weights")
+        raise PassportError("the stated losses or properties differ from those computed from the weights")
     with _as_refusal():
         loss_is_stated, objective_agrees = _states_its_loss(mechanism), _is_same_objective(mechanism)
     if not loss_is_stated:
         raise PassportError("the objective must have a loss with a name, or the passport its table, and not both")
     if not objective_agrees:
         raise PassportError("the value of the objective does not follow from the weights")
-    return mechanism
-
-
-def certify_document(passport: Document) -> Mechanism:
-    """Return the certified `Mechanism` of a passport without comparing its claims: for cached designs."""
-    _refuse_other_kinds(passport)
-    with _as_refusal():
-        return _mechanism_from_content(passport.content)
-
-
-def certify_law_only(file: FileLike) -> Mechanism:
-    """Return the certified mechanism of a passport's query, epsilon and law; ignore all other fields.
-
-    `inbounds-check`, the checker extracted from the machine-checked proof, judges the same fields.
-    """
-    passport = PASSPORT.load(file)
-    _refuse_other_kinds(passport)
-    with _as_refusal():
-        return _mechanism_from_numbers(passport.content, Origin("unnamed"))
-
-
-def _refuse_other_kinds(passport: Document) -> None:
-    if is_quantile_passport(passport):
-        raise PassportError("this is the passport of a quantile's mechanism; read it with ib.load_quantile")
-    if is_label_passport(passport):
-        raise PassportError(
-            "this is the passport of a mechanism for labels; read it with ib.local.load_local_mechanism"
-        )
-    refuse_unknown_fields(passport.content, RANGE_FIELDS, "the passport")
-
-
-def _as_refusal() -> AbstractContextManager[None]:
-    return as_passport_error("the passport is malformed", "the weights are not private")
 
 
 def _states_its_loss(mechanism: Mechanism) -> bool:
@@ -208,20 +161,3 @@ def _are_same_claims(stated: Any, computed: Json) -> bool:
         )
     except (KeyError, TypeError, ValueError, AttributeError):
         return False
-
-
-def _mechanism_from_content(content: Json) -> Mechanism:
-    origin = content["origin"]
-    parameters = {parse_line(key): parse_line(value) for key, value in origin["parameters"].items()}
-    mechanism_origin = Origin(parse_line(origin["name"]), parameters, parse_line(origin["reference"]))
-    return _mechanism_from_numbers(content, mechanism_origin, content["optimality"])
-
-
-def _mechanism_from_numbers(content: Json, origin: Origin, optimality: Json | None = None) -> Mechanism:
-    law = law_from_json(content["law"])
-    remap = law.remap if isinstance(law, Noise) else None
-    listed_cells = max(law.weights.shape) if isinstance(law, Matrix) else 0 if remap is None else len(remap)
-    query = query_from_json(content["query"], max(MOST_CELLS, listed_cells))
-    return Mechanism(
-        query, parse_fraction(content["epsilon"]), law, origin, optimality_from_json(optimality, query.shape)
-    )

@@ -7,45 +7,52 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from inbounds.errors import PrivacyViolation, check_kind
+from inbounds.errors import PrivacyViolation, TooLarge, check_kind
 from inbounds.exact import Floats, Ints, Number, format_decimal, round_up_to_float, to_epsilon
-from inbounds.losses import LossLike
-from inbounds.mechanism import bayes, passport
-from inbounds.mechanism import measures as utility
-from inbounds.mechanism.audit import COLUMN_SLACK, audit, tight_epsilon, transpose_hint
+from inbounds.losses import LossLike, Prior, to_prior
+from inbounds.mechanism import bayes, measures, passport
+from inbounds.mechanism.audit import COLUMN_SLACK, audit, transpose_hint
+from inbounds.mechanism.channel import Channel
 from inbounds.mechanism.exact_measures import ExactMeasures
-from inbounds.mechanism.law import Law, Matrix, Noise, freeze_weights
+from inbounds.mechanism.expected_channel import expected_channel
+from inbounds.mechanism.laws import LAWS, Matrix
+from inbounds.mechanism.laws.base import AnswerLaw, DrawFunction, Law, RecordsLaw, freeze_weights
 from inbounds.mechanism.limits import refuse_beyond_limit
 from inbounds.mechanism.origin import Optimality, Origin
-from inbounds.mechanism.plane import PlaneNoise
-from inbounds.mechanism.response import Response
 from inbounds.mechanism.rounding import round_on_graph, round_on_line, round_symmetric
 from inbounds.optional import to_pandas_frame, to_polars_frame
-from inbounds.properties import MatrixLayout, list_meaningful, measure_properties, square_layout
-from inbounds.query import RangeQuery, check_query
+from inbounds.properties import list_meaningful, measure_properties
+from inbounds.query import QuantileQuery, Query, RangeQuery, check_query
 from inbounds.query.places import take_places
 from inbounds.trusted.bounds import TOTAL, TOTAL_BITS
 from inbounds.trusted.inputs import read_array
 from inbounds.trusted.positions import is_text_array
-from inbounds.trusted.samplers import Draws, draw_outputs, seeded_entropy, system_entropy
+from inbounds.trusted.samplers import Draws, seeded_entropy, system_entropy
 
 if TYPE_CHECKING:
     from os import PathLike
 
     from matplotlib.figure import Figure
+    from typing_extensions import TypeVar
+
+    Q = TypeVar("Q", bound=Query, default=RangeQuery, covariant=True)
+    L = TypeVar("L", bound=Law[Any], default=AnswerLaw, covariant=True)
+else:
+    from typing import TypeVar
+
+    Q = TypeVar("Q", covariant=True)
+    L = TypeVar("L", covariant=True)
 
 PROPERTY_UNITS = 1 << (TOTAL_BITS - 40)
 """A property counts as held if it is violated by at most 2**-40 of probability; see `PropertyCheck.exact`."""
 
 SYMMETRY_SLACK = 1e-13
 """A matrix whose entries differ from its mirror image by at most this is rounded to an exactly symmetric one."""
-
-LAWS = (Matrix, Noise, Response, PlaneNoise)
 
 TOLERANCE = 1e-5
 """How much probability rounding may move under any answer before a float matrix counts as not private."""
@@ -84,23 +91,27 @@ class PropertyCheck:
 
 
 @dataclass(frozen=True)
-class Mechanism:
-    """A private mechanism for `query`: Pr[output | answer] as whole multiples of 2**-62.
+class Mechanism(Generic[Q, L]):
+    """A private mechanism for `query`: a law that passed the privacy check, which runs whenever an object is made.
 
-    Formal guarantee: for all neighbouring answers j, k at `distance` (1, except for metric privacy) and every
-    output i, Pr[i | j] <= exp(epsilon · distance) · Pr[i | k], checked in integers when the object is made.
+    Formal guarantee: for any two neighbouring inputs of the query, j and k, and every output i,
+    Pr[i | j] <= exp(epsilon · distance) · Pr[i | k], checked in integers. The distance is 1 except for metric privacy.
+    What neighbours are is the query's: true answers, or groups that differ in one person's records.
+
+    law: one of `inbounds.mechanism.laws.LAWS`. A mechanism whose law depends on all records of a group (a quantile) has
+    its losses and readings from `channel`, which needs a model of the records.
     """
 
-    query: RangeQuery
+    query: Q
     epsilon: Fraction
-    law: Law
+    law: L
     origin: Origin
     optimality: Optimality | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", to_epsilon(self.epsilon))
-        if type(self.query) is not RangeQuery or type(self.law) not in LAWS:  # a subclass could replace the check
-            raise TypeError("a mechanism is made of a Query and a Matrix, Noise, Response or Plane law")
+        if type(self.law) not in LAWS.values() or type(self.query) is not self.law.query_type:  # a subclass could lie
+            raise TypeError("a mechanism needs a law from LAWS and a query of the type that the law serves")
         self.law.check(self.query, self.epsilon)
 
     def __init_subclass__(cls) -> None:
@@ -113,87 +124,145 @@ class Mechanism:
         return hash((self.query, self.epsilon, self.law))
 
     def __repr__(self) -> str:
-        outputs, answers = self.query.shape
-        return (
-            f"<Mechanism {self.origin} for {self.query!r}, epsilon={format_decimal(self.epsilon)}, "
-            f"{outputs} "
-            f"× {answers}>"
-        )
+        query = self.query.as_range_query
+        sizes = f", {self.output_count} × {len(query.answers)}" if isinstance(self.law, AnswerLaw) else ""
+        return f"<Mechanism {self.origin} for {self.query!r}, epsilon={format_decimal(self.epsilon)}{sizes}>"
 
     # --- the probabilities --------------------------------------------------------------------------------
 
     @cached_property
     def weights(self) -> Ints:
         """Integer weights, outputs × answers; columns sum to 2**62. Raises `TooLarge` beyond MATRIX_LIMIT entries."""
-        return freeze_weights(self.law.matrix(self.query))
+        return freeze_weights(self.answer_law.matrix(self.query.as_range_query))
 
     @cached_property
     def matrix(self) -> Floats:
-        """The weights as float probabilities P[output, answer], for inspection. Reports are drawn from the integers."""
-        return self.law.probabilities(self.query)
+        """Float probabilities P[output, answer], for inspection; reports are drawn from the integers.
+
+        For a quantile they are those expected of groups of unknown shares; see `channel`.
+        """
+        if isinstance(self.law, AnswerLaw):
+            return self.law.probabilities(self.query.as_range_query)
+        return self.channel().matrix
+
+    @property
+    def answer_law(self) -> AnswerLaw:
+        """The law, if the report depends on one true answer. Raises `TooLarge` if it depends on all records."""
+        if not isinstance(self.law, AnswerLaw):
+            raise TooLarge(
+                "a report about a group's records has no matrix of exact weights: it depends on all of them; "
+                "channel() has what is expected of it"
+            )
+        return self.law
+
+    @property
+    def report_query(self) -> RangeQuery:
+        """A query whose outputs are the possible reports: the query itself, unless reports name sets of labels."""
+        query = self.query.as_range_query
+        return self.law.report_query(query) if isinstance(self.law, AnswerLaw) else query
+
+    @property
+    def output_count(self) -> int:
+        """The number of possible reports."""
+        return self.law.output_count(self.query)
 
     def tight_epsilon(self) -> float:
-        """Return the tight privacy loss of this mechanism, at most `epsilon`, rounded up to a float."""
-        return min(tight_epsilon(self.law, self.query), round_up_to_float(self.epsilon))
+        """Return the tight privacy loss of this mechanism, at most `epsilon`, rounded up to a float.
+
+        Raises `TooLarge` for a quantile, where it is not computed.
+        """
+        return min(self.law.tight_epsilon(self.query), round_up_to_float(self.epsilon))
 
     def properties(self) -> dict[str, PropertyCheck]:
         """Return for every structural property how well it holds, in units of 2**-62."""
-        query, law = self.query, self.law
-        refuse_beyond_limit(query)
-        if isinstance(law, Noise) and law.remap is None:
-            weights, layout = law.shorten().clamped_matrix(), square_layout(law.shorten().size + 1)
-        elif isinstance(law, Response):
-            weights, layout = law.corner(), square_layout(len(law.corner()))
-        else:
-            weights, layout = self.weights, MatrixLayout(len(query.outputs), query.home_cell, query.below, query.above)
+        query = self.query.as_range_query
+        weights, layout = self.answer_law.property_weights(query)
         names = [n for n in list_meaningful(ordered=query.is_ordered) if n != "symmetric" or layout.mirrors]
         units = measure_properties(weights, layout, TOTAL, names, outputs=len(query.outputs))
         return {name: PropertyCheck(units[name]) for name in names}
 
     # --- reports ------------------------------------------------------------------------------------------
 
-    def sample(self, answers: Any) -> Any:
-        """Draw private reports for true answers, with operating-system entropy. A scalar gives a scalar.
+    def sample(self, values: Any, *, clip: bool = False) -> Any:
+        """Draw private reports with operating-system entropy. A scalar gives a scalar.
 
-        Raises `ValueError` for an answer outside the query's range.
+        values: true answers; for a quantile the records of one group, which give one report. clip: move numbers outside
+        the query's range to its nearer end. Clipping never increases the distance of two answers, so the guarantee is
+        the same. Raises `ValueError` for an answer outside the range otherwise.
         """
-        return self._report(answers, system_entropy)
+        return self._report(values, system_entropy, clip=clip)
 
-    def sample_clipped(self, answer: Any) -> Any:
-        """Draw a private report as `sample`, after clamping numbers to the query's range.
-
-        Clamping never increases the distance of two answers, so the guarantee is the same.
-        """
-        return self._report(answer, system_entropy, clip=True)
-
-    def simulate(self, answers: Any, rng: np.random.Generator) -> Any:
+    def simulate(self, values: Any, rng: np.random.Generator) -> Any:
         """Draw reports as `sample`, from a seeded generator: for studies and tests, never for a release."""
-        return self._report(answers, seeded_entropy(rng))
+        return self._report(values, seeded_entropy(rng))
 
-    def _report(self, answers: Any, draws: Draws, *, clip: bool = False) -> Any:
-        indices = self.query.encode(answers, clip=clip)
-        outputs, places = draw_outputs(self.law.sampler, indices, draws), self.query.places
-        if places is not None and not is_text_array(read_array(answers)):  # coordinates in, coordinates out
+    def _report(self, values: Any, draws: Draws, *, clip: bool = False) -> Any:
+        inputs = self.query.encode(values, clip=clip)
+        outputs, places = self.draw(inputs, draws), self.query.as_range_query.places
+        if places is not None and not is_text_array(read_array(values)):  # coordinates in, coordinates out
             return take_places(places, outputs)
-        values = self.query.decode(outputs)
-        return np.asarray(values).tolist() if indices.ndim == 0 else values
+        reports = self.law.decode(self.query, outputs)
+        return np.asarray(reports).tolist() if outputs.ndim == 0 else reports
+
+    def sample_groups(self, histograms: Any) -> Any:
+        """Draw private quantiles of many groups. histograms: groups × number of records with each value."""
+        return self.law.decode(self.query, self.draw(self._histograms(histograms), system_entropy))
+
+    def simulate_groups(self, histograms: Any, rng: np.random.Generator) -> Any:
+        """Draw reports as `sample_groups`, from a seeded generator: for studies and tests, never for a release."""
+        return self.law.decode(self.query, self.draw(self._histograms(histograms), seeded_entropy(rng)))
+
+    def _histograms(self, histograms: Any) -> Ints:
+        if not isinstance(self.query, QuantileQuery):
+            raise ValueError("histograms must be those of a quantile's groups; use sample for single answers")
+        return self.query.check_histograms(histograms)
+
+    def draw(self, inputs: Ints, draws: Draws) -> Ints:
+        """Draw positions of outputs for encoded inputs: positions of answers, or histograms of groups."""
+        return self._draw(inputs, draws)
+
+    @cached_property
+    def _draw(self) -> DrawFunction:
+        return self.law.make_sampler(self.query)
 
     # --- usefulness: the functions of `measures` and `bayes`, as methods -----------------------------------
 
-    loss = utility.loss
-    worst_loss = utility.worst_loss
-    loss_per_answer = utility.loss_per_answer
-    truth_probability = utility.truth_probability
-    end_probability = utility.end_probability
-    bias = utility.bias
-    variance = utility.variance
-    rmse = utility.rmse
+    def channel(self, prior: Prior = None, size: int | None = None) -> Channel:
+        """Return Pr[report | true answer] with a prior of the true answer.
+
+        prior: a weight for each answer, uniform by default. For a quantile it is a weight for each value, and records
+        are drawn independently from it; by default nothing is known: all values are equally likely to be the quantile,
+        and given the quantile all histograms are equally likely. size: the number of records of the group, for a
+        quantile only; by default the declared one.
+        """
+        if isinstance(self.law, RecordsLaw):
+            return expected_channel(cast(QuantileQuery, self.query), self.law, prior, size)
+        if size is not None:
+            raise ValueError("size must be left out: only a quantile has a size")
+        query = self.query.as_range_query
+        return Channel(query, to_prior(prior, query), self.answer_law, make_matrix=lambda: self.matrix)
+
+    def probabilities(self, histograms: Any) -> Floats:
+        """Return Pr[output] for each group of a quantile, to float precision. histograms: as for `sample_groups`."""
+        counts = self._histograms(histograms)
+        assert isinstance(self.law, RecordsLaw)
+        return self.law.probabilities(cast(QuantileQuery, self.query), counts)
+
+    loss = measures.loss
+    worst_loss = measures.worst_loss
+    loss_per_answer = measures.loss_per_answer
+    truth_probability = measures.truth_probability
+    end_probability = measures.end_probability
+    bias = measures.bias
+    variance = measures.variance
+    rmse = measures.rmse
 
     posterior = bayes.posterior
     best_guess = bayes.best_guess
     credible_set = bayes.credible_set
     remap = bayes.best_remap
     bayes_loss = bayes.bayes_loss
+    interpret = bayes.interpret
     interpretations = bayes.interpret_all
     coverage = bayes.coverage
     regret = bayes.regret
@@ -207,10 +276,10 @@ class Mechanism:
         remap: for every output the value reported instead, or a matrix R[new output, output] whose columns sum to
         one. With values the integer weights are added exactly; with a matrix the product is rounded to integers.
         """
-        query, origin = self.query, Origin("followed_by", {"of": str(self.origin)})
-        table, outputs = np.asarray(remap), self.query.shape[0]
+        query, origin = self.query.as_range_query, Origin("followed_by", {"of": str(self.origin)})
+        table, outputs = np.asarray(remap), self.output_count
         if table.ndim == 1 and len(table) == outputs:
-            targets = [utility.output_index(query, value) for value in table.tolist()]
+            targets = [query.output_index(value) for value in table.tolist()]
             weights = np.zeros_like(self.weights)
             np.add.at(weights, targets, self.weights)
             return Mechanism(query, self.epsilon, Matrix(weights), origin)
@@ -221,7 +290,8 @@ class Mechanism:
     @property
     def exact_measures(self) -> ExactMeasures:
         """The measures as exact Fractions, such as `mechanism.exact_measures.loss("absolute")`."""
-        return ExactMeasures(self)
+        self.answer_law  # noqa: B018 - raises unless there is a matrix of exact weights
+        return ExactMeasures(cast("Mechanism", self))
 
     def exact_loss(self, loss: LossLike = "absolute") -> Fraction:
         """Return the expected loss under the uniform prior as an exact Fraction."""
@@ -237,19 +307,20 @@ class Mechanism:
         """Draw the heatmap as a figure (extra `figures`): true answers across, reports up."""
         from inbounds.report.figures import heatmaps
 
-        return heatmaps([self])
+        return heatmaps([self.channel()], [str(self.origin)])
 
     def to_pandas(self) -> Any:
         """Return the probabilities as a pandas frame: a row for each report, a column for each true answer."""
-        frame = to_pandas_frame(
-            dict(zip(map(str, bayes.answer_values(self.query).tolist()), self.matrix.T, strict=True))
-        )
-        return frame.set_axis(self.query.output_values.tolist(), axis="index").rename_axis("report")
+        channel = self.channel()
+        columns = zip(map(str, bayes.answer_values(channel.query).tolist()), channel.matrix.T, strict=True)
+        frame = to_pandas_frame(dict(columns))
+        return frame.set_axis(channel.output_values.tolist(), axis="index").rename_axis("report")
 
     def to_polars(self) -> Any:
         """Return the probabilities as a Polars frame: reports in the column "report", a column for each answer."""
-        columns = zip(map(str, bayes.answer_values(self.query).tolist()), self.matrix.T, strict=True)
-        return to_polars_frame({"report": self.query.output_values.tolist(), **dict(columns)})
+        channel = self.channel()
+        columns = zip(map(str, bayes.answer_values(channel.query).tolist()), channel.matrix.T, strict=True)
+        return to_polars_frame({"report": channel.output_values.tolist(), **dict(columns)})
 
     @property
     def unchecked_claims(self) -> tuple[str, ...]:
@@ -270,9 +341,18 @@ class Mechanism:
         return passport.to_passport(self).sha256
 
 
+QuantileMechanism = Mechanism[QuantileQuery, RecordsLaw]
+"""The type of a mechanism for a quantile, for annotations."""
+
+AnyMechanism = Mechanism[Any, Any]
+"""The type of a mechanism for any query, for annotations."""
+
+
 def check_mechanism(mechanism: object, name: str = "mechanism") -> None:
-    """Raise a `TypeError` unless an argument of this name is a mechanism."""
+    """Raise a `TypeError` unless an argument of this name is a mechanism for one true answer."""
     check_kind(mechanism, Mechanism, name, "a mechanism such as ib.optimal(ib.count(20), 1)")
+    if not isinstance(cast(Mechanism, mechanism).law, AnswerLaw):
+        raise TypeError(f"{name} must be for one true answer; this one is for a quantile of a group's records")
 
 
 def certify(

@@ -7,52 +7,41 @@ numbers beyond 2**53. Readers refuse unknown fields.
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING
 
 from inbounds.errors import TooLarge
 from inbounds.files import MECHANISM, Document, Json
 from inbounds.losses import NAMED, ON_GRAPHS, ErrorLoss, TableLoss, power_loss, threshold_loss
-from inbounds.mechanism import clamped
-from inbounds.mechanism.codec import law_to_json, optimality_to_json, query_to_json
-from inbounds.mechanism.law import Law, Matrix, Noise
-from inbounds.mechanism.plane import PlaneNoise
-from inbounds.mechanism.response import Response
-from inbounds.trusted.limits import MOST_RECOMPUTED
+from inbounds.mechanism.codec import law_to_json, optimality_to_json, origin_to_json, query_to_json
 
 if TYPE_CHECKING:
-    from inbounds.mechanism.mechanism import Mechanism
+    from inbounds.mechanism.mechanism import AnyMechanism, Mechanism
 
 
-def to_passport(mechanism: "Mechanism") -> Document:
-    """Return the passport of a mechanism, with its claims computed."""
+def to_passport(mechanism: "AnyMechanism") -> Document:
+    """Return the passport of a mechanism, with its claims computed if its law has any."""
     content: Json = {
         "query": query_to_json(mechanism.query),
         "epsilon": str(mechanism.epsilon),
         "law": law_to_json(mechanism.law),
-        "origin": {
-            "name": mechanism.origin.name,
-            "parameters": dict(mechanism.origin.parameters),
-            "reference": mechanism.origin.reference,
-        },
-        "claims": compute_claims(mechanism),
-        "optimality": optimality_to_json(mechanism.optimality),
+        "origin": origin_to_json(mechanism.origin),
     }
+    if mechanism.law.has_claims:
+        content |= {"claims": compute_claims(mechanism), "optimality": optimality_to_json(mechanism.optimality)}
     return Document.wrap(MECHANISM, content)
 
 
-def passport_summary(mechanism: "Mechanism") -> Json:
+OPTIMALITY_IN_SHORT = ("objective", "value", "bound")
+
+
+def passport_summary(mechanism: "AnyMechanism") -> Json:
     """Return the passport's content without weights, loss table and prior, for display."""
     passport = to_passport(mechanism)
-    content, best = without_law(passport), passport.content["optimality"]
-    return content if best is None else {**content, "optimality": {name: best[name] for name in OPTIMALITY_IN_SHORT}}
-
-
-def without_law(passport: Document) -> Json:
-    """Return the content of a passport without its weights, with its digest."""
-    return {**{key: value for key, value in passport.content.items() if key != "law"}, "sha256": passport.sha256}
-
-
-OPTIMALITY_IN_SHORT = ("objective", "value", "bound")
+    content: Json = {**passport.content, "law": mechanism.law.kind, "sha256": passport.sha256}
+    best = content.get("optimality")
+    if best is not None:
+        content["optimality"] = {name: best[name] for name in OPTIMALITY_IN_SHORT}
+    return content
 
 
 def compute_claims(mechanism: "Mechanism") -> Json:
@@ -70,23 +59,15 @@ def compute_claims(mechanism: "Mechanism") -> Json:
 
 def _stated_epsilon(mechanism: "Mechanism") -> float:
     """Return the tight epsilon; for a noise table the epsilon that it was made for."""
-    return float(mechanism.epsilon) if isinstance(mechanism.law, Noise) else mechanism.tight_epsilon()
+    return mechanism.tight_epsilon() if mechanism.law.states_tight_epsilon else float(mechanism.epsilon)
 
 
 def average_loss(mechanism: "Mechanism", name: str) -> float:
     """Return the named loss under the uniform prior; for a long law in closed form."""
-    law, unit = mechanism.law, mechanism.query.answers.unit
-    if _is_long(law):
-        average = law.average(name) if isinstance(law, Response) else clamped.clamped_average(law, name)
-        return float(average * unit ** {"absolute": 1, "squared": 2, "zero-one": 0}[name])
-    return mechanism.loss(name)
-
-
-def _is_long(law: Law) -> TypeGuard[Noise | Response]:
-    """Return whether a law has more than MOST_RECOMPUTED answers and a closed form for its losses."""
-    if isinstance(law, Matrix | PlaneNoise) or (isinstance(law, Noise) and law.remap is not None):
-        return False
-    return law.size > MOST_RECOMPUTED
+    average = mechanism.law.closed_average(name)
+    if average is None:
+        return mechanism.loss(name)
+    return float(average * mechanism.query.answers.unit ** {"absolute": 1, "squared": 2, "zero-one": 0}[name])
 
 
 def recompute_objective(mechanism: "Mechanism") -> float | None:
@@ -102,7 +83,7 @@ def recompute_objective(mechanism: "Mechanism") -> float | None:
     loss = words.loss if best.loss_table is None else TableLoss(best.loss_table)
     if loss is None:
         return None
-    if _is_long(mechanism.law):
+    if mechanism.law.closed_average("zero-one") is not None:
         plain = words.aim == "average" and not words.has_prior and loss.name in NAMED
         return average_loss(mechanism, loss.name) if plain else None
     return mechanism.worst_loss(loss) if words.aim == "worst" else mechanism.loss(loss, best.prior)

@@ -23,6 +23,9 @@ from inbounds.query.quantile import QuantileQuery, check_quantile, median, quant
 from inbounds.query.query import RangeQuery, check_query
 from inbounds.trusted.scale import Scale
 
+Query = RangeQuery | QuantileQuery
+"""A query with one answer in a range, or a quantile of a group's records."""
+
 __all__ = [
     "AllPairs",
     "Graph",
@@ -33,6 +36,7 @@ __all__ = [
     "Outputs",
     "Pairs",
     "QuantileQuery",
+    "Query",
     "RangeQuery",
     "Reach",
     "Scale",

@@ -4,6 +4,7 @@ A `RangeQuery` has one true answer and must assume that one record moves a media
 many records must change until the quantile is another value.
 """
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from inbounds.errors import check_kind
-from inbounds.exact import Ints, Number, to_fraction, to_int
+from inbounds.exact import Ints, Number, format_decimal, to_fraction, to_int
 from inbounds.query.neighbours import AllPairs
 from inbounds.query.outputs import OutputCells, parse_bounds
 from inbounds.query.query import RangeQuery
@@ -89,6 +90,35 @@ class QuantileQuery:
         how = "changed" if self.public_size else "added or removed"
         return f"one record {how}" if self.records == 1 else f"up to {self.records} records {how}"
 
+    def is_same_question(self, other: object) -> bool:
+        """Return whether another query asks for the same quantile of the same groups."""
+        return self == other
+
+    def describe(self) -> str:
+        """Return what is asked, in words."""
+        size = f"{'' if self.public_size else 'at most '}{self.size} records"
+        values = f"{len(self.values)} possible values from {self.values[0]} to {self.values[-1]}"
+        return f"{self.name} of {size}, with {values}"
+
+    def describe_neighbours(self) -> str:
+        """Return which groups are neighbours, in words."""
+        return f"neighbours are groups with {self.neighbours}"
+
+    def promise(self, epsilon: Fraction) -> str:
+        """Return the guarantee of an epsilon-private report, in sentences without formulas."""
+        records = "one person's record is" if self.records == 1 else f"one person's up to {self.records} records are"
+        if_replaced = "with another in its place" if self.records == 1 else "with others in their place"
+        if_removed = "without it" if self.records == 1 else "without them"
+        return (
+            f"Whatever {records}, any report is at most {math.exp(float(epsilon)):.4g} times likelier than it would be "
+            f"{if_replaced if self.public_size else if_removed}, and at most so many times less likely "
+            f"(epsilon {format_decimal(epsilon)})."
+        )
+
+    def claim(self) -> str:
+        """Return what no checker can know about the query, as a part of a sentence that begins with 'that'."""
+        return f"the question is a {self.name}, and that one person has at most {self.records} of the records"
+
     @property
     def max_length(self) -> int:
         """The largest path length that a group of the declared size can have."""
@@ -105,15 +135,25 @@ class QuantileQuery:
         """The encoder of records: the nearest value; the nearer end for records beyond the range."""
         return RoundingEncoder(self.values, self.values.unit, Fraction(0))
 
-    def encode(self, values: Any) -> Ints:
+    def encode(self, values: Any, *, clip: bool = False) -> Ints:
         """Return how many of a group's records have each value.
 
         Every record is encoded by itself and none is refused: a number is moved to the nearest value; anything else
         (None, nan, a gap in a column or masked array, a text) counts as missing. Only a container type that holds no
-        numbers is refused.
+        numbers is refused. clip makes no difference: records beyond the range always count as its nearer end.
         """
         places = self.encoder.positions(read_records(values), clip=True).ravel()
         return np.bincount(np.where(places < 0, self.missing, places), minlength=len(self.values)).astype(np.int64)
+
+    def check_histograms(self, histograms: Any) -> Ints:
+        """Return the histograms of many groups as int64. Raises `ValueError` unless they are groups × counts."""
+        counts = np.asarray(histograms)
+        if counts.dtype.kind not in "iu" or counts.ndim != 2 or counts.shape[1] != self.width + 1:
+            raise ValueError(f"histograms must be whole numbers, groups × {self.width + 1} values")
+        if (counts < 0).any():
+            raise ValueError("histograms must not be negative")
+        most = min(int(np.iinfo(counts.dtype).max), 1 << 62)  # more records than any group has, and within int64
+        return np.asarray(np.minimum(counts, counts.dtype.type(most)), dtype=np.int64)
 
     def path_lengths(self, histograms: Ints) -> Ints:
         """Return for every group and value how many persons must change until the quantile is that value."""

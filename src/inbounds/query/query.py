@@ -125,6 +125,37 @@ class RangeQuery:
         )  # copies and pickles are validated again, and contain no writable array
 
     @property
+    def as_range_query(self) -> "RangeQuery":
+        """The query itself: it has one answer already."""
+        return self
+
+    def is_same_question(self, other: object) -> bool:
+        """Return whether another query has the same answers, labels and neighbours; the output cells may differ."""
+        return isinstance(other, RangeQuery) and (other.answers, other.neighbours, other.labels) == (
+            self.answers,
+            self.neighbours,
+            self.labels,
+        )
+
+    def describe(self) -> str:
+        """Return what is asked, in words."""
+        if not self.is_ordered:
+            return f"one of {len(self.answers)} {'labels' if self.places is None else 'places'}"
+        return f"{self.kind} with {len(self.answers)} possible answers from {self.answers[0]} to {self.answers[-1]}"
+
+    def describe_neighbours(self) -> str:
+        """Return which true answers are neighbours, in words."""
+        return self.neighbours.describe(self)
+
+    def promise(self, epsilon: Fraction) -> str:
+        """Return the guarantee of an epsilon-private report, in sentences without formulas."""
+        return self.neighbours.promise(self, epsilon)
+
+    def claim(self) -> str:
+        """Return what no checker can know about the query, as a part of a sentence that begins with 'that'."""
+        return f"the question is a {self.kind}, and that {self.neighbours.claim(self)}"
+
+    @property
     def shape(self) -> tuple[int, int]:
         """(outputs, answers): the shape of every matrix for this query."""
         return len(self.outputs), len(self.answers)
@@ -275,6 +306,23 @@ class RangeQuery:
         if self.labels is not None:
             return np.array(self.labels, dtype=object)[outputs]
         return self.outputs.values.numbers_at(outputs)
+
+    def output_index(self, output: Any) -> int:
+        """Return the position of a reported value among the outputs. A place may be a label or coordinates.
+
+        Raises `ValueError` if it is not a value that is reported.
+        """
+        if self.places is not None and not isinstance(output, str):
+            return int(self.encode(output))
+        reported = self.output_values
+        if self.labels:
+            matches = reported == output
+        else:
+            matches = np.isclose(reported.astype(float), float(output), rtol=1e-9, atol=0)
+        positions = np.flatnonzero(matches)
+        if len(positions) != 1:
+            raise ValueError("output must be one of the values the mechanism reports")
+        return int(positions[0])
 
     @property
     def _real_reach(self) -> Fraction:

@@ -17,7 +17,7 @@ from inbounds.adjust.tree import Tree
 from inbounds.adjust.tree_adjust import TreeLevelResult
 from inbounds.adjust.two_way import TwoWay, adjust_two_way
 from inbounds.exact import Ints
-from inbounds.mechanism.codec import parse_fraction
+from inbounds.mechanism.json_values import parse_fraction
 from inbounds.schema.report_types import CELLS, COLUMNS, KNOWN, ROWS, AdditiveRecord, ReportsRecord, pad_above
 
 

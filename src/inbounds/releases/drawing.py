@@ -15,12 +15,12 @@ import numpy as np
 from inbounds.errors import LedgerError
 from inbounds.exact import Ints
 from inbounds.files import DRAW, Document, FileFormat, LoadedFile, canonical_json, refuse_unknown_fields, sha256_hex
-from inbounds.mechanism.quantiles import QuantileMechanism
+from inbounds.mechanism import QuantileMechanism
 from inbounds.releases.aggregate import TrueAnswers
 from inbounds.releases.workload import ReleaseDesign, TableContent, Workload, build_table, require_range_mechanism
 from inbounds.statistics.base import ValueCounts
 from inbounds.statistics.designs import DesignedMechanism, Progress, ignore_progress
-from inbounds.trusted.samplers import Draws, draw_outputs, system_entropy
+from inbounds.trusted.samplers import Draws, system_entropy
 
 BLOCK_OF_COUNTS = 1 << 20
 """Most counts of values that are held in memory at a time."""
@@ -93,7 +93,7 @@ def _draw_sums(designed: ReleaseDesign, k: int, positions: Sequence[Any], draws:
     layered = designed.workload.entries[k].layered
     assert layered is not None
     return [
-        [draw_outputs(require_range_mechanism(design).law.sampler, row, draws) for row in layer.sums(positions)]
+        [require_range_mechanism(design).draw(row, draws) for row in layer.sums(positions)]
         for layer, design in zip(layered.layers, designed.layers[k], strict=True)
     ]
 
@@ -104,12 +104,10 @@ def _draw_outputs(
     """Draw the output of each group's mechanism for its true position, or for the counts of its values."""
     outputs = np.empty(len(workload.plan.groups), dtype=np.int64)
     for design, members in zip(designs, workload.members, strict=True):
-        if isinstance(design.mechanism, QuantileMechanism):
-            assert isinstance(truths, ValueCounts)
+        if isinstance(truths, ValueCounts):
             outputs[members] = _draw_quantiles(design.mechanism, truths, members, draws)
         else:
-            assert not isinstance(truths, ValueCounts)
-            outputs[members] = draw_outputs(design.mechanism.law.sampler, truths[members], draws)
+            outputs[members] = design.mechanism.draw(truths[members], draws)
     return outputs
 
 
@@ -119,7 +117,7 @@ def _draw_quantiles(mechanism: QuantileMechanism, truths: ValueCounts, members: 
     rows = max(1, BLOCK_OF_COUNTS // (mechanism.query.width + 1))
     for start in range(0, len(members), rows):
         block = members[start : start + rows]
-        outputs[start : start + rows] = mechanism.law.report(mechanism.query, truths.histograms(block), draws)
+        outputs[start : start + rows] = mechanism.draw(truths.histograms(block), draws)
     return outputs
 
 

@@ -9,13 +9,14 @@ computed from the answer with the largest epsilon: all levels together cost as m
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
 from inbounds.accounting.multilevel import MechanismChain, make_chain
 from inbounds.errors import InboundsError
 from inbounds.exact import Ints
+from inbounds.mechanism.laws.base import DrawFunction
 from inbounds.plan.plan import Plan
 from inbounds.query import RangeQuery
 from inbounds.releases.aggregate import TrueAnswers
@@ -139,15 +140,15 @@ class ChainedDraw:
             }
 
     def _first(self, positions: Ints, draws: Draws) -> Ints:
-        return self._by_size(positions, [chain.first.law.sampler for chain in self.chains], draws)
+        return self._by_size(positions, [chain.first.draw for chain in self.chains], draws)
 
     def _degrade(self, step: int, outputs: Ints, draws: Draws) -> Ints:
-        return self._by_size(outputs, [chain.samplers[step] for chain in self.chains], draws)
+        return self._by_size(outputs, [partial(draw_outputs, chain.samplers[step]) for chain in self.chains], draws)
 
-    def _by_size(self, positions: Ints, samplers: Sequence[object], draws: Draws) -> Ints:
+    def _by_size(self, positions: Ints, samplers: Sequence[DrawFunction], draws: Draws) -> Ints:
         outputs = np.empty(len(positions), dtype=np.int64)
-        for sampler, members in zip(samplers, self.designed.workload.members, strict=True):
-            outputs[members] = draw_outputs(sampler, positions[members], draws)  # type: ignore[arg-type]
+        for draw, members in zip(samplers, self.designed.workload.members, strict=True):
+            outputs[members] = draw(positions[members], draws)
         return outputs
 
 

@@ -11,16 +11,16 @@ from typing import Any
 
 from inbounds.errors import InboundsError, PassportError
 from inbounds.files import FileLike
-from inbounds.mechanism.codec import QUANTILE, parse_fraction, query_from_json
-from inbounds.mechanism.labels import LabelMechanism
+from inbounds.mechanism import AnyMechanism
+from inbounds.mechanism.codec import query_from_json
+from inbounds.mechanism.json_values import parse_fraction
 from inbounds.mechanism.load import PASSPORT
-from inbounds.mechanism.quantiles.load import quantile_query_from_json
 from inbounds.releases.totals import includes_size
 from inbounds.releases.verify import load_record
 from inbounds.releases.workload import Mechanisms
 from inbounds.schema.record_types import MechanismRecord, ReleaseRecord
 from inbounds.statistics import KINDS
-from inbounds.statistics.designs import ADDING, AnyMechanism, DesignOptions, design_request
+from inbounds.statistics.designs import ADDING, DesignOptions, design_request
 
 # --- to files ---------------------------------------------------------------------------------------------
 
@@ -143,9 +143,8 @@ def _find_in_folder(folder: Path, sha256: str) -> AnyMechanism | None:
     for file in sorted(folder.glob("*.json")):
         try:
             passport = PASSPORT.load(file)
-            mechanism = PASSPORT.read(passport) if passport.sha256 == sha256 else None
-            if mechanism is not None and not isinstance(mechanism, LabelMechanism):
-                return mechanism
+            if passport.sha256 == sha256:
+                return PASSPORT.read(passport)
         except InboundsError:
             continue  # no passport, or a changed one
     return None
@@ -156,9 +155,7 @@ def _design_again(content: ReleaseRecord, line: MechanismRecord) -> AnyMechanism
     plan = content["plan"]
     (statistic,) = [s for s in plan["statistics"] if s["name"] == line["statistic"]]
     try:
-        values = line["query"]
-        query = quantile_query_from_json(values) if values.get("kind") == QUANTILE else query_from_json(values)
-        epsilon = parse_fraction(line["epsilon"])
+        query, epsilon = query_from_json(line["query"]), parse_fraction(line["epsilon"])
         options = KINDS[statistic["kind"]].adjust_options(
             design_options_from_json(statistic.get("design", plan["design"]))
         )

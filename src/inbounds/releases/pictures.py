@@ -104,7 +104,9 @@ def _range(record: ReleaseRecord, statistic: StatisticRecord) -> tuple[float, fl
     if statistic["kind"] in OF_ONE_COLUMN:
         return float(Fraction(column["low"])), float(Fraction(column["high"]))
     lines = [line for line in record["mechanisms"] if line["statistic"] == statistic["name"]]
-    scales = [query_from_json(line["query"]).answers for line in lines if line["query"].get("kind") != QUANTILE]
+    scales = [
+        query_from_json(line["query"]).as_range_query.answers for line in lines if line["query"].get("kind") != QUANTILE
+    ]
     ends = [(float(scale[0]), float(scale[-1])) for scale in scales] or [(-math.inf, math.inf)]
     return min(low for low, _ in ends), max(high for _, high in ends)
 

@@ -19,8 +19,8 @@ from inbounds.checker import CheckedRecord, PublishedTable, check_cells, check_r
 from inbounds.errors import InboundsError, PassportError
 from inbounds.exact import Ints
 from inbounds.files import FileLike
-from inbounds.mechanism.codec import parse_fraction
-from inbounds.mechanism.quantiles import QuantileMechanism
+from inbounds.mechanism import AnyMechanism
+from inbounds.mechanism.json_values import parse_fraction
 from inbounds.plan.hierarchy import Hierarchy
 from inbounds.plan.plan import Plan, Statistic
 from inbounds.query import QuantileQuery
@@ -35,7 +35,7 @@ from inbounds.schema.columns import Column, PrivacyUnit
 from inbounds.schema.record_types import PlanRecord, ReleaseRecord
 from inbounds.sources.groups import Groups
 from inbounds.sources.open import Source
-from inbounds.statistics.designs import AnyMechanism, DesignedMechanism, DesignRequest, default_cache_folder
+from inbounds.statistics.designs import DesignedMechanism, DesignRequest, default_cache_folder
 
 PATIENCE = 60.0
 """Seconds that designing mechanisms again may take, for a record without passports."""
@@ -279,10 +279,8 @@ def _check_outputs(designed: ReleaseDesign, k: int, rows: Sequence[Ints]) -> Non
     """Raise PassportError if a statistic's draws hold an output that its mechanism never gives."""
     for design, members in zip(designed.designs[k], designed.workload.members, strict=True):
         mechanism = design.mechanism
-        if isinstance(mechanism, QuantileMechanism):
-            continue
         for output in np.unique(np.concatenate([row[members] for row in rows])).tolist():
-            if not mechanism.law.likelihood(mechanism.query, output).max() > 0:
+            if not mechanism.law.can_report(mechanism.query, output):
                 name = designed.workload.plan.statistics[k].name
                 raise PassportError(f"the draws of {name} hold an output that its mechanism never gives")
 

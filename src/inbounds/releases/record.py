@@ -11,9 +11,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from inbounds import __version__
-from inbounds.mechanism.codec import format_integers, query_to_json
-from inbounds.mechanism.quantiles import QuantileMechanism
-from inbounds.mechanism.quantiles.passport import quantile_query_to_json
+from inbounds.mechanism.codec import query_to_json
+from inbounds.mechanism.json_values import format_integers
 from inbounds.plan.plan import CHANGE, PERSON, Plan
 from inbounds.query import RangeQuery
 from inbounds.releases.budget import BudgetLine
@@ -139,13 +138,12 @@ def _line(
         "answers": _answers(output_query(mechanism)),
         "neighbours": str(mechanism.query.neighbours),
         "origin": str(mechanism.origin),
-        "query": quantile_query_to_json(mechanism.query)
-        if isinstance(mechanism, QuantileMechanism)
-        else query_to_json(mechanism.query),
+        "query": query_to_json(mechanism.query),
+        "law": mechanism.law.kind,
         "expected_error": expected.error,
         "constant_error": expected.constant,
     }
-    return {**line, "law": mechanism.law.name} if isinstance(mechanism, QuantileMechanism) else line
+    return line
 
 
 def _join_sizes(first: MechanismRecord, line: MechanismRecord) -> MechanismRecord:

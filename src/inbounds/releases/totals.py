@@ -15,7 +15,8 @@ import numpy as np
 
 from inbounds.adjust.likelihoods import geometric_variance
 from inbounds.exact import Floats
-from inbounds.mechanism.codec import QUANTILE, parse_fraction, query_from_json
+from inbounds.mechanism.codec import QUANTILE, query_from_json
+from inbounds.mechanism.json_values import parse_fraction
 from inbounds.mechanism.unbiased import UnbiasedSum
 from inbounds.schema.report_types import AdditiveRecord, ReportsRecord
 
@@ -101,7 +102,7 @@ def _cell_totals(record: Mapping[str, Any], statistic: Mapping[str, Any], table:
 
 
 def _read_line(line: Mapping[str, Any], published: Floats) -> tuple[float, float]:
-    query = query_from_json(line["query"])
+    query = query_from_json(line["query"]).as_range_query
     start, step = float(query.answers.start), float(query.answers.unit)
     positions = np.rint((published - start) / step)
     readings, variances = read_geometric(

@@ -12,6 +12,7 @@ from pathlib import Path
 from inbounds.catalog.noise_tables import geometric_table
 from inbounds.catalog.response import exponential
 from inbounds.errors import InboundsError
+from inbounds.mechanism import AnyMechanism
 from inbounds.query import QuantileQuery
 from inbounds.releases.budget import BudgetLine, query_for_person
 from inbounds.releases.workload import ReleaseDesign, expected_error_of
@@ -19,7 +20,7 @@ from inbounds.schema.columns import NumberColumn
 from inbounds.schema.errors import PlanError
 from inbounds.schema.text import format_number
 from inbounds.statistics import ExpectedError, StatisticContext
-from inbounds.statistics.designs import DESIGNED_UP_TO, AnyMechanism, DesignRequest, load_or_design
+from inbounds.statistics.designs import DESIGNED_UP_TO, DesignRequest, load_or_design
 
 USEFUL = 0.5
 """A change helps if it brings the error down to this share of the constant's."""

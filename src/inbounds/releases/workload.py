@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 from inbounds.adjust.histograms import round_to_sum
 from inbounds.errors import InboundsError
 from inbounds.exact import Floats, Ints
-from inbounds.losses import best_constant_loss, to_prior
-from inbounds.mechanism import Mechanism
+from inbounds.losses import best_constant_loss
+from inbounds.mechanism import AnyMechanism, Mechanism
 from inbounds.mechanism.bayes import find_shortest_run
-from inbounds.mechanism.quantiles import QuantileMechanism
 from inbounds.plan.plan import Plan
-from inbounds.query import QuantileQuery, RangeQuery
+from inbounds.query import RangeQuery
 from inbounds.releases.budget import BudgetLine, plan_budget, query_for_person
 from inbounds.releases.layers import layer_design_request
 from inbounds.releases.layout import OutputColumn, build_reports_record, extend_to_levels, level_columns
@@ -29,7 +28,6 @@ from inbounds.schema.record_types import ChainRecord
 from inbounds.schema.report_types import ReportsRecord
 from inbounds.statistics import DerivedValue, ExpectedError
 from inbounds.statistics.designs import (
-    AnyMechanism,
     DesignedMechanism,
     DesignRequest,
     Progress,
@@ -155,12 +153,9 @@ def expected_error_of(
 
     The numbers are the same for all groups of a size.
     """
-    if isinstance(mechanism, QuantileMechanism):
-        reports = mechanism.channel(resolve_prior(request.options, mechanism.query.as_range_query))
-        expected = ExpectedError(reports.loss(loss), reports.constant_loss(loss))
-    elif derived is None:
-        prior = resolve_prior(request.options, mechanism.query)
-        expected = ExpectedError(mechanism.loss(loss, prior), best_constant_loss(mechanism.query, loss, prior))
+    if derived is None:
+        channel = mechanism.channel(resolve_prior(request.options, mechanism.query.as_range_query))
+        expected = ExpectedError(channel.loss(loss), best_constant_loss(channel.query, loss, channel.prior))
     else:
         expected = derived.expected(mechanism, resolve_prior(request.options, derived.query))
     return ExpectedError(*(float(f"{value:.6g}") for value in expected))
@@ -256,7 +251,8 @@ def _in_order(plan: Plan, outputs: Sequence[dict[str, Ints]]) -> list[dict[str, 
 
 def output_query(mechanism: AnyMechanism) -> RangeQuery:
     """Return the query with the possible answers and their reports."""
-    return mechanism.query.as_range_query if isinstance(mechanism.query, QuantileQuery) else mechanism.query
+    query: RangeQuery = mechanism.query.as_range_query
+    return query
 
 
 def _publish(designed: ReleaseDesign, k: int, drawn: dict[str, Ints], cells: dict[str, Ints]) -> list[OutputColumn]:
@@ -378,15 +374,10 @@ def credible_intervals(
 
 def _joint(mechanism: AnyMechanism, outputs: Ints, prior: Floats | None) -> Iterator[Floats]:
     """Yield for every output its joint probabilities with each true answer; a quantile's prior is about records."""
-    if isinstance(mechanism, QuantileMechanism):
-        reports = mechanism.channel(prior)
-        for i in outputs:
-            mass = reports.matrix[i] * reports.prior
-            yield mass if mass.sum() > 0 else reports.prior
-        return
+    channel = mechanism.channel(prior)
     for i in outputs:
-        likelihood = mechanism.law.likelihood(mechanism.query, int(i))
-        yield likelihood if prior is None else likelihood * to_prior(prior, mechanism.query)
+        mass = channel.law.likelihood(channel.query, int(i)) * channel.prior
+        yield mass if mass.sum() > 0 else channel.prior
 
 
 def _ends(mass: Floats, level: Fraction) -> tuple[int, int]:

@@ -11,8 +11,8 @@ from inbounds.catalog.registry import Family, build_entry, find_families
 from inbounds.design.designer import optimal
 from inbounds.evaluate.compare import OPTIMUM, resolve_short_names
 from inbounds.exact import Floats, Number, epsilon_from_alpha, to_fraction
-from inbounds.losses import LossLike, Prior, to_loss, to_prior
-from inbounds.mechanism import Mechanism
+from inbounds.losses import LossLike, Prior, to_loss
+from inbounds.mechanism import AnyMechanism, Channel
 from inbounds.mechanism.bayes import answer_values
 from inbounds.optional import import_optional
 from inbounds.query import RangeQuery, snap_to_map
@@ -41,7 +41,7 @@ DASHES = ("-", "--", "-.", ":")
 """Okabe and Ito's colours; curves also differ in markers and dashes."""
 
 
-def heatmaps(mechanisms: Sequence[Mechanism], titles: Sequence[str] = ()) -> "Figure":
+def heatmaps(mechanisms: Sequence[AnyMechanism | Channel], titles: Sequence[str] = ()) -> "Figure":
     """Draw matrices side by side on one colour scale: true answers across, reported values up."""
     if not mechanisms:
         raise ValueError("heatmaps needs at least one mechanism")
@@ -49,9 +49,9 @@ def heatmaps(mechanisms: Sequence[Mechanism], titles: Sequence[str] = ()) -> "Fi
     top = max(float(m.matrix.max()) for m in mechanisms)
     figure = blank_figure(4.2 * count + 0.6, 4.1)
     axes = figure.subplots(1, count, squeeze=False)[0]
-    names = [*titles, *(str(m.origin) for m in mechanisms[len(titles) :])]
+    names = [*titles, *(str(getattr(m, "origin", "")) for m in mechanisms[len(titles) :])]
     for axis, mechanism, name in zip(axes, mechanisms, names, strict=True):
-        image = _draw(axis, mechanism, top)
+        image = _draw(axis, mechanism.channel(), top)
         axis.set_title(fill(name, 34), fontsize=11)
     figure.colorbar(image, ax=list(axes), shrink=0.85, label="probability of the report")
     return figure
@@ -101,14 +101,14 @@ def loss_against_size(
 
 
 def error_per_answer(
-    mechanisms: Sequence[Mechanism] | Mapping[str, Mechanism], loss: LossLike = "absolute"
+    mechanisms: Sequence[AnyMechanism] | Mapping[str, AnyMechanism | Channel], loss: LossLike = "absolute"
 ) -> "Figure":
     """Plot the expected loss of several mechanisms for every true answer."""
     by_name = mechanisms if isinstance(mechanisms, Mapping) else resolve_short_names(mechanisms)
     if not by_name:
         raise ValueError("error_per_answer needs at least one mechanism")
-    query = next(iter(by_name.values())).query
-    if any(m.query.answers != query.answers for m in by_name.values()):
+    query = next(iter(by_name.values())).query.as_range_query
+    if any(m.query.as_range_query.answers != query.answers for m in by_name.values()):
         raise ValueError("mechanisms must have the same true answers to share an axis")
     if not query.is_ordered:
         raise ValueError("error_per_answer needs numeric answers; labels have no order")
@@ -116,13 +116,13 @@ def error_per_answer(
     return _curves({name: (x, m.loss_per_answer(loss)) for name, m in by_name.items()}, "true answer", _ylabel(loss))
 
 
-def posterior(mechanism: Mechanism, output: Any, prior: Prior = None, level: float = 0.9) -> "Figure":
+def posterior(mechanism: AnyMechanism, output: Any, prior: Prior = None, level: float = 0.9) -> "Figure":
     """Plot what a published value says: the prior as a line, the posterior as bars, the credible set hatched.
 
     On a map, the posterior is drawn as cells.
     """
-    query = mechanism.query
-    after, credible = mechanism.posterior(output, prior), mechanism.credible_set(output, level, prior)
+    channel = mechanism.channel(prior)
+    query, after, credible = channel.query, channel.posterior(output), channel.credible_set(output, level)
     if find_map_axes(query.coordinates) is not None:
         return map_figure(query, after, f"published {_text(output)}", "probability")
     names = answer_values(query).tolist()
@@ -132,7 +132,7 @@ def posterior(mechanism: Mechanism, output: Any, prior: Prior = None, level: flo
     bars = axis.bar(range(len(names)), after, color="#9DB8CF", edgecolor="#08306B", label="after the report")
     for bar, hatched in zip(bars, inside, strict=True):
         bar.set_hatch("///" if hatched else "")
-    axis.step(range(len(names)), to_prior(prior, query), where="mid", color="black", lw=1.2, label="before")
+    axis.step(range(len(names)), channel.prior, where="mid", color="black", lw=1.2, label="before")
     _name_ticks(axis.set_xticks, [_text(name) for name in names])
     axis.set(xlabel="true answer", ylabel="probability", title=f"published {_text(output)} → {credible} (hatched)")
     axis.legend(frameon=False)
@@ -302,13 +302,13 @@ def style_axes(figure: "Figure") -> "Figure":
     return figure
 
 
-def _draw(axis: "Axes", mechanism: Mechanism, top: float) -> "AxesImage":
-    matrix, query = mechanism.matrix, mechanism.query
+def _draw(axis: "Axes", channel: Channel, top: float) -> "AxesImage":
+    matrix, query = channel.matrix, channel.query
     image = axis.imshow(matrix, cmap=HEAT, vmin=0, vmax=top, origin="lower", aspect="auto")
     axis.set_xlabel("true answer")
     axis.set_ylabel("report")
     _name_ticks(axis.set_xticks, [_text(answer) for answer in answer_values(query).tolist()])
-    _name_ticks(axis.set_yticks, [_text(value) for value in query.output_values.tolist()])
+    _name_ticks(axis.set_yticks, [_text(value) for value in channel.output_values.tolist()])
     if query.shape[1] <= NUMBERS_UP_TO:
         for (i, j), value in np.ndenumerate(matrix):
             if value >= SMALLEST_NUMBER:

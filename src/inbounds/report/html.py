@@ -12,9 +12,8 @@ from inbounds.evaluate.compare import Comparison, Row, default_losses, format_me
 from inbounds.exact import format_decimal
 from inbounds.files import write_text
 from inbounds.losses import Prior
-from inbounds.mechanism import Mechanism
-from inbounds.mechanism.bayes import Interpretation, answer_values, format_percent, interpret_all
-from inbounds.mechanism.limits import MATRIX_LIMIT
+from inbounds.mechanism import AnyMechanism, Channel
+from inbounds.mechanism.bayes import Interpretation, answer_values, format_percent
 from inbounds.mechanism.passport import recompute_objective
 from inbounds.report import notebook, plots, svg, wording
 from inbounds.report.maps import map_picture
@@ -33,7 +32,7 @@ Lines = list[list[str]]
 """The rows of a table."""
 
 
-def mechanism_page(subject: Mechanism | Comparison, prior: Prior = None, level: float = 0.9) -> str:
+def mechanism_page(subject: AnyMechanism | Comparison, prior: Prior = None, level: float = 0.9) -> str:
     """Return the report as HTML text. prior, level: for the interpretation of published values."""
     if isinstance(subject, Comparison):
         return render_template("comparison.html", _comparison(subject))
@@ -41,26 +40,27 @@ def mechanism_page(subject: Mechanism | Comparison, prior: Prior = None, level: 
 
 
 def save_page(
-    subject: Mechanism | Comparison, path: str | os.PathLike[str], prior: Prior = None, level: float = 0.9
+    subject: AnyMechanism | Comparison, path: str | os.PathLike[str], prior: Prior = None, level: float = 0.9
 ) -> None:
     """Write the report to one self-contained file."""
     write_text(Path(path), mechanism_page(subject, prior, level))
 
 
-def mechanism_card(mechanism: Mechanism) -> str:
+def mechanism_card(mechanism: AnyMechanism) -> str:
     """Return HTML for notebooks: the guarantee in words above the heatmap."""
-    outputs, answers = mechanism.query.shape
+    channel = mechanism.channel()
+    outputs, answers = channel.shape
     values = {
         "origin": str(mechanism.origin),
-        "subject": wording.describe_query(mechanism.query),
+        "subject": mechanism.query.describe(),
         "promise": wording.format_guarantee(mechanism),
-        "picture": _heatmap(mechanism) if _small(mechanism) else None,
+        "picture": None if channel.is_too_large else _heatmap(channel),
         "size": f"{outputs} × {answers}",
     }
     return render_template("card.html", values)
 
 
-def recommendation_card(reason: str, mechanism: Mechanism) -> str:
+def recommendation_card(reason: str, mechanism: AnyMechanism) -> str:
     """Return HTML for notebooks: the reason above the mechanism."""
     return notebook.render_notebook(reason) + mechanism_card(mechanism)
 
@@ -73,42 +73,43 @@ def comparison_table(comparison: Comparison) -> str:
 # --- a mechanism ------------------------------------------------------------------------------------------
 
 
-def _mechanism(m: Mechanism, prior: Prior, level: float) -> dict[str, Any]:
+def _mechanism(m: AnyMechanism, prior: Prior, level: float) -> dict[str, Any]:
+    channel = m.channel(prior)
+    belief = wording.describe_belief(channel, prior is not None)
     return {
-        "title": _title(m),
+        "title": f"{'A private' if channel.query.is_ordered else 'Privately'} {m.query.describe()}",
         "origin": str(m.origin),
         "epsilon": format_decimal(m.epsilon),
         "promise": wording.format_guarantee(m),
-        "relation": wording.describe_neighbours(m.query),
-        "accuracy": wording.describe_accuracy(m),
-        "measures": _measures(m),
-        "pictures": _pictures(m, prior, level) if _small(m) else None,
+        "relation": m.query.describe_neighbours(),
+        "accuracy": wording.describe_accuracy(m, channel, belief),
+        "measures": _measures(channel),
+        "pictures": None if channel.is_too_large else _pictures(channel, belief, level),
         "properties": _properties(m),
         "proof": wording.describe_proof(m),
         "passport": _passport(m),
     }
 
 
-def _pictures(m: Mechanism, prior: Prior, level: float) -> dict[str, Any]:
-    before = "every true answer is equally likely beforehand" if prior is None else "the given prior holds beforehand"
-    rows = interpret_all(m, level, prior, default_losses(m.query)[0])
+def _pictures(c: Channel, belief: str, level: float) -> dict[str, Any]:
+    rows = c.interpretations(level, loss=default_losses(c.query)[0])
     frequent = [r for r in rows if r.chance >= RARE]
     selection = [frequent[k] for k in pick_evenly(len(frequent), MOST_ROWS)]
     likeliest = max(range(len(rows)), key=lambda k: (rows[k].chance > 0, -abs(k - len(rows) // 2)))
-    example, names = rows[likeliest], _names(m)
-    inside = [k for k, answer in enumerate(answer_values(m.query).tolist()) if answer in set(example.answers)]
-    after = m.posterior(example.output, prior)
+    example, names = rows[likeliest], _names(c)
+    inside = [k for k, answer in enumerate(answer_values(c.query).tolist()) if answer in set(example.answers)]
+    after = c.posterior(example.output)
     caption = f"probability of each place after {value_text(example.output)}"
-    posterior_map = map_picture(m.query, after, caption, inside)
+    posterior_map = map_picture(c.query, after, caption, inside)
     return {
-        "beforehand": before,
+        "beforehand": belief,
         "readings": [reading_cells(row) for row in selection],
-        "bands": bands(selection) if m.query.is_ordered else None,
+        "bands": bands(selection) if c.query.is_ordered and c.has_face_value else None,
         "level": format_percent(level),
         "notes": notes(len(selection), len(frequent), len(rows)),
-        "heatmap": _heatmap(m),
-        "errors": _errors(m, names),
-        "reports": _reports_on_map(m, likeliest),
+        "heatmap": _heatmap(c),
+        "errors": _errors(c, names),
+        "reports": _reports_on_map(c, likeliest),
         "published": value_text(example.output),
         "reading": str(example),
         "marked": "marked bars" if posterior_map is None else "framed cells",
@@ -116,40 +117,46 @@ def _pictures(m: Mechanism, prior: Prior, level: float) -> dict[str, Any]:
     }
 
 
-def _errors(m: Mechanism, names: list[str]) -> str | None:
+def _errors(c: Channel, names: list[str]) -> str | None:
     """Draw the expected error for every true answer: bars on a line, cells on a map."""
-    if m.query.is_ordered:
-        return svg.bars(m.loss_per_answer(), names, "true answer", "expected absolute error")
-    first = default_losses(m.query)[0]
-    return map_picture(m.query, m.loss_per_answer(first), f"expected {first} of the report from each true place")
+    if not c.has_face_value:
+        return None
+    if c.query.is_ordered:
+        return svg.bars(c.loss_per_answer(), names, "true answer", "expected absolute error")
+    first = default_losses(c.query)[0]
+    return map_picture(c.query, c.loss_per_answer(first), f"expected {first} of the report from each true place")
 
 
-def _reports_on_map(m: Mechanism, answer: int) -> str | None:
+def _reports_on_map(c: Channel, answer: int) -> str | None:
     """Draw how likely each place is reported for one true place."""
-    likely = m.matrix[:, answer] if m.query.one_output_per_answer else np.zeros(0)
-    return map_picture(m.query, likely, f"reports when {_names(m)[answer]} is true", [answer]) if len(likely) else None
+    if not c.has_face_value or not c.query.one_output_per_answer:
+        return None
+    return map_picture(c.query, c.matrix[:, answer], f"reports when {_names(c)[answer]} is true", [answer])
 
 
-def _measures(m: Mechanism) -> Lines:
+def _measures(c: Channel) -> Lines:
+    if not c.has_face_value:
+        return [["not the truth", "–", "–", _after_remap(c, "zero-one")]]
     rows = []
-    if m.query.is_ordered:
+    if c.query.is_ordered:
         for name, loss in (("absolute error", "absolute"), ("squared error", "squared")):
-            rows.append([name, f"{m.loss(loss):.4g}", f"{m.worst_loss(loss):.4g}", _after_remap(m, loss)])
-        rows.append(["root of the squared error", "", f"{m.rmse().max():.4g}", ""])
-        rows.append(["bias, in size", f"{np.abs(m.bias()).mean():.4g}", f"{np.abs(m.bias()).max():.4g}", ""])
-    if default_losses(m.query)[0] == "distance":
-        distances = [f"{m.loss('distance'):.4g}", f"{m.worst_loss('distance'):.4g}", _after_remap(m, "distance")]
+            rows.append([name, f"{c.loss(loss):.4g}", f"{c.worst_loss(loss):.4g}", _after_remap(c, loss)])
+        rows.append(["root of the squared error", "", f"{c.select_possible(c.rmse()).max():.4g}", ""])
+        bias = c.select_possible(np.abs(c.bias()))
+        rows.append(["bias, in size", f"{bias.mean():.4g}", f"{bias.max():.4g}", ""])
+    if default_losses(c.query)[0] == "distance":
+        distances = [f"{c.loss('distance'):.4g}", f"{c.worst_loss('distance'):.4g}", _after_remap(c, "distance")]
         rows.append(["distance from the truth", *distances])
-    missed = [f"{value:.4g}" for value in (m.loss("zero-one"), m.worst_loss("zero-one"))]
-    rows.append(["not the truth", *missed, _after_remap(m, "zero-one")])
-    if m.query.is_ordered:
-        ends = m.end_probability()
+    missed = [f"{value:.4g}" for value in (c.loss("zero-one"), c.worst_loss("zero-one"))]
+    rows.append(["not the truth", *missed, _after_remap(c, "zero-one")])
+    if c.query.is_ordered:
+        ends = c.select_possible(c.end_probability())
         rows.append(["an end of the range", f"{ends.mean():.4g}", f"{ends.max():.4g}", ""])
     return rows
 
 
-def _after_remap(m: Mechanism, loss: str) -> str:
-    return f"{m.bayes_loss(loss):.4g}" if _small(m) else "not computed at this size"
+def _after_remap(c: Channel, loss: str) -> str:
+    return "not computed at this size" if c.is_too_large else f"{c.bayes_loss(loss):.4g}"
 
 
 def reading_cells(r: Interpretation) -> list[str]:
@@ -190,7 +197,7 @@ def _often(chance: float) -> str:
     return f"{100 * chance:.1f} %" if chance >= 0.0005 else "under 0.1 %"
 
 
-def _properties(m: Mechanism) -> Lines | None:
+def _properties(m: AnyMechanism) -> Lines | None:
     try:
         properties = m.properties()
     except TooLarge:
@@ -201,9 +208,16 @@ def _properties(m: Mechanism) -> Lines | None:
     ]
 
 
-def _passport(m: Mechanism) -> Lines:
-    rows = [["construction", str(m.origin)], ["written up in", m.origin.reference or "–"]]
-    rows.append(["tight epsilon", f"{m.tight_epsilon():.9g} (promised: {format_decimal(m.epsilon)})"])
+def _passport(m: AnyMechanism) -> Lines:
+    rows = [
+        ["construction", str(m.origin)],
+        ["written up in", m.origin.reference or "–"],
+        ["law", f"{m.law.kind}: {wording.describe_checkers(m)}"],
+    ]
+    try:
+        rows.append(["tight epsilon", f"{m.tight_epsilon():.9g} (promised: {format_decimal(m.epsilon)})"])
+    except TooLarge:
+        rows.append(["epsilon", format_decimal(m.epsilon)])
     if m.optimality is not None:
         optimality = m.optimality
         remaining = f"; {optimality.remaining}" if optimality.remaining else ""
@@ -223,14 +237,14 @@ def _comparison(c: Comparison) -> dict[str, Any]:
     by_epsilon = {row.mechanism.epsilon: row.mechanism for row in reversed(c.rows)}
     return {
         "title": "Mechanisms compared",
-        "subject": wording.describe_query(query),
-        "relation": wording.describe_neighbours(query),
+        "subject": query.describe(),
+        "relation": query.describe_neighbours(),
         "promises": [wording.format_guarantee(mechanism) for _, mechanism in sorted(by_epsilon.items())],
         "first_loss": first,
         "best": ", ".join(c.best(first)),
         **_build_star_tables(c),
-        "legend": wording.LEGEND,
-        "pictures": _build_comparison(c) if all(_small(row.mechanism) for row in c.rows) else None,
+        "legend": f"{wording.LEGEND}. {describe_constant(c)}",
+        "pictures": None if any(row.channel.is_too_large for row in c.rows) else _build_comparison(c),
         "digests": [[row.name, row.mechanism.sha256] for row in c.rows],
         "left_out": [list(pair) for pair in c.left_out.items()],
     }
@@ -257,41 +271,35 @@ def _mark_best(c: Comparison, row: Row, columns: Sequence[str]) -> list[str | Ce
 def _build_comparison(c: Comparison) -> dict[str, Any]:
     ranked = c.sort_by().rows
     few = ranked[:MOST_HEATMAPS]
-    top = max(float(row.mechanism.matrix.max()) for row in few)
+    top = max(float(row.channel.matrix.max()) for row in few)
     return {
-        "errors": _error_curves(ranked[:MOST_CURVES]) if ranked[0].mechanism.query.is_ordered else None,
+        "errors": _error_curves(ranked[:MOST_CURVES]) if ranked[0].channel.query.is_ordered else None,
         "which": f"The {MOST_CURVES} with the least average loss" if len(ranked) > MOST_CURVES else "All of them",
-        "heatmaps": [_heatmap(row.mechanism, top, row.name) for row in few],
+        "heatmaps": [_heatmap(row.channel, top, row.name) for row in few],
     }
 
 
 def _error_curves(rows: Sequence[Row]) -> str:
-    curves = {row.name: row.mechanism.loss_per_answer() for row in rows}
-    return svg.lines(curves, _names(rows[0].mechanism), "true answer", "expected absolute error")
+    curves = {row.name: row.channel.loss_per_answer() for row in rows}
+    return svg.lines(curves, _names(rows[0].channel), "true answer", "expected absolute error")
 
 
 # --- shared -----------------------------------------------------------------------------------------------
 
 
-def _title(m: Mechanism) -> str:
-    return (
-        f"A private {wording.describe_query(m.query)}"
-        if m.query.is_ordered
-        else f"Privately {wording.describe_query(m.query)}"
-    )
+def describe_constant(comparison: Comparison) -> str:
+    """Return the losses of the best constant guess in a sentence."""
+    losses = ", ".join(f"{format_measure(loss)} ({name})" for name, loss in comparison.constant.items())
+    return f"The best constant, which needs no data, loses {losses}."
 
 
-def _heatmap(m: Mechanism, top: float | None = None, title: str = "") -> str:
-    reports = [value_text(value) for value in m.query.output_values.tolist()]
-    return svg.heatmap(m.matrix, _names(m), reports, top or float(m.matrix.max()), title)
+def _heatmap(c: Channel, top: float | None = None, title: str = "") -> str:
+    reports = [value_text(value) for value in c.output_values.tolist()]
+    return svg.heatmap(c.matrix, _names(c), reports, top or float(c.matrix.max()), title)
 
 
-def _small(m: Mechanism) -> bool:
-    return m.query.shape[0] * m.query.shape[1] <= MATRIX_LIMIT
-
-
-def _names(m: Mechanism) -> list[str]:
-    return [value_text(answer) for answer in answer_values(m.query).tolist()]
+def _names(c: Channel) -> list[str]:
+    return [value_text(answer) for answer in answer_values(c.query).tolist()]
 
 
 def value_text(value: object) -> str:

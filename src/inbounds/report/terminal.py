@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.table import Table
@@ -13,9 +12,6 @@ from inbounds.exact import Floats
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.bayes import answer_values
 from inbounds.report.svg import cell_colour
-
-if TYPE_CHECKING:
-    from inbounds.evaluate.quantiles import QuantileComparison
 
 WIDEST = 41
 """Matrices with more answers than this are not drawn in the terminal."""
@@ -123,16 +119,6 @@ def comparison(result: Comparison, width: int = 120) -> Table:
     for name, *values, codes in result.cells(measures):
         styled = [Text(value, style="bold green" if value.endswith("*") else "") for value in values]
         table.add_row(name, *styled, codes)
-    return table
-
-
-def quantile_comparison(result: "QuantileComparison") -> Table:
-    """Return a table of a quantile's mechanisms and measures; the best of a column is bold and starred."""
-    table = Table(box=None, padding=(0, 1), header_style="bold")
-    for name in result.head:
-        table.add_column(name, justify="left" if name in ("mechanism", "law") else "right")
-    for line in result.cells():
-        table.add_row(*(Text(value, style="bold green" if value.endswith("*") else "") for value in line))
     return table
 
 

@@ -1,59 +1,53 @@
 """The guarantee of a mechanism, its proof and its accuracy, in plain sentences."""
 
-import math
-from typing import TYPE_CHECKING
+import numpy as np
 
-from inbounds.exact import format_decimal
-from inbounds.mechanism import Mechanism
+from inbounds.mechanism import AnyMechanism, Channel, Mechanism
+from inbounds.mechanism.bayes import format_percent
 from inbounds.mechanism.claims import list_unchecked_claims
-from inbounds.query import RangeQuery
-
-if TYPE_CHECKING:
-    from inbounds.mechanism.labels import LabelMechanism
+from inbounds.mechanism.laws.base import BROWSER, COQ
 
 __all__ = [
     "LEGEND",
     "MEANING",
     "describe_accuracy",
-    "describe_neighbours",
+    "describe_belief",
+    "describe_checkers",
     "describe_proof",
-    "describe_query",
     "format_guarantee",
     "list_unchecked_claims",
 ]
 
 
-def format_label_guarantee(mechanism: "LabelMechanism") -> str:
-    """Return the guarantee of a report that names a set of labels."""
-    factor = math.exp(float(mechanism.epsilon))
-    return (
-        f"Whatever a person's label is, any report is at most {factor:.4g} times likelier than it would be with "
-        f"another of the {len(mechanism.query.answers)} labels (epsilon {format_decimal(mechanism.epsilon)})."
-    )
-
-
-def format_guarantee(mechanism: Mechanism) -> str:
+def format_guarantee(mechanism: AnyMechanism) -> str:
     """Return the guarantee in words, without formulas."""
-    return mechanism.query.neighbours.promise(mechanism.query, mechanism.epsilon)
+    return str(mechanism.query.promise(mechanism.epsilon))
 
 
-def describe_query(query: RangeQuery) -> str:
-    """Describe the query in words."""
-    if not query.is_ordered:
-        return f"one of {len(query.answers)} {'labels' if query.places is None else 'places'}"
-    first, last = query.answers[0], query.answers[-1]
-    return f"{query.kind} with {len(query.answers)} possible answers from {first} to {last}"
-
-
-def describe_neighbours(query: RangeQuery) -> str:
-    """Describe which true answers are neighbours."""
-    return query.neighbours.describe(query)
-
-
-def describe_proof(mechanism: Mechanism) -> list[str]:
+def describe_proof(mechanism: AnyMechanism) -> list[str]:
     """Return what the checker established, step by step."""
-    return mechanism.law.proof_steps(mechanism.query)
+    return list(mechanism.law.proof_steps(mechanism.query))
 
+
+def describe_checkers(mechanism: AnyMechanism) -> str:
+    """Return who can judge the mechanism's passport, and whether the theorem behind the check is machine-checked."""
+    others = mechanism.law.checkers
+    names = ["inbounds verify"]
+    names += ["the page in the browser"] if BROWSER in others else []
+    names += ["inbounds-check, extracted from the machine-checked proof"] if COQ in others else []
+    missing = "" if COQ in others else "; this kind of law has no machine-checked proof"
+    return f"judged by {', '.join(names)}{missing}"
+
+
+def describe_belief(channel: Channel, has_prior: bool) -> str:
+    """Return what is supposed about the true answer before a report, as a clause."""
+    if channel.is_expected:
+        return INDEPENDENT_RECORDS if has_prior else UNKNOWN_SHARES
+    return "the given prior holds beforehand" if has_prior else "every true answer is equally likely beforehand"
+
+
+UNKNOWN_SHARES = "every value is as likely to be the answer, and given it every histogram of the records as likely"
+INDEPENDENT_RECORDS = "records are drawn independently, by the given prior"
 
 MEANING = {
     "row_honest": "each report is likeliest when it is the truth",
@@ -69,14 +63,23 @@ MEANING = {
 LEGEND = "RH row honest, RM row monotone, CH column honest, CM column monotone, F fair, WH weakly honest, S symmetric"
 
 
-def describe_accuracy(mechanism: Mechanism) -> str:
-    """Describe the error of reports in sentences."""
+def describe_accuracy(mechanism: Mechanism, channel: Channel, belief: str) -> str:
+    """Describe the error of reports in sentences. channel, belief: with the prior, and the prior in words."""
     from inbounds.evaluate.goals import narrowest_interval_at
 
-    truth = mechanism.truth_probability()
+    truth = channel.select_possible(channel.truth_probability())
     truth_text = f"with probability {_between(float(truth.min()), float(truth.max()))}"
-    if not mechanism.query.is_ordered:
+    if not channel.has_face_value:
+        return f"The set of labels that it reports holds the truth {truth_text}."
+    if not channel.query.is_ordered:
         return f"It reports the truth {truth_text}."
+    if channel.is_expected:
+        return (
+            f"When {belief}: the expected absolute error is {channel.loss():.4g}, where the best constant has "
+            f"{channel.constant_loss():.4g}; the truth is reported with probability "
+            f"{format_percent(float(np.dot(channel.truth_probability(), channel.prior)))}. "
+            "Records that lie together around the answer make the error smaller, a gap there makes it larger."
+        )
     distance = narrowest_interval_at(
         mechanism.query, mechanism.epsilon, "0.9", lambda query, epsilon: mechanism
     ).promise.distance

@@ -109,7 +109,7 @@ class MechanismRecord(TypedDict):
     """The mechanism that answered a statistic for the groups of a size, or of sizes first..last.
 
     parts: the columns of the numbers that it drew, if the statistic is computed from them. layer: the layer of a
-    statistic that adds up. law: the name of the law of a quantile mechanism, which draws from records.
+    statistic that adds up. law: the key of the mechanism's law in its passport.
     """
 
     statistic: str
@@ -121,7 +121,7 @@ class MechanismRecord(TypedDict):
     neighbours: str
     origin: str
     query: dict[str, Any]
-    law: NotRequired[str]
+    law: str
     expected_error: float
     constant_error: NotRequired[float]
     parts: NotRequired[list[str]]

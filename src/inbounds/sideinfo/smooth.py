@@ -30,7 +30,7 @@ import numpy as np
 from inbounds.errors import InvalidDistribution, TooLarge
 from inbounds.exact import Floats, Ints, Number, to_epsilon, to_int
 from inbounds.losses import LossLike, to_loss
-from inbounds.mechanism.law import freeze_weights
+from inbounds.mechanism.laws.base import freeze_weights
 from inbounds.mechanism.limits import MATRIX_LIMIT
 from inbounds.mechanism.rounding import Windows, enforce_ratios
 from inbounds.query import extreme

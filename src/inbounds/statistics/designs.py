@@ -20,12 +20,12 @@ from inbounds.catalog.registry import REGISTRY
 from inbounds.errors import InboundsError
 from inbounds.exact import Floats
 from inbounds.losses import ErrorLoss, parse_limit, parse_loss
-from inbounds.mechanism import Mechanism
-from inbounds.mechanism.load import PASSPORT, certify_document, quantile_mechanism_from_document
-from inbounds.mechanism.quantiles import CentralRecords, QuantileMechanism
-from inbounds.mechanism.quantiles.passport import quantile_query_to_json
+from inbounds.mechanism import AnyMechanism, Mechanism, QuantileMechanism
+from inbounds.mechanism.codec import query_to_json
+from inbounds.mechanism.laws import CentralRecords
+from inbounds.mechanism.load import PASSPORT, certify_document
 from inbounds.properties import canonical_property
-from inbounds.query import QuantileQuery, RangeQuery
+from inbounds.query import QuantileQuery, Query, RangeQuery
 from inbounds.schema.errors import PlanError, error_path
 
 DESIGNED_UP_TO = 400
@@ -94,7 +94,7 @@ ADDING = DesignOptions(mechanism=NOISE)
 class DesignRequest:
     """The query, epsilon and options that determine a mechanism."""
 
-    query: RangeQuery | QuantileQuery
+    query: Query
     epsilon: Fraction
     options: DesignOptions
 
@@ -112,7 +112,7 @@ class DesignRequest:
         query, options = self.query, self.options
         content = {
             "edition": EDITION,
-            **(_quantile_facts(query) if isinstance(query, QuantileQuery) else _query_facts(query)),
+            "query": query_to_json(query),
             "epsilon": str(self.epsilon),
             "wishes": [
                 options.loss,
@@ -124,22 +124,7 @@ class DesignRequest:
         }
         if options.limits:
             content["limits"] = list(options.limits)
-        if isinstance(query, RangeQuery) and query.labels is not None:
-            content["labels"] = list(query.labels)
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
-
-
-def _query_facts(query: RangeQuery) -> dict[str, Any]:
-    scale = query.answers
-    return {"answers": [query.kind, str(scale.start), str(scale.unit), len(scale), str(query.neighbours)]}
-
-
-def _quantile_facts(query: QuantileQuery) -> dict[str, Any]:
-    return {"quantile": quantile_query_to_json(query)}
-
-
-AnyMechanism = Mechanism | QuantileMechanism
-"""A mechanism of a query with one answer, or of a quantile of records."""
 
 
 @dataclass(frozen=True)
@@ -171,8 +156,7 @@ def load_or_design(request: DesignRequest, folder: Path) -> DesignedMechanism:
     if path.exists():
         try:
             passport = PASSPORT.load(path)
-            is_quantile = isinstance(request.query, QuantileQuery)
-            mechanism = quantile_mechanism_from_document(passport) if is_quantile else certify_document(passport)
+            mechanism = certify_document(passport)
             if mechanism.query == request.query and mechanism.epsilon == request.epsilon:
                 return DesignedMechanism(mechanism, passport.sha256)
         except (InboundsError, OSError):
@@ -187,7 +171,7 @@ def load_or_design(request: DesignRequest, folder: Path) -> DesignedMechanism:
     return DesignedMechanism(mechanism, mechanism.sha256)
 
 
-def design_request(query: RangeQuery | QuantileQuery, epsilon: Fraction, options: DesignOptions) -> AnyMechanism:
+def design_request(query: Query, epsilon: Fraction, options: DesignOptions) -> AnyMechanism:
     """Design the mechanism of a request."""
     return (
         design_quantile_request(query, epsilon, options)
@@ -203,7 +187,7 @@ def design_quantile_request(query: QuantileQuery, epsilon: Fraction, options: De
 
         return design_quantile(query, epsilon, resolve_prior(options, query.as_range_query)).mechanism
     mechanism = design_range_request(query.as_range_query, epsilon, options)
-    return QuantileMechanism(query, epsilon, CentralRecords.from_answers(query, mechanism.weights), mechanism.origin)
+    return Mechanism(query, epsilon, CentralRecords.from_answers(query, mechanism.weights), mechanism.origin)
 
 
 def design_range_request(query: RangeQuery, epsilon: Fraction, options: DesignOptions) -> Mechanism:

@@ -120,9 +120,9 @@ def _at_epsilon(job: tuple[RangeQuery, Ints, PublicGroups | None, Number, int, i
 
 def _reports(m: Mechanism, truth: Ints, repetitions: int, rng: np.random.Generator) -> Ints:
     """Output positions, repetitions × groups."""
-    from inbounds.trusted.samplers import draw_outputs, seeded_entropy
+    from inbounds.trusted.samplers import seeded_entropy
 
-    return draw_outputs(m.law.sampler, np.tile(truth, (repetitions, 1)), seeded_entropy(rng))
+    return m.draw(np.tile(truth, (repetitions, 1)), seeded_entropy(rng))
 
 
 def _judged(

@@ -160,8 +160,8 @@ def _beyond(job: tuple[int, Number, int, int]) -> list[tuple[Any, ...]]:
     prior = flip.channel(flat).prior
     found = {
         OBLIVIOUS: optimal(extreme(0, top), epsilon, "absolute", prior).loss("absolute", prior),
-        FLIP: flip.expected_error(prior=flat),
-        CENTRAL: design_central(query, epsilon, length=length, prior=flat).expected_error(prior=flat),
+        FLIP: flip.loss(prior=flat),
+        CENTRAL: design_central(query, epsilon, length=length, prior=flat).loss(prior=flat),
         CONSTANT_GUESS: flip.channel(flat).constant_loss(),
     }
     return [(size, decimal(epsilon), name, value) for name, value in found.items()]

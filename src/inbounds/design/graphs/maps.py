@@ -18,7 +18,7 @@ from inbounds.design.graphs.network import Network, undirected_network
 from inbounds.design.problem import Floats, Ints
 from inbounds.losses import Loss
 from inbounds.mechanism.cells import find_best_cells, step_losses
-from inbounds.mechanism.plane import PlaneNoise, make_plane_noise, require_map_metric
+from inbounds.mechanism.laws.plane import PlaneNoise, make_plane_noise, require_map_metric
 from inbounds.query import RangeQuery
 from inbounds.query.maps import MapMetric
 

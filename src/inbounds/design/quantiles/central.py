@@ -8,10 +8,10 @@ import numpy as np
 from inbounds.errors import ConvergenceError, InboundsError, InfeasibleDesign
 from inbounds.exact import Floats, Ints, Number, to_epsilon, to_int
 from inbounds.losses import Prior, to_prior
-from inbounds.mechanism.law import Matrix
+from inbounds.mechanism import Mechanism, QuantileMechanism
+from inbounds.mechanism.laws import CentralRecords
+from inbounds.mechanism.laws.central import central_columns
 from inbounds.mechanism.origin import Origin
-from inbounds.mechanism.quantiles import CentralRecords, QuantileMechanism
-from inbounds.mechanism.quantiles.laws import central_columns
 from inbounds.query import QuantileQuery, check_quantile
 from inbounds.trusted.bounds import TOTAL
 from inbounds.trusted.multisets import all_multisets, neighbour_groups
@@ -64,7 +64,7 @@ def design_central(
     for slack in SLACKS:
         weights = _round_to_weights(proposal, groups, float(bound), slack)
         try:
-            return QuantileMechanism(query, bound, CentralRecords(first, count, Matrix(weights)), origin)
+            return Mechanism(query, bound, CentralRecords(first, count, weights), origin)
         except InboundsError:
             continue
     raise ConvergenceError("no whole numbers near the solution keep every ratio; use fewer central records")

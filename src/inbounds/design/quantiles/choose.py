@@ -11,8 +11,9 @@ from inbounds.design.quantiles.central import design_central, max_window
 from inbounds.design.quantiles.search import design_scores
 from inbounds.exact import Floats, Ints, Number, to_epsilon
 from inbounds.losses import Prior, to_prior
-from inbounds.mechanism.quantiles import CentralRecords, QuantileMechanism, SidedPermuteAndFlip
-from inbounds.mechanism.quantiles.channel import quantile_distribution
+from inbounds.mechanism import Mechanism, QuantileMechanism
+from inbounds.mechanism.expected_channel import quantile_distribution
+from inbounds.mechanism.laws import CentralRecords, SidedPermuteAndFlip
 from inbounds.query import QuantileQuery, check_quantile
 from inbounds.trusted.path_lengths import quantile_rank
 
@@ -67,7 +68,7 @@ def design_quantile(query: QuantileQuery, epsilon: Number, prior: Prior = None) 
     if prior is None or not (query.public_size and query.records == 1 and length > 1):
         return choice
     central = design_central(query, bound, length=length, prior=prior)
-    loss, other = central.expected_error(prior=prior), choice.mechanism.expected_error(prior=prior)
+    loss, other = central.loss(prior=prior), choice.mechanism.loss(prior=prior)
     if loss >= other:
         return replace(choice, central=loss)
     reason = f"the {length} central records: expected error {loss:.3g}, {choice.reason.partition(':')[0]} {other:.3g}"
@@ -97,7 +98,7 @@ def _choose(query: QuantileQuery, bound: Fraction, prior: Prior) -> QuantileDesi
     ):
         return QuantileDesign(scores, (score_error, least), _describe_regret(name, score_error, least, at_least=True))
     oblivious = _oblivious(query, scores, prior)
-    loss = oblivious.expected_error(prior=prior)
+    loss = oblivious.loss(prior=prior)
     if loss >= score_error:
         return QuantileDesign(
             scores, (score_error, loss), f"{name}: expected error {score_error:.3g}, {_describe_oblivious(loss)}"
@@ -115,7 +116,7 @@ def _oblivious(query: QuantileQuery, scores: QuantileMechanism, prior: Prior) ->
     if prior is not None:
         answers = quantile_distribution(to_prior(prior, query.as_range_query), query.at, query.size)
     best = optimal(query.as_range_query, scores.epsilon, prior=answers)
-    return QuantileMechanism(query, scores.epsilon, CentralRecords.from_answers(query, best.weights), best.origin)
+    return Mechanism(query, scores.epsilon, CentralRecords.from_answers(query, best.weights), best.origin)
 
 
 def _clustered_groups(query: QuantileQuery) -> Ints:

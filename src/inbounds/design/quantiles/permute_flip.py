@@ -8,9 +8,10 @@ import numpy as np
 
 from inbounds.errors import InboundsError, InfeasibleDesign
 from inbounds.exact import Number, to_epsilon
+from inbounds.mechanism import Mechanism, QuantileMechanism
+from inbounds.mechanism.laws import PermuteAndFlip
+from inbounds.mechanism.laws.scores import gauss_legendre
 from inbounds.mechanism.origin import Origin
-from inbounds.mechanism.quantiles import PermuteAndFlip, QuantileMechanism
-from inbounds.mechanism.quantiles.laws import gauss_legendre
 from inbounds.query import QuantileQuery, check_quantile
 from inbounds.trusted.bounds import TOTAL, TOTAL_BITS
 from inbounds.trusted.limits import MOST_DEEPER, MOST_SCORED
@@ -47,7 +48,7 @@ def design_permute_flip(query: QuantileQuery, epsilon: Number) -> QuantileMechan
 
     >>> from inbounds import median
     >>> design_permute_flip(median(1, 5, size=25), 1)
-    <QuantileMechanism permute_and_flip for <median of 25 records in 1..5 (5 values)>, epsilon=1>
+    <Mechanism permute_and_flip for <median of 25 records in 1..5 (5 values)>, epsilon=1>
     """
     check_quantile(query)
     bound = to_epsilon(epsilon)
@@ -56,7 +57,7 @@ def design_permute_flip(query: QuantileQuery, epsilon: Number) -> QuantileMechan
         table = round_table_up(first, level, STRIDE * query.max_length * 2)
         try:
             law = PermuteAndFlip(table, STRIDE, deeper)
-            return QuantileMechanism(query, bound, law, Origin("permute_and_flip", {}, REFERENCE))
+            return Mechanism(query, bound, law, Origin("permute_and_flip", {}, REFERENCE))
         except InboundsError:
             continue
     raise InfeasibleDesign("no score table is private at this epsilon: whole numbers cannot tell the lengths apart")

@@ -12,8 +12,9 @@ from fractions import Fraction
 from inbounds.design.quantiles.permute_flip import REFERENCE, SLACKS, design_permute_flip, round_table_up
 from inbounds.errors import InboundsError, InfeasibleDesign
 from inbounds.exact import Number, to_epsilon
+from inbounds.mechanism import Mechanism, QuantileMechanism
+from inbounds.mechanism.laws import SidedPermuteAndFlip
 from inbounds.mechanism.origin import Origin
-from inbounds.mechanism.quantiles import QuantileMechanism, SidedPermuteAndFlip
 from inbounds.query import QuantileQuery, check_quantile
 from inbounds.trusted.sided_scores import Side
 
@@ -44,7 +45,7 @@ def design_sided(query: QuantileQuery, epsilon: Number) -> QuantileMechanism:
 
     >>> from inbounds import quantile
     >>> design_sided(quantile(1, 0, 100, size=30), 1)
-    <QuantileMechanism sided_scores for <maximum of 30 records in 0..100 (101 values)>, epsilon=1>
+    <Mechanism sided_scores for <maximum of 30 records in 0..100 (101 values)>, epsilon=1>
     """
     check_quantile(query)
     bound = to_epsilon(epsilon)
@@ -56,7 +57,7 @@ def design_sided(query: QuantileQuery, epsilon: Number) -> QuantileMechanism:
         table = round_table_up(level, level, LEVELS * query.max_length * 2)
         try:
             law = SidedPermuteAndFlip(table, below, above, min(below[1], above[1]))
-            return QuantileMechanism(query, bound, law, Origin("sided_scores", {}, REFERENCE))
+            return Mechanism(query, bound, law, Origin("sided_scores", {}, REFERENCE))
         except InboundsError:
             continue
     raise InfeasibleDesign("no score table is private at this epsilon: whole numbers cannot tell the lengths apart")

@@ -17,7 +17,7 @@ from inbounds.errors import TooLarge
 from inbounds.exact import Floats, Ints
 from inbounds.local.reconstruct.channel import Slack, singular
 from inbounds.local.reconstruct.systems import System
-from inbounds.mechanism.plane import PlaneNoise
+from inbounds.mechanism.laws.plane import PlaneNoise
 from inbounds.trusted.bounds import TOTAL
 
 SMALLEST = 1024

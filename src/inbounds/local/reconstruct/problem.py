@@ -11,10 +11,9 @@ from inbounds.local.collector import Collector, same_law, tally
 from inbounds.local.reconstruct.channel import RELATIVE, DenseChannel, LinearChannel
 from inbounds.local.reconstruct.structure import channel_for_law, detect_structure
 from inbounds.local.reconstruct.systems import dot
-from inbounds.local.reports import output_count
+from inbounds.local.reports import check_local_mechanism
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.audit import COLUMN_SLACK
-from inbounds.mechanism.labels import LabelMechanism
 from inbounds.query import RangeQuery
 
 Given = Literal["counts", "reports"]
@@ -38,12 +37,14 @@ class ReconstructionProblem:
         mechanism = collected if mechanism is None else mechanism
         if mechanism is None:
             raise TypeError("reconstruct needs the mechanism that made the reports, or a Collector")
-        known = isinstance(mechanism, Mechanism | LabelMechanism)
+        known = isinstance(mechanism, Mechanism)
+        if known:
+            check_local_mechanism(mechanism)
         if known and collected is not None and not same_law(collected, mechanism):
             raise ValueError("mechanism must be the collector's own; its reports follow another law")
         channel = channel_for_law(mechanism) if known else detect_structure(_stochastic(mechanism))
         query = mechanism.query if known else None
-        counts = _counts(reports, channel.shape[0], output_count(mechanism) if known else None, given)
+        counts = _counts(reports, channel.shape[0], mechanism.report_query if known else None, given)
         return cls.from_channel(channel, counts, _full_support(start, channel.shape[1]), query)
 
     @classmethod

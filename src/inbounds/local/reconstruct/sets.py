@@ -10,7 +10,7 @@ from inbounds.exact import Floats
 from inbounds.local.reconstruct.channel import Slack
 from inbounds.local.reconstruct.incidence import blocks_holding, labels_held
 from inbounds.local.reconstruct.systems import System
-from inbounds.mechanism.labels.law import BlockResponse
+from inbounds.mechanism.laws.blocks import BlockResponse
 from inbounds.trusted.block_designs import Planes
 
 

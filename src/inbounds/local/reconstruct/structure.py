@@ -15,13 +15,9 @@ from inbounds.local.reconstruct.channel import (
 )
 from inbounds.local.reconstruct.convolution_channel import SMALLEST, ConvolutionChannel, channel_from_plane, convolve
 from inbounds.local.reconstruct.sets import SetReports
-from inbounds.local.reports import LocalMechanism
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.labels import LabelMechanism
-from inbounds.mechanism.law import Noise
+from inbounds.mechanism.laws import BlockResponse, Noise, PlaneNoise, Response
 from inbounds.mechanism.limits import is_too_large
-from inbounds.mechanism.plane import PlaneNoise
-from inbounds.mechanism.response import Response
 from inbounds.query.places import find_map_axes
 from inbounds.trusted.bounds import TOTAL
 
@@ -37,19 +33,18 @@ BLOCK_ENTRIES = 1 << 21
 """Entries compared at a time when a shape is checked."""
 
 
-def channel_for_law(mechanism: LocalMechanism) -> LinearChannel:
+def channel_for_law(mechanism: Mechanism) -> LinearChannel:
     """Return the cheapest channel that is the mechanism's matrix within `slack`."""
-    if isinstance(mechanism, LabelMechanism):
-        return SetReports(mechanism.law)
-    if isinstance(mechanism.law, Response):
-        truth, other = mechanism.law.truth_weight / TOTAL, mechanism.law.other_weight / TOTAL
-        size = mechanism.law.size
-        return ResponseChannel(np.full(size, other), np.full(size, truth - other), Slack.none(size))
-    if isinstance(mechanism.law, PlaneNoise) and is_too_large(mechanism.query):
-        return channel_from_plane(mechanism.law)
-    noise = mechanism.law.noise_table
-    if noise is not None:
-        return _noise_channel(mechanism, noise)
+    match mechanism.law:
+        case BlockResponse() as law:
+            return SetReports(law)
+        case Response() as law:
+            truth, other = law.truth_weight / TOTAL, law.other_weight / TOTAL
+            return ResponseChannel(np.full(law.size, other), np.full(law.size, truth - other), Slack.none(law.size))
+        case PlaneNoise() as law if is_too_large(mechanism.query):
+            return channel_from_plane(law)
+        case Noise() as law:
+            return _noise_channel(mechanism, law)
     return _on_map(mechanism) or detect_structure(mechanism.matrix)
 
 

@@ -28,9 +28,9 @@ def result(question: ExploreState, mechanism: Mechanism, read: str, others: dict
     links = [f"/explore?{question.url}&{urlencode({**others, 'read': name})}" for name in reports]
     return {
         "question": question,
-        "subject": wording.describe_query(mechanism.query),
+        "subject": mechanism.query.describe(),
         "promise": wording.format_guarantee(mechanism),
-        "accuracy": wording.describe_accuracy(mechanism),
+        "accuracy": wording.describe_accuracy(mechanism, mechanism.channel(), ""),
         "cards": cards(question, mechanism),
         "optimality": _optimality(question, mechanism),
         "heatmap": pictures.heatmap(mechanism.matrix, _names(mechanism), reports, links, chosen),

@@ -167,7 +167,7 @@ const PROPERTIES = {
 
 /** Refuse claims that do not follow from the weights. */
 function checkClaims(claims, measured, epsilon, isNoise) {
-  const wrong = "the claims do not follow from the weights";
+  const wrong = "the stated losses or properties differ from those computed from the weights";
   const parts = ["losses", "properties", "effective_epsilon"];
   insist(claims instanceof Map && claims.size === parts.length && parts.every((name) => claims.has(name)), wrong);
   const names = measured.query.labels === null ? ["absolute", "squared", "zero-one"] : ["zero-one"];

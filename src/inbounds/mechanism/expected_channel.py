@@ -12,19 +12,19 @@ Groups are drawn for every true answer, with a fixed seed, and the known probabi
 For judging and choosing mechanisms, never for a release.
 """
 
-from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from functools import lru_cache
 
 import numpy as np
 
-from inbounds.exact import Floats, Ints
-from inbounds.losses import LossLike, to_loss
-from inbounds.mechanism import bayes
+from inbounds.exact import Floats, Ints, to_int
+from inbounds.losses import Prior, to_prior
+from inbounds.mechanism.channel import Channel, ExpectedMatrix
+from inbounds.mechanism.laws.base import RecordsLaw
+from inbounds.mechanism.laws.scores import ROWS
 from inbounds.mechanism.limits import refuse_beyond_limit
-from inbounds.mechanism.quantiles.laws import ROWS, QuantileLaw
-from inbounds.mechanism.quantiles.record_models import enumerate_groups
-from inbounds.query import QuantileQuery, RangeQuery
+from inbounds.mechanism.record_models import enumerate_groups
+from inbounds.query import QuantileQuery
 from inbounds.trusted.path_lengths import quantile_rank
 
 GROUPS = 1600
@@ -43,45 +43,20 @@ UNLIKELY = 1e-9
 """No groups are drawn for a true answer of at most this probability."""
 
 
-@dataclass(frozen=True)
-class Channel:
-    """Pr[report | true quantile] and Pr[true quantile], and Bayesian readings of the reports.
-
-    query: the values as a query. matrix: outputs × answers. prior: of the true quantile. Simulated with a fixed seed:
-    expected errors are within about two hundredths of the true ones. They are exact for unknown shares if there are few
-    histograms.
-    """
-
-    query: RangeQuery
-    matrix: Floats = field(repr=False)
-    prior: Floats = field(repr=False)
-
-    def loss(self, loss: LossLike = "absolute") -> float:
-        """Return the expected loss of the report at face value."""
-        return float(np.einsum("ij,ij,j->", self.matrix, to_loss(loss).table(self.query), self.prior))
-
-    def constant_loss(self, loss: LossLike = "absolute") -> float:
-        """Return the expected loss of the best constant guess, which needs no data."""
-        return float((to_loss(loss).guesses(self.query) @ self.prior).min())
-
-    def posterior(self, output: Any) -> Floats:
-        """Return Pr[true quantile | report] for every value."""
-        return bayes.posterior(self, output, self.prior)
-
-    def best_guess(self, output: Any, loss: LossLike = "absolute") -> Any:
-        """Return the value with the least expected loss given the report."""
-        return bayes.best_guess(self, output, loss, self.prior)
-
-    def credible_set(self, output: Any, level: float = 0.9) -> bayes.CredibleSet:
-        """Return the shortest run of values that holds the true quantile with probability `level` given the report."""
-        return bayes.credible_set(self, output, level, self.prior)
-
-    def readings(self, level: float = 0.9) -> tuple[bayes.Interpretation, ...]:
-        """Return for every report its credible set and best guess."""
-        return bayes.interpret_all(self, level, self.prior)
+def expected_channel(query: QuantileQuery, law: RecordsLaw, prior: Prior, size: int | None) -> Channel:
+    """Return the channel from the true quantile to the report, as `Mechanism.channel` describes it."""
+    values = None if prior is None else tuple(to_prior(prior, query.as_range_query).tolist())
+    return _cached_channel(query, law, values, query.size if size is None else to_int(size, "size", 1))
 
 
-def channel_of_unknown_records(query: QuantileQuery, law: QuantileLaw, size: int) -> Channel:
+@lru_cache(maxsize=64)
+def _cached_channel(query: QuantileQuery, law: RecordsLaw, values: tuple[float, ...] | None, size: int) -> Channel:
+    if values is None:
+        return channel_of_unknown_records(query, law, size)
+    return channel_of_prior(query, law, np.array(values), size)
+
+
+def channel_of_unknown_records(query: QuantileQuery, law: RecordsLaw, size: int) -> Channel:
     """Return the channel for `size` records of unknown shares, all values equally likely to be their quantile.
 
     Raises `TooLarge` beyond MATRIX_LIMIT entries.
@@ -97,10 +72,11 @@ def channel_of_unknown_records(query: QuantileQuery, law: QuantileLaw, size: int
         columns[np.arange(len(columns)), weighted.truths[rows] - start] = weighted.weights[rows]
         part = law.probabilities(query, weighted.groups[rows]).T @ columns
         matrix[:, start : start + together] = part[:, : values - start]
-    return Channel(query.as_range_query, matrix / matrix.sum(axis=0), np.full(values, 1 / values))
+    law_of_reports = ExpectedMatrix(matrix / matrix.sum(axis=0))
+    return Channel(query.as_range_query, np.full(values, 1 / values), law_of_reports)
 
 
-def channel_of_prior(query: QuantileQuery, law: QuantileLaw, values: Floats, size: int) -> Channel:
+def channel_of_prior(query: QuantileQuery, law: RecordsLaw, values: Floats, size: int) -> Channel:
     """Return the channel for `size` independent records. values: the probability of each value.
 
     Raises `TooLarge` beyond MATRIX_LIMIT entries.
@@ -114,7 +90,7 @@ def channel_of_prior(query: QuantileQuery, law: QuantileLaw, values: Floats, siz
         groups = _draw_groups_with(int(t), values, query.at, size, per_answer, rng)
         matrix[:, t] = law.probabilities(query, groups).mean(axis=0)
     matrix[:, chances <= UNLIKELY] = (matrix @ chances / chances[chances > UNLIKELY].sum())[:, None]
-    return Channel(query.as_range_query, matrix, chances)
+    return Channel(query.as_range_query, chances, ExpectedMatrix(matrix), chances > UNLIKELY)
 
 
 def quantile_distribution(values: Floats, at: Fraction, size: int) -> Floats:

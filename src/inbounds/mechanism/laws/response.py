@@ -3,30 +3,36 @@
 import operator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from typing import ClassVar
+from typing import Any, Self
 
 import numpy as np
 
 from inbounds.errors import InvalidDistribution, TooLarge
-from inbounds.exact import Floats, Ints, freeze, round_up_to_float
+from inbounds.exact import Floats, Ints, round_up_to_float
 from inbounds.losses import ErrorLoss, Loss
+from inbounds.mechanism.audit import log_upper_bound
+from inbounds.mechanism.json_values import parse_integer
+from inbounds.mechanism.laws.base import BROWSER, COQ, AnswerLaw
 from inbounds.mechanism.limits import refuse_beyond_limit
+from inbounds.properties import MatrixLayout, square_layout
 from inbounds.query import RangeQuery
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_lower_bound
 from inbounds.trusted.certify import check_response
+from inbounds.trusted.limits import MOST_RECOMPUTED
 from inbounds.trusted.samplers import ResponseSampler
 
 
 @dataclass(frozen=True)
-class Response:
+class Response(AnswerLaw):
     """Randomized response over `size` answers: each wrong answer has `other_weight` of 2**62, the true one the rest."""
 
     size: int
     other_weight: int
 
-    measured_exactly: ClassVar[bool] = False
-    noise_table: ClassVar[None] = None
+    kind = "response"
+    fields = dict.fromkeys(("size", "other"))
+    checkers = frozenset({BROWSER, COQ})
+    measured_exactly = False
 
     def __post_init__(self) -> None:
         for name in ("size", "other_weight"):  # the checker needs plain ints
@@ -41,14 +47,12 @@ class Response:
         return TOTAL - (self.size - 1) * self.other_weight
 
     def check(self, query: RangeQuery, epsilon: Fraction) -> None:
-        """Raise unless the law fits the query and is epsilon-private, in integers."""
         near = not query.neighbours.has_distances  # at distance 1, as two weights are checked for
         if self.size != len(query.answers) or not query.one_output_per_answer or not near:
             raise InvalidDistribution("two weights need one output per answer, and neighbours at distance 1")
         check_response(self.size, self.other_weight, epsilon)
 
     def matrix(self, query: RangeQuery) -> Ints:
-        """Return the law as a weight matrix. Raises `TooLarge` beyond MATRIX_LIMIT entries."""
         refuse_beyond_limit(query)
         return self.corner(self.size)
 
@@ -59,16 +63,20 @@ class Response:
         weights[np.diag_indices(size)] = self.truth_weight
         return weights
 
+    def property_weights(self, query: RangeQuery) -> tuple[Ints, MatrixLayout]:
+        refuse_beyond_limit(query)
+        corner = self.corner()
+        return corner, square_layout(len(corner))
+
+    def closed_average(self, name: str) -> Fraction | None:
+        return self.average(name) if self.size > MOST_RECOMPUTED else None
+
     # --- measures, for every true answer; linear in the size ----------------------------------------------
 
     @property
     def _shares(self) -> tuple[float, float]:
         """Probabilities of the truth and of each other answer."""
         return self.truth_weight / TOTAL, self.other_weight / TOTAL
-
-    def probabilities(self, query: RangeQuery) -> Floats:
-        """Return P[output, answer] as floats. Raises `TooLarge` beyond MATRIX_LIMIT entries."""
-        return freeze(self.matrix(query) / TOTAL)
 
     def likelihood(self, query: RangeQuery, output: int) -> Floats:
         """Return Pr[output | answer] for every answer."""
@@ -142,7 +150,6 @@ class Response:
         return [self.ratio_within(query, 1)] * (self.size - 1)
 
     def proof_steps(self, query: RangeQuery) -> list[str]:
-        """Return what `check` established, as sentences for people."""
         return [
             f"each of {self.size - 1} answers that are not the true one has the probability "
             f"{self.other_weight}/2^62, and the "
@@ -151,13 +158,18 @@ class Response:
             f"p/2^{EXP_BITS} ≤ e^epsilon, found by a sum rounded down at every step",
         ]
 
-    def canonical_bytes(self) -> bytes:
-        """Return the numbers of the law as bytes, for digests."""
-        return f"|response|{self.size}|{self.other_weight}|".encode()
+    def tight_epsilon(self, query: RangeQuery) -> float:
+        return log_upper_bound(Fraction(self.truth_weight, self.other_weight), Fraction(1))
 
-    @cached_property
-    def sampler(self) -> ResponseSampler:
+    def sampler(self, query: RangeQuery) -> ResponseSampler:
         return ResponseSampler(self.size, self.other_weight)
+
+    def to_json(self) -> Any:
+        return {"size": str(self.size), "other": str(self.other_weight)}
+
+    @classmethod
+    def from_json(cls, part: Any, query: RangeQuery) -> Self:
+        return cls(*(parse_integer(part[key]) for key in ("size", "other")))
 
 
 def make_tight_response(size: int, epsilon: Fraction) -> Response:

@@ -6,15 +6,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, NoReturn
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
 from inbounds.errors import InvalidDistribution, PrivacyViolation, TooLarge
-from inbounds.exact import Floats, FrozenArray, Ints, freeze
+from inbounds.exact import Floats, FrozenArray, Ints
 from inbounds.losses import Loss
-from inbounds.mechanism.cells import step_losses
-from inbounds.mechanism.limits import refuse_beyond_limit
+from inbounds.mechanism.audit import log_upper_bound
+from inbounds.mechanism.cells import best_map_cells, step_losses
+from inbounds.mechanism.json_values import format_integers, format_rows, parse_array, parse_integer, parse_rows
+from inbounds.mechanism.laws.base import BROWSER, COQ, AnswerLaw
+from inbounds.mechanism.limits import is_too_large, refuse_beyond_limit
 from inbounds.mechanism.ratios import largest_ratio
 from inbounds.query import RangeQuery
 from inbounds.query.maps import MapMetric, find_map_metric
@@ -40,7 +43,7 @@ Decay = Callable[[Ints, Ints], Floats]
 
 
 @dataclass(frozen=True, eq=False)
-class PlaneNoise:
+class PlaneNoise(AnswerLaw):
     """A law that reports the nearest cell of the map to cell + noise, then maps it to another cell by `remap`.
 
     table[a + rows - 1, b + columns - 1] is the weight of the noise (a, b) over 2**62. Independently of the answer, each
@@ -52,8 +55,10 @@ class PlaneNoise:
     remap: Ints | None = None
     _sealed: tuple[FrozenArray, FrozenArray | None] = field(init=False, repr=False)
 
-    measured_exactly: ClassVar[bool] = False
-    noise_table: ClassVar[None] = None
+    kind = "plane"
+    fields = dict.fromkeys(("table", "anywhere", "remap"))
+    checkers = frozenset({BROWSER, COQ})
+    measured_exactly = False
 
     def __post_init__(self) -> None:
         for values in (self.table, self.remap):
@@ -69,10 +74,14 @@ class PlaneNoise:
         return PlaneNoise, (self.table, self.anywhere, self.remap)  # copies and pickles freeze their weights again
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, PlaneNoise) and self.canonical_bytes() == other.canonical_bytes()
+        return isinstance(other, PlaneNoise) and self._content() == other._content()
 
     def __hash__(self) -> int:
-        return hash(self.canonical_bytes())
+        return hash(self._content())
+
+    def _content(self) -> tuple[Any, ...]:
+        table, remap = self._sealed
+        return table.shape, table.array.tobytes(), self.anywhere, None if remap is None else remap.array.tobytes()
 
     @property
     def size(self) -> tuple[int, int]:
@@ -132,16 +141,11 @@ class PlaneNoise:
         return np.arange(rows * columns) if self._sealed[1] is None else self._sealed[1].array
 
     def matrix(self, query: RangeQuery) -> Ints:
-        """Return the law as a weight matrix. Raises `TooLarge` beyond MATRIX_LIMIT entries."""
         refuse_beyond_limit(query)
         weights, targets = np.zeros(query.shape, dtype=np.int64), self._targets()
         for i, target in enumerate(targets.tolist()):
             weights[target] += self.row(i).ravel()
         return weights
-
-    def probabilities(self, query: RangeQuery) -> Floats:
-        """Return P[output, answer] as floats. Raises `TooLarge` beyond MATRIX_LIMIT entries."""
-        return freeze(self.matrix(query) / TOTAL)
 
     def likelihood(self, query: RangeQuery, output: int) -> Floats:
         """Return Pr[output | answer] for every answer, without writing out the matrix."""
@@ -190,6 +194,8 @@ class PlaneNoise:
 
     def ratio_apart(self, query: RangeQuery, distance: float) -> float:
         """Return the largest ratio under two answers at most `distance` apart, in the norm of the map."""
+        if not is_too_large(query):
+            return super().ratio_apart(query, distance)
         (rows, columns), metric = self.size, require_map_metric(query)
         a, b = np.indices((2 * rows - 1, 2 * columns - 1)) - np.array([rows - 1, columns - 1])[:, None, None]
         near = (metric.norm(a, b) <= distance * (1 + ROUNDING)) & ((a != 0) | (b != 0))
@@ -211,7 +217,6 @@ class PlaneNoise:
             yield self._step_ratio(move), length
 
     def proof_steps(self, query: RangeQuery) -> list[str]:
-        """Return what `check` established, as sentences for people."""
         (rows, columns), moves = self.size, len(map_moves(query.edges, self.size[1]))
         return [
             f"{self.table.size} noise probabilities, and {self.anywhere}/2^{TOTAL_BITS} for each of {rows * columns} "
@@ -223,18 +228,32 @@ class PlaneNoise:
             "moving to the map and renaming outputs look only at the noisy cell, so they reveal nothing more",
         ]
 
-    def canonical_bytes(self) -> bytes:
-        """Return the numbers of the law as bytes, for digests."""
-        table, remap = self._sealed
-        cells = b"" if remap is None else remap.array.astype("<i8").tobytes()
-        return f"|plane|{table.shape}|{self.anywhere}|".encode() + table.array.astype("<i8").tobytes() + cells
+    def tight_epsilon(self, query: RangeQuery) -> float:
+        return max(log_upper_bound(Fraction(ratio), length) for ratio, length in self.ratios(query))
 
-    @cached_property
-    def sampler(self) -> PlaneSampler:
+    def sampler(self, query: RangeQuery) -> PlaneSampler:
         (rows, columns), (table, remap) = self.size, self._sealed
         constant = np.full(rows * columns, self.anywhere, dtype=np.int64)
         constant[0] += remaining_weight(table.array, self.anywhere)
-        return PlaneSampler.from_weights(table.array, constant, None if remap is None else remap.array)
+        targets = None if remap is None else remap.array
+        return PlaneSampler.from_weights(table.array, constant, targets)
+
+    def best_guesses(self, query: RangeQuery, loss: Loss, prior: Floats) -> tuple[Ints, Floats] | None:
+        if not is_too_large(query):
+            return None
+        joints = (self.output_weights(i) * prior.reshape(self.size) / TOTAL for i in range(prior.size))
+        return best_map_cells(query, loss, joints)
+
+    # --- files --------------------------------------------------------------------------------------------
+
+    def to_json(self) -> Any:
+        remap = None if self.remap is None else format_integers(self.remap.tolist())
+        return {"table": format_rows(self.table), "anywhere": str(self.anywhere), "remap": remap}
+
+    @classmethod
+    def from_json(cls, part: Any, query: RangeQuery) -> Self:
+        remap = None if part["remap"] is None else parse_array(part["remap"])
+        return cls(parse_rows(part["table"]), parse_integer(part["anywhere"]), remap)
 
 
 def _end(k: Any, size: int) -> Any:

@@ -1,167 +1,33 @@
-"""The laws of a mechanism, which hold its probabilities: an integer matrix, an integer noise table,
-two weights (`response`), or noise on a map (`plane`).
-
-All laws are immutable and have the same methods for checking, measuring and sampling. `Mechanism` runs `check` before
-it accepts a law.
-"""
+"""A law as noise that is added to the answer, clamped to the range and mapped to an output: for ranges of any size."""
 
 import math
 import operator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
-from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, Self
 
 import numpy as np
 
 from inbounds.errors import InvalidDistribution, TooLarge
-from inbounds.exact import Floats, FrozenArray, Ints, freeze
+from inbounds.exact import Floats, FrozenArray, Ints
 from inbounds.losses import ErrorLoss, Loss
-from inbounds.mechanism import clamped
+from inbounds.mechanism.audit import log_upper_bound
+from inbounds.mechanism.json_values import count_words, format_integers, parse_array, parse_integer
+from inbounds.mechanism.laws import clamped
+from inbounds.mechanism.laws.base import BROWSER, COQ, RATIO_BOUND, AnswerLaw, seal_weights
 from inbounds.mechanism.limits import refuse_beyond_limit
-from inbounds.mechanism.plane import PlaneNoise
-from inbounds.mechanism.ratios import largest_ratio, ratio_in_matrix, ratio_in_noise
-from inbounds.mechanism.response import Response
+from inbounds.mechanism.ratios import ratio_in_noise
+from inbounds.properties import MatrixLayout, square_layout
 from inbounds.query import RangeQuery
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_lower_bound
-from inbounds.trusted.certify import check_edges, check_matrix, check_noise
-from inbounds.trusted.limits import MOST_STEPS
-from inbounds.trusted.samplers import MatrixSampler, NoiseSampler
+from inbounds.trusted.certify import check_noise, neighbour_weights
+from inbounds.trusted.limits import MOST_RECOMPUTED, MOST_STEPS
+from inbounds.trusted.samplers import NoiseSampler
 from inbounds.trusted.scale import check_list_size
 
-RATIO_BOUND = f"p/2^{EXP_BITS} ≤ e^epsilon, found by a sum rounded down at every step"
-
-
-def freeze_weights(values: Any) -> Ints:
-    """Return a read-only int64 copy, stored in immutable bytes. Raises `InvalidDistribution` for another dtype."""
-    return _sealed_weights(values).array
-
-
-def _sealed_weights(values: Any) -> FrozenArray:
-    array = np.ascontiguousarray(values)
-    if array.dtype != np.int64:
-        raise InvalidDistribution(f"weights must be int64, got {array.dtype}")
-    return FrozenArray.from_array(array)
-
 
 @dataclass(frozen=True, eq=False)
-class Matrix:
-    """A law as a matrix: weights[output, answer] over 2**62."""
-
-    weights: Ints
-    _sealed: FrozenArray = field(init=False, repr=False)
-
-    measured_exactly: ClassVar[bool] = True
-    """Whether losses are computed as exact Fractions."""
-    noise_table: ClassVar[None] = None
-    """The law itself if it adds noise to the answer, else None."""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_sealed", _sealed_weights(self.weights))
-        object.__setattr__(self, "weights", self._sealed.array)
-
-    def check(self, query: RangeQuery, epsilon: Fraction) -> None:
-        """Raise unless the weights fit the query and are epsilon-private, in integers."""
-        weights = self._sealed.array
-        if weights.shape != query.shape:
-            raise InvalidDistribution(f"weights must have the shape {query.shape}, got {weights.shape}")
-        if query.neighbours.is_line:
-            check_matrix(weights, query.cliques(), epsilon)
-        else:
-            check_edges(weights, query.edges, epsilon)
-
-    def matrix(self, query: RangeQuery) -> Ints:
-        """Return the weights, outputs × answers."""
-        return self._sealed.array
-
-    # --- measures, for every true answer ------------------------------------------------------------------
-
-    @cached_property
-    def _sealed_floats(self) -> FrozenArray:
-        return FrozenArray.from_array(self._sealed.array / TOTAL)
-
-    @property
-    def _floats(self) -> Floats:
-        return self._sealed_floats.array
-
-    def probabilities(self, query: RangeQuery) -> Floats:
-        """Return P[output, answer] as floats."""
-        return self._floats
-
-    def likelihood(self, query: RangeQuery, output: int) -> Floats:
-        """Return Pr[output | answer] for every answer."""
-        return np.asarray(self._floats[output])
-
-    def losses(self, query: RangeQuery, loss: Loss) -> Floats:
-        """Return sum_i P[i, j] · loss[i, j] for every answer j."""
-        return np.asarray(np.einsum("ij,ij->j", self._floats, loss.table(query)))
-
-    def truth_probability(self, query: RangeQuery) -> Floats:
-        """Return Pr[the report is the cell that holds the answer] for every answer."""
-        return self._floats[query.home_cell, np.arange(len(query.answers))]
-
-    def ends(self, query: RangeQuery) -> Floats:
-        """Return Pr[the report is the first or the last output] for every answer."""
-        matrix = self._floats
-        return np.asarray(matrix[0] + matrix[-1] if len(matrix) > 1 else matrix[0].copy())
-
-    def bias(self, query: RangeQuery) -> Floats:
-        """Return E[reported - true] for every answer."""
-        return np.asarray(np.einsum("ij,ij->j", self._floats, _errors(query)))
-
-    def variance(self, query: RangeQuery) -> Floats:
-        """Return the variance of the report for every answer, around each column's mean to avoid cancellation."""
-        around = _errors(query) - self.bias(query)
-        return np.asarray(np.einsum("ij,ij,ij->j", self._floats, around, around))
-
-    # --- what it reveals ----------------------------------------------------------------------------------
-
-    def ratio_within(self, query: RangeQuery, steps: int) -> float:
-        """Return the largest ratio of any output's probabilities under answers at most `steps` grid steps apart."""
-        return ratio_in_matrix(self._sealed.array, query.answers, steps) if steps else 1.0
-
-    def neighbour_ratios(self, query: RangeQuery) -> list[float]:
-        """Return for every answer and the next one the largest ratio of any output's probabilities."""
-        return [largest_ratio(np.maximum(a, b), np.minimum(a, b)) for a, b in pairwise(self._sealed.array.T)]
-
-    def proof_steps(self, query: RangeQuery) -> list[str]:
-        """Return what `check` established, as sentences for people."""
-        outputs, answers = query.shape
-        numbers = [
-            f"{outputs * answers} probabilities are whole multiples of 2^-62, none negative",
-            f"each of the {answers} columns sums to exactly 1",
-        ]
-        if not query.neighbours.is_line:
-            return [*numbers, *_steps_along_edges(len(query.edges), outputs)]
-        cliques = sum(1 for _ in query.cliques())
-        return [
-            *numbers,
-            f"in each of {cliques} groups of neighbours and for each of {outputs} outputs, "
-            "the largest probability is at most p/2^128 times the smallest",
-            RATIO_BOUND,
-        ]
-
-    def canonical_bytes(self) -> bytes:
-        """Return the numbers of the law as bytes, for digests."""
-        return self._sealed.array.astype("<i8").tobytes()
-
-    def __reduce__(self) -> tuple[type["Matrix"], tuple[Any, ...]]:
-        return Matrix, (self.weights,)  # copies and pickles freeze their weights again and carry no sampler
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Matrix) and np.array_equal(self.weights, other.weights)
-
-    def __hash__(self) -> int:
-        return hash(self.weights.tobytes())
-
-    @cached_property
-    def sampler(self) -> MatrixSampler:
-        return MatrixSampler.from_weights(self._sealed.array)
-
-
-@dataclass(frozen=True, eq=False)
-class Noise:
+class Noise(AnswerLaw):
     """A law that reports clamp(answer + noise) on the steps 0..size, mapped to an output by `remap`.
 
     Noise weights over 2**62: core[d + K] for |d| <= K, `floor` for K < |d| < size, `end` for |d| = size.
@@ -175,11 +41,15 @@ class Noise:
     remap: Ints | None = None
     _sealed: tuple[FrozenArray, FrozenArray | None] = field(init=False, repr=False)
 
-    measured_exactly: ClassVar[bool] = False
+    kind = "noise"
+    fields = dict.fromkeys(("core", "floor", "end", "size", "remap"))
+    checkers = frozenset({BROWSER, COQ})
+    measured_exactly = False
+    states_tight_epsilon = False
 
     def __post_init__(self) -> None:
-        remap = None if self.remap is None else _sealed_weights(self.remap)
-        object.__setattr__(self, "_sealed", (_sealed_weights(self.core), remap))
+        remap = None if self.remap is None else seal_weights(self.remap)
+        object.__setattr__(self, "_sealed", (seal_weights(self.core), remap))
         object.__setattr__(self, "core", self._sealed[0].array)
         object.__setattr__(self, "remap", None if remap is None else remap.array)
         for name in ("floor", "end", "size"):  # the checker needs plain ints: no overflow, no overloaded arithmetic
@@ -213,6 +83,11 @@ class Noise:
             if remap.array.min() < 0 or remap.array.max() >= len(query.outputs):
                 raise InvalidDistribution("remap must name outputs of the query")
         check_noise(core.array, self.floor, self.end, self.size, reach, distance, epsilon)
+
+    def sampler(self, query: RangeQuery) -> NoiseSampler:
+        core, remap = self._sealed
+        targets = None if remap is None else remap.array
+        return NoiseSampler.from_weights(core.array, self.floor, self.end, self.size, targets)
 
     def all_weights(self) -> Ints:
         """Return the weights of noise -size..size. Raises `TooLarge` beyond MOST_LISTED."""
@@ -254,15 +129,22 @@ class Noise:
         size = min(self.size, 2 * self.half_width + 4)
         return Noise(self.core, self.floor, self.end + (self.size - size) * self.floor, size)
 
+    def property_weights(self, query: RangeQuery) -> tuple[Ints, MatrixLayout]:
+        if self.remap is not None:
+            return super().property_weights(query)
+        refuse_beyond_limit(query)
+        short = self.shorten()
+        return short.clamped_matrix(), square_layout(short.size + 1)
+
+    def closed_average(self, name: str) -> Fraction | None:
+        is_long = self.remap is None and self.size > MOST_RECOMPUTED
+        return clamped.clamped_average(self, name) if is_long else None
+
     # --- measures, for every true answer; linear in the size ----------------------------------------------
 
     @property
     def noise_table(self) -> "Noise":
         return self
-
-    def probabilities(self, query: RangeQuery) -> Floats:
-        """Return P[output, answer] as floats. Raises `TooLarge` beyond MATRIX_LIMIT entries."""
-        return freeze(self.matrix(query) / TOTAL)
 
     def likelihood(self, query: RangeQuery, output: int) -> Floats:
         """Return Pr[output | answer] for every answer, without writing out the matrix."""
@@ -305,7 +187,6 @@ class Noise:
         return [self.ratio_within(query, 1)] * self.size
 
     def proof_steps(self, query: RangeQuery) -> list[str]:
-        """Return what `check` established, as sentences for people."""
         return [
             f"{len(self.core)} noise probabilities are whole multiples of 2^-62, all positive, and with the "
             "constant tails they sum to exactly 1",
@@ -314,10 +195,41 @@ class Noise:
             "clamping and renaming outputs look only at the noisy value, so they reveal nothing more",
         ]
 
-    def canonical_bytes(self) -> bytes:
-        """Return the numbers of the law as bytes, for digests."""
-        remap = b"" if self.remap is None else self.remap.astype("<i8").tobytes()
-        return f"|{self.floor}|{self.end}|{self.size}|".encode() + self.core.astype("<i8").tobytes() + remap
+    def tight_epsilon(self, query: RangeQuery) -> float:
+        """Return the tight privacy loss, rounded up, from the pairs of weights that the checker compares.
+
+        With a remap it is that of the remapped matrix; if this is too large, that of the noise before the remap, which
+        is an upper bound (post-processing).
+        """
+        if self.remap is not None:
+            try:
+                return super().tight_epsilon(query)
+            except TooLarge:
+                pass
+        reach, distance = find_noise_reach(query)
+        worst, least = 1, 1
+        for _, pairs in neighbour_weights(self.core, self.floor, self.end, self.size, reach):
+            for high, low in pairs:
+                if high * least > worst * low:
+                    worst, least = high, low
+        return log_upper_bound(Fraction(worst, least), distance)
+
+    # --- files --------------------------------------------------------------------------------------------
+
+    def to_json(self) -> Any:
+        sizes = {"floor": str(self.floor), "end": str(self.end), "size": str(self.size)}
+        remap = None if self.remap is None else format_integers(self.remap.tolist())
+        return {"core": format_integers(self.core.tolist()), **sizes, "remap": remap}
+
+    @classmethod
+    def from_json(cls, part: Any, query: RangeQuery) -> Self:
+        floor, end, size = (parse_integer(part[key]) for key in ("floor", "end", "size"))
+        remap = None if part["remap"] is None else parse_array(part["remap"])
+        return cls(parse_array(part["core"]), floor, end, size, remap)
+
+    @classmethod
+    def count_cells(cls, part: Any) -> int:
+        return count_words(part["remap"])
 
     def __reduce__(self) -> tuple[type["Noise"], tuple[Any, ...]]:
         return Noise, (self.core, self.floor, self.end, self.size, self.remap)
@@ -333,29 +245,6 @@ class Noise:
 
     def __hash__(self) -> int:
         return hash((self.core.tobytes(), self.floor, self.end, self.size))
-
-    @cached_property
-    def sampler(self) -> NoiseSampler:
-        core, remap = self._sealed
-        return NoiseSampler.from_weights(
-            core.array, self.floor, self.end, self.size, None if remap is None else remap.array
-        )
-
-
-Law = Matrix | Noise | Response | PlaneNoise
-
-
-def _steps_along_edges(edges: int, outputs: int) -> list[str]:
-    return [
-        f"along each of {edges} edges (each direction is one) and for each of {outputs} outputs, the probability under "
-        "the first answer is at most p/2^128 times that under the second",
-        f"p/2^{EXP_BITS} ≤ e^(epsilon·length), found by a sum rounded down at every step",
-        "along a path the ratios multiply and the lengths add up, so any two answers keep the shortest path's length",
-    ]
-
-
-def _errors(query: RangeQuery) -> Floats:
-    return query.outputs.values.floats()[:, None] - query.answers.floats()[None, :]
 
 
 def find_noise_reach(query: RangeQuery) -> tuple[int, Fraction]:

@@ -19,7 +19,7 @@ from inbounds.query import RangeQuery
 from inbounds.trusted.bounds import TOTAL
 
 if TYPE_CHECKING:
-    from inbounds.mechanism.law import Noise
+    from inbounds.mechanism.laws import Noise
 
 BLOCK = 1 << 15
 """Steps that are processed at a time."""

@@ -1,0 +1,69 @@
+"""`optimal`: the best private mechanism for a query of any kind."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from inbounds.design import designer
+from inbounds.exact import Number
+from inbounds.losses import LossLike, Prior, Restriction, to_loss, to_prior
+from inbounds.mechanism import AnyMechanism, Mechanism, QuantileMechanism
+from inbounds.mechanism.expected_channel import quantile_distribution
+from inbounds.mechanism.laws import CentralRecords
+from inbounds.properties import ColumnRatio
+from inbounds.query import QuantileQuery, Query
+
+
+def optimal(
+    query: Query,
+    epsilon: Number,
+    loss: LossLike = "absolute",
+    prior: Prior = None,
+    properties: Iterable[str | ColumnRatio] = (),
+    aim: designer.Aim = "average",
+    *,
+    subject_to: Restriction | Iterable[Restriction] = (),
+    then: Iterable[LossLike] = (),
+    max_seconds: float = 60.0,
+) -> AnyMechanism:
+    """Design the private mechanism with the least expected loss, certified, with a proved bound on possible
+    improvement.
+
+    loss: "absolute", "squared", "zero-one", `ib.threshold_loss(d)`, `ib.power_loss(p)`, a table outputs × answers or a
+    function (reported, true); on a graph "distance" or "euclidean". prior: weights of the answers, uniform by default.
+    properties: names such as "fair" or "column_monotone". aim: "average" under the prior, or "worst" answer.
+    subject_to: limits on other losses, `ib.limit_loss(ib.threshold_loss(2), 0.05)` for every answer or with
+    aim="average", and `ib.keep_fixed_point(prior)`. If no mechanism keeps a limit, `InfeasibleDesign` says by how much
+    it must be raised. then: losses to minimize next, one after another, among all mechanisms that are best so far.
+
+    Routes, cheapest first: for counts the geometric mechanism with the best remap, 003's flowchart for zero-one
+    loss, and the outward fill for fair sets (no solver); cone rays for any neighbourhood without properties;
+    linear programs, row by row or whole, for any set of properties; on graphs closed sets by minimum cuts, with a
+    special pricing on trees. `mechanism.origin` names the route, `mechanism.optimality` the value, the bound and the
+    gap. A solve that reaches `max_seconds` returns the best mechanism so far, with its gap.
+
+    For a quantile of records `prior` is the distribution of their values. `design_quantile` chooses the law with the
+    least expected absolute error; other goals are met by a law of the true quantile alone.
+
+    >>> from inbounds.query import count
+    >>> round(optimal(count(4), 0.5).optimality.value, 6)
+    0.94078
+    """
+    options: dict[str, Any] = {"properties": properties, "aim": aim, "subject_to": subject_to, "then": then}
+    if isinstance(query, QuantileQuery):
+        return _optimal_quantile(query, epsilon, loss, prior, options, max_seconds)
+    return designer.optimal(query, epsilon, loss, prior, **options, max_seconds=max_seconds)
+
+
+def _optimal_quantile(
+    query: QuantileQuery, epsilon: Number, loss: LossLike, prior: Prior, options: dict[str, Any], max_seconds: float
+) -> QuantileMechanism:
+    from inbounds.design.quantiles import design_quantile
+
+    is_plain = to_loss(loss).name == "absolute" and options["aim"] == "average"
+    if is_plain and not any(options[name] for name in ("properties", "subject_to", "then")):
+        return design_quantile(query, epsilon, prior).mechanism
+    answers = query.as_range_query
+    if prior is not None:
+        prior = quantile_distribution(to_prior(prior, answers), query.at, query.size)
+    best = designer.optimal(answers, epsilon, loss, prior, **options, max_seconds=max_seconds)
+    return Mechanism(query, best.epsilon, CentralRecords.from_answers(query, best.weights), best.origin)
