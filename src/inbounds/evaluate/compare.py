@@ -353,7 +353,7 @@ def _row(name: str, mechanism: AnyMechanism, losses: list[Loss], prior: Prior) -
     values["effective epsilon"] = _if_small(mechanism.tight_epsilon)
     try:
         properties = tuple(name for name, holding in mechanism.properties().items() if holding)
-    except (TooLarge, ValueError):
+    except TooLarge:
         return Row(name, mechanism, channel, values, None)
     return Row(name, mechanism, channel, values, properties)
 

@@ -85,7 +85,7 @@ def _mechanism(m: AnyMechanism, prior: Prior, level: float) -> dict[str, Any]:
         "accuracy": wording.describe_accuracy(m, channel, belief),
         "measures": _measures(channel),
         "pictures": None if channel.is_too_large else _pictures(channel, belief, level),
-        "properties": _properties(m),
+        **({"properties": _properties(m)} if m.law.has_claims else {}),
         "proof": wording.describe_proof(m),
         "passport": _passport(m),
     }

@@ -7,7 +7,7 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 
-from inbounds.errors import InvalidDistribution
+from inbounds.errors import InvalidDistribution, TooLarge
 from inbounds.exact import Floats, Ints, freeze, round_up_to_float, to_int
 from inbounds.losses import Loss
 from inbounds.mechanism.audit import log_upper_bound
@@ -134,7 +134,7 @@ class BlockResponse(AnswerLaw):
     # --- measures: a report is a set, so it has no error at face value ------------------------------------
 
     def matrix(self, query: RangeQuery) -> Ints:
-        _refuse_face_value()
+        raise TooLarge("reports that name sets of labels have weights over 2^124, not a matrix over 2^62")
 
     def likelihood(self, query: RangeQuery, output: int) -> Floats:
         hit, sets, blocks = float(self.hit), self.design.holding, self.design.blocks

@@ -1,0 +1,152 @@
+"""The registry of laws: what every law brings, and what a new law needs to work everywhere."""
+
+import dataclasses
+from fractions import Fraction
+from types import MappingProxyType
+
+import numpy as np
+import pytest
+
+import inbounds as ib
+from inbounds.mechanism import Mechanism, Origin, codec, load, mechanism
+from inbounds.mechanism.laws import LAWS, AnswerLaw
+from inbounds.mechanism.laws.base import BROWSER, COQ
+from inbounds.mechanism.laws.plane import make_plane_noise
+from inbounds.query import RangeQuery
+from inbounds.report.html import mechanism_page
+from inbounds.report.wording import describe_checkers
+from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_lower_bound
+
+
+def one_of_each() -> dict[str, Mechanism]:
+    """Return a small mechanism of every law in the registry."""
+    median = ib.median(0, 4, size=9)
+    grid = ib.grid(3, 4, metric="manhattan")
+    made = [
+        ib.optimal(ib.count(4), 1),
+        ib.catalog.truncated_geometric(ib.count(10**5), 1),
+        ib.catalog.randomized_response(ib.category(10**5), 1),
+        Mechanism(
+            grid, Fraction(1), make_plane_noise(grid, Fraction(1), lambda a, b: np.abs(a) + np.abs(b)), Origin("noise")
+        ),
+        ib.local.subset_selection(ib.category(6), 1),
+        ib.design_permute_flip(median, 1),
+        ib.design_sided(ib.quantile(1, 0, 20, size=9), 1),
+        ib.design_central(median, 1, length=2),
+    ]
+    return {one.law.kind: one for one in made}
+
+
+MADE = one_of_each()
+
+
+def test_every_law_of_the_registry_is_tried_here():
+    assert set(MADE) == set(LAWS)
+    assert all(law.kind == kind for kind, law in LAWS.items())
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_a_passport_is_read_as_it_was_written_whatever_the_law(kind, tmp_path):
+    made = MADE[kind]
+    made.save(tmp_path / "m.json")
+    again = ib.load(tmp_path / "m.json")
+    assert (again, again.sha256) == (made, made.sha256)
+    verdict = ib.verify(tmp_path / "m.json")
+    assert verdict.is_valid
+    assert verdict.to_json()["law"] == kind
+    assert made.query.promise(made.epsilon) in verdict.proved
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_a_law_serves_only_its_own_type_of_query(kind):
+    made = MADE[kind]
+    other = ib.median(0, 4, size=9) if isinstance(made.query, RangeQuery) else ib.count(4)
+    with pytest.raises(TypeError, match="a law from LAWS and a query of the type that the law serves"):
+        Mechanism(other, made.epsilon, made.law, made.origin)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in MADE if kind not in ("noise", "response")])
+def test_every_small_mechanism_has_a_channel_a_page_and_a_row_in_comparisons(kind):
+    made = MADE[kind]
+    channel = made.channel()
+    assert np.allclose(channel.matrix.sum(axis=0), 1)
+    assert channel.matrix.shape == channel.shape
+    output = channel.output_values.tolist()[0]
+    assert channel.posterior(output).sum() == pytest.approx(1)
+    assert made.sha256 in mechanism_page(made)
+    (row,) = ib.compare([made]).rows
+    assert row.values["information"] >= 0
+    assert describe_checkers(made) in mechanism_page(made)
+
+
+@dataclasses.dataclass(frozen=True)
+class Floor(AnswerLaw):
+    """Report the truth with what is left, and every other output with the same weight: a law as a newcomer writes it."""
+
+    weight: int
+
+    kind = "floor"
+    fields = dict.fromkeys(("weight",))
+
+    def check(self, query, epsilon):
+        largest = TOTAL - (len(query.answers) - 1) * self.weight
+        if not query.one_output_per_answer or self.weight < 1:
+            raise ib.InvalidDistribution("a floor needs one output per answer")
+        if (
+            largest << EXP_BITS
+            > ratio_lower_bound(epsilon, query.neighbours.least_distance(query.answers)) * self.weight
+        ):
+            raise ib.PrivacyViolation(0, (0, 1), largest / self.weight, 1.0)
+
+    def matrix(self, query):
+        size = len(query.answers)
+        weights = np.full((size, size), self.weight, dtype=np.int64)
+        np.fill_diagonal(weights, TOTAL - (size - 1) * self.weight)
+        return weights
+
+    def to_json(self):
+        return {"weight": str(self.weight)}
+
+    @classmethod
+    def from_json(cls, part, query):
+        return cls(int(part["weight"]))
+
+    def proof_steps(self, query):
+        return ["two weights were compared"]
+
+
+@pytest.fixture
+def registered(monkeypatch):
+    """Add the law to the registry, as one more line would."""
+    for module in (mechanism, codec, load):
+        monkeypatch.setattr(module, "LAWS", MappingProxyType({**LAWS, Floor.kind: Floor}))
+
+
+def test_a_law_outside_the_registry_makes_no_mechanism():
+    with pytest.raises(TypeError, match="a law from LAWS"):
+        Mechanism(ib.count(3), Fraction(1), Floor(TOTAL // 5), Origin("floor"))
+
+
+@pytest.mark.usefixtures("registered")
+def test_a_new_law_works_everywhere_and_no_other_checker_vouches_for_it(tmp_path):
+    made = Mechanism(ib.count(3), Fraction(1), Floor(TOTAL // 5), Origin("floor"))
+    assert made.sample(2) in range(4)
+    made.save(tmp_path / "m.json")
+    assert ib.load(tmp_path / "m.json") == made
+    verdict = ib.verify(tmp_path / "m.json")
+    assert verdict.is_valid
+    assert "no machine-checked proof" in verdict.to_json()["checkers"]
+    assert "inbounds-check" not in verdict.to_json()["checkers"]
+    assert made.loss("zero-one") == pytest.approx(3 / 5)
+    assert made.tight_epsilon() == pytest.approx(np.log(2))
+    assert [row.name for row in ib.compare(ib.count(3), 1, also={"floor": made}).rows].count("floor") == 1
+    assert "two weights were compared" in mechanism_page(made)
+    with pytest.raises(ib.PrivacyViolation):
+        Mechanism(ib.count(3), Fraction(1, 2), Floor(TOTAL // 8), Origin("floor"))
+
+
+def test_what_is_machine_checked_is_said_of_those_laws_alone():
+    for kind, law in LAWS.items():
+        words = describe_checkers(MADE[kind])
+        assert ("extracted from the machine-checked proof" in words) == (COQ in law.checkers)
+        assert ("page in the browser" in words) == (BROWSER in law.checkers)
