@@ -155,6 +155,7 @@ let kind value =
   | "ordinal" -> Checker.Ordinal
   | "category" -> Checker.Category
   | "interval" -> Checker.Interval
+  | "graph" -> Checker.AnyGraph
   | _ -> Checker.OtherKind
 
 let rows value =

@@ -31,7 +31,7 @@ Inductive places := Even (size : Z) | Listed (ticks : list Z).
 Record scale := Scale { first : frac; grid_step : frac; ticks : places }.
 
 Inductive neighbours := ByReach (steps : Z) | AllOfThem | ByMetric (distance : frac) | ByEdges (groups : list group).
-Inductive kind := Count | Total | Mean | Extreme | Ordinal | Category | Interval | OtherKind.
+Inductive kind := Count | Total | Mean | Extreme | Ordinal | Category | Interval | AnyGraph | OtherKind.
 Inductive numbers_of_law :=
 | Weights (rows : list (list Z))
 | Noise (core : list Z) (floor fin size : Z) (remap : option (list Z))
@@ -177,7 +177,7 @@ Definition kind_ok (p : passport) : bool :=
   match asked p with
   | Count => regular (ticks (answers p)) && frac_eq (first (answers p)) (whole 0) && frac_eq (grid_step (answers p)) (whole 1)
   | Total | Mean | Extreme | Ordinal | Category => regular (ticks (answers p))
-  | Interval | OtherKind => true
+  | Interval | AnyGraph | OtherKind => true
   end.
 
 Definition labels_ok (p : passport) : bool :=
@@ -187,10 +187,12 @@ Definition labels_ok (p : passport) : bool :=
   | Some _, _ => false
   end.
 
-(** Named answers on a graph are numbered 0, 1, 2, ..., each an output of its own; real answers are on none. *)
+(** Named answers on a graph are numbered 0, 1, 2, ..., each an output of its own. Without names they are numbers. Real
+    answers are on no graph. *)
 Definition on_graph_ok (p : passport) : bool :=
   match near p, labels p with
-  | ByEdges _, None => negb (rounds p)
+  | ByEdges _, None =>
+      negb (rounds p) && (match asked p with Count | Total | Mean | Extreme | Ordinal | AnyGraph => true | _ => false end)
   | ByEdges _, Some _ => negb (rounds p) && same_scale (answers p) (Scale (whole 0) (whole 1) (Even (size_of (ticks (answers p)))))
                          && one_output_per_answer p
   | _, _ => true

@@ -102,8 +102,8 @@ Definition last_column (t : plane_noise) : nat := match step_weights t with [] =
 Definition cells_of (t : plane_noise) : Z := Z.of_nat ((last_row t + 1) * (last_column t + 1)).
 
 Definition plane_ok (p : passport) (t : plane_noise) : bool :=
-  match near p with
-  | ByEdges groups =>
+  match near p, labels p with
+  | ByEdges groups, Some _ =>
       one_output_per_answer p && (cells_of t =? size_of (ticks (answers p)))
       && (match renamed t with
           | None => true
@@ -114,7 +114,7 @@ Definition plane_ok (p : passport) (t : plane_noise) : bool :=
           | Some moves =>
               check_plane (last_row t) (last_column t) (step_weights t) (anywhere t) moves (num (epsilon p)) (den (epsilon p))
           end)
-  | _ => false
+  | _, _ => false
   end.
 
 (** What `inbounds-check` runs on noise on a map: the query and the epsilon of [p], with this law. *)
@@ -634,7 +634,7 @@ Section Accepted.
     end.
   Proof.
     pose proof accepted as A. apply andb_true_iff in A as [Hq A]. unfold plane_ok in A. rewrite on_graph in A.
-    rewrite !andb_true_iff in A. destruct A as [[[_ Hs] Hr] Hm]. apply Z.eqb_eq in Hs.
+    destruct (labels p); [|discriminate]. rewrite !andb_true_iff in A. destruct A as [[[_ Hs] Hr] Hm]. apply Z.eqb_eq in Hs.
     destruct (moves_of _ groups) as [moves|] eqn:E; [|discriminate]. exists moves.
     assert (Hn : n = ((r + 1) * (c + 1))%nat).
     { unfold n, positions. rewrite <- Hs. unfold cells_of. apply Nat2Z.id. }

@@ -95,8 +95,10 @@ class PlaneNoise(AnswerLaw):
         The remap is post-processing: only its targets are checked.
         """
         table, remap = self._sealed
-        if len(table.shape) != 2 or query.neighbours.is_line or query.is_ordered:
-            raise InvalidDistribution("noise on a map needs a table of two dimensions, and labels on a graph")
+        if len(table.shape) != 2 or query.neighbours.is_line:
+            raise InvalidDistribution("noise on a map needs a table of two dimensions, and answers on a graph")
+        if query.labels is None or not query.one_output_per_answer:
+            raise InvalidDistribution("noise on a map needs named cells, each an output of its own")
         rows, columns = self.size
         if rows * columns != len(query.answers):
             raise InvalidDistribution(f"a map of {rows} × {columns} cells must have as many answers")

@@ -108,6 +108,7 @@ class Measured {
   /** The largest logarithm of a ratio between neighbours, over their distance. */
   tightEpsilon() {
     const { query, rows } = this;
+    if (query.graph !== null) return query.graph.tightEpsilon(rows);
     let tight = 0;
     const take = (high, low, distance) => {
       if (high === 0n) return;
@@ -166,7 +167,7 @@ const PROPERTIES = {
 };
 
 /** Refuse claims that do not follow from the weights. */
-function checkClaims(claims, measured, epsilon, isNoise) {
+function checkClaims(claims, measured, epsilon, noise) {
   const wrong = "the stated losses or properties differ from those computed from the weights";
   const parts = ["losses", "properties", "effective_epsilon"];
   insist(claims instanceof Map && claims.size === parts.length && parts.every((name) => claims.has(name)), wrong);
@@ -177,25 +178,28 @@ function checkClaims(claims, measured, epsilon, isNoise) {
   const [properties, computed] = [claims.get("properties"), measured.properties()];
   insist(properties instanceof Map && properties.size === computed.size, wrong);
   for (const [name, units] of computed) insist(properties.get(name) === units, wrong);
-  const tight = isNoise ? epsilon.approximate : Math.min(measured.tightEpsilon(), epsilon.approximate);
-  insist(isClose(claims.get("effective_epsilon"), tight), wrong);
+  const most = epsilon.approximate;
+  const tight = noise === null ? measured.tightEpsilon() : noise instanceof PlaneNoise ? noise.tightEpsilon(measured.query) : most;
+  insist(isClose(claims.get("effective_epsilon"), Math.min(tight, most)), wrong);
 }
 
 /** Refuse a value of the objective that does not follow from the weights; say what is left to belief. */
-function checkOptimality(part, measured, query, isMatrix) {
+function checkOptimality(part, measured, query, noise) {
   if (part === null) return [];
   const objective = readLine(field(part, "objective"));
   const [value, bound] = ["value", "bound"].map((name) => readFloat(field(part, name)));
   insist(Number.isFinite(value) && Number.isFinite(bound), "an objective and its bound must be finite");
   const [table, prior] = [readLossTable(part, query), readPrior(part, query)];
   const words = wordsOf(objective);
-  const saysLoss = words === null ? table === null && prior === null : (table === null) === words.known || !isMatrix;
+  const saysLoss = words === null ? table === null && prior === null : (table === null) === words.known || noise !== null;
   const saysPrior = prior === null || (words !== null && words.prior);
   insist(saysLoss && saysPrior, "the objective must have a loss with a name, or the passport its table, and not both");
   insist(bound <= value, "the value of the objective does not follow from the weights");
   const bounded = `that no private mechanism with what was asked for has a lower ${objective} than ${bound}`;
-  const computable = words !== null && measured !== null && words.prior === (prior !== null) && (table !== null || words.loss !== null);
-  if (!computable) return [`that its ${objective} is ${value}`, bounded];
+  const said = words !== null && words.prior === (prior !== null) && (table !== null || words.loss !== null);
+  const meant = table === null ? query.labels === null || words?.loss === "zero-one" : !(noise instanceof PlaneNoise);
+  insist(!said || meant, "the loss of the objective must be one that these answers have");
+  if (!said || measured === null) return [`that its ${objective} is ${value}`, bounded];
   const losses = table === null ? measured.losses(words.loss, words.parameter) : measured.tableLosses(table);
   const weights = prior ?? losses.map(() => 1 / losses.length);
   const average = losses.reduce((sum, loss, j) => sum + loss * weights[j], 0);

@@ -1,4 +1,4 @@
-// The laws: a matrix of weights, or a noise table. Every comparison is W · 2^128 <= p · V with p = floor(2^128 · e^x).
+// The laws: a matrix of weights, or a noise table; plane.js has noise on a map. Every comparison is W · 2^128 <= p · V with p = floor(2^128 · e^x).
 
 const MOST_STEPS = 65536n;
 
@@ -68,7 +68,8 @@ function checkMatrix(rows, query, epsilon) {
     subject: `output ${query.outputName(i)}`,
     circumstance: `under answer ${query.answerName(j)} than under its neighbour ${query.answerName(k)}`,
   });
-  if (query.metric !== null) checkSteps(rows, query, epsilon, nearest, where);
+  if (query.graph) query.graph.check(rows, epsilon, nearest, where);
+  else if (query.metric !== null) checkSteps(rows, query, epsilon, nearest, where);
   else checkRuns(rows, query.stops(), ratioAllowed(epsilon), nearest, where);
   return nearest.found;
 }
@@ -133,7 +134,7 @@ class Noise {
   }
 
   check(query, epsilon) {
-    const numeric = query.labels === null && query.answers.regular && !query.everyone;
+    const numeric = query.labels === null && query.answers.regular && !query.everyone && query.graph === null;
     insist(numeric, "a noise table needs numeric answers without gaps and neighbours within a reach");
     insist(this.size === query.answers.size - 1n, "a noise table must have one step less than there are answers");
     this.refuseOtherForms(query);
@@ -198,6 +199,20 @@ class Noise {
       compared(0n);
       for (let m = this.run > steps ? this.run - steps : 0n; m + steps <= this.size; m += 1n) compared(m);
     }
+  }
+
+  canBeWrittenOut(query) {
+    if (this.size !== query.answers.size - 1n || this.run < 0n) return false;
+    const { remap } = this;
+    return remap === null || (remap.length === Number(this.size) + 1 && remap.every((output) => output < query.outputs));
+  }
+
+  proved() {
+    return [
+      `the noise weights are positive and sum to exactly 2^62 over ${2n * this.size + 1n} steps`,
+      "any two noise weights within the reach, and any two sums at an end of the range, are within the ratio",
+      "clamping and renaming look at the noisy value alone",
+    ];
   }
 
   /** The law written out, outputs × answers, where that is small enough to look at. */

@@ -32,9 +32,12 @@ const PASSPORT_FIELDS = {
   epsilon: null, origin: ORIGIN_FIELDS,
   query: {
     kind: null, answers: SCALE_FIELDS, outputs: { lowers: SCALE_FIELDS, uppers: SCALE_FIELDS, values: SCALE_FIELDS },
-    neighbours: null, rounds: null, labels: null, allowance: null,
+    neighbours: null, rounds: null, labels: null, allowance: null, places: null,
   },
-  law: { matrix: null, noise: { core: null, floor: null, end: null, size: null, remap: null } },
+  law: {
+    matrix: null, noise: { core: null, floor: null, end: null, size: null, remap: null },
+    plane: { table: null, anywhere: null, remap: null },
+  },
   claims: { losses: null, properties: null, effective_epsilon: null },
   optimality: { objective: null, value: null, bound: null, loss: null, prior: null },
 };
@@ -73,6 +76,11 @@ function refuseOtherSpelling(part, query) {
     for (const name of ["lowers", "uppers", "values"]) scale(part.get("outputs").get(name), query[name]);
   }
   if (part.get("neighbours").has("metric")) exact(part.get("neighbours").get("metric"));
+  if (query.graph !== null) insist(query.graph.isPlainlyWritten(part.get("neighbours").get("graph")), wrong);
+  if (part.has("places")) {
+    insist(part.get("places") !== null, wrong);
+    for (const place of part.get("places")) place.split(" ").forEach(exact);
+  }
   if (part.has("allowance")) {
     exact(part.get("allowance"));
     insist(!query.allowance.equals(ZERO), wrong);
@@ -88,7 +96,7 @@ function checkOrigin(content) {
   return name;
 }
 
-const UNJUDGED_LAWS = ["response", "plane", "subsets", "affine", "planes"];
+const UNJUDGED_LAWS = ["response", "subsets", "affine", "planes"];
 
 /** One format for every mechanism: the kind of the query, and the key of the law, tell them apart. */
 function checkPassport(envelope, report) {
@@ -96,9 +104,6 @@ function checkPassport(envelope, report) {
   const [query, law] = [field(content, "query"), field(content, "law")];
   if (law instanceof Map && UNJUDGED_LAWS.some((name) => law.has(name)))
     throw new Unjudged("this page has no verdict on a law of this kind; use inbounds verify");
-  const neighbours = query instanceof Map ? query.get("neighbours") : null;
-  if (neighbours instanceof Map && neighbours.has("graph"))
-    throw new Unjudged("this page has no verdict on answers on a graph; use inbounds verify");
   if (query instanceof Map && query.get("kind") === "quantile") checkQuantilePassport(content, report);
   else checkRangePassport(content, report);
 }
@@ -106,18 +111,29 @@ function checkPassport(envelope, report) {
 function checkRangePassport(content, report) {
   refuseUnknownFields(content, PASSPORT_FIELDS);
   const part = field(content, "law");
-  insist(part instanceof Map && part.size === 1, "the law must be a matrix or a noise table");
+  insist(part instanceof Map && part.size === 1, "the law must be a matrix, a noise table or noise on a map");
   const rows = part.has("matrix") ? readMatrix(part.get("matrix")) : null;
-  const noise = rows === null ? new Noise(field(part, "noise")) : null;
-  const written = rows === null ? (noise.remap ?? []).length : Math.max(rows.length, rows[0].length);
+  const noise = rows === null ? readNoise(part) : null;
+  const listed = noise instanceof Noise ? (noise.remap ?? []).length : 0;
+  const written = rows === null ? listed : Math.max(rows.length, rows[0].length);
   const query = new Query(field(content, "query"), BigInt(written));
   const epsilon = readEpsilon(field(content, "epsilon"));
   Object.assign(report, { title: `${query.kind}, epsilon ${epsilon}`, epsilon: epsilon.toString() });
   report.picture = pictureOf(rows, noise, query);
   report.nearest = rows === null ? noise.check(query, epsilon) : checkMatrix(rows, query, epsilon);
-  promised(report, epsilon, query.metric === null ? "under a neighbouring one" : `under one ${query.metric} away`);
+  promised(report, epsilon, nextAnswer(query));
   report.checked.push(...provedOf(rows, noise, query, epsilon), IN_RATIOS);
   checkWords(content, report, { rows, noise, query, epsilon });
+}
+
+function readNoise(part) {
+  return part.has("plane") ? new PlaneNoise(part.get("plane")) : new Noise(field(part, "noise"));
+}
+
+/** An answer that epsilon pays for, in words. */
+function nextAnswer(query) {
+  if (query.graph !== null) return "under one that is a length of 1 away along edges";
+  return query.metric === null ? "under a neighbouring one" : `under one ${query.metric} away`;
 }
 
 /** Query, epsilon and law keep the promise, whatever else the file says. */
@@ -129,12 +145,13 @@ function promised(report, epsilon, circumstance) {
 
 function provedOf(rows, noise, query, epsilon) {
   const asked = `the query is whole: ${query.answers.size} answers, ${query.outputs} outputs that cover them`;
-  if (noise !== null)
+  if (noise !== null) return [asked, ...noise.proved(query)];
+  if (query.graph !== null)
     return [
       asked,
-      `the noise weights are positive and sum to exactly 2^62 over ${2n * noise.size + 1n} steps`,
-      "any two noise weights within the reach, and any two sums at an end of the range, are within the ratio",
-      "clamping and renaming look at the noisy value alone",
+      `${rows.length * rows[0].length} weights, each of the ${rows[0].length} columns sums to exactly 2^62`,
+      `for every output and each of ${query.graph.size} edges, it is at most e^(epsilon · length) times as likely under the `
+        + `tail as under the head (epsilon ${epsilon}); along a path the ratios multiply and the lengths add up`,
     ];
   const compared = query.metric === null ? "neighbouring answers" : "consecutive answers, each at its distance";
   return [
@@ -151,12 +168,12 @@ function checkWords(content, report, { rows, noise, query, epsilon }) {
   const measured = isSmall(noise, query, CLAIMS_UP_TO) ? new Measured(rows ?? noise.matrix(query), query) : null;
   if (measured === null) report.unchecked.push("losses and properties that are claimed: too large to compute on this page");
   else {
-    checkClaims(content.get("claims"), measured, epsilon, noise !== null);
+    checkClaims(content.get("claims"), measured, epsilon, noise);
     report.checked.push("losses, properties and the tight epsilon that are claimed follow from the weights");
   }
   report.unchecked.push("that the question is what was asked, and that one person moves its answer no further");
   report.unchecked.push(`where the mechanism comes from, which is said to be ${origin}`);
-  report.unchecked.push(...checkOptimality(field(content, "optimality"), measured, query, rows !== null));
+  report.unchecked.push(...checkOptimality(field(content, "optimality"), measured, query, noise));
   report.measured = measured;
 }
 
@@ -191,9 +208,7 @@ function isSmall(noise, query, limit) {
 
 function pictureOf(rows, noise, query) {
   if (!isSmall(noise, query, MOST_DRAWN)) return null;
-  if (noise !== null && (noise.size !== query.answers.size - 1n || noise.run < 0n)) return null;
-  const fits = (noise?.remap ?? []).every((output) => output < query.outputs);
-  if (noise !== null && !(fits && (noise.remap === null || noise.remap.length === Number(noise.size) + 1))) return null;
+  if (noise !== null && !noise.canBeWrittenOut(query)) return null;
   const law = rows ?? noise.matrix(query);
   const outputs = law.map((_, i) => (BigInt(i) < query.outputs ? query.outputName(i) : `${i}`));
   const answers = Array.from(law[0], (_, j) => (BigInt(j) < query.answers.size ? query.answerName(j) : `${j}`));

@@ -5,6 +5,7 @@ const MOST_ROUNDED = 1n << 20n;
 const MOST_CELLS = 1n << 13n;
 const WIDEST_ALLOWANCE = 1024n;
 const EVENLY_SPACED = new Set(["count", "total", "mean", "extreme", "ordinal", "category"]);
+const JOINED_BY_EDGES = new Set(["count", "total", "mean", "extreme", "ordinal", "graph"]);
 const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/u;
 
 /** The field of an object; anything else has none. */
@@ -92,7 +93,7 @@ function onOneGrid(...scales) {
   });
 }
 
-/** A question. reach: neighbours are so many grid steps apart at most, null for all answers or a metric. */
+/** A question. reach: neighbours are so many grid steps apart at most, null for all answers, a metric or a graph. */
 class Query {
   constructor(part, written) {
     const answers = Scale.read(field(part, "answers"));
@@ -102,15 +103,18 @@ class Query {
     insist(typeof rounds === "boolean", "rounds must be true or false");
     insist(!rounds || answers.size <= MOST_ROUNDED, "a query that rounds has too many cells");
     Object.assign(this, { kind: readLine(field(part, "kind")), answers, rounds });
-    this.labels = this.readLabels(field(part, "labels"));
+    this.labels = this.readLabels(field(part, "labels"), optional(part, "places", null));
     this.readNeighbours(field(part, "neighbours"));
+    insist(optional(part, "places", null) === null || this.graph !== null, "places must be those of answers on a graph");
     this.allowance = Fraction.read(optional(part, "allowance", "0"));
     this.readOutputs(field(part, "outputs"), written > MOST_CELLS ? written : MOST_CELLS);
     this.refuseWhatPromisesNothing();
     Object.freeze(this);
   }
 
-  readLabels(part) {
+  readLabels(part, places) {
+    insist(part === null || places === null, "answers must have labels or places, not both");
+    if (places !== null) return readPlaces(places, this.answers.size);
     if (part === null) return null;
     insist(Array.isArray(part) && part.every((label) => typeof label === "string"), "labels must be texts");
     const distinct = BigInt(new Set(part).size) === this.answers.size && BigInt(part.length) === this.answers.size;
@@ -124,10 +128,11 @@ class Query {
     this.reach = reach;
     this.metric = metric === null ? null : Fraction.read(metric);
     this.everyone = part.get("everyone") === true;
+    this.graph = part.has("graph") ? new Graph(part.get("graph"), this.answers.size) : null;
     if (reach !== null)
       insist(typeof reach === "bigint" && reach >= 1n && reach <= MOST_ANSWERS, "a reach must be 1 to 2^53 steps");
     else if (this.metric !== null) insist(this.metric.compare(ZERO) > 0, "the unit of a metric must be positive");
-    else insist(this.everyone, "neighbours must be a reach, a metric or everyone");
+    else insist(this.everyone || this.graph !== null, "neighbours must be a reach, a metric, everyone or a graph");
   }
 
   readOutputs(part, most) {
@@ -149,10 +154,17 @@ class Query {
     const { answers, kind } = this;
     insist(answers.size >= 2n, "a query must have at least two possible answers");
     insist(this.cuts < answers.size - 1n, "no two answers are neighbours, so nothing would be promised");
-    insist(this.labels === null || this.everyone, "labels have no distance: all of them must be neighbours");
+    const near = this.everyone || this.graph !== null;
+    insist(this.labels === null || near, "labels have no distance: all of them must be neighbours, or those of a graph");
     insist(answers.regular || !EVENLY_SPACED.has(kind), `the answers of a ${kind} must be evenly spaced`);
     const counted = answers.start.equals(ZERO) && answers.unit.equals(ONE);
     insist(kind !== "count" || counted, "the answers of a count must be 0, 1, 2, …");
+    if (this.graph !== null) {
+      insist(!this.rounds, "answers on a graph must not be rounded");
+      insist(this.labels !== null || JOINED_BY_EDGES.has(kind), `the answers of a ${kind} must have labels to be joined by edges`);
+      const numbered = this.labels === null || (counted && answers.regular && this.oneOutputPerAnswer);
+      insist(numbered, "named answers on a graph must be numbered 0, 1, 2, …, with one output for each");
+    }
     const reached = this.rounds && this.reach !== null ? answers.unit.times(new Fraction(this.reach)) : ZERO;
     const widest = this.allowance.times(new Fraction(WIDEST_ALLOWANCE));
     insist(
