@@ -25,7 +25,6 @@ from inbounds.mechanism import passport as passports
 from inbounds.mechanism.codec import law_to_json, query_to_json
 from inbounds.mechanism.laws import CentralRecords, Noise
 from inbounds.mechanism.laws.noise import make_geometric_noise
-from inbounds.mechanism.laws.plane import make_plane_noise
 from inbounds.mechanism.laws.response import make_tight_response
 from inbounds.query import RangeQuery, Scale, with_neighbours
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_lower_bound
@@ -83,10 +82,10 @@ def at_the_boundary(query: RangeQuery, epsilon: Fraction, rng: random.Random) ->
         row[j] = rng.choice((most, most, lowest, rng.randint(min(lowest, most), most)))
         if not isinstance(query.neighbours, ib.AllPairs) and rng.random() < 0.5:
             lowest = row[j]
-    return [row, *_filled(row, outputs)]
+    return [row, *share_rest(row, outputs)]
 
 
-def _filled(row: list[int], outputs: int) -> list[list[int]]:
+def share_rest(row: list[int], outputs: int) -> list[list[int]]:
     """Rows that share what a first row leaves of 2**62; those that one output alone would need are not there."""
     if outputs == 1:
         return []
@@ -350,14 +349,8 @@ def honest_quantiles() -> tuple[Json, ...]:
 
 
 def beyond_other_checkers() -> Iterator[Json]:
-    """Graphs and noise on a map: honest, and with a smaller epsilon than they keep."""
-    town = ib.grid(3, 3, metric="manhattan")
-    noise = make_plane_noise(town, Fraction(1), lambda a, b: abs(a) + abs(b) + 0.0)
-    for made in (
-        ib.catalog.metric_geometric(town, 1),
-        ib.catalog.exponential(ib.tree({"b": "a"}), 1),
-        Mechanism(town, Fraction(1), noise, Origin("noise")),
-    ):
+    """Two weights: honest, and with a smaller epsilon than they keep."""
+    for made in (ib.catalog.randomized_response(ib.extreme(0, 9999), 1),):
         honest = passports.to_passport(made)
         yield honest.to_json()
         yield wrap(MECHANISM, {**honest.content, "epsilon": "1/10"})
