@@ -228,15 +228,7 @@ let map_noise fields =
   | Object [ ("plane", value) ] -> Some (passport_with (Checker.Weights []) fields, plane value)
   | _ -> None
 
-(* What Python takes for nothing there. *)
-let is_nothing value =
-  match value with
-  | Null | Bool false | String "" | List [] | Object [] -> true
-  | Int z -> Z.equal z Z.zero
-  | Float x -> x = 0.0
-  | _ -> false
-
-let quantile_law is_among value =
+let quantile_law value =
   match fields_of "law" value with
   | [ ("scores", value) ] ->
       let fields = fields_of "scores" value in
@@ -244,7 +236,7 @@ let quantile_law is_among value =
       let deeper = field fields "deeper" in
       let table = whole_numbers "table" (field fields "table") in
       Checker.ScoreTable
-        (table, one_number "stride" (field fields "stride"), if is_nothing deeper then [] else whole_numbers "deeper" deeper)
+        (table, one_number "stride" (field fields "stride"), if deeper = String "" then [] else whole_numbers "deeper" deeper)
   | [ ("sides", value) ] ->
       let fields = fields_of "sides" value in
       only "sides" [ "table"; "below"; "above"; "deeper" ] fields;
@@ -254,10 +246,7 @@ let quantile_law is_among value =
       let fields = fields_of "central" value in
       only "central" [ "first"; "length"; "matrix" ] fields;
       let one name = one_number name (field fields name) in
-      if not (Z.equal (one "length") Z.one) then
-        raise (Sys_error "a matrix over several central records is not judged by this checker");
-      if not (is_among (one "first")) then refuse "central records must be among those of the group";
-      Checker.Oblivious (rows (field fields "matrix"))
+      Checker.CentralTable (one "first", one "length", rows (field fields "matrix"))
   | _ -> refuse "the law of a quantile must be scores, sides, or central records"
 
 let is_quantile fields =
@@ -270,19 +259,14 @@ let quantile fields =
   only "the passport" [ "query"; "epsilon"; "law"; "origin" ] fields;
   only "the query" [ "kind"; "values"; "at"; "size"; "public"; "missing"; "records" ] part;
   words fields;
+  only "the values" [ "start"; "unit"; "size" ] (fields_of "values" (field part "values"));
   let one name = one_number name (field part name) in
   let is_public = match field part "public" with Bool b -> b | _ -> refuse "public must be true or false" in
-  let share_at = fraction "at" (field part "at") in
-  let records, per_person = one "size", one "records" in
-  (* One record: of a public size and one record a person any, otherwise the quantile itself. *)
-  let is_among first =
-    let rank = Z.max Z.one (Z.cdiv (Z.mul share_at.Checker.num records) (Z.max Z.one share_at.den)) in
-    Z.equal first rank || (is_public && Z.equal per_person Z.one && Z.leq Z.one first && Z.leq first records) in
   { Checker.grid = scale "values" (field part "values");
-    share_at;
-    records;
+    share_at = fraction "at" (field part "at");
+    records = one "size";
     is_public;
     missing_at = one "missing";
-    per_person;
+    per_person = one "records";
     at_epsilon = fraction "epsilon" (field fields "epsilon");
-    by_law = quantile_law is_among (field fields "law") }
+    by_law = quantile_law (field fields "law") }

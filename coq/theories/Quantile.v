@@ -1,21 +1,22 @@
 (** The passport of a quantile as the reader hands it over, and the checker that `inbounds-check` runs on it.
 
-    A score table over the values, one with a pace for each side or one that counts the records at a value, or a matrix
-    over the true quantile alone, which one record may move anywhere. (A matrix over the central records is not judged here.)
+    A score table over the values, one with a pace for each side, or a matrix over the central records, of which the true
+    quantile alone is the shortest.
 
     quantile_scores      what is accepted with a score table is accepted by [check_scores], so that its theorems apply
     quantile_passport    for a public size and one record a person: all neighbouring groups, all sets of reports
     sided_passport       the same for a sided table
-    oblivious_private    for a matrix: any two groups, all sets of reports *)
+    central_passport     the same for a matrix over central records, and that its masses sum to one
+    answer_private       for a matrix over the quantile alone: any two groups, all sets of reports *)
 From Coq Require Import ZArith Reals List Bool Lra Lia Arith.
-From Inbounds Require Import Exp Privacy Matrix Noise Neighbours Passport Kinds Scores Tight Depth ScoreCheck Lengths Sides.
+From Inbounds Require Import Exp Privacy Matrix Noise Neighbours Passport Kinds Scores Tight Depth ScoreCheck Lengths Sides Central.
 Import ListNotations.
 Open Scope Z_scope.
 
 Inductive quantile_law :=
 | ScoreTable (table : list Z) (stride : Z) (deeper : list Z)
 | SidedTable (table below above : list Z) (deeper : Z)  (* first, stride, spread and level of the spread of each side *)
-| Oblivious (rows : list (list Z)).
+| CentralTable (lead count : Z) (rows : list (list Z)).  (* the records of rank lead .. lead + count - 1 *)
 
 Record quantile := Quantile {
   grid : scale;
@@ -54,6 +55,14 @@ Definition side_of (numbers : list Z) : option side :=
   | _ => None
   end.
 
+Definition MATRIX_LIMIT := 2 ^ 24.
+
+(** The rank of the quantile among the declared number of records, from 1. *)
+Definition rank_of (q : quantile) : Z := Z.max 1 (- (- (num (share_at q) * records q) / den (share_at q))).
+
+(** The window holds the quantile and no other record: then any two groups may be neighbours. *)
+Definition is_answer (q : quantile) (lead count : Z) : bool := (count =? 1) && (lead =? rank_of q).
+
 Definition check_quantile (q : quantile) : bool :=
   let n := size_of (ticks (grid q)) in
   let en := num (at_epsilon q) in
@@ -69,8 +78,12 @@ Definition check_quantile (q : quantile) : bool :=
          | Some b, Some a => check_sides table b a (Z.to_nat deeper) (n - 1) en ed
          | _, _ => false
          end
-  | Oblivious W =>
-      (length_Z 0 W =? n) && check_matrix (Z.to_nat n) W [Clique 0 (Z.to_nat n) 1 1] en ed
+  | CentralTable lead count W =>
+      let columns := match W with [] => 0 | row :: _ => length_Z 0 row end in
+      (is_answer q lead count || is_public q && (per_person q =? 1))
+      && (1 <=? lead) && (1 <=? count) && (lead + count - 1 <=? records q)
+      && (length_Z 0 W =? n) && (columns * n <=? MATRIX_LIMIT)
+      && check_central (Z.to_nat (n - 1)) (Z.to_nat count) (Z.to_nat columns) W en ed
   end.
 
 Definition width_of (q : quantile) : nat := Z.to_nat (size_of (ticks (grid q)) - 1).
@@ -120,15 +133,33 @@ Section Accepted.
     apply (sides_promise table b a (Z.to_nat deeper) (Z.of_nat w) _ _ H k db db' e e'); rewrite ?Nat2Z.id; assumption.
   Qed.
 
-  Theorem oblivious_private W {D} (answer : D -> nat) : by_law q = Oblivious W ->
-    (forall db, answer db <= width_of q)%nat -> private (fun _ _ => True) (real (at_epsilon q)) (ask answer (law TOTAL W)).
+  Lemma central_accepted lead count W : by_law q = CentralTable lead count W ->
+    W <> [] /\ (1 <= Z.to_nat lead)%nat /\ exists columns,
+    check_central (width_of q) (Z.to_nat count) columns W (num (at_epsilon q)) (den (at_epsilon q)) = true.
   Proof.
-    intros E Ha. pose proof accepted as H. unfold check_quantile in H. rewrite E in H. rewrite !andb_true_iff in H.
-    destruct H as [_ [_ H]]. pose proof width_is as Wi.
-    apply pointwise_private. intros db db' _ i Hi. cbn [ask mass outs] in *.
-    replace (real (at_epsilon q)) with (eps (num (at_epsilon q)) (den (at_epsilon q)) * (1 / 1)).
-    - eapply (law_pointwise _ _ _ _ _ _ H (Clique 0 (Z.to_nat (size_of (ticks (grid q)))) 1 1)); [now left| |assumption].
-      pose proof (Ha db). pose proof (Ha db'). unfold common. cbn. lia.
-    - unfold eps, real. unfold Rdiv. rewrite Rinv_1. ring.
+    intro E. pose proof accepted as H. unfold check_quantile in H. rewrite E in H. rewrite !andb_true_iff in H.
+    destruct H as [Q [[[[[[_ L] _] _] R] _] H]]. apply Z.leb_le in L. apply Z.eqb_eq in R. rewrite length_Z_spec in R.
+    pose proof width_is as Wi. split; [intros ->; cbn in R; lia|]. split; [lia|]. eexists. unfold width_of. exact H.
+  Qed.
+
+  (** The records of rank lead .. lead + count - 1; one record changed, or of more records than those one comes or goes. *)
+  Theorem central_passport lead count W : by_law q = CentralTable lead count W ->
+    let w := width_of q in
+    let before := (Z.to_nat lead - 1)%nat in
+    private (central_near before (Z.to_nat count) w) (real (at_epsilon q)) (central_law W before (Z.to_nat count) w)
+    /\ forall db, (forall v, In v db -> v <= w)%nat -> (before + Z.to_nat count <= length db)%nat ->
+       distribution (central_law W before (Z.to_nat count) w) db.
+  Proof.
+    intros E w before. destruct (central_accepted _ _ _ E) as (Ne & _ & columns & H). split.
+    - apply (central_promise _ _ _ _ _ _ H).
+    - intros db Hw Hn. now apply (central_distribution _ _ _ _ _ _ H).
+  Qed.
+
+  (** The quantile alone, whatever it is of any two groups; its columns begin with the largest value. *)
+  Theorem answer_private lead W {D} (answer : D -> nat) : by_law q = CentralTable lead 1 W ->
+    (forall db, answer db <= width_of q)%nat ->
+    private (fun _ _ => True) (real (at_epsilon q)) (ask (fun db => width_of q - answer db)%nat (law TOTAL W)).
+  Proof.
+    intros E Ha. destruct (central_accepted _ _ _ E) as (_ & _ & columns & H). exact (answer_promise _ _ _ _ _ _ H answer eq_refl Ha).
   Qed.
 End Accepted.

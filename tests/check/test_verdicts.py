@@ -89,7 +89,9 @@ def test_passports_at_the_boundary_and_one_unit_beyond_get_equal_verdicts(make, 
 
 
 @pytest.mark.parametrize("number", [60, pytest.param(1500, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("make", [cases.quantile_passports, cases.sided_passports, cases.answer_passports])
+@pytest.mark.parametrize(
+    "make", [cases.quantile_passports, cases.sided_passports, cases.answer_passports, cases.central_passports]
+)
 def test_passports_of_quantiles_get_equal_verdicts(make, number, checker, tmp_path):
     apart, private = compared(checker, tmp_path, make(number, seed=number), load.load)
     assert not apart
@@ -178,7 +180,7 @@ def test_passports_of_every_kind_are_proved(checker):
     assert {verdict for verdict, _, _ in checker.judged(made)} == {"proved"}
 
 
-def test_the_page_gives_no_verdict_on_two_weights(checker):
+def test_the_page_gives_no_verdict_on_a_law_without_a_rule(checker):
     found = checker.judged(cases.beyond_other_checkers())
     assert len(found) == 2
     assert {(verdict, promise) for verdict, promise, _ in found} == {("unjudged", False)}

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from inbounds.mechanism.laws import CentralRecords, Noise
 from inbounds.mechanism.laws.noise import make_geometric_noise
 from inbounds.mechanism.laws.response import make_tight_response
 from inbounds.query import RangeQuery, Scale, with_neighbours
+from inbounds.trusted.block_designs import Affine, Planes, Subsets
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_lower_bound
 from inbounds.trusted.permute_flip import ratio_bounds
 from inbounds.trusted.sided_scores import sided_ratio_bounds
@@ -278,6 +280,36 @@ def answer_passports(number: int, seed: int) -> Iterator[Json]:
         yield wrap(MECHANISM, {**asked, "epsilon": str(epsilon), "law": law, **_ORIGIN})
 
 
+def central_passports(number: int, seed: int) -> Iterator[Json]:
+    """Matrices over several records, a row at the boundary or one unit beyond it, and windows that cannot be."""
+    rng = random.Random(seed)
+    for _ in range(number):
+        width, length, epsilon = rng.randint(1, 3), rng.randint(2, 4), Fraction(rng.choice(EPSILONS[:6]))
+        p, steps = ratio_lower_bound(epsilon, Fraction(1)), [rng.randrange(1, 2**20)]
+        for _ in range(length):
+            steps.append(min(p * steps[-1] >> EXP_BITS, TOTAL // 4))
+        edge = rng.randint(0, width)
+        row = [steps[sum(records[edge:])] for records in _histograms(length, width)]
+        weights = [row, *_filled(row, width + 1)]
+        if rng.random() < 0.5:
+            weights = nudged(weights, rng)
+        if rng.random() < 0.05:
+            weights = [line[:-1] for line in weights]
+        asked = _quantile(width, rng)
+        if rng.random() < 0.9:
+            asked["query"].update(public=True, records="1")
+        size = int(asked["query"]["size"])
+        first = rng.choice((1, 1, 2, size - length + 1, size - length + (2 if rng.random() < 0.2 else 1), 0))
+        central = {"first": str(first), "length": str(length), "matrix": [_line(row) for row in weights]}
+        yield wrap(MECHANISM, {**asked, "epsilon": str(epsilon), "law": {"central": central}, **_ORIGIN})
+
+
+def _histograms(length: int, width: int) -> list[tuple[int, ...]]:
+    """All histograms of so many records on 0..width, in lexicographic order."""
+    every = product(range(length + 1), repeat=width + 1)
+    return [records for records in every if sum(records) == length]
+
+
 _ORIGIN = {"origin": {"name": "by hand", "parameters": {}, "reference": ""}}
 
 
@@ -349,11 +381,9 @@ def honest_quantiles() -> tuple[Json, ...]:
 
 
 def beyond_other_checkers() -> Iterator[Json]:
-    """Two weights: honest, and with a smaller epsilon than they keep."""
-    for made in (ib.catalog.randomized_response(ib.extreme(0, 9999), 1),):
-        honest = passports.to_passport(made)
-        yield honest.to_json()
-        yield wrap(MECHANISM, {**honest.content, "epsilon": "1/10"})
+    """A law that no checker but Python's may have a rule for, of an answer and of a quantile."""
+    for made in (ib.catalog.uniform(ib.count(3), 1), ib.design_permute_flip(ib.median(0, 3, size=9), 1)):
+        yield wrap(MECHANISM, {**passports.to_passport(made).content, "law": {"floor": {"weight": "1"}}})
 
 
 def written(folder: Path, contents: Iterator[Any]) -> list[Path]:
