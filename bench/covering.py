@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from harness import machine
-from inbounds.mechanism.labels import LabelMechanism
 from label_cases import DATA, shares
 from pages import WIDE, machine_line
 
@@ -56,7 +55,7 @@ def drawn(mechanism: Any, p: Floats, reports: int, rng: np.random.Generator) -> 
     likely = np.maximum(channel_for_law(mechanism).forward(p), 0)
     counts = rng.multinomial(reports, likely / likely.sum())
     seen = np.flatnonzero(counts)
-    names = seen if isinstance(mechanism, LabelMechanism) else mechanism.query.output_values[seen]
+    names = mechanism.report_query.output_values[seen]
     return ib.Collector(mechanism).add_counts(names, counts[seen])
 
 

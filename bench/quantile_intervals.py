@@ -7,12 +7,12 @@ the interval of the report holds the median.
 from dataclasses import dataclass
 
 import numpy as np
-from inbounds.mechanism.quantiles import Channel, QuantileMechanism
 from quantile_cases import FRESH, HELD_OUT, SHAPES
 
 import inbounds as ib
 from inbounds.data import adult
 from inbounds.exact import Floats, Ints
+from inbounds.mechanism import Channel, QuantileMechanism
 
 LEVEL, GROUPS = 0.9, 400
 QUESTIONS = ((20, "1"), (20, "4"), (100, "1"), (1000, "1"), (1000, "0.1"))

@@ -60,10 +60,9 @@ def test_help_loads_no_room_that_only_a_command_needs():
     waiting = {
         *(f"inbounds.{room}" for room in rooms),
         "inbounds.verdict",
-        "inbounds.mechanism.quantiles",
         "inbounds_studies",
     }
-    waiting |= {"inbounds.mechanism.labels", "inbounds.report.html", "rich.progress", "scipy", "highspy", "jinja2"}
+    waiting |= {"inbounds.report.html", "rich.progress", "scipy", "highspy", "jinja2"}
     waiting |= {"ibis", "duckdb", "pandas", "polars", "pyarrow", "matplotlib", "fastapi", "pydantic", "sqlite3"}
     assert "inbounds.mechanism" in loaded
     assert not waiting.intersection(loaded)

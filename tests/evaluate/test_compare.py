@@ -138,7 +138,7 @@ def test_a_comparison_is_written_as_csv_and_latex(everything, tmp_path):
     assert lines[0] == r"\begin{tabular}{lrrrrrrrr}"
     assert sum(line.endswith(r"\\") for line in lines) == len(rows) + 1
     assert any(line.startswith(r"explicit\_fair & ") for line in lines)
-    for ending, start in ((".csv", "mechanism,epsilon,"), (".tex", r"\begin{tabular}")):
+    for ending, start in ((".csv", "mechanism,law,epsilon,"), (".tex", r"\begin{tabular}")):
         path = tmp_path / f"table{ending}"
         words = ("compare", "count", "--size", "3", "--epsilon", "1", "--out", str(path))
         assert run(*words).exit_code == 0

@@ -67,8 +67,8 @@ def _noise(sampler: NoiseSampler, position: int) -> list[int]:
 def law_of_records(made: Any, histogram: Sequence[int]) -> Law:
     """What a mechanism of a quantile reports for a group's records."""
     law, rows = made.law, np.array([histogram])
-    if hasattr(law, "table") and hasattr(law, "_levels"):
-        levels = law._levels(made.query, rows)[0].tolist()
+    if hasattr(law, "table") and hasattr(law, "levels"):
+        levels = law.levels(made.query, rows)[0].tolist()
         return tuple(exact_law([Fraction(law.table[min(level, len(law.table) - 1)], TOTAL) for level in levels]))
     return tuple(Fraction(float(p)) for p in made.probabilities(rows)[0])  # a matrix of whole numbers, read as floats
 
@@ -76,18 +76,19 @@ def law_of_records(made: Any, histogram: Sequence[int]) -> Law:
 def joint_law(plan: Any, truths: TrueAnswers, designs: Path) -> list[Law]:
     """The law of every number that is drawn, in the order of the draws."""
     designed, found = ReleaseDesign.from_workload(Workload.from_plan(plan), designs), list[Law]()
-    report, from_records = drawing.draw_outputs, drawing._draw_quantiles
+    report, from_records = drawing._draw_answers, drawing._draw_quantiles
 
-    def note(sampler: Any, positions: Any, draws: Any) -> Any:
+    def note(made: Any, positions: Any, draws: Any) -> Any:
+        sampler = made.law.sampler(made.query)
         found.extend(law_at(sampler, int(position)) for position in positions)
-        return report(sampler, positions, draws)
+        return report(made, positions, draws)
 
     def note_records(made: Any, counts: Any, members: Any, draws: Any) -> Any:
         found.extend(law_of_records(made, row) for row in counts.histograms(members).tolist())
         return from_records(made, counts, members, draws)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(drawing, "draw_outputs", note)
+        patch.setattr(drawing, "_draw_answers", note)
         patch.setattr(drawing, "_draw_quantiles", note_records)
         drawing.draw_rows(designed, truths)
     return found

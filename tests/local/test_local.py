@@ -86,7 +86,7 @@ def test_clamping_moves_a_value_to_the_nearer_end_before_the_noise():
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        (("m.json",), TypeError, "a randomizer is made of a Mechanism, got str"),
+        (("m.json",), TypeError, "mechanism must be a mechanism such as .*, got str"),
         ((AGES, "drop"), ValueError, "outside must be 'refuse' or 'clamp', got 'drop'"),
         ((DRINKS, "clamp"), ValueError, "outside must be 'refuse' for labels"),
     ],

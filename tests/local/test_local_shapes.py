@@ -229,11 +229,11 @@ def test_the_checks_find_people_who_share_a_draw_and_people_with_two():
     """What an engine would do that evaluates a constant once, in chunks, or a plan twice."""
     client = local.make_randomizer(SETS)
     apart = client([3] * ROWS).tolist()
-    check([(k, (report,)) for k, report in enumerate(apart)], SETS.outputs)
+    check([(k, (report,)) for k, report in enumerate(apart)], SETS.output_count)
     for shared in (ROWS, 1000, 10, 3):
         repeated = [(k, (apart[k // shared],)) for k in range(ROWS)]
         with pytest.raises(AssertionError):
-            check(repeated, SETS.outputs)
+            check(repeated, SETS.output_count)
     again = client([3] * ROWS).tolist()
     with pytest.raises(AssertionError):
-        check([*enumerate(zip(apart)), *enumerate(zip(again))], SETS.outputs)
+        check([*enumerate(zip(apart)), *enumerate(zip(again))], SETS.output_count)

@@ -132,7 +132,7 @@ def test_a_lazy_filter_never_sees_true_values():
     [
         (lambda: local.Survey({}), ValueError, "at least one attribute"),
         (lambda: local.Survey({"a": STARS}, "some"), ValueError, "ask must be 'all' or 'one'"),
-        (lambda: local.Survey({"a": "m.json"}), TypeError, "a survey asks by a Mechanism"),
+        (lambda: local.Survey({"a": "m.json"}), TypeError, "mechanism must be a mechanism"),
         (lambda: local.Survey({"a": STARS, "b": DRINKS})({"a": 1}), ValueError, "'b' is not there"),
         (lambda: local.Survey({"a": STARS, "b": DRINKS}, "one")({"a": 1, "b": "gin"}), ValueError, "declared labels"),
         (

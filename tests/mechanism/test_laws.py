@@ -81,7 +81,7 @@ def test_every_small_mechanism_has_a_channel_a_page_and_a_row_in_comparisons(kin
 
 @dataclasses.dataclass(frozen=True)
 class Floor(AnswerLaw):
-    """Report the truth with what is left, and every other output with the same weight: a law as a newcomer writes it."""
+    """Every output but the truth has the same weight: a law as a newcomer writes it."""
 
     weight: int
 

@@ -28,7 +28,6 @@ from inbounds.mechanism.laws import CentralRecords, Noise
 from inbounds.mechanism.laws.noise import make_geometric_noise
 from inbounds.mechanism.laws.response import make_tight_response
 from inbounds.query import RangeQuery, Scale, with_neighbours
-from inbounds.trusted.block_designs import Affine, Planes, Subsets
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_lower_bound
 from inbounds.trusted.permute_flip import ratio_bounds
 from inbounds.trusted.sided_scores import sided_ratio_bounds
@@ -88,6 +87,15 @@ def at_the_boundary(query: RangeQuery, epsilon: Fraction, rng: random.Random) ->
 
 
 def share_rest(row: list[int], outputs: int) -> list[list[int]]:
+    """Rows that share what a first row leaves of 2**62; those that one output alone would need are not there."""
+    if outputs == 1:
+        return []
+    shares = [[(TOTAL - weight) // (outputs - 1) for weight in row] for _ in range(outputs - 1)]
+    shares[-1] = [TOTAL - row[j] - sum(share[j] for share in shares[:-1]) for j in range(len(row))]
+    return shares
+
+
+def _filled(row: list[int], outputs: int) -> list[list[int]]:
     """Rows that share what a first row leaves of 2**62; those that one output alone would need are not there."""
     if outputs == 1:
         return []

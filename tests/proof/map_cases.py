@@ -16,7 +16,7 @@ from inbounds.files import MECHANISM, Json
 from inbounds.mechanism import Mechanism, Origin
 from inbounds.mechanism import passport as passports
 from inbounds.mechanism.codec import law_to_json, scale_to_json
-from inbounds.mechanism.plane import PlaneNoise, make_plane_noise, require_map_metric
+from inbounds.mechanism.laws.plane import PlaneNoise, make_plane_noise, require_map_metric
 from inbounds.query import OutputCells, RangeQuery
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_lower_bound
 from inbounds.trusted.plane_noise import map_moves, shift_table, tail_families

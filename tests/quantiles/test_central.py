@@ -135,7 +135,7 @@ def test_one_record_at_the_rank_is_the_true_answer_for_any_size_and_number_of_re
     groups = np.array([group for size in range(8) for group in histograms(size, 2)])
     assert np.array_equal(mechanism.probabilities(groups), best.matrix.T[query.true_positions(groups)])
     mechanism.save(tmp_path / "q.json")
-    assert ib.load_quantile(tmp_path / "q.json") == mechanism
+    assert ib.load(tmp_path / "q.json") == mechanism
     with pytest.raises(PrivacyViolation):
         Mechanism(query, Fraction(9, 10), mechanism.law, best.origin)
 
@@ -143,7 +143,7 @@ def test_one_record_at_the_rank_is_the_true_answer_for_any_size_and_number_of_re
 @pytest.mark.parametrize("query", ANY_SIZE[:2])
 def test_one_record_at_another_rank_needs_a_public_size_and_one_record_a_person(query):
     best = ib.optimal(query.as_range_query, 1)
-    law = CentralRecords(query.rank + 1, 1, CentralRecords.from_answers(query, best.weights).matrix)
+    law = CentralRecords(query.rank + 1, 1, CentralRecords.from_answers(query, best.weights).weights)
     with pytest.raises(ValueError, match="public size"):
         Mechanism(query, Fraction(1), law, best.origin)
 
@@ -154,7 +154,7 @@ def test_a_window_of_one_record_is_the_same_law_however_it_is_found():
     law = CentralRecords.from_answers(query, weights)
     groups = np.array(histograms(7, 4))
     columns = multiset_index(central_window(groups, query.rank, 1), 1)
-    assert np.array_equal(law.probabilities(query, groups), law.matrix.weights.T[columns] / TOTAL)
+    assert np.array_equal(law.probabilities(query, groups), law.weights.T[columns] / TOTAL)
 
 
 @pytest.mark.parametrize("query", [ib.median(0, 2, maximum=5), ib.median(0, 2, size=5, records=2)])

@@ -23,7 +23,15 @@ from inbounds.curator import Account, Curator, parse_settings
 from inbounds.curator.timing import Time
 from inbounds.design.solver.threads import one_thread
 from inbounds.mechanism import Mechanism, Origin
-from inbounds.mechanism.laws import CentralRecords, Matrix, Noise, PermuteAndFlip, SidedPermuteAndFlip
+from inbounds.mechanism.laws import (
+    BlockResponse,
+    CentralRecords,
+    Matrix,
+    Noise,
+    PermuteAndFlip,
+    RecordsLaw,
+    SidedPermuteAndFlip,
+)
 from inbounds.mechanism.laws.plane import PlaneNoise
 from inbounds.mechanism.laws.response import Response
 from inbounds.properties import column_ratio
@@ -140,9 +148,9 @@ def smooth(*facts: Any) -> SmoothRelease:
 def frozen_mechanism(name: str, made: Any) -> Frozen:
     """Return the digest of a mechanism's integers and of reports that are drawn with seeded entropy."""
     with seeded(name):
-        if isinstance(made, Mechanism):
+        if isinstance(made, Mechanism) and isinstance(made.law, RecordsLaw):
             return _of_quantile(made)
-        if isinstance(made, Mechanism):
+        if isinstance(made, Mechanism) and isinstance(made.law, BlockResponse):
             return _of_labels(made)
         if isinstance(made, MechanismChain):
             return _of_levels(made)

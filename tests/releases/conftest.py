@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
-from inbounds.mechanism import Mechanism
+from inbounds.mechanism.laws import RecordsLaw
 from inbounds.query import AllPairs, Metric, QuantileQuery
 from inbounds.releases import drawing
 from inbounds.releases import workload as answering
@@ -96,7 +96,7 @@ class Checks:
     def trace(self, content: dict[str, Any], rows: list[dict[str, Any]], monkeypatch: Any, capsys: Any) -> Trace:
         plan = to_plan(content, frame(rows))
         designed, handed, drawn = self.designed(plan), [], [0]
-        own, from_records = drawing.draw_outputs, drawing._draw_quantiles
+        own, from_records = drawing._draw_answers, drawing._draw_quantiles
         laws: dict[int, int] = {}
 
         def spy_on_records(made: Any, truths: Any, members: Any, draws: Any) -> Any:
@@ -113,7 +113,7 @@ class Checks:
             return seeded_entropy(np.random.default_rng(drawn[0]))(count)
 
         with monkeypatch.context() as patched:
-            patched.setattr(drawing, "draw_outputs", spy)
+            patched.setattr(drawing, "_draw_answers", spy)
             patched.setattr(drawing, "_draw_quantiles", spy_on_records)
             columns = released(designed, open_plan_source(plan).aggregate(), draws)
         members = [m.tolist() for m in designed.workload.members]
@@ -202,7 +202,7 @@ class Checks:
                 truths = _answers(content, wanted, [record], n, True).values()
                 for name, truth in zip(designed.workload.plan.cells(statistic), truths, strict=True):
                     made = design.mechanism
-                    if isinstance(made, Mechanism):
+                    if isinstance(made.law, RecordsLaw):
                         own = _value(record.get(statistic.of), content["columns"][statistic.of])
                         column = made.probabilities(made.query.encode([own])[None, :])[0]
                     else:

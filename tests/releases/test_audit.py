@@ -76,8 +76,8 @@ def all_checks(checks, monkeypatch, capsys):
 
 
 def wrong_column(patch):
-    own = drawing.draw_outputs
-    patch.setattr(drawing, "draw_outputs", lambda sampler, at, draws: own(sampler, np.maximum(at - 1, 0), draws))
+    own = drawing._draw_answers
+    patch.setattr(drawing, "_draw_answers", lambda sampler, at, draws: own(sampler, np.maximum(at - 1, 0), draws))
 
 
 def off_by_one_bound(patch):
@@ -92,15 +92,15 @@ def missing_clamp(patch):
 
 
 def reused_draw(patch):
-    own = drawing.draw_outputs
+    own = drawing._draw_answers
     same = seeded_entropy(np.random.default_rng(0))(1)
-    patch.setattr(drawing, "draw_outputs", lambda sampler, at, draws: own(sampler, at, lambda n: np.resize(same, n)))
+    patch.setattr(drawing, "_draw_answers", lambda sampler, at, draws: own(sampler, at, lambda n: np.resize(same, n)))
 
 
 def reused_between_statistics(patch):
-    own = drawing.draw_outputs
+    own = drawing._draw_answers
     patch.setattr(
-        drawing, "draw_outputs", lambda sampler, at, draws: own(sampler, at, seeded_entropy(np.random.default_rng(0)))
+        drawing, "_draw_answers", lambda sampler, at, draws: own(sampler, at, seeded_entropy(np.random.default_rng(0)))
     )
 
 
@@ -109,7 +109,7 @@ def float_noise(patch):
         noise = np.random.default_rng().laplace(scale=2.0, size=len(positions))
         return np.clip(np.rint(positions + noise), 0, 2).astype(np.int64)
 
-    patch.setattr(drawing, "draw_outputs", noisy)
+    patch.setattr(drawing, "_draw_answers", noisy)
 
 
 def undeclared_groups(patch):
@@ -142,7 +142,7 @@ def test_a_planted_bug_is_caught(checks, monkeypatch, capsys, bug):
 
 def test_the_audit_itself_sees_an_answer_that_moves_twice_as_far(checks, monkeypatch):
     """A twin that must fail: the count handed to the sampler twice as large spends twice the epsilon."""
-    own = drawing.draw_outputs
-    monkeypatch.setattr(drawing, "draw_outputs", lambda sampler, at, draws: own(sampler, 2 * at, draws))
+    own = drawing._draw_answers
+    monkeypatch.setattr(drawing, "_draw_answers", lambda sampler, at, draws: own(sampler, 2 * at, draws))
     assert checks.audited(content({"count": "c = 'p'"}), HERE[:1], THERE[:1], 100_000) > 1.5
     assert not math.isnan(checks.audited(content({"count": "c = 'p'"}), HERE[:1], HERE[:1], 1000))

@@ -414,7 +414,7 @@ def seen(command, tmp_path, monkeypatch):
     """Everything that a release through the command line shows, its draws replaced by the true answers."""
     handed = []
     monkeypatch.setattr(
-        drawing, "draw_outputs", lambda sampler, positions, draws: handed.append(positions.tolist()) or positions
+        drawing, "_draw_answers", lambda sampler, positions, draws: handed.append(positions.tolist()) or positions
     )
 
     def from_records(made, truths, members, draws):

@@ -121,7 +121,7 @@ def test_a_mechanism_page_says_what_the_mechanism_promises(pages, name):
     m = SUBJECTS[name]()
     text = Page(pages[name]).text
     assert wording.format_guarantee(m) in text
-    assert wording.describe_neighbours(m.query) in text
+    assert m.query.describe_neighbours() in text
     assert all(step in text for step in wording.describe_proof(m))
     assert to_passport(m).sha256 in text
     assert f"{m.worst_loss('zero-one'):.4g}" in text
@@ -184,7 +184,7 @@ def test_values_that_never_occur_are_not_explained(pages):
 def test_the_stated_distance_holds_for_every_true_answer():
     """'within ±d with probability 90 % or more' is true, and not for the next smaller d."""
     m = SUBJECTS["small"]()
-    d = int(wording.describe_accuracy(m).split("within ±")[1].split()[0])
+    d = int(wording.describe_accuracy(m, m.channel(), "").split("within ±")[1].split()[0])
     assert m.worst_loss(ib.threshold_loss(d)) <= 0.1
     assert m.worst_loss(ib.threshold_loss(d - 1)) > 0.1
 
@@ -303,7 +303,7 @@ def test_large_heatmaps_are_averaged_and_keep_their_mass():
 def test_small_heatmaps_write_every_value():
     """One number per cell, as in the matrix."""
     m = SUBJECTS["small"]()
-    numbers = [e.text for e in ET.fromstring(html._heatmap(m)).iter("text") if e.get("class") == "n"]
+    numbers = [e.text for e in ET.fromstring(html._heatmap(m.channel())).iter("text") if e.get("class") == "n"]
     expected = [f"{p:.2f}".removeprefix("0") for p in m.matrix.ravel()]
     assert numbers == expected
 
@@ -470,7 +470,7 @@ def test_report_writes_the_page(saved, tmp_path):
 )
 def test_neighbours_are_told_in_the_unit_of_the_answers(query, said):
     """A step of the grid may be smaller than any two answers are apart."""
-    assert wording.describe_neighbours(query) == said
+    assert query.describe_neighbours() == said
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ from envelopes import seal
 from inbounds.files import Json, canonical_json
 from inbounds.mechanism import Mechanism, Origin
 from inbounds.mechanism.codec import law_to_json
+from inbounds.mechanism.laws.plane import PlaneNoise, make_plane_noise, require_map_metric
 from inbounds.mechanism.passport import to_passport
-from inbounds.mechanism.plane import PlaneNoise, make_plane_noise, require_map_metric
 from inbounds.query import RangeQuery
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_lower_bound
 

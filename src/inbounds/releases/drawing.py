@@ -15,7 +15,7 @@ import numpy as np
 from inbounds.errors import LedgerError
 from inbounds.exact import Ints
 from inbounds.files import DRAW, Document, FileFormat, LoadedFile, canonical_json, refuse_unknown_fields, sha256_hex
-from inbounds.mechanism import QuantileMechanism
+from inbounds.mechanism import AnyMechanism, QuantileMechanism
 from inbounds.releases.aggregate import TrueAnswers
 from inbounds.releases.workload import ReleaseDesign, TableContent, Workload, build_table, require_range_mechanism
 from inbounds.statistics.base import ValueCounts
@@ -93,7 +93,7 @@ def _draw_sums(designed: ReleaseDesign, k: int, positions: Sequence[Any], draws:
     layered = designed.workload.entries[k].layered
     assert layered is not None
     return [
-        [require_range_mechanism(design).draw(row, draws) for row in layer.sums(positions)]
+        [_draw_answers(require_range_mechanism(design), row, draws) for row in layer.sums(positions)]
         for layer, design in zip(layered.layers, designed.layers[k], strict=True)
     ]
 
@@ -107,8 +107,13 @@ def _draw_outputs(
         if isinstance(truths, ValueCounts):
             outputs[members] = _draw_quantiles(design.mechanism, truths, members, draws)
         else:
-            outputs[members] = design.mechanism.draw(truths[members], draws)
+            outputs[members] = _draw_answers(design.mechanism, truths[members], draws)
     return outputs
+
+
+def _draw_answers(mechanism: AnyMechanism, positions: Ints, draws: Draws) -> Ints:
+    """Draw the outputs for the positions of true answers."""
+    return mechanism.draw(positions, draws)
 
 
 def _draw_quantiles(mechanism: QuantileMechanism, truths: ValueCounts, members: Ints, draws: Draws) -> Ints:

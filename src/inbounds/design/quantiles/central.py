@@ -33,11 +33,11 @@ def design_central(
 
     min sum_s prior(s) sum_i P[i, s] |i - quantile(s)| over all private P[output, multiset]: a linear program over the
     multisets of `length` values. length: odd for a median; by default the most with at most 1,500 multisets. prior: of
-    the values of independent records; without one their shares are unknown, as in `QuantileMechanism.channel`.
+    the values of independent records; without one their shares are unknown, as in `Mechanism.channel`.
 
     >>> from inbounds import median
     >>> design_central(median(0, 2, size=25), 1, length=3)
-    <QuantileMechanism central_records(length=3) for <median of 25 records in 0..2 (3 values)>, epsilon=1>
+    <Mechanism central_records(length=3) for <median of 25 records in 0..2 (3 values)>, epsilon=1>
     """
     check_quantile(query)
     if not (query.public_size and query.records == 1):
