@@ -86,6 +86,30 @@ def test_holes_are_ranges_that_cannot_occur(inbounds, tmp_path):
     assert "count does not take --holes" in refused.stderr
 
 
+def test_neighbours_are_pairs_of_answers_or_a_file_of_them(inbounds, tmp_path):
+    words = ["design", "ordinal", "--low", "-1", "--high", "2", "--epsilon", "1", "--out", str(tmp_path / "m.json")]
+    expected = ib.ordinal(-1, 2, neighbours=[(-1, 0), (0, 1), (1, 2), (-1, 2, "3/2")])
+    assert inbounds(*words, "--neighbours", "-1:0, 0:1,1:2, -1:2:3/2").returncode == 0
+    assert ib.load(tmp_path / "m.json").query == expected
+    for head in ("", "from,to,distance\n"):
+        (tmp_path / "pairs.csv").write_text(f"{head}-1,0\n0,1\n\n1, 2,1\n-1,2,1.5\n")
+        done = inbounds(*words, "--overwrite", "--neighbours", str(tmp_path / "pairs.csv"))
+        assert done.returncode == 0
+        assert ib.load(tmp_path / "m.json").query == expected
+    assert "--neighbours must be pairs such as" in inbounds(*words, "--overwrite", "--neighbours", "0-1").stderr
+    assert "two of the answers" in inbounds(*words, "--overwrite", "--neighbours", "0:3").stderr
+    refused = inbounds("compare", "--epsilon", "1", "--neighbours", "0:1")
+    assert refused.returncode == 2
+
+
+def test_a_collection_is_planned_for_declared_neighbours(inbounds, tmp_path):
+    words = ["local", "plan", "--low", "0", "--high", "3", "--reports", "200", "--ratio", "9", "--json"]
+    line = json.loads(inbounds(*words).stdout)
+    star = json.loads(inbounds(*words, "--neighbours", "0:1,0:2,0:3").stdout)
+    assert {option["mechanism"] for option in line["options"]} == {"geometric", "randomized_response"}
+    assert {option["mechanism"] for option in star["options"]} == {"metric_geometric", "randomized_response"}
+
+
 def test_a_reader_that_has_seen_enough_is_no_error(passport):
     command = f"set -o pipefail; {sys.executable} -m inbounds verify {passport} | head -1"
     assert subprocess.run(["bash", "-c", command], capture_output=True).returncode == 0
