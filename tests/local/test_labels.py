@@ -16,14 +16,14 @@ from inbounds.errors import InvalidDistribution, PassportError, PrivacyViolation
 from inbounds.exact import to_epsilon
 from inbounds.files import MECHANISM, Document
 from inbounds.local.label_mechanisms import LabelCandidate
-from inbounds.local.reconstruct import Reconstruction
+from inbounds.local.reconstruct import Reconstruction, shrinkage
 from inbounds.local.reconstruct.affine_estimator import AffineEstimator, even
 from inbounds.local.reconstruct.batches import update_batch
 from inbounds.local.reconstruct.incidence import blocks_holding, labels_held
-from inbounds.local.reconstruct.linear import cut_and_scaled
-from inbounds.local.reconstruct.multiscale import _square, estimate_multiscale
+from inbounds.local.reconstruct.linear import onto_simplex
+from inbounds.local.reconstruct.multiscale import SPREADS, _posterior_contrasts, estimate_multiscale
 from inbounds.local.reconstruct.sets import SetReports
-from inbounds.local.reconstruct.shrinkage import mean_sums, shrink_shares
+from inbounds.local.reconstruct.shrinkage import _integrate, shrink_shares
 from inbounds.local.reconstruct.structure import channel_for_law
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.laws import BlockResponse, Matrix
@@ -393,8 +393,6 @@ def test_the_maximum_of_the_likelihood_is_there_for_sets_too():
 def test_shrinking_beats_projecting_where_labels_are_alike_and_where_few_hold_all():
     """Fixed seed: undetected labels are alike, not zero; detected ones keep their own estimates."""
     rng, labels, reports, hit, chance = np.random.default_rng(4), 2000, 100_000, 0.5, 0.27
-    from inbounds.local.reconstruct.linear import onto_simplex
-
     for shares in (np.full(labels, 1 / labels), np.r_[0.4, 0.35, 0.25, np.zeros(labels - 3)]):
         seen = rng.binomial(reports, chance + (hit - chance) * shares) / reports
         law = AffineEstimator(seen, np.full(labels, chance), np.full(labels, hit - chance))
@@ -470,18 +468,28 @@ def _kantorovich(found, true):
     return float(np.abs(np.cumsum(found - true)).mean())
 
 
-def test_labels_that_are_all_alike_come_out_flatter_than_by_cutting():
+def cut_and_scaled(x):
+    """Entries below zero cut, the rest scaled to sum to one, as other libraries do."""
+    return np.maximum(x, 0) / np.maximum(x, 0).sum()
+
+
+def test_labels_that_are_all_alike_come_out_flatter_than_by_cutting_and_in_better_order_than_by_projecting():
     """Fixed seed. By the mean: collections in which chance is taken for an order must be rare."""
     rng, labels, reports = np.random.default_rng(11), 1000, 10_000
     base, lift = np.full(labels, 0.27), np.full(labels, 0.23)
     flat, off = np.full(labels, 1 / labels), []
     for _ in range(80):
         law = AffineEstimator(rng.binomial(reports, base + lift * flat) / reports, base, lift).center()
+        ours, cut, projected = estimate_multiscale(law, reports), cut_and_scaled(law.shares), onto_simplex(law.shares)
         off.append(
-            [_kantorovich(found, flat) for found in (estimate_multiscale(law, reports), cut_and_scaled(law.shares))]
+            [
+                *(np.abs(found - flat).sum() for found in (ours, cut)),
+                *(_kantorovich(found, flat) for found in (ours, projected)),
+            ]
         )
-    ours, cut = np.mean(off, axis=0)
-    assert ours < 0.9 * cut
+    ours, cut, our_sums, projected_sums = np.mean(off, axis=0)
+    assert ours < 0.2 * cut
+    assert our_sums < 0.6 * projected_sums
 
 
 def test_few_reports_that_hold_a_whole_plane_are_not_taken_for_an_order():
@@ -512,24 +520,52 @@ def test_some_block_holds_as_many_neighbours_as_may_be_together_and_none_twice_a
     assert min(together, design.labels) <= longest < 2 * together + 1
 
 
-def test_sums_in_small_units_are_normal_and_in_large_ones_a_single_report_is_no_evidence():
-    rng = np.random.default_rng(14)
-    sums = np.full(64, 1 / 64) + rng.normal(0, 0.01, 64)
-    gains = [mean_sums(np.append(sums, 0.09), 0.01, unit).gain for unit in (1e-6, 0.09)]
-    normal = (0.09 - 1 / 65) ** 2 / 0.01**2 / 2
-    assert gains[0] == pytest.approx(normal, rel=0.3)
-    assert gains[1] < 0.1 * gains[0]
+def test_without_a_background_the_posterior_is_the_conjugate_one(monkeypatch):
+    """N ~ Poisson(x), x ~ Gamma(shape, rate): the posterior is Gamma(shape + N, rate + 1), N negative binomial."""
+    monkeypatch.setattr(shrinkage, "GRID_STEP", 0.02)
+    counts, shapes, mean = np.array([0.0, 1, 4, 30]), np.array([0.5, 2.0, 40.0]), 3.0
+    means, squares, gains = _integrate(counts, 1e-9, mean, shapes)
+    for i, count in enumerate(counts.tolist()):
+        for j, shape in enumerate(shapes.tolist()):
+            rate, after = shape / mean, shape + count
+            assert means[i, j] == pytest.approx(after / (rate + 1), rel=1e-3)
+            assert squares[i, j] == pytest.approx(after * (after + 1) / (rate + 1) ** 2, rel=1e-3)
+            marginal = math.lgamma(after) - math.lgamma(shape) + shape * math.log(rate) - after * math.log(rate + 1)
+            assert gains[i, j] == pytest.approx(marginal - (count * math.log(mean) - mean), abs=3e-3)
 
 
-def test_a_difference_in_small_units_is_normal_and_in_large_ones_less_of_a_surprise():
-    d, variance = np.array([0.0, 0.3, -0.3, 2.0]), np.ones(4)
-    assert np.allclose(_square(d, variance, np.full(4, 1e-7)), d**2, rtol=1e-5)
-    large = _square(d, variance, np.full(4, 0.5))
-    assert large[0] == 0
-    assert large[1] == large[2]
-    assert (large[1:] < d[1:] ** 2).all()
-    lam = 1 / 0.5**2  # the variance in units; 4 more than 4 expected: the Poisson deviance
-    assert large[3] * lam == pytest.approx(2 * lam * (8 * math.log(2) - 4))
+def test_before_a_large_background_the_posterior_is_the_normal_one():
+    """A Gamma prior of a large shape, and noise of many reports, are both normal: a mean weighted by precisions."""
+    background, mean, shape = 1e6, 1e5, 1e4
+    noise, prior = background + mean, mean**2 / shape
+    for off in (-2.0, 0.5, 3.0):
+        reading = mean + off * math.sqrt(noise + prior)
+        means, squares, _ = _integrate(np.array([background + reading]), background, mean, np.array([shape]))
+        assert means[0, 0] == pytest.approx(mean + prior / (prior + noise) * (reading - mean), abs=0.05 * prior**0.5)
+        assert squares[0, 0] - means[0, 0] ** 2 == pytest.approx(prior * noise / (prior + noise), rel=0.1)
+
+
+def test_a_contrast_is_the_mean_of_normal_ones_over_the_prior_of_their_spread():
+    d, variance, share = np.array([0.3, -0.1, 0.02]), np.array([0.01, 0.02, 0.015]), np.array([0.6, 0.5, 0.2])
+    sizes, odds = np.append(0.0, SPREADS), np.append(0.5, np.full(len(SPREADS), 0.5 / len(SPREADS)))
+    total = variance + (sizes[:, None] * share) ** 2
+    likely = np.prod(np.exp(-(d**2) / total / 2) / np.sqrt(total), axis=1)
+    found, gain = _posterior_contrasts(d, variance, share)
+    assert np.allclose(found, (odds * likely) @ (d * (1 - variance / total)) / (odds @ likely))
+    assert gain == pytest.approx(math.log(odds @ likely / likely[0]))
+
+
+@pytest.mark.parametrize("labels", [2, 3, 4, 5, 16, 17, 1000])
+def test_an_estimate_is_a_distribution_and_equal_readings_give_equal_shares(labels):
+    base, lift = np.full(labels, 0.27), np.full(labels, 0.23)
+    for reports in (1, 100, 10**6):
+        equal = estimate_multiscale(AffineEstimator(base + lift / labels, base, lift), reports)
+        divides_evenly = labels.bit_count() == 1
+        assert np.allclose(equal, 1 / labels, rtol=1e-9 if divides_evenly else 0.02)
+        rng = np.random.default_rng([labels, reports])
+        any_ = estimate_multiscale(AffineEstimator(rng.binomial(reports, base) / reports, base, lift), reports)
+        assert math.isclose(any_.sum(), 1, rel_tol=1e-9)
+        assert (any_ >= 0).all()
 
 
 def test_randomized_response_about_many_labels_is_estimated_like_sets_and_about_few_by_its_certified_maximum():

@@ -4,17 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inbounds.exact import Floats
+from inbounds.exact import Floats, Ints
 from inbounds.local.reconstruct.channel import LinearChannel, ResponseChannel
 from inbounds.local.reconstruct.sets import SetReports
 
 EVEN = 1e-9
 """Relative difference of weights that are equal up to rounding."""
-
-CLUMP = 0.75
-"""Part of a block of neighbouring labels that one report may support at once. Sets are points with structure: lines of
-them hold neighbours, so a report that holds two holds many. Over the sets of a design, the fourth moment of how many
-they hold of a block is that of a Poisson number times 0.2 to 0.6 of the block."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,14 +46,14 @@ class AffineEstimator:
         """Return the standard deviation of a rare answer's reading."""
         return float(self.deviations(np.zeros(1), reports)[0])
 
-    def unit(self, width: Floats | float, reports: float) -> Floats:
+    def unit(self, width: Floats | Ints | float, reports: float) -> Floats:
         """Return how much one report may move the reading of a sum over `width` neighbouring answers.
 
         Readings of different answers are hardly correlated, so sums have the variance that they would have if answers
-        were reported one by one; but they come in larger steps, and are further from normal.
+        were reported one by one; but one report may hold `together` neighbours at once, so sums come in larger steps
+        and are further from normal.
         """
-        held = np.maximum(CLUMP * np.minimum(width, self.together), 1.0)
-        return np.asarray(held / (reports * self.lift.mean()))
+        return np.asarray(np.minimum(width, self.together) / (reports * self.lift.mean()))
 
 
 def affine(channel: LinearChannel, q: Floats) -> AffineEstimator | None:

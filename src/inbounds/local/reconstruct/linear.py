@@ -17,13 +17,3 @@ def onto_simplex(x: Floats) -> Floats:
     excess = (np.cumsum(falling) - 1) / np.arange(1, len(x) + 1)
     t = excess[np.flatnonzero(falling > excess)[-1]]
     return np.asarray(np.maximum(x - t, 0.0))
-
-
-def cut_and_scaled(x: Floats) -> Floats:
-    """Cut entries below zero and scale the rest to sum to one; flatter than the projection if noise outweighs shares.
-
-    >>> cut_and_scaled(np.array([0.5, 0.9, -0.4])).round(3).tolist()
-    [0.357, 0.643, 0.0]
-    """
-    above = np.maximum(x, 0.0)
-    return np.asarray(above / above.sum())

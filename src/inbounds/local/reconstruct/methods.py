@@ -53,8 +53,8 @@ keeps the certificate become zero."""
 def choose_method(problem: ReconstructionProblem) -> Method:
     """Choose the method that measures best for a channel (docs/benchmarks/local.md).
 
-    Updates stopped by held-out reports if the noise is geometric, or follows a distance of many answers; shares by
-    empirical Bayes for reports about labels; the maximum of the likelihood otherwise.
+    Updates stopped by held-out reports if the noise is geometric, or follows a distance of many answers; posterior
+    means for reports about labels; the maximum of the likelihood otherwise.
     """
     counted, channel = whole_counts(problem) is not None, problem.channel
     if isinstance(channel, SetReports):
@@ -176,12 +176,12 @@ def by_held_out(problem: ReconstructionProblem, tolerance: float, watch: Watch) 
 SHRINKING: dict[str, tuple[Callable[[AffineEstimator, float], Floats], str]] = {
     "multiscale": (
         estimate_multiscale,
-        "each share is the mean of what its count leaves open, among shares distributed as those of all labels; "
-        "sums of neighbouring ones follow the reports where these know them better",
+        "posterior means: shares have a Dirichlet prior, also those of blocks of neighbouring labels, and the reports "
+        "decide how far labels are drawn together and whether their order matters",
     ),
     "shrunk": (
         shrink_shares,
-        "each share is the mean of what its count leaves open, among shares distributed as all are",
+        "posterior means: shares have a Dirichlet prior, and the reports decide how far labels are drawn together",
     ),
 }
 

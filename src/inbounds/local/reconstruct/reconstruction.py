@@ -38,8 +38,8 @@ def reconstruct(
     `tolerance`; raises `ConvergenceError` if it never is. With `iterations`, that many steps at most and no such error.
     method "held-out": plain updates, as many as explain held-out reports best, or the maximum where that does; the
     default for geometric noise, and for other noise among 16 or more numbers or places.
-    method "multiscale": each share by empirical Bayes, sums of neighbouring ones as the reports know them; the default
-    for reports about labels. method "shrunk": the same without regard to their order.
+    method "multiscale": posterior means of shares under a Dirichlet prior, also of sums of neighbouring ones; the
+    default for reports about labels. method "shrunk": the same without regard to their order.
     Without a method the channel decides (`Reconstruction.choice` says what was found), "ibu" for all others.
     method "inverse": P^-1 q, projected onto the simplex. method "least-squares": the distribution whose P p is
     nearest to q. start: any distribution with full support. progress: called with steps and residual.

@@ -1,10 +1,21 @@
-"""Empirical Bayes: shares of many labels, each shrunk as far as its reports leave it open.
+"""Shares of labels by Bayes: posterior means under a symmetric Dirichlet prior of unknown concentration.
 
-Every label's count is binomial, c ~ Bin(n, s(p)) with s(p) = base + lift·p, whatever the other labels do.
-The distribution G of the shares over the labels is estimated first, as the mixture under which all counts are most
-likely (Kiefer and Wolfowitz 1956); the estimate of a share is its mean given the label's own count (Robbins 1956;
-Jiang and Zhang 2009). Where reports are few it makes undetected labels alike instead of zero or noise; where they are
-many it is the unbiased estimate.
+Likelihood. A reading Y is the unbiased estimate of a share P: of one label, or of a block of labels that stand side by
+side. It is a number of reports N in other units,
+
+    Y = u · (N - b),    N ~ Poisson(b + P / u),
+
+u the most that one report moves the reading, and b such that the variance is right for P = 0. So E[Y] = P and
+Var[Y] = u² b + u P. The readings of different blocks are taken to be independent; any two are almost uncorrelated.
+
+Prior. With probability 1/2 all shares are equal. Otherwise they follow a symmetric Dirichlet distribution. Its total
+concentration A is one of 1, 2, 4, … up to the number of reports, all equally likely. A prior of concentration A weighs
+as much as A people who answer without noise: with A = 1 one or two labels may hold everyone; beyond the number of
+reports, shares would come out equal whatever the reports say.
+
+Posterior. Without the condition that they sum to one, Dirichlet shares are independent Gamma variables, so each
+posterior mean is an integral over one share, computed on a grid. The marginal likelihoods of all readings are the
+weights of the concentrations, and of equal shares. The sum of one is restored by projection.
 """
 
 from dataclasses import dataclass
@@ -15,137 +26,125 @@ from inbounds.exact import Floats, Ints
 from inbounds.local.reconstruct.affine_estimator import AffineEstimator
 from inbounds.local.reconstruct.linear import onto_simplex
 
-FEWEST_STEPS, MOST_STEPS, ENOUGH = 15, 5000, 1e-4
-"""Updates of the mixture: one for two labels, within these limits, since few labels would be taken too literally; none
-after one that gains less than ENOUGH in the log-likelihood of all labels."""
+EVEN_ODDS = 0.5
+"""Prior probability of the simpler of two models: that all shares are equal, that the order of labels means nothing."""
 
-FEW = 30
-"""With so many labels the estimate is half way between the mean share and the projection; the more, the nearer to the
-mean, since fewer labels tell less of how shares are distributed."""
-
-BULK, FINE = 6.0, 6
-"""Shares up to so many standard deviations are a grid of so many points for each."""
-
-LARGE = 100
-"""So many of the largest estimates, and as many quantiles of the others beyond the grid, are points of their own."""
-
-KNOWN = 3.0
-"""Shares above so many standard deviations are well known."""
-
-DISTINCT = 4096
-"""Counts that are told apart; more are put together by a fraction of their standard deviation."""
-
+GRID_REACH, GRID_STEP = 8, 1 / 2
+"""Integrals go so many standard deviations to either side of a reading, in steps of this part of one. Further off the
+likelihood is below 10^-13, so nothing is lost even if the prior of a large share is as small as one over the labels."""
 
 GRAIN = 1 / 8
-"""Sums over blocks of labels are told apart by this part of their standard deviation."""
+"""Readings are rounded to this part of a standard deviation; those that agree are computed once."""
+
+SMALLEST_LIKELIHOOD = 1e-300
+"""Marginal likelihoods below this, which only concentrations without any weight have, are raised to it before a
+logarithm is taken."""
 
 
 @dataclass(frozen=True, eq=False)
-class PosteriorMeans:
-    """Shrunk shares, which sum to one.
+class BlockPosterior:
+    """The posterior of the shares of blocks, for every concentration of the prior.
 
-    followed: how much of a small change of its reading each one follows, 0..1: the variance of what the reading leaves
-    open, over that of the reading. gain: how much likelier all readings are, as a logarithm, than if all shares were
-    the same.
+    widths: labels in each block. gains: for each concentration, the logarithm of the marginal likelihood over that of
+    equal shares. groups: for blocks of one width, which ones they are, the place of each one's reading among the
+    distinct readings, and of these the posterior means of P and P², a column for each concentration.
     """
 
-    shares: Floats
-    followed: Floats
-    gain: float
+    widths: Ints
+    gains: Floats
+    groups: list[tuple[Ints, Ints, Floats, Floats]]
+
+    def moments(self, weights: Floats) -> tuple[Floats, Floats]:
+        """Return the means of P and P² for every block, with a weight for each concentration."""
+        first, second = np.empty((2, len(self.widths)))
+        for blocks, places, means, squares in self.groups:
+            first[blocks], second[blocks] = (means @ weights)[places], (squares @ weights)[places]
+        return first, second
 
 
 def shrink_shares(law: AffineEstimator, reports: float) -> Floats:
-    """Return the estimated distribution over labels, between the mean share and the unbiased estimate's projection."""
-    trust = len(law.seen) / (len(law.seen) + FEW)
-    return np.asarray(trust * mean_shares(law.center(), reports).shares + (1 - trust) * onto_simplex(law.shares))
+    """Return the posterior mean of every share, projected onto the simplex; the order of the labels plays no part.
 
-
-def mean_shares(law: AffineEstimator, reports: float) -> PosteriorMeans:
-    """Return the posterior mean of each share given its count.
-
-    O(labels + distinct counts · points).
+    O(labels · log reports).
     """
-    raw, chance, lift = law.shares, float(law.base.mean()), float(law.lift.mean())
-    counts, places, times = np.unique(
-        _told_apart(law.seen * reports, reports, chance), return_inverse=True, return_counts=True
+    law = law.center()
+    return onto_simplex(average_models([posterior_of_blocks(law, reports, len(law.seen))])[0])
+
+
+def average_models(posteriors: list[BlockPosterior]) -> tuple[Floats, list[Floats]]:
+    """Return the posterior mean of every label's share, and the weights of each model's concentrations.
+
+    The models, one for each division into blocks, are equally likely a priori; labels of a block share it equally.
+    """
+    labels, gains = int(posteriors[0].widths.sum()), np.stack([each.gains for each in posteriors])
+    top = max(0.0, float(gains.max()))
+    weights, equal = (1 - EVEN_ODDS) * np.exp(gains - top) / gains.size, EVEN_ODDS * np.exp(-top)
+    total = weights.sum() + equal
+    shares = np.full(labels, equal / total / labels)
+    for each, weight in zip(posteriors, weights / total, strict=True):
+        shares += np.repeat(each.moments(weight)[0] / each.widths, each.widths)
+    return shares, list(weights / total)
+
+
+def posterior_of_blocks(law: AffineEstimator, reports: float, blocks: int) -> BlockPosterior:
+    """Return the posterior of the shares of this many blocks of nearly equal width.
+
+    O(labels + distinct readings · log reports).
+    """
+    edges = block_edges(len(law.seen), blocks)
+    widths, readings = np.diff(edges), np.add.reduceat(law.shares, edges[:-1])
+    concentrations = 2.0 ** np.arange(np.ceil(np.log2(max(reports, 1))) + 1)
+    gains, groups = np.zeros(len(concentrations)), []
+    for width in np.unique(widths).tolist():
+        chosen, part = np.flatnonzero(widths == width), width / len(law.seen)
+        unit = float(law.unit(width, reports))
+        background = width * law.spread(reports) ** 2 / unit**2
+        counts, places, times = _distinct(np.maximum(background + readings[chosen] / unit, 0.0))
+        means, squares, each = _integrate(counts, background, part / unit, concentrations * part)
+        groups.append((chosen, places, means * unit, squares * unit**2))
+        gains += times @ each
+    return BlockPosterior(widths, gains, groups)
+
+
+def block_edges(labels: int, blocks: int) -> Ints:
+    """Return where blocks of nearly equal width begin, and where the last one ends."""
+    return np.arange(blocks + 1) * labels // blocks
+
+
+def _distinct(counts: Floats) -> tuple[Floats, Ints, Ints]:
+    """Return counts that stand for all within GRAIN, the place of every count among them, and how many each has.
+
+    Twice the root of a Poisson count has a standard deviation near one.
+    """
+    _, places, times = np.unique(np.rint(2 * np.sqrt(counts) / GRAIN), return_inverse=True, return_counts=True)
+    return np.bincount(places, weights=counts) / times, places, times
+
+
+def _integrate(counts: Floats, background: float, mean: float, shapes: Floats) -> tuple[Floats, Floats, Floats]:
+    """Integrate over x ~ Gamma(shape, mean) with N ~ Poisson(background + x), for every count N and every shape.
+
+    Returns the posterior means of x and x², and the logarithm of the likelihood over that of x = mean. The grid is even
+    in the root of the Poisson mean, from x = 0 upwards.
+    """
+    from scipy.special import gammainc
+
+    lowest, reach = 2 * np.sqrt(background), round(GRID_REACH / GRID_STEP)
+    nearest = np.maximum(np.rint((2 * np.sqrt(counts) - lowest) / GRID_STEP), 0).astype(np.int64)
+    steps = np.maximum(nearest[:, None] + np.arange(-reach, reach + 1), -1)  # -1 is below the grid
+    used, cells = np.unique(steps, return_inverse=True)
+    below, x, above = (
+        np.maximum((np.maximum(lowest + (used + place) * GRID_STEP, 0.0) / 2) ** 2 - background, 0.0)
+        for place in (-0.5, 0.0, 0.5)
     )
-    spread = float(np.sqrt(chance * (1 - chance) / reports)) / lift
-    points = _points(raw, spread)
-    seen = np.clip(chance + lift * points, 1e-300, 1 - 1e-16)
-    logs = counts[:, None] * np.log(seen) + (reports - counts)[:, None] * np.log1p(-seen)
-    return _draw_shares(raw, spread, points, (logs, places, times))
-
-
-def mean_sums(sums: Floats, spread: float, unit: float) -> PosteriorMeans:
-    """Return the posterior means of sums over blocks of labels.
-
-    A reading is taken for a Poisson number of units, less what is expected where the share is 0; it has the standard
-    deviation `spread` there. Where units are small that is normal; where they are large, a single report makes a block
-    look large, and is worth no more than that.
-    """
-    step, expected, reach = GRAIN * spread, (spread / unit) ** 2, max(spread, BULK * unit)
-    seen, places, times = np.unique(np.rint(sums / step) * step, return_inverse=True, return_counts=True)
-    points, numbers = _points(sums, reach), np.maximum(expected + seen / unit, 0.0)
-    logs = numbers[:, None] * np.log1p(points / unit / expected) - points / unit
-    return _draw_shares(sums, reach, points, (logs, places, times))
-
-
-def _draw_shares(raw: Floats, spread: float, points: Floats, readings: tuple[Floats, Ints, Ints]) -> PosteriorMeans:
-    """Shrink the shares. readings: the log-likelihood of each distinct reading at every point, the reading of each
-    label, and how many labels have it.
-    """
-    logs, places, times = readings
-    likely = np.exp(logs - logs.max(axis=1, keepdims=True))
-    weights = _mixture(likely, times)
-    mixed = likely @ weights
-    means, squares = (likely @ (weights * power) / mixed for power in (points, points**2))
-    alike = logs[:, np.searchsorted(points, 1 / len(raw))] - logs.max(axis=1)
-    open_ = np.clip((squares - means**2) / spread**2, 0.0, 1.0)
-    known = raw > BULK * spread
-    shares = _summing_to_one(np.where(known, raw, means[places]), spread)
-    return PosteriorMeans(shares, np.where(known, 1.0, open_[places]), float(times @ (np.log(mixed) - alike)))
-
-
-def _told_apart(held: Floats, reports: float, chance: float) -> Floats:
-    counts = np.round(held, 6)
-    if len(np.unique(counts)) <= DISTINCT:
-        return counts
-    step = max(1.0, np.sqrt(reports * chance * (1 - chance)) / 16)
-    return np.asarray(np.rint(counts / step) * step)
-
-
-def _points(raw: Floats, spread: float) -> Floats:
-    """Return the support of the prior: a grid over what could be noise, then the estimates themselves."""
-    edge = min(BULK * spread, 1.0)
-    beyond = np.sort(raw[raw > edge])[::-1]
-    rest = beyond[LARGE:]
-    quantiles = np.quantile(rest, np.linspace(0, 1, 2 * LARGE)) if len(rest) else rest
-    grid = np.linspace(0, edge, int(BULK * FINE) + 1)
-    return np.unique(np.minimum(np.concatenate([grid, [1 / len(raw)], quantiles, beyond[:LARGE]]), 1.0))
-
-
-def _summing_to_one(means: Floats, spread: float) -> Floats:
-    """Return the same where all shares sum to one: what the well-known ones leave is shared out among the others.
-
-    The counts alone know the sum of many small shares far less well than that.
-    """
-    known = means > KNOWN * spread
-    left = 1 - means[known].sum()
-    small = means * ~known
-    if left <= 0 or not small.sum() > 0:
-        return onto_simplex(means * known)
-    return np.where(known, means, small * (left / small.sum()))
-
-
-def _mixture(likely: Floats, times: Ints) -> Floats:
-    """Return the weights of the points under which the counts are most likely, by expectation and maximization."""
-    labels, shares = times.sum(), times / times.sum()
-    weights = np.full(likely.shape[1], 1 / likely.shape[1])
-    before = -np.inf
-    for _ in range(int(np.clip(labels // 2, FEWEST_STEPS, MOST_STEPS))):
-        mixed = likely @ weights
-        now = float(shares @ np.log(mixed))
-        if (now - before) * labels < ENOUGH:
-            break
-        before, weights = now, weights * ((shares / mixed) @ likely)
-    return np.asarray(weights / weights.sum())
+    logs = counts[:, None] * np.log1p(x / background)[cells] - x[cells]
+    logs[steps < 0] = -np.inf
+    top = logs.max(axis=1)
+    likely = np.exp(logs - top[:, None])
+    at_mean = counts * np.log1p(mean / background) - mean
+    means, squares, gains = np.empty((3, len(counts), len(shapes)))
+    for k, shape in enumerate(shapes.tolist()):
+        weights = likely * (gammainc(shape, shape / mean * above) - gammainc(shape, shape / mean * below))[cells]
+        total = np.maximum(weights.sum(axis=1), SMALLEST_LIKELIHOOD)
+        means[:, k], squares[:, k] = ((weights * (x**power)[cells]).sum(axis=1) / total for power in (1, 2))
+        gains[:, k] = np.log(total) + top - at_mean
+    return means, squares, gains
