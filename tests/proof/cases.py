@@ -95,15 +95,6 @@ def share_rest(row: list[int], outputs: int) -> list[list[int]]:
     return shares
 
 
-def _filled(row: list[int], outputs: int) -> list[list[int]]:
-    """Rows that share what a first row leaves of 2**62; those that one output alone would need are not there."""
-    if outputs == 1:
-        return []
-    shares = [[(TOTAL - weight) // (outputs - 1) for weight in row] for _ in range(outputs - 1)]
-    shares[-1] = [TOTAL - row[j] - sum(share[j] for share in shares[:-1]) for j in range(len(row))]
-    return shares
-
-
 def nudged(weights: list[list[int]], rng: random.Random) -> list[list[int]]:
     """One unit moved within a column; sometimes lost, or given where there was none."""
     moved = [list(row) for row in weights]
@@ -298,7 +289,7 @@ def central_passports(number: int, seed: int) -> Iterator[Json]:
             steps.append(min(p * steps[-1] >> EXP_BITS, TOTAL // 4))
         edge = rng.randint(0, width)
         row = [steps[sum(records[edge:])] for records in _histograms(length, width)]
-        weights = [row, *_filled(row, width + 1)]
+        weights = [row, *share_rest(row, width + 1)]
         if rng.random() < 0.5:
             weights = nudged(weights, rng)
         if rng.random() < 0.05:

@@ -35,6 +35,8 @@ def graph_queries() -> list[RangeQuery]:
         ib.grid(2, 2), ib.grid(2, 3, metric="manhattan"), ib.grid(3, 3, step="1/3"), ib.grid(1, 4),
         ib.pair_of_counts(1, 2), ib.pair_of_counts(1, 1, exclusive=True), ib.histogram_query(2, 3),
         ib.graph([(0,), (3,), ("7/2",)], [((0,), (3,), 3), ((3,), ("7/2",), "1/2")]),
+        ib.ordinal(0, 5, neighbours=[(0, 1), (1, 2), (2, 3), (3, 5, "3/2"), (4, 5)]), ib.graph([0, 1, 20], [(0, 20)]),
+        ib.count(6, outputs=3, neighbours=[(0, 6), (2, 3, 7)]),
     ]  # fmt: skip
 
 
@@ -250,7 +252,7 @@ def _change_names(query: Json, graph: Json, rng: random.Random) -> None:
     names = [str(k) for k in range(size)]
     change = rng.randrange(7)
     if change == 0:
-        query["labels"] = rng.choice((names, names[1:], ["same"] * size, [None], 3))
+        query["labels"] = rng.choice((names, names[1:], ["same"] * size, None, [None], 3))
     elif change == 1 and "places" in query:
         query["places"][0] = rng.choice(
             ("0", "0 0 0", "1/0 0", "0 " + str(2**52), "0 " + str(2**52 - 1), "", "0  0", "-0 0/7", "x 0", 4)
@@ -260,7 +262,7 @@ def _change_names(query: Json, graph: Json, rng: random.Random) -> None:
         near = [f"{10**k + 1}/{10**k}" for k in (9, 15, 16, 17, 400)]
         query["places"][0], query["places"][1] = " ".join(["1", *x[1:]]), " ".join([rng.choice(near), *x[1:]])
     elif change == 3 and "places" in query:
-        query["places"] = rng.choice((query["places"][1:], "0 0", query["places"][::-1]))
+        query["places"] = rng.choice((query["places"][1:], None, "0 0", query["places"][::-1]))
     elif change == 4:
         query["places"] = [f"{k} 0" for k in names]
     else:

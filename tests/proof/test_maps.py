@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 import inbounds as ib
-from inbounds.mechanism import plane
+from inbounds.mechanism.laws import plane
 from inbounds.trusted import certify, plane_noise
 from proof import cases, map_cases
 from proof.checker import PROGRAM, verdicts
-from proof.test_extracted import compared
+from proof.test_extracted import compared, judged
 
 pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="`make proof` builds inbounds-check")
 
@@ -34,6 +34,7 @@ def test_numbers_on_a_graph_are_judged_as_the_definition_says(tmp_path):
     made = [*map_cases.numbers_on_graphs(300, seed=5)]
     files = cases.written(tmp_path, (passport for passport, _ in made))
     expected = [private for _, private in made]
+    assert [judged(file) for file in files] == expected
     assert [line.startswith("private") for line in verdicts(files)] == expected
     assert 50 < sum(expected) < 250
 

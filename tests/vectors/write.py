@@ -18,6 +18,7 @@ from envelopes import seal
 from inbounds.files import Json, canonical_json
 from inbounds.mechanism import Mechanism, Origin
 from inbounds.mechanism.codec import law_to_json
+from inbounds.mechanism.laws import Matrix
 from inbounds.mechanism.laws.plane import PlaneNoise, make_plane_noise, require_map_metric
 from inbounds.mechanism.passport import to_passport
 from inbounds.query import RangeQuery
@@ -41,6 +42,9 @@ def matrix() -> Iterator[Case]:
         "map-manhattan": ib.catalog.metric_geometric(ib.grid(3, 3, metric="manhattan", step="1/2"), 1),
         "pair-of-counts": ib.catalog.exponential(ib.pair_of_counts(2, 1), 5),
         "histogram": ib.catalog.exponential(ib.histogram_query(2, 3), "64"),
+        "numbers": ib.catalog.exponential(ib.ordinal(0, 5, neighbours=[(0, 1), (1, 2), (2, 3, 2), (3, 5), (4, 5)]), 1),
+        "numbers-with-gaps": ib.catalog.exponential(ib.graph([0, 1, 20], [(0, 1), (1, 20, 3)]), "1/3"),
+        "numbers-in-cells": ib.catalog.exponential(ib.count(6, outputs=3, neighbours=[(0, 6), (2, 3)]), 1),
     }
     for name, made in honest.items():
         yield "accept", f"graph-{name}", to_passport(made).to_json()
@@ -52,6 +56,9 @@ def matrix() -> Iterator[Case]:
         yield "refuse", f"graph-{name}", _changed(base, change)
     for name, change in MATRIX_CHANGES.items():
         yield "refuse", f"graph-{name}", _changed(base, change)
+    numbers = to_passport(honest["numbers"]).to_json()
+    for name, change in NUMBER_CHANGES.items():
+        yield "refuse", f"graph-{name}", _changed(numbers, change)
     places = to_passport(honest["map"]).to_json()
     for name, change in PLACE_CHANGES.items():
         yield "refuse", f"graph-{name}", _changed(places, change)
@@ -106,7 +113,7 @@ def _peak(query: RangeQuery, epsilon: Fraction, over: int) -> Any:
     weights = np.array([row, (TOTAL - row) // 2, TOTAL - row - (TOTAL - row) // 2])
     if over:
         return {"matrix": [" ".join(map(str, line)) for line in weights.tolist()]}
-    return ib.mechanism.Mechanism(query, epsilon, ib.mechanism.law.Matrix(weights), Origin("by hand"))
+    return Mechanism(query, epsilon, Matrix(weights), Origin("by hand"))
 
 
 def _noise(query: RangeQuery, epsilon: Fraction) -> PlaneNoise:
@@ -243,6 +250,15 @@ MATRIX_CHANGES = {
 }
 """Changes of a matrix on a graph of three labels after which it must be refused."""
 
+NUMBER_CHANGES = {
+    "numbers-of-an-interval": _set("query", "kind", "interval"),
+    "numbers-of-a-map": _set("query", "kind", "map"),
+    "numbers-rounded": _set("query", "rounds", True),
+    "numbers-unevenly-spaced": _set("query", "answers", {"start": "0", "unit": "1", "ticks": "0 1 2 3 4 9"}),
+    "numbers-with-a-length-too-short": _set(*GRAPH, "lengths", 1, "1/100"),
+}
+"""Changes of numbers from 0 to 5 on a graph after which they must be refused."""
+
 PLACE_CHANGES = {
     "places-alike": _set("query", "places", 0, "0 1"),
     "places-alike-as-floats": _set("query", "places", 0, f"{10**17 + 1}/{10**17 + 2} 0/1"),
@@ -305,9 +321,10 @@ def _narrow(content: Json) -> None:
 def write(folder: Path = FOLDER) -> None:
     """Write all vectors, in place of those that are there."""
     for law, cases in LAWS.items():
+        made = [*cases()]
         for old in (folder / law).glob("*/*.json"):
             old.unlink()
-        for verdict, name, passport in cases():
+        for verdict, name, passport in made:
             file = folder / law / verdict / f"{name}.json"
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(canonical_json(passport) + "\n", "utf-8")
