@@ -34,7 +34,7 @@ def test_verify_says_in_words_what_is_proved(started, passport):
 def test_verify_prints_json_for_machines(inbounds, passport):
     summary = json.loads(inbounds("verify", str(passport), "--json").stdout)
     assert summary["epsilon"] == "1/2"
-    assert "law" not in summary
+    assert summary["law"] == "matrix"
 
 
 @pytest.mark.parametrize(("old", "new"), [('"epsilon": "1/2"', '"epsilon": "1/3"'), ('"reach": 1', '"reach": 2')])

@@ -123,7 +123,7 @@ def test_collectors_of_different_mechanisms_do_not_merge():
         collected([1]).merge([1])
     with pytest.raises(ValueError, match="at least one"):
         Collector.merge_all([])
-    with pytest.raises(TypeError, match="mechanism must be a mechanism such as .*, got str"):
+    with pytest.raises(TypeError, match=r"mechanism must be a mechanism such as .*, got str"):
         Collector("m.json")
 
 

@@ -22,8 +22,7 @@ from inbounds.catalog.geometric import truncated_geometric
 from inbounds.checker import check_record
 from inbounds.errors import PassportError
 from inbounds.files import RELEASE, canonical_json, sha256_hex
-from inbounds.mechanism import Mechanism
-from inbounds.mechanism.laws import PermuteAndFlip
+from inbounds.mechanism.laws import CentralRecords, PermuteAndFlip
 from inbounds.query import AllPairs, Metric, QuantileQuery, Reach
 from inbounds.releases import aggregate
 from inbounds.releases.budget import query_for_person
@@ -98,8 +97,8 @@ def law_of_all(mechanism, groups):
     """Pr[output | answer], or given the records of each group that occurs, in whole numbers or fractions."""
     if isinstance(mechanism.law, PermuteAndFlip):
         return np.array([law_of(mechanism.query, mechanism.law, tuple(group)) for group in groups.tolist()]).T
-    if isinstance(mechanism, Mechanism):
-        return mechanism.law.matrix.weights.astype(object)[:, mechanism.query.true_positions(groups)]
+    if isinstance(mechanism.law, CentralRecords):
+        return mechanism.law.weights.astype(object)[:, ::-1][:, mechanism.query.true_positions(groups)]
     return mechanism.law.matrix(mechanism.query).astype(object)
 
 

@@ -10,12 +10,12 @@ import typer
 
 from inbounds.cli.app import MORE, AsJson, app, out
 from inbounds.cli.design import LossName, PriorFile, read_weights, with_spinner
+from inbounds.cli.inputs import load_answer_mechanism
 from inbounds.cli.outputs import PAGE, Overwrite, check_target, out_option, picture_or_page
 from inbounds.exact import format_decimal, to_int
 from inbounds.files import write_text
 from inbounds.losses import parse_loss
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.load import load
 from inbounds.report import terminal
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def attack(
 
     if to is not None:
         check_target(to, picture_or_page(to), overwrite=overwrite, reads=[file, prior])
-    mechanism, answers = load(file), _counts(repeat)
+    mechanism, answers = load_answer_mechanism(file), _counts(repeat)
     weights = read_weights(prior) if prior is not None else None
     judged, rng = parse_loss(loss), np.random.default_rng(seed)
     rows = with_spinner(

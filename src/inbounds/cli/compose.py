@@ -11,12 +11,11 @@ from inbounds.cli import ledger
 from inbounds.cli.app import MORE, NUMBER, AsJson, app, out
 from inbounds.cli.attack import Figure, spread
 from inbounds.cli.design import with_spinner
-from inbounds.cli.inputs import print_composition
+from inbounds.cli.inputs import load_answer_mechanism, print_composition
 from inbounds.cli.outputs import PAGE, Overwrite, check_target, json_output, out_option, picture_or_page
 from inbounds.exact import to_fraction, to_int
 from inbounds.files import COMPOSITION, RELEASE, LoadedFile, write_text
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.load import load
 from inbounds.report import terminal
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ def compose(
         if path is not None:
             check_target(path, kind or picture_or_page(path), overwrite=overwrite, reads=files, option=option)
     delta = USUAL_DELTA if delta is None else delta
-    mechanisms = tuple(load(file) for file in loaded)
+    mechanisms = tuple(load_answer_mechanism(file) for file in loaded)
     if budget is not None and len(mechanisms) > 1:
         raise ValueError("--budget must be asked of one mechanism; several can share a budget in many ways")
     to_delta(delta)

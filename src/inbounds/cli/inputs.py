@@ -10,8 +10,11 @@ from rich.markup import escape
 
 from inbounds.cli import completion
 from inbounds.cli.app import out
+from inbounds.errors import PassportError
 from inbounds.files import RELEASE, LoadedFile
 from inbounds.mechanism import AnyMechanism, Mechanism
+from inbounds.mechanism.laws import AnswerLaw
+from inbounds.mechanism.load import load
 from inbounds.report import terminal
 
 StatisticName = Annotated[
@@ -52,13 +55,13 @@ def load_input_mechanism(
         ) from None
 
 
-def load_local_mechanism(file: Path) -> Mechanism:
-    """Load the mechanism of a passport for one person's value."""
-    from inbounds.local.reports import check_local_mechanism
-    from inbounds.mechanism.load import load
-
+def load_answer_mechanism(file: "Path | LoadedFile") -> Mechanism:
+    """Load the mechanism of a passport whose reports depend on one true answer."""
     mechanism = load(file)
-    check_local_mechanism(mechanism)
+    if not isinstance(mechanism.law, AnswerLaw):
+        raise PassportError(
+            "this is the passport of a quantile of a group's records; the command needs one for a single true answer"
+        )
     return mechanism
 
 

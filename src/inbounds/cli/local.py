@@ -128,14 +128,14 @@ def randomize(
 
     Example: [bold]inbounds local randomize people.csv --column age -m m.json --out reports.csv[/]
     """
-    from inbounds.cli.inputs import load_local_mechanism
+    from inbounds.cli.inputs import load_answer_mechanism
     from inbounds.local import files
     from inbounds.local.client import Randomizer
 
     if any(is_same_file(to, path) for path in (file, mechanism)):  # the true values must never be lost
         raise ValueError(f"--out must not be a file that is read, got {to}; give another name")
     files.check_target(to, overwrite=overwrite)
-    client = Randomizer(load_local_mechanism(mechanism), "clamp" if clamp else "refuse")
+    client = Randomizer(load_answer_mechanism(mechanism), "clamp" if clamp else "refuse")
     copied_columns = [name.strip() for name in keep.split(",") if name.strip()]
     with show_progress("randomizing", err):
         rows = files.randomize_file(file, to, column, client, copied_columns)
@@ -170,7 +170,7 @@ def reconstruct_(
 
     Example: [bold]inbounds local reconstruct reports.csv --column age -m m.json --out ages.csv[/]
     """
-    from inbounds.cli.inputs import load_local_mechanism
+    from inbounds.cli.inputs import load_answer_mechanism
     from inbounds.local.reconstruct import reconstruct
     from inbounds.local.reconstruct.methods import Method
 
@@ -179,7 +179,7 @@ def reconstruct_(
     if to is not None:
         kind = PAGE if to.suffix.lower() == ".html" else DISTRIBUTION
         check_target(to, kind, overwrite=overwrite, reads=[file, mechanism])
-    law = load_local_mechanism(mechanism)
+    law = load_answer_mechanism(mechanism)
     collector = _collect(file, column, law)
     with show_progress("reconstructing", err) as progress:
         result = reconstruct(

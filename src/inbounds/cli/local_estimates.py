@@ -37,10 +37,10 @@ def estimate_(
 
     Example: [bold]inbounds local estimate reports.csv --column age -m m.json --by city[/]
     """
-    from inbounds.cli.inputs import load_local_mechanism
+    from inbounds.cli.inputs import load_answer_mechanism
     from inbounds.local.estimates import estimate
 
-    strata = _strata(file, column, load_local_mechanism(mechanism), by)
+    strata = _strata(file, column, load_answer_mechanism(mechanism), by)
     with show_progress("estimating", err):
         estimates = {name: estimate(collector, level=level) for name, collector in strata.items()}
     if as_json:
@@ -71,13 +71,13 @@ def compare_strata(
 
     Example: [bold]inbounds local test reports.csv --column age -m m.json --by week --between 46,47[/]
     """
-    from inbounds.cli.inputs import load_local_mechanism
+    from inbounds.cli.inputs import load_answer_mechanism
     from inbounds.local.estimates import two_sample_test
 
     names = [name.strip() for name in between.split(",")]
     if len(names) != 2:
         raise ValueError(f"--between must name two strata, such as 46,47; got {between!r}")
-    strata = _strata(file, column, load_local_mechanism(mechanism), by)
+    strata = _strata(file, column, load_answer_mechanism(mechanism), by)
     with show_progress("testing", err):
         test = two_sample_test(strata[names[0]], strata[names[1]])
     if as_json:

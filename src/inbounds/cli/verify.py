@@ -11,12 +11,12 @@ from rich.markup import escape
 
 from inbounds.cli.app import MECHANISMS, AsJson, app, escape_controls, out
 from inbounds.cli.design import optimality_words, print_mechanism
+from inbounds.cli.inputs import load_answer_mechanism
 from inbounds.cli.outputs import PAGE, Overwrite, check_target, out_option
 from inbounds.errors import PassportError
 from inbounds.exact import format_decimal
 from inbounds.files import MECHANISM, RELEASE, LoadedFile, write_text
-from inbounds.mechanism import AnyMechanism, check_mechanism
-from inbounds.mechanism.load import load
+from inbounds.mechanism import AnyMechanism
 from inbounds.report import wording
 
 if TYPE_CHECKING:
@@ -186,8 +186,7 @@ def sample(
 
     Example: [bold]inbounds sample m.json < true_counts.txt > private_counts.txt[/]
     """
-    mechanism = load(file)
-    check_mechanism(mechanism)
+    mechanism = load_answer_mechanism(file)
     truths = answers or [line.strip() for line in sys.stdin if line.strip()]
     reports = mechanism.sample(truths).tolist()
     if as_json:

@@ -22,6 +22,7 @@ from inbounds.curator.errors import CuratorBusy, DesignTooExpensive
 from inbounds.errors import InboundsError
 from inbounds.files import canonical_json, sha256_hex
 from inbounds.mechanism import Mechanism
+from inbounds.mechanism.laws import AnswerLaw
 from inbounds.mechanism.load import load
 from inbounds.plan.plan import Plan
 from inbounds.releases.charge_session import release_identity
@@ -178,13 +179,13 @@ class DesignPool:
             return None
 
     def mechanisms(self, digests: Sequence[str]) -> list[Mechanism]:
-        """Load those published passports that are mechanisms of a query; each is certified again."""
+        """Load those published passports whose reports depend on one true answer; each is certified again."""
         files = [self.folder / PASSPORTS / f"{digest}.json" for digest in digests]
         loaded = []
         for file in files:
             with suppress(InboundsError, OSError):
                 loaded.append(load(file))
-        return loaded
+        return [mechanism for mechanism in loaded if isinstance(mechanism.law, AnswerLaw)]
 
     def level(self, digest: str, epsilon: Fraction) -> Mechanism:
         """Return one level of a published chain as a mechanism."""

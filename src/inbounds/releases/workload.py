@@ -18,6 +18,7 @@ from inbounds.exact import Floats, Ints
 from inbounds.losses import best_constant_loss
 from inbounds.mechanism import AnyMechanism, Mechanism
 from inbounds.mechanism.bayes import find_shortest_run
+from inbounds.mechanism.laws import AnswerLaw
 from inbounds.plan.plan import Plan
 from inbounds.query import RangeQuery
 from inbounds.releases.budget import BudgetLine, plan_budget, query_for_person
@@ -335,7 +336,7 @@ def _derived_intervals(
 
 def require_range_mechanism(design: DesignedMechanism) -> Mechanism:
     """Return the mechanism, which for sums and parts of derived numbers answers a range query."""
-    assert isinstance(design.mechanism, Mechanism)
+    assert isinstance(design.mechanism.law, AnswerLaw)
     return design.mechanism
 
 
