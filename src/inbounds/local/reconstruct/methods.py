@@ -37,8 +37,9 @@ LIMIT = 200_000
 WARM_UP = 20
 """Plain updates before the first Newton step: they find the region, Newton steps find the point."""
 
-MANY = 16
-"""Answers from which on their shares tell of each other; with fewer the maximum is as good, and certified."""
+FEWEST_SHRUNK = 4
+"""Labels from which on their shares are estimated together. Four shares have three degrees of freedom, from which on
+shrinking estimates towards each other beats leaving them alone (Stein 1956); fewer keep the certified maximum."""
 
 RESAMPLED = 1e-7
 """Residual for resampled reports: far below the spread between them."""
@@ -51,23 +52,31 @@ keeps the certificate become zero."""
 
 
 def choose_method(problem: ReconstructionProblem) -> Method:
-    """Choose the method that measures best for a channel (docs/benchmarks/local.md).
+    """Choose the method that suits a channel.
 
-    Updates stopped by held-out reports if the noise is geometric, or follows a distance of many answers; posterior
-    means for reports about labels; the maximum of the likelihood otherwise.
+    Posterior means for reports about four labels or more; updates stopped by held-out reports if the noise follows a
+    distance; the maximum of the likelihood otherwise.
     """
     counted, channel = whole_counts(problem) is not None, problem.channel
-    if isinstance(channel, SetReports):
-        return "multiscale" if counted else "inverse"
-    many = channel.shape[1] >= MANY
-    if counted and many and problem.about_labels and even(channel, problem.q) is not None:
+    if channel.shape[1] >= FEWEST_SHRUNK and counted and is_about_labels(problem):
         return "multiscale"
-    spread_out = many and problem.about_distances and isinstance(channel, DenseChannel)
-    return (
-        "held-out"
-        if spread_out or isinstance(channel, GeometricChannel | MergedChannel | ConvolutionChannel)
-        else "ibu"
-    )
+    if isinstance(channel, SetReports):
+        return "ibu" if counted else "inverse"
+    return "held-out" if has_distances(problem) else "ibu"
+
+
+def is_about_labels(problem: ReconstructionProblem) -> bool:
+    """Return whether every label has the same chance to be reported, and the same to be named by others."""
+    if isinstance(problem.channel, SetReports):
+        return True
+    return problem.about_labels and even(problem.channel, problem.q) is not None
+
+
+def has_distances(problem: ReconstructionProblem) -> bool:
+    """Return whether near answers are reported for each other more often than far ones."""
+    if isinstance(problem.channel, GeometricChannel | MergedChannel | ConvolutionChannel):
+        return True
+    return problem.about_distances and isinstance(problem.channel, DenseChannel)
 
 
 def rerun(result: Reconstruction, counts: Floats) -> Floats:

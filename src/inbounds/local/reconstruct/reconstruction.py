@@ -37,9 +37,9 @@ def reconstruct(
     iterates. Stops when the residual, a bound on what the log-likelihood per report can still gain, is at most
     `tolerance`; raises `ConvergenceError` if it never is. With `iterations`, that many steps at most and no such error.
     method "held-out": plain updates, as many as explain held-out reports best, or the maximum where that does; the
-    default for geometric noise, and for other noise among 16 or more numbers or places.
+    default for noise that follows a distance, of numbers or places.
     method "multiscale": posterior means of shares under a Dirichlet prior, also of sums of neighbouring ones; the
-    default for reports about labels. method "shrunk": the same without regard to their order.
+    default for reports about 4 labels or more. method "shrunk": the same without regard to their order.
     Without a method the channel decides (`Reconstruction.choice` says what was found), "ibu" for all others.
     method "inverse": P^-1 q, projected onto the simplex. method "least-squares": the distribution whose P p is
     nearest to q. start: any distribution with full support. progress: called with steps and residual.
