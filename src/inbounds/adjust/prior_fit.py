@@ -55,8 +55,8 @@ SETTLED = 1e-6
 """
 
 WIDEST = 256
-FEWEST = 50
-"""Mixtures are considered for leaves with fewer values than WIDEST, and from FEWEST leaves on."""
+"""Mixtures are considered for leaves with fewer values than this, since they are computed for all values, and only if
+there are at least as many leaves as kinds: a mixture has a parameter for each kind."""
 
 PORTION = 1 << 22
 """Largest number of rates × values in memory at a time."""
@@ -110,7 +110,7 @@ Evidence = dict[Shape, Floats]
 
 def _evidence(distinct: "_DistinctReports", rates: Floats, sums: LevelReports) -> Evidence:
     """Compute the evidence of all candidate shapes from the reports about leaves and parents."""
-    if int(distinct.sizes.max()) >= WIDEST or distinct.counts.sum() < FEWEST:
+    if int(distinct.sizes.max()) >= WIDEST or distinct.counts.sum() < KINDS:
         return {shape: distinct.log_evidence(rates, shape, sums) for shape in map(BetaBinomialShape, SPREADS)}
     of_leaves = _evidence_of_leaves(distinct, rates)
     return {shape: log + distinct.log_evidence_of_sums(rates, shape, sums) for shape, log in of_leaves.items()}

@@ -29,6 +29,8 @@ app.add_typer(local, name="local", rich_help_panel=MORE)
 
 MechanismFile = Annotated[Path, typer.Option("--mechanism", "-m", help="The mechanism passport.")]
 Column = Annotated[str, typer.Option(help="Name of the column.")]
+SPIKY = "the maximum may be spiky where values are smooth; --method held-out stops where the reports say so"
+
 SHOWN = 25
 """Lines on the terminal; more answers are merged into ranges, --json and --out have all."""
 
@@ -191,7 +193,7 @@ def reconstruct_(
         )
     if to is not None:
         _write_distribution(to, law, result)
-    hint = _hint(law, result) if iterations is None and method == "ibu" else None
+    hint = SPIKY if method == "ibu" and iterations is None and law.query.is_ordered else None
     if as_json:
         typer.echo(json.dumps({**result.to_json(_answer_names(law)), "hint": hint}))
         return
@@ -200,15 +202,6 @@ def reconstruct_(
         err.print(result.choice)
     if hint is not None:
         err.print(f"[yellow]{hint}[/]")
-
-
-def _hint(mechanism: "Mechanism", result: "Reconstruction") -> str | None:
-    from inbounds.local.spikes import has_spikes, smoother_steps
-
-    if not (mechanism.query.is_ordered and has_spikes(result.distribution)):
-        return None
-    steps = smoother_steps(result.reports, len(result.distribution))
-    return f"few reports for this many values: the maximum is spiky; --iterations {steps} stops earlier and is smoother"
 
 
 def _collect(file: Path, column: str, mechanism: "Mechanism") -> "Collector":

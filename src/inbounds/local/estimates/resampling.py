@@ -6,11 +6,12 @@ runs is its standard error; value ± z standard errors covers as it says, where 
 maximum of the likelihood that stands on a few answers is rougher still when it is estimated again.
 
 Updates that were stopped by held-out reports give the distribution that is nearest to the truth as a whole, which is
-smoother than the truth by about as much as it varies. An interval must not be smoother, so for intervals the updates
-go on LONGER times as long; what is left of the bias is then small beside the standard error
-(docs/benchmarks/coverage.md).
+smoother than the truth by about as much as it varies. An interval must not be smoother. A direction of the distribution
+that updates leave out by half after k of them is left out by 1/2^m after m·k, so for intervals the updates go on until
+BIAS_LEFT of such directions is left (docs/benchmarks/coverage.md).
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,8 +20,11 @@ from inbounds.exact import Floats
 from inbounds.local.reconstruct import Reconstruction
 from inbounds.local.reconstruct.batches import update_batch
 
-LONGER, MOST_STEPS = 8, 20_000
-"""The factor of updates behind intervals, and the most updates."""
+BIAS_LEFT = 1 / 256
+"""Part that updates behind intervals leave out of a direction of which the estimate leaves out half."""
+
+MOST_INTERVAL_UPDATES = 20_000
+"""Updates behind intervals at most, unless the estimate has more; each resampled collection takes as many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +65,7 @@ def updates_used(reconstruction: Reconstruction) -> int | None:
     """Return the number of plain updates behind intervals; None if the estimate has no such number."""
     if reconstruction.method != "ibu" or reconstruction.converged:
         return None
-    chosen_by_reports = bool(reconstruction.choice)
-    return (
-        max(reconstruction.iterations, min(LONGER * reconstruction.iterations, MOST_STEPS))
-        if chosen_by_reports
-        else reconstruction.iterations
-    )
+    updates = reconstruction.iterations
+    if not reconstruction.choice:  # the caller chose them
+        return updates
+    return max(updates, min(round(updates * math.log2(1 / BIAS_LEFT)), MOST_INTERVAL_UPDATES))

@@ -14,25 +14,23 @@ from inbounds.local.reconstruct import ibu
 from inbounds.local.reconstruct.channel import DenseChannel, LinearChannel
 from inbounds.local.reconstruct.problem import ReconstructionProblem
 
-HALVES = 4
-"""Times that the reports are halved; the mean of the likelihoods decides."""
+HALVINGS = 4
+"""Times that the reports are halved. The mean of the likelihoods decides: more halvings leave less to the coins, and
+take longer in proportion."""
 
-WORK = 1 << 26
-"""Answers times updates that are spent on a half at most."""
+MOST_WORK = 1 << 26
+"""Answers times updates that are spent on one half at most: about a second."""
 
-ENTRIES = 16
-"""Entries of a plain matrix that cost as much as an answer of the other channels."""
+ENTRIES_PER_ANSWER = 16
+"""Entries of a plain matrix that cost as much time as one answer of the other channels."""
 
-PATIENCE = 4.0
-"""An update count that no longer gains by the time it is so many times the best is not raised further."""
+BEYOND_BEST = 4
+"""Larger numbers of updates are tried up to this multiple of the best one so far."""
 
-FEWEST = 100
-"""Reports below which nothing is held out."""
-
-MOST_STEPS = 10_000
+MOST_UPDATES = 10_000
 """Updates tried; if more would be better still, the maximum is too."""
 
-WHOLE = 1e-9
+WHOLE_TOLERANCE = 1e-9
 """Share by which a count may miss a whole number: it was divided by the number of reports, and multiplied again."""
 
 
@@ -42,12 +40,14 @@ def held_out_steps(problem: ReconstructionProblem, maximum: Callable[[Reconstruc
     Draws with a fixed seed, so that the same reports always give the same estimate.
     """
     counts = whole_counts(problem)
-    if counts is None or counts.sum() < FEWEST:
+    if counts is None:
         return None
     rng, steps = np.random.default_rng(0), _steps_tried(_update_cost(problem.channel))
     stopped, at_maximum = np.zeros(len(steps)), 0.0
-    for _ in range(HALVES):
+    for _ in range(HALVINGS):
         half = rng.binomial(counts, 0.5)
+        if half.sum() in (0, counts.sum()):  # one half is empty, and says nothing
+            continue
         seen, other = (_halves_for(problem, part) for part in (half, counts - half))
         stopped += _held_out(seen, other, steps)
         at_maximum += other.log_likelihood(maximum(seen))
@@ -59,19 +59,19 @@ def whole_counts(problem: ReconstructionProblem) -> Ints | None:
     """Return the counts of the reports; None if frequencies were given, which do not state the number of reports."""
     counts = problem.q * problem.reports
     near = np.rint(counts)
-    return near.astype(np.int64) if (np.abs(counts - near) <= WHOLE * np.maximum(near, 1)).all() else None
+    return near.astype(np.int64) if (np.abs(counts - near) <= WHOLE_TOLERANCE * np.maximum(near, 1)).all() else None
 
 
 def _update_cost(channel: LinearChannel) -> int:
     """Return the cost of an update, in answers."""
     outputs, answers = channel.shape
-    return max(answers, outputs * answers // ENTRIES) if isinstance(channel, DenseChannel) else answers
+    return max(answers, outputs * answers // ENTRIES_PER_ANSWER) if isinstance(channel, DenseChannel) else answers
 
 
 def _steps_tried(work: int) -> list[int]:
     """Return the step counts to try: 1, 2, 3, … then a third more each time, as far as the work allows."""
     tried = [1]
-    while tried[-1] * work * 4 // 3 < WORK and tried[-1] < MOST_STEPS:
+    while tried[-1] * work * 4 // 3 < MOST_WORK and tried[-1] < MOST_UPDATES:
         tried.append(max(tried[-1] + 1, tried[-1] * 4 // 3))
     return tried
 
@@ -89,6 +89,6 @@ def _held_out(seen: ReconstructionProblem, other: ReconstructionProblem, steps: 
             update, taken = next(updates), taken + 1
         likelihoods[k] = other.log_likelihood(update.p / update.p.sum())
         best = k if likelihoods[k] >= likelihoods[best] else best
-        if count > PATIENCE * steps[best] + 10:
+        if count > BEYOND_BEST * steps[best] + 10:
             break
     return likelihoods
