@@ -163,6 +163,16 @@ let rows value =
   | List items -> List.map (whole_numbers "a row") items
   | _ -> refuse "a matrix must be a list of rows"
 
+let label_sets name fields =
+  let one part = one_number part (field fields part) in
+  let family, parts =
+    match name with
+    | "subsets" -> (Checker.Subsets (one "size"), [ "size" ])
+    | "affine" -> (Checker.Affine (one "modulus", one "size"), [ "modulus"; "size" ])
+    | _ -> (Checker.Planes (one "order", one "dimension"), [ "order"; "dimension" ]) in
+  only name ("inside" :: parts) fields;
+  Checker.LabelSets (family, one "inside")
+
 let law value =
   match fields_of "law" value with
   | [ ("matrix", value) ] -> Checker.Weights (rows value)
@@ -176,7 +186,7 @@ let law value =
       let fields = fields_of "response" value in
       only "response" [ "size"; "other" ] fields;
       Checker.TwoWeights (one_number "size" (field fields "size"), one_number "other" (field fields "other"))
-  | [ (("subsets" | "affine" | "planes"), _) ] -> raise No_verdict
+  | [ (("subsets" | "affine" | "planes") as name, value) ] -> label_sets name (fields_of name value)
   | _ -> refuse "the law must be a matrix, a noise table, a response or noise on a map"
 
 let plane value =
@@ -195,7 +205,9 @@ let words fields =
 
 (* The passport of a query, with these numbers of its law. *)
 let passport_with numbers fields =
-  only "the passport" [ "query"; "epsilon"; "law"; "origin"; "claims"; "optimality" ] fields;
+  (* a law over sets of labels has no claims *)
+  let others = match numbers with Checker.LabelSets _ -> [] | _ -> [ "claims"; "optimality" ] in
+  only "the passport" ([ "query"; "epsilon"; "law"; "origin" ] @ others) fields;
   words fields;
   let query = fields_of "query" (field fields "query") in
   let near = neighbours (field query "neighbours") in

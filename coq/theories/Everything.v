@@ -1,6 +1,6 @@
 (** Every promise by its name, and what it assumes: compiling this file prints the axioms, which must be those of the
     real numbers and no others. *)
-From Inbounds Require Import Exp Privacy Matrix Noise Neighbours Response Passport Kinds Together Ledger Alias Integral Scores
+From Inbounds Require Import Exp Privacy Matrix Noise Neighbours Response Blocks Prime Designs Passport Kinds Together Ledger Alias Integral Scores
   Tight Depth ScoreCheck Lengths Sides Central Quantile Graph Plane.
 
 Definition everything :=
@@ -9,6 +9,8 @@ Definition everything :=
    (@check_product_sound, @law_private, @law_distribution, @check_states_sound),
    (@check_noise_sound, @noise_pointwise, @noise_distribution),
    (@response_weights, @response_pointwise, @response_distribution),
+   (@one_place, @block_words, @blocks_pointwise, @blocks_distribution),
+   (@is_prime_sound, @fermat, @affine_covers, @subset_covers, @plane_covers, @design_covers, @design_holding),
    (@weights_pointwise, @passport_pointwise, @passport_private, @passport_distribution),
    (@count_promise, @open_count_promise, @total_promise, @open_total_promise, @mean_promise, @plain_mean_promise,
     @extreme_promise, @category_promise, @ordinal_promise, @interval_promise, @interval_promise_computed),

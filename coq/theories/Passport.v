@@ -11,7 +11,7 @@
     passport_private       the same for every set of reports
     passport_graph         for answers on a graph, the same along every path of the length d *)
 From Coq Require Import ZArith Reals List Bool Lra Lia Psatz Arith.
-From Inbounds Require Import Exp Privacy Matrix Noise Neighbours Graph Response.
+From Inbounds Require Import Exp Privacy Matrix Noise Neighbours Graph Response Blocks Designs.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -35,7 +35,8 @@ Inductive kind := Count | Total | Mean | Extreme | Ordinal | Category | Interval
 Inductive numbers_of_law :=
 | Weights (rows : list (list Z))
 | Noise (core : list Z) (floor fin size : Z) (remap : option (list Z))
-| TwoWeights (size other : Z).
+| TwoWeights (size other : Z)
+| LabelSets (family : design) (inside : Z).  (* reports are numbers of sets of labels *)
 
 Record passport := Passport {
   asked : kind;
@@ -209,7 +210,7 @@ Definition written (p : passport) : Z :=
   match numbers p with
   | Weights W => Z.max (length_Z 0 W) (match W with [] => 0 | row :: _ => length_Z 0 row end)
   | Noise _ _ _ _ (Some remap) => length_Z 0 remap
-  | Noise _ _ _ _ None | TwoWeights _ _ => 0
+  | Noise _ _ _ _ None | TwoWeights _ _ | LabelSets _ _ => 0
   end.
 
 Definition query_ok (p : passport) : bool :=
@@ -251,6 +252,8 @@ Definition remap_ok (p : passport) (remap : option (list Z)) (size : Z) : bool :
 Definition at_distance_one (p : passport) : bool :=
   match near p with ByReach _ | AllOfThem => true | _ => false end.
 
+Definition all_near (p : passport) : bool := match near p with AllOfThem => true | _ => false end.
+
 Definition law_ok (p : passport) : bool :=
   let n := size_of (ticks (answers p)) in
   match numbers p with
@@ -274,6 +277,9 @@ Definition law_ok (p : passport) : bool :=
   | TwoWeights size other =>
       (size =? n) && one_output_per_answer p && at_distance_one p
       && check_response size other (num (epsilon p)) (den (epsilon p))
+  | LabelSets family inside =>
+      all_near p && one_output_per_answer p && design_ok n family
+      && check_blocks (blocks_of n family) (holding_of n family) inside (num (epsilon p)) (den (epsilon p))
   end.
 
 (** What `inbounds-check` runs. *)
@@ -303,6 +309,7 @@ Definition law_of (p : passport) : mechanism nat nat :=
   | Noise core floor fin size remap =>
       noise_law (noise_table core floor fin (Z.to_nat size)) (Z.to_nat size) (target remap) (Z.to_nat (outputs p))
   | TwoWeights size other => response_law size other
+  | LabelSets family inside => label_law (size_of (ticks (answers p))) family inside
   end.
 
 (** * Soundness *)
@@ -424,7 +431,7 @@ Section Accepted.
   Proof.
     intros Hj Hk Hd i Hi. pose proof accepted_law as H. pose proof ticks_ok as T. pose proof near_metric_ok as Mok.
     pose proof regular_tick as Reg. pose proof real_epsilon_pos as Epos.
-    unfold law_ok in H. unfold law_of in *. destruct (numbers p) as [W|core floor fin size remap|size other].
+    unfold law_ok in H. unfold law_of in *. destruct (numbers p) as [W|core floor fin size remap|size other|family inside].
     - rewrite !andb_true_iff in H. destruct H as [[_ _] H].
       set (l := all_ticks (ticks (answers p))) in *.
       assert (C : check_matrix (length l) W (runs l (near_ticks p)) (num (epsilon p)) (den (epsilon p)) = true).
@@ -467,6 +474,9 @@ Section Accepted.
       replace d with 1; [rewrite Rmult_1_r; now apply response_pointwise|].
       revert Hd. unfold at_distance_one, near_ticks, price in *. destruct (near p); try discriminate; [|congruence].
       destruct (_ <=? _)%Z; congruence.
+    - rewrite !andb_true_iff in H. destruct H as [[[Near _] D] H].
+      replace d with 1; [|revert Hd; unfold all_near, near_ticks, price in *; destruct (near p); try discriminate; congruence].
+      rewrite Rmult_1_r. apply (blocks_pointwise _ _ _ _ _ _ H); [| |exact Hi]; apply design_covers; assumption.
   Qed.
 
   Theorem passport_private j k d : (j < n)%nat -> (k < n)%nat -> price (tick_at p) (near_ticks p) j k = Some d ->
@@ -489,7 +499,7 @@ Section Accepted.
   Theorem passport_distribution j : (j < n)%nat -> distribution (law_of p) j.
   Proof.
     intros Hj. pose proof accepted_law as H. pose proof ticks_ok as T. pose proof (size_pos _ T) as Sp.
-    unfold law_ok in H. unfold law_of. destruct (numbers p) as [W|core floor fin size remap|size other].
+    unfold law_ok in H. unfold law_of. destruct (numbers p) as [W|core floor fin size remap|size other|family inside].
     - rewrite !andb_true_iff in H. destruct H as [[_ _] H].
       assert (Hl : (j < length (all_ticks (ticks (answers p))))%nat) by (rewrite all_ticks_length by lia; exact Hj).
       destruct (near p); try (eapply law_distribution; [exact H|exact Hl]). exact (edges_distribution _ _ _ _ _ H j Hl).
@@ -504,5 +514,7 @@ Section Accepted.
           unfold around, same_scale, same_places in Hm. rewrite !andb_true_iff in Hm. rewrite !Z.eqb_eq in Hm. tauto. }
         rewrite E. lia.
     - rewrite !andb_true_iff, Z.eqb_eq in H. destruct H as [[[-> _] _] H]. now apply (response_distribution _ _ _ _ H).
+    - rewrite !andb_true_iff in H. destruct H as [[_ D] H]. apply (blocks_distribution _ _ _ _ _ _ H).
+      apply design_covers; assumption.
   Qed.
 End Accepted.

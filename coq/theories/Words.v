@@ -11,11 +11,14 @@ Open Scope Z_scope.
 (** How many of n words have a property. *)
 Definition hits (n : nat) (f : nat -> bool) : Z := sum n (fun word => if f word then 1 else 0).
 
-(** All words of 62 bits. *)
-Definition WORDS : nat := Z.to_nat TOTAL.
+(** All words of 62 bits. Their number is sealed, so that nothing tries to write it in unary. *)
+Lemma words_exist : {n : nat | Z.of_nat n = TOTAL}.
+Proof. exists (Z.to_nat TOTAL). now rewrite Z2Nat.id. Qed.
+
+Definition WORDS : nat := proj1_sig words_exist.
 
 Lemma words_total : Z.of_nat WORDS = TOTAL.
-Proof. unfold WORDS. now rewrite Z2Nat.id. Qed.
+Proof. exact (proj2_sig words_exist). Qed.
 
 Lemma hits_ext n f g : (forall u, (u < n)%nat -> f u = g u) -> hits n f = hits n g.
 Proof. intro H. apply sum_ext. intros u Hu. now rewrite H. Qed.
