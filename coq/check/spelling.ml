@@ -163,15 +163,28 @@ let rows value =
   | List items -> List.map (whole_numbers "a row") items
   | _ -> refuse "a matrix must be a list of rows"
 
-let label_sets name fields =
+let label_sets value =
+  let name, fields =
+    match fields_of "blocks" value with
+    | [ (name, value) ] -> (name, fields_of name value)
+    | _ -> refuse "the sets of labels must be of one family" in
   let one part = one_number part (field fields part) in
   let family, parts =
     match name with
     | "subsets" -> (Checker.Subsets (one "size"), [ "size" ])
     | "affine" -> (Checker.Affine (one "modulus", one "size"), [ "modulus"; "size" ])
-    | _ -> (Checker.Planes (one "order", one "dimension"), [ "order"; "dimension" ]) in
+    | "planes" -> (Checker.Planes (one "order", one "dimension"), [ "order"; "dimension" ])
+    | _ -> refuse "the sets of labels must be subsets, affine or planes" in
   only name ("inside" :: parts) fields;
   Checker.LabelSets (family, one "inside")
+
+(* Every law that has an extracted checker; on any other this program has no verdict. *)
+let known_laws = [ "matrix"; "noise"; "response"; "plane"; "blocks"; "scores"; "sides"; "central" ]
+
+let refuse_law value reason =
+  match value with
+  | Object [ (name, _) ] when not (List.mem name known_laws) -> raise No_verdict
+  | _ -> refuse reason
 
 let law value =
   match fields_of "law" value with
@@ -186,8 +199,8 @@ let law value =
       let fields = fields_of "response" value in
       only "response" [ "size"; "other" ] fields;
       Checker.TwoWeights (one_number "size" (field fields "size"), one_number "other" (field fields "other"))
-  | [ (("subsets" | "affine" | "planes") as name, value) ] -> label_sets name (fields_of name value)
-  | _ -> refuse "the law must be a matrix, a noise table, a response or noise on a map"
+  | [ ("blocks", value) ] -> label_sets value
+  | _ -> refuse_law value "the law must be a matrix, a noise table, a response, sets of labels or noise on a map"
 
 let plane value =
   let fields = fields_of "plane" value in
@@ -232,7 +245,13 @@ let passport_with numbers fields =
     epsilon = fraction "epsilon" (field fields "epsilon");
     numbers }
 
-let passport fields = passport_with (law (field fields "law")) fields
+let passport fields =
+  let numbers = law (field fields "law") in
+  (* Reports that name sets of labels have no losses at face value, so their passports claim none. *)
+  (match numbers with
+  | Checker.LabelSets _ -> only "the passport" [ "query"; "epsilon"; "law"; "origin" ] fields
+  | _ -> ());
+  passport_with numbers fields
 
 (* Noise on a map: the query and the epsilon are read as those of any passport, without weights of their own. *)
 let map_noise fields =
@@ -259,7 +278,7 @@ let quantile_law value =
       only "central" [ "first"; "length"; "matrix" ] fields;
       let one name = one_number name (field fields name) in
       Checker.CentralTable (one "first", one "length", rows (field fields "matrix"))
-  | _ -> refuse "the law of a quantile must be scores, sides, or central records"
+  | _ -> refuse_law value "the law of a quantile must be scores, sides, or central records"
 
 let is_quantile fields =
   match List.assoc_opt "query" fields with

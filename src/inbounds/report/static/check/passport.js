@@ -181,6 +181,9 @@ function checkQuantilePassport(content, report) {
   report.kind = "quantile passport";
   refuseUnknownFields(content, QUANTILE_FIELDS);
   const quantile = new Quantile(field(content, "query"));
+  const values = content.get("query").get("values");
+  for (const text of [content.get("query").get("at"), values.get("start"), values.get("unit")])
+    insist(Fraction.read(text).toString() === text, "the query must be written as passports write one");
   const epsilon = readEpsilon(field(content, "epsilon"));
   const { kind, law, rows } = readQuantileLaw(field(content, "law"));
   const name = checkOrigin(content);
