@@ -44,11 +44,12 @@ let check path =
       | None -> Checker.check_passport (Spelling.passport fields) in
   if not passed then Spelling.refuse "the weights are not private for this query and epsilon"
 
-(* Whether the file is a passport that is private as it says. *)
+(* What is said of a file, and the exit code that it asks for. *)
 let judged path =
   match check path with
-  | () -> Printf.printf "private %s\n" path; true
-  | exception (Json.Malformed reason | Spelling.Refused reason) -> Printf.printf "refused %s: %s\n" path reason; false
+  | () -> Printf.printf "private %s\n" path; 0
+  | exception (Json.Malformed reason | Spelling.Refused reason) -> Printf.printf "refused %s: %s\n" path reason; 1
+  | exception Spelling.No_verdict -> Printf.printf "no verdict %s: no rule here knows a law of this kind\n" path; 3
   | exception Stack_overflow -> raise (Sys_error (path ^ " has lists that are too long for this checker's stack"))
 
 let usage =
@@ -62,7 +63,6 @@ let () =
   | [ "--lines" ] -> Lines.run ()
   | [] | [ "--help" ] -> print_endline usage; exit (if Array.length Sys.argv = 1 then 2 else 0)
   | files -> (
-      match List.fold_left (fun all file -> judged file && all) true files with
-      | all -> exit (if all then 0 else 1)
-      | exception Sys_error reason -> prerr_endline reason; exit 2
-      | exception Spelling.No_verdict -> prerr_endline "no verdict: its law is of a kind that this checker does not know"; exit 3)
+      match List.fold_left (fun code file -> max (judged file) code) 0 files with
+      | code -> exit code
+      | exception Sys_error reason -> prerr_endline reason; exit 2)

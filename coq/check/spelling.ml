@@ -10,7 +10,7 @@ let refuse reason = raise (Refused reason)
 let field fields name =
   match List.assoc_opt name fields with Some value -> value | None -> refuse ("the field " ^ name ^ " is missing")
 
-(* Laws and neighbours that have no extracted checker. *)
+(* A law of a kind that has no rule here. *)
 exception No_verdict
 
 (* A field that nobody reads might be taken for something that was checked. *)
@@ -163,31 +163,32 @@ let rows value =
   | List items -> List.map (whole_numbers "a row") items
   | _ -> refuse "a matrix must be a list of rows"
 
+(* A family of sets of labels. *)
 let label_sets value =
-  let name, fields =
-    match fields_of "blocks" value with
-    | [ (name, value) ] -> (name, fields_of name value)
-    | _ -> refuse "the sets of labels must be of one family" in
-  let one part = one_number part (field fields part) in
-  let family, parts =
-    match name with
-    | "subsets" -> (Checker.Subsets (one "size"), [ "size" ])
-    | "affine" -> (Checker.Affine (one "modulus", one "size"), [ "modulus"; "size" ])
-    | "planes" -> (Checker.Planes (one "order", one "dimension"), [ "order"; "dimension" ])
-    | _ -> refuse "the sets of labels must be subsets, affine or planes" in
-  only name ("inside" :: parts) fields;
-  Checker.LabelSets (family, one "inside")
+  match fields_of "blocks" value with
+  | [ (name, value) ] ->
+      let fields = fields_of name value in
+      let one part = one_number part (field fields part) in
+      let family, parts =
+        match name with
+        | "subsets" -> (Checker.Subsets (one "size"), [ "size" ])
+        | "affine" -> (Checker.Affine (one "modulus", one "size"), [ "modulus"; "size" ])
+        | "planes" -> (Checker.Planes (one "order", one "dimension"), [ "order"; "dimension" ])
+        | _ -> refuse "sets of labels must be subsets, affine or planes" in
+      only name ("inside" :: parts) fields;
+      Checker.LabelSets (family, one "inside")
+  | _ -> refuse "sets of labels must be of one family"
 
-(* Every law that has an extracted checker; on any other this program has no verdict. *)
-let known_laws = [ "matrix"; "noise"; "response"; "plane"; "blocks"; "scores"; "sides"; "central" ]
+(* The laws that have a rule here. *)
+let laws = [ "matrix"; "noise"; "response"; "plane"; "blocks"; "scores"; "sides"; "central" ]
 
-let refuse_law value reason =
-  match value with
-  | Object [ (name, _) ] when not (List.mem name known_laws) -> raise No_verdict
-  | _ -> refuse reason
+let law_fields value =
+  match fields_of "law" value with
+  | [ (name, _) ] when not (List.mem name laws) -> raise No_verdict
+  | fields -> fields
 
 let law value =
-  match fields_of "law" value with
+  match law_fields value with
   | [ ("matrix", value) ] -> Checker.Weights (rows value)
   | [ ("noise", value) ] ->
       let fields = fields_of "noise" value in
@@ -200,7 +201,7 @@ let law value =
       only "response" [ "size"; "other" ] fields;
       Checker.TwoWeights (one_number "size" (field fields "size"), one_number "other" (field fields "other"))
   | [ ("blocks", value) ] -> label_sets value
-  | _ -> refuse_law value "the law must be a matrix, a noise table, a response, sets of labels or noise on a map"
+  | _ -> refuse "the law of one answer must be a matrix, a noise table, a response, sets of labels or noise on a map"
 
 let plane value =
   let fields = fields_of "plane" value in
@@ -245,13 +246,7 @@ let passport_with numbers fields =
     epsilon = fraction "epsilon" (field fields "epsilon");
     numbers }
 
-let passport fields =
-  let numbers = law (field fields "law") in
-  (* Reports that name sets of labels have no losses at face value, so their passports claim none. *)
-  (match numbers with
-  | Checker.LabelSets _ -> only "the passport" [ "query"; "epsilon"; "law"; "origin" ] fields
-  | _ -> ());
-  passport_with numbers fields
+let passport fields = passport_with (law (field fields "law")) fields
 
 (* Noise on a map: the query and the epsilon are read as those of any passport, without weights of their own. *)
 let map_noise fields =
@@ -260,7 +255,7 @@ let map_noise fields =
   | _ -> None
 
 let quantile_law value =
-  match fields_of "law" value with
+  match law_fields value with
   | [ ("scores", value) ] ->
       let fields = fields_of "scores" value in
       only "scores" [ "table"; "stride"; "deeper" ] fields;
@@ -278,7 +273,7 @@ let quantile_law value =
       only "central" [ "first"; "length"; "matrix" ] fields;
       let one name = one_number name (field fields name) in
       Checker.CentralTable (one "first", one "length", rows (field fields "matrix"))
-  | _ -> refuse_law value "the law of a quantile must be scores, sides, or central records"
+  | _ -> refuse "the law of a quantile must be scores, sides, or central records"
 
 let is_quantile fields =
   match List.assoc_opt "query" fields with

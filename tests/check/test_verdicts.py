@@ -78,8 +78,12 @@ def compared(
     [
         (cases.matrix_passports, 60),
         (cases.noise_passports, 60),
+        (cases.response_passports, 60),
+        (cases.label_passports, 60),
         pytest.param(cases.matrix_passports, 2500, marks=pytest.mark.slow),
         pytest.param(cases.noise_passports, 1500, marks=pytest.mark.slow),
+        pytest.param(cases.response_passports, 1500, marks=pytest.mark.slow),
+        pytest.param(cases.label_passports, 1500, marks=pytest.mark.slow),
     ],
 )
 def test_passports_at_the_boundary_and_one_unit_beyond_get_equal_verdicts(make, number, checker, tmp_path):

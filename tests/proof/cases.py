@@ -210,6 +210,44 @@ def response_passports(number: int, seed: int) -> Iterator[Json]:
         yield sealed(query, epsilon, {"response": {"size": str(size), "other": str(other)}})
 
 
+# --- sets of labels ---------------------------------------------------------------------------------------
+
+FAMILIES = {"subsets": ("size",), "affine": ("modulus", "size"), "planes": ("order", "dimension")}
+
+
+def label_passports(number: int, seed: int) -> Iterator[Json]:
+    """Sets of labels of every family, at the bound, one unit beside it, and families that cannot be."""
+    rng = random.Random(seed)
+    for _ in range(number):
+        labels, family = rng.choice((2, 3, 5, 7, 13, 40, 61, 62)), rng.choice([*FAMILIES])
+        numbers, blocks, holding = _family(family, labels, rng)
+        epsilon, inside = Fraction(rng.choice(EPSILONS[:6])), rng.randrange(TOTAL)
+        if 0 < holding < blocks <= TOTAL:
+            p, u, v = ratio_lower_bound(epsilon, Fraction(1)), -(-TOTAL // holding), TOTAL // (blocks - holding)
+            inside = p * v * TOTAL // ((u << EXP_BITS) + p * v) + rng.choice((0, 0, 0, 1, -1, 10**9))
+        values = dict(zip(FAMILIES[family], map(str, numbers), strict=True))
+        query = rng.choice((ib.category(labels), ib.category([f"label {k}" for k in range(labels)])))
+        if rng.random() < 0.05:
+            query = rng.choice((ib.count(labels - 1), ib.ordinal(0, labels - 1), ib.count(7, outputs=4)))
+        content = sealed(query, epsilon, {"blocks": {family: {**values, "inside": str(inside)}}})["content"]
+        yield wrap(MECHANISM, {**{key: content[key] for key in ("query", "epsilon", "law")}, **_ORIGIN})
+
+
+def _family(name: str, labels: int, rng: random.Random) -> tuple[list[int], int, int]:
+    """Numbers of a family, good or not, how many sets it has, and in how many of them each label lies."""
+    if name == "subsets":
+        size = rng.choice((1, 2, 3, labels // 2, labels - 1, *((0, labels, labels + 1) if rng.random() < 0.2 else ())))
+        return [size], math.comb(labels, size), math.comb(labels - 1, size - 1) if size else 0
+    if name == "affine":
+        modulus = rng.choice((3, 5, 7, 13, 61, 67, 4093, *((1, 9, 15, 4087, 4099) if rng.random() < 0.2 else ())))
+        size = rng.choice((1, 2, modulus // 2, modulus - 1, *((0, modulus) if rng.random() < 0.2 else ())))
+        return [modulus, size], modulus * (modulus - 1), size * (modulus - 1)
+    order = rng.choice((2, 2, 3, 5, 7, *((1, 4, 6, 9, 0) if rng.random() < 0.2 else ())))
+    dimension = rng.choice((2, 3, 4, 5, 6, *((1, 0, 24, 25, 62, 63) if rng.random() < 0.2 else ())))
+    points = [sum(order**place for place in range(digits)) for digits in (dimension, max(dimension - 1, 0))]
+    return [order, dimension], points[0], points[1]
+
+
 # --- score tables, and passports of quantiles ---------------------------------------------------------------
 
 

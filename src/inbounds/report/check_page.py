@@ -15,7 +15,7 @@ from inbounds.files import Json, LoadedFile
 from inbounds.report.templates import render_template
 
 PARTS = (
-    *("exact", "json", "graphs", "query", "laws", "plane", "quantiles", "claims", "passport"),
+    *("exact", "json", "graphs", "query", "laws", "plane", "response", "blocks", "quantiles", "claims", "passport"),
     *("ledger", "release", "queries", "account", "cells", "record", "judge"),
 )
 """The files of the checker; each uses only those before it."""

@@ -57,7 +57,8 @@ class BlockResponse(AnswerLaw):
         return BlockResponse, (self.design, self.inside)  # copies and pickles carry no sampler
 
     def check(self, query: RangeQuery, epsilon: Fraction) -> None:
-        if not query.neighbours.is_complete or len(query.answers) != self.design.labels:
+        one_each = len(query.answers) == self.design.labels and query.one_output_per_answer
+        if not query.neighbours.is_complete or not one_each:
             raise InvalidDistribution("sets of labels need a label for each answer, any two of which are neighbours")
         check_blocks(self.design.blocks, self.design.holding, self.inside, epsilon)
 

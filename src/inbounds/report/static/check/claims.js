@@ -73,8 +73,8 @@ class Measured {
   /** The largest violation of each property, by its name. */
   properties() {
     const names = ["row_honest", "column_honest", "fair", "weakly_honest"];
-    if (this.query.labels === null) names.push("row_monotone", "column_monotone");
-    if (this.query.labels === null && this.mirrors) names.push("symmetric");
+    if (this.query.ordered) names.push("row_monotone", "column_monotone");
+    if (this.query.ordered && this.mirrors) names.push("symmetric");
     return new Map(names.map((name) => [name, this.violation(PROPERTIES[name])]));
   }
 
@@ -166,20 +166,27 @@ const PROPERTIES = {
   },
 };
 
+/** Two weights are measured in steps, so that nothing is claimed of them where numbers have gaps. */
+function hasNoLosses(query, noise) {
+  return noise instanceof TwoWeights && query.ordered && !query.answers.regular;
+}
+
 /** Refuse claims that do not follow from the weights. */
 function checkClaims(claims, measured, epsilon, noise) {
   const wrong = "the stated losses or properties differ from those computed from the weights";
   const parts = ["losses", "properties", "effective_epsilon"];
   insist(claims instanceof Map && claims.size === parts.length && parts.every((name) => claims.has(name)), wrong);
-  const names = measured.query.labels === null ? ["absolute", "squared", "zero-one"] : ["zero-one"];
+  const { query } = measured;
+  const silent = hasNoLosses(query, noise);
+  const names = silent ? [] : query.ordered ? ["absolute", "squared", "zero-one"] : ["zero-one"];
   const losses = claims.get("losses");
   insist(losses instanceof Map && losses.size === names.length, wrong);
   for (const name of names) insist(losses.has(name) && isClose(losses.get(name), measured.average(name)), wrong);
-  const [properties, computed] = [claims.get("properties"), measured.properties()];
+  const [properties, computed] = [claims.get("properties"), silent ? new Map() : measured.properties()];
   insist(properties instanceof Map && properties.size === computed.size, wrong);
   for (const [name, units] of computed) insist(properties.get(name) === units, wrong);
   const most = epsilon.approximate;
-  const tight = noise === null ? measured.tightEpsilon() : noise instanceof PlaneNoise ? noise.tightEpsilon(measured.query) : most;
+  const tight = noise instanceof PlaneNoise ? noise.tightEpsilon(query) : noise instanceof Noise ? most : measured.tightEpsilon();
   insist(isClose(claims.get("effective_epsilon"), Math.min(tight, most)), wrong);
 }
 
@@ -197,7 +204,8 @@ function checkOptimality(part, measured, query, noise) {
   insist(bound <= value, "the value of the objective does not follow from the weights");
   const bounded = `that no private mechanism with what was asked for has a lower ${objective} than ${bound}`;
   const said = words !== null && words.prior === (prior !== null) && (table !== null || words.loss !== null);
-  const meant = table === null ? query.labels === null || words?.loss === "zero-one" : !(noise instanceof PlaneNoise);
+  const measurable = query.ordered && !hasNoLosses(query, noise);
+  const meant = table === null ? measurable || words?.loss === "zero-one" : noise === null || noise instanceof Noise;
   insist(!said || meant, "the loss of the objective must be one that these answers have");
   if (!said || measured === null) return [`that its ${objective} is ${value}`, bounded];
   const losses = table === null ? measured.losses(words.loss, words.parameter) : measured.tableLosses(table);

@@ -36,7 +36,7 @@ const PASSPORT_FIELDS = {
   },
   law: {
     matrix: null, noise: { core: null, floor: null, end: null, size: null, remap: null },
-    plane: { table: null, anywhere: null, remap: null },
+    plane: { table: null, anywhere: null, remap: null }, response: { size: null, other: null },
   },
   claims: { losses: null, properties: null, effective_epsilon: null },
   optimality: { objective: null, value: null, bound: null, loss: null, prior: null },
@@ -46,8 +46,17 @@ const QUANTILE_FIELDS = {
   query: { kind: null, values: { start: null, unit: null, size: null }, at: null, size: null, public: null, missing: null, records: null },
   law: {
     scores: { table: null, stride: null, deeper: null }, sides: { table: null, below: null, above: null, deeper: null },
-    counted: { table: null, low: null, most: null, every: null }, matrix: null,
     central: { first: null, length: null, matrix: null },
+  },
+};
+
+const LABEL_FIELDS = {
+  epsilon: null, origin: ORIGIN_FIELDS, query: PASSPORT_FIELDS.query,
+  law: {
+    blocks: {
+      subsets: { size: null, inside: null }, affine: { modulus: null, size: null, inside: null },
+      planes: { order: null, dimension: null, inside: null },
+    },
   },
 };
 
@@ -96,22 +105,23 @@ function checkOrigin(content) {
   return name;
 }
 
-const UNJUDGED_LAWS = ["response", "subsets", "affine", "planes"];
+const LAWS_WITH_RULES = new Set([PASSPORT_FIELDS, QUANTILE_FIELDS, LABEL_FIELDS].flatMap(({ law }) => Object.keys(law)));
 
 /** One format for every mechanism: the kind of the query, and the key of the law, tell them apart. */
 function checkPassport(envelope, report) {
   const content = openEnvelope(envelope, report);
   const [query, law] = [field(content, "query"), field(content, "law")];
-  if (law instanceof Map && UNJUDGED_LAWS.some((name) => law.has(name)))
+  if (law instanceof Map && law.size === 1 && !LAWS_WITH_RULES.has([...law.keys()][0]))
     throw new Unjudged("this page has no verdict on a law of this kind; use inbounds verify");
   if (query instanceof Map && query.get("kind") === "quantile") checkQuantilePassport(content, report);
+  else if (law instanceof Map && law.has("blocks")) checkLabelPassport(content, report);
   else checkRangePassport(content, report);
 }
 
 function checkRangePassport(content, report) {
   refuseUnknownFields(content, PASSPORT_FIELDS);
   const part = field(content, "law");
-  insist(part instanceof Map && part.size === 1, "the law must be a matrix, a noise table or noise on a map");
+  insist(part instanceof Map && part.size === 1, "the law of one answer must be a matrix, a noise table, a response, sets of labels or noise on a map");
   const rows = part.has("matrix") ? readMatrix(part.get("matrix")) : null;
   const noise = rows === null ? readNoise(part) : null;
   const listed = noise instanceof Noise ? (noise.remap ?? []).length : 0;
@@ -127,7 +137,24 @@ function checkRangePassport(content, report) {
 }
 
 function readNoise(part) {
+  if (part.has("response")) return new TwoWeights(part.get("response"));
   return part.has("plane") ? new PlaneNoise(part.get("plane")) : new Noise(field(part, "noise"));
+}
+
+/** Reports that are numbers of sets: they have no loss, so nothing is claimed. */
+function checkLabelPassport(content, report) {
+  refuseUnknownFields(content, LABEL_FIELDS);
+  const part = field(content, "law");
+  insist(part.size === 1, "the law must be one");
+  const query = new Query(field(content, "query"), 0n);
+  const [epsilon, law] = [readEpsilon(field(content, "epsilon")), new LabelSets(part.get("blocks"))];
+  Object.assign(report, { title: `${query.kind}, epsilon ${epsilon}`, epsilon: epsilon.toString() });
+  report.nearest = law.check(query, epsilon);
+  promised(report, epsilon, nextAnswer(query));
+  report.checked.push(`the query is whole: ${query.answers.size} labels`, ...law.proved(query), IN_RATIOS);
+  const origin = checkOrigin(content);
+  refuseOtherSpelling(content.get("query"), query);
+  report.unchecked.push("that the question is what was asked", `where the mechanism comes from, which is said to be ${origin}`);
 }
 
 /** An answer that epsilon pays for, in words. */

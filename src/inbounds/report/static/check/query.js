@@ -174,6 +174,11 @@ class Query {
     if (!this.oneOutputPerAnswer) this.homes();
   }
 
+  /** Whether answers are numbers with a distance; labels have none, numbered ones neither. */
+  get ordered() {
+    return this.labels === null && !(this.kind === "category" && this.everyone);
+  }
+
   /** How many answers are no neighbours of the next one: nothing is promised across. */
   get cuts() {
     if (this.reach === null || this.answers.regular) return 0n;
