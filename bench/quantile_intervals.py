@@ -56,7 +56,7 @@ def _mechanism(query: ib.QuantileQuery, epsilon: str) -> tuple[QuantileMechanism
 
 def _inside(expected: Channel) -> Floats:
     """outputs × values: whether the interval of the report holds the value."""
-    rows = expected.readings(LEVEL)
+    rows = expected.interpretations(LEVEL)
     place = {row.output: k for k, row in enumerate(rows)}
     found = np.zeros((len(rows), len(rows)))
     for k, row in enumerate(rows):

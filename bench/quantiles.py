@@ -100,7 +100,7 @@ class Sweep:
                     ratios[name][k] = ratio
                     doubts[name][k] = (mine - ratio * theirs).std(ddof=1) / len(mine) ** 0.5 / theirs.mean()
         del ratios["inbounds"], doubts["inbounds"]
-        return cls(cases, errors, ratios, doubts, [own.law.name for own in mechanisms])
+        return cls(cases, errors, ratios, doubts, [own.law.kind for own in mechanisms])
 
     @property
     def summary(self) -> str:

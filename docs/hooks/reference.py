@@ -35,7 +35,7 @@ MORE = (
         "mechanism.unbiased",
         "mechanism.measures",
     ),
-    *("mechanism.bayes", "mechanism.exact_measures", "mechanism.quantiles"),
+    *("mechanism.bayes", "mechanism.exact_measures", "mechanism.Channel", "mechanism.laws"),
     *("catalog.geometric", "catalog.fair", "catalog.response", "catalog.laplace", "catalog.staircase"),
     *("catalog.optimized", "catalog.graphs", "design.quantiles.choose.QuantileDesign", "properties"),
     *("design.refinement.RefinementResult", "design.refinement.Refutation", "design.refinement.ClosenessResult"),
