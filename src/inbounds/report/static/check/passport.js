@@ -204,6 +204,13 @@ function checkWords(content, report, { rows, noise, query, epsilon }) {
   report.measured = measured;
 }
 
+/** Refuse a quantile whose exact numbers are not in lowest terms. */
+function refuseOtherNumbers(part) {
+  const written = [part.get("at"), part.get("values").get("start"), part.get("values").get("unit")];
+  const plain = written.every((text) => Fraction.read(text).toString() === text);
+  insist(plain, "the query must be written as passports write one");
+}
+
 function checkQuantilePassport(content, report) {
   report.kind = "quantile passport";
   refuseUnknownFields(content, QUANTILE_FIELDS);
@@ -220,6 +227,7 @@ function checkQuantilePassport(content, report) {
   if (rows !== null) report.picture = drawn(rows, names, columns);
   report.nearest = law.check(quantile, epsilon);
   promised(report, epsilon, "of a neighbouring group");
+  refuseOtherNumbers(content.get("query"));
   report.checked.push(`the law is a ${kind}: all ratios between neighbouring groups that it can have were bounded`);
   const theorem = law instanceof ScoreTable ? 3 : law instanceof SidedTable ? 4 : null;
   if (theorem !== null)
