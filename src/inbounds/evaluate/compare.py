@@ -224,7 +224,7 @@ def compare(
     the private mechanism with the least average of the first loss under the prior; for a quantile, the one that is
     chosen by expected error. also: further mechanisms by name, or functions of query and epsilon that make them.
 
-    >>> from inbounds.query import QuantileQuery, Query, RangeQuery
+    >>> from inbounds.query import extreme, median
     >>> compare(extreme(1, 5), 1).best("absolute")
     ('optimal', 'variant_1')
     >>> compare(median(1, 5, size=25), 1).best("absolute")
