@@ -15,14 +15,21 @@ import numpy as np
 
 import inbounds as ib
 from envelopes import seal
-from inbounds.files import Json, canonical_json
+from inbounds.errors import PassportError
+from inbounds.files import MECHANISM, Document, Json, canonical_json
 from inbounds.mechanism import Mechanism, Origin
 from inbounds.mechanism.codec import law_to_json
-from inbounds.mechanism.laws import Matrix
+from inbounds.mechanism.laws import BlockResponse, CentralRecords, Matrix, Response
+from inbounds.mechanism.laws.blocks import make_tight_blocks
+from inbounds.mechanism.laws.noise import make_geometric_noise
 from inbounds.mechanism.laws.plane import PlaneNoise, make_plane_noise, require_map_metric
+from inbounds.mechanism.laws.response import make_tight_response
+from inbounds.mechanism.load import certify_document
 from inbounds.mechanism.passport import to_passport
 from inbounds.query import RangeQuery
+from inbounds.trusted.block_designs import Affine, Planes, Subsets
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_lower_bound
+from inbounds.trusted.multisets import all_multisets
 
 FOLDER = Path(__file__).parent
 
@@ -31,7 +38,8 @@ Case = tuple[str, str, Json]
 
 
 def matrix() -> Iterator[Case]:
-    """Yield matrices of weights: answers on a graph."""
+    """Yield matrices of weights: answers in a range, and on a graph."""
+    yield from _plain_matrices()
     roads = ib.graph(["home", "work", "gym"], [("home", "work", "3/2"), ("work", "gym", "1/3")])
     one_way = ib.graph(["low", "middle", "high"], [("low", "middle")], one_way=[("middle", "high", "1/2")])
     honest = {
@@ -98,11 +106,241 @@ def plane() -> Iterator[Case]:
         yield "refuse", f"anywhere-{name}", _changed(tight, _set("law", "plane", "anywhere", str(anywhere)))
 
 
-LAWS = {"matrix": matrix, "plane": plane}
+def noise() -> Iterator[Case]:
+    """Yield noise tables."""
+    queries = [ib.count(3), ib.count(300), ib.total(3, 0, 4), ib.ordinal(0, 9, unit=3), ib.interval(0, 1, "1/4", 12)]
+    for number, query in enumerate(queries):
+        made = Mechanism(query, Fraction(1, 2), make_geometric_noise(query, Fraction(1, 2)), Origin("noise"))
+        yield "accept", f"{number}-{query.kind}", to_passport(made).to_json()
+    base = to_passport(
+        Mechanism(queries[1], Fraction(1), make_geometric_noise(queries[1], Fraction(1)), Origin("noise"))
+    )
+    yield from _border("core-and-ends", base.to_json(), _fill_core, 0, 10**7)
+    for name, change in {**NOISE_CHANGES, **EPSILON_CHANGES}.items():
+        yield "refuse", name, _changed(base.to_json(), change)
+
+
+def response() -> Iterator[Case]:
+    """Yield randomized response by two weights."""
+    queries = {
+        "two": ib.extreme(0, 1),
+        "labels": ib.category(["yes", "no", "perhaps"]),
+        "numbered-labels": ib.category(10),
+        "reach": ib.count(4),
+        "cells": ib.interval(0, 1, "1/4", 8),
+        "gaps": ib.interval(0, 6, 2, 6, holes=[(1, 2)]),
+        "billion": ib.extreme(1, 10**9),
+    }
+    for name, query in queries.items():
+        for text in ("1/10", "2"):
+            tight = make_tight_response(len(query.answers), Fraction(text))
+            made = to_passport(Mechanism(query, Fraction(text), tight, Origin("two weights"))).to_json()
+            yield "accept", f"{name}-{text.replace('/', '-')}", made
+            less = _set("law", "response", "other", str(tight.other_weight - 1))
+            yield "refuse", f"{name}-{text.replace('/', '-')}-one-unit-beyond", _changed(made, less)
+    even = Mechanism(queries["labels"], Fraction(1), Response(3, TOTAL // 3), Origin("two weights"))
+    yield "accept", "all-alike", to_passport(even).to_json()
+    base = to_passport(Mechanism(queries["reach"], Fraction(1), make_tight_response(5, Fraction(1)), Origin("by hand")))
+    for name, change in {**RESPONSE_CHANGES, **EPSILON_CHANGES}.items():
+        yield "refuse", name, _changed(base.to_json(), change)
+
+
+def subsets() -> Iterator[Case]:
+    """Yield reports that name one of all subsets of a size."""
+    designs = [Subsets(3, 1), Subsets(6, 3), Subsets(20, 9), Subsets(61, 1), Subsets(61, 60)]
+    yield from _label_cases(designs, Subsets(6, 3), SUBSET_CHANGES)
+
+
+def affine() -> Iterator[Case]:
+    """Yield reports that name an affine set."""
+    designs = [Affine(2, 3, 1), Affine(5, 7, 3), Affine(7, 7, 6), Affine(4093, 4093, 2)]
+    yield from _label_cases(designs, Affine(5, 7, 3), AFFINE_CHANGES)
+
+
+def planes() -> Iterator[Case]:
+    """Yield reports that name a hyperplane."""
+    designs = [Planes(2, 2, 2), Planes(7, 2, 3), Planes(13, 3, 3), Planes(100, 2, 24), Planes(5, 4093, 2)]
+    yield from _label_cases(designs, Planes(6, 2, 3), PLANE_FAMILY_CHANGES)
+
+
+def central() -> Iterator[Case]:
+    """Yield matrices over the central records of a group."""
+    median, persons = ib.median(0, 2, size=5), ib.quantile("1/10", -1, 4, maximum=9, step="1/2", missing=1, records=3)
+    for length in (1, 2, 3):
+        yield "accept", f"designed-{length}", to_passport(ib.design_central(median, 1, length=length)).to_json()
+    for name, query in (("median", median), ("persons", persons)):
+        weights = ib.catalog.exponential(query.as_range_query, 1).weights
+        made = Mechanism(query, Fraction(1), CentralRecords.from_answers(query, weights), Origin("by hand"))
+        yield "accept", f"answer-{name}", to_passport(made).to_json()
+    base = _central_passport(median, 2, 3, 0)
+    yield "accept", "at-its-bound", base
+    yield "refuse", "one-unit-beyond", _central_passport(median, 2, 3, 1)
+    for name, change in {**CENTRAL_CHANGES, **QUANTILE_CHANGES, **EPSILON_CHANGES}.items():
+        yield "refuse", name, _changed(base, change)
+
+
+def scores() -> Iterator[Case]:
+    """Yield score tables."""
+    persons = ib.quantile("1/10", -1, 4, maximum=9, step="1/2", missing=1, records=3)
+    queries = {"median": ib.median(1, 5, size=25), "persons": persons, "wide": ib.median(0, 5000, maximum=4)}
+    for name, query in queries.items():
+        made = to_passport(ib.design_permute_flip(query, 1)).to_json()
+        yield "accept", name, made
+        table = _line_of(made, "law", "scores", "table")
+        yield from _border(f"{name}-second", made, _put_number("scores", 1), table[1], 1)
+    base = to_passport(ib.design_permute_flip(queries["median"], 1)).to_json()
+    for name, change in {**SCORE_CHANGES, **QUANTILE_CHANGES, **EPSILON_CHANGES}.items():
+        yield "refuse", name, _changed(base, change)
+
+
+def sides() -> Iterator[Case]:
+    """Yield score tables with a pace for each side."""
+    queries = {"maximum": ib.quantile(1, 0, 100, size=30), "third": ib.quantile("1/3", 0, 20, size=9)}
+    for name, query in queries.items():
+        made = to_passport(ib.design_sided(query, 1)).to_json()
+        yield "accept", name, made
+        table = _line_of(made, "law", "sides", "table")
+        yield from _border(f"{name}-last", made, _put_number("sides", -1), table[-1], 1)
+    base = to_passport(ib.design_sided(queries["maximum"], 1)).to_json()
+    for name, change in {**SIDE_CHANGES, **QUANTILE_CHANGES, **EPSILON_CHANGES}.items():
+        yield "refuse", name, _changed(base, change)
+
+
+LAWS = {
+    "matrix": matrix,
+    "plane": plane,
+    "noise": noise,
+    "response": response,
+    "subsets": subsets,
+    "affine": affine,
+    "planes": planes,
+    "central": central,
+    "scores": scores,
+    "sides": sides,
+}
 """How the vectors of each law are made."""
 
 
 # --- passports at the boundary ----------------------------------------------------------------------------
+
+
+def _plain_matrices() -> Iterator[Case]:
+    """Yield matrices of answers in a range."""
+    queries = [
+        ib.count(4), ib.count(6, outputs=3), ib.total(2, -1, 3), ib.mean(3, 1, 3), ib.extreme(-2, 3), ib.category(4),
+        ib.category(["a", "b", "ü"]), ib.ordinal(1, 6, unit="3/2"), ib.interval(0, 8, 1, 8, holes=[(1, 3), (5, 7)]),
+    ]  # fmt: skip
+    for number, query in enumerate(queries):
+        yield "accept", f"{number}-{query.kind}", to_passport(ib.catalog.exponential(query, "1/3")).to_json()
+    low = 10**9 + 7
+    most = ratio_lower_bound(Fraction(1), Fraction(1)) * low >> EXP_BITS
+    row = np.array([low, most, low], dtype=np.int64)
+    weights = np.array([row, (TOTAL - row) // 2, TOTAL - row - (TOTAL - row) // 2])
+    base = to_passport(Mechanism(ib.count(2), Fraction(1), Matrix(weights), Origin("by hand"))).to_json()
+    yield "accept", "at-its-bound", base
+    beyond = weights + np.array([[0, 1, 0], [0, -1, 0], [0, 0, 0]])
+    yield "refuse", "one-unit-beyond", _with_law(base, law_to_json(Matrix(beyond)))
+    for name, change in {**PLAIN_CHANGES, **EPSILON_CHANGES}.items():
+        yield "refuse", name, _changed(base, change)
+
+
+def _border(name: str, passport: Json, change: Any, good: int, bad: int) -> Iterator[Case]:
+    """Yield the last passport that is accepted between two values of a number, and the first that is refused."""
+
+    def is_private(value: int) -> bool:
+        try:
+            certify_document(Document.wrap(MECHANISM, _changed(passport, change(value))["content"]))
+        except PassportError:
+            return False
+        return True
+
+    if not is_private(good) or is_private(bad):
+        raise ValueError(f"{name}: there must be a border between {good} and {bad}")
+    while abs(good - bad) > 1:
+        middle = (good + bad) // 2
+        good, bad = (middle, bad) if is_private(middle) else (good, middle)
+    if not passport["content"].get("claims"):
+        yield "accept", f"{name}-at-its-bound", _changed(passport, change(good))
+    yield "refuse", f"{name}-one-unit-beyond", _changed(passport, change(bad))
+
+
+def _line_of(passport: Json, *path: Any) -> list[int]:
+    spot = passport["content"]
+    for key in path:
+        spot = spot[key]
+    return [int(word) for word in spot.split(" ")]
+
+
+def _put_number(law: str, place: int) -> Any:
+    """Return the change that puts a number into a table, and lowers those after it where they would be larger."""
+
+    def to(value: int) -> Any:
+        def lowered(table: list[int]) -> list[int]:
+            start = place % len(table)
+            return [*table[:start], *(min(number, value) for number in [value, *table[start + 1 :]])]
+
+        return _line("law", law, "table", to=lowered)
+
+    return to
+
+
+def _fill_core(units: int) -> Any:
+    """Return the change that moves units from both ends of a noise table to its middle."""
+
+    def change(content: Json) -> None:
+        law = content["law"]["noise"]
+        core = [int(word) for word in law["core"].split(" ")]
+        core[len(core) // 2] += 2 * units
+        law |= {"core": " ".join(map(str, core)), "end": str(int(law["end"]) - units)}
+
+    return change
+
+
+def _label_cases(designs: list[Any], design: Any, changes: dict[str, Any]) -> Iterator[Case]:
+    for number, one in enumerate(designs):
+        query = ib.category(one.labels) if number % 2 else ib.category([f"label {k}" for k in range(one.labels)])
+        for text in ("1/10", "3"):
+            epsilon = Fraction(text)
+            most = make_tight_blocks(one, epsilon).inside
+            p, u, v = (
+                ratio_lower_bound(epsilon, Fraction(1)),
+                -(-TOTAL // (one.blocks - one.holding)),
+                TOTAL // one.holding,
+            )
+            least = -(-(TOTAL * u << EXP_BITS) // (p * v + (u << EXP_BITS)))
+            for end, inside, beyond in (("most", most, most + 1), ("least", least, least - 1)):
+                made = _label_passport(query, text, one, inside)
+                name = f"{number}-{text.replace('/', '-')}-{end}"
+                yield "accept", name, made
+                (family,) = made["content"]["law"]["blocks"]
+                far = _set("law", "blocks", family, "inside", str(beyond))
+                yield "refuse", f"{name}-one-unit-beyond", _changed(made, far)
+    labels = ib.category([f"label {k}" for k in range(design.labels)])
+    base = _label_passport(labels, "1", design, make_tight_blocks(design, Fraction(1)).inside)
+    (family,) = base["content"]["law"]["blocks"]
+    for name, change in {**changes, **_label_changes(family), **EPSILON_CHANGES}.items():
+        yield "refuse", name, _changed(base, change)
+
+
+def _label_passport(query: RangeQuery, epsilon: str, design: Any, inside: int) -> Json:
+    made = Mechanism(query, Fraction(epsilon), BlockResponse(design, inside), Origin("sets of labels"))
+    return to_passport(made).to_json()
+
+
+def _central_passport(query: Any, length: int, first: int, over: int) -> Json:
+    """Return a law whose first output rises with every record at the largest value as much as epsilon allows."""
+    p, steps = ratio_lower_bound(Fraction(1), Fraction(1)), [10**9 + 7]
+    for _ in range(length):
+        steps.append((p * steps[-1] >> EXP_BITS) + over)
+    row = np.array([steps[int(records[-1])] for records in all_multisets(length, query.width)], dtype=np.int64)
+    weights = np.array([row, (TOTAL - row) // 2, TOTAL - row - (TOTAL - row) // 2])
+    honest = to_passport(ib.design_central(query, 1, length=length)).to_json()
+    central = {
+        "first": str(first),
+        "length": str(length),
+        "matrix": [" ".join(map(str, line)) for line in weights.tolist()],
+    }
+    return _with_law(honest, {"central": central})
 
 
 def _peak(query: RangeQuery, epsilon: Fraction, over: int) -> Any:
@@ -300,6 +538,272 @@ PLANE_CHANGES = {
     "neighbours-within-a-reach": _set("query", "neighbours", {"reach": 1}),
 }
 """Changes of noise on a map of three rows and four columns after which it must be refused."""
+
+
+EPSILON_CHANGES = {
+    "epsilon-smaller": _set("epsilon", "1/100000"),
+    "epsilon-zero": _set("epsilon", "0"),
+    "epsilon-negative": _set("epsilon", "-1"),
+    "epsilon-too-large": _set("epsilon", "65"),
+    "epsilon-as-number": _set("epsilon", 1),
+    "epsilon-as-decimal": _set("epsilon", "1.5"),
+    "epsilon-missing": _remove("epsilon"),
+    "law-missing": _remove("law"),
+    "law-empty": _set("law", {}),
+    "field-of-no-rule": _set("more", 1),
+    "query-field-of-no-rule": _set("query", "more", 1),
+}
+"""Changes after which a passport of any law must be refused."""
+
+PLAIN_CHANGES = {
+    "matrix-column-off-by-one": _line("law", "matrix", 0, to=_raised(0, 1)),
+    "matrix-row-missing": lambda content: content["law"]["matrix"].pop(),
+    "matrix-row-too-long": _line("law", "matrix", 0, to=lambda row: [*row, 0]),
+    "matrix-empty": _set("law", "matrix", []),
+    "matrix-as-number": _set("law", "matrix", 0, 1),
+    "matrix-leading-zero": _set("law", "matrix", 0, "01 2 3"),
+    "matrix-and-noise": _set("law", "noise", {}),
+    "reach-longer": _set("query", "neighbours", {"everyone": True, "reach": 1}),
+    "reach-zero": _set("query", "neighbours", {"reach": 0}),
+    "reach-as-text": _set("query", "neighbours", {"reach": "1"}),
+    "metric-closer": _set("query", "neighbours", {"metric": "1000"}),
+    "answers-too-few": _set("query", "answers", "size", 2),
+    "answers-of-another-start": _set("query", "answers", "start", "1"),
+    "answers-without-unit": _set("query", "answers", "unit", "0"),
+    "labels-of-a-count": _set("query", "labels", ["a", "b", "c"]),
+    "rounds-as-number": _set("query", "rounds", 0),
+    "kind-missing": _remove("query", "kind"),
+}
+"""Changes of a matrix over a count of 0, 1, 2 after which it must be refused."""
+
+NOISE = ("law", "noise")
+
+NOISE_CHANGES = {
+    "core-of-even-length": _line(*NOISE, "core", to=lambda core: core[1:]),
+    "core-sum-off-by-one": _line(*NOISE, "core", to=_raised(0, 1)),
+    "core-with-zero": _line(*NOISE, "core", to=lambda core: [0, *core[1:-1], core[0] + core[-1]]),
+    "core-as-number": _set(*NOISE, "core", 1),
+    "floor-zero": _set(*NOISE, "floor", "0"),
+    "end-zero": _set(*NOISE, "end", "0"),
+    "size-too-large": _set(*NOISE, "size", "301"),
+    "size-as-number": _set(*NOISE, "size", 300),
+    "remap-too-short": _set(*NOISE, "remap", "0 1 2"),
+    "remap-beyond": _set(*NOISE, "remap", " ".join(["301"] * 301)),
+    "remap-missing": _remove(*NOISE, "remap"),
+    "noise-field-of-no-rule": _set(*NOISE, "more", "1"),
+    "noise-of-labels": _set("query", "neighbours", {"everyone": True}),
+    "reach-longer": _set("query", "neighbours", {"reach": 2}),
+}
+"""Changes of a noise table for a count of at most 300 after which it must be refused."""
+
+RESPONSE = ("law", "response")
+
+RESPONSE_CHANGES = {
+    "other-zero": _set(*RESPONSE, "other", "0"),
+    "other-above-the-truth": _set(*RESPONSE, "other", str(TOTAL // 5 + 1)),
+    "other-all": _set(*RESPONSE, "other", str(TOTAL)),
+    "other-negative": _set(*RESPONSE, "other", "-1"),
+    "other-as-number": _set(*RESPONSE, "other", 10**18),
+    "other-as-decimal": _set(*RESPONSE, "other", "1.0"),
+    "other-with-leading-zero": _set(*RESPONSE, "other", "0" + str(10**17)),
+    "other-two-numbers": _set(*RESPONSE, "other", "1 1"),
+    "other-missing": _remove(*RESPONSE, "other"),
+    "size-zero": _set(*RESPONSE, "size", "0"),
+    "size-one": _set(*RESPONSE, "size", "1"),
+    "size-too-small": _set(*RESPONSE, "size", "4"),
+    "size-too-large": _set(*RESPONSE, "size", "6"),
+    "size-as-number": _set(*RESPONSE, "size", 5),
+    "response-field-of-no-rule": _set(*RESPONSE, "truth", "1"),
+    "response-and-matrix": _set("law", "matrix", ["1"]),
+    "response-as-list": _set("law", "response", ["5", "1"]),
+    "metric": _set("query", "neighbours", {"metric": "1"}),
+    "graph": _set("query", "neighbours", {"graph": {"lengths": ["1"], "edges": ["0 1"]}}),
+    "answers-too-many": _set("query", "answers", "size", 6),
+}
+"""Changes of two weights for a count of at most 4 after which they must be refused."""
+
+
+def _label_changes(family: str) -> dict[str, Any]:
+    """Return changes of sets of labels, of any family, after which they must be refused."""
+    place = ("law", "blocks", family)
+    return {
+        "inside-zero": _set(*place, "inside", "0"),
+        "inside-all": _set(*place, "inside", str(TOTAL)),
+        "inside-above-all": _set(*place, "inside", str(TOTAL + 1)),
+        "inside-negative": _set(*place, "inside", "-1"),
+        "inside-as-number": _set(*place, "inside", 2**61),
+        "inside-as-fraction": _set(*place, "inside", "1/2"),
+        "inside-missing": _remove(*place, "inside"),
+        "sets-field-of-no-rule": _set(*place, "labels", "6"),
+        "sets-of-two-families": _set("law", "blocks", "others", {}),
+        "sets-of-no-family": _set("law", "blocks", {"others": {"size": "1", "inside": "1"}}),
+        "sets-empty": _set("law", "blocks", {}),
+        "sets-as-list": _set("law", "blocks", []),
+        "sets-and-matrix": _set("law", "matrix", ["1"]),
+        "claims": _set("claims", {}),
+        "optimality": _set("optimality", None),
+        "labels-alike": _set("query", "labels", 0, "label 1"),
+        "labels-too-few": lambda content: content["query"]["labels"].pop(),
+        "labels-as-numbers": _set("query", "labels", 0, 0),
+        "reach": lambda content: content["query"].update(neighbours={"reach": 1}, labels=None),
+        "metric": lambda content: content["query"].update(neighbours={"metric": "1"}, labels=None),
+        "cells": _set("query", "outputs", {
+            "lowers": {"start": "-1", "unit": "1", "size": 1}, "uppers": {"start": "100", "unit": "1", "size": 1},
+            "values": {"start": "0", "unit": "1", "size": 1},
+        }),
+    }  # fmt: skip
+
+
+def _with_labels(count: int) -> Any:
+    def change(content: Json) -> None:
+        content["query"]["answers"]["size"] = count
+        content["query"]["labels"] = [f"label {k}" for k in range(count)]
+
+    return change
+
+
+SUBSET_CHANGES = {
+    "size-zero": _set("law", "blocks", "subsets", "size", "0"),
+    "size-of-all": _set("law", "blocks", "subsets", "size", "6"),
+    "size-beyond": _set("law", "blocks", "subsets", "size", "7"),
+    "size-two-numbers": _set("law", "blocks", "subsets", "size", "3 3"),
+    "size-as-number": _set("law", "blocks", "subsets", "size", 3),
+    "labels-sixty-two": _with_labels(62),
+    "labels-many": _with_labels(1000),
+    "subsets-too-many": lambda content: (
+        _with_labels(22)(content),
+        content["law"]["blocks"]["subsets"].update(size="11"),
+    ),
+}
+"""Changes of the subsets of three of six labels after which they must be refused."""
+
+AFFINE_CHANGES = {
+    "modulus-composite": _set("law", "blocks", "affine", "modulus", "9"),
+    "modulus-square-of-a-prime": _set("law", "blocks", "affine", "modulus", "49"),
+    "modulus-below-the-labels": _set("law", "blocks", "affine", "modulus", "3"),
+    "modulus-zero": _set("law", "blocks", "affine", "modulus", "0"),
+    "modulus-too-large": _set("law", "blocks", "affine", "modulus", "4099"),
+    "modulus-as-number": _set("law", "blocks", "affine", "modulus", 7),
+    "modulus-missing": _remove("law", "blocks", "affine", "modulus"),
+    "size-zero": _set("law", "blocks", "affine", "size", "0"),
+    "size-of-all": _set("law", "blocks", "affine", "size", "7"),
+    "size-more": _set("law", "blocks", "affine", "size", "1"),
+    "labels-beyond-the-modulus": _with_labels(8),
+}
+"""Changes of affine sets of five labels modulo 7 after which they must be refused."""
+
+PLANE_FAMILY_CHANGES = {
+    "order-composite": _set("law", "blocks", "planes", "order", "4"),
+    "order-one": _set("law", "blocks", "planes", "order", "1"),
+    "order-zero": _set("law", "blocks", "planes", "order", "0"),
+    "order-too-large": _set("law", "blocks", "planes", "order", "4099"),
+    "order-as-number": _set("law", "blocks", "planes", "order", 2),
+    "dimension-zero": _set("law", "blocks", "planes", "dimension", "0"),
+    "dimension-one": _set("law", "blocks", "planes", "dimension", "1"),
+    "dimension-too-small": _set("law", "blocks", "planes", "dimension", "2"),
+    "dimension-too-large": _set("law", "blocks", "planes", "dimension", "25"),
+    "dimension-beyond-sixty-two": _set("law", "blocks", "planes", "dimension", "63"),
+    "dimension-missing": _remove("law", "blocks", "planes", "dimension"),
+    "labels-beyond-the-points": _with_labels(8),
+}
+"""Changes of hyperplanes of the space of three digits 0, 1 for six labels after which they must be refused."""
+
+QUANTILE_CHANGES = {
+    "at-above-one": _set("query", "at", "5/4"),
+    "at-negative": _set("query", "at", "-1/2"),
+    "at-as-decimal": _set("query", "at", "0.5"),
+    "at-too-fine": _set("query", "at", "1/1000001"),
+    "size-zero": _set("query", "size", "0"),
+    "size-too-large": _set("query", "size", str(2**40 + 1)),
+    "size-as-number": _set("query", "size", 5),
+    "public-as-text": _set("query", "public", "true"),
+    "missing-beyond-the-values": _set("query", "missing", "10000"),
+    "missing-negative": _set("query", "missing", "-1"),
+    "records-zero": _set("query", "records", "0"),
+    "values-too-many": _set("query", "values", "size", 8193),
+    "values-one": _set("query", "values", "size", 1),
+    "values-as-ticks": _set("query", "values", {"start": "0", "unit": "1", "ticks": "0 1 2"}),
+    "values-without-unit": _set("query", "values", "unit", "0"),
+}
+"""Changes of a quantile after which no law may be accepted."""
+
+
+def _with_ends_exchanged(line: str) -> str:
+    first, *between, last = line.split(" ")
+    return " ".join([last, *between, first])
+
+
+CENTRAL = ("law", "central")
+
+CENTRAL_CHANGES = {
+    "first-zero": _set(*CENTRAL, "first", "0"),
+    "first-beyond-the-group": _set(*CENTRAL, "first", "5"),
+    "first-negative": _set(*CENTRAL, "first", "-1"),
+    "first-as-number": _set(*CENTRAL, "first", 3),
+    "first-missing": _remove(*CENTRAL, "first"),
+    "length-zero": _set(*CENTRAL, "length", "0"),
+    "length-one": _set(*CENTRAL, "length", "1"),
+    "length-too-long": _set(*CENTRAL, "length", "3"),
+    "length-beyond-all": _set(*CENTRAL, "length", str(2**40)),
+    "length-two-numbers": _set(*CENTRAL, "length", "2 2"),
+    "column-missing": lambda content: content["law"]["central"].update(
+        matrix=[row.rpartition(" ")[0] for row in content["law"]["central"]["matrix"]]
+    ),
+    "column-off-by-one": _line(*CENTRAL, "matrix", 0, to=_raised(0, 1)),
+    "columns-exchanged": lambda content: content["law"]["central"].update(
+        matrix=[_with_ends_exchanged(row) for row in content["law"]["central"]["matrix"]]
+    ),
+    "row-missing": lambda content: content["law"]["central"]["matrix"].pop(),
+    "row-too-long": _line(*CENTRAL, "matrix", 0, to=lambda row: [*row, 0]),
+    "matrix-as-text": _set(*CENTRAL, "matrix", "1 2 3"),
+    "matrix-empty": _set(*CENTRAL, "matrix", []),
+    "central-field-of-no-rule": _set(*CENTRAL, "last", "4"),
+    "central-and-scores": _set("law", "scores", {}),
+    "secret-size": _set("query", "public", False),
+    "several-records": _set("query", "records", "2"),
+}
+"""Changes of a matrix over the records of ranks 3 and 4 of five, of values 0, 1, 2, after which it must be refused."""
+
+SCORES = ("law", "scores")
+
+SCORE_CHANGES = {
+    "table-rising": _line(*SCORES, "table", to=lambda table: [*table[:-1], table[-2] + 1]),
+    "table-from-less": _line(*SCORES, "table", to=_raised(0, -1)),
+    "table-from-two-alike": _line(*SCORES, "table", to=_replaced(1, TOTAL)),
+    "table-to-zero": _line(*SCORES, "table", to=_replaced(-1, 0)),
+    "table-of-one": _set(*SCORES, "table", str(TOTAL)),
+    "table-as-list": _set(*SCORES, "table", [TOTAL, 1]),
+    "stride-zero": _set(*SCORES, "stride", "0"),
+    "stride-as-number": _set(*SCORES, "stride", 1),
+    "stride-two-numbers": _set(*SCORES, "stride", "1 1"),
+    "deeper-beyond-the-stride": _set(*SCORES, "deeper", str(2**24)),
+    "deeper-null": _set(*SCORES, "deeper", None),
+    "deeper-as-list": _set(*SCORES, "deeper", []),
+    "deeper-missing": _remove(*SCORES, "deeper"),
+    "scores-field-of-no-rule": _set(*SCORES, "more", "1"),
+}
+"""Changes of a score table after which it must be refused."""
+
+SIDES = ("law", "sides")
+
+SIDE_CHANGES = {
+    "table-rising": _line(*SIDES, "table", to=lambda table: [*table[:-1], table[-2] + 1]),
+    "table-from-less": _line(*SIDES, "table", to=_raised(0, -1)),
+    "table-to-zero": _line(*SIDES, "table", to=_replaced(-1, 0)),
+    "below-of-two": _set(*SIDES, "below", "1 1"),
+    "below-of-five": _set(*SIDES, "below", "1 1 0 0 0"),
+    "below-without-stride": _set(*SIDES, "below", "1 0 0"),
+    "below-from-zero": _set(*SIDES, "below", "0 1 0"),
+    "spread-above-a-record": _set(*SIDES, "above", "1 1 5 2"),
+    "above-too-large": _set(*SIDES, "above", f"1 {2**24} 0"),
+    "above-as-list": _set(*SIDES, "above", [1, 1, 0]),
+    "deeper-beyond-the-stride": _set(*SIDES, "deeper", str(2**23)),
+    "deeper-missing": _remove(*SIDES, "deeper"),
+    "sides-field-of-no-rule": _set(*SIDES, "more", "1"),
+    "secret-size": _set("query", "public", False),
+    "several-records": _set("query", "records", "2"),
+}
+"""Changes of a score table with a pace for each side after which it must be refused."""
 
 
 def _overfill(content: Json, units: int) -> None:
