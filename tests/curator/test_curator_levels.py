@@ -203,6 +203,15 @@ def test_exposure_says_what_holders_of_one_answer_know_and_would_know_from_draws
     assert known.now["guess"] == pytest.approx(found, rel=0.02)
 
 
+def test_exposure_measures_nothing_of_a_quantile_but_counts_its_epsilon(curator, ana):
+    curator.ask(ana, "pupils", {"median": "age", "by": ["school"], "epsilon": 1})
+    owner = curator.account(curator.add_account("owner", role="owner"))
+    exposure = curator.exposure(owner, "pupils")
+    (known,) = exposure.questions
+    assert (known.epsilon, known.answers, known.now) == (1, None, {})
+    assert [one.epsilon for one in exposure.coalitions] == [1]
+
+
 @pytest.mark.parametrize("levels", [LEVELS, {}])
 def test_the_record_that_is_stored_with_an_answer_can_be_verified(opened, tmp_path, levels):
     curator = opened(levels=levels)

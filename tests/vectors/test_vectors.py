@@ -1,9 +1,13 @@
 """Python's checker on the vectors; the folders `proof` and `check` have the same test for the other two."""
 
+import json
+
 import pytest
 
 from inbounds.errors import PassportError
 from inbounds.mechanism import load
+from inbounds.mechanism.laws import LAWS as REGISTRY
+from inbounds.mechanism.laws.base import BROWSER, COQ
 from vectors.write import FOLDER, LAWS, listed
 
 
@@ -24,3 +28,14 @@ def test_python_refuses(file):
 def test_the_files_are_those_that_are_written(law):
     written = {f"{verdict}/{name}.json" for verdict, name, _ in LAWS[law]()}
     assert {str(file.relative_to(FOLDER / law)) for file in (FOLDER / law).glob("*/*.json")} == written
+
+
+def test_every_law_of_the_registry_has_vectors_of_both_verdicts():
+    for verdict in ("accept", "refuse"):
+        contents = [json.loads(file.read_text())["content"] for file in listed(verdict)]
+        assert set(REGISTRY) <= {kind for content in contents for kind in content.get("law", ())}
+
+
+def test_the_gaps_of_the_other_checkers_are_those_listed_here():
+    gaps = {kind: {BROWSER, COQ} - law.checkers for kind, law in REGISTRY.items() if law.checkers != {BROWSER, COQ}}
+    assert gaps == {}  # a new law is listed here until the page and the proof have a rule for it
