@@ -63,6 +63,9 @@ if TYPE_CHECKING:
     from inbounds.curator.client import connect
     from inbounds.design.optimal import optimal
     from inbounds.design.quantiles import (
+        QuantileSearch,
+        RecordFamily,
+        ScoreGrid,
         design_central,
         design_permute_flip,
         design_quantile,
@@ -85,7 +88,10 @@ __version__ = "0.2.0"
 _LOADED_ON_USE = {
     "Collector": "inbounds.local.collector",
     "Ledger": "inbounds.ledger",
+    "QuantileSearch": "inbounds.design.quantiles",
     "Reconstruction": "inbounds.local.reconstruct",
+    "RecordFamily": "inbounds.design.quantiles",
+    "ScoreGrid": "inbounds.design.quantiles",
     "check_refinement": "inbounds.design.refinement",
     "compare_closeness": "inbounds.design.refinement",
     "compose": "inbounds.accounting.compose",
@@ -147,9 +153,12 @@ __all__ = [
     "PassportError",
     "PrivacyViolation",
     "QuantileQuery",
+    "QuantileSearch",
     "RangeQuery",
     "Reach",
     "Reconstruction",
+    "RecordFamily",
+    "ScoreGrid",
     "ScoreRatioViolation",
     "TooLarge",
     "UnknownVersion",

@@ -1,4 +1,4 @@
-"""Sided score tables: the bound is right and attained, what is not private is refused, and when they are used."""
+"""Sided score tables: the bound is right and attained, and what is not private is refused."""
 
 import math
 from fractions import Fraction
@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import inbounds as ib
-from inbounds.design.quantiles.search import choose_sides, design_scores
 from inbounds.errors import InvalidDistribution, PassportError, ScoreRatioViolation
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.laws import PermuteAndFlip, SidedPermuteAndFlip
+from inbounds.mechanism.laws import SidedPermuteAndFlip
 from inbounds.mechanism.origin import Origin
 from inbounds.query import QuantileQuery, Scale
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, exp_lower_bound
@@ -185,8 +184,7 @@ def test_reports_follow_the_probabilities():
 
 
 def test_a_passport_comes_back_as_it_was_and_a_steeper_one_is_refused(tmp_path):
-    mechanism = ib.design_quantile(ib.quantile(0, 0, 200, size=30), 1).mechanism
-    assert isinstance(mechanism.law, SidedPermuteAndFlip)
+    mechanism = ib.design_sided(ib.quantile(0, 0, 200, size=30), 1)
     mechanism.save(tmp_path / "m.json")
     assert ib.load(tmp_path / "m.json") == mechanism
     pace = mechanism.law.below[0]
@@ -211,98 +209,3 @@ def test_the_level_of_a_spread_is_written_where_it_is_not_0(tmp_path):
         own.save(tmp_path / "m.json")
         assert f'"above": "{text}"' in (tmp_path / "m.json").read_text("utf-8")
         assert ib.load(tmp_path / "m.json") == own
-
-
-def test_a_maximum_among_few_records_has_a_spread_that_is_nearly_as_good():
-    mechanism = ib.design_quantile(ib.quantile(1, 0, 499, size=100), 4).mechanism
-    group = mechanism.query.encode([0] * 99 + [400])
-    weights = mechanism.probabilities(group[None, :])[0]
-    apart = 500 // 100
-    assert weights[400] > weights[401] > 2 * weights[401 + apart]
-    assert np.ptp(weights[401 : 401 + apart]) < 1e-15 > np.ptp(weights[1:400])
-
-
-@pytest.mark.parametrize(("size", "values"), [(1, 68), (2, 500), (7, 874), (20, 100), (896, 428)])
-def test_an_extreme_loses_no_more_than_by_the_steepest_table_at_any_large_epsilon(size, values):
-    query = of_rank(values - 1, size, size)
-    together, evenly = np.full(size, values // 2), (2 * np.arange(size) + 1) * values // (2 * size)
-    groups = np.array([query.encode(records.tolist()) for records in (together, evenly)])
-    far = np.abs(np.arange(values) - query.true_positions(groups)[:, None])
-    for epsilon in np.linspace(4, 12, 17):
-        laws = design_scores(query, Fraction(epsilon)), ib.design_permute_flip(query, epsilon)
-        own, steepest = ((law.probabilities(groups) * far).sum(axis=1) for law in laws)
-        assert (own <= 1.3 * steepest + 0.1).all()
-
-
-@pytest.mark.parametrize("size", [10, 30, 100])
-@pytest.mark.parametrize("epsilon", ["0.2", "1", "4"])
-def test_minima_mirror_maxima(size, epsilon):
-    least, most = (ib.quantile(at, 0, 400, size=size) for at in (0, 1))
-    assert choose_sides(least, Fraction(epsilon)) == choose_sides(most, Fraction(epsilon))[::-1]
-
-
-@pytest.mark.parametrize("epsilon", ["0.2", "1", "4"])
-def test_few_values_are_answered_by_the_steepest_table_of_all(epsilon):
-    for at, size in product(("0", "0.5", "0.9", "1"), (10, 300)):
-        mechanism = ib.design_quantile(ib.quantile(at, 0, 4, size=size), epsilon).mechanism
-        assert not isinstance(mechanism.law, SidedPermuteAndFlip)
-
-
-def test_a_sided_choice_says_so():
-    choice = ib.design_quantile(ib.quantile(1, 0, 100, size=30), 1)
-    assert str(choice).startswith("sided path scores: expected error")
-    assert isinstance(ib.design_quantile(ib.quantile(1, 0, 100, maximum=30), 1).mechanism.law, PermuteAndFlip)
-
-
-def test_where_all_records_agree_the_spread_costs_less_than_the_exponential_mechanism_loses():
-    for size, epsilon, width in product((10, 30, 100), ("0.2", "1", "4"), (100, 500)):
-        mechanism = ib.design_quantile(ib.median(0, width, size=size), epsilon).mechanism
-        group = np.zeros((1, width + 1), dtype=np.int64)
-        group[0, width // 2] = size
-        distance = np.abs(np.arange(width + 1) - width // 2)
-        own = (mechanism.probabilities(group)[0] * distance).sum()
-        weights = np.exp(-float(epsilon) / 2 * mechanism.query.path_lengths(group)[0])
-        assert own <= (weights / weights.sum() * distance).sum() + 1e-9
-
-
-def loses_as_little_as_the_exponential_mechanism(query, epsilon, records):
-    group = query.encode(records.tolist())[None, :]
-    far = np.abs(np.arange(query.width + 1) - query.true_positions(group)[0])
-    weights = np.exp(-float(epsilon) / 2 * query.path_lengths(group)[0])
-    found = design_scores(query, Fraction(epsilon)).probabilities(group)[0] @ far
-    return found <= 1.02 * (weights @ far) / weights.sum()
-
-
-@pytest.mark.parametrize(("size", "values", "epsilon", "at"), [(185, 398, "0.31", "0.25"), (86, 496, "0.54", "0.35")])
-@pytest.mark.parametrize("width", [0.05, 0.12])
-def test_a_spread_off_the_median_costs_no_more_than_the_exponential_mechanism_loses_on_dense_records(
-    size, values, epsilon, at, width
-):
-    """Records bell-shaped about a quarter of the range, evenly by their shares; the other side by the mirror image."""
-    places = np.arange(values) / (values - 1)
-    shares = np.cumsum(np.exp(-0.5 * ((places - 0.25) / width) ** 2))
-    records = np.searchsorted(shares / shares[-1], (np.arange(size) + 0.5) / size)
-    for side, own in ((Fraction(at), records), (1 - Fraction(at), values - 1 - records)):
-        query = ib.quantile(side, 0, values - 1, size=size)
-        assert loses_as_little_as_the_exponential_mechanism(query, epsilon, own)
-
-
-@pytest.mark.parametrize("epsilon", ["1.5", "2", "3"])
-@pytest.mark.parametrize("values", [101, 500])
-def test_a_minimum_of_ten_records_near_an_end_loses_no_more_than_by_the_exponential_mechanism(values, epsilon):
-    """Ten records that begin at a tenth of the range, as those of a lognormal distribution do, and its mirror image."""
-    records = (np.linspace(0.1, 0.4, 10) * values).astype(int)
-    for at, own in ((0, records), (1, values - 1 - records)):
-        assert loses_as_little_as_the_exponential_mechanism(ib.quantile(at, 0, values - 1, size=10), epsilon, own)
-
-
-@pytest.mark.parametrize(("size", "values", "epsilon"), [(31, 439, "1.32"), (30, 500, "1"), (20, 300, "0.8")])
-@pytest.mark.parametrize("share", [0.8, 1])
-def test_a_tenth_of_records_that_mostly_agree_is_told_as_surely_as_by_the_exponential_mechanism(
-    size, values, epsilon, share
-):
-    """Where so many agree that a spread is all that could be lost."""
-    records = np.zeros(size, dtype=int)
-    records[round(share * size) :] = values - 1
-    for at, own in (("0.1", records), ("0.9", values - 1 - records)):
-        assert loses_as_little_as_the_exponential_mechanism(ib.quantile(at, 0, values - 1, size=size), epsilon, own)

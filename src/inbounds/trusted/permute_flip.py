@@ -48,14 +48,17 @@ def score_levels(lengths: Ints, stride: int, deeper: Sequence[int], size: int) -
     another weight, and no product overflows.
     """
     lengths = np.minimum(lengths, size)
-    depth = score_depths(lengths)
-    if deeper:
-        running_sums = np.concatenate([[0], np.cumsum(deeper, dtype=np.int64)])
-        entries = len(deeper)
-        depth_levels = running_sums[np.minimum(depth, entries)] + np.maximum(depth - entries, 0) * deeper[-1]
-    else:
-        depth_levels = np.zeros_like(depth)
+    depth_levels = levels_of_depth(score_depths(lengths), deeper)
     return np.where(lengths == 0, 0, 1 + stride * (lengths - 1) + depth_levels[:, None])
+
+
+def levels_of_depth(depth: Ints, deeper: Sequence[int]) -> Ints:
+    """Return the sum of the first `depth` entries of `deeper`, of which the last is repeated."""
+    if not deeper:
+        return np.zeros_like(depth)
+    running_sums = np.concatenate([[0], np.cumsum(deeper, dtype=np.int64)])
+    entries = len(deeper)
+    return np.asarray(running_sums[np.minimum(depth, entries)] + np.maximum(depth - entries, 0) * deeper[-1])
 
 
 def score_depths(lengths: Ints) -> Ints:

@@ -25,26 +25,23 @@ STRIDE = 8
 MOST_DEPTHS = 32
 """Largest number of entries for the depth of a group; the last is repeated."""
 
-SHARE = 0.5
-"""Position of the table's step between the exponential mechanism's step exp(epsilon/2) and the steepest one.
-
-The steeper it is, the less the depth of a group may count. Half-way is nearly the best from sparse records, where few
-must change, to many equal ones, where many may. Below epsilon 1 the position is multiplied by epsilon: depths then take
-long to count in full.
-"""
-
 SLACKS = tuple(2.0**-bits for bits in (34, 30, 26, 22, 18, 12))
 """Shares of epsilon reserved for the rounding of floats; the first that suffices is used."""
 
 REFERENCE = "McKenna and Sheldon 2020, with the bound of docs/theory/quantiles.md"
 
 
-def design_permute_flip(query: QuantileQuery, epsilon: Number) -> QuantileMechanism:
+def design_permute_flip(query: QuantileQuery, epsilon: Number, *, steepness: float = 0.5) -> QuantileMechanism:
     """Design permute-and-flip over path lengths.
 
     Each value is a candidate with a probability that falls with the number of records that would have to change for it
     to be the quantile. One of the candidates is reported. The probability also falls with the depth of the group, the
     number of records that may change before its quantile does. Table and depths are as steep as the exact bound allows.
+
+    steepness: where the step of the table lies between that of the exponential mechanism, exp(epsilon/2), which is 0,
+    and the steepest one that is private, which is 1. The steeper the step, the less the depth of a group may count: a
+    steep table is good where few records must change, a flat one where many are equal. Half-way is between the two, and
+    `design_quantile` searches for a better one.
 
     >>> from inbounds import median
     >>> design_permute_flip(median(1, 5, size=25), 1)
@@ -52,8 +49,10 @@ def design_permute_flip(query: QuantileQuery, epsilon: Number) -> QuantileMechan
     """
     check_quantile(query)
     bound = to_epsilon(epsilon)
+    if not 0 <= steepness <= 1:
+        raise ValueError(f"steepness must be between 0 and 1, got {steepness}")
     for slack in SLACKS:
-        first, level, deeper = _propose_steps(float(bound) * (1 - slack), query)
+        first, level, deeper = _propose_steps(float(bound) * (1 - slack), query, steepness)
         table = round_table_up(first, level, STRIDE * query.max_length * 2)
         try:
             law = PermuteAndFlip(table, STRIDE, deeper)
@@ -77,13 +76,13 @@ def round_table_up(first: float, level: float, most: int) -> tuple[int, ...]:
 # --- the steps, as logarithms in floats: a proposal -------------------------------------------------------
 
 
-def _propose_steps(epsilon: float, query: QuantileQuery) -> tuple[float, float, tuple[int, ...]]:
+def _propose_steps(epsilon: float, query: QuantileQuery, steepness: float) -> tuple[float, float, tuple[int, ...]]:
     """Propose the first step, the step of a level, and the levels of each further depth; all of epsilon is used."""
     if query.width > MOST_SCORED:
         return epsilon / 2, epsilon / 2 / STRIDE, (STRIDE,)
     cases = _Cases(query.width)
     steepest = _steepest_step(cases, epsilon)
-    share = 0.5 + SHARE * min(1.0, epsilon) * (steepest / epsilon - 0.5)
+    share = 0.5 + steepness * (steepest / epsilon - 0.5)
     # A step of stride + most levels is then epsilon, or one percent less for the competition between outputs.
     most = min(STRIDE, math.ceil(STRIDE * (1 / share - 1) - 1e-9))
     level = epsilon / (STRIDE + most) * (1.0 if most == STRIDE else 0.99)

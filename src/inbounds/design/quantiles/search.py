@@ -1,47 +1,187 @@
-"""Design of `sided_scores`: path scores for few records in a wide range, where the exact answer is rarely hit.
+"""Search for the best score table of a quantile over a declared objective, before any record is read.
 
-Two parameters are chosen before any record is read. The *pace* of each side of the answer: beyond a maximum there is no
+Two parameters of a *sided* table are searched. The *pace* of each side of the answer: beyond a maximum there is no
 record and every value is one record away, so a steep pace is useless there, and weights may fall faster among the
 records. The *spread*: how many values beside the answer are reported as often as it, or nearly. It adds half its width
-to the error and takes probability from all others.
+to the error and takes probability from all others. A *plain* table is alike on both sides and has one parameter, its
+steepness.
+
+The objective is the geometric mean, over a family of groups, of the expected error relative to plain permute-and-flip,
+among the tables that on no group of the family err more than `guard` times as much as it. A geometric mean weighs all
+scales alike, and the table that has the least is the best relative to any other mechanism too.
 """
 
-import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
+import numpy as np
+
+from inbounds.design.quantiles.family import Family, RecordFamily
 from inbounds.design.quantiles.permute_flip import REFERENCE, SLACKS, design_permute_flip, round_table_up
+from inbounds.design.quantiles.score_errors import ScoreWeights, split_groups
 from inbounds.errors import InboundsError, InfeasibleDesign
-from inbounds.exact import Number, to_epsilon
+from inbounds.exact import Floats, Number, to_epsilon
 from inbounds.mechanism import Mechanism, QuantileMechanism
-from inbounds.mechanism.laws import SidedPermuteAndFlip
+from inbounds.mechanism.laws import PermuteAndFlip, SidedPermuteAndFlip
 from inbounds.mechanism.origin import Origin
 from inbounds.query import QuantileQuery, check_quantile
+from inbounds.trusted.scale import Scale
 from inbounds.trusted.sided_scores import Side
 
 LEVELS = 40
 """Number of levels that sum to epsilon: paces are multiples of epsilon/40."""
 
-FEW, DENSE = 7.0, 12.0
-"""Least weight of the other outputs relative to the answer for which the steepest table is not the best near an end:
-with more values than records, and otherwise."""
 
-STEEP = 1.5
-"""Least weight of the other outputs one epsilon away. Below it the steepest table is the best, because its first step
-is nearly as long. In the middle: 1 for each value of the spread."""
+@dataclass(frozen=True)
+class ScoreGrid:
+    """The score tables that a search tries. A finer grid takes longer in proportion.
 
-WIDEST, WIDEST_NEAR_AN_END = 64, 16
-"""The spread on a side is at most the number of values divided by this: in the middle, and near an end."""
+    steepness: of plain tables, from 0 (the step of the exponential mechanism) to 1 (the steepest step that is private).
+    paces: for each sided table, how many fortieths of epsilon a record below the answer costs; one above it costs the
+    rest. spreads: the number of values divided by each of these is tried as a spread below the answer, above it, and on
+    both sides. levels: of the values within the spread, in parts of the pace of their side; 0 is as good as the answer.
+    """
 
-SHARE = 2 / 3
-"""Largest spread relative to the loss of the exponential mechanism when all records agree."""
+    steepness: tuple[float, ...] = (0.0, 0.25, 0.5, 0.75, 1.0)
+    paces: tuple[int, ...] = (12, 14, 16, 18, 19, 20, 21, 22, 24, 26, 28)
+    spreads: tuple[int, ...] = (64, 32, 16)
+    levels: tuple[float, ...] = (0.0, 0.5)
 
-NEARLY, NEAREST = 1.8, 3.2
-"""Weight of a value beyond an extreme within the spread, relative to exp(-epsilon/2), the weight one record away: with
-as many values as records, and at most."""
+    def __post_init__(self) -> None:
+        if not all(0 <= steepness <= 1 for steepness in self.steepness):
+            raise ValueError("steepness must be between 0 and 1")
+        if not all(type(pace) is int and 1 <= pace < LEVELS for pace in self.paces):
+            raise ValueError(f"paces must be whole numbers from 1 to {LEVELS - 1}")
+        if not all(type(part) is int and part >= 1 for part in self.spreads):
+            raise ValueError("spreads must be whole numbers of at least 1")
+        if not all(0 <= level <= 1 for level in self.levels):
+            raise ValueError("levels must be between 0 and 1")
+
+    def sides(self, values: int) -> Iterator[tuple[Side, Side]]:
+        """Yield the sides below and above of every sided table for a number of values."""
+        widths = sorted({values // part for part in self.spreads} - {0})
+        pairs = [(0, 0), *((w, 0) for w in widths), *((0, w) for w in widths), *((w, w) for w in widths)]
+        for pace in self.paces:
+            for pair in pairs:
+                for level in self.levels if any(pair) else self.levels[:1]:
+                    yield _side(pace, pair[0], level), _side(LEVELS - pace, pair[1], level)
 
 
-def design_sided(query: QuantileQuery, epsilon: Number) -> QuantileMechanism:
+def _side(pace: int, spread: int, level: float) -> Side:
+    return pace, pace, spread, int(level * pace) if spread else 0
+
+
+@dataclass(frozen=True)
+class QuantileSearch:
+    """The declared objective of a quantile's design: which groups, which tables, and what is not allowed.
+
+    family: the groups that tables are judged on; see `RecordFamily`. grid: the tables. guard: on no group may a table
+    err more than this times as much as plain permute-and-flip; 1.02 means never noticeably worse. negligible: an error,
+    in steps of the range, that nobody can tell from none; errors are compared with this much added to each.
+
+    size_bits: sizes that agree in so many leading binary digits, after rounding, share one search. With 4 bits it is
+    made for a size at most 1/16 from their own, at most 8 times for each doubling of the sizes. max_columns: a law over
+    the answer alone or over central records is considered up to this many columns; the linear program of 350 takes half
+    a second. prior_groups: the number of groups drawn from a prior, about as many as the family has.
+    """
+
+    family: Family = field(default_factory=RecordFamily)
+    grid: ScoreGrid = field(default_factory=ScoreGrid)
+    guard: float = 1.02
+    negligible: float = 1e-3
+    size_bits: int = 4
+    max_columns: int = 350
+    prior_groups: int = 320
+
+    def __post_init__(self) -> None:
+        if not self.guard >= 1:
+            raise ValueError("guard must be at least 1: plain permute-and-flip keeps it then")
+        if not self.negligible > 0:
+            raise ValueError("negligible must be positive")
+        if not (type(self.size_bits) is int and self.size_bits >= 1):
+            raise ValueError("size_bits must be a whole number of at least 1")
+
+    def limits(self, plain: Floats) -> Floats:
+        """Return the largest error that is allowed on every group, from the errors of plain permute-and-flip."""
+        return self.guard * plain + self.negligible
+
+    def relative_error(self, errors: Floats, plain: Floats) -> float:
+        """Return the objective: the geometric mean over the groups of errors relative to plain permute-and-flip."""
+        return float(np.exp(np.log((errors + self.negligible) / (plain + self.negligible)).mean()))
+
+    def representative(self, query: QuantileQuery) -> QuantileQuery:
+        """Return the query that is searched instead: its values numbered from 0, its size rounded.
+
+        Where the size is public, no record of a group of the family is missing, so it does not matter where it counts.
+        """
+        spare = max(0, query.size.bit_length() - self.size_bits)
+        size = max(1, (query.size + (1 << spare >> 1)) >> spare << spare)
+        values = Scale(Fraction(0), Fraction(1), range(len(query.values)))
+        return replace(query, values=values, size=size, missing=0 if query.public_size else query.missing)
+
+
+DEFAULT_SEARCH = QuantileSearch()
+"""The objective of `design_quantile`, unless it is given another."""
+
+
+@dataclass(frozen=True)
+class PlainScores:
+    """A plain table of a grid; by default the one that others are compared with."""
+
+    steepness: float = 0.5
+
+    def design(self, query: QuantileQuery, epsilon: Fraction) -> QuantileMechanism:
+        """Build the table for a query and certify it."""
+        return design_permute_flip(query, epsilon, steepness=self.steepness)
+
+
+@dataclass(frozen=True)
+class SidedScores:
+    """A sided table of a grid."""
+
+    below: Side
+    above: Side
+
+    @property
+    def deeper(self) -> int:
+        """The levels that the depth of a group adds: as many as a private table may."""
+        return min(self.below[1], self.above[1])
+
+    def design(self, query: QuantileQuery, epsilon: Fraction) -> QuantileMechanism:
+        """Build the table for a query and certify it."""
+        for slack in SLACKS:
+            table = sided_table(query, epsilon, slack)
+            try:
+                law = SidedPermuteAndFlip(table, self.below, self.above, self.deeper)
+                return Mechanism(query, epsilon, law, Origin("sided_scores", {}, REFERENCE))
+            except InboundsError:
+                continue
+        raise InfeasibleDesign("no score table is private at this epsilon: whole numbers cannot tell the lengths apart")
+
+
+def sided_table(query: QuantileQuery, epsilon: Fraction, slack: float) -> tuple[int, ...]:
+    """Build the weights of all sided tables of a query: forty levels fall by epsilon, less the slack for rounding."""
+    level = float(epsilon) * (1 - slack) / LEVELS
+    return round_table_up(level, level, LEVELS * query.max_length * 2)
+
+
+ScoreTable = PlainScores | SidedScores
+"""A table of a grid; only `design` makes it a mechanism."""
+
+
+def can_be_sided(query: QuantileQuery) -> bool:
+    """Return whether sided tables are private for a query: a public size and one record a person."""
+    return query.public_size and query.records == 1
+
+
+def design_sided(
+    query: QuantileQuery, epsilon: Number, *, search: QuantileSearch = DEFAULT_SEARCH
+) -> QuantileMechanism:
     """Design permute-and-flip over path lengths with a pace and a spread for each side of the answer.
+
+    The table is the best sided table of the grid by the objective of the search; the best of all of them if none keeps
+    its guard.
 
     >>> from inbounds import quantile
     >>> design_sided(quantile(1, 0, 100, size=30), 1)
@@ -49,130 +189,55 @@ def design_sided(query: QuantileQuery, epsilon: Number) -> QuantileMechanism:
     """
     check_quantile(query)
     bound = to_epsilon(epsilon)
-    if not (query.public_size and query.records == 1):
+    if not can_be_sided(query):
         raise ValueError("sided scores need a public size and one record a person; use permute_and_flip otherwise")
-    below, above = choose_sides(query, bound)
-    for slack in SLACKS:
-        level = float(bound) * (1 - slack) / LEVELS
-        table = round_table_up(level, level, LEVELS * query.max_length * 2)
-        try:
-            law = SidedPermuteAndFlip(table, below, above, min(below[1], above[1]))
-            return Mechanism(query, bound, law, Origin("sided_scores", {}, REFERENCE))
-        except InboundsError:
-            continue
-    raise InfeasibleDesign("no score table is private at this epsilon: whole numbers cannot tell the lengths apart")
+    errors = ScoreErrors(search.representative(query), bound, search.family, search.grid)
+    plain = errors.of(PlainScores())
+    limits = search.limits(plain)
+    tables = [SidedScores(*sides) for sides in search.grid.sides(len(query.values))]
+    found = {table: errors.of(table) for table in tables}
+    kept = [table for table in tables if (found[table] <= limits).all()]
+    return min(kept or tables, key=lambda table: search.relative_error(found[table], plain)).design(query, bound)
 
 
-def design_scores(query: QuantileQuery, epsilon: Fraction) -> QuantileMechanism:
-    """Design permute-and-flip over path lengths: sided where that helps, else the steepest table."""
-    even_side = (LEVELS // 2, LEVELS // 2, 0, 0)
-    if query.public_size and query.records == 1 and choose_sides(query, epsilon) != (even_side, even_side):
-        return design_sided(query, epsilon)
-    return design_permute_flip(query, epsilon)
+class ScoreErrors:
+    """The expected errors of score tables on the groups of a family."""
 
+    def __init__(self, query: QuantileQuery, epsilon: Fraction, family: Family, grid: ScoreGrid) -> None:
+        self.query, self.epsilon = query, epsilon
+        self.groups = np.asarray(family(query), dtype=np.int64)
+        if self.groups.ndim != 2 or self.groups.shape[1] != len(query.values) or not len(self.groups):
+            raise ValueError(f"a family must return histograms, groups × {len(query.values)} values")
+        flattest = min([*grid.paces, *(LEVELS - pace for pace in grid.paces), LEVELS // 2 - 1]) / LEVELS
+        self.blocks = split_groups(query, self.groups, flattest * float(epsilon))
+        self.weights = ScoreWeights(sided_table(query, epsilon, SLACKS[0]))
 
-def choose_sides(query: QuantileQuery, epsilon: Fraction) -> tuple[Side, Side]:
-    """Choose the levels of both sides.
+    def of(self, table: ScoreTable) -> Floats:
+        """Compute the expected error of a table on every group."""
+        return self._gathered(list(self._by_block(table)))
 
-    The numbers were chosen on the shapes of docs/benchmarks/quantiles.md, and tested on others there.
-    """
-    beyond = _levels_beyond(query, float(epsilon))
-    end, rest = (beyond, beyond), (LEVELS - beyond, LEVELS - beyond)
-    low, high = (end, rest) if 2 * query.rank <= query.size else (rest, end)
-    below, above = _spreads(query, float(epsilon))
-    return _side(low, *below), _side(high, *above)
+    def within(self, table: ScoreTable, limits: Floats) -> Floats | None:
+        """Compute the errors of a table; None as soon as it is above the limits on some group."""
+        parts = []
+        for (place, _), errors in zip(self.blocks, self._by_block(table), strict=True):
+            if (errors > limits[place]).any():
+                return None
+            parts.append(errors)
+        return self._gathered(parts)
 
+    def _by_block(self, table: ScoreTable) -> Iterator[Floats]:
+        if isinstance(table, SidedScores):
+            for _, runs in self.blocks:
+                yield runs.sided(table.below, table.above, table.deeper, self.weights)
+            return
+        law = table.design(self.query, self.epsilon).law
+        assert isinstance(law, PermuteAndFlip)
+        weights = ScoreWeights(law.table)
+        for _, runs in self.blocks:
+            yield runs.plain(law, weights)
 
-def _side(levels: tuple[int, int], spread: int, near: int) -> Side:
-    """Combine the levels of a side with its spread and the level of the spread."""
-    return (*levels, spread, min(near, levels[0]))
-
-
-def _rank_from_end(query: QuantileQuery) -> int:
-    """Return the rank of the quantile counted from the nearer end, starting at 1."""
-    return min(query.rank, query.size - query.rank + 1)
-
-
-def _levels_beyond(query: QuantileQuery, epsilon: float) -> int:
-    """Return the levels of a record beyond a quantile near an end; one on the other side gets the rest of epsilon.
-
-    For an extreme: fewer levels with more values per record and with less weight of the answer.
-    """
-    place, apart = _rank_from_end(query), _values_per_record(query)
-    if 4 * place > query.size or not _is_sided(query, epsilon):
-        return LEVELS // 2
-    if place > 1:
-        return 19 if place <= 3 and epsilon <= 1.5 else LEVELS // 2
-    return (
-        19
-        if apart < 1
-        else round(18.9 - 0.55 * math.log(apart) - 0.35 * math.log(_weight_of_others(query, epsilon) / 50))
-    )
-
-
-def _weight_of_others(query: QuantileQuery, epsilon: float) -> float:
-    """Return κ = m exp(-epsilon/2): the weight of all outputs one record away, relative to the answer."""
-    return len(query.values) * math.exp(-epsilon / 2)
-
-
-def _values_per_record(query: QuantileQuery) -> float:
-    """Return the number of values per record."""
-    return len(query.values) / query.size
-
-
-def _is_sided(query: QuantileQuery, epsilon: float) -> bool:
-    """Return whether an answer near an end has so little weight that pace and spread beat the steepest table."""
-    few = FEW if _values_per_record(query) >= 1 else DENSE
-    return _weight_of_others(query, epsilon) >= few and _weight_of_others(query, 2 * epsilon) >= STEEP
-
-
-def _spreads(query: QuantileQuery, epsilon: float) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Return the spread of each side and its level."""
-    below, above = query.rank, query.size - query.rank + 1
-    if 4 * _rank_from_end(query) <= query.size:
-        return _spread_near_an_end(query, epsilon, below), _spread_near_an_end(query, epsilon, above)
-    low, high = _spread_in_the_middle(query, epsilon, below), _spread_in_the_middle(query, epsilon, above)
-    return ((low, 0), (high, 0)) if (low + high) * _weight_of_others(query, 2 * epsilon) >= 1 else ((0, 0), (0, 0))
-
-
-def _spread_in_the_middle(query: QuantileQuery, epsilon: float, records: int) -> int:
-    """Return the spread of a side with `records` records.
-
-    Off the median, the outputs on the side with fewer records weigh most, and equal records may lie near its end. If
-    they lie a quarter of the range from it, that side causes a tenth of the loss. The nearer the quantile is to that
-    end, the denser records may lie beside it, and the smaller is the largest spread.
-    """
-    values, more = len(query.values), max(records, query.size - records)
-    others = 0.1 * _weight_of_others(query, epsilon * records) + 0.9 * _weight_of_others(query, epsilon * more)
-    widest = values / WIDEST * min(1.0, 2 * records / query.size) ** 2
-    return int(min(widest, _max_spread(query, others)))
-
-
-def _max_spread(query: QuantileQuery, others: float) -> float:
-    """Return the widest spread that costs less than the exponential mechanism loses when all records agree.
-
-    S = m exp(-epsilon · records / 2) is then the weight of the others, and m/4 · S / (1 + S) about the loss.
-    """
-    return SHARE * len(query.values) / 4 * others / (1 + others)
-
-
-def _spread_near_an_end(query: QuantileQuery, epsilon: float, records: int) -> tuple[int, int]:
-    """Return the spread of a side with `records` records, and its level, where records may be dense.
-
-    It is a part of the distance between evenly spaced records, if that costs less than the exponential mechanism loses
-    when all agree. Beyond an extreme it is the whole distance, with less weight than the answer.
-    """
-    values, place, apart = len(query.values), _rank_from_end(query), _values_per_record(query)
-    if not _is_sided(query, epsilon):
-        return 0, 0
-    widest = values // WIDEST_NEAR_AN_END
-    if place > 1:
-        part = (1 / 2 if records == place else 1 / 4) * (2 / place) ** 0.4 * min(1.0, 0.85 / epsilon) ** 1.3
-        return int(min(widest, part * apart, _max_spread(query, _weight_of_others(query, epsilon * records)))), 0
-    return (min(widest, int(apart)), _spread_level(query, epsilon)) if records == 1 else (0, 0)
-
-
-def _spread_level(query: QuantileQuery, epsilon: float) -> int:
-    """Return the level of the weight w exp(-epsilon/2), where w grows with the values per record."""
-    weight = min(NEAREST, NEARLY * _values_per_record(query) ** 0.4)
-    return max(0, round(LEVELS / 2 - LEVELS * math.log(weight) / epsilon)) if _values_per_record(query) >= 1 else 0
+    def _gathered(self, parts: list[Floats]) -> Floats:
+        errors = np.empty(len(self.groups))
+        for (place, _), part in zip(self.blocks, parts, strict=True):
+            errors[place] = part
+        return errors
