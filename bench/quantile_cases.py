@@ -1,122 +1,107 @@
-"""The groups that bench/quantiles.py measures on: sizes, ranges, epsilons and shapes, and some held out."""
+"""The cases that bench/quantiles.py measures on: random record distributions, sizes, ranges, epsilons and positions.
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+They were drawn once, after the design of quantiles was settled, and nothing was changed after looking at them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 
 import inbounds as ib
 from inbounds.exact import Floats, Ints
-from inbounds.mechanism.expected_channel import draw_groups_from_prior
 from inbounds.query import QuantileQuery
 
-SIZES, VALUES, EPSILONS = (10, 30, 100, 300, 1000, 3000), (5, 21, 101, 500), ("0.2", "1", "4")
-QUANTILES = {"minimum": "0", "median": "0.5", "90 %": "0.9", "maximum": "1"}
-GROUPS, AGAIN = 100, (2000, 20_000)
-"""Groups drawn from every shape, one for each equal part of the places that its quantile may have; at further looks.
+SEED, CASES, GROUPS = 20261118, 600, 200
+"""The seed of everything, the number of cases, and of groups drawn for each."""
 
-Whether a quantile lies at the edge of what equal records make certain decides its error, and few groups do.
-"""
+SIZES, VALUES, EPSILONS = (5, 5000), (4, 600), (0.1, 5.0)
+"""Ranges of sizes, of numbers of values and of epsilons; all are drawn evenly on a logarithmic scale."""
 
-
-def _bell(values: int, centre: float, width: float) -> Floats:
-    return np.exp(-0.5 * ((np.arange(values) / (values - 1) - centre) / width) ** 2)
-
-
-Shapes = dict[str, Callable[[int], Floats]]
-
-SHAPES: Shapes = {
-    "flat": lambda m: np.ones(m),
-    "falling": lambda m: np.exp(-8 * np.arange(m) / m),
-    "rising": lambda m: np.exp(-8 * np.arange(m)[::-1] / m),
-    "bell": lambda m: _bell(m, 0.5, 0.1),
-    "bell at a quarter": lambda m: _bell(m, 0.25, 0.05),
-    "two bells": lambda m: _bell(m, 0.2, 0.05) + _bell(m, 0.8, 0.05),
-    "mostly the least value": lambda m: np.r_[1.0, np.full(m - 1, 0.2 / m)],
-}
-
-"""Shapes of the sweep."""
-
-HELD_OUT: Shapes = {
-    "heaped": lambda m: np.where(np.arange(m) % 5 == 0, 5.0, 1.0) * _bell(m, 0.4, 0.2),
-    "both ends": lambda m: 1 / (0.02 + np.minimum(np.arange(m), m - 1 - np.arange(m)) / m),
-    "long tail": lambda m: 1 / (1 + np.arange(m)) ** 1.5,
-    "any": lambda m: np.random.default_rng(m).dirichlet(np.full(m, 0.3)),
-}
-"""Shapes with sizes, ranges and epsilons of their own; spreads, paces and counts were looked at on them too."""
-
-HELD_SIZES, HELD_VALUES, HELD_EPSILONS = (20, 200, 2000), (11, 51, 201), ("0.5", "2")
-
-
-def _ages(values: int) -> Floats:
-    """The ages of the Adult table in so many equal classes from 17 to 90."""
-    from inbounds.data import adult
-
-    place = (np.asarray(adult().age, dtype=np.int64) - 17) * values // 74
-    return np.bincount(place, minlength=values) + 1e-9
-
-
-FRESH: Shapes = {
-    "ages": _ages,
-    "triangle": lambda m: 1.0 + np.minimum(np.arange(m), m - 1 - np.arange(m)),
-    "lognormal": lambda m: np.exp(-0.5 * ((np.log((np.arange(m) + 0.5) / m) + 1.5) / 0.5) ** 2) / (np.arange(m) + 0.5),
-    "any other": lambda m: np.random.default_rng(m + 1).dirichlet(np.ones(m)),
-}
-"""More such shapes, looked at last, when counts and paces were settled."""
-
-FRESH_SIZES, FRESH_VALUES, FRESH_EPSILONS = (50, 150, 700), (5, 7, 9, 31, 150), ("0.25", "0.8", "3")
+POSITIONS = ("0", "1/2", "1")
+"""Half of the cases have one of these positions, the others a multiple of 1/20 between them."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One row of the sweep, and the records drawn for it."""
+    """A question, the kind of distribution that its records have, and the groups drawn from it."""
 
     size: int
     values: int
     epsilon: str
-    quantile: str
+    at: str
     shape: str
     groups: Ints
 
     @property
     def query(self) -> QuantileQuery:
-        return ib.quantile(QUANTILES[self.quantile], 0, self.values - 1, size=self.size)
-
-    def again(self, groups: int, seed: int) -> "Case":
-        """The same with more groups, others."""
-        weights = {**SHAPES, **HELD_OUT, **FRESH}[self.shape](self.values)
-        at, rng = Fraction(QUANTILES[self.quantile]), np.random.default_rng([14, groups, seed])
-        return replace(self, groups=draw_groups_from_prior(weights / weights.sum(), at, self.size, groups, rng))
+        return ib.quantile(self.at, 0, self.values - 1, size=self.size)
 
     @property
-    def distances(self) -> Ints:
-        return np.abs(np.arange(self.values) - self.query.true_positions(self.groups)[:, None])
+    def facts(self) -> dict[str, str | int]:
+        return {name: getattr(self, name) for name in ("at", "size", "values", "epsilon", "shape")}
 
     def errors(self, probabilities: Floats) -> Floats:
-        """The expected absolute error of every group, in steps."""
-        return np.asarray((probabilities * self.distances).sum(axis=1))
+        """Compute the expected absolute error of every group, in steps."""
+        distances = np.abs(np.arange(self.values) - self.query.true_positions(self.groups)[:, None])
+        return np.asarray((probabilities * distances).sum(axis=1))
 
 
-def sweep(quick: bool) -> Iterator[Case]:
-    rng = np.random.default_rng(11)
-    sizes, values, epsilons = (SIZES[::3], VALUES[:3:2], EPSILONS[::2]) if quick else (SIZES, VALUES, EPSILONS)
-    return cases_of(sizes, values, epsilons, SHAPES, rng)
+def draw_cases(count: int = CASES) -> Iterator[Case]:
+    """Draw the first `count` cases."""
+    for number in range(count):
+        rng = np.random.default_rng([SEED, number])
+        size, values = (round(_log_uniform(rng, *ends)) for ends in (SIZES, VALUES))
+        epsilon = f"{_log_uniform(rng, *EPSILONS):.2g}"
+        at = str(rng.choice(POSITIONS)) if rng.random() < 0.5 else str(Fraction(int(rng.integers(1, 20)), 20))
+        shape, weights = draw_distribution(values, rng)
+        yield Case(size, values, epsilon, at, shape, rng.multinomial(size, weights, size=GROUPS))
 
 
-def held_out() -> Iterator[Case]:
-    return cases_of(HELD_SIZES, HELD_VALUES, HELD_EPSILONS, HELD_OUT, np.random.default_rng(12))
+def _log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
+    return float(np.exp(rng.uniform(np.log(low), np.log(high))))
 
 
-def fresh() -> Iterator[Case]:
-    return cases_of(FRESH_SIZES, FRESH_VALUES, FRESH_EPSILONS, FRESH, np.random.default_rng(15))
+# --- random distributions ---------------------------------------------------------------------------------
 
 
-def cases_of(
-    sizes: tuple[int, ...], values: tuple[int, ...], epsilons: tuple[str, ...], shapes: Shapes, rng: np.random.Generator
-) -> Iterator[Case]:
-    for size, many, epsilon, quantile, (name, shape) in product(sizes, values, epsilons, QUANTILES, shapes.items()):
-        weights, at = shape(many), Fraction(QUANTILES[quantile])
-        groups = draw_groups_from_prior(weights / weights.sum(), at, size, GROUPS, rng)
-        yield Case(size, many, epsilon, quantile, name, groups)
+def draw_distribution(values: int, rng: np.random.Generator) -> tuple[str, Floats]:
+    """Draw a mixture of one to three parts, with or without heaps at round values and irregular shares."""
+    places = (np.arange(values) + 0.5) / values
+    names, weights = [], np.zeros(values)
+    for share in rng.dirichlet(np.ones(rng.integers(1, 4))):
+        name, part = _draw_part(places, rng)
+        names.append(name)
+        weights += share * part / part.sum()
+    if rng.random() < 0.25:
+        every = int(rng.choice((2, 5, 10)))
+        weights[:: min(every, values - 1)] *= rng.uniform(2, 20)
+        names.append(f"heaps at every {every}th")
+    if rng.random() < 0.25:
+        weights *= rng.gamma(rng.uniform(0.2, 2), size=values) + 1e-300
+        names.append("irregular")
+    return " + ".join(names), weights / weights.sum()
+
+
+def _draw_part(places: Floats, rng: np.random.Generator) -> tuple[str, Floats]:
+    """Draw one part: its name and its weight at each place in 0..1."""
+    centre, width = rng.random(), float(np.exp(rng.uniform(np.log(0.01), np.log(0.5))))
+    kind = str(rng.choice(("normal", "lognormal", "exponential", "flat", "heavy tails", "one value")))
+    distance = places - centre
+    match kind:
+        case "normal":
+            part = np.exp(-0.5 * (distance / width) ** 2)
+        case "lognormal":
+            logs = np.log(places / (0.05 + 0.5 * centre))
+            part = np.exp(-0.5 * (logs / (0.2 + width)) ** 2) / places
+        case "exponential":
+            part = np.exp(-(places if centre < 0.7 else 1 - places) / width)
+        case "flat":
+            part = (np.abs(distance) <= width).astype(float)
+        case "heavy tails":
+            part = 1 / (1 + (distance / width) ** 2)
+        case _:
+            part = np.zeros(len(places))
+            part[int(centre * len(places))] = 1.0
+    return kind, part + 1e-12

@@ -4,10 +4,10 @@ Nothing is drawn but the groups: for each of them the probabilities of all repor
 the interval of the report holds the median.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from quantile_cases import FRESH, HELD_OUT, SHAPES
 
 import inbounds as ib
 from inbounds.data import adult
@@ -17,6 +17,24 @@ from inbounds.mechanism import Channel, QuantileMechanism
 LEVEL, GROUPS = 0.9, 400
 QUESTIONS = ((20, "1"), (20, "4"), (100, "1"), (1000, "1"), (1000, "0.1"))
 """Records of a group, and epsilon."""
+
+
+def _bell(values: int, centre: float, width: float) -> Floats:
+    return np.exp(-0.5 * ((np.arange(values) / (values - 1) - centre) / width) ** 2)
+
+
+SHAPES: dict[str, Callable[[int], Floats]] = {
+    "flat": lambda m: np.ones(m),
+    "falling": lambda m: np.exp(-8 * np.arange(m) / m),
+    "bell": lambda m: _bell(m, 0.5, 0.1),
+    "bell at a quarter": lambda m: _bell(m, 0.25, 0.05),
+    "two bells": lambda m: _bell(m, 0.2, 0.05) + _bell(m, 0.8, 0.05),
+    "mostly the least value": lambda m: np.r_[1.0, np.full(m - 1, 0.2 / m)],
+    "heaped": lambda m: np.where(np.arange(m) % 5 == 0, 5.0, 1.0) * _bell(m, 0.4, 0.2),
+    "both ends": lambda m: 1 / (0.02 + np.minimum(np.arange(m), m - 1 - np.arange(m)) / m),
+    "long tail": lambda m: 1 / (1 + np.arange(m)) ** 1.5,
+}
+"""Shares of the values, from their number."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +57,7 @@ def all_held() -> list[Held]:
         made = {query: _mechanism(query, epsilon) for query in (ages, plain)}
         people = rng.choice(adult().age, (GROUPS, size)).astype(np.int64) - 17
         groups = {"ages of people (Adult)": (ages, np.array([np.bincount(one, minlength=74) for one in people]))}
-        for name, shape in {**SHAPES, **HELD_OUT, **FRESH}.items():
+        for name, shape in SHAPES.items():
             weights = shape(101)
             groups[name] = plain, rng.multinomial(size, weights / weights.sum(), size=GROUPS)
         for name, (query, records) in groups.items():

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from quantile_cases import QUANTILES, Case
+from quantile_cases import Case
 
 from inbounds.exact import Floats, Ints
 from inbounds.mechanism.laws.scores import permute_flip_probabilities
@@ -46,7 +46,7 @@ class OpenDP:
 
     def __init__(self, cases: list[Case]) -> None:
         kinds = {_kind(case): case for case in cases}
-        asked = [{"group": _farthest(case).tolist(), "at": _at(case)} for case in kinds.values()]
+        asked = [{"group": _spread_out(case).tolist(), "at": _at(case)} for case in kinds.values()]
         done = subprocess.run(
             [sys.executable, __file__], input=json.dumps(asked), capture_output=True, text=True, check=True
         )
@@ -57,16 +57,17 @@ class OpenDP:
 
 
 def _kind(case: Case) -> tuple[int, int, str]:
-    return case.size, case.values, case.quantile
+    return case.size, case.values, case.at
 
 
-def _farthest(case: Case) -> Ints:
-    """The group whose scores tell most."""
-    return np.asarray(case.groups[scores(case.groups, _at(case)).sum(axis=1).argmax()])
+def _spread_out(case: Case) -> Ints:
+    """Return a group with records at both ends, so that its scores differ; the sensitivity is the same for all."""
+    places = np.linspace(0, case.values - 1, case.size).astype(np.int64)
+    return np.bincount(places, minlength=case.values)
 
 
 def _at(case: Case) -> float:
-    return float(Fraction(QUANTILES[case.quantile]))
+    return float(Fraction(case.at))
 
 
 def sensitivities(asked: list[dict[str, Any]]) -> list[float]:
