@@ -144,7 +144,9 @@ epsilon:
 - *OpenDP*: `make_private_quantile` with the size in the domain, scored and calibrated by OpenDP itself, whose noisy
   maximum of exponential noise is permute-and-flip."""
 
-FORMER = ""
+FORMER = """On the same cases, measured once: the fitted rules that the search replaced erred 0.649 times as much as the
+exponential mechanism in the mean (1.043 at worst) and 0.573 times as much as OpenDP (1.806 at worst, 4 cases above
+1.02); plain permute-and-flip 0.665 (1.001) and 0.589 (1.266, 16 cases)."""
 """What the fitted rules that the search replaced had on the same cases, measured once."""
 
 HOLDING = f"""{100 * LEVEL:.0f} % intervals of published medians (`credible_set`, `intervals` of a plan), of 74 ages or
