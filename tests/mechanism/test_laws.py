@@ -9,9 +9,12 @@ import pytest
 
 import inbounds as ib
 from inbounds.mechanism import Mechanism, Origin, codec, load, mechanism
-from inbounds.mechanism.laws import LAWS, AnswerLaw
+from inbounds.mechanism.adapters import privacy_map
+from inbounds.mechanism.json_values import parse_integer
+from inbounds.mechanism.laws import LAWS, AnswerLaw, Matrix
 from inbounds.mechanism.laws.base import BROWSER, COQ
 from inbounds.mechanism.laws.plane import make_plane_noise
+from inbounds.mechanism.limits import refuse_beyond_limit
 from inbounds.query import RangeQuery
 from inbounds.report.html import mechanism_page
 from inbounds.report.wording import describe_checkers
@@ -79,6 +82,13 @@ def test_every_small_mechanism_has_a_channel_a_page_and_a_row_in_comparisons(kin
     assert describe_checkers(made) in mechanism_page(made)
 
 
+@pytest.mark.parametrize("kind", [kind for kind in MADE if issubclass(LAWS[kind], AnswerLaw)])
+def test_what_a_law_reveals_is_what_its_check_allows(kind):
+    made = MADE[kind]
+    assert made.law.tight_epsilon(made.query) <= float(made.epsilon) * (1 + 1e-12)
+    assert made.law.tight_epsilon(made.query) > 0.9 * float(made.epsilon)
+
+
 @dataclasses.dataclass(frozen=True)
 class Floor(AnswerLaw):
     """Every output but the truth has the same weight: a law as a newcomer writes it."""
@@ -89,16 +99,15 @@ class Floor(AnswerLaw):
     fields = dict.fromkeys(("weight",))
 
     def check(self, query, epsilon):
-        largest = TOTAL - (len(query.answers) - 1) * self.weight
-        if not query.one_output_per_answer or self.weight < 1:
-            raise ib.InvalidDistribution("a floor needs one output per answer")
-        if (
-            largest << EXP_BITS
-            > ratio_lower_bound(epsilon, query.neighbours.least_distance(query.answers)) * self.weight
-        ):
-            raise ib.PrivacyViolation(0, (0, 1), largest / self.weight, 1.0)
+        truth = TOTAL - (len(query.answers) - 1) * self.weight
+        if not query.one_output_per_answer or query.neighbours.has_distances or min(self.weight, truth) < 1:
+            raise ib.InvalidDistribution("a floor needs one output per answer, and neighbours at distance 1")
+        high, low = max(truth, self.weight), min(truth, self.weight)
+        if high << EXP_BITS > ratio_lower_bound(epsilon, Fraction(1)) * low:
+            raise ib.PrivacyViolation(0, (0, 1), high / low, 1.0)
 
     def matrix(self, query):
+        refuse_beyond_limit(query)
         size = len(query.answers)
         weights = np.full((size, size), self.weight, dtype=np.int64)
         np.fill_diagonal(weights, TOTAL - (size - 1) * self.weight)
@@ -109,7 +118,7 @@ class Floor(AnswerLaw):
 
     @classmethod
     def from_json(cls, part, query):
-        return cls(int(part["weight"]))
+        return cls(parse_integer(part["weight"]))
 
     def proof_steps(self, query):
         return ["two weights were compared"]
@@ -141,8 +150,17 @@ def test_a_new_law_works_everywhere_and_no_other_checker_vouches_for_it(tmp_path
     assert made.tight_epsilon() == pytest.approx(np.log(2))
     assert [row.name for row in ib.compare(ib.count(3), 1, also={"floor": made}).rows].count("floor") == 1
     assert "two weights were compared" in mechanism_page(made)
-    with pytest.raises(ib.PrivacyViolation):
-        Mechanism(ib.count(3), Fraction(1, 2), Floor(TOTAL // 8), Origin("floor"))
+    for weight in (TOTAL // 8, TOTAL // 3, TOTAL // 2):  # the truth too likely, hardly likely, impossible
+        with pytest.raises((ib.PrivacyViolation, ib.InvalidDistribution)):
+            Mechanism(ib.count(3), Fraction(1, 2), Floor(weight), Origin("floor"))
+
+
+@pytest.mark.usefixtures("registered")
+def test_a_law_that_reveals_more_than_its_check_allows_is_found_out(monkeypatch):
+    monkeypatch.setattr(Floor, "check", lambda *_: None)
+    made = Mechanism(ib.count(3), Fraction(1), Floor(TOTAL // 3), Origin("floor"))
+    with pytest.raises(ib.InvalidDistribution, match="reveals more than its check allows"):
+        made.tight_epsilon()
 
 
 def test_what_is_machine_checked_is_said_of_those_laws_alone():
@@ -150,3 +168,25 @@ def test_what_is_machine_checked_is_said_of_those_laws_alone():
         words = describe_checkers(MADE[kind])
         assert ("extracted from the machine-checked proof" in words) == (COQ in law.checkers)
         assert ("page in the browser" in words) == (BROWSER in law.checkers)
+
+
+def test_a_check_that_an_instance_replaces_is_not_run():
+    law = Matrix(np.array([[TOTAL, 0], [0, TOTAL]]))
+    law.__dict__["check"] = lambda *_: None
+    with pytest.raises(ib.PrivacyViolation):
+        Mechanism(ib.count(1), Fraction(1), law, Origin("tampered"))
+
+
+def test_a_quantile_is_refused_where_one_true_answer_is_needed():
+    made = MADE["scores"]
+    with pytest.raises(ib.TooLarge):
+        made.postprocess(np.full((5, 5), 0.2))
+    for ask in (lambda: ib.unbiased_sum([1, 2], made), lambda: privacy_map(made, 1)):
+        with pytest.raises(TypeError, match="for one true answer"):
+            ask()
+
+
+def test_labels_have_no_absolute_loss_whatever_the_law():
+    for labels in (4, 5000):
+        with pytest.raises(ValueError, match="zero-one"):
+            ib.catalog.randomized_response(ib.category(labels), 1).loss()

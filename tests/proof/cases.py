@@ -420,7 +420,7 @@ def honest_quantiles() -> tuple[Json, ...]:
 def beyond_other_checkers() -> Iterator[Json]:
     """A law that no checker but Python's may have a rule for, of an answer and of a quantile."""
     for made in (ib.catalog.uniform(ib.count(3), 1), ib.design_permute_flip(ib.median(0, 3, size=9), 1)):
-        yield wrap(MECHANISM, {**passports.to_passport(made).content, "law": {"floor": {"weight": "1"}}})
+        yield wrap(MECHANISM, {**passports.to_passport(made).content, "law": {"unheard of": {"weight": "1"}}})
 
 
 def written(folder: Path, contents: Iterator[Any]) -> list[Path]:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from inbounds.catalog.registry import REGISTRY, Family, build_entry, families, find_families
-from inbounds.errors import InboundsError, TooLarge, suggest_name
+from inbounds.errors import InboundsError, TooLarge, check_kind, suggest_name
 from inbounds.evaluate.export import csv_table, latex_table
 from inbounds.exact import Number, to_epsilon
 from inbounds.losses import Loss, LossLike, Prior, to_loss, to_prior
@@ -282,6 +282,7 @@ def _caller_mechanisms(
     also: Mapping[str, AnyMechanism | Family], taken: Mapping[str, AnyMechanism], subject: Any, epsilon: Number | None
 ) -> dict[str, AnyMechanism]:
     """Return the caller's mechanisms; functions are called to make them."""
+    check_kind(also, Mapping, "also", "a dictionary from names to mechanisms")
     mechanisms = {}
     for name, mechanism in also.items():
         if name in taken:

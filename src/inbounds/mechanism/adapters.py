@@ -57,6 +57,7 @@ def privacy_map(mechanism: Mechanism, distance: int) -> float:
 
     Raises `ValueError` for answers on a graph or with gaps.
     """
+    check_mechanism(mechanism)
     _check_line(mechanism)
     if not mechanism.query.answers.is_regular:
         raise ValueError("a privacy map needs answers without gaps: steps across a hole cannot be counted")

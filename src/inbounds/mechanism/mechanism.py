@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from inbounds.errors import PrivacyViolation, TooLarge, check_kind
+from inbounds.errors import InvalidDistribution, PrivacyViolation, TooLarge, check_kind
 from inbounds.exact import Floats, Ints, Number, format_decimal, round_up_to_float, to_epsilon
 from inbounds.losses import LossLike, Prior, to_prior
 from inbounds.mechanism import bayes, measures, passport
@@ -53,6 +53,9 @@ PROPERTY_UNITS = 1 << (TOTAL_BITS - 40)
 
 SYMMETRY_SLACK = 1e-13
 """A matrix whose entries differ from its mirror image by at most this is rounded to an exactly symmetric one."""
+
+ROUNDING = 1e-12
+"""The relative error of a tight epsilon in floats, which is rounded up."""
 
 TOLERANCE = 1e-5
 """How much probability rounding may move under any answer before a float matrix counts as not private."""
@@ -110,9 +113,10 @@ class Mechanism(Generic[Q, L]):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", to_epsilon(self.epsilon))
-        if type(self.law) not in LAWS.values() or type(self.query) is not self.law.query_type:  # a subclass could lie
+        law = type(self.law)  # a subclass, or an attribute of the instance, could replace the check
+        if law not in LAWS.values() or type(self.query) is not law.query_type:
             raise TypeError("a mechanism needs a law from LAWS and a query of the type that the law serves")
-        self.law.check(self.query, self.epsilon)
+        law.check(self.law, self.query, self.epsilon)
 
     def __init_subclass__(cls) -> None:
         raise TypeError("a Mechanism cannot be subclassed: a subclass could leave out the check")
@@ -169,9 +173,15 @@ class Mechanism(Generic[Q, L]):
     def tight_epsilon(self) -> float:
         """Return the tight privacy loss of this mechanism, at most `epsilon`, rounded up to a float.
 
-        Raises `TooLarge` for a quantile, where it is not computed.
+        Raises `TooLarge` for a quantile, where it is not computed, and `InvalidDistribution` if the law reveals more
+        than its check allows: then the check is wrong.
         """
-        return min(self.law.tight_epsilon(self.query), round_up_to_float(self.epsilon))
+        tight, stated = self.law.tight_epsilon(self.query), round_up_to_float(self.epsilon)
+        if tight > stated * (1 + ROUNDING):
+            raise InvalidDistribution(
+                f"this law reveals more than its check allows: epsilon {tight:.9g}, not {stated:.9g}"
+            )
+        return min(tight, stated)
 
     def properties(self) -> dict[str, PropertyCheck]:
         """Return for every structural property how well it holds, in units of 2**-62."""
@@ -274,8 +284,10 @@ class Mechanism(Generic[Q, L]):
         """Return the mechanism that passes its report through a remap (post-processing), certified again.
 
         remap: for every output the value reported instead, or a matrix R[new output, output] whose columns sum to
-        one. With values the integer weights are added exactly; with a matrix the product is rounded to integers.
+        one. With values the integer weights are added exactly; with a matrix the product is rounded to integers. Raises
+        `TooLarge` for a quantile, whose reports depend on all records.
         """
+        self.answer_law  # noqa: B018 - raises unless reports depend on one true answer
         query, origin = self.query.as_range_query, Origin("followed_by", {"of": str(self.origin)})
         table, outputs = np.asarray(remap), self.output_count
         if table.ndim == 1 and len(table) == outputs:

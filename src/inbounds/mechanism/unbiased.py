@@ -17,7 +17,7 @@ import numpy as np
 
 from inbounds.errors import TooLarge
 from inbounds.exact import Floats, Ints
-from inbounds.mechanism.mechanism import Mechanism
+from inbounds.mechanism.mechanism import Mechanism, check_mechanism
 
 RESIDUAL = 1e-9
 """The bias that a reading may have, as a share of the range, because of floats and of weights rounded to 2^-62."""
@@ -74,6 +74,7 @@ def unbiased_reading(mechanism: Mechanism) -> UnbiasedReading:
     Truncated geometric noise has a closed form, in time linear in the range; for any other invertible matrix the
     linear equations are solved. Variances are unbiased as well: Σ_r P[r, a]·v[r] = Var(u | a).
     """
+    check_mechanism(mechanism)
     query = mechanism.query
     if query.is_ordered and query.one_output_per_answer:
         for method in (_read_geometric, _solve_unbiased):
@@ -88,6 +89,7 @@ def unbiased_reading(mechanism: Mechanism) -> UnbiasedReading:
 
 def _read_geometric(mechanism: Mechanism) -> UnbiasedReading | None:
     """Return the closed form if it holds for this law up to RESIDUAL, else None."""
+    check_mechanism(mechanism)
     query, law = mechanism.query, mechanism.law
     answers = query.answers.floats()
     if len(answers) < 2 or not query.answers.is_regular:

@@ -66,7 +66,11 @@ class Law(ABC, Generic[Q]):
 
     @abstractmethod
     def check(self, query: Q, epsilon: Fraction) -> None:
-        """Raise unless the law fits the query and is epsilon-private, in integers."""
+        """Raise unless the law fits the query and is epsilon-private, in integers.
+
+        It must hold for what `make_sampler` draws, in both directions of every pair of neighbours, and be cheap for
+        queries of 2**53 answers: passports may come from strangers.
+        """
 
     @abstractmethod
     def make_sampler(self, query: Q) -> DrawFunction:
@@ -74,7 +78,7 @@ class Law(ABC, Generic[Q]):
 
     @abstractmethod
     def to_json(self) -> Any:
-        """Return the law as plain JSON values; integers are decimal text."""
+        """Return the law as plain JSON values; integers are decimal text, as `json_values` writes and parses them."""
 
     @classmethod
     @abstractmethod
@@ -194,7 +198,7 @@ class AnswerLaw(MatrixMeasures, Law[RangeQuery]):
         """Return the law as integer weights, outputs × answers, over 2**62. Raises `TooLarge` beyond MATRIX_LIMIT."""
 
     def sampler(self, query: RangeQuery) -> Sampler:
-        """Return the sampler of `inbounds.trusted` for this law."""
+        """Return the sampler of `inbounds.trusted` for this law; override it if the matrix may be too large."""
         return MatrixSampler.from_weights(self.matrix(query))
 
     def make_sampler(self, query: RangeQuery) -> DrawFunction:

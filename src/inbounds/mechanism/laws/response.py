@@ -94,6 +94,8 @@ class Response(AnswerLaw):
             raise TooLarge("a loss table or function needs a matrix of this size; use a loss of the error")
         if loss.name == "zero-one":
             return 1.0 - self.truth_probability(query)
+        if not query.is_ordered:
+            raise ValueError(f"loss {loss.name!r} needs numeric answers; labels have none; use 'zero-one'")
         values = query.answers.floats()
         if not query.answers.is_regular:
             raise TooLarge("a loss of the error needs a matrix of this size where answers have gaps")
