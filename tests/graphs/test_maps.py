@@ -169,7 +169,6 @@ def test_a_map_is_reconstructed_from_its_reports():
     truth = rng.dirichlet(np.ones(12))
     counts = rng.multinomial(200_000, MECHANISM.matrix @ truth)
     found = ib.reconstruct(counts, MECHANISM, given="counts")
-    assert found.residual < 1e-8
     raw = ib.distance.kantorovich(counts, truth, TOWN)
     assert ib.distance.kantorovich(found.distribution, truth, TOWN) < raw / 3
 

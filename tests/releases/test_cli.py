@@ -382,6 +382,6 @@ def test_a_published_median_is_read_from_its_record_and_from_its_passport(folder
     read = inbounds(folder, "interpret", "v.released.csv.release.json", "3", "--statistic", "v_median", "--size", "50")
     assert read.returncode == 0, read.stderr
     assert "published 3" in read.stdout
-    assert "every value of a record equally likely" in " ".join(read.stdout.split())
+    assert "every value is as likely to be the answer" in " ".join(read.stdout.split())
     ib.design_permute_flip(ib.median(1, 5, size=50), 1).save(folder / "passport.json")
     assert inbounds(folder, "interpret", "passport.json", "3").stdout == read.stdout
