@@ -335,7 +335,7 @@ def _print_no_better(preview: "ReleasePreview") -> None:
 
 def _print_answers(plan: "Plan") -> str:
     groups = f"{len(plan.groups)} groups by {', '.join(plan.groups.by)}" if plan.groups.by else "the whole table"
-    statistics = ", ".join(f"{s.name} ({s.kind} of {s.of})" for s in plan.statistics)
+    statistics = ", ".join(f"{s.name} ({s.kind} of {s.subject_text})" for s in plan.statistics)
     return f"{groups}: {statistics}"
 
 

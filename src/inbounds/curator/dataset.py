@@ -13,14 +13,17 @@ import numpy as np
 from inbounds.exact import Number, format_decimal, to_epsilon, to_fraction, to_int
 from inbounds.ledger import Population
 from inbounds.ledger.population import validate_name
-from inbounds.plan.load import FIELDS, check_known_fields, parse_columns, parse_privacy_unit, parse_source
-from inbounds.plan.plan import ADD_OR_REMOVE, CHANGE, PERSON, Plan, Statistic
+from inbounds.plan.load import FIELDS, parse_columns, parse_privacy_unit, parse_source
+from inbounds.plan.plan import ADD_OR_REMOVE, CHANGE, PERSON, Plan
 from inbounds.schema.columns import Declared, LabelColumn, PrivacyUnit, column_labels
 from inbounds.schema.condition.canonical import format_condition
 from inbounds.schema.condition.tree import ColumnRef, IsNull
 from inbounds.schema.errors import PlanError, error_path
+from inbounds.schema.types import check_known_fields
 from inbounds.sources.groups import Groups, check_keys_not_data, parse_groups
 from inbounds.sources.open import Source
+from inbounds.statistics import Count, Histogram
+from inbounds.statistics.count import EVERYTHING
 
 PARTS = (
     "title", "edition", "source", "groups", "columns", "people", "neighbours", "credible_level", "levels", "budget",
@@ -147,13 +150,13 @@ class Dataset:
         never released.
         """
         names = [format_condition(IsNull(ColumnRef(name))) for name in self.columns]
-        counted = [Statistic("count", " and ".join(names) or "true")]
+        counted = [Count(condition=" and ".join(names) or EVERYTHING)]
         labelled = [name for name, column in self.columns.items() if isinstance(column, LabelColumn)]
         return Plan(
             source=self.source,
             groups=replace(self.groups, register=None),
             columns=self.columns,
-            statistics=(*counted, *(Statistic("histogram", name) for name in labelled)),
+            statistics=(*counted, *(Histogram(column=name) for name in labelled)),
             epsilon=Fraction(1),
             neighbours=self.neighbours,
             people=self.people,

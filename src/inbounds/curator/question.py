@@ -8,27 +8,55 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field, StrictStr
 
 from inbounds.curator.dataset import Dataset
 from inbounds.exact import format_decimal, to_epsilon
 from inbounds.files import canonical_json, sha256_hex
-from inbounds.plan.load import DESIGN_FIELDS, check_known_fields, parse_statistics
-from inbounds.plan.plan import CHANGE, Plan, Statistic
+from inbounds.plan.plan import CHANGE, Plan
 from inbounds.releases.charge_session import release_identity
+from inbounds.schema.columns import check_condition
 from inbounds.schema.condition.canonical import canonical_text
+from inbounds.schema.condition.parser import parse
 from inbounds.schema.condition.tree import columns_used
 from inbounds.schema.errors import PlanError, error_path
-from inbounds.statistics import CONDITIONS, KINDS
-from inbounds.statistics.designs import DEFAULT_OPTIONS, DesignOptions
-
-FIELDS = (*KINDS, "where", "by", "epsilon", "sum_to_size", "margins", *DESIGN_FIELDS, "redraw", "allow_useless")
+from inbounds.schema.types import Exact, Flag, Schema, check_known_fields
+from inbounds.statistics import STATISTICS, Statistic
+from inbounds.statistics.count import EVERYTHING
+from inbounds.statistics.designs import DEFAULT_OPTIONS, DESIGN_FIELDS, DesignOptions
+from inbounds.statistics.written import find_kind, parse_statistic, written_fields
 
 LONGEST_CONDITION = 4000
 """Characters of a condition that is asked. A stored one may be longer: two are joined, and numbers spelled out."""
 
-EVERYTHING = "true"
-"""The condition that every record meets."""
+MOST_LISTED = 20
+"""Most entries of a list in a question."""
+
+
+class QuestionOptions(Schema):
+    """What a question says beside its statistic."""
+
+    where: StrictStr = Field("", description="Only records that meet this condition count.", examples=["age > 50"])
+    by: Annotated[tuple[StrictStr, ...], Field(max_length=MOST_LISTED)] = Field(
+        (), description="Columns of groups; none: all people as one group.", examples=[["school"]]
+    )
+    epsilon: Exact | None = Field(None, description="Left out where the dataset has levels.", examples=["0.5"])
+    redraw: Flag = Field(
+        False, description="Draw it although a stored sum, or an answer at a larger epsilon, would do."
+    )
+    allow_useless: Flag = Field(False, description="Ask although it is no better than a constant.")
+
+
+OF_STATISTICS = tuple(
+    name
+    for name in dict.fromkeys(name for statistic in STATISTICS.values() for name in written_fields(statistic))
+    if name not in Statistic.model_fields
+)
+"""The fields that some kinds of statistics have beside their subject."""
+
+FIELDS = (*STATISTICS, *OF_STATISTICS, *QuestionOptions.model_fields, *DESIGN_FIELDS)
 
 
 @dataclass(frozen=True)
@@ -52,18 +80,13 @@ class Question:
 
     def to_json(self) -> dict[str, Any]:
         """Return the question as plain values that `parse_question` reads back."""
-        one = self.statistic
-        values: dict[str, Any] = {one.kind: one.of if one.at is None else {"of": one.of, "at": format_decimal(one.at)}}
-        if one.definition.over_cells:
-            values = {one.kind: list(one.definition.margins(one.of)), "margins": list(one.margins)}
-        if one.sum_to_size:
-            values["sum_to_size"] = True
+        values = self.statistic.written()
         if self.where:
             values["where"] = self.where
         values["by"] = list(self.by)
         if self.epsilon is not None:
             values["epsilon"] = format_decimal(self.epsilon)
-        return values | _options_to_json(self.design)
+        return values | self.design.written()
 
     def to_plan(self, dataset: Dataset, epsilon: Fraction) -> Plan:
         """Return the plan that answers the question at an epsilon; it declares only the columns that it uses."""
@@ -72,7 +95,7 @@ class Question:
             self.where and groups.public
         ):  # the number of records that meet it is not public: a changed record may start or stop to meet it
             groups, neighbours = replace(groups, public=False), CHANGE
-        names = {*self.statistic.definition.domain.reads(self.statistic.of), *_condition_columns(self.where)}
+        names = {*self.statistic.columns_read, *(columns_used(parse(self.where)) if self.where else ())}
         with _shorten_error_paths():
             return Plan(
                 source=dataset.source,
@@ -118,26 +141,27 @@ def parse_question(values: Mapping[str, Any], dataset: Dataset, *, stored: bool 
     stored: the values are those of a question that was accepted before (`Question.to_json`), so no length is limited.
     """
     check_known_fields("question", values, FIELDS)
-    entry = {name: values[name] for name in values if name in (*KINDS, "sum_to_size", "margins", *DESIGN_FIELDS)}
-    _check_sizes(values)
-    _check_kind(values)
-    with _shorten_error_paths():
-        statistics = parse_statistics([entry], DEFAULT_OPTIONS)
+    kind = find_kind(values, "question ")
+    for name in ("properties", "limits", "margins"):
+        if name in values and (not isinstance(values[name], list) or len(values[name]) > MOST_LISTED):
+            raise PlanError(f"must be a list of at most {MOST_LISTED}", (name,))
+    options = QuestionOptions(**{name: values[name] for name in QuestionOptions.model_fields if name in values})
+    entry = {name: value for name, value in values.items() if name not in QuestionOptions.model_fields}
+    statistics = parse_statistic(entry, DEFAULT_OPTIONS)
     if len(statistics) != 1:
-        raise PlanError("must be one share; ask for several quantiles one by one", ("quantile", "at"))
-    design = _sort_options(statistics[0].design or DEFAULT_OPTIONS)
-    _check_column(statistics[0], dataset)
+        raise PlanError("must be one share; ask for several quantiles one by one", ("at",))
+    (statistic,) = statistics
+    design = _sort_options(statistic.design or DEFAULT_OPTIONS)
     longest = None if stored else LONGEST_CONDITION
-    bare = replace(statistics[0], design=None, name="")
-    statistic, where = _canonical(bare, values.get("where", ""), dataset, longest)
+    canonical, where = _canonical(statistic.replace(design=None), kind, options.where, dataset, longest)
     return Question(
-        statistic,
-        _parse_by(values.get("by", []), dataset),
+        canonical,
+        _order_by(options.by, dataset),
         where,
-        _parse_epsilon(values.get("epsilon"), dataset),
+        _check_epsilon(options.epsilon, dataset),
         design,
-        _parse_flag(values, "redraw"),
-        _parse_flag(values, "allow_useless"),
+        options.redraw,
+        options.allow_useless,
     )
 
 
@@ -153,34 +177,46 @@ def _shorten_error_paths() -> Iterator[None]:
         raise type(error)(error.message, path) from error.__cause__
 
 
-def _canonical(statistic: Statistic, where: Any, dataset: Dataset, longest: int | None) -> tuple[Statistic, str]:
+def _canonical(
+    statistic: Statistic, kind: str, where: str, dataset: Dataset, longest: int | None
+) -> tuple[Statistic, str]:
     """Return the statistic and the condition beside it; for a count both conditions become one."""
-    also = _parse_condition(where, "where", dataset, longest) if where else EVERYTHING
-    if statistic.definition.domain is not CONDITIONS:
-        margins = tuple(sorted(statistic.margins))
-        return replace(statistic, margins=margins, name=""), "" if also == EVERYTHING else also
-    condition = _parse_condition(statistic.of, statistic.kind, dataset, longest)
-    both = condition if also == EVERYTHING else canonical_text(f"({condition}) and ({also})")
-    return replace(statistic, of=both, name=""), ""
+    with error_path(kind):
+        _check_subject(statistic, dataset, longest)
+        canonical = statistic.canonical()
+    with error_path("where"):
+        also = _canonical_condition(where, dataset, longest) if where else EVERYTHING
+    if also == EVERYTHING:
+        return canonical, ""
+    restricted = canonical.restricted_to(also)
+    return (canonical, also) if restricted is None else (restricted, "")
 
 
-def _parse_condition(text: Any, name: str, dataset: Dataset, longest: int | None) -> str:
-    with error_path(name):
-        if not isinstance(text, str) or (longest is not None and len(text) > longest):
-            raise PlanError(f"must be a condition of at most {LONGEST_CONDITION} characters")
-        CONDITIONS.declared(text, dataset.columns)
-        return canonical_text(text)
+def _check_subject(statistic: Statistic, dataset: Dataset, longest: int | None) -> None:
+    """Raise `PlanError` unless the statistic is about columns of the dataset; the message names those."""
+    if statistic.where is not None:
+        _check_length(statistic.subject_text, longest)
+        check_condition(statistic.where, dataset.columns)
+        return
+    for name in statistic.columns_read:
+        if name not in dataset.columns:
+            columns = ", ".join(dataset.columns) or "there are none"
+            raise PlanError(f"must be about columns of the dataset: {columns}; got {name!r}")
 
 
-def _condition_columns(where: str) -> list[str]:
-    condition = CONDITIONS.condition(where) if where else None
-    return [] if condition is None else list(columns_used(condition))
+def _canonical_condition(text: str, dataset: Dataset, longest: int | None) -> str:
+    _check_length(text, longest)
+    check_condition(parse(text), dataset.columns)
+    return canonical_text(text)
 
 
-def _parse_by(names: Any, dataset: Dataset) -> tuple[str, ...]:
+def _check_length(text: str, longest: int | None) -> None:
+    if longest is not None and len(text) > longest:
+        raise PlanError(f"must be a condition of at most {longest} characters")
+
+
+def _order_by(names: tuple[str, ...], dataset: Dataset) -> tuple[str, ...]:
     group_columns = dataset.groups.by
-    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
-        raise PlanError("must be a list of columns", ("by",))
     for name in names:
         if name not in group_columns:
             raise PlanError(
@@ -189,64 +225,14 @@ def _parse_by(names: Any, dataset: Dataset) -> tuple[str, ...]:
     return tuple(name for name in group_columns if name in names)
 
 
-def _parse_epsilon(value: Any, dataset: Dataset) -> Fraction | None:
-    if value is None:
-        if not dataset.levels:
-            raise PlanError("must be given, such as '0.5'", ("epsilon",))
-        return None
+def _check_epsilon(epsilon: Fraction | None, dataset: Dataset) -> Fraction | None:
+    if epsilon is None and not dataset.levels:
+        raise PlanError("must be given, such as '0.5'", ("epsilon",))
     with error_path("epsilon"):
-        return to_epsilon(value)
-
-
-def _parse_flag(values: Mapping[str, Any], name: str) -> bool:
-    if not isinstance(values.get(name, False), bool):
-        raise PlanError("must be true or false", (name,))
-    return bool(values.get(name, False))
-
-
-def _check_sizes(values: Mapping[str, Any]) -> None:
-    for name in ("properties", "limits", "margins"):
-        if name in values and (not isinstance(values[name], list) or len(values[name]) > 20):
-            raise PlanError("must be a list of at most 20", (name,))
-
-
-def _check_kind(values: Mapping[str, Any]) -> None:
-    kinds = [name for name in KINDS if name in values]
-    if len(kinds) != 1:
-        got = " and ".join(kinds) or "none"
-        raise PlanError(f"question must ask for exactly one of {', '.join(KINDS)}, got {got}")
-
-
-def _check_column(statistic: Statistic, dataset: Dataset) -> None:
-    """Raise `PlanError` naming the dataset's columns if the statistic uses another one. Conditions are checked
-    elsewhere.
-    """
-    if statistic.definition.domain is CONDITIONS:
-        return
-    for name in statistic.definition.domain.reads(statistic.of):
-        if name not in dataset.columns:
-            columns = ", ".join(dataset.columns) or "there are none"
-            raise PlanError(f"must be about columns of the dataset: {columns}; got {name!r}", (statistic.kind,))
+        return None if epsilon is None else to_epsilon(epsilon)
 
 
 def _sort_options(options: DesignOptions) -> DesignOptions:
     if options == DEFAULT_OPTIONS:
         return DEFAULT_OPTIONS
-    return replace(
-        options, properties=tuple(sorted(set(options.properties))), limits=tuple(sorted(set(options.limits)))
-    )
-
-
-def _options_to_json(options: DesignOptions) -> dict[str, Any]:
-    """Return the design options that differ from the defaults, as a question writes them."""
-    values = dict[str, Any]()
-    if options == DEFAULT_OPTIONS:
-        return values
-    for name in DESIGN_FIELDS:
-        value = getattr(options, name)
-        if value != getattr(DEFAULT_OPTIONS, name):
-            values[name] = list(value) if isinstance(value, tuple) else value
-    if options.prior is not None:
-        name, *numbers = options.prior
-        values["prior"] = name if not numbers else {name: [format_decimal(number) for number in numbers]}
-    return values
+    return options.replace(properties=tuple(sorted(set(options.properties))), limits=tuple(sorted(set(options.limits))))

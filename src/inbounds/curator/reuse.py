@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, Literal, TypedDict
 
 from inbounds.curator.dataset import Dataset
-from inbounds.curator.question import EVERYTHING, Question, QuestionIdentity, parse_question
+from inbounds.curator.question import Question, QuestionIdentity, parse_question
 from inbounds.ledger import Ledger
 from inbounds.ledger.store import Run
 from inbounds.plan.plan import Plan
@@ -23,6 +23,7 @@ from inbounds.schema.columns import LabelColumn
 from inbounds.schema.condition.canonical import format_condition
 from inbounds.schema.condition.tree import And, ColumnRef, Compare, Condition, In
 from inbounds.schema.condition.tree import Literal as Value
+from inbounds.statistics.count import EVERYTHING
 
 RelatedQuestions = list[tuple[str, str, str]]
 """Questions of one family that were charged: base, epsilon and the question itself, as texts."""
@@ -159,7 +160,7 @@ def _build_recipe(request: PricedQuestion, source: PricedQuestion, stored: list[
 def _find_sources(request: PricedQuestion) -> Iterator[tuple[Question, list[str]]]:
     """Find questions whose cells add up to this one, and which cells those are."""
     question, plan = request.question, request.plan
-    if question.statistic.definition.over_groups and not question.statistic.sum_to_size:
+    if question.statistic.over_groups and not question.statistic.sums_to_size:
         yield question, plan.cells(question.statistic)
     if question.statistic.kind == "count":
         yield from _find_histograms(request)

@@ -10,8 +10,8 @@ from typing import Any
 
 from inbounds.curator.dataset import Budget, Dataset, parse_dataset
 from inbounds.files.bounded import parse_toml, read_text
-from inbounds.plan.load import check_known_fields
 from inbounds.schema.errors import LineIndex, PlanError, error_path, index_lines
+from inbounds.schema.types import check_known_fields
 
 PARTS = ("ledger", "database", "designs", "limits", "datasets")
 

@@ -1,6 +1,5 @@
 """Load plans from TOML files: plain values to frozen ones. Every error names the line it is about."""
 
-import difflib
 import os
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,15 +10,16 @@ from typing import Any, get_args
 from inbounds.exact import to_fraction
 from inbounds.files.bounded import parse_toml, read_text
 from inbounds.plan.hierarchy import Hierarchy, parse_hierarchy
-from inbounds.plan.plan import CHANGE, Plan, Statistic
+from inbounds.plan.plan import CHANGE, Plan
 from inbounds.schema.columns import Declared, PlainColumn, PrivacyUnit, label_column, number_column
 from inbounds.schema.condition import tree
 from inbounds.schema.errors import LineIndex, PlanError, error_path, index_lines
+from inbounds.schema.types import check_known_fields
 from inbounds.sources.groups import check_keys_not_data, parse_groups, resolve_key_source
 from inbounds.sources.open import Source
-from inbounds.statistics import CONDITIONS, CROSSES, KINDS
-from inbounds.statistics.crosstab import CROSS
-from inbounds.statistics.designs import DEFAULT_OPTIONS, DesignOptions, find_catalog_entry
+from inbounds.statistics import Statistic
+from inbounds.statistics.designs import DESIGN_FIELDS, DesignOptions, parse_design_options
+from inbounds.statistics.written import parse_statistic
 
 Values = Mapping[str, Any]
 
@@ -27,15 +27,11 @@ PARTS = (
     "source", "groups", "columns", "privacy", "statistics", "design", "output", "people", "edition", "hierarchy",
     "where",
 )  # fmt: skip
-DESIGN_FIELDS = ("loss", "properties", "prior", "aim", "mechanism", "limits")
-"""The fields of design options, in a plan and in each of its statistics."""
-
 FIELDS: dict[str, tuple[str, ...]] = {
     "source": ("path", "url", "table", "engine", "delimiter", "decimal"),
     "groups": ("by", "keys", "size", "max_size", "missing_key", "period"),
     "column": ("type", "low", "high", "step", "missing", "labels", "other"),
     "privacy": ("epsilon", "neighbours"),
-    "statistic": (*KINDS, "name", "epsilon", "budget_share", "sum_to_size", "margins", *DESIGN_FIELDS),
     "design": DESIGN_FIELDS,
     "output": ("path", "credible_level"),
     "hierarchy": ("levels", "weights", "shares"),
@@ -206,114 +202,11 @@ def parse_statistics(values: Any, options: DesignOptions) -> tuple[Statistic, ..
     """Parse [[statistics]]; each has the plan's design options, except those it sets itself."""
     if not isinstance(values, list | tuple):
         raise PlanError("must be given as a list, each as [[statistics]]", ("statistics",))
-    statistics = []
+    statistics: list[Statistic] = []
     for k, statistic in enumerate(values):
         with error_path("statistics", k):
-            statistics += _statistics(statistic, options)
+            statistics += parse_statistic(statistic, options)
     return tuple(statistics)
-
-
-def _statistics(values: Any, options: DesignOptions) -> list[Statistic]:
-    """Parse one table of [[statistics]]: one statistic, or one for each quantile, which share its epsilon."""
-    quantile = values.get("quantile") if isinstance(values, Mapping) else None
-    if quantile is None:
-        return [_statistic(values, options)]
-    with error_path("quantile"):
-        check_known_fields("quantile", quantile, ("of", "at"))
-        if "of" not in quantile or "at" not in quantile:
-            raise PlanError("must be { of = a column, at = a share such as 0.9, or several in a list }")
-        listed = quantile["at"].tolist() if hasattr(quantile["at"], "tolist") else quantile["at"]
-        shares = listed if isinstance(listed, list | tuple) else [listed]
-        if not shares or (len(shares) > 1 and values.get("name")):
-            raise PlanError("must have at least one share, and no name where it has several", ("at",))
-        shares_at = [_exact_in(share, "at") for share in shares]
-        if len(set(shares_at)) < len(shares_at):
-            raise PlanError("must have every share once", ("at",))
-    others = {name: values[name] for name in values if name != "quantile"}
-    parts = {
-        name: _exact_in(others[name], name) / len(shares_at) for name in ("epsilon", "budget_share") if name in others
-    }
-    return [_statistic({**others, **parts, "quantile": quantile["of"]}, options, share) for share in sorted(shares_at)]
-
-
-def _statistic(values: Values, options: DesignOptions, share: Fraction | None = None) -> Statistic:
-    """Parse one statistic. share: which quantile."""
-    check_known_fields("statistic", values, FIELDS["statistic"])
-    kinds = [kind for kind in KINDS if kind in values]
-    if len(kinds) != 1:
-        raise PlanError(f"must have exactly one of {', '.join(KINDS)}")
-    design = {name: values[name] for name in DESIGN_FIELDS if name in values}
-    rest = {name: values[name] for name in ("name", "epsilon", "budget_share", "sum_to_size") if name in values}
-    if not isinstance(rest.get("sum_to_size", False), bool):
-        raise PlanError("must be true or false", ("sum_to_size",))
-    rest["name"] = _text(rest.get("name", ""), "name")
-    if "margins" in values or KINDS[kinds[0]].over_cells:
-        rest["margins"] = _margins(values, kinds[0])
-    subject = _subject(values[kinds[0]], kinds[0])
-    return Statistic(
-        kinds[0], subject, design=parse_design_options(design, options) if design else None, at=share, **rest
-    )
-
-
-def _margins(values: Values, kind: str) -> tuple[str, ...]:
-    """Return the columns of a crosstab that are also counted alone: both, unless the plan lists them."""
-    margins = values.get("margins", values[kind])
-    if not isinstance(margins, list) or not all(isinstance(name, str) for name in margins):
-        raise PlanError("must be a list of columns of the crosstab", ("margins",))
-    return tuple(margins)
-
-
-def _subject(value: Any, kind: str) -> str:
-    """Parse the condition or the columns of a statistic."""
-    if KINDS[kind].domain is CROSSES:
-        if not isinstance(value, list) or len(value) != 2 or not all(isinstance(name, str) for name in value):
-            raise PlanError(f'must be two columns of labels, such as ["gender", "answer"], got {value!r}', (kind,))
-        return CROSS.join(value)
-    if KINDS[kind].domain is CONDITIONS and value is True:
-        raise PlanError(f'must be a condition in quotes; {kind} = "true" counts all records', (kind,))
-    return _text(value, kind)
-
-
-def parse_design_options(values: Values, outer: DesignOptions | None = None) -> DesignOptions:
-    """Parse design options; options that are not given are those of `outer`, the plan's."""
-    check_known_fields("design", values, DESIGN_FIELDS)
-    default = outer or DEFAULT_OPTIONS
-    fields = {name: values.get(name, getattr(default, name)) for name in DESIGN_FIELDS}
-    if "prior" in values:
-        fields["prior"] = _prior(values["prior"])
-    for name, what in (("properties", "names"), ("limits", "limits such as 'off-by-more-than-2=0.05'")):
-        if isinstance(fields[name], str):
-            raise PlanError(f"must be a list of {what}", (name,))
-        fields[name] = tuple(fields[name])
-    with error_path("mechanism"):
-        if fields["mechanism"] != "optimal":
-            find_catalog_entry(fields["mechanism"])
-    return DesignOptions(**fields)
-
-
-def _prior(value: Any) -> tuple[Any, ...]:
-    """Parse a named prior: "uniform", { binomial = 0.3 }, { normal = [5, 2] }."""
-    if isinstance(value, str):
-        return (value,)
-    if not isinstance(value, Mapping) or len(value) != 1:
-        raise PlanError(
-            'must be "uniform" or one of { binomial = p }, { normal = [mean, deviation] }, { beta = [a, b] }',
-            ("prior",),
-        )
-    ((name, numbers),) = value.items()
-    parameters = numbers if isinstance(numbers, list) else [numbers]
-    return (name, *(_exact_in(number, "prior") for number in parameters))
-
-
-def check_known_fields(what: str, values: Any, names: tuple[str, ...]) -> None:
-    """Raise PlanError for an unknown key, with a similar known key if there is one."""
-    if not isinstance(values, Mapping):
-        raise PlanError(f"must be a table with some of: {', '.join(names)}")
-    for name in values:
-        if name not in names:
-            close = difflib.get_close_matches(name, names, 1)
-            hint = f"; did you mean {close[0]}?" if close else f"; known are {', '.join(names)}"
-            raise PlanError(f"is not a field of a {what}{hint}", (name,))
 
 
 def _check_parts(content: Values) -> None:

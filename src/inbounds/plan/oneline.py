@@ -7,44 +7,36 @@ from inbounds.plan.load import parse_plan
 from inbounds.plan.plan import Plan
 from inbounds.schema.condition.tree import columns_used
 from inbounds.schema.errors import error_path
-from inbounds.statistics import KINDS, LABELS, NUMBERS
-from inbounds.statistics.quantile import QUANTILE
+from inbounds.statistics import STATISTICS, Statistic
+from inbounds.statistics.designs import DEFAULT_OPTIONS
+from inbounds.statistics.written import parse_statistic
 
 Options = Mapping[str, Any]
 
 
-def one_line(source: str, asked: Mapping[str, Sequence[str] | None], facts: Options, column: Options) -> Plan:
+def one_line(
+    source: str, asked: Mapping[str, Sequence[str] | None], facts: Options, column: Mapping[str, Sequence[str] | None]
+) -> Plan:
     """Build a plan from options.
 
-    asked: for every kind of statistic its conditions or columns.
+    asked: for every kind of statistic its conditions or columns, as `Statistic.from_option` reads them.
     facts: by, keys, size, maximum (max_size of the plan), epsilon, table, interval (credible_level), delimiter,
     decimal, period, not_stated (missing_key), levels (whether the columns of by nest), person, max_records, max_groups.
-    column: low, high, step, missing and labels, which describe one column.
+    column: low, high, step, missing, labels and other. Each is a value, or COLUMN=VALUE if several columns have one.
 
     Columns in conditions have the type of what they are compared with. Raises ValueError if options are missing.
     """
-    statistics = [
-        _statistic_entry(kind, subject_text) for kind, subjects in asked.items() for subject_text in subjects or ()
-    ]
-    if not statistics:
+    entries = [STATISTICS[kind].from_option(text) for kind, texts in asked.items() for text in texts or ()]
+    if not entries:
         raise ValueError("release needs a plan file, or a statistic such as --count \"answer = 'yes'\"")
     if facts["epsilon"] is None:
         raise ValueError("release needs --epsilon, the privacy parameter of the whole release")
     _check_groups(facts)
-    _check_one_column(asked, column)
-    columns: dict[str, Any] = {}
-    for k, statistic in enumerate(statistics):
-        ((kind, subject),) = statistic.items()
-        subject_text = subject["of"] if isinstance(subject, dict) else subject
-        with error_path("statistics", k, kind):
-            where = KINDS[kind].domain.condition(subject_text)
-        if where is not None:
-            columns = {**{name: {"type": hint or "text"} for name, hint in columns_used(where).items()}, **columns}
-            statistic["name"] = KINDS[kind].name(subject_text) if len(asked[kind] or ()) == 1 else subject_text
-        else:
-            columns[subject_text] = KINDS[kind].domain.column_from(
-                kind, {name: v[0] for name, v in column.items() if v}
-            )
+    statistics: list[Statistic] = []
+    for k, entry in enumerate(entries):
+        with error_path("statistics", k):
+            statistics += parse_statistic(entry, DEFAULT_OPTIONS)
+    _name_conditions(entries, [statistic for statistic in statistics if statistic.where is not None])
     options = {name: value for name, value in facts.items() if value is not None}
     if "by" in options:
         options["by"] = [name.strip() for part in options.get("by", ()) for name in part.split(",")]
@@ -57,8 +49,8 @@ def one_line(source: str, asked: Mapping[str, Sequence[str] | None], facts: Opti
                 **({"missing_key": options["not_stated"]} if "not_stated" in options else {}),
                 "period": _periods(options.get("period", ())),
             },
-            "columns": columns,
-            "statistics": statistics,
+            "columns": _declare_columns(statistics, {name: texts for name, texts in column.items() if texts}),
+            "statistics": entries,
             "privacy": _only(options, "epsilon"),
             "output": {"credible_level": options["interval"]} if "interval" in options else {},
             **({"hierarchy": {"levels": options["by"]}} if options.get("levels") else {}),
@@ -71,14 +63,51 @@ def one_line(source: str, asked: Mapping[str, Sequence[str] | None], facts: Opti
     )
 
 
-def _statistic_entry(kind: str, of: str) -> dict[str, Any]:
-    """Write a statistic as a plan does; a quantile is a column and its shares, score@0.5,0.9."""
-    if kind != QUANTILE.word:
-        return {kind: of}
-    column, _, shares = of.rpartition("@")
-    if not column:
-        raise ValueError(f"--quantile must be a column and the shares to report, such as score@0.5,0.9, got {of!r}")
-    return {kind: {"of": column, "at": [share.strip() for share in shares.split(",")]}}
+def _name_conditions(entries: list[dict[str, Any]], counts: Sequence[Statistic]) -> None:
+    """Name several counts after their conditions; a single one keeps its usual name."""
+    for count in counts if len(counts) > 1 else ():
+        next(entry for entry in entries if entry.get(count.kind) == count.subject_text)["name"] = count.subject_text
+
+
+def _declare_columns(
+    statistics: Sequence[Statistic], options: Mapping[str, Sequence[str]]
+) -> dict[str, dict[str, Any]]:
+    """Declare the columns of the statistics: from options, or for conditions from what they are compared with."""
+    columns: dict[str, dict[str, Any]] = {}
+    takers: dict[str, type[Statistic]] = {}
+    for statistic in statistics:
+        if statistic.where is None:
+            takers |= {name: type(statistic) for name in statistic.columns_read}
+    for option, texts in options.items():
+        for text in texts:
+            name, value = _assign(option, text, takers)
+            if option in columns.setdefault(name, {}):
+                raise ValueError(f"--{option} is given twice for the column {name}")
+            columns[name][option] = [label.strip() for label in value.split(",")] if option == "labels" else value
+    for name, taker in takers.items():
+        absent = [option for option in taker.needed_options if option not in columns.get(name, {})]
+        if absent:
+            kind = taker.model_fields["kind"].default
+            raise ValueError(f"--{kind} needs {' and '.join(f'--{option}' for option in absent)} of the column {name}")
+    for statistic in statistics:
+        if statistic.where is not None:
+            typed = {name: {"type": hint or "text"} for name, hint in columns_used(statistic.where).items()}
+            columns = {**typed, **columns}
+    return columns
+
+
+def _assign(option: str, text: str, takers: Mapping[str, type[Statistic]]) -> tuple[str, str]:
+    """Return the column that an option describes, and its value."""
+    name, equals, value = text.partition("=")
+    fitting = [column for column, taker in takers.items() if option in taker.column_options]
+    if equals and name.strip() in fitting:
+        return name.strip(), value.strip()
+    if len(fitting) == 1:
+        return fitting[0], text
+    if fitting:
+        raise ValueError(f"--{option} must name its column, such as --{option} {fitting[0]}={text}")
+    ways = [f"--{kind}" for kind, statistic in STATISTICS.items() if option in statistic.column_options]
+    raise ValueError(f"--{option} describes a column; name it with {' or '.join(ways)}")
 
 
 def _only(options: Options, *names: str) -> dict[str, Any]:
@@ -100,25 +129,6 @@ def _check_groups(facts: Options) -> None:
         raise ValueError("--by needs --keys FILE, the public list of the groups to answer (.txt, .csv or .parquet)")
     if facts["size"] is None and facts["maximum"] is None:
         raise ValueError("release needs --size, the public size of each group, or --max-size if sizes are not public")
-
-
-def _check_one_column(asked: Mapping[str, Sequence[str] | None], column: Options) -> None:
-    """Raise ValueError if bounds or labels are given twice, for several columns, or for none."""
-    for domain, message, what in (
-        (NUMBERS, "--low and --high describe one column", "bounds"),
-        (LABELS, "--labels describes one column", "labels"),
-    ):
-        kinds = [kind for kind in KINDS if kind in asked and KINDS[kind].domain is domain]
-        subjects = {
-            of.rpartition("@")[0] if kind == QUANTILE.word else of for kind in kinds for of in asked[kind] or ()
-        }
-        if len(subjects) > 1 or any(len(column[name] or ()) > 1 for name in domain.options):
-            raise ValueError(f"{message}; columns with different {what} need a plan: inbounds init FILE")
-        unused = [f"--{name}" for name in domain.options if column[name]]
-        if unused and not subjects:
-            verb = "describes" if len(unused) == 1 else "describe"
-            ways = " or ".join(f"--{kind}" for kind in kinds)
-            raise ValueError(f"{' and '.join(unused)} {verb} a column; name it with {ways}")
 
 
 def _number(value: Any) -> Any:

@@ -8,21 +8,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from inbounds.exact import to_epsilon
 from inbounds.files import canonical_json, sha256_hex
 from inbounds.plan.hierarchy import Hierarchy, NestedGroups, build_group_tree
-from inbounds.schema.columns import ContributionBound, Declared, PrivacyUnit, to_fraction_at, to_positive_at
+from inbounds.schema.columns import ContributionBound, Declared, PrivacyUnit, check_condition
+from inbounds.schema.condition.parser import parse
 from inbounds.schema.condition.tree import Condition
 from inbounds.schema.errors import LineIndex, PlanError, error_path
-from inbounds.schema.record_types import PlanRecord
+from inbounds.schema.record_types import PlanRecord, StatisticRecord
 from inbounds.sources.groups import Groups, check_keys_not_data
 from inbounds.sources.open import Source
-from inbounds.statistics import CONDITIONS, KINDS, StatisticContext, StatisticKind
-from inbounds.statistics.designs import ADDING, DesignOptions
-from inbounds.statistics.quantile import QUANTILE, percent_name
-from inbounds.trusted.path_lengths import MOST_PARTS
+from inbounds.statistics import STATISTICS, Statistic, StatisticContext
+from inbounds.statistics.designs import ADDING, DEFAULT_OPTIONS, DesignOptions
 
 CHANGE = "change one record"
 ADD_OR_REMOVE = "add or remove one record"
@@ -30,68 +29,6 @@ PERSON = "add or remove one person"
 
 LEVEL = "level"
 """The output column with the level of a row, if groups have a hierarchy."""
-
-
-@dataclass(frozen=True)
-class Statistic:
-    """One number (or one histogram) per group.
-
-    kind and of: what is computed, and the condition or column it is computed from. name: its column in the output.
-    epsilon or budget_share: its part of the whole, absolute or as a fraction; statistics with neither share the rest
-    equally.
-    sum_to_size: make the cells of a histogram sum to the public group size; a record short of the size is then in the
-    cell `other` of its column.
-    design: its design options. margins: the columns of a crosstab whose labels are also counted alone. at: which
-    quantile.
-    """
-
-    kind: str
-    of: str
-    name: str = ""
-    epsilon: Fraction | None = None
-    budget_share: Fraction | None = None
-    sum_to_size: bool = False
-    design: DesignOptions | None = None
-    margins: tuple[str, ...] = ()
-    at: Fraction | None = None
-
-    def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise PlanError(f"must be one of {', '.join(KINDS)}, got {self.kind!r}", ("kind",))
-        for name in ("epsilon", "budget_share"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, to_positive_at(getattr(self, name), name))
-        if self.epsilon is not None and self.budget_share is not None:
-            raise PlanError("and epsilon must not both be given", ("budget_share",))
-        if self.sum_to_size and not self.definition.adds_up:
-            raise PlanError("is meant for histograms", ("sum_to_size",))
-        if len(set(self.margins)) < len(self.margins) or not set(self.margins) <= set(self.definition.margins(self.of)):
-            known = " and ".join(self.definition.margins(self.of)) or "nothing: it is meant for crosstabs"
-            raise PlanError(f"must name different columns of {known}", ("margins",))
-        self._check_at()
-        if not self.name:
-            default = self.definition.name(self.of) if self.at is None else percent_name(self.of, self.at)
-            object.__setattr__(self, "name", default)
-
-    def _check_at(self) -> None:
-        if (self.at is None) == (self.kind == QUANTILE.word):
-            raise PlanError("must be given for a quantile, and for nothing else", ("at",))
-        if self.at is not None:
-            object.__setattr__(self, "at", to_fraction_at(self.at, "at"))
-            if not (0 <= self.at <= 1 and self.at.denominator <= MOST_PARTS):
-                raise PlanError(
-                    f"must be between 0 and 1, with at most six digits after the point, got {self.at}", ("at",)
-                )
-
-    @property
-    def definition(self) -> StatisticKind[Any]:
-        """Return the kind of the statistic, with its rules."""
-        return KINDS[self.kind]
-
-    @cached_property
-    def where(self) -> Condition | None:
-        """Return the condition of a count; None for a statistic of a column."""
-        return self.definition.domain.condition(self.of)
 
 
 @dataclass(frozen=True)
@@ -113,7 +50,7 @@ class Plan:
     statistics: tuple[Statistic, ...]
     epsilon: Fraction
     neighbours: str = ""
-    design: DesignOptions = field(default_factory=DesignOptions)
+    design: DesignOptions = DEFAULT_OPTIONS
     credible_level: Fraction | None = None
     output: str = ""
     lines: LineIndex | None = field(default=None, repr=False, compare=False)
@@ -187,12 +124,12 @@ class Plan:
                     "max_size, the largest possible size, instead"
                 )
             if self.condition is not None:
-                CONDITIONS.declared(self.where, self.columns)
+                check_condition(self.condition, self.columns)
 
     @cached_property
     def condition(self) -> Condition | None:
         """Return the condition that a record must meet to count at all."""
-        return CONDITIONS.condition(self.where) if self.where else None
+        return parse(self.where) if self.where else None
 
     def _check_hierarchy(self) -> None:
         if self.hierarchy is None:
@@ -201,7 +138,7 @@ class Plan:
         if LEVEL in self.groups.by:
             raise PlanError(f"must not name a column {LEVEL!r}, which says what a row is about", ("groups", "by"))
         if not any(self.is_layered(statistic) for statistic in self.statistics):
-            adding = ", ".join(kind.word for kind in KINDS.values() if kind.over_groups)
+            adding = ", ".join(kind for kind, statistic in STATISTICS.items() if statistic.over_groups)
             raise PlanError(f"must have a statistic that adds up over groups: {adding}", ("hierarchy",))
 
     def _check_statistics(self) -> None:
@@ -211,7 +148,7 @@ class Plan:
         for k, statistic in enumerate(self.statistics):
             with error_path("statistics", k):
                 with error_path(statistic.kind):
-                    statistic.definition.check(self.context(statistic), self.groups)
+                    statistic.check(self.context, self.groups)
                 self.design_options(statistic)
                 if statistic.design is not None and self.is_layered(statistic):
                     raise PlanError("must not name a mechanism: what adds up is always drawn with geometric noise")
@@ -226,21 +163,10 @@ class Plan:
                     )
                 names |= columns
 
-    def context(self, statistic: Statistic) -> StatisticContext[Any]:
-        """Return a statistic with what the plan declares about its subject."""
-        before, context = self._subjects.get(statistic.name, (None, None))
-        if context is None or before is not statistic:
-            declared, subject = statistic.definition.domain.declared(statistic.of, self.columns), statistic.of
-            context = StatisticContext(
-                statistic.name, subject, declared, self.groups.public, statistic.sum_to_size, statistic.at
-            )
-            self._subjects[statistic.name] = statistic, context
-        return context
-
     @cached_property
-    def _subjects(self) -> dict[str, tuple[Statistic, StatisticContext[Any]]]:
-        """Return the contexts made so far, by the statistic's name."""
-        return {}
+    def context(self) -> StatisticContext:
+        """Return what the plan declares about its statistics."""
+        return StatisticContext(self.columns, self.groups.public)
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -256,19 +182,15 @@ class Plan:
 
     def cells(self, statistic: Statistic) -> list[str]:
         """Return the output columns of a statistic's answers: its name, or its name and label for every cell."""
-        return statistic.definition.cells(self.context(statistic))
+        return statistic.cells(self.context)
 
     def margin_cells(self, statistic: Statistic) -> list[str]:
         """Return the output columns of the margins of a crosstab."""
-        return [
-            name
-            for margin in statistic.margins
-            for name in statistic.definition.margin(self.context(statistic), margin)
-        ]
+        return statistic.margin_cells(self.context)
 
     def is_layered(self, statistic: Statistic) -> bool:
         """Return whether its numbers and their sums are drawn and made to agree: over groups, or over cells."""
-        return statistic.definition.over_cells or (self.hierarchy is not None and statistic.definition.over_groups)
+        return statistic.over_cells or (self.hierarchy is not None and statistic.over_groups)
 
     @cached_property
     def group_tree(self) -> NestedGroups:
@@ -278,12 +200,12 @@ class Plan:
 
     def drawn_columns(self, statistic: Statistic) -> list[str]:
         """Return the output columns of the drawn numbers: its answers, or the numbers they are computed from."""
-        derived = statistic.definition.derived(self.context(statistic))
+        derived = statistic.derived(self.context)
         return self.cells(statistic) if derived is None else [f"{statistic.name}_{part}" for part in derived.parts]
 
     def has_interval(self, statistic: Statistic) -> bool:
         """Return whether its answers have columns with the ends of credible intervals."""
-        return self.credible_level is not None and statistic.definition.has_order
+        return self.credible_level is not None and statistic.has_order
 
     @property
     def conditions(self) -> list[Condition]:
@@ -321,7 +243,7 @@ class Plan:
         """Return how its mechanisms are designed; statistics that add up always use geometric noise, see `layers`."""
         if self.is_layered(statistic):
             return ADDING
-        return statistic.definition.adjust_options(statistic.design or self.design)
+        return statistic.adjust_options(statistic.design or self.design)
 
     def with_output(self, output: str) -> "Plan":
         """Return the plan with another output file."""
@@ -350,10 +272,10 @@ class Plan:
             "keys_sha256": self.groups.keys_sha256,
             "sizes": "public" if self.groups.public else "maximum",
             "columns": {name: column.summary() for name, column in self.columns.items()},
-            "statistics": [_to_json(statistic) for statistic in self.statistics],
+            "statistics": [cast(StatisticRecord, statistic.to_json()) for statistic in self.statistics],
             "epsilon": str(self.epsilon),
             "neighbours": self.neighbours,
-            "design": _to_json(self.design),
+            "design": self.design.to_json(),
             "credible_level": None if self.credible_level is None else str(self.credible_level),
         }
         if self.people.name:
@@ -391,17 +313,3 @@ def _statistic_epsilon(statistic: Statistic, epsilon: Fraction) -> Fraction | No
     if statistic.budget_share is not None:
         return statistic.budget_share * epsilon
     return statistic.epsilon
-
-
-def _to_json(value: Any) -> Any:
-    """Convert a frozen value to plain JSON values, without fields that are not set."""
-    fields = {name: getattr(value, name) for name in value.__dataclass_fields__}
-    return {name: _text(part) for name, part in fields.items() if isinstance(part, Fraction) or part}
-
-
-def _text(value: Any) -> Any:
-    if isinstance(value, DesignOptions):
-        return _to_json(value)
-    if isinstance(value, tuple):
-        return [_text(part) for part in value]
-    return str(value) if isinstance(value, Fraction) else value

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from inbounds.exact import Ints
-from inbounds.plan.plan import Plan, Statistic
+from inbounds.plan.plan import Plan
 from inbounds.releases.check_source import check_schema, key_types, read_columns, used_columns
+from inbounds.schema.columns import NumberColumn
 from inbounds.schema.condition import tree as language
 from inbounds.schema.errors import AggregationError, SourceError
 from inbounds.schema.text import match_spelling
@@ -37,7 +38,7 @@ from inbounds.sources.records import (
     second_columns,
     text_to_digits,
 )
-from inbounds.statistics import GroupAggregates
+from inbounds.statistics import GroupAggregates, Statistic
 from inbounds.statistics.base import ValueCounts
 
 MEASURES = "measures"
@@ -362,7 +363,7 @@ def counted_records(plan: Plan, records: CanonicalRecords, groups: str) -> str:
 
 def _number(plan: Plan, statistic: Statistic, writer: RecordWriter) -> str:
     """Write SQL for the whole number that a record contributes: never missing, always in its range."""
-    return statistic.definition.domain.number(statistic.of, plan.context(statistic).declared, writer)
+    return statistic.number(plan.context, writer)
 
 
 def _statements(plan: Plan, engine: Engine, counted: str) -> dict[str, str]:
@@ -370,13 +371,13 @@ def _statements(plan: Plan, engine: Engine, counted: str) -> dict[str, str]:
     measures = [
         value
         for k, statistic in enumerate(plan.statistics)
-        for value in statistic.definition.measures(plan.context(statistic), f"v{k}", engine.sum).values()
+        for value in statistic.measures(plan.context, f"v{k}", engine.sum).values()
     ]
     statements = {
         MEASURES: f"SELECT {', '.join([GROUP, 'CAST(COUNT(*) AS BIGINT)', *measures])} FROM {counted} GROUP BY {GROUP}"
     }
     for k, statistic in enumerate(plan.statistics):
-        if statistic.definition.counts_values and (name := _values(statistic)) not in statements:
+        if statistic.counts_values and (name := _values(statistic)) not in statements:
             statements[name] = f"SELECT {GROUP}, v{k}, CAST(COUNT(*) AS BIGINT) FROM {counted} GROUP BY {GROUP}, v{k}"
     return statements
 
@@ -386,7 +387,7 @@ def _by_group(plan: Plan, columns: dict[str, list[Ints]]) -> dict[str, Any]:
     names = ["rows_"] + [
         _measure(k, suffix)
         for k, statistic in enumerate(plan.statistics)
-        for suffix in statistic.definition.measures(plan.context(statistic), "", str)
+        for suffix in statistic.measures(plan.context, "", str)
     ]
     groups, *measures = columns[MEASURES]
     declared, aggregates = groups != NOWHERE, dict[str, Any]()
@@ -394,9 +395,9 @@ def _by_group(plan: Plan, columns: dict[str, list[Ints]]) -> dict[str, Any]:
         aggregates[name] = np.zeros(len(plan.groups), dtype=np.int64)
         aggregates[name][groups[declared]] = values[declared]
     for statistic in plan.statistics:
-        if statistic.definition.counts_values:
+        if statistic.counts_values:
             group, value, count = columns[_values(statistic)]
-            inside, shape = group != NOWHERE, (len(plan.groups), plan.context(statistic).declared.width + 1)
+            inside, shape = group != NOWHERE, (len(plan.groups), _width(plan, statistic))
             aggregates[_values(statistic)] = ValueCounts.from_entries(
                 group[inside], value[inside], count[inside], shape
             )
@@ -405,7 +406,14 @@ def _by_group(plan: Plan, columns: dict[str, list[Ints]]) -> dict[str, Any]:
 
 def _values(statistic: Statistic) -> str:
     """Return the name of the counted values of a column."""
-    return f"values of {statistic.of}"
+    return f"values of {statistic.subject_text}"
+
+
+def _width(plan: Plan, statistic: Statistic) -> int:
+    """Return the number of values of the column."""
+    column = plan.columns[statistic.subject_text]
+    assert isinstance(column, NumberColumn)
+    return column.width + 1
 
 
 def _measure(k: int, suffix: str) -> str:
@@ -421,4 +429,4 @@ def _to_positions(plan: Plan, k: int, raw: dict[str, Any]) -> Sequence[Ints | Va
     statistic, prefix = plan.statistics[k], _measure(k, "")
     measures = {name.removeprefix(prefix): aggregates for name, aggregates in raw.items() if name.startswith(prefix)}
     aggregates = GroupAggregates(raw["rows_"], plan.groups.sizes, measures, raw.get(_values(statistic)))
-    return statistic.definition.positions(plan.context(statistic), aggregates)
+    return statistic.positions(plan.context, aggregates)

@@ -22,13 +22,12 @@ records in different groups may be in one node above.
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
-from inbounds.plan.plan import CHANGE, PERSON, Plan, Statistic
+from inbounds.plan.plan import CHANGE, PERSON, Plan
 from inbounds.query import QuantileQuery, RangeQuery, with_neighbours
 from inbounds.releases.layers import LayeredStatistic, plan_layers
 from inbounds.schema.columns import ContributionBound
-from inbounds.statistics import KINDS, StatisticContext
+from inbounds.statistics import Statistic, StatisticContext
 
 
 @dataclass(frozen=True)
@@ -56,28 +55,26 @@ def plan_budget(plan: Plan) -> list[BudgetLine]:
     """Compute what every statistic spends; groups are disjoint and compose in parallel, statistics add up."""
     lines, person = [], plan.contribution
     for statistic, spent in zip(plan.statistics, plan.epsilons, strict=True):
-        by_unit = costs_per_record(statistic.kind, plan.is_layered(statistic))
-        drawn_at, reason = draw_epsilon(statistic.kind, plan.groups.public, plan.neighbours, spent, person, by_unit)
+        by_unit = statistic.by_unit or plan.is_layered(statistic)
+        drawn_at, reason = draw_epsilon(statistic, plan.groups.public, plan.neighbours, spent, person, by_unit)
         records = 1 if by_unit else person.records
         layers = plan_layers(plan, statistic, drawn_at) if plan.is_layered(statistic) else None
         lines.append(BudgetLine(statistic, spent, drawn_at, reason, records, layers))
     return lines
 
 
-def costs_per_record(kind: str, adds_up: bool) -> bool:
-    """Return whether records of one person may touch different numbers, so that each costs its own part."""
-    return KINDS[kind].by_unit or adds_up
-
-
 def draw_epsilon(
-    kind: str, public: bool, neighbours: str, spent: Fraction, person: ContributionBound, by_unit: bool
+    statistic: Statistic, public: bool, neighbours: str, spent: Fraction, person: ContributionBound, by_unit: bool
 ) -> tuple[Fraction, str]:
-    """Return the epsilon at which each number of a statistic is drawn, and the reason."""
+    """Return the epsilon at which each number of a statistic is drawn, and the reason.
+
+    by_unit: records of one person may touch different numbers, so that each costs its own part.
+    """
     if neighbours == PERSON:
         return _drawn_for_persons(by_unit, spent, person)
     if neighbours == CHANGE and not public:
         return spent / 2, "half, because a changed record may leave one group and enter another"
-    if neighbours == CHANGE and KINDS[kind].in_cells:
+    if neighbours == CHANGE and statistic.in_cells:
         return spent / 2, "half, because a changed record leaves one cell and enters another"
     return spent, "all of it, because one record touches one number of one group"
 
@@ -98,10 +95,10 @@ def _format_count(number: int, what: str) -> str:
 
 
 def query_for_person(
-    kind: str, subject: StatisticContext[Any], size: int, records: int = 1
+    statistic: Statistic, context: StatisticContext, size: int, records: int = 1
 ) -> RangeQuery | QuantileQuery:
     """Build the query of a statistic in a group of a size, if one person has up to `records` records in it."""
-    query = KINDS[kind].query(subject, size)
+    query = statistic.query(context, size)
     if isinstance(query, QuantileQuery):
         return replace(query, records=records)
     return with_neighbours(query, query.neighbours.with_records(records, query.answers))

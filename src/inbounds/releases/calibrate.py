@@ -49,12 +49,12 @@ def calibrate_plan_epsilon(plan: Plan, statistic: str, size: int, error: Number,
 def expected_error(plan: Plan, statistic: str, size: int, cache: Path) -> float:
     """Compute the expected error of one statistic in groups of one size, as the dry run states it."""
     line = next(line for line in plan_budget(plan) if line.statistic.name == statistic)
-    chosen, subject = line.statistic, plan.context(line.statistic)
+    chosen = line.statistic
     request = DesignRequest(
-        query_for_person(chosen.kind, subject, size, line.records), line.statistic_epsilon, plan.design_options(chosen)
+        query_for_person(chosen, plan.context, size, line.records), line.statistic_epsilon, plan.design_options(chosen)
     )
     return expected_error_of(
-        load_or_design(request, cache).mechanism, request, chosen.definition.error, chosen.definition.derived(subject)
+        load_or_design(request, cache).mechanism, request, chosen.loss, chosen.derived(plan.context)
     ).error
 
 

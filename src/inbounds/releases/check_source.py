@@ -36,7 +36,7 @@ def used_columns(plan: Plan) -> list[str]:
     """Return the declared columns that some statistic or the plan's condition reads."""
     names: dict[str, None] = dict.fromkeys(language.columns_used(plan.condition) if plan.condition is not None else ())
     for statistic in plan.statistics:
-        names.update(dict.fromkeys(statistic.definition.domain.reads(statistic.of)))
+        names.update(dict.fromkeys(statistic.columns_read))
     return list(names)
 
 
@@ -133,8 +133,8 @@ def _key_way_out(name: str, kind: Any) -> str:
 def _check_texts(plan: Plan, schema: dict[str, Any]) -> None:
     """Check that columns can hold the labels and texts of conditions."""
     for k, statistic in enumerate(plan.statistics):
-        if statistic.definition.domain.compares_labels:
-            for name in statistic.definition.domain.reads(statistic.of):
+        if statistic.compares_labels:
+            for name in statistic.columns_read:
                 _check_labels(column_labels(plan.columns[name]), name, schema[name])
         if statistic.where is not None:
             _check_condition(plan, statistic.where, schema, ("statistics", k, statistic.kind))

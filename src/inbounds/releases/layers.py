@@ -8,17 +8,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from inbounds.adjust.shares import optimize_shares
 from inbounds.exact import Ints
-from inbounds.plan.plan import Plan, Statistic
+from inbounds.plan.plan import Plan
 from inbounds.query import RangeQuery
 from inbounds.schema.report_types import CELLS, COLUMNS, ROWS
-from inbounds.statistics import StatisticContext
-from inbounds.statistics.crosstab import LabelPair, sum_names
+from inbounds.statistics import Crosstab, Statistic, StatisticContext
 from inbounds.statistics.designs import ADDING, DesignRequest
 
 
@@ -56,32 +54,31 @@ class LayeredStatistic:
 
 def plan_layers(plan: Plan, statistic: Statistic, drawn_at: Fraction) -> LayeredStatistic:
     """Plan the layers of a statistic that adds up, from the plan alone. drawn_at: its epsilon before it is shared."""
-    subject = plan.context(statistic)
-    query = layer_query(statistic, subject, int(plan.groups.sizes.max()))
-    if isinstance(subject.declared, LabelPair):
-        return _margins(plan, statistic, subject, float(drawn_at))
-    return _levels(plan, statistic, subject, float(drawn_at) / float(query.steps))
+    query = layer_query(statistic, plan.context, int(plan.groups.sizes.max()))
+    if isinstance(statistic, Crosstab):
+        return _margins(plan, statistic, float(drawn_at))
+    return _levels(plan, statistic, float(drawn_at) / float(query.steps))
 
 
-def layer_query(statistic: Statistic, subject: StatisticContext[Any], size: int) -> RangeQuery:
+def layer_query(statistic: Statistic, context: StatisticContext, size: int) -> RangeQuery:
     """Build the query of a number that adds up, about so many people."""
-    query = statistic.definition.query(subject, size)
+    query = statistic.query(context, size)
     assert isinstance(query, RangeQuery)
     return query
 
 
-def node_ranges(statistic: Statistic, subject: StatisticContext[Any], sizes: Ints) -> Ints:
+def node_ranges(statistic: Statistic, context: StatisticContext, sizes: Ints) -> Ints:
     """Return the largest position of groups of these sizes."""
     distinct, place = np.unique(sizes, return_inverse=True)
-    largest = [len(layer_query(statistic, subject, int(size)).answers) - 1 for size in distinct]
+    largest = [len(layer_query(statistic, context, int(size)).answers) - 1 for size in distinct]
     return np.array(largest, dtype=np.int64)[place]
 
 
-def _levels(plan: Plan, statistic: Statistic, subject: StatisticContext[Any], per_unit: float) -> LayeredStatistic:
+def _levels(plan: Plan, statistic: Statistic, per_unit: float) -> LayeredStatistic:
     """Plan the levels of the hierarchy above the groups."""
     assert plan.hierarchy is not None
     nest, hierarchy = plan.group_tree, plan.hierarchy
-    leaves = node_ranges(statistic, subject, nest.tree.sizes[0])
+    leaves = node_ranges(statistic, plan.context, nest.tree.sizes[0])
     counts = [len(sizes) for sizes in nest.tree.sizes]
     shares = hierarchy.shares[::-1] or optimize_shares(
         [per_unit] * len(counts),
@@ -102,12 +99,10 @@ def _levels(plan: Plan, statistic: Statistic, subject: StatisticContext[Any], pe
     return LayeredStatistic(names[0], shares[0], tuple(layers), hierarchy.weights[::-1])
 
 
-def _margins(
-    plan: Plan, statistic: Statistic, subject: StatisticContext[LabelPair], per_unit: float
-) -> LayeredStatistic:
+def _margins(plan: Plan, statistic: Crosstab, per_unit: float) -> LayeredStatistic:
     """Plan the margins of a crosstab, which are sums of the cells."""
-    shape, sizes = subject.declared.shape, plan.groups.sizes
-    axes = [subject.declared.names.index(margin) for margin in statistic.margins]
+    shape, sizes = statistic.label_pair(plan.context).shape, plan.groups.sizes
+    axes = [statistic.columns.index(margin) for margin in statistic.margins]
     children = [float(np.prod(shape)) / shape[axis] for axis in axes]
     levels = 1 + len(axes)
     shares = optimize_shares(
@@ -122,18 +117,25 @@ def _margins(
         return sums
 
     layers = [
-        Layer((ROWS, COLUMNS)[axis], share, int(sizes.max()), sizes, tuple(sum_names(subject, margin)), sums_over(axis))
+        Layer(
+            (ROWS, COLUMNS)[axis],
+            share,
+            int(sizes.max()),
+            sizes,
+            tuple(statistic.sum_names(plan.context, margin)),
+            sums_over(axis),
+        )
         for margin, axis, share in zip(statistic.margins, axes, shares[1:], strict=True)
     ]
     return LayeredStatistic(CELLS, shares[0], tuple(layers), (Fraction(1),) * levels)
 
 
 def layer_design_request(
-    statistic: Statistic, subject: StatisticContext[Any], layer: Layer, drawn_at: Fraction
+    statistic: Statistic, context: StatisticContext, layer: Layer, drawn_at: Fraction
 ) -> DesignRequest:
     """Request one mechanism for all nodes of a layer, of the largest range.
 
     Draws beyond a smaller node's range are cut to it afterwards. Cutting twice is cutting once, so they are truncated
     geometric draws in its own range.
     """
-    return DesignRequest(layer_query(statistic, subject, layer.size), drawn_at * layer.share, ADDING)
+    return DesignRequest(layer_query(statistic, context, layer.size), drawn_at * layer.share, ADDING)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inbounds.exact import Ints
-from inbounds.plan.plan import LEVEL, Plan, Statistic
+from inbounds.plan.plan import LEVEL, Plan
 from inbounds.releases.budget import BudgetLine
 from inbounds.releases.layers import layer_query
 from inbounds.schema.report_types import (
@@ -21,6 +21,7 @@ from inbounds.schema.report_types import (
     ReportsRecord,
     pad_above,
 )
+from inbounds.statistics import Crosstab, Statistic
 from inbounds.statistics.crosstab import LabelPair
 
 
@@ -85,9 +86,8 @@ def build_reports_record(
 
 def _adding(plan: Plan, entry: BudgetLine, rows: list[list[Ints]]) -> AdditiveRecord:
     assert entry.layered is not None
-    subject = plan.context(entry.statistic)
-    query = layer_query(entry.statistic, subject, 1)
-    crossed = subject.declared if isinstance(subject.declared, LabelPair) else None
+    statistic, query = entry.statistic, layer_query(entry.statistic, plan.context, 1)
+    crossed = statistic.label_pair(plan.context) if isinstance(statistic, Crosstab) else None
     layered, shares, weights = entry.layered, entry.layered.shares, entry.layered.weights
     columns = [plan.cells(entry.statistic), *(list(layer.columns) for layer in layered.layers)]
     layers: list[LayerRecord] = [
@@ -115,11 +115,11 @@ def _sums(plan: Plan, statistic: Statistic, crossed: LabelPair | None) -> str:
     """Return how a statistic's cells sum: to public sizes if every record is in a cell, or to at most the sizes."""
     if crossed is not None:
         return KNOWN if plan.groups.public and crossed.full else MOST
-    return "" if not statistic.sum_to_size else KNOWN if plan.groups.public else MOST
+    return "" if not statistic.sums_to_size else KNOWN if plan.groups.public else MOST
 
 
 def layer_error(plan: Plan, entry: BudgetLine, share: Fraction) -> float:
     """Compute the mean absolute error of a drawn sum far from the ends, to six digits: 2α/(1 - α²) steps."""
-    query = layer_query(entry.statistic, plan.context(entry.statistic), 1)
+    query = layer_query(entry.statistic, plan.context, 1)
     falls = float(np.exp(-float(entry.drawn_at * share / query.steps)))
     return float(f"{2 * falls / (1 - falls**2) * float(query.answers.unit):.6g}")

@@ -53,12 +53,7 @@ class ChainedDraw:
         """Build the chains of a plan; raise PlanError if its numbers have none."""
         workload, plan = designed.workload, designed.workload.plan
         (statistic,) = plan.statistics
-        subject = plan.context(statistic)
-        if (
-            plan.is_layered(statistic)
-            or statistic.definition.derived(subject) is not None
-            or statistic.definition.counts_values
-        ):
+        if plan.is_layered(statistic) or statistic.derived(plan.context) is not None or statistic.counts_values:
             raise PlanError(f"cannot be answered in levels: {statistic.kind} has no noise chain; ask for a count")
         levels = tuple(sorted(epsilons, reverse=True))
         part = workload.entries[0].statistic_epsilon / plan.epsilon
@@ -79,7 +74,7 @@ class ChainedDraw:
             replace(request, epsilon=design.mechanism.epsilon)
             for request, design in zip(workload.requests[0], designs, strict=True)
         )
-        loss = workload.plan.statistics[0].definition.error
+        loss = workload.plan.statistics[0].loss
         expected = tuple(
             expected_error_of(design.mechanism, request, loss, None)
             for design, request in zip(designs, requests, strict=True)

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 from inbounds.errors import InboundsError, PassportError
 from inbounds.files import FileLike
@@ -19,8 +18,8 @@ from inbounds.releases.totals import includes_size
 from inbounds.releases.verify import load_record
 from inbounds.releases.workload import Mechanisms
 from inbounds.schema.record_types import MechanismRecord, ReleaseRecord
-from inbounds.statistics import KINDS
 from inbounds.statistics.designs import ADDING, DesignOptions, design_request
+from inbounds.statistics.written import statistic_from_json
 
 # --- to files ---------------------------------------------------------------------------------------------
 
@@ -156,23 +155,13 @@ def _design_again(content: ReleaseRecord, line: MechanismRecord) -> AnyMechanism
     (statistic,) = [s for s in plan["statistics"] if s["name"] == line["statistic"]]
     try:
         query, epsilon = query_from_json(line["query"]), parse_fraction(line["epsilon"])
-        options = KINDS[statistic["kind"]].adjust_options(
-            design_options_from_json(statistic.get("design", plan["design"]))
-        )
+        stated = DesignOptions(**statistic.get("design", plan["design"]))
+        options = statistic_from_json(statistic).adjust_options(stated)
         options = ADDING if "layer" in line else options
         mechanism = design_request(query, epsilon, options)
         return mechanism if mechanism.sha256 == line["sha256"] else None
     except (ValueError, ArithmeticError):  # a record may contain anything
         return None
-
-
-def design_options_from_json(options: Mapping[str, Any]) -> DesignOptions:
-    """Return the design options that a plan in a record states."""
-    prior = options.get("prior")
-    fields = {name: options[name] for name in ("loss", "aim", "mechanism") if name in options}
-    prior_numbers = None if prior is None else (prior[0], *map(parse_fraction, prior[1:]))
-    properties, limits = (tuple(options.get(name, ())) for name in ("properties", "limits"))
-    return DesignOptions(**fields, properties=properties, prior=prior_numbers, limits=limits)
 
 
 def _owner(line: MechanismRecord) -> str:

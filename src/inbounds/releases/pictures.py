@@ -20,9 +20,6 @@ MOST_PLOTS = 12
 MOST_PANELS = 4
 """Most columns that are drawn beside each other in a figure."""
 
-OF_ONE_COLUMN = frozenset({"mean", "min", "max", "median", "quantile"})
-"""Kinds whose numbers lie between the bounds of their column."""
-
 TWO_ERRORS = 2
 """Standard errors to each side of a total: about 95 % of the noise."""
 
@@ -100,13 +97,11 @@ def _describe_prior(record: ReleaseRecord, statistic: StatisticRecord) -> str:
 
 def _range(record: ReleaseRecord, statistic: StatisticRecord) -> tuple[float, float]:
     """Return the possible values of a statistic: a column's bounds, or the answers of its queries."""
-    column: Any = record["plan"]["columns"].get(statistic["of"], {})
-    if statistic["kind"] in OF_ONE_COLUMN:
-        return float(Fraction(column["low"])), float(Fraction(column["high"]))
     lines = [line for line in record["mechanisms"] if line["statistic"] == statistic["name"]]
-    scales = [
-        query_from_json(line["query"]).as_range_query.answers for line in lines if line["query"].get("kind") != QUANTILE
-    ]
+    if any("parts" in line for line in lines):  # computed from sums, within the bounds of its column
+        column = record["plan"]["columns"][statistic["column"]]
+        return float(Fraction(column["low"])), float(Fraction(column["high"]))
+    scales = [query_from_json(line["query"]).as_range_query.answers for line in lines]
     ends = [(float(scale[0]), float(scale[-1])) for scale in scales] or [(-math.inf, math.inf)]
     return min(low for low, _ in ends), max(high for _, high in ends)
 

@@ -20,7 +20,7 @@ from inbounds.files import write_text
 from inbounds.ledger.charges import Charge
 from inbounds.optional import import_optional
 from inbounds.plan.load import PlanLike, load_plan, to_plan
-from inbounds.plan.plan import Plan, Statistic
+from inbounds.plan.plan import Plan
 from inbounds.releases.aggregate import OpenSource, open_plan_source
 from inbounds.releases.charge_session import ChargeSession, LedgerLike, ReusedTableWarning, StoredTable
 from inbounds.releases.csvw import build_metadata, metadata_path
@@ -40,6 +40,7 @@ from inbounds.schema.record_types import ReleaseRecord
 from inbounds.schema.text import format_number
 from inbounds.sources.groups import Groups, parse_groups
 from inbounds.sources.open import Source
+from inbounds.statistics import Statistic
 from inbounds.statistics.designs import DesignOptions, Progress, default_cache_folder, ignore_progress
 
 if TYPE_CHECKING:

@@ -22,11 +22,10 @@ from inbounds.files import FileLike
 from inbounds.mechanism import AnyMechanism
 from inbounds.mechanism.json_values import parse_fraction
 from inbounds.plan.hierarchy import Hierarchy
-from inbounds.plan.plan import Plan, Statistic
+from inbounds.plan.plan import Plan
 from inbounds.query import QuantileQuery
 from inbounds.releases.drawing import DrawMethod, IndependentDraw
 from inbounds.releases.levels import ChainedDraw
-from inbounds.releases.passports import design_options_from_json
 from inbounds.releases.record import build_record, package_versions
 from inbounds.releases.totals import Total, estimate_totals
 from inbounds.releases.verify import RELEASE_RECORD, load_released_table
@@ -35,7 +34,8 @@ from inbounds.schema.columns import Column, PrivacyUnit
 from inbounds.schema.record_types import PlanRecord, ReleaseRecord
 from inbounds.sources.groups import Groups
 from inbounds.sources.open import Source
-from inbounds.statistics.designs import DesignedMechanism, DesignRequest, default_cache_folder
+from inbounds.statistics.designs import DesignedMechanism, DesignOptions, DesignRequest, default_cache_folder
+from inbounds.statistics.written import statistic_from_json
 
 PATIENCE = 60.0
 """Seconds that designing mechanisms again may take, for a record without passports."""
@@ -132,10 +132,10 @@ def plan_from_record(record: ReleaseRecord) -> Plan:
             period=plan_record.get("period", {}),
         ),
         columns={name: Column(**column) for name, column in plan_record["columns"].items()},  # type: ignore[arg-type]
-        statistics=tuple(map(_statistic, plan_record["statistics"])),
+        statistics=tuple(map(statistic_from_json, plan_record["statistics"])),
         epsilon=parse_fraction(plan_record["epsilon"]),
         neighbours=plan_record["neighbours"],
-        design=design_options_from_json(plan_record["design"]),
+        design=DesignOptions(**plan_record["design"]),
         credible_level=None if plan_record["credible_level"] is None else parse_fraction(plan_record["credible_level"]),
         people=_people(plan_record),
         edition=plan_record.get("edition", ""),
@@ -155,23 +155,6 @@ def _source(plan_record: PlanRecord) -> Source:
     """Return a source of the same kind: sentences about values depend on whether they were read from text."""
     source = plan_record["source"]
     return Source(path="x.csv", decimal=source.get("decimal", "")) if source["kind"] == "csv" else Source(frame=())
-
-
-def _statistic(statistic_record: Mapping[str, Any]) -> Statistic:
-    exact: dict[str, Any] = {
-        name: parse_fraction(statistic_record[name])
-        for name in ("epsilon", "budget_share", "at")
-        if name in statistic_record
-    }
-    return Statistic(
-        statistic_record["kind"],
-        statistic_record["of"],
-        statistic_record["name"],
-        sum_to_size=statistic_record.get("sum_to_size", False),
-        design=design_options_from_json(statistic_record["design"]) if "design" in statistic_record else None,
-        margins=tuple(statistic_record.get("margins", ())),
-        **exact,
-    )
 
 
 def _people(plan_record: PlanRecord) -> PrivacyUnit:

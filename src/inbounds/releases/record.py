@@ -25,7 +25,7 @@ from inbounds.schema.record_types import BudgetRecord, GroupsRecord, MechanismRe
 from inbounds.schema.report_types import ADJUSTMENT_TEXTS
 from inbounds.schema.text import format_number, is_date
 from inbounds.sources.csv_files import WELL_FORMED
-from inbounds.statistics import DOMAINS, ExpectedError
+from inbounds.statistics import ExpectedError, Statistic
 from inbounds.statistics.designs import DesignedMechanism
 
 RECORDED_PACKAGES = ("ibis-framework", "duckdb", "psycopg", "pyspark", "pyarrow", "numpy", "scipy", "highspy")
@@ -232,13 +232,12 @@ def _relation(public: bool, neighbours: str, spent: Fraction) -> str:
 
 def describe_value_handling(plan: Plan) -> list[str]:
     """Describe for every column how values outside its bounds or labels, and missing ones, are counted."""
-    together: dict[Any, list[Any]] = {}
+    together: dict[Any, list[Statistic]] = {}
     for statistic in plan.statistics:
-        kind = statistic.definition
-        shared = DOMAINS.index(kind.domain), kind.words, statistic.of
-        together.setdefault(shared, []).append((kind, plan.context(statistic)))
-    in_order = sorted(together.items(), key=lambda item: item[0][0])
-    lines = [line for (_, words, _), members in in_order for line in words(members, plan.source)]
+        together.setdefault((type(statistic).describe_handling, statistic.subject_text), []).append(statistic)
+    lines = [
+        line for (describe, _), members in together.items() for line in describe(members, plan.context, plan.source)
+    ]
     only = [f"records: only those count that meet {plan.where}"] if plan.where else []
     return only + _describe_keys(plan) + lines + _adding_up(plan) + _describe_dates(plan) + _describe_encoding(plan)
 
@@ -252,11 +251,7 @@ def _adding_up(plan: Plan) -> list[str]:
         f"{', '.join(names)}: drawn together with sums, all of which the record keeps, then made to add up in whole "
         "numbers within their ranges; the error is what is expected of each number after that"
     ]
-    within = [
-        statistic.name
-        for statistic in plan.statistics
-        if plan.hierarchy is not None and statistic.definition.over_cells
-    ]
+    within = [statistic.name for statistic in plan.statistics if plan.hierarchy is not None and statistic.over_cells]
     if within:
         lines.append(
             f"{', '.join(within)}: adds up within every group, not over levels, and is missing above the groups; to "

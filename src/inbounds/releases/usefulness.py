@@ -19,7 +19,7 @@ from inbounds.releases.workload import ReleaseDesign, expected_error_of
 from inbounds.schema.columns import NumberColumn
 from inbounds.schema.errors import PlanError
 from inbounds.schema.text import format_number
-from inbounds.statistics import ExpectedError, StatisticContext
+from inbounds.statistics import ExpectedError, Statistic, StatisticContext
 from inbounds.statistics.designs import DESIGNED_UP_TO, DesignRequest, load_or_design
 
 USEFUL = 0.5
@@ -97,11 +97,11 @@ def _judge(designed: ReleaseDesign, k: int, folder: Path) -> Iterator[UselessSta
 def _helps(designed: ReleaseDesign, k: int, size: int, folder: Path) -> Iterator[str]:
     """Yield changes of the plan that make a statistic useful."""
     plan, entry = designed.workload.plan, designed.workload.entries[k]
-    subject = plan.context(entry.statistic)
+    context, statistic = plan.context, entry.statistic
 
     def expected_with(factor: int, more: str) -> ExpectedError | None:
         """The errors with so many times the epsilon, the records, or the step."""
-        changed = _coarser(subject, factor) if more == "step" else subject
+        changed = _coarser(context, statistic, factor) if more == "step" else context
         largest = size * factor if more == "size" else size
         epsilon = entry.drawn_at * (factor if more == "epsilon" else 1)
         return None if changed is None else _expected_errors(designed, entry, changed, largest, epsilon, folder)
@@ -109,7 +109,7 @@ def _helps(designed: ReleaseDesign, k: int, size: int, folder: Path) -> Iterator
     ways: dict[str, Callable[[int], str]] = {
         "epsilon": lambda f: f"epsilon {format_number(f * plan.epsilon)} for the plan",
         "size": lambda f: f"groups of {f * size}" + ("" if plan.groups.public else " at most, and as many records"),
-        "step": lambda f: f"a step of {format_number(f * subject.declared.step)} for {subject.of}",
+        "step": lambda f: f"a step of {format_number(f * _step(context, statistic))} for {statistic.subject_text}",
     }
     for more, describe in ways.items():
         for factor in FACTORS:
@@ -122,7 +122,7 @@ def _helps(designed: ReleaseDesign, k: int, size: int, folder: Path) -> Iterator
 def _expected_errors(
     designed: ReleaseDesign,
     entry: BudgetLine,
-    subject: StatisticContext[NumberColumn],
+    context: StatisticContext,
     size: int,
     epsilon: Fraction,
     folder: Path,
@@ -130,11 +130,9 @@ def _expected_errors(
     """Compute the errors of the statistic under other facts; None if it cannot be designed."""
     statistic = entry.statistic
     try:
-        query = query_for_person(statistic.kind, subject, size, entry.records)
+        query = query_for_person(statistic, context, size, entry.records)
         request = DesignRequest(query, epsilon, designed.workload.plan.design_options(statistic))
-        return expected_error_of(
-            _try_design(request, folder), request, statistic.definition.error, statistic.definition.derived(subject)
-        )
+        return expected_error_of(_try_design(request, folder), request, statistic.loss, statistic.derived(context))
     except (InboundsError, ValueError, ArithmeticError):
         return None
 
@@ -153,11 +151,18 @@ def _try_design(request: DesignRequest, folder: Path) -> AnyMechanism:
     raise ValueError(f"has {answers} possible answers, too many to try")
 
 
-def _coarser(subject: StatisticContext[NumberColumn], factor: int) -> StatisticContext[NumberColumn] | None:
-    """Return the same column in larger steps, if they divide its range."""
-    column = subject.declared
+def _coarser(context: StatisticContext, statistic: Statistic, factor: int) -> StatisticContext | None:
+    """Return the statistic's column in larger steps, if they divide its range."""
+    column = context.columns.get(statistic.subject_text)
     if not isinstance(column, NumberColumn) or column.width % factor or column.width == factor:
         return None
     step = factor * column.step
     nearest = column.low + (column.missing - column.low) // step * step
-    return replace(subject, declared=replace(column, step=step, missing=nearest))
+    coarse = replace(column, step=step, missing=nearest)
+    return replace(context, columns={**context.columns, statistic.subject_text: coarse})
+
+
+def _step(context: StatisticContext, statistic: Statistic) -> Fraction:
+    column = context.columns[statistic.subject_text]
+    assert isinstance(column, NumberColumn)
+    return column.step

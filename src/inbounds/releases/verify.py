@@ -49,7 +49,7 @@ def find_statistic(record: ReleaseRecord, column: str) -> str:
         if column in parts:
             return line["statistic"]
     for statistic in plan["statistics"]:
-        labels = plan["columns"][statistic["of"]].get("labels", ()) if statistic["kind"] == "histogram" else ()
+        labels = plan["columns"][statistic["column"]].get("labels", ()) if "column" in statistic else ()
         if column in (f"{statistic['name']}: {label}" for label in labels):
             return statistic["name"]
     return column

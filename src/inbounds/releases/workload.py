@@ -67,13 +67,11 @@ class Workload:
         for k, entry in enumerate(entries):
             with plan.with_line_numbers(), error_path("statistics", k, entry.statistic.kind):
                 options = plan.design_options(entry.statistic)
-                kind, subject = entry.statistic.kind, plan.context(entry.statistic)
-                queries = [query_for_person(kind, subject, int(size), entry.records) for size in distinct]
+                statistic, context = entry.statistic, plan.context
+                queries = [query_for_person(statistic, context, int(size), entry.records) for size in distinct]
                 requests.append(tuple(DesignRequest(query, entry.statistic_epsilon, options) for query in queries))
                 sums = () if entry.layered is None else entry.layered.layers
-                layers.append(
-                    tuple(layer_design_request(entry.statistic, subject, layer, entry.drawn_at) for layer in sums)
-                )
+                layers.append(tuple(layer_design_request(statistic, context, layer, entry.drawn_at) for layer in sums))
         return cls(plan, entries, tuple(distinct.tolist()), tuple(members), tuple(requests), tuple(layers))
 
 
@@ -130,7 +128,7 @@ class ReleaseDesign:
         )
         expected = []
         for statistic, row in zip(workload.plan.statistics, workload.requests, strict=True):
-            loss, derived = statistic.definition.error, statistic.definition.derived(workload.plan.context(statistic))
+            loss, derived = statistic.loss, statistic.derived(workload.plan.context)
             for request in row:
                 if (request, loss, derived) not in errors:
                     errors[request, loss, derived] = expected_error_of(
@@ -240,9 +238,9 @@ def _adding_up(
 def _in_order(plan: Plan, outputs: Sequence[dict[str, Ints]]) -> list[dict[str, Ints]]:
     """Return what is published of the draws: the quantiles of one column are sorted, all else is unchanged."""
     ordered, columns = list(outputs), dict[str, list[int]]()
-    for k in sorted(range(len(outputs)), key=lambda k: plan.statistics[k].at or Fraction(0)):
-        if plan.statistics[k].at is not None:
-            columns.setdefault(plan.statistics[k].of, []).append(k)
+    for k in sorted(range(len(outputs)), key=lambda k: plan.statistics[k].rank or Fraction(0)):
+        if plan.statistics[k].rank is not None:
+            columns.setdefault(plan.statistics[k].subject_text, []).append(k)
     for members in columns.values():
         rising = np.sort([row for k in members for row in outputs[k].values()], axis=0)
         for k, rising_outputs in zip(members, rising, strict=True):
@@ -261,12 +259,12 @@ def _publish(designed: ReleaseDesign, k: int, drawn: dict[str, Ints], cells: dic
     workload, statistic = designed.workload, designed.workload.plan.statistics[k]
     reported = [output_query(design.mechanism).output_values for design in designed.designs[k]]
     values = [_by_size(workload, reported, outputs) for outputs in cells.values()]
-    if statistic.sum_to_size:
+    if statistic.sums_to_size:
         cells_drawn, sizes = np.array(values), workload.plan.groups.sizes
         totals = sizes if workload.plan.groups.public else np.minimum(cells_drawn.sum(axis=0), sizes)
         values = list(round_to_sum(cells_drawn, totals))
     columns = [OutputColumn(name, column) for name, column in zip(cells, values, strict=True)]
-    derived = statistic.definition.derived(workload.plan.context(statistic))
+    derived = statistic.derived(workload.plan.context)
     if derived is not None:
         columns = [OutputColumn(statistic.name, derived.value(list(cells.values()))), *columns]
     columns.append(OutputColumn(f"{statistic.name}_error", _error_column(designed, k, derived, list(cells.values()))))
@@ -276,7 +274,7 @@ def _publish(designed: ReleaseDesign, k: int, drawn: dict[str, Ints], cells: dic
     elif workload.plan.has_interval(statistic):
         for (name, outputs), published in zip(drawn.items(), values, strict=True):
             low, high = _intervals(designed, k, outputs)
-            if statistic.sum_to_size or statistic.at is not None:  # it may lie outside the interval of the drawn one
+            if statistic.sums_to_size or statistic.rank is not None:  # it may lie outside the interval of the drawn one
                 low, high = np.minimum(low, published), np.maximum(high, published)
             columns += [OutputColumn(f"{name}_low", low), OutputColumn(f"{name}_high", high)]
     return columns

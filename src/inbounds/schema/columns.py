@@ -175,6 +175,12 @@ def column_labels(column: Declared) -> tuple[str, ...]:
     return column.labels if isinstance(column, LabelColumn) else ()
 
 
+def check_condition(condition: tree.Condition, columns: Mapping[str, Declared]) -> None:
+    """Check a condition against the declared columns: their types, and labels that they are compared with."""
+    tree.check_condition(condition, {name: column.type for name, column in columns.items()})
+    check_labels(tree.texts_compared(condition), columns)
+
+
 def check_labels(texts: Iterable[tuple[str, str]], columns: Mapping[str, Declared]) -> None:
     """Check that conditions compare categories with declared labels only.
 

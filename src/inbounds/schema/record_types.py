@@ -32,10 +32,12 @@ class ColumnRecord(TypedDict):
 
 
 class StatisticRecord(TypedDict):
-    """One statistic of a plan; epsilon or budget_share only if the plan sets it."""
+    """One statistic of a plan: its kind, the condition, column or columns it is about, and the fields that are set."""
 
     kind: str
-    of: str
+    condition: NotRequired[str]
+    column: NotRequired[str]
+    columns: NotRequired[list[str]]
     name: str
     epsilon: NotRequired[str]
     budget_share: NotRequired[str]

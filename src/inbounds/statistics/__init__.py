@@ -1,45 +1,46 @@
-"""The kinds of statistics, one file each. `KINDS` is the registry; a plan names a kind by its word."""
+"""The statistics, one file each. `STATISTICS` is the only list of them; every surface derives from it."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
 
-from inbounds.statistics._numbers import NUMBERS
 from inbounds.statistics.base import (
     DerivedValue,
-    Domain,
     ExpectedError,
     GroupAggregates,
+    Statistic,
     StatisticContext,
-    StatisticKind,
 )
-from inbounds.statistics.count import CONDITIONS, COUNT
-from inbounds.statistics.crosstab import CROSSES, CROSSTAB
-from inbounds.statistics.histogram import HISTOGRAM, LABELS
-from inbounds.statistics.mean import MEAN
-from inbounds.statistics.mode import MODE
-from inbounds.statistics.quantile import MAX, MEDIAN, MIN, QUANTILE
-from inbounds.statistics.sum import SUM
+from inbounds.statistics.count import Count
+from inbounds.statistics.crosstab import Crosstab
+from inbounds.statistics.histogram import Histogram
+from inbounds.statistics.mean import Mean
+from inbounds.statistics.mode import Mode
+from inbounds.statistics.quantile import Max, Median, Min, Quantile
+from inbounds.statistics.sum import Sum
 
 __all__ = [
-    "CONDITIONS",
-    "CROSSES",
-    "DOMAINS",
-    "KINDS",
-    "LABELS",
-    "NUMBERS",
+    "STATISTICS",
+    "Count",
+    "Crosstab",
     "DerivedValue",
-    "Domain",
     "ExpectedError",
     "GroupAggregates",
+    "Histogram",
+    "Max",
+    "Mean",
+    "Median",
+    "Min",
+    "Mode",
+    "Quantile",
+    "Statistic",
     "StatisticContext",
-    "StatisticKind",
+    "Sum",
 ]
 
-KINDS: Mapping[str, StatisticKind[Any]] = MappingProxyType(
-    {kind.word: kind for kind in (COUNT, HISTOGRAM, CROSSTAB, SUM, MEAN, MIN, MAX, MEDIAN, QUANTILE, MODE)}
+STATISTICS: Mapping[str, type[Statistic]] = MappingProxyType(
+    {
+        statistic.model_fields["kind"].default: statistic
+        for statistic in (Count, Histogram, Crosstab, Sum, Mean, Min, Max, Median, Quantile, Mode)
+    }
 )
-"""Every kind of statistic, by its word."""
-
-DOMAINS: tuple[Domain[Any], ...] = (NUMBERS, LABELS, CROSSES, CONDITIONS)
-"""The domains of statistics, in the order in which a release describes them."""
+"""Every statistic, by its kind."""

@@ -1,14 +1,18 @@
-"""`StatisticKind`: all that the plan, the engine, the table and the record need to know about a kind of statistic.
+"""`Statistic`: the one declaration of a statistic. Every surface derives from it.
 
-To add a kind, write a value of `StatisticKind` in its own file and add it to the registry in `statistics`.
+Plans, requests, options, forms, records and the reference page read the fields of these models; the engine, the budget
+and the table call their methods. To add a statistic, write a subclass in a file of its own and add it to the list in
+`statistics`. The checkers keep rules of their own: until each of them has one, a release is not verifiable yet.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Generic, NamedTuple, TypeVar
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from pydantic import Field, model_validator
 
 from inbounds.exact import Floats, Ints
 from inbounds.mechanism import Mechanism
@@ -16,53 +20,28 @@ from inbounds.query import QuantileQuery, RangeQuery
 from inbounds.schema.columns import Declared
 from inbounds.schema.condition.tree import Condition
 from inbounds.schema.errors import PlanError
+from inbounds.schema.types import PositiveExact, Schema, Text
 from inbounds.sources.expressions import RecordWriter
 from inbounds.sources.groups import Groups
 from inbounds.sources.open import Source
 from inbounds.statistics.designs import DesignOptions
-
-D = TypeVar("D")
-"""The declaration of a statistic's subject: a condition, a `NumberColumn` or a `LabelColumn`."""
 
 Sum = Callable[[str], str]
 """From SQL of a whole number of every record to SQL of its sum."""
 
 
 @dataclass(frozen=True)
-class Domain(Generic[D]):
-    """The subject of a statistic: a condition, a column of numbers, or columns of labels.
+class StatisticContext:
+    """What a plan declares about its statistics: the columns, and whether group sizes are public."""
 
-    declared: the plan's declaration of the subject, or an error. reads: the columns it needs.
-    number: SQL for the whole number that a record contributes; never missing, always in its range.
-    condition: the parsed condition, None for a column.
-    options: the command-line options about the column. column_from: builds the column from them, or raises.
-    compares_labels: whether it compares a column with its labels.
-    """
-
-    declared: Callable[[str, Mapping[str, Declared]], D]
-    reads: Callable[[str], list[str]]
-    number: Callable[[str, D, RecordWriter], str]
-    condition: Callable[[str], Condition | None] = lambda of: None
-    options: tuple[str, ...] = ()
-    column_from: Callable[[str, Mapping[str, Any]], dict[str, Any]] = lambda word, options: {}
-    compares_labels: bool = False
-
-
-@dataclass(frozen=True)
-class StatisticContext(Generic[D]):
-    """One statistic of a plan with the public facts it may use.
-
-    name: its column in the output. of: the condition or column as written. declared: the plan's declaration of it.
-    public: whether group sizes are public. sum_to_size: whether its cells are made to sum to the size. at: which
-    quantile.
-    """
-
-    name: str
-    of: str
-    declared: D
+    columns: Mapping[str, Declared]
     public: bool
-    sum_to_size: bool = False
-    at: Fraction | None = None
+
+    def column(self, name: str) -> Declared:
+        """Return a declared column; raise PlanError if there is none of this name."""
+        if name not in self.columns:
+            raise PlanError(f"must name a declared column, got {name!r}; add [columns.{name}]")
+        return self.columns[name]
 
 
 @dataclass(frozen=True)
@@ -143,79 +122,155 @@ class DerivedValue:
     words: str
 
 
-def one_name(subject: StatisticContext[Any]) -> list[str]:
-    """Return one column, named like the statistic."""
-    return [subject.name]
+class Statistic(Schema):
+    """One number, or one row of cells, for every group of a plan.
 
+    A subclass has `kind` as a literal, the field that `subject` names (what people write after the kind, such as the
+    column in `mean = "age"`), and further fields of its own. Class variables say how it behaves:
 
-def accept_all(options: DesignOptions) -> DesignOptions:
-    """Accept any loss and prior."""
-    return options
-
-
-def check_nothing(subject: StatisticContext[Any], groups: Groups) -> None:
-    """Check nothing beyond the domain."""
-
-
-@dataclass(frozen=True)
-class StatisticKind(Generic[D]):
-    """One kind of statistic.
-
-    word: its name in plans. domain: its subject. query: the query that answers it in a group of a size, public or at
-    most.
-    measures: SQL of what the engine sums per group, by suffix. positions: from the aggregates to positions in the
-    query's answers, one row per cell, always within the range; or to value counts (counts_values), if the answer is
-    drawn from those.
-
-    words: sentences about values outside bounds or labels and about missing ones, for all statistics of one column that
-    share these sentences. named: its column unless the plan names one. cells: the columns of its answers. check: raises
-    unless its needs beyond the domain are met. adds_up: whether cells can be made to sum to the public size.
-
-    in_cells: whether it has several numbers per group with each record in one of them, so a changed record moves two
-    and any other change one; otherwise it has one number. error: the loss that the error column states. has_order:
-    whether answers are ordered, so that it can have intervals. adjust_options: from the design options of the
-    plan to those of its mechanism.
-    short: with public sizes, a record short of the size counts as `missing`. empty: a group without records counts as
-    `missing`. derived: how its number is computed, if others are drawn. by_unit: with a maximum size, records of one
-    person may touch different numbers, so each number costs its own part. over_groups: its numbers of several groups
-    sum to that of their union. over_cells: its cells sum to margins, which `margins` names, and whose output columns
-    `margin` names.
+    in_cells: it has several numbers per group with each record in one of them, so a changed record moves two.
+    by_unit: with a maximum size, records of one person may touch different numbers, so each costs its own part.
+    counts_values: it is drawn from the number of records with each value, not from sums.
+    over_groups: its numbers of several groups sum to that of their union. over_cells: its cells sum to margins.
+    loss: the loss that the error column states. has_order: answers are ordered, so there can be intervals.
+    compares_labels: it compares a column with its labels. column_options: the options of a command that declare its
+    column, of which needed_options must be given. metavar: how its own option is written.
     """
 
-    word: str
-    domain: Domain[D]
-    query: Callable[[StatisticContext[D], int], RangeQuery | QuantileQuery]
-    positions: Callable[[StatisticContext[D], GroupAggregates], Sequence[Ints | ValueCounts]]
-    words: Callable[[Sequence[tuple["StatisticKind[D]", StatisticContext[D]]], Source], list[str]]
-    measures: Callable[[StatisticContext[D], str, Sum], dict[str, str]] = lambda subject, number, total: {}
-    named: Callable[[str], str] | None = None
-    cells: Callable[[StatisticContext[D]], list[str]] = one_name
-    check: Callable[[StatisticContext[D], Groups], None] = check_nothing
-    adjust_options: Callable[[DesignOptions], DesignOptions] = accept_all
-    in_cells: bool = False
-    error: str = "absolute"
-    has_order: bool = True
-    adds_up: bool = False
-    short: bool = False
-    empty: bool = False
-    derived: Callable[[StatisticContext[D]], DerivedValue | None] = lambda subject: None
-    by_unit: bool = False
-    over_groups: bool = False
-    over_cells: bool = False
-    margins: Callable[[str], Sequence[str]] = lambda of: ()
-    margin: Callable[[StatisticContext[D], str], list[str]] = lambda subject, margin: []
-    counts_values: bool = False
+    kind: str
+    name: Text = Field("", description="Its column in the table; made from column and kind if left out.")
+    epsilon: PositiveExact | None = Field(None, description="Its part of epsilon.", examples=["0.5"])
+    budget_share: PositiveExact | None = Field(
+        None, description="Its part of epsilon, as a share of the whole.", examples=["0.5"]
+    )
+    design: DesignOptions | None = Field(None, description="How its mechanism is designed; else as the plan says.")
 
-    def name(self, of: str) -> str:
-        """Return its column in the output, unless the plan names one."""
-        return f"{of}_{self.word}" if self.named is None else self.named(of)
+    subject: ClassVar[str] = "column"
+    in_cells: ClassVar[bool] = False
+    by_unit: ClassVar[bool] = False
+    counts_values: ClassVar[bool] = False
+    over_groups: ClassVar[bool] = False
+    over_cells: ClassVar[bool] = False
+    loss: ClassVar[str] = "absolute"
+    has_order: ClassVar[bool] = True
+    compares_labels: ClassVar[bool] = False
+    column_options: ClassVar[tuple[str, ...]] = ()
+    needed_options: ClassVar[tuple[str, ...]] = ()
+    metavar: ClassVar[str] = "COLUMN"
 
+    @model_validator(mode="after")
+    def _complete(self) -> "Statistic":
+        if self.epsilon is not None and self.budget_share is not None:
+            raise PlanError("and epsilon must not both be given", ("budget_share",))
+        if not self.name:
+            self.__dict__["name"] = self.default_name
+        return self
 
-# --- what several of them share ---------------------------------------------------------------------------
+    # --- how it is written --------------------------------------------------------------------------------
 
+    @classmethod
+    def expand(cls, fields: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return the fields of every statistic that one table of a plan declares: one, unless the kind has lists."""
+        return [dict(fields)]
 
-def find_column(of: str, columns: Mapping[str, Declared]) -> Declared:
-    """Return the declared column; raise PlanError if there is none of this name."""
-    if of not in columns:
-        raise PlanError(f"must name a declared column, got {of!r}; add [columns.{of}]")
-    return columns[of]
+    @classmethod
+    def from_option(cls, text: str) -> dict[str, Any]:
+        """Return the fields that an option of the command line declares, as a plan writes them."""
+        return {cls.model_fields["kind"].default: text}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON values for the record: its kind, its name, and the fields that are set."""
+        values = {"kind": self.kind, **super().to_json()}
+        return values if self.design is None else {**values, "design": self.design.to_json()}
+
+    def written(self) -> dict[str, Any]:
+        """Return the statistic as a plan or a question writes it, without name, budget and design."""
+        plain = self.model_dump(
+            mode="json", exclude_defaults=True, exclude={"kind", "name", "epsilon", "budget_share", "design"}
+        )
+        return {self.kind: plain.pop(self.subject), **plain}
+
+    @property
+    def subject_text(self) -> str:
+        """Return the condition or column as text."""
+        return str(getattr(self, self.subject))
+
+    @property
+    def default_name(self) -> str:
+        """Return its column in the table, unless the plan names one."""
+        return f"{self.subject_text}_{self.kind}"
+
+    def canonical(self) -> "Statistic":
+        """Return the same statistic in the one form that all its spellings have, without a name."""
+        return self.replace(name="")
+
+    def restricted_to(self, condition: str) -> "Statistic | None":
+        """Return the same statistic of the records that meet a condition too; None if its fields cannot say that."""
+        return None
+
+    # --- what it reads ------------------------------------------------------------------------------------
+
+    @property
+    def columns_read(self) -> tuple[str, ...]:
+        """Return the columns that it reads."""
+        return (self.subject_text,)
+
+    @cached_property
+    def where(self) -> Condition | None:
+        """Return the parsed condition of a count; None for a statistic of a column."""
+        return None
+
+    def check(self, context: StatisticContext, groups: Groups) -> None:
+        """Raise PlanError unless the plan declares what it needs."""
+        raise NotImplementedError
+
+    def number(self, context: StatisticContext, writer: RecordWriter) -> str:
+        """Write SQL for the whole number that a record contributes: never missing, always in its range."""
+        raise NotImplementedError
+
+    def measures(self, context: StatisticContext, number: str, total: Sum) -> dict[str, str]:
+        """Write SQL of what the engine sums per group, by suffix."""
+        return {}
+
+    # --- what it answers ----------------------------------------------------------------------------------
+
+    def query(self, context: StatisticContext, size: int) -> RangeQuery | QuantileQuery:
+        """Build the query that answers it in a group of a size, public or at most."""
+        raise NotImplementedError
+
+    def positions(self, context: StatisticContext, aggregates: GroupAggregates) -> Sequence[Ints | ValueCounts]:
+        """Compute positions in the query's answers, one row per cell, always within the range."""
+        raise NotImplementedError
+
+    def adjust_options(self, options: DesignOptions) -> DesignOptions:
+        """Return the design options of its mechanism, from those of the plan."""
+        return options
+
+    # --- what is published --------------------------------------------------------------------------------
+
+    def cells(self, context: StatisticContext) -> list[str]:
+        """Return the columns of its answers."""
+        return [self.name]
+
+    def margin_cells(self, context: StatisticContext) -> list[str]:
+        """Return the columns of its margins."""
+        return []
+
+    def derived(self, context: StatisticContext) -> DerivedValue | None:
+        """Return how its number is computed, if others are drawn."""
+        return None
+
+    @property
+    def sums_to_size(self) -> bool:
+        """Return whether its cells are made to sum to the group's size."""
+        return False
+
+    @property
+    def rank(self) -> Fraction | None:
+        """Return its rank among statistics of one column that are published in order; None without such an order."""
+        return None
+
+    @staticmethod
+    def describe_handling(members: Sequence[Any], context: StatisticContext, source: Source) -> list[str]:
+        """Describe how values outside bounds or labels, and missing ones, count. members: all of one column."""
+        return []

@@ -5,26 +5,25 @@
 n is the group's size, public or at most.
 """
 
-from collections.abc import Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from typing import ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
+from inbounds.exact import Ints
 from inbounds.query import RangeQuery, count
-from inbounds.schema.columns import Declared, check_labels
-from inbounds.schema.condition import tree as language
+from inbounds.schema import types
+from inbounds.schema.columns import check_condition
+from inbounds.schema.condition.canonical import canonical_text
 from inbounds.schema.condition.parser import parse
-from inbounds.schema.condition.tree import Condition
-from inbounds.statistics._numbers import sum_measure
-from inbounds.statistics.base import Domain, StatisticKind
+from inbounds.schema.condition.tree import Condition, columns_used
+from inbounds.sources.expressions import RecordWriter
+from inbounds.sources.groups import Groups
+from inbounds.statistics.base import GroupAggregates, Statistic, StatisticContext, Sum
 
-
-def _check_condition(of: str, columns: Mapping[str, Declared]) -> Condition:
-    """Parse a condition and check it against the declared columns."""
-    where = parse(of)
-    language.check_condition(where, {name: column.type for name, column in columns.items()})
-    check_labels(language.texts_compared(where), columns)
-    return where
+EVERYTHING = "true"
+"""The condition that every record meets."""
 
 
 @lru_cache(maxsize=1024)
@@ -33,20 +32,47 @@ def _count_query(size: int) -> RangeQuery:
     return count(size)
 
 
-CONDITIONS = Domain(
-    declared=_check_condition,
-    reads=lambda of: list(language.columns_used(parse(of))),
-    number=lambda of, where, writer: writer.one_if(where),
-    condition=parse,
-)
+class Count(Statistic):
+    """The number of records that meet a condition."""
 
-COUNT = StatisticKind(
-    word="count",
-    domain=CONDITIONS,
-    query=lambda subject, size: _count_query(size),
-    measures=sum_measure,
-    positions=lambda subject, found: [np.minimum(found.measure, found.sizes)],
-    words=lambda members, source: [],
-    named=lambda of: "count",
-    over_groups=True,
-)
+    kind: Literal["count"] = "count"
+    condition: types.Condition = Field(
+        description='The condition; "true" counts all records.', examples=["age > 50", "answer = 'yes'"]
+    )
+
+    subject: ClassVar[str] = "condition"
+    over_groups: ClassVar[bool] = True
+    metavar: ClassVar[str] = "CONDITION"
+
+    @property
+    def default_name(self) -> str:
+        return "count"
+
+    def canonical(self) -> "Count":
+        return self.replace(name="", condition=canonical_text(self.condition))
+
+    def restricted_to(self, condition: str) -> "Count":
+        return self.replace(condition=canonical_text(f"({self.condition}) and ({condition})"))
+
+    @property
+    def columns_read(self) -> tuple[str, ...]:
+        return tuple(columns_used(self.where))
+
+    @cached_property
+    def where(self) -> Condition:
+        return parse(self.condition)
+
+    def check(self, context: StatisticContext, groups: Groups) -> None:
+        check_condition(self.where, context.columns)
+
+    def number(self, context: StatisticContext, writer: RecordWriter) -> str:
+        return writer.one_if(self.where)
+
+    def measures(self, context: StatisticContext, number: str, total: Sum) -> dict[str, str]:
+        return {"": total(number)}
+
+    def query(self, context: StatisticContext, size: int) -> RangeQuery:
+        return _count_query(size)
+
+    def positions(self, context: StatisticContext, aggregates: GroupAggregates) -> list[Ints]:
+        return [np.minimum(aggregates.measure, aggregates.sizes)]

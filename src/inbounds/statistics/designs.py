@@ -7,18 +7,28 @@ designed again.
 import hashlib
 import json
 import os
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    StrictStr,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
 
 from inbounds import priors
 from inbounds.catalog.noise_tables import geometric_table, median_geometric_table
 from inbounds.catalog.registry import REGISTRY
 from inbounds.errors import InboundsError
-from inbounds.exact import Floats
+from inbounds.exact import Floats, format_decimal, to_fraction
 from inbounds.losses import ErrorLoss, parse_limit, parse_loss
 from inbounds.mechanism import AnyMechanism, Mechanism, QuantileMechanism
 from inbounds.mechanism.codec import query_to_json
@@ -27,6 +37,7 @@ from inbounds.mechanism.load import PASSPORT, certify_document
 from inbounds.properties import canonical_property
 from inbounds.query import QuantileQuery, Query, RangeQuery
 from inbounds.schema.errors import PlanError, error_path
+from inbounds.schema.types import Schema, check_known_fields
 
 DESIGNED_UP_TO = 400
 """Most answers of a mechanism that is optimized as a matrix; beyond, geometric noise is a small table."""
@@ -53,31 +64,93 @@ EDITION = 4
 PRIORS = {"uniform": 0, "normal": 2, "beta": 2, "binomial": 1}
 """The named priors of a plan, and how many numbers each takes."""
 
+PRIOR_FORMS = '"uniform", { binomial = p }, { normal = [mean, deviation] } or { beta = [a, b] }'
 
-@dataclass(frozen=True)
-class DesignOptions:
-    """How mechanisms are chosen: as in `ib.optimal`, or a mechanism of the catalog by name."""
 
-    loss: str = "absolute"
-    properties: tuple[str, ...] = ()
-    prior: tuple[Any, ...] | None = None
-    aim: str = "average"
-    mechanism: str = "optimal"
-    limits: tuple[str, ...] = ()
+def _parse_prior(value: Any) -> tuple[Any, ...] | None:
+    """Parse a named prior as a plan writes it, or as a list of its name and numbers, as records do."""
+    if isinstance(value, Mapping) and len(value) == 1:
+        ((name, numbers),) = value.items()
+        value = [name, *(numbers if isinstance(numbers, list | tuple) else [numbers])]
+    parts = [value] if isinstance(value, str) else value
+    if value is not None and not (
+        isinstance(parts, list | tuple) and parts and PRIORS.get(str(parts[0])) == len(parts) - 1
+    ):
+        raise PlanError(f"must be {PRIOR_FORMS}")
+    return None if value is None else (parts[0], *(to_fraction(number, "prior") for number in parts[1:]))
 
-    def __post_init__(self) -> None:
-        with error_path("loss"):
-            parse_loss(self.loss)
+
+def _parse_texts(value: Any) -> Any:
+    """Refuse a single text where a list is meant; its letters would be read as a list."""
+    if isinstance(value, str):
+        raise PlanError("must be a list of texts")
+    return tuple(value) if isinstance(value, list) else value
+
+
+Prior = Annotated[
+    tuple[Any, ...],
+    BeforeValidator(_parse_prior),
+    PlainSerializer(lambda prior: [str(part) for part in prior], return_type=list[str]),
+    WithJsonSchema({"description": "uniform, or { binomial: p }, { normal: [mean, deviation] }, { beta: [a, b] }."}),
+]
+Texts = Annotated[tuple[Annotated[StrictStr, Field(max_length=200)], ...], BeforeValidator(_parse_texts)]
+
+
+class DesignOptions(Schema):
+    """How mechanisms are designed: as in `ib.optimal`, or a mechanism of the catalog by name."""
+
+    loss: StrictStr = Field("absolute", description="The loss that is minimized.", examples=["squared"])
+    properties: Texts = Field((), description="Structural properties.", examples=[["fair"]])
+    prior: Prior | None = Field(None, description="A prior of the true answers.", examples=[{"binomial": "0.3"}])
+    aim: Literal["average", "worst"] = Field("average", description="Whether the average or the worst loss counts.")
+    mechanism: StrictStr = Field(
+        "optimal", description="A mechanism of the catalog instead of an optimal one.", examples=["explicit_fair"]
+    )
+    limits: Texts = Field((), description="Limits on other losses.", examples=[["off-by-more-than-2=0.05"]])
+
+    @field_validator("loss")
+    @classmethod
+    def _check_loss(cls, loss: str) -> str:
+        parse_loss(loss)
+        return loss
+
+    @field_validator("properties")
+    @classmethod
+    def _name_properties(cls, properties: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(canonical_property(name, ordered=True) for name in properties)
+
+    @model_validator(mode="after")
+    def _check_limits(self) -> "DesignOptions":
         with error_path("limits"):
             if any(parse_limit(text) for text in self.limits) and self.mechanism != "optimal":
                 raise ValueError("limits are for designs; leave mechanism out")
-        with error_path("properties"):
-            object.__setattr__(self, "properties", tuple(canonical_property(p, ordered=True) for p in self.properties))
-        if self.aim not in ("average", "worst"):
-            raise PlanError(f"must be average or worst, got {self.aim!r}", ("aim",))
-        if self.prior is not None and (self.prior[0] not in PRIORS or len(self.prior) != 1 + PRIORS[self.prior[0]]):
-            forms = "uniform, {binomial = p}, {normal = [mean, deviation]} or {beta = [a, b]}"
-            raise PlanError(f"must be {forms}", ("prior",))
+        return self
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON values; lists only if they are not empty."""
+        return {name: value for name, value in self.model_dump(mode="json").items() if value}
+
+    def written(self) -> dict[str, Any]:
+        """Return the options that differ from the defaults, as a plan writes them."""
+        values = self.model_dump(mode="json", exclude_defaults=True)
+        if self.prior is not None:
+            name, *numbers = self.prior
+            values["prior"] = {name: [format_decimal(number) for number in numbers]} if numbers else name
+        return values
+
+
+DESIGN_FIELDS = tuple(DesignOptions.model_fields)
+"""The names of design options, which a plan writes in [design] and in each of its statistics."""
+
+
+def parse_design_options(values: Mapping[str, Any], outer: DesignOptions | None = None) -> DesignOptions:
+    """Parse design options; options that are not given are those of `outer`, the plan's."""
+    check_known_fields("design", values, DESIGN_FIELDS)
+    options = (outer or DEFAULT_OPTIONS).replace(**values)
+    with error_path("mechanism"):
+        if options.mechanism != "optimal":
+            find_catalog_entry(options.mechanism)
+    return options
 
 
 DEFAULT_OPTIONS = DesignOptions()
@@ -182,7 +255,7 @@ def design_request(query: Query, epsilon: Fraction, options: DesignOptions) -> A
 
 def design_quantile_request(query: QuantileQuery, epsilon: Fraction, options: DesignOptions) -> QuantileMechanism:
     """Design path scores, or the oblivious optimum, by expected error; other options are about the answer alone."""
-    if replace(options, prior=None) == DEFAULT_OPTIONS:
+    if options.replace(prior=None) == DEFAULT_OPTIONS:
         from inbounds.design.quantiles import design_quantile
 
         return design_quantile(query, epsilon, resolve_prior(options, query.as_range_query)).mechanism

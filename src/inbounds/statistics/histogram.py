@@ -7,102 +7,69 @@ n is the group's size, public or at most. With sum_to_size and a public size, ce
 in the cell `other` (`adjust.histograms.fill_to_size`); with a maximum, cells sum to at most the maximum.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
 from inbounds.adjust.histograms import fill_to_size
 from inbounds.exact import Ints
-from inbounds.query import count
-from inbounds.schema.columns import Declared, LabelColumn
+from inbounds.query import RangeQuery, count
 from inbounds.schema.errors import PlanError
+from inbounds.schema.types import Flag
 from inbounds.sources.groups import Groups
 from inbounds.sources.open import Source
-from inbounds.statistics.base import Domain, GroupAggregates, StatisticContext, StatisticKind, Sum, find_column
+from inbounds.statistics._labels import LabelStatistic
+from inbounds.statistics.base import GroupAggregates, StatisticContext
 
 
-def _label_column(of: str, columns: Mapping[str, Declared]) -> LabelColumn:
-    """Return the declared column; raise PlanError if it has no labels."""
-    column = find_column(of, columns)
-    if not isinstance(column, LabelColumn):
-        raise PlanError(f"needs the labels of the column {of!r}")
-    return column
+class Histogram(LabelStatistic):
+    """The number of records with each label of a column."""
 
+    kind: Literal["histogram"] = "histogram"
+    sum_to_size: Flag = Field(False, description="Make the cells sum to the group's size.")
 
-def _labels_given(word: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the column that the options of the command line declare; raise ValueError without labels."""
-    if "labels" not in options:
-        raise ValueError(f"--{word} needs --labels, separated by commas")
-    return {"labels": [label.strip() for label in options["labels"].split(",")]}
+    in_cells: ClassVar[bool] = True
+    by_unit: ClassVar[bool] = True
+    over_groups: ClassVar[bool] = True
 
+    @property
+    def default_name(self) -> str:
+        return self.column
 
-LABELS = Domain(
-    declared=_label_column,
-    reads=lambda of: [of],
-    number=lambda of, column, writer: writer.layout.label(of),
-    options=("labels",),
-    column_from=_labels_given,
-    compares_labels=True,
-)
+    @property
+    def sums_to_size(self) -> bool:
+        return self.sum_to_size
 
+    def check(self, context: StatisticContext, groups: Groups) -> None:
+        if self.sum_to_size and groups.public and not self.label_column(context).other:
+            raise PlanError(
+                "can be made to sum to the size only when every record is in a cell; give those without an answer a "
+                f'label of their own under [columns.{self.column}]: add "no answer" to labels, and other = "no answer"'
+            )
+        self.label_column(context)
 
-def records_by_label(subject: StatisticContext[LabelColumn], number: str, total: Sum) -> dict[str, str]:
-    """Write SQL for the number of records with each label."""
-    return counts_of_places(number, len(subject.declared.labels), total)
+    def query(self, context: StatisticContext, size: int) -> RangeQuery:
+        return count(size)
 
+    def positions(self, context: StatisticContext, aggregates: GroupAggregates) -> list[Ints]:
+        cells, sizes = self.counts(context, aggregates), aggregates.sizes
+        if self.sum_to_size and context.public:
+            return list(fill_to_size(cells, self.label_column(context).rest, sizes))
+        return list(np.minimum(cells, sizes))
 
-def counts_of_places(number: str, places: int, total: Sum) -> dict[str, str]:
-    """Write SQL for the number of records with each of the whole numbers 0, 1, … places - 1."""
-    return {f"_{i}": total(f"CASE WHEN {number} = {i} THEN 1 ELSE 0 END") for i in range(places)}
+    def cells(self, context: StatisticContext) -> list[str]:
+        return [f"{self.name}: {label}" for label in self.label_column(context).labels]
 
-
-def label_cells(subject: StatisticContext[LabelColumn], aggregates: GroupAggregates) -> Ints:
-    """Return the counts, labels × groups."""
-    return np.array([aggregates.measures[f"_{i}"] for i in range(len(subject.declared.labels))])
-
-
-def _positions(subject: StatisticContext[LabelColumn], aggregates: GroupAggregates) -> list[Ints]:
-    cells, sizes = label_cells(subject, aggregates), aggregates.sizes
-    if subject.sum_to_size and subject.public:
-        return list(fill_to_size(cells, subject.declared.rest, sizes))
-    return list(np.minimum(cells, sizes))
-
-
-def _check(subject: StatisticContext[LabelColumn], groups: Groups) -> None:
-    if subject.sum_to_size and groups.public and not subject.declared.other:
-        raise PlanError(
-            "can be made to sum to the size only when every record is in a cell; give those without an answer a label "
-            f'of their own under [columns.{subject.of}]: add "no answer" to labels, and other = "no answer"'
-        )
-
-
-def _words(
-    members: Sequence[tuple[StatisticKind[LabelColumn], StatisticContext[LabelColumn]]], source: Source
-) -> list[str]:
-    _, subject = members[0]
-    other, full = subject.declared.other, any(context.sum_to_size for _, context in members)
-    most = "" if subject.public else " to at most the maximum"
-    drawn = f"; the expected error is that of cells as drawn, before they are made to add up{most}" if full else ""
-    if other is None:
-        return [f"{subject.of}: a record with any other value than a label, or none, is in no cell{drawn}"]
-    short = " and where cells add up each record short of the size," if full and subject.public else ""
-    any_other = "a record with any other value than a label, or none,"
-    return [f"{subject.of}: {any_other}{short} counts as {other} (other){drawn}"]
-
-
-HISTOGRAM = StatisticKind(
-    word="histogram",
-    domain=LABELS,
-    query=lambda subject, size: count(size),
-    measures=records_by_label,
-    positions=_positions,
-    words=_words,
-    named=lambda of: of,
-    cells=lambda subject: [f"{subject.name}: {label}" for label in subject.declared.labels],
-    check=_check,
-    in_cells=True,
-    by_unit=True,
-    adds_up=True,
-    over_groups=True,
-)
+    @staticmethod
+    def describe_handling(members: Sequence["Histogram"], context: StatisticContext, source: Source) -> list[str]:
+        name, other = members[0].column, members[0].label_column(context).other
+        full = any(one.sum_to_size for one in members)
+        most = "" if context.public else " to at most the maximum"
+        drawn = f"; the expected error is that of cells as drawn, before they are made to add up{most}" if full else ""
+        if other is None:
+            return [f"{name}: a record with any other value than a label, or none, is in no cell{drawn}"]
+        short = " and where cells add up each record short of the size," if full and context.public else ""
+        any_other = "a record with any other value than a label, or none,"
+        return [f"{name}: {any_other}{short} counts as {other} (other){drawn}"]

@@ -4,47 +4,37 @@ With public sizes, the sum divided by n: n·w + 1 answers, and one changed recor
 the share of two sums that are drawn together: see `_mean_pair`.
 """
 
+from typing import ClassVar, Literal
+
 from inbounds.exact import Ints
 from inbounds.query import RangeQuery, Reach, Scale
-from inbounds.schema.columns import NumberColumn
 from inbounds.statistics._mean_pair import mean_pair, pair_positions, pair_query
-from inbounds.statistics._numbers import (
-    NUMBERS,
-    check_answers,
-    describe_number_handling,
-    make_range_query,
-    pad_sum,
-    sum_measure,
-    to_python_ints,
-)
-from inbounds.statistics.base import GroupAggregates, StatisticContext, StatisticKind
+from inbounds.statistics._numbers import SummedStatistic, make_range_query, pad_sum, to_python_ints
+from inbounds.statistics.base import DerivedValue, GroupAggregates, StatisticContext
 
 
-def _query(subject: StatisticContext[NumberColumn], size: int) -> RangeQuery:
-    column = subject.declared
-    if not subject.public:
-        return pair_query(column, size)
-    scale = Scale(column.low, column.step / size, range(size * column.width + 1))
-    return make_range_query("mean", scale, Reach(column.width))
+class Mean(SummedStatistic):
+    """The mean of a column of numbers."""
 
+    kind: Literal["mean"] = "mean"
 
-def _positions(subject: StatisticContext[NumberColumn], aggregates: GroupAggregates) -> list[Ints]:
-    if not subject.public:
-        return pair_positions(subject.declared, aggregates)
-    total, sizes, rows = to_python_ints(aggregates.measure, aggregates.sizes, aggregates.rows)
-    return [pad_sum(subject.declared, total, sizes, rows)]
+    by_unit: ClassVar[bool] = True
+    pads: ClassVar[bool] = True
+    fills_empty: ClassVar[bool] = True
 
+    def query(self, context: StatisticContext, size: int) -> RangeQuery:
+        column = self.number_column(context)
+        if not context.public:
+            return pair_query(column, size)
+        scale = Scale(column.low, column.step / size, range(size * column.width + 1))
+        return make_range_query("mean", scale, Reach(column.width))
 
-MEAN = StatisticKind(
-    word="mean",
-    domain=NUMBERS,
-    query=_query,
-    measures=sum_measure,
-    positions=_positions,
-    words=describe_number_handling,
-    check=check_answers,
-    short=True,
-    empty=True,
-    derived=lambda subject: None if subject.public else mean_pair(subject.declared),
-    by_unit=True,
-)
+    def positions(self, context: StatisticContext, aggregates: GroupAggregates) -> list[Ints]:
+        column = self.number_column(context)
+        if not context.public:
+            return pair_positions(column, aggregates)
+        total, sizes, rows = to_python_ints(aggregates.measure, aggregates.sizes, aggregates.rows)
+        return [pad_sum(column, total, sizes, rows)]
+
+    def derived(self, context: StatisticContext) -> DerivedValue | None:
+        return None if context.public else mean_pair(self.number_column(context))

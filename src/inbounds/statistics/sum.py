@@ -10,23 +10,15 @@ With a maximum, clamped to the range of at most n values: one record moves it by
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from inbounds.exact import Ints
 from inbounds.query import RangeQuery, Reach, Scale
 from inbounds.schema.columns import NumberColumn
-from inbounds.statistics._numbers import (
-    NUMBERS,
-    check_answers,
-    clamp,
-    describe_number_handling,
-    make_range_query,
-    pad_sum,
-    sum_measure,
-    to_python_ints,
-)
-from inbounds.statistics.base import GroupAggregates, StatisticContext, StatisticKind
+from inbounds.statistics._numbers import SummedStatistic, clamp, make_range_query, pad_sum, to_python_ints
+from inbounds.statistics.base import GroupAggregates, StatisticContext
 
 
 @dataclass(frozen=True)
@@ -46,15 +38,6 @@ def open_grid(column: NumberColumn) -> SumGrid:
     return SumGrid(unit, int(column.low / unit), int(column.high / unit), int(column.step / unit))
 
 
-def _query(subject: StatisticContext[NumberColumn], size: int) -> RangeQuery:
-    column = subject.declared
-    if not subject.public:
-        return _open_sum(column, size)
-    return make_range_query(
-        "total", Scale(size * column.low, column.step, range(size * column.width + 1)), Reach(column.width)
-    )
-
-
 def _open_sum(column: NumberColumn, size: int) -> RangeQuery:
     """Build the query of sums of at most `size` values: min(0, n·low)..max(0, n·high) on the grid of low and step."""
     grid = open_grid(column)
@@ -63,23 +46,26 @@ def _open_sum(column: NumberColumn, size: int) -> RangeQuery:
     return make_range_query("total", scale, Reach(max(abs(grid.low), abs(grid.high))))
 
 
-def _positions(subject: StatisticContext[NumberColumn], aggregates: GroupAggregates) -> list[Ints]:
-    total, sizes, rows = to_python_ints(aggregates.measure, aggregates.sizes, aggregates.rows)
-    if subject.public:
-        return [pad_sum(subject.declared, total, sizes, rows)]
-    grid = open_grid(subject.declared)
-    first, last = np.minimum(0, sizes * grid.low), np.maximum(0, sizes * grid.high)
-    return [clamp(rows * grid.low + total * grid.step - first, 0, last - first)]
+class Sum(SummedStatistic):
+    """The sum of a column of numbers."""
 
+    kind: Literal["sum"] = "sum"
 
-SUM = StatisticKind(
-    word="sum",
-    domain=NUMBERS,
-    query=_query,
-    measures=sum_measure,
-    positions=_positions,
-    words=describe_number_handling,
-    check=check_answers,
-    short=True,
-    over_groups=True,
-)
+    over_groups: ClassVar[bool] = True
+    pads: ClassVar[bool] = True
+
+    def query(self, context: StatisticContext, size: int) -> RangeQuery:
+        column = self.number_column(context)
+        if not context.public:
+            return _open_sum(column, size)
+        scale = Scale(size * column.low, column.step, range(size * column.width + 1))
+        return make_range_query("total", scale, Reach(column.width))
+
+    def positions(self, context: StatisticContext, aggregates: GroupAggregates) -> list[Ints]:
+        column = self.number_column(context)
+        total, sizes, rows = to_python_ints(aggregates.measure, aggregates.sizes, aggregates.rows)
+        if context.public:
+            return [pad_sum(column, total, sizes, rows)]
+        grid = open_grid(column)
+        first, last = np.minimum(0, sizes * grid.low), np.maximum(0, sizes * grid.high)
+        return [clamp(rows * grid.low + total * grid.step - first, 0, last - first)]

@@ -9,7 +9,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse
 
 from inbounds.errors import InboundsError
-from inbounds.statistics import KINDS
+from inbounds.statistics import STATISTICS
 from inbounds.studio.pages import fragment, page
 from inbounds.studio.studio import Studio
 from inbounds.workers import to_job_failure
@@ -85,7 +85,7 @@ def _page_facts(studio: Studio, chosen: str, form: Mapping[str, Any] | None = No
         "datasets": datasets,
         "facts": facts,
         "people": str(curator.people(curator.dataset(account, name))) if name else "",
-        "kinds": list(KINDS),
+        "kinds": list(STATISTICS),
         "given": form
         or {"kind": "count", "of": "true", "by": [], "epsilon": "0.5", "where": "", "second": "", "at": ""},
         "before": [(one.id, one.time, _format_question(one.question)) for one in before],
@@ -159,7 +159,7 @@ def _exposure_view(exposure: dict[str, Any]) -> dict[str, Any]:
 
 def _format_question(question: Mapping[str, Any]) -> str:
     """Return a question as one line."""
-    kind = next((kind for kind in KINDS if kind in question), "question")
+    kind = next((kind for kind in STATISTICS if kind in question), "question")
     by = f" by {', '.join(question['by'])}" if question.get("by") else ""
     where = f" where {question['where']}" if question.get("where") else ""
     return f"{kind} of {question.get(kind, '')}{where}{by}"

@@ -176,9 +176,9 @@ async def dataset(run: Run, account: Asker, name: DatasetName) -> dict[str, Any]
     return run.curator.dataset(account, name).describe()
 
 
-async def preview(run: Run, account: Asker, name: DatasetName, question: models.QuestionForm) -> dict[str, Any]:
+async def preview(run: Run, account: Asker, name: DatasetName, question: models.Question) -> dict[str, Any]:
     """Preview a question: free, and reads no data."""
-    request = account, name, question.values()
+    request = account, name, question
     if await run.run(run.curator.needs_design, *request):
         await run.long(run.curator.preview, *request)
     result = await run.run(run.curator.preview, *request)
@@ -186,10 +186,10 @@ async def preview(run: Run, account: Asker, name: DatasetName, question: models.
 
 
 async def ask(
-    run: Run, account: Asker, name: DatasetName, question: models.QuestionForm, key: Key = None
+    run: Run, account: Asker, name: DatasetName, question: models.Question, key: Key = None
 ) -> dict[str, Any]:
     """Answer a question; charged once, however often it is asked."""
-    request = account, name, question.values()
+    request = account, name, question
     result = await run.run(run.curator.ask_stored, *request, key=key)
     if result is None:  # requests that wait for a design or for data have their own queues
         if await run.run(run.curator.needs_design, *request):

@@ -1,100 +1,54 @@
-"""Typed models of requests and responses. Unknown fields are refused."""
+"""Typed models of requests and responses.
 
-import difflib
+The body of a question is checked once, by `parse_question`. Its schema here is derived from the declarations of the
+statistics, so that /openapi.json lists every statistic and option.
+"""
+
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
+from pydantic import BaseModel, Field, WithJsonSchema, create_model
+from pydantic.fields import FieldInfo
 
-Exact = Annotated[
-    StrictStr | StrictFloat | StrictInt,
-    Field(description="An exact number: a decimal or fraction in text, e.g. '0.5'."),
-]
-Text = Annotated[str, Field(max_length=4000)]
-Name = Annotated[str, Field(max_length=200)]
-Names = Annotated[list[Name], Field(max_length=20)]
+from inbounds.curator.question import OF_STATISTICS, QuestionOptions
+from inbounds.statistics import STATISTICS
+from inbounds.statistics.designs import DesignOptions
 
 
-class StrictForm(BaseModel):
-    """A model that refuses unknown fields, so that a misspelt field is not silently ignored."""
-
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
-
-
-class QuantileForm(StrictForm):
-    """A quantile of a column."""
-
-    of: Name
-    at: Exact
+def _optional(info: FieldInfo, description: str | None = None) -> tuple[Any, Any]:
+    """Return a field that may be left out, with the type, limits and examples of a declared field."""
+    limited: Any = Annotated[info.annotation, *info.metadata] if info.metadata else info.annotation
+    return limited | None, Field(None, description=description or info.description, examples=info.examples)
 
 
-class QuestionForm(StrictForm):
-    """A question: exactly one statistic (count … mode), with where, by, epsilon and design options."""
-
-    count: Text | None = Field(None, description="The number of records that meet a condition.", examples=["age > 50"])
-    histogram: Name | None = Field(None, description="The number of records with each label of a column.")
-    crosstab: Annotated[list[Name], Field(min_length=2, max_length=2)] | None = None
-    sum: Name | None = None
-    mean: Name | None = None
-    min: Name | None = None
-    max: Name | None = None
-    median: Name | None = None
-    quantile: QuantileForm | None = None
-    mode: Name | None = None
-    where: Text | None = Field(None, description="Only records that meet it count.")
-    by: Names = Field([], description="Columns of groups; none: all people as one group.")
-    epsilon: Exact | None = Field(None, description="Left out where the dataset has levels.", examples=["0.5"])
-    sum_to_size: bool = False
-    margins: Names | None = None
-    loss: Name | None = None
-    properties: Names | None = None
-    prior: Name | dict[Name, Exact | list[Exact]] | None = None
-    aim: Literal["average", "worst"] | None = None
-    mechanism: Name | None = None
-    limits: Names | None = None
-    redraw: bool = Field(
-        False, description="Draw it although a stored sum, or an answer at a larger epsilon, would do."
-    )
-    allow_useless: bool = Field(False, description="Ask although it is no better than a constant.")
-
-    def values(self) -> dict[str, Any]:
-        """Return the fields that were sent, as plain values."""
-        return self.model_dump(exclude_none=True, exclude_unset=True)
+def _question_schema() -> dict[str, Any]:
+    """Return the JSON schema of a question: one field for each statistic, and those that may stand beside it."""
+    fields = {
+        kind: _optional(statistic.model_fields[statistic.subject], statistic.__doc__)
+        for kind, statistic in STATISTICS.items()
+    }
+    for name in OF_STATISTICS:
+        owners = [kind for kind, statistic in STATISTICS.items() if name in statistic.model_fields]
+        info = STATISTICS[owners[0]].model_fields[name]
+        fields[name] = _optional(info, f"For {' and '.join(owners)}: {info.description}")
+    for model in (QuestionOptions, DesignOptions):
+        fields |= {name: _optional(info) for name, info in model.model_fields.items()}
+    make: Any = create_model  # its fields are known only here
+    kinds = [{"required": [kind]} for kind in STATISTICS]
+    return {**make("Question", **fields).model_json_schema(), "description": QUESTION, "additionalProperties": False, "oneOf": kinds}
 
 
-FORMS = {
-    "string_type": "a text",
-    "list_type": "a list",
-    "bool_type": "true or false",
-    "bool_parsing": "true or false",
-    "finite_number": "a finite number",
-    "model_attributes_type": "a table such as {{'of': 'age', 'at': '0.5'}}",
-    "string_too_long": "a text of at most {max_length} characters",
-    "too_long": "a list of at most {max_length}",
-    "too_short": "a list of at least {min_length}",
-    "literal_error": "one of {expected}",
-    "missing": "given",
-}
-"""What a field must be, for each kind of Pydantic's errors, whose messages are about types."""
-
-EXACT = {"epsilon": "one number such as '0.5'", "at": "one share such as '0.5'; ask for several quantiles one by one"}
+QUESTION = "A question: exactly one statistic, with where, by, epsilon and design options."
+Question = Annotated[dict[str, Any], WithJsonSchema(_question_schema())]
+"""The body of a question, as plain values."""
 
 
 def explain_validation_error(error: Mapping[str, Any]) -> str:
-    """Explain in one sentence what is wrong with a request; its input is not repeated."""
-    place = [str(part) for part in error["loc"][1:]]
-    if error["type"] == "extra_forbidden":
-        names = QuantileForm.model_fields if place[:-1] == ["quantile"] else QuestionForm.model_fields
-        close = difflib.get_close_matches(place[-1], names, 1)
-        way = f"did you mean {close[0]}?" if close else f"known are {', '.join(names)}"
-        return f"{'.'.join(place)} is not a field of a question; {way}"
-    fields = [part for part in place if part in (*QuestionForm.model_fields, *QuantileForm.model_fields)]
-    if error["type"] == "json_invalid" or not place:
+    """Explain what is wrong with a request that is no JSON object; its input is not repeated."""
+    place = ".".join(str(part) for part in error["loc"][1:])
+    if not place or error["type"] == "json_invalid":
         return "the request must be JSON, an object with the fields of a question"
-    if fields and fields[-1] in EXACT and error["type"] != "missing":
-        return f"{'.'.join(fields)} must be {EXACT[fields[-1]]}"
-    form = FORMS.get(error["type"], "of the form that /openapi.json describes")
-    return f"{'.'.join(fields or place)} must be {form.format(**error.get('ctx', {}))}"
+    return f"{place} must be of the form that /openapi.json describes"
 
 
 class ProblemModel(BaseModel):

@@ -14,7 +14,7 @@ from inbounds.files.bounded import parse_toml, read_text
 from inbounds.plan.draft import guess_bounds, guess_group_column, guess_id_column
 from inbounds.schema.errors import PlanError
 from inbounds.schema.text import PERIODS
-from inbounds.statistics import KINDS
+from inbounds.statistics import STATISTICS
 from inbounds.studio.pages import fragment, page
 from inbounds.studio.plan import dry_run, values
 from inbounds.studio.plan.draft import KEYS_FROM, USES, ColumnChoice, Draft, StatisticChoice, from_form
@@ -215,7 +215,7 @@ def _save_plan(studio: Studio, draft: Draft) -> Response:
 def _show_draft(studio: Studio, draft: Draft, looked: dict[str, Any] | None = None) -> Response:
     place = studio.workspace
     return page(
-        "plan_edit.html", "/plan", d=draft, uses=USES, keys_from=KEYS_FROM, kinds={k: MEANINGS[k] for k in KINDS},
+        "plan_edit.html", "/plan", d=draft, uses=USES, keys_from=KEYS_FROM, kinds={k: MEANINGS[k] for k in STATISTICS},
         periods=["", *PERIODS], files=[f for f in place.keys if f != draft.source], ledgers=place.ledgers,
         exists=draft.plan in place.plans, looked=looked, **(looked or _nothing(None)),
     )  # fmt: skip
