@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from inbounds.checker import check_record, compute_proved_bound, connect
+from inbounds.checker import NoRule, check_record, compute_proved_bound, connect
 from inbounds.errors import LedgerError, PassportError, TooLarge
 from inbounds.exact import format_decimal
 from inbounds.files import (
@@ -38,7 +38,7 @@ from inbounds.mechanism.passport import passport_summary
 from inbounds.report.wording import describe_checkers, describe_proof, format_guarantee
 
 NO_VERDICT = 3
-"""The exit code of a checker for a kind of passport that it does not know."""
+"""The exit code of a checker for a file of a kind that it has no rule for."""
 
 
 NOT_CHECKED = (
@@ -69,15 +69,18 @@ def file_formats() -> dict[str, FileFormat[Any]]:
 class Verdict:
     """The result of checking a file: a certified mechanism, or sentences; or the reason for a refusal.
 
-    proved: what was checked, in sentences. unchecked: claims of the file that were not recomputed. seconded: the second
-    checker, if it was run and agrees. note: how a passport is connected to the records given with it. bound: a proved
-    lower bound for the loss of any private mechanism, if it was computed.
+    proved: what was checked, in sentences. reason: why the file is refused, or why there is no verdict. is_decided:
+    False if this checker has no rule for something in the file, so that it neither holds nor is refused. unchecked:
+    claims of the file that were not recomputed. seconded: the second checker, if it was run and agrees. note: how a
+    passport is connected to the records given with it. bound: a proved lower bound for the loss of any private
+    mechanism, if it was computed.
     """
 
     path: Path
     mechanism: AnyMechanism | None = None
     proved: tuple[str, ...] = ()
     reason: str = ""
+    is_decided: bool = True
     seconded: str = ""
     unchecked: tuple[str, ...] = ()
     note: str = ""
@@ -97,10 +100,12 @@ class Verdict:
 
     @property
     def is_valid(self) -> bool:
-        """Return whether everything in the file that can be checked is true."""
-        return not self.reason
+        """Return whether everything in the file that can be checked is true; False also if there is no verdict."""
+        return self.is_decided and not self.reason
 
     def __str__(self) -> str:
+        if not self.is_decided:
+            return f"undecided {self.path}: {self.reason}"
         if not self.is_valid:
             return f"refused {self.path}: {self.reason}"
         if self.mechanism is None:
@@ -117,7 +122,9 @@ class Verdict:
             return {}
 
     def to_json(self) -> Json:
-        """Return plain JSON values; for a mechanism its passport without the weights."""
+        """Return plain JSON values; for a mechanism its passport without the weights. "valid" is None if undecided."""
+        if not self.is_decided:
+            return {"valid": None, "reason": self.reason}
         if not self.is_valid:
             return {"valid": False, "reason": self.reason}
         note = {"note": self.note} if self.note else {}
@@ -153,7 +160,8 @@ def verify(
     from the machine-checked proof; if the two disagree, the file is refused. optimality: also compute a lower bound for
     the loss of every private mechanism; without it the bound in a passport is not checked.
 
-    Returns a verdict with a reason if the file was changed or is not private. Raises OSError if it cannot be read.
+    Returns a verdict with a reason if the file was changed or is not private, and one that is not decided if a release
+    has a statistic of a kind that the checker has no rule for. Raises OSError if it cannot be read.
 
     >>> import inbounds as ib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -283,6 +291,8 @@ def _verify_loaded(file: "LoadedFile | Document", path: Path, passports: Sequenc
         if file.format in (COMPOSITION, CHAIN):
             return Verdict(path, proved=(str(file_formats()[file.format].read(file)),))
         return _mechanism_verdict(load_passport_of(file), path)
+    except NoRule as missing:
+        return Verdict(path, reason=str(missing), is_decided=False)
     except (LedgerError, PassportError) as refusal:
         return Verdict(path, reason=str(refusal))
 
@@ -335,7 +345,7 @@ def _certify_passport(file: FileLike) -> tuple[AnyMechanism, Document]:
 
 def _check_second_opinion(verdict: Verdict, file: "LoadedFile | Document", program: str) -> Verdict:
     """Return the verdict if the second checker finds the same query, epsilon and law; otherwise a refusal."""
-    if verdict.proved and verdict.mechanism is None:
+    if verdict.mechanism is None and (verdict.proved or not verdict.is_decided):
         raise ValueError(f"{program} judges passports only, and {verdict.path} is none; verify it without")
     opinion, private = _run_checker(program, verdict.path), _is_private(verdict, file)
     if opinion.startswith("private") == private:

@@ -11,6 +11,7 @@ from checker.conftest import designs, original, published  # noqa: F401 - fixtur
 from checker.forgeries import Forgery, Original
 from checker.plans import plan_of
 from checker.released import publish, sign
+from inbounds.report import check_page
 
 pytestmark = pytest.mark.browser
 
@@ -80,6 +81,45 @@ def test_what_only_the_weights_or_the_adjustment_show_is_not_said_to_hold(checke
     found = judged(checker, made)
     assert {verdict for _, verdict, _ in found} <= {"refused", "partly"}
     assert all("not recomputed here" in reason for _, verdict, reason in found if verdict == "partly")
+
+
+# --- fields and kinds of statistics -------------------------------------------------------------------------
+
+
+def test_fields_that_a_kind_does_not_have_are_refused(checker, original):  # noqa: F811
+    made = list(forgeries.other_fields(original))
+    assert made
+    assert believed(checker, made) == []
+
+
+def test_a_kind_without_a_rule_is_not_verifiable_yet(checker, original):  # noqa: F811
+    made = list(forgeries.unknown_kinds(original))
+    found = checker.judged_together([forgery.record, forgery.table] for forgery in made)
+    sentence = 'not verifiable yet: this page has no rule for statistics of the kind "range"'
+    assert {tuple(one) for one in found} == {("unjudged", False, sentence)}
+
+
+def test_a_record_that_is_wrong_elsewhere_is_refused_whatever_its_kinds(checker, original):  # noqa: F811
+    def two_faults(lie):
+        lie["plan"]["statistics"][0]["kind"] = "range"
+        lie["plan"]["statistics"].append({"kind": "sum", "of": "x", "name": "one more"})
+
+    assert believed(checker, [original.forged("two faults", two_faults)]) == []
+
+
+def test_the_page_shows_no_verdict_on_a_kind_without_a_rule(browser, schools, tmp_path):
+    original = Original.read(schools.record, schools.table)  # noqa: F811
+    forgery = next(iter(forgeries.unknown_kinds(original)))
+    record = json.dumps(forgery.record).encode()
+    said = {"valid": None, "reason": "not verifiable yet"}
+    (tmp_path / "check.html").write_text(check_page.page(record, said, others=[forgery.table]), "utf-8")
+    page = browser.new_page()
+    page.goto((tmp_path / "check.html").as_uri())
+    assert page.evaluate("document.body.dataset.verdict") == "unjudged"
+    boxes = page.locator(".verdict").all_inner_texts()
+    assert [("No verdict" in box, "not verifiable yet" in box) for box in boxes] == [(True, True)] * 2
+    assert page.locator(".agree").count() == 0
+    page.close()
 
 
 # --- with passports -----------------------------------------------------------------------------------------

@@ -439,7 +439,7 @@ def renamed(original: Original) -> Iterator[Forgery]:
 
                 if _matters(record, name, part):
                     yield original.forged(f"{part} of {name} moved", moves)
-        if "labels" in column and any(name in own["of"].split(" × ") for own in record["plan"]["statistics"]):
+        if "labels" in column and any(name in _columns(own) for own in record["plan"]["statistics"]):
 
             def relabels(lie: Record, name: str = name) -> None:
                 lie["plan"]["columns"][name]["labels"][0] += " renamed"
@@ -453,19 +453,85 @@ def renamed(original: Original) -> Iterator[Forgery]:
             if kind != statistic["kind"]:
 
                 def becomes(lie: Record, k: int = k, kind: str = kind) -> None:
-                    lie["plan"]["statistics"][k]["kind"] = kind
-                    lie["plan"]["statistics"][k].pop("at", None)
+                    own = lie["plan"]["statistics"][k]
+                    common = ("name", "epsilon", "budget_share", "design")
+                    column = (*_columns(own), "c", "x")[0]
+                    subject = {"condition": f"{column} > 3"} if kind == "count" else {"column": column}
+                    fields = {name: own[name] for name in common if name in own}
+                    lie["plan"]["statistics"][k] = {"kind": kind, **subject, **fields}
 
                 yield original.forged(f"{statistic['name']} is said to be a {kind}", becomes)
         yield original.forged(
             f"{statistic['name']} renamed", lambda lie, k=k: lie["plan"]["statistics"][k].update(name="renamed")
         )
+    yield from other_fields(original)
     yield from _other_promises(original)
+
+
+def other_fields(original: Original) -> Iterator[Forgery]:
+    """Statistics with a field that their kind does not have, without one that it has, or with one of another type."""
+    for k, statistic in enumerate(original.record["plan"]["statistics"]):
+        for fields in _other_fields(statistic, original.record["plan"]["columns"]):
+            changed = [field for field in {**statistic, **fields} if statistic.get(field) != fields.get(field)]
+
+            def change(lie: Record, k: int = k, fields: Record = fields) -> None:
+                lie["plan"]["statistics"][k] = copy.deepcopy(fields)
+
+            stated = {field: fields[field] for field in changed if field in fields}
+            yield original.forged(f"{statistic['name']} with {changed} as {stated}", change)
+
+
+def _other_fields(statistic: Record, columns: Record) -> Iterator[Record]:
+    subject = next(field for field in ("condition", "columns", "column") if field in statistic)
+    rest = {field: value for field, value in statistic.items() if field != subject}
+    value = statistic[subject]
+    yield rest
+    yield {**rest, "of": " × ".join(value) if subject == "columns" else value}
+    yield {**statistic, "of": value}
+    yield {**statistic, "subject": value}
+    for kind in ("", "Count", "cоunt", "count ", "x" * 41, 1, None, ["count"]):
+        yield {**statistic, "kind": kind}
+    for other in (None, 1, True, {"name": value}, [], [value], "no such column"):
+        if subject != "condition" or other != "no such column":
+            yield {**statistic, subject: other}
+    for field, other in {"condition": "true", "column": "x", "columns": ["c", "d"]}.items():
+        if field != subject:
+            yield {**rest, field: other}
+            yield {**statistic, field: other}
+    if statistic["kind"] != "quantile":
+        yield {**statistic, "at": "1/2"}
+    if statistic["kind"] != "histogram":
+        yield {**statistic, "sum_to_size": True}
+        yield {**statistic, "sum_to_size": False}
+    if statistic["kind"] != "crosstab":
+        yield {**statistic, "margins": []}
+        return
+    first, second = value
+    third = next(name for name in (*columns, "") if name not in value)
+    for pair in ([first, first], [first], [first, second, third], [first, third], [f"{first} × {second}"], [first, 1]):
+        yield {**statistic, "columns": pair}
+    for margins in ([third], [first, third], [first, first], [1], first, None, {first: second}):
+        yield {**statistic, "margins": margins}
+    yield {field: statistic[field] for field in statistic if field != "margins"}
+
+
+def unknown_kinds(original: Original) -> Iterator[Forgery]:
+    """Statistics of a kind that no checker has a rule for, with the fields that they have."""
+    for k, statistic in enumerate(original.record["plan"]["statistics"]):
+        yield original.forged(
+            f"{statistic['name']} of the kind range", lambda lie, k=k: lie["plan"]["statistics"][k].update(kind="range")
+        )
+    yield original.forged("all of the kind range", lambda lie: [o.update(kind="range") for o in lie["plan"]["statistics"]])
+
+
+def _columns(statistic: Record) -> list[str]:
+    """The columns that a statistic is about; none for a count."""
+    return statistic.get("columns", [statistic[name] for name in ("column",) if name in statistic])
 
 
 def _matters(record: Record, name: str, part: str) -> bool:
     """Whether a statistic is about the column; `missing` is said in words alone unless a quantile uses it."""
-    kinds = {own["kind"] for own in record["plan"]["statistics"] if own["of"] == name}
+    kinds = {own["kind"] for own in record["plan"]["statistics"] if name in _columns(own)}
     return bool(kinds) if part != "missing" else bool(kinds & {"min", "median", "max", "quantile"})
 
 
@@ -580,10 +646,10 @@ def _in_half_steps(own: Record) -> Callable[[Record], None]:
     """The column of a sum on a grid twice as fine, and the draws at the same values."""
 
     def change(lie: Record) -> None:
-        column = lie["plan"]["columns"][own["of"]]
+        column = lie["plan"]["columns"][own["column"]]
         column["step"] = str(Fraction(column["step"]) / 2)
         for one in lie["plan"]["statistics"]:
-            if one["of"] == own["of"]:
+            if one.get("column") == own["column"]:
                 for name in [name for name in lie["draws"] if name.startswith(one["name"])]:
                     lie["draws"][name] = " ".join(str(2 * int(output)) for output in lie["draws"][name].split(" "))
 

@@ -40,7 +40,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "min": {"min": "x"},
     "median": {"median": "x"},
     "max": {"max": "y"},
-    "quantiles": {"quantile": {"of": "x", "at": [0.25, 0.9]}},
+    "quantiles": {"quantile": "x", "at": [0.25, 0.9]},
     "mode": {"mode": "d"},
     "crosstab": {"crosstab": ["c", "d"]},
 }

@@ -14,7 +14,7 @@ from checker.plans import KINDS
 from checker.released import sign
 from inbounds.checker.cells import _round_to_sum
 from inbounds.checker.plan import RULES
-from inbounds.statistics import KINDS as RELEASED_KINDS
+from inbounds.statistics import STATISTICS
 
 SHARED = {"inbounds.checker", "inbounds.errors", "inbounds.optional", "inbounds.files"}
 """Rooms that the checker may import."""
@@ -53,8 +53,8 @@ def test_draws_that_do_not_give_the_table_are_refused(original, passing_rules):
 
 
 def test_every_kind_of_statistic_has_a_rule_and_a_case():
-    assert RULES.keys() == RELEASED_KINDS.keys()
-    words = {word for statistic in KINDS.values() for word in statistic} - {"sum_to_size"}
+    assert RULES.keys() == STATISTICS.keys()
+    words = {word for statistic in KINDS.values() for word in statistic} - {"sum_to_size", "at"}
     assert words == RULES.keys()
 
 

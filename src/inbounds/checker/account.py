@@ -112,6 +112,6 @@ def _layers(
 def layer_names(statistic: StatedStatistic, plan: StatedPlan) -> list[str]:
     """Return the names of the layers: the lowest level and those above, or the cells and their margins."""
     if statistic.rule.over_cells:
-        return [CELLS, *((ROWS, COLUMNS)[statistic.crossed_columns.index(margin)] for margin in statistic.margins)]
+        return [CELLS, *((ROWS, COLUMNS)[statistic.columns.index(margin)] for margin in statistic.margins)]
     assert plan.hierarchy is not None
     return list(plan.hierarchy.levels[::-1])

@@ -69,7 +69,7 @@ def expected_columns(record: CheckedRecord) -> list[str]:
 
 def published_names(statistic: StatedStatistic, plan: StatedPlan) -> list[str]:
     """Return the columns of a statistic's answers and margins."""
-    margins = [(ROWS, COLUMNS)[statistic.crossed_columns.index(margin)] for margin in statistic.margins]
+    margins = [(ROWS, COLUMNS)[statistic.columns.index(margin)] for margin in statistic.margins]
     names = [name for margin in margins for name in margin_names(statistic, plan, margin)]
     return [*cell_names(statistic, plan), *names]
 
@@ -135,7 +135,7 @@ def _sort_quantiles(record: CheckedRecord) -> dict[str, tuple[int, ...]]:
     outputs, columns = dict(record.outputs), dict[str, list[StatedStatistic]]()
     for statistic in record.plan.statistics:
         if statistic.kind == "quantile":
-            columns.setdefault(statistic.of, []).append(statistic)
+            columns.setdefault(statistic.column, []).append(statistic)
     for members in columns.values():
         names = [statistic.name for statistic in sorted(members, key=lambda statistic: statistic.at or Fraction(0))]
         rising = [sorted(group) for group in zip(*(record.outputs[name] for name in names), strict=True)]
@@ -263,7 +263,7 @@ def _check_margins(statistic: StatedStatistic, plan: StatedPlan, cells: dict[str
         COLUMNS: [names[k::columns] for k in range(columns)],
     }
     for margin in statistic.margins:
-        layer = (ROWS, COLUMNS)[statistic.crossed_columns.index(margin)]
+        layer = (ROWS, COLUMNS)[statistic.columns.index(margin)]
         for name, parts in zip(layer_columns(statistic, plan, layer), members[layer], strict=True):
             sums = [sum(group) for group in zip(*(cells[part] for part in parts), strict=True)]
             insist(sums == cells[name], f"{file}: {name} is not the sum of its cells")

@@ -116,7 +116,7 @@ def check_reports(
 def sums_of_cells(statistic: StatedStatistic, plan: StatedPlan) -> str:
     """Return how the cells of a group sum: to its public size, to at most its size, or without a rule ("")."""
     if statistic.rule.over_cells:
-        every = all(plan.columns[name].other is not None for name in statistic.crossed_columns)
+        every = all(plan.columns[name].other is not None for name in statistic.columns)
         return KNOWN if plan.public and every else MOST
     return "" if not statistic.sum_to_size else KNOWN if plan.public else MOST
 

@@ -23,6 +23,13 @@ _LINE = re.compile(r"(0|[1-9][0-9]{0,15})( (0|[1-9][0-9]{0,15}))*")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
+class NoRule(PassportError):
+    """A record that holds as far as it was checked, but has a statistic for which this checker has no rule.
+
+    It proves nothing: code that does not know this class must treat it like any other refusal.
+    """
+
+
 def refuse(reason: str) -> NoReturn:
     """Raise `PassportError` with this reason."""
     raise PassportError(reason)

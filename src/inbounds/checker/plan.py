@@ -1,6 +1,7 @@
 """Read the plan in a release record, field by field, and check that it can be carried out."""
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,6 +11,7 @@ from typing import Any
 from inbounds.checker.fields import (
     LARGEST,
     Fields,
+    NoRule,
     insist,
     read_exact,
     read_exacts,
@@ -29,8 +31,6 @@ PERSON = "add or remove one person"
 RELATIONS = {("public", CHANGE), ("maximum", CHANGE), ("maximum", ADD_OR_REMOVE), ("maximum", PERSON)}
 
 SOURCES = {"csv", "parquet", "duckdb", "sqlite", "postgresql", "postgres", "spark", "frame"}
-CROSS = " × "
-"""The sign between the two columns of a crosstab."""
 
 MOST_SHARE_PARTS = 10**6
 """Largest denominator of a quantile."""
@@ -40,12 +40,13 @@ MOST_SHARE_PARTS = 10**6
 class KindRule:
     """How a kind of statistic behaves. subject: what it is computed from.
 
-    in_cells: whether it has several numbers, with each record in at most one of them. moves_several: whether records of
-    one person may move several of its numbers. over_groups, over_cells: whether its numbers add up over levels, or over
-    margins.
+    options: the fields that only some kinds have; a statistic with any other field is refused. in_cells: whether it has
+    several numbers, with each record in at most one of them. moves_several: whether records of one person may move
+    several of its numbers. over_groups, over_cells: whether its numbers add up over levels, or over margins.
     """
 
     subject: str
+    options: tuple[str, ...] = ()
     in_cells: bool = False
     moves_several: bool = False
     over_groups: bool = False
@@ -56,14 +57,17 @@ CONDITION, NUMBER, LABELS, CROSSED = "condition", "number", "labels", "crossed"
 QUANTILES = {"min": Fraction(0), "median": Fraction(1, 2), "max": Fraction(1), "quantile": None}
 RULES = {
     "count": KindRule(CONDITION, over_groups=True),
-    "histogram": KindRule(LABELS, in_cells=True, moves_several=True, over_groups=True),
-    "crosstab": KindRule(CROSSED, in_cells=True, moves_several=True, over_cells=True),
+    "histogram": KindRule(LABELS, ("sum_to_size",), in_cells=True, moves_several=True, over_groups=True),
+    "crosstab": KindRule(CROSSED, ("margins",), in_cells=True, moves_several=True, over_cells=True),
     "sum": KindRule(NUMBER, over_groups=True),
     "mean": KindRule(NUMBER, moves_several=True),
     "mode": KindRule(LABELS),
-    **{kind: KindRule(NUMBER) for kind in QUANTILES},
+    **{kind: KindRule(NUMBER, ("at",) if kind == "quantile" else ()) for kind in QUANTILES},
 }
-"""Every kind of statistic that can be checked; a record with any other is refused."""
+"""Every kind of statistic that can be checked; a record with any other is not verifiable yet."""
+
+_KIND = re.compile(r"[a-z][a-z0-9_]{0,39}")
+"""How a kind is written; anything else is no kind of any version."""
 
 
 @dataclass(frozen=True)
@@ -85,11 +89,11 @@ class StatedColumn:
 
 @dataclass(frozen=True)
 class StatedStatistic:
-    """One statistic of the plan."""
+    """One statistic of the plan. columns: those it is about; none for a count, two for a crosstab."""
 
     kind: str
-    of: str
     name: str
+    columns: tuple[str, ...]
     epsilon: Fraction | None
     budget_share: Fraction | None
     sum_to_size: bool
@@ -102,9 +106,10 @@ class StatedStatistic:
         return RULES[self.kind]
 
     @property
-    def crossed_columns(self) -> list[str]:
-        """Return the two columns of a crosstab."""
-        return self.of.split(CROSS)
+    def column(self) -> str:
+        """Return the only column."""
+        (column,) = self.columns
+        return column
 
 
 @dataclass(frozen=True)
@@ -145,7 +150,7 @@ class StatedPlan:
 
     def column(self, statistic: StatedStatistic) -> StatedColumn:
         """Return the column of a statistic of one column."""
-        return self.columns[statistic.of]
+        return self.columns[statistic.column]
 
     def adds_up(self, statistic: StatedStatistic) -> bool:
         """Return whether its numbers are drawn together with their sums."""
@@ -153,12 +158,14 @@ class StatedPlan:
 
     def labels(self, statistic: StatedStatistic) -> tuple[tuple[str, ...], ...]:
         """Return the labels of its column; for a crosstab, of its two columns."""
-        names = statistic.crossed_columns if statistic.rule.subject == CROSSED else [statistic.of]
-        return tuple(self.columns[name].labels for name in names)
+        return tuple(self.columns[name].labels for name in statistic.columns)
 
 
 def read_plan(values: Any, groups: Any) -> StatedPlan:
-    """Return the plan in a record, with its groups; refuse a plan that is incomplete or cannot be carried out."""
+    """Return the plan in a record, with its groups; refuse a plan that is incomplete or cannot be carried out.
+
+    Raises `NoRule` for a statistic of an unknown kind, if there is nothing else to refuse the plan for.
+    """
     fields = Fields(values, "the plan")
     source = Fields(fields.anything("source"), "the source")
     kind = source.text("kind")
@@ -176,6 +183,7 @@ def read_plan(values: Any, groups: Any) -> StatedPlan:
     credible_level = fields.take(
         "credible_level", lambda value: None if value is None else read_exact(value), "text or null"
     )
+    statistics, unknown_kinds = _read_statistics(fields.objects("statistics"))
     plan = StatedPlan(
         source=kind,
         by=by,
@@ -183,7 +191,7 @@ def read_plan(values: Any, groups: Any) -> StatedPlan:
         columns={
             name: _read_column(column) for name, column in fields.take("columns", read_object, "an object").items()
         },
-        statistics=tuple(_read_statistic(statistic) for statistic in fields.objects("statistics")),
+        statistics=statistics,
         epsilon=fields.exact("epsilon"),
         neighbours=neighbours,
         credible_level=credible_level,
@@ -197,7 +205,10 @@ def read_plan(values: Any, groups: Any) -> StatedPlan:
     _check_design(fields.anything("design"))
     insist(not (fields.optional_text("where") and plan.public), "a plan with a condition has no public sizes")
     fields.end()
-    _check_plan(plan)
+    _check_plan(plan, whole=not unknown_kinds)
+    if unknown_kinds:
+        listed = ", ".join(f'"{unknown}"' for unknown in unknown_kinds)
+        raise NoRule(f"not verifiable yet: this checker has no rule for statistics of the kind {listed}")
     return plan
 
 
@@ -240,38 +251,60 @@ def _read_column(values: Any) -> StatedColumn:
     return StatedColumn(labels=labels, other=other)
 
 
-def _read_statistic(values: Any) -> StatedStatistic:
-    fields = Fields(values, "a statistic")
+def _read_statistics(values: list[Any]) -> tuple[tuple[StatedStatistic, ...], list[str]]:
+    """Return the statistics of known kinds, and the unknown kinds; the fields of the latter have no rule here."""
+    statistics, unknown_kinds, names = [], [], []
+    for statistic in values:
+        fields = Fields(statistic, "a statistic")
+        kind = fields.take("kind", _read_kind, "a kind of statistic")
+        names.append(fields.text("name"))
+        if kind in RULES:
+            statistics.append(_read_statistic(fields, kind))
+        elif kind not in unknown_kinds:
+            unknown_kinds.append(kind)
+    insist(bool(names), "a plan must have a statistic")
+    insist(len(set(names)) == len(names), "no two statistics may have the same name")
+    return tuple(statistics), unknown_kinds
+
+
+def _read_kind(value: Any) -> str:
+    if _KIND.fullmatch(read_text(value)) is None:
+        raise ValueError
+    return read_text(value)
+
+
+def _read_statistic(fields: Fields, kind: str) -> StatedStatistic:
+    """Read the fields that a kind has: all of them, and no others."""
+    rule = RULES[kind]
+    epsilon, budget_share = fields.optional_exact("epsilon"), fields.optional_exact("budget_share")
+    insist(epsilon is None or budget_share is None, "a statistic must not have both an epsilon and a budget_share")
+    columns = _read_columns(fields, rule.subject)
+    at = fields.exact("at") if "at" in rule.options else None
+    inside = at is None or (0 <= at <= 1 and at.denominator <= MOST_SHARE_PARTS)
+    insist(inside, "a quantile must be between 0 and 1")
     statistic = StatedStatistic(
-        kind=fields.text("kind"),
-        of=fields.text("of"),
+        kind=kind,
         name=fields.text("name"),
-        epsilon=fields.optional_exact("epsilon"),
-        budget_share=fields.optional_exact("budget_share"),
-        sum_to_size=fields.optional("sum_to_size", read_flag, "true or false") or False,
-        margins=fields.optional("margins", read_texts, "a list of texts") or (),
-        at=fields.optional_exact("at"),
+        columns=columns,
+        epsilon=epsilon,
+        budget_share=budget_share,
+        sum_to_size="sum_to_size" in rule.options
+        and (fields.optional("sum_to_size", read_flag, "true or false") or False),
+        margins=fields.texts("margins") if "margins" in rule.options else (),
+        at=at,
     )
     if fields.has("design"):
         _check_design(fields.anything("design"))
     fields.end()
-    insist(statistic.kind in RULES, f"no rule is known for statistics of the kind {statistic.kind[:40]!r}")
-    insist(
-        statistic.epsilon is None or statistic.budget_share is None,
-        "a statistic must not have both an epsilon and a budget_share",
-    )
-    insist(
-        (statistic.at is not None) == (statistic.kind == "quantile"),
-        "a quantile, and nothing else, must say which it is",
-    )
-    inside = statistic.at is None or (0 <= statistic.at <= 1 and statistic.at.denominator <= MOST_SHARE_PARTS)
-    insist(inside, "a quantile must be between 0 and 1")
-    insist(
-        not statistic.sum_to_size or statistic.kind == "histogram",
-        "only the cells of a histogram can be made to sum to the size",
-    )
-    insist(not statistic.margins or statistic.kind == "crosstab", "only a crosstab has margins")
     return statistic
+
+
+def _read_columns(fields: Fields, subject: str) -> tuple[str, ...]:
+    """Return the columns that a statistic is about. The condition of a count is text here: no number depends on it."""
+    if subject == CONDITION:
+        fields.text("condition")
+        return ()
+    return fields.texts("columns") if subject == CROSSED else (fields.text("column"),)
 
 
 def _check_design(values: Any) -> None:
@@ -317,36 +350,35 @@ def _read_hierarchy(values: Any) -> StatedHierarchy:
     return hierarchy
 
 
-def _check_plan(plan: StatedPlan) -> None:
+def _check_plan(plan: StatedPlan, whole: bool) -> None:
+    """Check the plan of all statistics that have a rule. whole: these are all of its statistics."""
     insist((plan.person is not None) == (plan.neighbours == PERSON), "the plan has a relation that no release has")
     insist(plan.epsilon > 0, "epsilon must be positive")
     insist(plan.credible_level is None or 0 < plan.credible_level < 1, "credible_level must be between 0 and 1")
-    insist(bool(plan.statistics), "a plan must have a statistic")
-    names = [statistic.name for statistic in plan.statistics]
-    insist(len(set(names)) == len(names), "no two statistics may have the same name")
     for statistic in plan.statistics:
         _CHECKS[statistic.rule.subject](plan, statistic)
     hierarchy = plan.hierarchy
     if hierarchy is not None:
         same = len(set(hierarchy.levels)) == len(hierarchy.levels) and set(hierarchy.levels) == set(plan.by)
         insist(same, "the levels of a hierarchy must be the columns that name a group")
-        insist(any(map(plan.adds_up, plan.statistics)), "a hierarchy must have a statistic that adds up")
+        adding = not whole or any(map(plan.adds_up, plan.statistics))
+        insist(adding, "a hierarchy must have a statistic that adds up")
 
 
 def _check_number(plan: StatedPlan, statistic: StatedStatistic) -> None:
-    known = statistic.of in plan.columns and plan.column(statistic).width > 0
+    known = statistic.column in plan.columns and plan.column(statistic).width > 0
     insist(known, f"{statistic.name} must be about a column with bounds")
 
 
 def _check_labels(plan: StatedPlan, statistic: StatedStatistic) -> None:
-    known = statistic.of in plan.columns and len(plan.column(statistic).labels) > 1
+    known = statistic.column in plan.columns and len(plan.column(statistic).labels) > 1
     insist(known, f"{statistic.name} must be about a column with labels")
     filled = not (statistic.sum_to_size and plan.public) or plan.column(statistic).other is not None
     insist(filled, f"the cells of {statistic.name} cannot sum to public sizes: some records are in none")
 
 
 def _check_crossed(plan: StatedPlan, statistic: StatedStatistic) -> None:
-    names = statistic.crossed_columns
+    names = statistic.columns
     known = len(names) == len(set(names)) == 2 and set(names) <= plan.columns.keys()
     insist(known and all(map(len, plan.labels(statistic))), f"{statistic.name} must be about two columns with labels")
     margins = statistic.margins

@@ -58,13 +58,15 @@ class RequiredQuery:
 
 def required_query(statistic: StatedStatistic, plan: StatedPlan, size: int, records: int = 1) -> RequiredQuery:
     """Return the query of each number of a statistic in a group of this size. records: r in the table above."""
-    kind, column = statistic.kind, plan.columns.get(statistic.of, StatedColumn())
+    kind = statistic.kind
     if kind in QUANTILES:
         return _quantile(statistic, plan, size, records)
     if kind == "mode":
-        grid = AnswerGrid(Fraction(0), Fraction(1), len(column.labels) - 1)
-        return RequiredQuery(_query("category", grid, {"everyone": True}, list(column.labels)), grid)
+        labels = plan.column(statistic).labels
+        grid = AnswerGrid(Fraction(0), Fraction(1), len(labels) - 1)
+        return RequiredQuery(_query("category", grid, {"everyone": True}, list(labels)), grid)
     if kind == "mean" and not plan.public:
+        column = plan.column(statistic)
         grid = AnswerGrid(Fraction(0), column.step, size * column.width)
         return RequiredQuery(_query("total", grid, {"metric": str(column.high - column.low)}), grid)
     word, grid, steps = _step_query(statistic, plan, size)

@@ -48,7 +48,8 @@ def verify(
     """Check mechanism files, release records or records of several answers from scratch; say what is proved.
 
     Every cell of a released table is recomputed from the draws in its record. Passports given along with a record are
-    connected to the numbers they drew. Exits with 1 if any file was changed, or is not private.
+    connected to the numbers they drew. Exits with 1 if any file was changed, or is not private; else with 3 if any file
+    is not verifiable yet, because it has a statistic that this checker has no rule for.
 
     Example: [bold]inbounds verify m.json[/]
 
@@ -87,8 +88,7 @@ def verify(
             _print_among_others(verdict, every)
     if page is not None:
         typer.echo(escape_controls(f"page: {page}"))
-    if not all(verdict.is_valid for verdict in verdicts):
-        raise typer.Exit(1)
+    raise typer.Exit(_exit_code(verdicts))
 
 
 def _write_page(files: "list[LoadedFile]", page: Path, second: str | None) -> None:
@@ -110,11 +110,23 @@ def _write_page(files: "list[LoadedFile]", page: Path, second: str | None) -> No
     write_text(page, check_page.page(document, verdict.to_json(), name=file.path.name, others=others))
 
 
+def _exit_code(verdicts: "Sequence[Verdict]") -> int:
+    """Return 0 if every file holds, 1 if any is refused, 3 if none is and any has no verdict."""
+    from inbounds.verdict import NO_VERDICT
+
+    if any(verdict.is_decided and not verdict.is_valid for verdict in verdicts):
+        return 1
+    return 0 if all(verdict.is_valid for verdict in verdicts) else NO_VERDICT
+
+
 def _print_one(verdict: "Verdict", as_json: bool, every: bool) -> None:
     """Print what is proved about one file, and with --all everything else that is known."""
     if as_json:
         typer.echo(json.dumps(verdict.to_json()))
-        raise typer.Exit(0 if verdict.is_valid else 1)
+        raise typer.Exit(_exit_code([verdict]))
+    if not verdict.is_decided:
+        typer.echo(escape_controls(verdict.reason), err=True)
+        raise typer.Exit(_exit_code([verdict]))
     if not verdict.is_valid:
         raise PassportError(verdict.reason)
     if verdict.mechanism is None:
@@ -140,7 +152,8 @@ def _print_among_others(verdict: "Verdict", every: bool) -> None:
     """Print one of several files: a passport in one line, a record with what was proved."""
     if not verdict.is_valid or verdict.mechanism is not None:
         first, rest = str(verdict).split(" ", 1)
-        out.print(f"[bold {'green' if verdict.is_valid else 'red'}]{first}[/] {escape(rest)}")
+        colour = "green" if verdict.is_valid else "red" if verdict.is_decided else "yellow"
+        out.print(f"[bold {colour}]{first}[/] {escape(rest)}")
         return
     out.print(f"[bold green]checked[/] {escape(str(verdict.path))}:")
     _print_sentences(verdict.proved, every)

@@ -114,8 +114,7 @@ function publicColumns({ plan, groups, tree }) {
 
 /** The columns of a statistic's answers and margins. */
 function publishedNames(statistic, plan) {
-  const margins = optional(statistic, "margins", []);
-  const layers = margins.map((margin) => LAYERS_OF_CELLS[crossedNames(statistic).indexOf(margin)]);
+  const layers = optional(statistic, "margins", []).map((margin) => LAYERS_OF_CELLS[crossedNames(statistic).indexOf(margin)]);
   return [...cellNames(statistic, plan), ...layers.flatMap((layer) => marginNames(statistic, plan, layer))];
 }
 
@@ -140,7 +139,7 @@ function inOrder({ costs, outputs }) {
   const found = new Map(outputs);
   const columns = new Map();
   for (const { statistic } of costs)
-    if (statistic.get("kind") === "quantile") columns.set(statistic.get("of"), [...(columns.get(statistic.get("of")) ?? []), statistic]);
+    if (statistic.get("kind") === "quantile") columns.set(statistic.get("column"), [...(columns.get(statistic.get("column")) ?? []), statistic]);
   for (const members of columns.values()) {
     const sorted = [...members].sort((a, b) => Fraction.read(a.get("at")).compare(Fraction.read(b.get("at"))));
     const names = sorted.map((statistic) => statistic.get("name"));
@@ -176,7 +175,7 @@ function drawnColumns(release) {
 }
 
 function valuesOf(statistic, plan, groups, records, outputs) {
-  if (statistic.get("kind") === "mode") return outputs.map((k) => columnOf(plan, statistic.get("of")).labels[Number(k)]);
+  if (statistic.get("kind") === "mode") return outputs.map((k) => columnOf(plan, statistic.get("column")).labels[Number(k)]);
   const grids = new Map();
   for (const size of groups.sizes) if (!grids.has(size)) grids.set(size, requiredQuery(statistic, plan, size, records).grid);
   const isWhole = [...grids.values()].every(({ start, unit }) => start.denominator === 1n && unit.denominator === 1n);
@@ -188,7 +187,7 @@ function valuesOf(statistic, plan, groups, records, outputs) {
 
 /** low + (high - low)·U/(U + V), within the bounds; `missing` where both sums are 0. */
 function meansOf(statistic, plan, above, below) {
-  const column = columnOf(plan, statistic.get("of"));
+  const column = columnOf(plan, statistic.get("column"));
   const [low, high, missing] = [column.low, column.high, column.missing].map(toFloat);
   return above.map((u, k) => {
     const both = u + below[k];
@@ -262,7 +261,7 @@ function checkSums(release, cost, table) {
       insist(empty, `${name} must be empty above the groups`);
     }
     const [down, across] = crossedNames(statistic).map((name) => columnOf(plan, name).labels.length);
-    for (const margin of optional(statistic, "margins", [])) {
+    for (const margin of statistic.get("margins")) {
       const layer = LAYERS_OF_CELLS[crossedNames(statistic).indexOf(margin)];
       marginNames(statistic, plan, layer).forEach((name, n) => {
         const members = names.filter((_, k) => (layer === "rows" ? Math.floor(k / across) : k % across) === n);

@@ -24,12 +24,12 @@ function columnOf(plan, name) {
 
 /** A column of numbers, or of labels. */
 function subjectOf(plan, statistic, part) {
-  const column = columnOf(plan, statistic.get("of"));
+  const column = columnOf(plan, statistic.get("column"));
   insist(column[part] !== undefined, WRONG_PLAN);
   return column;
 }
 
-const crossedNames = (statistic) => statistic.get("of").split(" × ");
+const crossedNames = (statistic) => statistic.get("columns");
 
 const FIXED_SHARES = { min: ZERO, median: new Fraction(1n, 2n), max: ONE };
 

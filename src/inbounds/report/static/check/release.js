@@ -5,16 +5,6 @@ const ADD_OR_REMOVE = "add or remove one record";
 const PERSON = "add or remove one person";
 const RELATIONS = [["public", CHANGE], ["maximum", CHANGE], ["maximum", ADD_OR_REMOVE], ["maximum", PERSON]];
 
-/** cells: a record is in one of several numbers. byUnit: records of one person may touch several. groups, margins: sums. */
-const STATISTICS = new Map([
-  ["count", { groups: true }],
-  ["histogram", { cells: true, byUnit: true, groups: true }],
-  ["crosstab", { cells: true, byUnit: true, margins: true }],
-  ["sum", { groups: true }],
-  ["mean", { byUnit: true }],
-  ...["min", "max", "median", "quantile", "mode"].map((word) => [word, {}]),
-]);
-
 // --- the form ---------------------------------------------------------------------------------------------------
 
 const isText = (value) => typeof value === "string";
@@ -47,6 +37,32 @@ const isDesign = fields({
   "prior?": Array.isArray,
 });
 
+/** The rule of each kind of statistic. form: the fields that it has beside those of every kind. subject: what its column
+ *  must have. cells: a record is in one of several numbers. byUnit: records of one person may touch several. groups,
+ *  margins: sums. A record with any other kind is not verifiable yet. */
+const ofColumn = { column: isText };
+const STATISTICS = new Map([
+  ["count", { form: { condition: isText }, groups: true }],
+  ["histogram", { form: { ...ofColumn, "sum_to_size?": isBoolean }, subject: "labels", cells: true, byUnit: true, groups: true }],
+  ["crosstab", { form: { columns: listOf(isText), margins: listOf(isText) }, cells: true, byUnit: true, margins: true }],
+  ["sum", { form: ofColumn, subject: "low", groups: true }],
+  ["mean", { form: ofColumn, subject: "low", byUnit: true }],
+  ["min", { form: ofColumn, subject: "low" }],
+  ["median", { form: ofColumn, subject: "low" }],
+  ["max", { form: ofColumn, subject: "low" }],
+  ["quantile", { form: { ...ofColumn, at: isExact }, subject: "low" }],
+  ["mode", { form: ofColumn, subject: "labels" }],
+]);
+
+const ofEveryKind = { kind: isText, name: isText, "epsilon?": isExact, "budget_share?": isExact, "design?": isDesign };
+const FORMS = new Map([...STATISTICS].map(([kind, { form }]) => [kind, fields({ ...ofEveryKind, ...form })]));
+
+/** A statistic with exactly the fields of its kind; of an unknown kind nothing is known but that it has one, and a name. */
+const isStatistic = (value) => {
+  if (!isObject(value) || !isText(value.get("kind")) || !/^[a-z][a-z0-9_]{0,39}$/.test(value.get("kind"))) return false;
+  return FORMS.has(value.get("kind")) ? FORMS.get(value.get("kind"))(value) : isText(value.get("name"));
+};
+
 const isPlan = fields({
   source: fields({ kind: isSource, "name?": isText, "table?": isText, "engine?": isText, "decimal?": isText }),
   by: listOf(isText), groups: isInteger, keys_sha256: isText, sizes: isText,
@@ -54,10 +70,7 @@ const isPlan = fields({
     type: isText, "low?": isExact, "high?": isExact, "step?": isExact, "missing?": isExact, "labels?": listOf(isText),
     "other?": isText,
   })),
-  statistics: listOf(fields({
-    kind: isText, of: isText, name: isText, "epsilon?": isExact, "budget_share?": isExact, "sum_to_size?": isBoolean,
-    "margins?": listOf(isText), "design?": isDesign, "at?": isExact,
-  })),
+  statistics: listOf(isStatistic),
   epsilon: isExact, neighbours: isText, design: isDesign, credible_level: orNull(isExact), "people?": isText, "edition?": isText,
   "unit?": fields({ id: isText, max_records: isInteger, max_groups: isInteger }), "missing_key?": isText,
   "period?": named(isText), "where?": isText,
