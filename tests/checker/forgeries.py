@@ -472,18 +472,18 @@ def other_fields(original: Original) -> Iterator[Forgery]:
     """Statistics with a field that their kind does not have, without one that it has, or with one of another type."""
     for k, statistic in enumerate(original.record["plan"]["statistics"]):
         for fields in _other_fields(statistic, original.record["plan"]["columns"]):
-            changed = [field for field in {**statistic, **fields} if statistic.get(field) != fields.get(field)]
+            changed = [place for place in {**statistic, **fields} if statistic.get(place) != fields.get(place)]
 
             def change(lie: Record, k: int = k, fields: Record = fields) -> None:
                 lie["plan"]["statistics"][k] = copy.deepcopy(fields)
 
-            stated = {field: fields[field] for field in changed if field in fields}
+            stated = {place: fields[place] for place in changed if place in fields}
             yield original.forged(f"{statistic['name']} with {changed} as {stated}", change)
 
 
 def _other_fields(statistic: Record, columns: Record) -> Iterator[Record]:
-    subject = next(field for field in ("condition", "columns", "column") if field in statistic)
-    rest = {field: value for field, value in statistic.items() if field != subject}
+    subject = next(place for place in ("condition", "columns", "column") if place in statistic)
+    rest = {place: value for place, value in statistic.items() if place != subject}
     value = statistic[subject]
     yield rest
     yield {**rest, "of": " × ".join(value) if subject == "columns" else value}
@@ -494,10 +494,10 @@ def _other_fields(statistic: Record, columns: Record) -> Iterator[Record]:
     for other in (None, 1, True, {"name": value}, [], [value], "no such column"):
         if subject != "condition" or other != "no such column":
             yield {**statistic, subject: other}
-    for field, other in {"condition": "true", "column": "x", "columns": ["c", "d"]}.items():
-        if field != subject:
-            yield {**rest, field: other}
-            yield {**statistic, field: other}
+    for place, other in {"condition": "true", "column": "x", "columns": ["c", "d"]}.items():
+        if place != subject:
+            yield {**rest, place: other}
+            yield {**statistic, place: other}
     if statistic["kind"] != "quantile":
         yield {**statistic, "at": "1/2"}
     if statistic["kind"] != "histogram":
@@ -512,7 +512,7 @@ def _other_fields(statistic: Record, columns: Record) -> Iterator[Record]:
         yield {**statistic, "columns": pair}
     for margins in ([third], [first, third], [first, first], [1], first, None, {first: second}):
         yield {**statistic, "margins": margins}
-    yield {field: statistic[field] for field in statistic if field != "margins"}
+    yield {place: statistic[place] for place in statistic if place != "margins"}
 
 
 def unknown_kinds(original: Original) -> Iterator[Forgery]:
@@ -521,7 +521,9 @@ def unknown_kinds(original: Original) -> Iterator[Forgery]:
         yield original.forged(
             f"{statistic['name']} of the kind range", lambda lie, k=k: lie["plan"]["statistics"][k].update(kind="range")
         )
-    yield original.forged("all of the kind range", lambda lie: [o.update(kind="range") for o in lie["plan"]["statistics"]])
+    yield original.forged(
+        "all of the kind range", lambda lie: [own.update(kind="range") for own in lie["plan"]["statistics"]]
+    )
 
 
 def _columns(statistic: Record) -> list[str]:

@@ -22,6 +22,16 @@ def kinds_on_the_page() -> set[str]:
     return set(kinds)
 
 
+def kinds_in_the_guide() -> set[str]:
+    text = (Path(__file__).parents[2] / "docs" / "auditor.md").read_text("utf-8")
+    (table,) = re.findall(r"\| `kind` \| its own fields \|\n\|---\|---\|\n((?:\|.*\n)+)", text)
+    return {kind for row in table.splitlines() for kind in re.findall(r"`([a-z_]+)`", row.split("|")[1])}
+
+
+def test_the_guide_for_auditors_lists_the_fields_of_every_kind_with_a_rule():
+    assert kinds_in_the_guide() == set(RULES)
+
+
 CHECKERS = {"verify": lambda: set(RULES), "the page": kinds_on_the_page}
 
 
