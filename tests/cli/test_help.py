@@ -30,8 +30,13 @@ COMMANDS = dict(commands())
 EXAMPLE = re.compile(r"Example: \[bold\]inbounds (.+?)\[/\]", re.S)
 
 
+def parameters(command) -> list:
+    """Its options and arguments; those for statistics are made when they are asked for."""
+    return command.get_params(command.make_context("inbounds", [], resilient_parsing=True))
+
+
 def options(command) -> set[str]:
-    return {name for parameter in command.params for name in parameter.opts + parameter.secondary_opts}
+    return {name for parameter in parameters(command) for name in parameter.opts + parameter.secondary_opts}
 
 
 def examples(words) -> list[list[str]]:
@@ -44,7 +49,9 @@ def test_the_commands_are_found():
 
 def test_help_loads_no_room_that_only_a_command_needs():
     """What --help costs is what it imports: rooms, solvers and engines wait for the command that needs them."""
-    asked = "import sys, inbounds.cli; print(*sys.modules)"
+    asked = (
+        "import sys, atexit, inbounds.cli; atexit.register(lambda: print(*sys.modules)); inbounds.cli.app(['--help'])"
+    )
     loaded = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True).stdout.split()
     rooms = (
         "accounting",
@@ -53,9 +60,11 @@ def test_help_loads_no_room_that_only_a_command_needs():
         "design.optimal",
         "ledger",
         "local",
+        "plan",
+        "releases",
         "sideinfo",
+        "statistics",
         "studio",
-        "tables",
     )
     waiting = {
         *(f"inbounds.{room}" for room in rooms),
@@ -75,7 +84,7 @@ def test_every_command_speaks_json(words):
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_every_option_and_argument_is_explained(words):
-    for parameter in COMMANDS[words].params:
+    for parameter in parameters(COMMANDS[words]):
         assert parameter.help, parameter.name
 
 
@@ -114,6 +123,8 @@ def test_the_first_page_says_what_exit_codes_mean():
         ("inbounds calibrate count --family trunc", {"truncated_geometric"}),
         ("inbounds local reconstruct r.csv --method le", {"least-squares"}),
         ("inbounds ledger init budget.db --rule ", {"sum", "zcdp"}),
+        ("inbounds release survey.csv --cr", {"--credible-level", "--crosstab"}),
+        ("inbounds ask http://127.0.0.1 people --me", {"--mean", "--median"}),
         ("inbounds local ", {"plan", "randomize", "reconstruct", "estimate", "test"}),
     ],
 )
@@ -151,8 +162,7 @@ def test_a_shell_is_offered_nothing_from_what_is_no_record(tmp_path, content):
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_help_names_what_to_type_after_an_option(words):
     """Types of Python (<str>, list[Path], <bool>) mean nothing to the people who type."""
-    command = COMMANDS[words]
-    for parameter in command.get_params(command.make_context("inbounds", [], resilient_parsing=True)):
+    for parameter in parameters(COMMANDS[words]):
         if parameter.param_type_name == "option":
             assert bool(parameter.metavar) != parameter.is_flag
             assert "<" not in parameter.metavar

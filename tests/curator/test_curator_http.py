@@ -284,7 +284,7 @@ CAPS = [None, "1", "0.3"]
 QUESTIONS = [
     {"count": "likes = 'yes'"}, {"histogram": "likes", "by": ["school"]}, {"mean": "age", "where": "likes != 'no'"},
     {"count": "likes in ('yes')", "by": ["year", "school"]}, {"median": "age", "allow_useless": True}, {"sum": "age"},
-    {"crosstab": ["likes", "year"]}, {"mode": "likes"}, {"quantile": {"of": "age", "at": 0.9}, "allow_useless": True},
+    {"crosstab": ["likes", "year"]}, {"mode": "likes"}, {"quantile": "age", "at": 0.9, "allow_useless": True},
 ]  # fmt: skip
 EPSILONS = ["0.1", 0.5, "2"]
 

@@ -19,14 +19,14 @@ SAME = [
     [{"mean": "age", "by": ["school", "year"]}, {"mean": "age", "by": ["year", "school", "year"]}],
     [{"mean": "age", "where": "likes = 'yes' or likes = 'no'"}, {"mean": "age", "where": "likes in ('no', 'yes')"}],
     [{"count": "true"}, {"count": "true and true"}, {"count": "true", "where": "not false"}],
-    [{"quantile": {"of": "age", "at": 0.5}}, {"quantile": {"of": "age", "at": "1/2"}}],
+    [{"quantile": "age", "at": 0.5}, {"quantile": "age", "at": "1/2"}],
     [{"count": "age in (11, 12)"}, {"count": "age = 12 or (age = 11.0)"}],
 ]  # fmt: skip
 DIFFERENT = [
     {"count": "age > 12"}, {"count": "age >= 12"}, {"count": "age > 12 or likes = 'yes'"}, {"count": "age < 12"},
     {"count": "likes = 'yes'"}, {"count": "likes is null"}, {"count": "likes != 'yes'"}, {"count": "true"},
     {"mean": "age"}, {"median": "age"}, {"mean": "age", "by": ["school"]}, {"mean": "age", "by": ["year"]},
-    {"mean": "age", "where": "likes = 'yes'"}, {"quantile": {"of": "age", "at": 0.9}}, {"histogram": "likes"},
+    {"mean": "age", "where": "likes = 'yes'"}, {"quantile": "age", "at": 0.9}, {"histogram": "likes"},
     {"count": "age > 12", "properties": ["fair"]}, {"count": "age > 12", "mechanism": "truncated_geometric"},
 ]  # fmt: skip
 
@@ -53,7 +53,7 @@ def test_different_questions_are_different(curator):
         ({"mean": "aeg"}, "mean must be about columns of the dataset: .*age.*; got 'aeg'"),
         ({"crosstab": ["likes", "x"]}, "crosstab must be about columns of the dataset: .*; got 'x'"),
         ({"count": "aeg > 3"}, "count must use declared columns only, got aeg"),
-        ({}, "question must ask for exactly one of count, .*, got none"),
+        ({}, "question must have exactly one of count, .*, got none"),
         ({"mean": "age", "median": "age"}, "got mean and median"),
     ],
 )

@@ -260,7 +260,7 @@ def test_plans_and_commands_take_limits_in_words() -> None:
         ib.count(12), Fraction(1), DesignOptions(loss="squared", limits=("off-by-more-than-2=0.07",))
     )
     assert wished.worst_loss(ib.threshold_loss(2)) <= 0.07
-    with pytest.raises(ValueError, match="list of limits"):
+    with pytest.raises(ValueError, match="list of texts"):
         parse_design_options({"limits": "absolute=1"})
     asked = ["design", "count", "--size", "12", "--epsilon", "1", "--loss", "squared"]
     shown = CliRunner().invoke(app, [*asked, "--limit", "off-by-more-than-2=0.07", "--then-minimize", "absolute"])

@@ -50,7 +50,7 @@ COLUMNS: Content = {
 }  # fmt: skip
 STATISTICS = [
     {"sum": "n"}, {"sum": "x"}, {"mean": "n"}, {"min": "n"}, {"max": "x"}, {"median": "n"},
-    {"quantile": {"of": "n", "at": 0.75}}, {"histogram": "c"}, {"histogram": "h", "sum_to_size": True}, {"mode": "c"},
+    {"quantile": "n", "at": 0.75}, {"histogram": "c"}, {"histogram": "h", "sum_to_size": True}, {"mode": "c"},
     {"crosstab": ["c", "h"]}, {"crosstab": ["c", "h"], "margins": ["c"]},
 ]  # fmt: skip
 

@@ -77,8 +77,8 @@ def roles(x: str, own: Type, *, every_bound: bool = False) -> Iterator[list[Part
     labels = {x: {"labels": list(own.texts), "other": own.texts[1]}}
     yield _counts(own, "compare number", tests_of(x, "number", numbers), {x: {"type": "number"}})
     for bounds in BOUNDS if every_bound else BOUNDS[:1]:
-        kinds = {"sum": [x], "mean": [x], "median": [x], "min": [x], "max": [x], "quantile": [{"of": x, "at": 0.9}]}
-        yield [Part(own.name, kind, {kind: of}, {x: bounds}) for kind, (of,) in kinds.items()]
+        kinds = {"sum": {}, "mean": {}, "median": {}, "min": {}, "max": {}, "quantile": {"at": 0.9}}
+        yield [Part(own.name, kind, {kind: x, **more}, {x: bounds}) for kind, more in kinds.items()]
     yield [
         *_counts(own, "compare text", tests_of(x, "text", texts), labels),
         *(Part(own.name, kind, {kind: x}, labels) for kind in ("histogram", "mode")),
@@ -137,7 +137,7 @@ def probes(x: str, own: Type, groups: Sequence[str]) -> dict[str, Content]:
     asked: dict[str, tuple[Content, Content]] = {
         "compare number": ({"count": f'"{x}" = 1'}, {x: {"type": "number"}}),
         **{kind: ({kind: x}, number) for kind in ("sum", "mean", "min", "median", "max")},
-        "quantile": ({"quantile": {"of": x, "at": 0.9}}, number),
+        "quantile": ({"quantile": x, "at": 0.9}, number),
         "compare text": ({"count": f"\"{x}\" = '{own.texts[0]}'"}, {x: {"type": "text"}}),
         "compare date": ({"count": f"\"{x}\" < '2024-01-31'"}, {x: {"type": "text"}}),
         **{kind: ({kind: x}, labels) for kind in ("histogram", "mode")},

@@ -69,7 +69,7 @@ PLAIN: list[Question] = [
     ("ana", {"mean": "age", "where": "likes = 'no'", "epsilon": 2}),
     ("ana", {"sum": "age", "by": ["year"], "epsilon": 1}),
     ("ana", {"median": "age", "by": ["school"], "epsilon": 2}),
-    ("ana", {"quantile": {"of": "age", "at": "0.9"}, "epsilon": 1}),
+    ("ana", {"quantile": "age", "at": "0.9", "epsilon": 1}),
     ("ana", {"max": "age", "by": ["school"], "epsilon": 2}),
     ("ana", {"mode": "likes", "by": ["year"], "epsilon": 2}),
     ("ana", {"crosstab": ["likes", "year"], "by": ["school"], "epsilon": 3}),

@@ -114,7 +114,7 @@ LEVELS = {"levels": ["g", "h"]}
 COUNT, HISTOGRAM, MEAN, SUM = {"count": "x >= 2 or c = 'p'"}, {"histogram": "c"}, {"mean": "x"}, {"sum": "x"}
 EVERY_KIND: list[dict[str, Any]] = [
     *(COUNT, HISTOGRAM, MEAN, SUM, {"median": "x"}, {"min": "x"}, {"max": "y"}, {"mode": "c"}),
-    *({"quantile": {"of": "y", "at": ["0.1", "0.75"]}}, {"crosstab": ["c", "d"]}),
+    *({"quantile": "y", "at": ["0.1", "0.75"]}, {"crosstab": ["c", "d"]}),
 ]
 
 

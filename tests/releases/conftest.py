@@ -178,7 +178,7 @@ class Checks:
         designed = self.designed(plan)
         by_name = {column.name: column.values for column in first}
         for k, statistic in enumerate(plan.statistics):
-            for name in () if statistic.sum_to_size else plan.drawn_columns(statistic):
+            for name in () if statistic.sums_to_size else plan.drawn_columns(statistic):
                 for design, members in zip(designed.designs[k], designed.workload.members, strict=True):
                     reported = answering.output_query(design.mechanism).output_values
                     assert np.isin(by_name[name][members], reported).all()
@@ -203,7 +203,7 @@ class Checks:
                 for name, truth in zip(designed.workload.plan.cells(statistic), truths, strict=True):
                     made = design.mechanism
                     if isinstance(made.law, RecordsLaw):
-                        own = _value(record.get(statistic.of), content["columns"][statistic.of])
+                        own = _value(record.get(statistic.column), content["columns"][statistic.column])
                         column = made.probabilities(made.query.encode([own])[None, :])[0]
                     else:
                         column = made.matrix[:, list(made.query.answers).index(truth)]

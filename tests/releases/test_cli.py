@@ -202,15 +202,15 @@ def test_the_documented_plan_is_read(folder):
 def test_bounds_are_never_applied_to_a_second_column(folder, inbounds, words):
     done = inbounds(folder, *ONE_LINE, *words)
     assert done.returncode == 2
-    said = "--low and --high describe one column; columns with different bounds need a plan: inbounds init FILE"
-    assert said in re.sub(r"\s+", " ", done.stderr)
+    assert re.search(r"^inbounds: --(low|high) ", done.stderr)
+    assert not (folder / "survey.released.csv").exists()
 
 
 @pytest.mark.parametrize("words", [["--histogram", "adult"], ["--labels", "a,b"]])
 def test_labels_are_never_applied_to_a_second_column(folder, inbounds, words):
     done = inbounds(folder, *ONE_LINE, "--histogram", "answer", "--labels", "yes,no", *words)
     assert done.returncode == 2
-    assert "--labels describes one column" in done.stderr
+    assert done.stderr.startswith("inbounds: --labels ")
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,6 @@ def test_labels_are_never_applied_to_a_second_column(folder, inbounds, words):
         (["init", "semi.csv"], "give --delimiter"),
         (["release", "tabs.csv", *ONE_LINE[2:], *COUNT], "name the file .tsv"),
         ([*ONE_LINE, *COUNT, "--low", "0"], "--low describes a column; name it with --sum or --mean or"),
-        ([*ONE_LINE, *COUNT, "--low", "0", "--high", "9"], "--low and --high describe a column; name it with"),
         ([*ONE_LINE, *COUNT, "--labels", "a,b"], "--labels describes a column; name it with --histogram"),
         ([*ONE_LINE, *COUNT, "--size", "-5"], "groups.size must be a whole number of at least 1"),
         ([*ONE_LINE, *COUNT, "--size", "99999999"], "100000000 possible answers, over 67108864; declare smaller"),

@@ -154,7 +154,7 @@ def test_modes_of_other_labels_are_kept_apart_in_the_cache(tmp_path):
     [
         ({"mode": "c", "loss": "squared"}, r"statistics\[1\].loss must be zero-one for a mode"),
         ({"mode": "c", "prior": {"binomial": 0.3}}, r"statistics\[1\].prior must be uniform for a mode"),
-        ({"mode": "c", "sum_to_size": True}, r"statistics\[1\].sum_to_size is meant for histograms"),
+        ({"mode": "c", "sum_to_size": True}, r"statistics\[1\].sum_to_size is meant for histogram"),
         ({"mode": "d"}, r"statistics\[1\].mode must name a declared column, got 'd'"),
         ({"mode": "n"}, r"statistics\[1\].mode needs the labels of the column 'n'"),
     ],

@@ -31,6 +31,7 @@ from inbounds.releases.recompute import check_release as check
 from inbounds.releases.verify import compose_releases
 from inbounds.releases.workload import ReleaseDesign, Workload
 from inbounds.sources.open import silence_engine
+from inbounds.statistics import Count, StatisticContext
 from inbounds.statistics.base import ValueCounts
 from inbounds.trusted.bounds import EXP_BITS, exp_lower_bound
 from quantiles.small import law_of
@@ -135,7 +136,7 @@ def test_no_person_with_several_records_and_groups_costs_more_than_epsilon(check
 def test_cells_for_r_records_at_once_would_cost_too_much(checks):
     """A twin that must fail: a histogram whose cells are drawn as a single count is, at epsilon/c."""
     content = plan([{"histogram": "c"}], 2, 1, maximum=2, keys=("a", "b"))
-    query = query_for_person("count", None, 2, 2)
+    query = query_for_person(Count(condition="true"), StatisticContext({}, public=False), 2, 2)
     law = wide_law(query)
     ratios = worst_ratios(law)
     found, _ = every_table(content)

@@ -16,7 +16,6 @@ from inbounds.releases.pipeline import (
     Plan,
     PlanError,
     Source,
-    Statistic,
     load_plan,
     parse_groups,
     preview_release,
@@ -24,6 +23,7 @@ from inbounds.releases.pipeline import (
 )
 from inbounds.schema.columns import Column
 from inbounds.schema.errors import index_lines
+from inbounds.statistics import Count
 
 PLAN = """\
 [source]
@@ -98,7 +98,7 @@ BAD = [
     ('mean = "score"', 'mean = "score"\nname = "yes"', 24, "must make different output columns"),
     ('mean = "score"', 'mean = "score"\nloss = "cubic"', 24, "loss"),
     ('mean = "score"', 'mean = "score"\nmechanism = "magic"', 24, "must be optimal or one of"),
-    ('mean = "score"', 'mean = "score"\nsum_to_size = true', 24, "meant for histograms"),
+    ('mean = "score"', 'mean = "score"\nsum_to_size = true', 24, "meant for histogram"),
     ("count = \"answer = 'yes' and age >= 12\"", 'count = "answer = yes"', 18, "is it a text? write 'yes' in single"),
     ("count = \"answer = 'yes' and age >= 12\"", "count = \"age = '12'\"", 18, "write 12 without quotes"),
     ('path = "survey.csv"', 'path = "missing.csv"', 2, "does not exist"),
@@ -196,17 +196,17 @@ def test_keys_come_from_lists_products_texts_and_tables_in_their_order(tmp_path)
 
 
 def test_epsilon_is_shared_exactly_and_what_is_not_said_is_shared_equally():
-    thirds = [Statistic("count", "true", name=f"s{k}") for k in range(3)]
+    thirds = [Count(condition="true", name=f"s{k}") for k in range(3)]
     plan = Plan(Source(frame=pa.table({})), parse_groups((), None, 5), {}, tuple(thirds), Fraction(1))
     assert plan.epsilons == (Fraction(1, 3),) * 3
     assert plan.total_epsilon == 1
-    told = (Statistic("count", "true", "a", epsilon=Fraction(1, 10)), *thirds)
+    told = (Count(condition="true", name="a", epsilon=Fraction(1, 10)), *thirds)
     plan = Plan(Source(frame=pa.table({})), parse_groups((), None, 5), {}, told, Fraction(1))
     assert plan.epsilons == (Fraction(1, 10), *(Fraction(3, 10),) * 3)
 
 
 def test_the_relation_follows_from_what_is_declared_about_sizes():
-    one = (Statistic("count", "true"),)
+    one = (Count(condition="true"),)
     source = Source(frame=pa.table({}))
     assert Plan(source, parse_groups((), None, size=5), {}, one, Fraction(1)).neighbours == CHANGE
     assert Plan(source, parse_groups((), None, max_size=5), {}, one, Fraction(1)).neighbours == ADD_OR_REMOVE

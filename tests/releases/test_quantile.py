@@ -34,30 +34,29 @@ def plan(*statistics, epsilon=4, sizes=None, **more):
 
 
 def test_several_shares_are_statistics_of_their_own_that_divide_its_part():
-    found = to_plan(
-        plan({"quantile": {"of": "x", "at": ["0.9", "0.25"]}, "budget_share": "1/2"}, {"median": "x"}), FRAME
-    )
+    found = to_plan(plan({"quantile": "x", "at": ["0.9", "0.25"], "budget_share": "1/2"}, {"median": "x"}), FRAME)
     assert [statistic.name for statistic in found.statistics] == ["x_q25", "x_q90", "x_median"]
-    assert [statistic.at for statistic in found.statistics] == [Fraction(1, 4), Fraction(9, 10), None]
+    assert [statistic.share for statistic in found.statistics] == [Fraction(1, 4), Fraction(9, 10), Fraction(1, 2)]
     assert found.epsilons == (1, 1, 2)
 
 
 @pytest.mark.parametrize("at", [[0.25, 0.9], (0.25, 0.9), np.array([0.25, 0.9])])
 def test_shares_may_stand_in_any_kind_of_list(at):
-    found = to_plan(plan({"quantile": {"of": "x", "at": at}}), FRAME)
-    assert [statistic.at for statistic in found.statistics] == [Fraction(1, 4), Fraction(9, 10)]
+    found = to_plan(plan({"quantile": "x", "at": at}), FRAME)
+    assert [statistic.share for statistic in found.statistics] == [Fraction(1, 4), Fraction(9, 10)]
 
 
 @pytest.mark.parametrize(
     ("statistic", "said"),
     [
-        ({"quantile": "x"}, "must be a table with some of: of, at"),
-        ({"quantile": {"of": "x"}}, "must be { of"),
-        ({"quantile": {"of": "x", "at": 2}}, "between 0 and 1"),
-        ({"quantile": {"of": "x", "at": []}}, "at least one share"),
-        ({"quantile": {"of": "x", "at": [0, 1]}, "name": "two"}, "no name where it has several"),
-        ({"quantile": {"of": "x", "at": [0.5, 0.5]}}, "at must have every share once"),
-        ({"quantile": {"of": "y", "at": 0.5}}, "must name a declared column"),
+        ({"quantile": "x"}, "at must be given"),
+        ({"quantile": {"at": 0.5}}, "of must be given"),
+        ({"quantile": {"of": "x", "at": 0.5}, "at": 0.5}, "at is given twice"),
+        ({"quantile": "x", "at": 2}, "between 0 and 1"),
+        ({"quantile": "x", "at": []}, "at least one share"),
+        ({"quantile": "x", "at": [0, 1], "name": "two"}, "no name where it has several"),
+        ({"quantile": "x", "at": [0.5, 0.5]}, "at must have every share once"),
+        ({"quantile": "y", "at": 0.5}, "must name a declared column"),
     ],
 )
 def test_what_is_no_quantile_is_refused_before_data_is_read(statistic, said):
@@ -67,9 +66,7 @@ def test_what_is_no_quantile_is_refused_before_data_is_read(statistic, said):
 
 @pytest.mark.parametrize("sizes", [{"size": SIZE}, {"max_size": SIZE}])
 def test_quantiles_are_near_the_truth_and_in_order(tmp_path, sizes):
-    asked = plan(
-        {"quantile": {"of": "x", "at": [0.25, 0.5, 0.75]}}, epsilon=6, sizes=sizes, output={"credible_level": 0.9}
-    )
+    asked = plan({"quantile": "x", "at": [0.25, 0.5, 0.75]}, epsilon=6, sizes=sizes, output={"credible_level": 0.9})
     table = release(asked, FRAME, cache=tmp_path).table
     found = np.array([table[f"x_q{share}"].to_numpy() for share in (25, 50, 75)])
     assert (np.diff(found, axis=0) >= 0).all()
@@ -134,11 +131,9 @@ def test_a_thousand_values_are_answered_and_too_many_are_refused_before_anything
 
 
 def test_one_line_asks_for_quantiles_of_a_column():
-    facts = dict.fromkeys(("by", "keys", "size", "maximum", "epsilon", "table", "interval"))
-    facts |= {"size": "20", "epsilon": "1"}
-    column = {"low": ["0"], "high": ["10"], "step": None, "missing": None, "labels": None}
+    facts, column = {"size": "20", "epsilon": "1"}, {"low": ["0"], "high": ["10"]}
     found = one_line("t.csv", {"quantile": ["x@0.5,0.9"]}, facts, column)
-    assert [(statistic.of, statistic.at) for statistic in found.statistics] == [
+    assert [(statistic.column, statistic.at) for statistic in found.statistics] == [
         ("x", Fraction(1, 2)),
         ("x", Fraction(9, 10)),
     ]

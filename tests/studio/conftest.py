@@ -76,6 +76,7 @@ budget.epsilon = 10
 groups = { by = ["school"], keys = ["North", "South", "East", "West"], size = 100 }
 columns.age = { low = 8, high = 16 }
 columns.answer = { labels = ["yes", "no", "unsure"] }
+columns.score = { labels = ["0", "1", "2"], other = "2" }
 """
 
 

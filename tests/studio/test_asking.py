@@ -13,11 +13,10 @@ from studio.conftest import Served, curator_in
 
 QUESTION = [
     ("dataset", "survey"),
-    ("kind", "count"),
-    ("of", "age > 12"),
+    ("statistic.kind", "count"),
+    ("statistic.count.condition", "age > 12"),
     ("epsilon", "0.5"),
     ("by", "school"),
-    ("at", ""),
 ]
 
 
@@ -71,7 +70,12 @@ def test_a_preview_costs_nothing_and_a_question_is_charged_once(asking: httpx.Cl
 
 @pytest.mark.slow
 def test_what_cannot_be_asked_is_a_sentence(asking: httpx.Client) -> None:
-    for new in (("of", "nothing > 1"), ("epsilon", "0"), ("kind", "<b>"), ("dataset", "other")):
+    for new in (
+        ("statistic.count.condition", "nothing > 1"),
+        ("epsilon", "0"),
+        ("statistic.kind", "<b>"),
+        ("dataset", "other"),
+    ):
         fields = [pair for pair in QUESTION if pair[0] != new[0]] + [new]
         text = post(asking, "/ask/preview", fields).text
         assert "Not yet" in text
@@ -80,7 +84,7 @@ def test_what_cannot_be_asked_is_a_sentence(asking: httpx.Client) -> None:
 
 @pytest.mark.slow
 def test_a_preview_without_the_script_keeps_the_form(asking: httpx.Client) -> None:
-    page = post(asking, "/ask", [*QUESTION, ("action", "look"), ("where", ""), ("second", "")]).text
+    page = post(asking, "/ask", [*QUESTION, ("action", "look"), ("where", "")]).text
     assert "age &gt; 12" in page
     assert "Expected errors" in page
 

@@ -24,8 +24,9 @@ from inbounds.ledger import Ledger
 from inbounds.plan.load import load_plan, parse_plan
 from inbounds.plan.write import dump_toml
 from inbounds.releases.calibrate import calibrate_plan_epsilon, expected_error
+from inbounds.studio.forms import StatisticChoice
 from inbounds.studio.plan import values
-from inbounds.studio.plan.draft import ColumnChoice, Draft, StatisticChoice, from_form
+from inbounds.studio.plan.draft import ColumnChoice, Draft, from_form
 
 SCHEMA = dict.fromkeys(("school", "answer", "score", "age", "pupil"), "anything")
 
@@ -69,7 +70,8 @@ name = "yes"
 budget_share = 0.25
 
 [[statistics]]
-quantile = { of = "score", at = [0.25, 0.9] }
+quantile = "score"
+at = [0.25, 0.9]
 
 [[statistics]]
 crosstab = ["answer", "answer"]
@@ -170,7 +172,12 @@ def test_a_saved_plan_is_run_by_the_command_line_unchanged(
 
 def test_a_plan_that_cannot_be_carried_out_is_not_saved(client: httpx.Client, folder: Path) -> None:
     fields = form_of(client.get("/plan/edit?plan=plan.toml").text)
-    for new in ({"epsilon": "0"}, {"size": ""}, {"statistic.0.of": "nothing = 1"}, {"more": "[design]\nloss = 3"}):
+    for new in (
+        {"epsilon": "0"},
+        {"size": ""},
+        {"statistic.0.count.condition": "nothing = 1"},
+        {"more": "[design]\nloss = 3"},
+    ):
         answer = post(client, "/plan/edit", changed(fields, plan="bad.toml", action="save", **new))
         assert answer.status_code == 200
         assert "Still to do" in answer.text
@@ -341,14 +348,14 @@ def test_a_guess_for_a_new_source_comes_from_names_alone(client: httpx.Client) -
     page = form_of(client.get("/plan/edit?source=survey.csv").text)
     draft = from_form(page, SCHEMA)
     assert draft.by == ["school"]
-    assert draft.statistics == (StatisticChoice("count", "true", name="count"),)
+    assert draft.statistics == (StatisticChoice("count", {"condition": "true", "name": "count"}),)
     assert draft.column("school") == ColumnChoice("school", "anything", "group", low="0", high="10", missing="5")
 
 
 def test_a_form_says_the_same_as_the_plan_it_makes() -> None:
     draft = Draft(
         (ColumnChoice("school", use="group", keys="A\nB"), ColumnChoice("score", use="number", low="0", high="10")),
-        (StatisticChoice("mean", "score"), StatisticChoice("quantile", "score", at="0.5")),
+        (StatisticChoice("mean", {"column": "score"}), StatisticChoice("quantile", {"column": "score", "at": "0.5"})),
         source="x.csv", size="25", epsilon="1/2", more='[design]\nloss = "squared"',
     )  # fmt: skip
     made = values.content(draft)

@@ -35,8 +35,8 @@ class _OptionWords:
 WORDS = {"bool": "", "int": "NUMBER", "float": "NUMBER", "path": "FILE", "file": "FILE", "Path": "FILE"}
 
 
-class _Command(_OptionWords, TyperCommand):
-    pass
+class Command(_OptionWords, TyperCommand):
+    """A command with this tool's style of help."""
 
 
 class _Group(_OptionWords, TyperGroup):
@@ -74,7 +74,7 @@ class Commands(typer.Typer):
         super().__init__(**{"cls": _Group, "no_args_is_help": True, "rich_markup_mode": "rich", **settings})
 
     def command(self, name: str | None = None, **settings: Any) -> Callable[[F], F]:
-        return super().command(name, cls=_Command, **settings)
+        return super().command(name, **{"cls": Command, **settings})
 
 
 app = Commands(

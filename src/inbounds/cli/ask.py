@@ -6,11 +6,12 @@ from typing import Annotated, Any
 import typer
 
 from inbounds.cli.app import NUMBER, TABLES, AsJson, app, out
+from inbounds.cli.statistic_options import StatisticCommand
 
-COLUMN = "COLUMN"
+Statistics = Annotated[str | None, typer.Option(rich_help_panel="What is asked: one of these")]
 
 
-@app.command(rich_help_panel=TABLES)
+@app.command(rich_help_panel=TABLES, cls=StatisticCommand)
 def ask(
     url: Annotated[str, typer.Argument(help="Where the curator answers: https://….")],
     dataset: Annotated[
@@ -19,18 +20,6 @@ def ask(
     token: Annotated[
         str, typer.Option(envvar="INBOUNDS_TOKEN", help="The account's token; better in the environment.")
     ] = "",
-    count: Annotated[
-        str | None, typer.Option(help="How many meet a condition: 'age > 50'.", metavar="CONDITION")
-    ] = None,
-    mean: Annotated[str | None, typer.Option(help="The mean of a column.", metavar=COLUMN)] = None,
-    sum_: Annotated[str | None, typer.Option("--sum", help="The sum of a column.", metavar=COLUMN)] = None,
-    median: Annotated[str | None, typer.Option(help="The median of a column.", metavar=COLUMN)] = None,
-    min_: Annotated[str | None, typer.Option("--min", help="The least value of a column.", metavar=COLUMN)] = None,
-    max_: Annotated[str | None, typer.Option("--max", help="The largest value of a column.", metavar=COLUMN)] = None,
-    mode: Annotated[str | None, typer.Option(help="The most frequent label of a column.", metavar=COLUMN)] = None,
-    histogram: Annotated[str | None, typer.Option(help="How many have each label.", metavar=COLUMN)] = None,
-    crosstab: Annotated[str | None, typer.Option(help="How many have each pair of labels: A,B.", metavar="A,B")] = None,
-    quantile: Annotated[str | None, typer.Option(help="A quantile: COLUMN@0.9.", metavar="COLUMN@SHARE")] = None,
     by: Annotated[str | None, typer.Option(help="Columns of groups: A,B; without them, all people.")] = None,
     where: Annotated[str | None, typer.Option(help="Only records that meet it count.", metavar="CONDITION")] = None,
     epsilon: Annotated[str | None, typer.Option(help="How private: smaller is more.", metavar=NUMBER)] = None,
@@ -44,20 +33,26 @@ def ask(
     ] = False,
     preview: Annotated[bool, typer.Option("--preview", help="What it would cost and be worth; free.")] = False,
     as_json: AsJson = False,
+    **statistics: Statistics,
 ) -> None:
     """Ask a curator a question, or list what may be asked.
 
     Example: [bold]inbounds ask http://127.0.0.1:8400 adult --mean age --by sex --epsilon 0.5[/]
     """
     from inbounds.curator.client import connect
+    from inbounds.statistics import STATISTICS
 
     if not token:
         raise ValueError("token must be given: set the environment variable INBOUNDS_TOKEN, or --token")
-    columns = {"mean": mean, "sum": sum_, "median": median, "min": min_, "max": max_, "mode": mode}
-    parts = {"crosstab": _split_list(crosstab), "quantile": _quantile(quantile), "by": _split_list(by)}
-    values = {**columns, **parts, "count": count, "histogram": histogram, "where": where, "epsilon": epsilon}
-    flags = {name: True for name, flag in (("redraw", redraw), ("allow_useless", allow_useless)) if flag}
-    question = {name: value for name, value in values.items() if value is not None} | flags
+    question: dict[str, Any] = {}
+    for kind, text in statistics.items():
+        question |= {} if text is None else STATISTICS[kind].from_option(text)
+    columns = None if by is None else [name.strip() for name in by.split(",")]
+    options = {
+        "by": columns, "where": where, "epsilon": epsilon,
+        "redraw": redraw or None, "allow_useless": allow_useless or None,
+    }  # fmt: skip
+    question |= {name: value for name, value in options.items() if value is not None}
     with connect(url, token) as curator:
         if dataset is None:
             result: Any = [curator.describe(name) for name in curator.datasets()]
@@ -72,16 +67,3 @@ def ask(
         typer.echo(json.dumps(result))
     else:
         out.print(text, markup=False, highlight=False, soft_wrap=True)
-
-
-def _split_list(text: str | None) -> list[str] | None:
-    return None if text is None else [part.strip() for part in text.split(",")]
-
-
-def _quantile(text: str | None) -> dict[str, str] | None:
-    if text is None:
-        return None
-    column, at, share = text.rpartition("@")
-    if not at:
-        raise ValueError(f"quantile must be a column and a share, such as age@0.9, got {text!r}")
-    return {"of": column, "at": share}

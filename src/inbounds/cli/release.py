@@ -14,6 +14,7 @@ from rich.cells import cell_len
 from rich.markup import escape
 
 from inbounds.cli.app import NUMBER, TABLES, AsJson, app, err, escape_controls, out
+from inbounds.cli.statistic_options import StatisticCommand
 from inbounds.files import is_same_file, write_text
 from inbounds.report import terminal
 from inbounds.report.templates import pick_evenly
@@ -28,33 +29,22 @@ Column = list[str] | None
 DataOrPlan = Annotated[str, typer.Argument(help="A plan (.toml), or data: a file or postgresql:// URL.")]
 
 
-def _ask_option(meaning: str, *names: str, metavar: str = "COLUMN") -> Any:
-    return typer.Option(*names, help=meaning, metavar=metavar, rich_help_panel="What is asked, without a plan")
-
-
-def _column(meaning: str, metavar: str = NUMBER) -> Any:
-    return typer.Option(help=meaning, metavar=metavar, rich_help_panel="The column of numbers or labels")
+def _column(meaning: str, value: str = NUMBER) -> Any:
+    words = f"{meaning} For one of several columns: COLUMN={value}."
+    return typer.Option(help=words, metavar=value, rich_help_panel="The columns of numbers or labels")
 
 
 def _groups(meaning: str, metavar: str | None, *names: str) -> Any:
     return typer.Option(*names, help=meaning, metavar=metavar, rich_help_panel="The groups")
 
 
-Count = Annotated[Column, _ask_option("Count the records that meet it, e.g. \"answer = 'yes'\".", metavar="CONDITION")]
-Histogram = Annotated[Column, _ask_option("Histogram over --labels.")]
-Mean = Annotated[Column, _ask_option("Mean, with --low and --high.")]
-Sum = Annotated[Column, _ask_option("Sum.", "--sum")]
-Median = Annotated[Column, _ask_option("Median.")]
-Least = Annotated[Column, _ask_option("Least value.", "--min")]
-Most = Annotated[Column, _ask_option("Largest value.", "--max")]
-AnyQuantile = Annotated[
-    Column, _ask_option("Quantiles: a column and the shares of records below them, score@0.5,0.9.", "--quantile")
-]
+Statistics = Annotated[Column, typer.Option(rich_help_panel="What is asked, without a plan")]
 Low = Annotated[Column, _column("Least value a record can have.")]
 High = Annotated[Column, _column("Largest value a record can have.")]
 Step = Annotated[Column, _column("Numbers are rounded to steps of this size, 1 unless given.")]
 Missing = Annotated[Column, _column("What a record without a value counts as, --low unless given.")]
-Labels = Annotated[Column, _column("Labels of the histogram, separated by commas.", "A,B,…")]
+Labels = Annotated[Column, _column("Labels, separated by commas.", "A,B,…")]
+Other = Annotated[Column, _column("The label that any other value, or none, counts as.", "LABEL")]
 By = Annotated[Column, _groups("Column that names the group; several as A,B.", "COLUMN")]
 Nested = Annotated[
     bool,
@@ -70,7 +60,10 @@ MaxSize = Annotated[str | None, _groups("Largest possible group, if sizes are no
 Period = Annotated[Column, _groups("How a column of dates names a group: day, month, quarter or year.", "COLUMN=month")]
 MissingKey = Annotated[str | None, _groups("The key, among --keys, of records without one.", "TEXT")]
 IdColumn = Annotated[
-    str | None, _groups("Column that says whose a record is; without it, each record is one person.", "COLUMN")
+    str | None,
+    _groups(
+        "Column that says whose a record is; without it, each record is one person.", "COLUMN", "--id", "--id-column"
+    ),
 ]
 MaxRecords = Annotated[int | None, _groups("Records of one person that count in one group, 1 unless given.", NUMBER)]
 MaxGroups = Annotated[int | None, _groups("Groups in which one person counts, 1 unless given.", NUMBER)]
@@ -105,22 +98,15 @@ Cache = Annotated[
 ]
 
 
-@app.command(rich_help_panel=TABLES)
+@app.command(rich_help_panel=TABLES, cls=StatisticCommand)
 def release(
     source: DataOrPlan,
-    count: Count = None,
-    histogram: Histogram = None,
-    mean: Mean = None,
-    sum_: Sum = None,
-    median: Median = None,
-    least: Least = None,
-    most: Most = None,
-    quantile: AnyQuantile = None,
     low: Low = None,
     high: High = None,
     step: Step = None,
     missing: Missing = None,
     labels: Labels = None,
+    other: Other = None,
     by: By = None,
     nested: Nested = False,
     keys: Keys = None,
@@ -147,6 +133,7 @@ def release(
     read_again: ReadAgain = False,
     cache: Cache = None,
     as_json: AsJson = False,
+    **statistics: Statistics,
 ) -> None:
     """Release a private table: aggregate, answer every declared group, write it with its record.
 
@@ -163,17 +150,13 @@ def release(
     from inbounds.releases.report import page
     from inbounds.releases.write import check_page_target, record_path
 
-    statistics = {
-        "count": count, "histogram": histogram, "mean": mean, "sum": sum_,
-        "median": median, "min": least, "max": most, "quantile": quantile,
-    }  # fmt: skip
     facts = {
-        "by": by, "keys": keys, "size": size, "maximum": max_size, "period": period, "not_stated": missing_key,
-        "epsilon": epsilon, "table": table, "interval": credible_level, "delimiter": delimiter,
-        "decimal": decimal, "levels": nested or None,
-        "person": id_column, "max_records": max_records, "max_groups": max_groups,
+        "by": by, "nested": nested or None, "keys": keys, "period": period, "missing_key": missing_key,
+        "size": size, "max_size": max_size, "id": id_column, "max_records": max_records, "max_groups": max_groups,
+        "epsilon": epsilon, "table": table, "delimiter": delimiter, "decimal": decimal,
+        "credible_level": credible_level,
     }  # fmt: skip
-    column = {"low": low, "high": high, "step": step, "missing": missing, "labels": labels}
+    column = {"low": low, "high": high, "step": step, "missing": missing, "labels": labels, "other": other}
     if source.lower().endswith(".toml"):
         _refuse_options({**statistics, **facts, **column})
         plan = load_plan(source)
@@ -208,18 +191,9 @@ def release(
         print_release(result, report, passports, as_json)
 
 
-OPTION_NAMES = {
-    "maximum": "max-size", "not_stated": "missing-key", "levels": "nested",
-    "person": "id-column", "interval": "credible-level",
-}  # fmt: skip
-"""Options whose names differ from the facts of `one_line` that they fill."""
-
-
-def _refuse_options(facts: dict[str, Any]) -> None:
+def _refuse_options(options: dict[str, Any]) -> None:
     """Raise ValueError if options that describe a plan stand beside a plan file."""
-    named = [
-        f"--{OPTION_NAMES.get(name, name.replace('_', '-'))}" for name, value in facts.items() if value is not None
-    ]
+    named = [f"--{name.replace('_', '-')}" for name, value in options.items() if value is not None]
     if named:
         raise ValueError(f"a plan file says everything itself; leave out {', '.join(named)}, or give a data file")
 

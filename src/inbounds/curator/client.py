@@ -119,9 +119,9 @@ class CuratorClient:
     def ask(self, name: str, *, key: str | None = None, **question: Any) -> Answer:
         """Ask a question about a dataset and return the answer.
 
-        question: one statistic (`count="age > 50"`, `mean="age"`, `median`, `sum`, `min`, `max`, `mode`, `histogram`,
-        `crosstab=[…]`, `quantile={"of": …, "at": …}`), `by=[…]`, `where="…"`, `epsilon="0.5"` and the
-        design options of a plan.
+        question: one statistic as a plan writes it (`count="age > 50"`, `mean="age"`, `quantile="score", at="0.9"`,
+        `crosstab=["gender", "answer"]`; the reference lists all statistics), with `where="…"`, `by=[…]`,
+        `epsilon="0.5"` and the design options of a plan.
         key: of this request, the same for every try; a random one unless given.
         The same question again is answered from what is stored, and costs the people's budget nothing.
         """

@@ -26,7 +26,7 @@ from inbounds.schema.types import Exact, Flag, Schema, check_known_fields
 from inbounds.statistics import STATISTICS, Statistic
 from inbounds.statistics.count import EVERYTHING
 from inbounds.statistics.designs import DEFAULT_OPTIONS, DESIGN_FIELDS, DesignOptions
-from inbounds.statistics.written import find_kind, parse_statistic, written_fields
+from inbounds.statistics.entries import entry_fields, find_kind, parse_statistic
 
 LONGEST_CONDITION = 4000
 """Characters of a condition that is asked. A stored one may be longer: two are joined, and numbers spelled out."""
@@ -51,7 +51,7 @@ class QuestionOptions(Schema):
 
 OF_STATISTICS = tuple(
     name
-    for name in dict.fromkeys(name for statistic in STATISTICS.values() for name in written_fields(statistic))
+    for name in dict.fromkeys(name for statistic in STATISTICS.values() for name in entry_fields(statistic))
     if name not in Statistic.model_fields
 )
 """The fields that some kinds of statistics have beside their subject."""
@@ -80,13 +80,13 @@ class Question:
 
     def to_json(self) -> dict[str, Any]:
         """Return the question as plain values that `parse_question` reads back."""
-        values = self.statistic.written()
+        values = self.statistic.to_entry()
         if self.where:
             values["where"] = self.where
         values["by"] = list(self.by)
         if self.epsilon is not None:
             values["epsilon"] = format_decimal(self.epsilon)
-        return values | self.design.written()
+        return values | self.design.to_entry()
 
     def to_plan(self, dataset: Dataset, epsilon: Fraction) -> Plan:
         """Return the plan that answers the question at an epsilon; it declares only the columns that it uses."""
@@ -141,19 +141,24 @@ def parse_question(values: Mapping[str, Any], dataset: Dataset, *, stored: bool 
     stored: the values are those of a question that was accepted before (`Question.to_json`), so no length is limited.
     """
     check_known_fields("question", values, FIELDS)
+    values = {name: value for name, value in values.items() if value is not None}  # null in JSON: left out
     kind = find_kind(values, "question ")
     for name in ("properties", "limits", "margins"):
         if name in values and (not isinstance(values[name], list) or len(values[name]) > MOST_LISTED):
             raise PlanError(f"must be a list of at most {MOST_LISTED}", (name,))
+    if isinstance(values.get("at"), list) and len(values["at"]) != 1:
+        raise PlanError("must be one share; ask for several quantiles one by one", ("at",))
     options = QuestionOptions(**{name: values[name] for name in QuestionOptions.model_fields if name in values})
     entry = {name: value for name, value in values.items() if name not in QuestionOptions.model_fields}
     statistics = parse_statistic(entry, DEFAULT_OPTIONS)
     if len(statistics) != 1:
         raise PlanError("must be one share; ask for several quantiles one by one", ("at",))
     (statistic,) = statistics
-    design = _sort_options(statistic.design or DEFAULT_OPTIONS)
+    design = DEFAULT_OPTIONS
+    if statistic.design is not None:
+        design, statistic = _sort_options(statistic.design), statistic.replace(design=None)
     longest = None if stored else LONGEST_CONDITION
-    canonical, where = _canonical(statistic.replace(design=None), kind, options.where, dataset, longest)
+    canonical, where = _canonical(statistic, kind, options.where, dataset, longest)
     return Question(
         canonical,
         _order_by(options.by, dataset),
@@ -183,20 +188,20 @@ def _canonical(
     """Return the statistic and the condition beside it; for a count both conditions become one."""
     with error_path(kind):
         _check_subject(statistic, dataset, longest)
-        canonical = statistic.canonical()
+        canonical = statistic.to_canonical()
     with error_path("where"):
         also = _canonical_condition(where, dataset, longest) if where else EVERYTHING
     if also == EVERYTHING:
         return canonical, ""
-    restricted = canonical.restricted_to(also)
+    restricted = canonical.with_condition(also)
     return (canonical, also) if restricted is None else (restricted, "")
 
 
 def _check_subject(statistic: Statistic, dataset: Dataset, longest: int | None) -> None:
     """Raise `PlanError` unless the statistic is about columns of the dataset; the message names those."""
-    if statistic.where is not None:
-        _check_length(statistic.subject_text, longest)
-        check_condition(statistic.where, dataset.columns)
+    if statistic.subject == "condition":
+        _check_length(statistic.subject_text, longest)  # before it is parsed
+        check_condition(parse(statistic.subject_text), dataset.columns)
         return
     for name in statistic.columns_read:
         if name not in dataset.columns:

@@ -7,9 +7,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-from inbounds.plan.write import quote, quote_key
+from inbounds.plan.write import format_value, quote, quote_key
 from inbounds.schema.errors import SourceError
 from inbounds.sources.open import Source, open_table, silence_engine
+from inbounds.statistics import STATISTICS, Statistic
 
 HEAD = """\
 # A release plan for {name}, drafted from its columns. Everything in this file is public: take no bound, key or
@@ -37,8 +38,9 @@ size = 25            # records in each group, if public; if not, write instead: 
 [privacy]
 epsilon = 1          # shared by all statistics: equally, or as each says with budget_share = 0.5 or epsilon = 0.5
 
-# Statistics, one block each: count = "a condition", histogram = "a column with labels",
-# mean, sum, min, max or median = "a column with low and high". count = "true" counts all records.
+# Statistics, one block each, such as:
+{statistics}
+# A column and its low, high or labels are declared below. count = "true" counts all records.
 # Conditions: =, !=, <, <=, >, >=, in (…), between … and …, is null, and, or, not.
 [[statistics]]
 {statistic}
@@ -108,6 +110,7 @@ def draft_plan(source: Source, plan: Path) -> str:
         plan=plan.name,
         source=_source(source, plan.parent),
         by=quote(group_column) if group_column else "",
+        statistics=describe_statistics(),
         statistic=_example(others),
         output=f"{plan.stem}.released.csv",
         first=FIRST_LINE if source.kind == "csv" else "",
@@ -117,6 +120,37 @@ def draft_plan(source: Source, plan: Path) -> str:
     return head + "".join(
         blocks[kind].format(name=quote_key(name), **guess_bounds(name)) for name, kind in others.items()
     )
+
+
+def describe_statistics() -> str:
+    """Write a comment with every kind of statistic: an example, what it is, and the fields it may have."""
+    forms = {kind: _form(kind, statistic) for kind, statistic in STATISTICS.items()}
+    width = max(map(len, forms.values()))
+    lines = []
+    for kind, statistic in STATISTICS.items():
+        needs = f" Needs {' and '.join(statistic.needed_options)}." if statistic.needed_options else ""
+        lines.append(f"#   {forms[kind]:{width}}   {statistic.summary()}{needs}")
+        for name, field in _own_fields(statistic).items():
+            if not field.is_required():
+                lines.append(f"#   {f'  with {name} = …':{width}}   {field.description}")
+    return "\n".join(lines)
+
+
+def _form(kind: str, statistic: type[Statistic]) -> str:
+    """Write an example from the declared ones: the kind with its subject, and the fields that it must have."""
+    example = f"{kind} = {format_value(_example_value(statistic.model_fields[statistic.subject]))}"
+    must = {name: field for name, field in _own_fields(statistic).items() if field.is_required()}
+    return " and ".join([example, *(f"{name} = {_example_value(field)}" for name, field in must.items())])
+
+
+def _example_value(field: Any) -> Any:
+    return field.examples[0] if field.examples else "…"
+
+
+def _own_fields(statistic: type[Statistic]) -> dict[str, Any]:
+    """Return the fields that not every statistic has."""
+    shared = (*Statistic.model_fields, statistic.subject)
+    return {name: field for name, field in statistic.model_fields.items() if name not in shared}
 
 
 # --- guesses from column names, for the author to confirm --------------------------------------------------

@@ -19,7 +19,7 @@ from inbounds.sources.groups import check_keys_not_data, parse_groups, resolve_k
 from inbounds.sources.open import Source
 from inbounds.statistics import Statistic
 from inbounds.statistics.designs import DESIGN_FIELDS, DesignOptions, parse_design_options
-from inbounds.statistics.written import parse_statistic
+from inbounds.statistics.entries import parse_statistic
 
 Values = Mapping[str, Any]
 

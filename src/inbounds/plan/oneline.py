@@ -3,15 +3,18 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from inbounds.plan.load import parse_plan
+from inbounds.plan.load import FIELDS, parse_plan
 from inbounds.plan.plan import Plan
 from inbounds.schema.condition.tree import columns_used
 from inbounds.schema.errors import error_path
 from inbounds.statistics import STATISTICS, Statistic
 from inbounds.statistics.designs import DEFAULT_OPTIONS
-from inbounds.statistics.written import parse_statistic
+from inbounds.statistics.entries import parse_statistic
 
 Options = Mapping[str, Any]
+
+DESCRIBED = ("source", "groups", "people", "privacy", "output")
+"""The parts of a plan whose fields are options."""
 
 
 def one_line(
@@ -20,8 +23,8 @@ def one_line(
     """Build a plan from options.
 
     asked: for every kind of statistic its conditions or columns, as `Statistic.from_option` reads them.
-    facts: by, keys, size, maximum (max_size of the plan), epsilon, table, interval (credible_level), delimiter,
-    decimal, period, not_stated (missing_key), levels (whether the columns of by nest), person, max_records, max_groups.
+    facts: fields of a plan's parts by their names there (by, max_size, epsilon, id, credible_level …), as text; and
+    nested, whether the columns of by nest. Absent ones are None or left out.
     column: low, high, step, missing, labels and other. Each is a value, or COLUMN=VALUE if several columns have one.
 
     Columns in conditions have the type of what they are compared with. Raises ValueError if options are missing.
@@ -29,38 +32,25 @@ def one_line(
     entries = [STATISTICS[kind].from_option(text) for kind, texts in asked.items() for text in texts or ()]
     if not entries:
         raise ValueError("release needs a plan file, or a statistic such as --count \"answer = 'yes'\"")
-    if facts["epsilon"] is None:
+    options = {name: value for name, value in facts.items() if value is not None}
+    if "epsilon" not in options:
         raise ValueError("release needs --epsilon, the privacy parameter of the whole release")
-    _check_groups(facts)
+    _check_groups(options)
     statistics: list[Statistic] = []
     for k, entry in enumerate(entries):
         with error_path("statistics", k):
             statistics += parse_statistic(entry, DEFAULT_OPTIONS)
     _name_conditions(entries, [statistic for statistic in statistics if statistic.where is not None])
-    options = {name: value for name, value in facts.items() if value is not None}
+    options |= {name: _number(options[name]) for name in ("size", "max_size") if name in options}
+    options["period"] = _periods(options.get("period", ()))
     if "by" in options:
-        options["by"] = [name.strip() for part in options.get("by", ()) for name in part.split(",")]
-    return parse_plan(
-        {
-            "source": {"url" if "://" in source else "path": source, **_only(options, "table", "delimiter", "decimal")},
-            "groups": {
-                **{name: _number(value) for name, value in _only(options, "by", "keys", "size").items()},
-                **({"max_size": _number(options["maximum"])} if "maximum" in options else {}),
-                **({"missing_key": options["not_stated"]} if "not_stated" in options else {}),
-                "period": _periods(options.get("period", ())),
-            },
-            "columns": _declare_columns(statistics, {name: texts for name, texts in column.items() if texts}),
-            "statistics": entries,
-            "privacy": _only(options, "epsilon"),
-            "output": {"credible_level": options["interval"]} if "interval" in options else {},
-            **({"hierarchy": {"levels": options["by"]}} if options.get("levels") else {}),
-            "people": {
-                name: options[option]
-                for name, option in (("id", "person"), ("max_records", "max_records"), ("max_groups", "max_groups"))
-                if option in options
-            },
-        }
-    )
+        options["by"] = [name.strip() for part in options["by"] for name in part.split(",")]
+    parts = {part: {name: options[name] for name in FIELDS[part] if name in options} for part in DESCRIBED}
+    parts["source"]["url" if "://" in source else "path"] = source
+    if "nested" in options:
+        parts["hierarchy"] = {"levels": options.get("by", [])}
+    columns = _declare_columns(statistics, {name: texts for name, texts in column.items() if texts})
+    return parse_plan({**parts, "columns": columns, "statistics": entries})
 
 
 def _name_conditions(entries: list[dict[str, Any]], counts: Sequence[Statistic]) -> None:
@@ -110,11 +100,6 @@ def _assign(option: str, text: str, takers: Mapping[str, type[Statistic]]) -> tu
     raise ValueError(f"--{option} describes a column; name it with {' or '.join(ways)}")
 
 
-def _only(options: Options, *names: str) -> dict[str, Any]:
-    """Select these options, if they are given."""
-    return {name: options[name] for name in names if name in options}
-
-
 def _periods(texts: Sequence[str]) -> dict[str, str]:
     """Parse visited=month, for each column of dates."""
     for text in texts:
@@ -125,9 +110,9 @@ def _periods(texts: Sequence[str]) -> dict[str, str]:
 
 def _check_groups(facts: Options) -> None:
     """Raise ValueError if keys or sizes of the groups are missing."""
-    if facts["by"] and facts["keys"] is None:
+    if facts.get("by") and "keys" not in facts:
         raise ValueError("--by needs --keys FILE, the public list of the groups to answer (.txt, .csv or .parquet)")
-    if facts["size"] is None and facts["maximum"] is None:
+    if "size" not in facts and "max_size" not in facts:
         raise ValueError("release needs --size, the public size of each group, or --max-size if sizes are not public")
 
 

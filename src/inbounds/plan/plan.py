@@ -200,7 +200,7 @@ class Plan:
 
     def drawn_columns(self, statistic: Statistic) -> list[str]:
         """Return the output columns of the drawn numbers: its answers, or the numbers they are computed from."""
-        derived = statistic.derived(self.context)
+        derived = statistic.derive(self.context)
         return self.cells(statistic) if derived is None else [f"{statistic.name}_{part}" for part in derived.parts]
 
     def has_interval(self, statistic: Statistic) -> bool:

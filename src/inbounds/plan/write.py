@@ -35,22 +35,23 @@ def _blocks(name: str, value: Any) -> list[str]:
         return [_block("[[statistics]]", fields) for fields in value]
     if isinstance(value, Mapping):
         return [_block(f"[{quote_key(name)}]", value)]
-    return [f"{quote_key(name)} = {_value(value)}\n"]
+    return [f"{quote_key(name)} = {format_value(value)}\n"]
 
 
 def _block(head: str, fields: Mapping[str, Any]) -> str:
-    return "".join([f"{head}\n", *(f"{quote_key(name)} = {_value(value)}\n" for name, value in fields.items())])
+    return "".join([f"{head}\n", *(f"{quote_key(name)} = {format_value(value)}\n" for name, value in fields.items())])
 
 
-def _value(value: Any) -> str:
+def format_value(value: Any) -> str:
+    """Write a plain value as TOML."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | Decimal):
         return format(value, "f") if isinstance(value, Decimal) else str(value)
     if isinstance(value, list):
-        return f"[{', '.join(map(_value, value))}]"
+        return f"[{', '.join(map(format_value, value))}]"
     if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{quote_key(name)} = {_value(item)}' for name, item in value.items())} }}"
+        return f"{{ {', '.join(f'{quote_key(name)} = {format_value(item)}' for name, item in value.items())} }}"
     return quote(str(value))
 
 

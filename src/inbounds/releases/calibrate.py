@@ -54,7 +54,7 @@ def expected_error(plan: Plan, statistic: str, size: int, cache: Path) -> float:
         query_for_person(chosen, plan.context, size, line.records), line.statistic_epsilon, plan.design_options(chosen)
     )
     return expected_error_of(
-        load_or_design(request, cache).mechanism, request, chosen.loss, chosen.derived(plan.context)
+        load_or_design(request, cache).mechanism, request, chosen.loss, chosen.derive(plan.context)
     ).error
 
 

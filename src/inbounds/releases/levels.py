@@ -53,7 +53,7 @@ class ChainedDraw:
         """Build the chains of a plan; raise PlanError if its numbers have none."""
         workload, plan = designed.workload, designed.workload.plan
         (statistic,) = plan.statistics
-        if plan.is_layered(statistic) or statistic.derived(plan.context) is not None or statistic.counts_values:
+        if plan.is_layered(statistic) or statistic.derive(plan.context) is not None or statistic.counts_values:
             raise PlanError(f"cannot be answered in levels: {statistic.kind} has no noise chain; ask for a count")
         levels = tuple(sorted(epsilons, reverse=True))
         part = workload.entries[0].statistic_epsilon / plan.epsilon

@@ -19,7 +19,7 @@ from inbounds.releases.verify import load_record
 from inbounds.releases.workload import Mechanisms
 from inbounds.schema.record_types import MechanismRecord, ReleaseRecord
 from inbounds.statistics.designs import ADDING, DesignOptions, design_request
-from inbounds.statistics.written import statistic_from_json
+from inbounds.statistics.entries import statistic_from_json
 
 # --- to files ---------------------------------------------------------------------------------------------
 

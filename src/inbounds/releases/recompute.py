@@ -35,7 +35,7 @@ from inbounds.schema.record_types import PlanRecord, ReleaseRecord
 from inbounds.sources.groups import Groups
 from inbounds.sources.open import Source
 from inbounds.statistics.designs import DesignedMechanism, DesignOptions, DesignRequest, default_cache_folder
-from inbounds.statistics.written import statistic_from_json
+from inbounds.statistics.entries import statistic_from_json
 
 PATIENCE = 60.0
 """Seconds that designing mechanisms again may take, for a record without passports."""

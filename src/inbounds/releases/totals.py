@@ -7,7 +7,7 @@ up has draws about every level, whose totals are averaged by the variances that 
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,10 @@ from inbounds.exact import Floats
 from inbounds.mechanism.codec import QUANTILE, query_from_json
 from inbounds.mechanism.json_values import parse_fraction
 from inbounds.mechanism.unbiased import UnbiasedSum
+from inbounds.plan.load import parse_columns
 from inbounds.schema.report_types import AdditiveRecord, ReportsRecord
+from inbounds.statistics import Statistic, StatisticContext
+from inbounds.statistics.entries import statistic_from_json
 
 GEOMETRIC = "truncated_geometric"
 
@@ -42,10 +45,10 @@ def estimate_totals(record: Mapping[str, Any], table: Any) -> list[Total]:
         for adding_statistic in record.get("reports", {}).get("statistics", ())
     }
     totals: list[Total] = []
-    for statistic in record["plan"]["statistics"]:
-        if statistic["name"] in adding:
-            totals += _layer_totals(record["reports"], adding[statistic["name"]])
-        elif statistic["kind"] in ("count", "histogram", "sum"):
+    for statistic in map(statistic_from_json, record["plan"]["statistics"]):
+        if statistic.name in adding:
+            totals += _layer_totals(record["reports"], adding[statistic.name])
+        elif statistic.over_groups:
             totals += _cell_totals(record, statistic, table)
     return totals
 
@@ -80,12 +83,13 @@ def _layer_totals(form: ReportsRecord, statistic: AdditiveRecord) -> Iterator[To
         yield Total(column, UnbiasedSum(total, float(step) * math.sqrt(weight**2 @ variance), len(sizes)))
 
 
-def _cell_totals(record: Mapping[str, Any], statistic: Mapping[str, Any], table: Any) -> Iterator[Total]:
+def _cell_totals(record: Mapping[str, Any], statistic: Statistic, table: Any) -> Iterator[Total]:
     """Yield the totals of a statistic whose draws are the table's own cells."""
-    lines = [line for line in record["mechanisms"] if line["statistic"] == statistic["name"]]
-    columns = _cells(record, statistic)
+    lines = [line for line in record["mechanisms"] if line["statistic"] == statistic.name]
+    plan = record["plan"]
+    columns = statistic.cells(StatisticContext(parse_columns(plan["columns"]), plan["sizes"] == "public"))
     readable = all(line["origin"] == GEOMETRIC and line["query"].get("kind") != QUANTILE for line in lines)
-    if not readable or statistic.get("sum_to_size"):
+    if not readable or statistic.sums_to_size:
         yield from (Total(column, None) for column in columns)
         return
     sizes = _sizes(record, table)
@@ -109,12 +113,6 @@ def _read_line(line: Mapping[str, Any], published: Floats) -> tuple[float, float
         positions, len(query.answers) - 1, float(parse_fraction(line["epsilon"])) / float(query.steps)
     )
     return float((start + step * readings).sum()), float(step**2 * variances.sum())
-
-
-def _cells(record: Mapping[str, Any], statistic: Mapping[str, Any]) -> Sequence[str]:
-    if statistic["kind"] != "histogram":
-        return [statistic["name"]]
-    return [f"{statistic['name']}: {label}" for label in record["plan"]["columns"][statistic["of"]]["labels"]]
 
 
 def _sizes(record: Mapping[str, Any], table: Any) -> list[int] | None:

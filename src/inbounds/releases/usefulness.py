@@ -132,7 +132,7 @@ def _expected_errors(
     try:
         query = query_for_person(statistic, context, size, entry.records)
         request = DesignRequest(query, epsilon, designed.workload.plan.design_options(statistic))
-        return expected_error_of(_try_design(request, folder), request, statistic.loss, statistic.derived(context))
+        return expected_error_of(_try_design(request, folder), request, statistic.loss, statistic.derive(context))
     except (InboundsError, ValueError, ArithmeticError):
         return None
 

@@ -128,7 +128,7 @@ class ReleaseDesign:
         )
         expected = []
         for statistic, row in zip(workload.plan.statistics, workload.requests, strict=True):
-            loss, derived = statistic.loss, statistic.derived(workload.plan.context)
+            loss, derived = statistic.loss, statistic.derive(workload.plan.context)
             for request in row:
                 if (request, loss, derived) not in errors:
                     errors[request, loss, derived] = expected_error_of(
@@ -264,7 +264,7 @@ def _publish(designed: ReleaseDesign, k: int, drawn: dict[str, Ints], cells: dic
         totals = sizes if workload.plan.groups.public else np.minimum(cells_drawn.sum(axis=0), sizes)
         values = list(round_to_sum(cells_drawn, totals))
     columns = [OutputColumn(name, column) for name, column in zip(cells, values, strict=True)]
-    derived = statistic.derived(workload.plan.context)
+    derived = statistic.derive(workload.plan.context)
     if derived is not None:
         columns = [OutputColumn(statistic.name, derived.value(list(cells.values()))), *columns]
     columns.append(OutputColumn(f"{statistic.name}_error", _error_column(designed, k, derived, list(cells.values()))))

@@ -33,7 +33,7 @@ class Subject:
     kind: Literal["condition", "number", "labels"]
 
 
-def _to_exact(value: Any) -> Fraction:
+def to_exact(value: Any) -> Fraction:
     """Convert to an exact number. Pydantic's own Fraction would read the float 0.1 as its binary value."""
     try:
         return to_fraction(value, "it")
@@ -41,8 +41,9 @@ def _to_exact(value: Any) -> Fraction:
         raise ValueError(str(error)) from None
 
 
-def _to_positive(value: Any) -> Fraction:
-    number = _to_exact(value)
+def to_positive(value: Any) -> Fraction:
+    """Convert to an exact number above 0."""
+    number = to_exact(value)
     if not number > 0:
         raise ValueError("it must be positive")
     return number
@@ -50,17 +51,17 @@ def _to_positive(value: Any) -> Fraction:
 
 _EXACT_JSON = WithJsonSchema({"type": ["string", "number"], "description": "A decimal or a fraction: 0.5 or '1/3'."})
 
-Exact = Annotated[Fraction, BeforeValidator(_to_exact), PlainSerializer(str, return_type=str), _EXACT_JSON]
+Exact = Annotated[Fraction, BeforeValidator(to_exact), PlainSerializer(str, return_type=str), _EXACT_JSON]
 """An exact number: an int, a decimal, or a text such as "1/3". Its JSON form is a text."""
 
-PositiveExact = Annotated[Fraction, BeforeValidator(_to_positive), PlainSerializer(str, return_type=str), _EXACT_JSON]
+PositiveExact = Annotated[Fraction, BeforeValidator(to_positive), PlainSerializer(str, return_type=str), _EXACT_JSON]
 """An exact number above 0."""
 
 Flag = StrictBool
-Text = Annotated[StrictStr, Field(max_length=1000)]
+Text = StrictStr
 Condition = Annotated[StrictStr, Field(min_length=1), Subject("condition")]
-NumberColumnName = Annotated[StrictStr, Field(min_length=1, max_length=1000), Subject("number")]
-LabelColumnName = Annotated[StrictStr, Field(min_length=1, max_length=1000), Subject("labels")]
+NumberColumnName = Annotated[StrictStr, Subject("number")]
+LabelColumnName = Annotated[StrictStr, Subject("labels")]
 
 
 class Schema(BaseModel):
@@ -90,7 +91,8 @@ def to_plan_error(error: ValidationError, model: type[BaseModel]) -> PlanError:
     if isinstance(cause, PlanError):
         return cause.under(*path)
     if first["type"] == "value_error":
-        return PlanError(str(cause).removeprefix("it "), path)
+        name, _, rest = str(cause).partition(" ")  # messages about arguments begin with their name
+        return PlanError(rest if name in ("it", *path) else str(cause), path)
     if first["type"] == "extra_forbidden":
         known = tuple(model.model_fields)
         return PlanError(f"is not a field here{suggest_field(str(path[-1]), known)}", path)
@@ -105,8 +107,8 @@ MESSAGES = {
     "int_type": "must be a whole number",
     "list_type": "must be a list",
     "tuple_type": "must be a list",
-    "too_short": "must hold at least {min_length}",
-    "too_long": "must hold at most {max_length}",
+    "too_short": "must be a list of at least {min_length}",
+    "too_long": "must be a list of at most {max_length}",
     "string_too_short": "must not be empty",
     "string_too_long": "must have at most {max_length} characters",
     "literal_error": "must be one of {expected}",

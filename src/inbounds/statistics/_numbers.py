@@ -103,7 +103,7 @@ def to_python_ints(*arrays: Ints) -> list[Any]:
 
 def _describe_derived(members: Sequence[NumberStatistic], context: StatisticContext) -> list[str]:
     """Describe how numbers are computed that are not drawn themselves."""
-    derived_values = [(one.name, one.derived(context)) for one in members]
+    derived_values = [(one.name, one.derive(context)) for one in members]
     return [f"{name}: computed as {derived.words}" for name, derived in derived_values if derived is not None]
 
 

@@ -174,6 +174,11 @@ class Statistic(Schema):
         return [dict(fields)]
 
     @classmethod
+    def summary(cls) -> str:
+        """Return what it is in one line: the first line of its docstring."""
+        return (cls.__doc__ or "").strip().partition("\n")[0]
+
+    @classmethod
     def from_option(cls, text: str) -> dict[str, Any]:
         """Return the fields that an option of the command line declares, as a plan writes them."""
         return {cls.model_fields["kind"].default: text}
@@ -183,7 +188,7 @@ class Statistic(Schema):
         values = {"kind": self.kind, **super().to_json()}
         return values if self.design is None else {**values, "design": self.design.to_json()}
 
-    def written(self) -> dict[str, Any]:
+    def to_entry(self) -> dict[str, Any]:
         """Return the statistic as a plan or a question writes it, without name, budget and design."""
         plain = self.model_dump(
             mode="json", exclude_defaults=True, exclude={"kind", "name", "epsilon", "budget_share", "design"}
@@ -200,11 +205,11 @@ class Statistic(Schema):
         """Return its column in the table, unless the plan names one."""
         return f"{self.subject_text}_{self.kind}"
 
-    def canonical(self) -> "Statistic":
+    def to_canonical(self) -> "Statistic":
         """Return the same statistic in the one form that all its spellings have, without a name."""
-        return self.replace(name="")
+        return self if self.name == self.default_name else self.replace(name="")
 
-    def restricted_to(self, condition: str) -> "Statistic | None":
+    def with_condition(self, condition: str) -> "Statistic | None":
         """Return the same statistic of the records that meet a condition too; None if its fields cannot say that."""
         return None
 
@@ -256,7 +261,7 @@ class Statistic(Schema):
         """Return the columns of its margins."""
         return []
 
-    def derived(self, context: StatisticContext) -> DerivedValue | None:
+    def derive(self, context: StatisticContext) -> DerivedValue | None:
         """Return how its number is computed, if others are drawn."""
         return None
 

@@ -48,10 +48,10 @@ class Count(Statistic):
     def default_name(self) -> str:
         return "count"
 
-    def canonical(self) -> "Count":
+    def to_canonical(self) -> "Count":
         return self.replace(name="", condition=canonical_text(self.condition))
 
-    def restricted_to(self, condition: str) -> "Count":
+    def with_condition(self, condition: str) -> "Count":
         return self.replace(condition=canonical_text(f"({self.condition}) and ({condition})"))
 
     @property

@@ -77,7 +77,7 @@ class Crosstab(Statistic):
     @model_validator(mode="before")
     @classmethod
     def _count_both_alone(cls, fields: Any) -> Any:
-        if isinstance(fields, dict) and fields.get("margins") is None:
+        if isinstance(fields, dict) and "margins" not in fields:
             return {**fields, "margins": fields.get("columns", ())}
         return fields
 
@@ -103,8 +103,8 @@ class Crosstab(Statistic):
     def from_option(cls, text: str) -> dict[str, Any]:
         return {"crosstab": [name.strip() for name in text.split(",")]}
 
-    def written(self) -> dict[str, Any]:
-        return {**super().written(), "margins": list(self.margins)}
+    def to_entry(self) -> dict[str, Any]:
+        return {**super().to_entry(), "margins": list(self.margins)}
 
     def to_json(self) -> dict[str, Any]:
         return {**super().to_json(), "margins": list(self.margins)}
@@ -117,7 +117,7 @@ class Crosstab(Statistic):
     def default_name(self) -> str:
         return self.subject_text
 
-    def canonical(self) -> "Crosstab":
+    def to_canonical(self) -> "Crosstab":
         return self.replace(name="", margins=tuple(sorted(self.margins)))
 
     @property

@@ -28,7 +28,7 @@ from inbounds import priors
 from inbounds.catalog.noise_tables import geometric_table, median_geometric_table
 from inbounds.catalog.registry import REGISTRY
 from inbounds.errors import InboundsError
-from inbounds.exact import Floats, format_decimal, to_fraction
+from inbounds.exact import Floats, format_decimal
 from inbounds.losses import ErrorLoss, parse_limit, parse_loss
 from inbounds.mechanism import AnyMechanism, Mechanism, QuantileMechanism
 from inbounds.mechanism.codec import query_to_json
@@ -37,7 +37,7 @@ from inbounds.mechanism.load import PASSPORT, certify_document
 from inbounds.properties import canonical_property
 from inbounds.query import QuantileQuery, Query, RangeQuery
 from inbounds.schema.errors import PlanError, error_path
-from inbounds.schema.types import Schema, check_known_fields
+from inbounds.schema.types import Schema, check_known_fields, to_exact
 
 DESIGNED_UP_TO = 400
 """Most answers of a mechanism that is optimized as a matrix; beyond, geometric noise is a small table."""
@@ -77,7 +77,7 @@ def _parse_prior(value: Any) -> tuple[Any, ...] | None:
         isinstance(parts, list | tuple) and parts and PRIORS.get(str(parts[0])) == len(parts) - 1
     ):
         raise PlanError(f"must be {PRIOR_FORMS}")
-    return None if value is None else (parts[0], *(to_fraction(number, "prior") for number in parts[1:]))
+    return None if value is None else (parts[0], *(to_exact(number) for number in parts[1:]))
 
 
 def _parse_texts(value: Any) -> Any:
@@ -130,7 +130,7 @@ class DesignOptions(Schema):
         """Return plain JSON values; lists only if they are not empty."""
         return {name: value for name, value in self.model_dump(mode="json").items() if value}
 
-    def written(self) -> dict[str, Any]:
+    def to_entry(self) -> dict[str, Any]:
         """Return the options that differ from the defaults, as a plan writes them."""
         values = self.model_dump(mode="json", exclude_defaults=True)
         if self.prior is not None:
@@ -146,6 +146,8 @@ DESIGN_FIELDS = tuple(DesignOptions.model_fields)
 def parse_design_options(values: Mapping[str, Any], outer: DesignOptions | None = None) -> DesignOptions:
     """Parse design options; options that are not given are those of `outer`, the plan's."""
     check_known_fields("design", values, DESIGN_FIELDS)
+    if not isinstance(values.get("prior", ""), str | Mapping):  # records write a list
+        raise PlanError(f"must be {PRIOR_FORMS}", ("prior",))
     options = (outer or DEFAULT_OPTIONS).replace(**values)
     with error_path("mechanism"):
         if options.mechanism != "optimal":

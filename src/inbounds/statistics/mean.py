@@ -36,5 +36,5 @@ class Mean(SummedStatistic):
         total, sizes, rows = to_python_ints(aggregates.measure, aggregates.sizes, aggregates.rows)
         return [pad_sum(column, total, sizes, rows)]
 
-    def derived(self, context: StatisticContext) -> DerivedValue | None:
+    def derive(self, context: StatisticContext) -> DerivedValue | None:
         return None if context.public else mean_pair(self.number_column(context))

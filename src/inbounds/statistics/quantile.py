@@ -117,8 +117,8 @@ class Quantile(OrderStatistic):
         percent = 100 * self.at
         return f"{self.column}_q{percent if percent.denominator == 1 else self.at}"
 
-    def written(self) -> dict[str, Any]:
-        return {**super().written(), "at": format_decimal(self.at)}
+    def to_entry(self) -> dict[str, Any]:
+        return {**super().to_entry(), "at": format_decimal(self.at)}
 
     @classmethod
     def expand(cls, fields: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -151,4 +151,5 @@ class Quantile(OrderStatistic):
             raise ValueError(
                 f"--quantile must be a column and the shares to report, such as score@0.5,0.9, got {text!r}"
             )
-        return {"quantile": column, "at": [share.strip() for share in shares.split(",")]}
+        first, *more = (share.strip() for share in shares.split(","))
+        return {"quantile": column, "at": [first, *more] if more else first}

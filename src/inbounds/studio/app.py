@@ -11,6 +11,7 @@ from inbounds.errors import InboundsError
 from inbounds.studio import ask, budget, check, release
 from inbounds.studio.auth import TOO_LONG, AuthMiddleware, StudioAuth
 from inbounds.studio.explore import routes as explore
+from inbounds.studio.forms import write_stylesheet
 from inbounds.studio.pages import page
 from inbounds.studio.plan import routes as planning
 from inbounds.studio.studio import Studio
@@ -32,6 +33,10 @@ def app(studio: Studio, guard: StudioAuth) -> AuthMiddleware:
         return page(
             "first.html", "/", folder=place.folder.name, data=place.data, plans=place.plans, ledgers=place.ledgers
         )
+
+    @inner.get("/statistics.css")
+    def stylesheet() -> Response:
+        return Response(write_stylesheet(), media_type="text/css")
 
     @inner.post("/jobs/{name}/stop")
     def stop(name: str) -> Response:

@@ -9,7 +9,10 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse
 
 from inbounds.errors import InboundsError
-from inbounds.statistics import STATISTICS
+from inbounds.statistics import STATISTICS, Statistic
+from inbounds.statistics.count import EVERYTHING
+from inbounds.statistics.entries import entry_fields, find_kind
+from inbounds.studio.forms import StatisticChoice, columns_by_subject, describe_kinds, kind_fields
 from inbounds.studio.pages import fragment, page
 from inbounds.studio.studio import Studio
 from inbounds.workers import to_job_failure
@@ -20,6 +23,10 @@ if TYPE_CHECKING:
     from inbounds.curator.curator import Curator
 
 NONE = "the studio must be started with a curator to ask one: inbounds studio --curator curator.toml --account NAME"
+PREFIX = "statistic."
+FIRST = StatisticChoice.from_values({"count": EVERYTHING})
+"""The question that the form begins with."""
+
 ASKED = "confirm that the question may be charged: tick the box above the button"
 
 HOW = {
@@ -85,10 +92,12 @@ def _page_facts(studio: Studio, chosen: str, form: Mapping[str, Any] | None = No
         "datasets": datasets,
         "facts": facts,
         "people": str(curator.people(curator.dataset(account, name))) if name else "",
-        "kinds": list(STATISTICS),
-        "given": form
-        or {"kind": "count", "of": "true", "by": [], "epsilon": "0.5", "where": "", "second": "", "at": ""},
-        "before": [(one.id, one.time, _format_question(one.question)) for one in before],
+        "kinds": describe_kinds(),
+        "fields": kind_fields(),
+        "columns": columns_by_subject(curator.dataset(account, name).columns) if name else {},
+        "choice": StatisticChoice.from_form(form, PREFIX) if form else FIRST,
+        "given": form or {"by": [], "epsilon": "0.5", "where": ""},
+        "before": [(one.id, one.time, format_question(one.question)) for one in before],
     }
 
 
@@ -99,13 +108,8 @@ def _empty() -> dict[str, Any]:
 def question_from_form(pairs: list[tuple[str, str]]) -> dict[str, Any]:
     """Return the plain values of a question from the fields of its form."""
     form = {name: value.strip() for name, value in pairs}
-    kind, of = form.get("kind", ""), form.get("of", "")
-    subject: Any = of
-    if kind == "crosstab":
-        subject = [of, form.get("second", "")]
-    if kind == "quantile":
-        subject = {"of": of, "at": form.get("at", "")}
-    question: dict[str, Any] = {kind: subject, "by": [value for name, value in pairs if name == "by"]}
+    question = StatisticChoice.from_form(form, PREFIX).to_values()
+    question["by"] = [value for name, value in pairs if name == "by"]
     question |= {name: form[name] for name in ("where", "epsilon") if form.get(name)}
     return question | ({"allow_useless": True} if form.get("allow_useless") else {})
 
@@ -138,7 +142,7 @@ def _answer_view(answer: "Answer") -> dict[str, Any]:
     """Return an answer as a table with its cost."""
     columns = list(answer.table.values())
     rows = [[_text(value) for value in row] for row in zip(*columns, strict=True)]
-    values = {**answer.to_json(), "spoken": _format_question(answer.question)}
+    values = {**answer.to_json(), "spoken": format_question(answer.question)}
     return {"answer": values, "head": list(answer.table), "rows": rows}
 
 
@@ -148,7 +152,7 @@ def _exposure_view(exposure: dict[str, Any]) -> dict[str, Any]:
         [str(row["accounts"]), row["epsilon"], "" if row["exact"] else "at most"] for row in exposure["coalitions"]
     ]
     questions = [
-        [_format_question(row["question"]), row["epsilon"], str(row["accounts"]), _text(row["now"].get("guess")),
+        [format_question(row["question"]), row["epsilon"], str(row["accounts"]), _text(row["now"].get("guess")),
          _text(row["drawn_for_each"].get("guess"))]
         for row in exposure["questions"]
     ]  # fmt: skip
@@ -157,12 +161,18 @@ def _exposure_view(exposure: dict[str, Any]) -> dict[str, Any]:
     return {"people": exposure["people"], "observations": exposure["observations"], **shown}
 
 
-def _format_question(question: Mapping[str, Any]) -> str:
-    """Return a question as one line."""
-    kind = next((kind for kind in STATISTICS if kind in question), "question")
+def format_question(question: Mapping[str, Any]) -> str:
+    """Return a question as one line, with every field of its statistic."""
+    kind = find_kind(question)
+    names = [name for name in entry_fields(STATISTICS[kind]) if name not in Statistic.model_fields]
+    further = "".join(f", {name} {_join(question[name])}" for name in names if question.get(name))
     by = f" by {', '.join(question['by'])}" if question.get("by") else ""
     where = f" where {question['where']}" if question.get("where") else ""
-    return f"{kind} of {question.get(kind, '')}{where}{by}"
+    return f"{kind} of {_join(question[kind])}{further}{where}{by}"
+
+
+def _join(value: Any) -> str:
+    return " and ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _text(value: Any) -> str:

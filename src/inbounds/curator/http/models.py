@@ -35,7 +35,12 @@ def _question_schema() -> dict[str, Any]:
         fields |= {name: _optional(info) for name, info in model.model_fields.items()}
     make: Any = create_model  # its fields are known only here
     kinds = [{"required": [kind]} for kind in STATISTICS]
-    return {**make("Question", **fields).model_json_schema(), "description": QUESTION, "additionalProperties": False, "oneOf": kinds}
+    return {
+        **make("Question", **fields).model_json_schema(),
+        "description": QUESTION,
+        "additionalProperties": False,
+        "oneOf": kinds,
+    }
 
 
 QUESTION = "A question: exactly one statistic, with where, by, epsilon and design options."

@@ -6,6 +6,8 @@ What has no field in the form is kept as lines of TOML, so a plan written by han
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 
+from inbounds.studio.forms import StatisticChoice
+
 USES = {
     "": "not used",
     "group": "names the group",
@@ -48,20 +50,6 @@ class ColumnChoice:
 
 
 @dataclass(frozen=True)
-class StatisticChoice:
-    """A statistic for every group. second: the other column of a crosstab. more: lines of TOML."""
-
-    kind: str = "count"
-    of: str = ""
-    second: str = ""
-    name: str = ""
-    budget_share: str = ""
-    at: str = ""
-    sum_to_size: str = ""
-    more: str = ""
-
-
-@dataclass(frozen=True)
 class Draft:
     """All choices of a plan."""
 
@@ -101,6 +89,11 @@ class Draft:
     def column(self, name: str) -> ColumnChoice:
         return next(column for column in self.columns if column.name == name)
 
+    @property
+    def used(self) -> dict[str, list[str]]:
+        """The columns by their use."""
+        return {use: [column.name for column in self.columns if column.use == use] for use in USES}
+
     def with_statistic(self) -> "Draft":
         return replace(self, statistics=(*self.statistics, StatisticChoice()))
 
@@ -123,10 +116,7 @@ def from_form(pairs: Iterable[tuple[str, str]], schema: Mapping[str, str]) -> Dr
         }
         columns.append(ColumnChoice(name, kind, **fields_of_column))
     count = sum(name.startswith("statistic.") and name.endswith(".kind") for name in form)
-    statistics = tuple(
-        StatisticChoice(**{f: form.get(f"statistic.{k}.{f}", "") for f in _names(StatisticChoice)})
-        for k in range(count)
-    )
+    statistics = tuple(StatisticChoice.from_form(form, f"statistic.{k}.") for k in range(count))
     return Draft(tuple(columns), statistics, **{name: form.get(name, "") for name in SINGLE})
 
 

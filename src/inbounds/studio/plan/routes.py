@@ -14,23 +14,17 @@ from inbounds.files.bounded import parse_toml, read_text
 from inbounds.plan.draft import guess_bounds, guess_group_column, guess_id_column
 from inbounds.schema.errors import PlanError
 from inbounds.schema.text import PERIODS
-from inbounds.statistics import STATISTICS
+from inbounds.statistics.count import EVERYTHING
+from inbounds.studio.forms import StatisticChoice, common_fields, describe_kinds, kind_fields
 from inbounds.studio.pages import fragment, page
 from inbounds.studio.plan import dry_run, values
-from inbounds.studio.plan.draft import KEYS_FROM, USES, ColumnChoice, Draft, StatisticChoice, from_form
+from inbounds.studio.plan.draft import KEYS_FROM, USES, ColumnChoice, Draft, from_form
 from inbounds.studio.studio import Studio
 from inbounds.workers import Job, JobFailure, to_job_failure
 
 MOMENT = 0.6
 LONGER = 60.0
 """Seconds that a page waits for a dry run: a moment with the script, longer without it."""
-
-MEANINGS = {
-    "count": "how many records meet a condition", "histogram": "how many records have each label",
-    "crosstab": "a table of two columns of labels", "sum": "the sum of a column", "mean": "the mean of a column",
-    "min": "the least value", "max": "the largest value", "median": "the middle value",
-    "quantile": "the value below which a share lies", "mode": "the most frequent label",
-}  # fmt: skip
 
 
 def router(studio: Studio) -> APIRouter:
@@ -103,8 +97,9 @@ def _begin_draft(studio: Studio, source: str, url: str, table: str) -> Draft:
     while name in taken:
         more += 1
         name = f"{stem}-{more}.toml"
+    everyone = StatisticChoice.from_values({"count": EVERYTHING, "name": "count"})
     return Draft(
-        columns, (StatisticChoice("count", "true", name="count"),), source=source, url=url, table=table,
+        columns, (everyone,), source=source, url=url, table=table,
         plan=name, output=f"{Path(name).stem}.released.csv", people=stem, sizes="max_size" if person else "size",
     )  # fmt: skip
 
@@ -215,7 +210,8 @@ def _save_plan(studio: Studio, draft: Draft) -> Response:
 def _show_draft(studio: Studio, draft: Draft, looked: dict[str, Any] | None = None) -> Response:
     place = studio.workspace
     return page(
-        "plan_edit.html", "/plan", d=draft, uses=USES, keys_from=KEYS_FROM, kinds={k: MEANINGS[k] for k in STATISTICS},
+        "plan_edit.html", "/plan", d=draft, uses=USES, keys_from=KEYS_FROM, kinds=describe_kinds(),
+        fields=kind_fields(), common=common_fields(),
         periods=["", *PERIODS], files=[f for f in place.keys if f != draft.source], ledgers=place.ledgers,
         exists=draft.plan in place.plans, looked=looked, **(looked or _nothing(None)),
     )  # fmt: skip

@@ -1,19 +1,16 @@
 """Conversion of the form's choices to the plain values of a plan, and back."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from decimal import Decimal
 from typing import Any
 
 from inbounds.files.bounded import parse_toml
 from inbounds.plan.write import dump_toml
 from inbounds.schema.errors import PlanError, error_path
-from inbounds.studio.plan.draft import TYPES, ColumnChoice, Draft, StatisticChoice
+from inbounds.studio.forms import StatisticChoice, parse_number
+from inbounds.studio.plan.draft import TYPES, ColumnChoice, Draft
 
 Values = dict[str, Any]
-
-_PLAIN = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?")
 
 
 def content(draft: Draft) -> Values:
@@ -25,9 +22,9 @@ def content(draft: Draft) -> Values:
         "hierarchy": {"levels": draft.by} if draft.nested else {},
         "people": _people(draft),
         "columns": {column.name: facts for column in draft.columns if (facts := _column(column))},
-        "privacy": {"epsilon": _number(draft.epsilon)},
-        "statistics": [_statistic(choice) for choice in draft.statistics],
-        "output": _drop_empty(path=draft.output, credible_level=_number(draft.credible_level)),
+        "privacy": {"epsilon": parse_number(draft.epsilon)},
+        "statistics": [_statistic(k, choice) for k, choice in enumerate(draft.statistics)],
+        "output": _drop_empty(path=draft.output, credible_level=parse_number(draft.credible_level)),
     }
     with error_path("more"):
         more = _read(draft.more)
@@ -70,7 +67,7 @@ def _source(draft: Draft) -> Values:
 
 def _groups(draft: Draft) -> Values:
     keys = _keys(draft) if draft.by else None
-    sizes = {draft.sizes if draft.sizes in ("size", "max_size") else "size": _number(draft.size)}
+    sizes = {draft.sizes if draft.sizes in ("size", "max_size") else "size": parse_number(draft.size)}
     period = {column.name: column.period for column in draft.columns if column.use == "group" and column.period}
     return _drop_empty(by=draft.by or None, keys=keys, **sizes, missing_key=draft.missing_key, period=period or None)
 
@@ -86,13 +83,13 @@ def _keys(draft: Draft) -> Any:
 
 def _people(draft: Draft) -> Values:
     person = next((column.name for column in draft.columns if column.use == "person"), "")
-    most = {"max_records": _number(draft.max_records), "max_groups": _number(draft.max_groups)} if person else {}
+    most = {name: parse_number(getattr(draft, name)) for name in ("max_records", "max_groups") if person}
     return _drop_empty(name=draft.people, ledger=draft.ledger, id=person, **most)
 
 
 def _column(column: ColumnChoice) -> Values | None:
     if column.use == "number":
-        numbers = {name: _number(getattr(column, name)) for name in ("low", "high", "step", "missing")}
+        numbers = {name: parse_number(getattr(column, name)) for name in ("low", "high", "step", "missing")}
         return _drop_empty(**numbers) or {"type": "number"}
     if column.use == "labels":
         return _drop_empty(
@@ -101,25 +98,9 @@ def _column(column: ColumnChoice) -> Values | None:
     return {"type": TYPES[column.use]} if column.use in TYPES else None
 
 
-def _statistic(choice: StatisticChoice) -> Values:
-    subject: Any = choice.of
-    if choice.kind == "crosstab":
-        subject = [choice.of, choice.second]
-    if choice.kind == "quantile":
-        shares = [_number(part.strip()) for part in choice.at.split(",") if part.strip()]
-        subject = {"of": choice.of, "at": shares if len(shares) != 1 else shares[0]}
-    values = {choice.kind: subject, **_drop_empty(name=choice.name, budget_share=_number(choice.budget_share))}
-    if choice.sum_to_size and choice.kind == "histogram":
-        values["sum_to_size"] = True
-    with error_path("statistics"):
-        return _join_lines(values, _read(choice.more))
-
-
-def _number(written: str) -> Any:
-    """Return a number if the text is a TOML number, otherwise the text: an exact 1/3, or a column's name."""
-    if not _PLAIN.fullmatch(written):
-        return written
-    return Decimal(written) if "." in written else int(written)
+def _statistic(number: int, choice: StatisticChoice) -> Values:
+    with error_path("statistics", number):
+        return _join_lines(choice.to_values(), _read(choice.more))
 
 
 def _lines(text: str) -> list[str]:
@@ -133,6 +114,8 @@ def from_content(content: Mapping[str, Any], schema: Mapping[str, str], plan: st
     """Return the choices of an existing plan; what has no field in the form becomes further lines."""
     try:
         return _from_content(content, schema, plan)
+    except PlanError as error:
+        raise error.with_place(plan) from None
     except (AttributeError, LookupError, TypeError, ValueError):
         raise PlanError("has a form that cannot be shown here; correct it in an editor", place=plan) from None
 
@@ -155,7 +138,7 @@ def _from_content(content: Mapping[str, Any], schema: Mapping[str, str], plan: s
         for column in columns
     ]
     single = {name: _format_value(take(part, key, "")) for name, (part, key) in PLACES.items()}
-    statistics = tuple(_statistic_from(column) for column in left.pop("statistics", []))
+    statistics = tuple(_statistic_from(k, entry) for k, entry in enumerate(left.pop("statistics", [])))
     draft = Draft(
         tuple(columns), statistics, **single, **groups["single"],
         nested="yes" if nested else "", levels=", ".join(group_columns) if nested else "",
@@ -220,26 +203,9 @@ def _column_from(name: str, kind: str, facts: Mapping[str, Any] | None) -> Colum
     return replace(choice, use=use)
 
 
-KINDS_OF_COLUMN = ("count", "histogram", "sum", "mean", "min", "max", "median", "mode")
-
-
-def _statistic_from(entry: Mapping[str, Any]) -> StatisticChoice:
-    left = dict(entry)
-    choice = StatisticChoice(
-        name=_format_value(left.pop("name", "")), budget_share=_format_value(left.pop("budget_share", "")),
-        sum_to_size="yes" if left.pop("sum_to_size", False) else "",
-    )  # fmt: skip
-    for kind in KINDS_OF_COLUMN:
-        if kind in left:
-            choice = replace(choice, kind=kind, of=_format_value(left.pop(kind)))
-    if "crosstab" in left:
-        first, second = left.pop("crosstab")
-        choice = replace(choice, kind="crosstab", of=first, second=second)
-    if "quantile" in left:
-        quantile = left.pop("quantile")
-        shares = quantile["at"] if isinstance(quantile["at"], list) else [quantile["at"]]
-        choice = replace(choice, kind="quantile", of=quantile["of"], at=", ".join(map(_format_value, shares)))
-    return replace(choice, more=dump_toml(left))
+def _statistic_from(number: int, entry: Mapping[str, Any]) -> StatisticChoice:
+    with error_path("statistics", number):
+        return StatisticChoice.from_values(entry)
 
 
 def _names_in(names: Any) -> list[str]:

@@ -85,6 +85,17 @@ document.addEventListener("submit", (event) => {
   if (form.hasAttribute("data-once")) form.querySelectorAll("button").forEach((button) => { setTimeout(() => { button.disabled = true; }); });
 });
 
+// A column that is declared otherwise moves, in every choice of columns, between those that fit and the others.
+document.addEventListener("change", (event) => {
+  const name = event.target.closest?.("[data-column]")?.dataset.column;
+  if (!event.target.matches("select[name$='.use']")) return;
+  document.querySelectorAll("select[data-columns]").forEach((choice) => {
+    const [fitting, others] = choice.querySelectorAll("optgroup");
+    const option = [...choice.querySelectorAll("optgroup > option")].find((own) => own.value === name);
+    if (option) (event.target.value === choice.dataset.columns ? fitting : others).append(option);
+  });
+});
+
 // --- reading a published value -------------------------------------------------------------------------------------
 
 function read(row) {
