@@ -17,6 +17,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from inbounds.errors import InboundsError
+from inbounds.progress import Progress
 
 KEPT = 96
 """Finished jobs that are remembered."""
@@ -26,8 +27,6 @@ STARTED_WITH = ("inbounds.studio.explore.designs", "inbounds.studio.plan.dry_run
 
 UNKNOWN = "this did not work, for a reason whose words might quote the data; the command line shows it with --debug"
 STOPPED = "stopped"
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,9 @@ from inbounds.report.templates import pick_evenly
 
 if TYPE_CHECKING:
     from inbounds.plan.plan import Plan
+    from inbounds.progress import Progress as ReleaseProgress
     from inbounds.releases.pipeline import Release, ReleasePreview
     from inbounds.schema.record_types import ReleaseRecord
-    from inbounds.statistics.designs import Progress as ReleaseProgress
 
 Column = list[str] | None
 DataOrPlan = Annotated[str, typer.Argument(help="A plan (.toml), or data: a file or postgresql:// URL.")]

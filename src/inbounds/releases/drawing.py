@@ -5,8 +5,9 @@ output numbers of eight bytes each. The stored size does not depend on the value
 failure can select among draws.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,10 +17,11 @@ from inbounds.errors import LedgerError
 from inbounds.exact import Ints
 from inbounds.files import DRAW, Document, FileFormat, LoadedFile, canonical_json, refuse_unknown_fields, sha256_hex
 from inbounds.mechanism import AnyMechanism, QuantileMechanism
+from inbounds.progress import Progress, ignore_progress
 from inbounds.releases.aggregate import TrueAnswers
 from inbounds.releases.workload import ReleaseDesign, TableContent, Workload, build_table, require_range_mechanism
 from inbounds.statistics.base import ValueCounts
-from inbounds.statistics.designs import DesignedMechanism, Progress, ignore_progress
+from inbounds.statistics.designs import DesignedMechanism
 from inbounds.trusted.samplers import Draws, system_entropy
 
 BLOCK_OF_COUNTS = 1 << 20
@@ -75,27 +77,26 @@ def draw_rows(
 ) -> list[Ints]:
     """Draw for every statistic the rows of its own numbers, then those of the sums beside them."""
     plan, rows, truth_iterator = designed.workload.plan, list[Ints](), iter(truths.positions)
-    total, done = len(truths.positions) * len(plan.groups), 0
+    planned, done = designed.workload.numbers, 0
+    progress("drawing", done, planned)
     for k, statistic in enumerate(plan.statistics):
-        positions = []
-        for _ in plan.drawn_columns(statistic):
-            positions.append(next(truth_iterator))
-            rows.append(_draw_outputs(designed.workload, designed.designs[k], positions[-1], draws))
-            done += len(plan.groups)
-            progress("answering", done, total)
-        if plan.is_layered(statistic):
-            rows += [row for layer in _draw_sums(designed, k, positions, draws) for row in layer]
+        positions = [next(truth_iterator) for _ in plan.drawn_columns(statistic)]
+        drawn = (_draw_outputs(designed.workload, designed.designs[k], own, draws) for own in positions)
+        sums = _draw_sums(designed, k, positions, draws) if plan.is_layered(statistic) else ()
+        for row in chain(drawn, sums):
+            rows.append(row)
+            done += len(row)
+            progress("drawing", done, planned)
     return rows
 
 
-def _draw_sums(designed: ReleaseDesign, k: int, positions: Sequence[Any], draws: Draws) -> list[list[Ints]]:
-    """Draw the sums beside a statistic's own numbers: for every layer its rows."""
+def _draw_sums(designed: ReleaseDesign, k: int, positions: Sequence[Any], draws: Draws) -> Iterator[Ints]:
+    """Draw the sums beside a statistic's own numbers: the rows of every layer."""
     layered = designed.workload.entries[k].layered
     assert layered is not None
-    return [
-        [_draw_answers(require_range_mechanism(design), row, draws) for row in layer.sums(positions)]
-        for layer, design in zip(layered.layers, designed.layers[k], strict=True)
-    ]
+    for layer, design in zip(layered.layers, designed.layers[k], strict=True):
+        for row in layer.sums(positions):
+            yield _draw_answers(require_range_mechanism(design), row, draws)
 
 
 def _draw_outputs(

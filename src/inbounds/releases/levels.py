@@ -18,6 +18,7 @@ from inbounds.errors import InboundsError
 from inbounds.exact import Ints
 from inbounds.mechanism.laws.base import DrawFunction
 from inbounds.plan.plan import Plan
+from inbounds.progress import Progress, ignore_progress
 from inbounds.query import RangeQuery
 from inbounds.releases.aggregate import TrueAnswers
 from inbounds.releases.layout import OutputColumn
@@ -25,7 +26,7 @@ from inbounds.releases.workload import ReleaseDesign, TableContent, expected_err
 from inbounds.schema.errors import PlanError
 from inbounds.schema.record_types import ChainRecord
 from inbounds.statistics.base import ValueCounts
-from inbounds.statistics.designs import DesignedMechanism, DesignOptions, Progress, ignore_progress
+from inbounds.statistics.designs import DesignedMechanism, DesignOptions
 from inbounds.trusted.samplers import Draws, draw_outputs, system_entropy
 
 LEVEL = "level of epsilon"
@@ -94,14 +95,18 @@ class ChainedDraw:
         self, truths: TrueAnswers, progress: Progress = ignore_progress, draws: Draws = system_entropy
     ) -> list[Ints]:
         """Draw all levels, one after the other; only the first sees a true answer."""
-        rows = list[Ints]()
+        levels, groups = len(self.epsilons), len(self.designed.workload.plan.groups)
+        planned, rows = levels * len(truths.positions) * groups, list[Ints]()
+        progress("drawing", 0, planned)
         for positions in truths.positions:
             assert not isinstance(positions, ValueCounts)
             rows.append(self._first(positions, draws))
         previous = rows
-        for step in range(len(self.epsilons) - 1):
+        for step in range(levels - 1):
+            progress("drawing", len(rows) * groups, planned)
             previous = [self._degrade(step, outputs, draws) for outputs in previous]
             rows = rows + previous
+        progress("drawing", planned, planned)
         return rows
 
     def answers(self, rows: Sequence[Ints]) -> TableContent:

@@ -20,6 +20,7 @@ from inbounds.mechanism import AnyMechanism, Mechanism
 from inbounds.mechanism.bayes import find_shortest_run
 from inbounds.mechanism.laws import AnswerLaw
 from inbounds.plan.plan import Plan
+from inbounds.progress import Progress, ignore_progress
 from inbounds.query import RangeQuery
 from inbounds.releases.budget import BudgetLine, plan_budget, query_for_person
 from inbounds.releases.layers import layer_design_request
@@ -28,14 +29,7 @@ from inbounds.schema.errors import PlanError, error_path
 from inbounds.schema.record_types import ChainRecord
 from inbounds.schema.report_types import ReportsRecord
 from inbounds.statistics import DerivedValue, ExpectedError
-from inbounds.statistics.designs import (
-    DesignedMechanism,
-    DesignRequest,
-    Progress,
-    ignore_progress,
-    load_or_design,
-    resolve_prior,
-)
+from inbounds.statistics.designs import DesignedMechanism, DesignRequest, load_or_design, resolve_prior
 
 Mechanisms = Mapping[tuple[str, int], AnyMechanism]
 """The mechanism of every statistic and group size."""
@@ -73,6 +67,13 @@ class Workload:
                 sums = () if entry.layered is None else entry.layered.layers
                 layers.append(tuple(layer_design_request(statistic, context, layer, entry.drawn_at) for layer in sums))
         return cls(plan, entries, tuple(distinct.tolist()), tuple(members), tuple(requests), tuple(layers))
+
+    @property
+    def numbers(self) -> int:
+        """Return how many numbers are drawn: those of the groups, and the sums of every layer beside them."""
+        own = sum(len(self.plan.drawn_columns(entry.statistic)) for entry in self.entries) * len(self.plan.groups)
+        layers = [layer for entry in self.entries if entry.layered is not None for layer in entry.layered.layers]
+        return own + sum(len(layer.columns) * len(layer.ranges) for layer in layers)
 
 
 @dataclass(frozen=True)
@@ -113,15 +114,17 @@ class ReleaseDesign:
             (*own_requests, *layer_requests)
             for own_requests, layer_requests in zip(workload.requests, workload.layers, strict=True)
         ]
-        distinct = len({request for row in rows for request in row})
+        planned, made = len({request for row in rows for request in row}), set[DesignRequest]()
+        progress("designing", 0, planned)
         for k, row in enumerate(rows):
             kind = workload.plan.statistics[k].kind
             with workload.plan.with_line_numbers(), error_path("statistics", k, kind):
                 for request in row:
                     if request not in mechanisms:
-                        progress("designing", len(mechanisms), distinct)
                         mechanisms[request] = _make(request, folder)
-        progress("designing", distinct, distinct)
+                    if request not in made:
+                        made.add(request)
+                        progress("designing", len(made), planned)
         designs, layers = (
             tuple(tuple(mechanisms[request] for request in row) for row in requests)
             for requests in (workload.requests, workload.layers)

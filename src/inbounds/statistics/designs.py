@@ -210,14 +210,6 @@ class DesignedMechanism:
     sha256: str
 
 
-Progress = Callable[[str, int, int], None]
-"""Called with the name of a step, how much of it is done, and how much there is."""
-
-
-def ignore_progress(doing: str, done: int, total: int) -> None:
-    """Ignore progress."""
-
-
 def default_cache_folder() -> Path:
     """Return the folder of cached designs: $XDG_CACHE_HOME/inbounds, by default ~/.cache/inbounds."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "inbounds"

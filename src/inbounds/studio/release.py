@@ -20,12 +20,12 @@ from starlette.responses import RedirectResponse
 from inbounds.files import RELEASE, Document
 from inbounds.files.bounded import read_text
 from inbounds.plan.plan import Plan
+from inbounds.progress import Progress, ignore_progress
 from inbounds.releases.charge_session import ChargeSession, StoredTable
 from inbounds.releases.passports import write_passports
 from inbounds.releases.pipeline import find_mechanism, release
 from inbounds.releases.report import page as report_page
 from inbounds.releases.write import encode_table_file, record_path
-from inbounds.statistics.designs import Progress, ignore_progress
 from inbounds.studio import release_state
 from inbounds.studio.auth import PAPER
 from inbounds.studio.pages import fragment, page

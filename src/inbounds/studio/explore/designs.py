@@ -10,7 +10,7 @@ from inbounds.design.designer import optimal
 from inbounds.errors import InboundsError
 from inbounds.exact import format_decimal, to_epsilon
 from inbounds.mechanism import Mechanism
-from inbounds.statistics.designs import Progress, ignore_progress
+from inbounds.progress import Progress, ignore_progress
 from inbounds.studio.explore.state import OPTIMAL, ExploreState
 
 MAX_SECONDS = 60.0

@@ -11,6 +11,7 @@ from inbounds.files.bounded import parse_toml
 from inbounds.plan.draft import read_schema
 from inbounds.plan.load import parse_plan
 from inbounds.plan.plan import Plan
+from inbounds.progress import Progress, ignore_progress
 from inbounds.releases.calibrate import calibrate_plan_epsilon, expected_error
 from inbounds.releases.charge_session import ChargeSession
 from inbounds.releases.pipeline import ReleasePreview, preview_release
@@ -19,7 +20,7 @@ from inbounds.schema.errors import PlanError
 from inbounds.schema.text import format_number
 from inbounds.sources.open import Source, table_names
 from inbounds.statistics import ExpectedError
-from inbounds.statistics.designs import Progress, default_cache_folder, ignore_progress
+from inbounds.statistics.designs import default_cache_folder
 from inbounds.studio.workspace import OutsideFolder, Workspace
 
 SHOWN = 12
