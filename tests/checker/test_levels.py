@@ -1,6 +1,7 @@
 """Tables that were drawn in levels, for readers who are trusted differently: recomputed from the draws of the chain."""
 
 import json
+from contextlib import closing
 from fractions import Fraction
 
 import pytest
@@ -10,9 +11,11 @@ from checker.plans import FRAME, plan_of
 from checker.released import sign
 from inbounds.checker import check_record
 from inbounds.errors import PassportError
+from inbounds.releases.aggregate import open_plan_source
 from inbounds.releases.charge_session import ChargeSession
 from inbounds.releases.levels import ChainedDraw
-from inbounds.releases.pipeline import CheckedDesign, draw_table, to_plan
+from inbounds.releases.pipeline import PreparedTable, draw_table, to_plan
+from inbounds.releases.usefulness import CheckedDesign
 from inbounds.releases.workload import ReleaseDesign, Workload
 from inbounds.releases.write import write_release
 
@@ -23,14 +26,11 @@ EPSILONS = [Fraction(3), Fraction(1), Fraction(1, 2)]
 def record(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("levels")
     plan = to_plan(plan_of([request.param], "public", design={"mechanism": "truncated_geometric"}), FRAME)
-    settled = CheckedDesign.from_design(
-        ReleaseDesign.from_workload(Workload.from_plan(plan), folder / "designs"), folder, allow_useless=True
-    )
-    kept = draw_table(
-        ChargeSession.open(plan, None, None, None),
-        lambda: settled,
-        drawing=lambda designed: ChainedDraw.from_design(designed, EPSILONS),
-    ).stored
+    designed = ReleaseDesign.from_workload(Workload.from_plan(plan), folder / "designs")
+    design = CheckedDesign.from_design(designed, folder, allow_useless=True)
+    with closing(open_plan_source(plan)) as source, ChargeSession.open(plan, None, None, None) as session:
+        prepared = PreparedTable(design, ChainedDraw.from_design(designed, EPSILONS), source)
+        kept = draw_table(session, prepared, session.charge())
     write_release(kept.table, kept.record, folder / "released.csv")
     return folder / "released.csv.release.json"
 

@@ -35,14 +35,15 @@ from inbounds.ledger.population import validate_name
 from inbounds.ledger.store import Run
 from inbounds.ledger.units import charge_units, units_to_amount
 from inbounds.ledger.verify import LedgerHead
-from inbounds.releases.aggregate import OpenSource, TrueAnswers
+from inbounds.progress import Progress, ignore_progress
+from inbounds.releases.aggregate import TrueAnswers
 from inbounds.releases.charge_session import ChargeSession, StoredTable, decode_table
 from inbounds.releases.drawing import DrawMethod, IndependentDraw
 from inbounds.releases.levels import ChainedDraw
-from inbounds.releases.pipeline import CheckedDesign, draw_table
+from inbounds.releases.pipeline import PreparedTable, draw_table
+from inbounds.releases.usefulness import CheckedDesign
 from inbounds.releases.workload import TableContent
 from inbounds.schema.errors import AggregationError, SourceError
-from inbounds.statistics.designs import Progress, ignore_progress
 
 
 @dataclass(frozen=True)
@@ -60,12 +61,10 @@ class Reservation:
 
 @dataclass(frozen=True)
 class DrawInputs:
-    """Everything that is needed to draw the answer to a question. digests: of the mechanisms' passports."""
+    """Everything that a question is charged and drawn with. digests: of the mechanisms' passports."""
 
     session: ChargeSession
-    design: CheckedDesign
-    chained: ChainedDraw | None
-    source: OpenSource
+    prepared: PreparedTable
     digests: tuple[str, ...]
 
 
@@ -88,10 +87,6 @@ class PunctualDrawing:
 
     def answers(self, rows: Sequence[Ints]) -> TableContent:
         return self.inner.answers(rows)
-
-
-def _draw_method(design: CheckedDesign, chained: ChainedDraw | None) -> DrawMethod:
-    return IndependentDraw(design.designed) if chained is None else chained
 
 
 class AnswerPending(Exception):
@@ -142,10 +137,8 @@ class AnswerPipeline:
         self.designer.chain(request.dataset, design)
         return design
 
-    def prepare(self, request: PricedQuestion) -> CheckedDesign | None:
-        """Design the mechanisms of a new question, which may take long; return None if it is answered already."""
-        if self.find_reusable(request).how != "new":
-            return None
+    def prepare(self, request: PricedQuestion) -> CheckedDesign:
+        """Design the mechanisms of a new question, which may take long."""
         if self.designer.needs_design(request.workload):
             self._check_budget(request)
         return self.prepare_design(request, allow_useless=request.question.allow_useless)
@@ -187,14 +180,15 @@ class AnswerPipeline:
     def _evaluate(self, account: Account, request: PricedQuestion, key: str | None, deadline: Deadline) -> Answer:
         """Draw the answer to a new question; runs in its own thread."""
         with ExitStack() as stack:
-            inputs = self._prepare_inputs(request, stack)
+            inputs = self._prepare_inputs(request, deadline, stack)
             reservation = self._reserve(account, request, key, inputs)
             assert reservation is not None
             if reservation.leave is None:  # another request drew it meanwhile
                 return self._issue(reservation, self._stored_table(request, reservation.charge))
             deadline.fix(reservation.leave)
             try:
-                answer = self._issue(reservation, self._drawn_table(inputs, reservation.charge, deadline))
+                table = draw_table(inputs.session, inputs.prepared, reservation.charge)
+                answer = self._issue(reservation, table)
             except Exception:  # any message may quote data
                 if self._is_drawn(reservation.charge.key):  # then only the draw can be the reason, which is public
                     self._finish(reservation.charge.key, deadline)
@@ -202,17 +196,17 @@ class AnswerPipeline:
             self._finish(reservation.charge.key, deadline)
             return answer
 
-    def _prepare_inputs(self, request: PricedQuestion, stack: ExitStack) -> DrawInputs:
+    def _prepare_inputs(self, request: PricedQuestion, deadline: Deadline, stack: ExitStack) -> DrawInputs:
         """Prepare everything that a new question is drawn with, before anything is charged."""
         design = self.prepare(request)
-        if design is None:
-            raise AnswerPending(self.now())
         chained = self.designer.chain(request.dataset, design)
         try:
             source = stack.enter_context(closing(self.sources.open(request.dataset, request.plan)))
         except (SourceError, AggregationError):  # only the operator may see the reason
             raise CuratorUnavailable from None
-        return DrawInputs(self._open_session(request), design, chained, source, self.designer.publish(design, chained))
+        method = PunctualDrawing(_draw_method(design, chained), deadline)
+        session = stack.enter_context(self._open_session(request))
+        return DrawInputs(session, PreparedTable(design, method, source), self.designer.publish(design, chained))
 
     def _open_session(self, request: PricedQuestion) -> ChargeSession:
         """Open the question's charge session. `evaluations` decides whether data may be read under a charge."""
@@ -300,17 +294,6 @@ class AnswerPipeline:
         charge = self.connections.ledger.find(key)
         return charge is not None and (charge.draw is not None or charge.answer is not None)
 
-    def _drawn_table(self, inputs: DrawInputs, charge: Charge, deadline: Deadline) -> StoredTable:
-        """Read the data, draw under a charge, store the draw and then the table made of it."""
-        drawing = PunctualDrawing(_draw_method(inputs.design, inputs.chained), deadline)
-        return draw_table(
-            inputs.session,
-            lambda: inputs.design,
-            drawing=lambda _: drawing,
-            opening=lambda _: inputs.source,
-            charge=charge,
-        ).stored
-
     def _stored_table(self, request: PricedQuestion, charge: Charge) -> StoredTable:
         """Return the table under a charge, or build it from the draw under it; no data is read."""
         if charge.answer is not None:
@@ -318,10 +301,9 @@ class AnswerPipeline:
         source = request if charge.key == request.key else self._question(request.dataset, charge.key)
         try:
             design = self.prepare_design(source, allow_useless=True)
-            drawing = _draw_method(design, self.designer.chain(source.dataset, design))
-            return draw_table(
-                self._open_session(source), lambda: design, drawing=lambda _: drawing, charge=charge
-            ).stored
+            method = _draw_method(design, self.designer.chain(source.dataset, design))
+            with self._open_session(source) as session:
+                return draw_table(session, PreparedTable(design, method, None), charge)
         except Exception:
             raise CuratorUnavailable from None
 
@@ -359,3 +341,7 @@ class AnswerPipeline:
             raise UnknownResource("the answer is not there yet; ask the question again, which is charged only once")
         grant = grants.get(answer.dataset, Grant(answer.dataset))
         return self._issue(Reservation(answer, grant, charge), StoredTable(*decode_table(charge.answer), drawn=False))
+
+
+def _draw_method(design: CheckedDesign, chained: ChainedDraw | None) -> DrawMethod:
+    return IndependentDraw(design.designed) if chained is None else chained

@@ -27,7 +27,7 @@ from inbounds.mechanism.load import load
 from inbounds.plan.plan import Plan
 from inbounds.releases.charge_session import release_identity
 from inbounds.releases.levels import ChainedDraw
-from inbounds.releases.pipeline import CheckedDesign
+from inbounds.releases.usefulness import CheckedDesign
 from inbounds.releases.workload import DesignCache, ReleaseDesign, Workload
 from inbounds.schema.errors import PlanError
 

@@ -8,8 +8,8 @@ from inbounds.curator.reuse import How, PricedQuestion, ReusableAnswer
 from inbounds.exact import format_all_digits
 from inbounds.ledger import Population
 from inbounds.ledger.units import charge_units, units_to_amount
-from inbounds.releases.pipeline import CheckedDesign
 from inbounds.releases.record import describe_composition, plan_statement
+from inbounds.releases.usefulness import CheckedDesign
 from inbounds.releases.workload import ReleaseDesign
 
 

@@ -8,13 +8,12 @@ table is returned for a frame.
 """
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
+from inbounds.errors import LedgerError
 from inbounds.exact import format_all_digits
 from inbounds.files import RELEASE, canonical_json, is_same_file, sha256_hex
 from inbounds.ledger.charges import Charge
@@ -48,13 +47,18 @@ class StoredTable:
     drawn: bool
 
 
-@dataclass(frozen=True)
+@dataclass
 class ChargeSession:
-    """The entry of a release in its ledger. place: None if nothing is recorded.
+    """The entry of a release in its ledger, which is opened once for the whole session. place: None if nothing is
+    recorded.
 
     declared: whether the plan or the caller named the ledger. told_apart: whether the key identifies this data.
     read_again: whether data may be read again under the charge of an earlier run that stored no draw, because the owner
     of the data allowed it.
+
+    Use it as a context manager. The ledger is opened by the first call that needs it, because a ledger that nobody
+    declared is not created before the charge; leaving the session closes it, unless the caller opened it. Each call is
+    a transaction of its own, so nothing is locked between two calls.
     """
 
     plan: Plan
@@ -63,6 +67,7 @@ class ChargeSession:
     declared: bool
     told_apart: bool = True
     read_again: bool = False
+    _opened: Ledger | None = field(default=None, init=False, repr=False)
 
     @staticmethod
     def open(
@@ -81,6 +86,18 @@ class ChargeSession:
             _check_place(Path(file), (*plan.inputs, *outputs))
         return session
 
+    def __enter__(self) -> "ChargeSession":
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the ledger if this session opened it."""
+        opened, self._opened = self._opened, None
+        if opened is not None and opened is not self.place:
+            opened.close()
+
     @property
     def file(self) -> tuple[str, ...]:
         """Return the file of the ledger, if it is a file; no output may overwrite it."""
@@ -93,18 +110,28 @@ class ChargeSession:
         """Return the table stored under the key before; charge nothing."""
         if not self._has_ledger():
             return None
-        with self._open() as ledger:
-            if self.declared:
-                ledger.population(population_name(self.plan))  # refused now rather than after the designs
-            charge = ledger.find(self.key)
-            return None if charge is None or charge.answer is None else self._check_charge(ledger, charge)
+        if self.declared:
+            self._ledger.population(population_name(self.plan))  # refused now rather than after the designs
+        charge = self._ledger.find(self.key)
+        if charge is None or charge.answer is None:
+            return None
+        self._charge()  # the key must be of this very question: one that a user chose may be that of another
+        return self._decode(charge.answer)
+
+    def find_unfinished(self) -> Charge | None:
+        """Return the charge of an earlier release with this key that stored a draw and no table; charge nothing."""
+        charge = self._ledger.find(self.key) if self._has_ledger() else None
+        if charge is None or charge.draw is None:
+            return None
+        self._charge()  # the key must be of this very question
+        self._check_same_data(charge.draw)
+        return charge
 
     def describe_state(self) -> str:
         """Describe the budget of the people before the release; empty if there is no ledger yet."""
         if not self._has_ledger():
             return ""
-        with self._open() as ledger:
-            return "; ".join(str(who) for who in ledger.people() if who.name == population_name(self.plan))
+        return "; ".join(str(who) for who in self._ledger.people() if who.name == population_name(self.plan))
 
     def charge(self) -> Charge | None:
         """Spend the plan's epsilon, durably. No data may be read before.
@@ -114,30 +141,21 @@ class ChargeSession:
         """
         if self.place is None:
             return None
-        with self._open() as ledger:
-            charge = self._charge(ledger)
+        charge = self._charge()
         if charge.repeated and charge.draw is None and charge.answer is None and not self.read_again:
             raise UnfinishedRelease  # the owner of the data decides; no program tries until it succeeds
         return charge
 
-    def find_unfinished(self) -> Charge | None:
-        """Return the charge of an earlier release with this key that stored a draw and no table; charge nothing."""
-        if not self._has_ledger():
-            return None
-        with self._open() as ledger:
-            charge = ledger.find(self.key)
-            if charge is None or charge.draw is None:
-                return None
-            self._charge(ledger)  # the key must be of this very question
-            self._check_same_data(charge.draw)
-            return charge
+    def check_charged(self, charge: Charge | None) -> None:
+        """Raise LedgerError unless this is a charge of the session; only a session without a ledger has none."""
+        if charge is None if self.place is not None else charge is not None:
+            raise LedgerError("a table must be charged before it is drawn; nothing was read")
 
     def store_draw(self, charge: Charge | None, draw: bytes) -> bytes:
         """Store this draw; return it, or the one that another process stored first. The table is computed from that."""
         if charge is None:
             return draw
-        with self._open() as ledger:
-            stored = ledger.store_draw(charge, draw)
+        stored = self._ledger.store_draw(charge, draw)
         return stored if stored == draw else self._check_same_data(stored)
 
     def store_table(self, charge: Charge | None, table: Any, record: ReleaseRecord, *, drawn: bool) -> StoredTable:
@@ -147,11 +165,20 @@ class ChargeSession:
         """
         if charge is None:
             return StoredTable(table, {**record, "ledger": None}, drawn)
-        with self._open() as ledger:
-            full: ReleaseRecord = {**record, "ledger": _reference(ledger, charge)}
-            content = encode_table(table, full)
-            stored = ledger.store(charge, content)
-            return StoredTable(table, full, drawn) if stored == content else self._earlier(stored)
+        full: ReleaseRecord = {**record, "ledger": _reference(self._ledger, charge)}
+        content = encode_table(table, full)
+        stored = self._ledger.store(charge, content)
+        return StoredTable(table, full, drawn) if stored == content else self._decode(stored)
+
+    @property
+    def _ledger(self) -> Ledger:
+        """The ledger, opened by the first call."""
+        if self._opened is None:
+            assert self.place is not None
+            self._opened = (
+                self.place if isinstance(self.place, Ledger) else Ledger.open(self.place, create=not self.declared)
+            )
+        return self._opened
 
     def _has_ledger(self) -> bool:
         """Return whether there is a ledger to look into; a declared one must exist and is opened anyway."""
@@ -160,11 +187,11 @@ class ChargeSession:
         assert not isinstance(self.place, Ledger)
         return Path(self.place).exists()
 
-    def _charge(self, ledger: Ledger) -> Charge:
+    def _charge(self) -> Charge:
         name = population_name(self.plan)
-        if not self.declared and not any(who.name == name for who in ledger.people()):
-            ledger.add_population(name)
-        return ledger.charge(
+        if not self.declared and not any(who.name == name for who in self._ledger.people()):
+            self._ledger.add_population(name)
+        return self._ledger.charge(
             name,
             self.plan.total_epsilon,
             key=self.key,
@@ -173,13 +200,7 @@ class ChargeSession:
             question=release_identity(self.plan),
         )
 
-    def _check_charge(self, ledger: Ledger, charge: Charge) -> StoredTable:
-        """Check that the charge is for this question: a key chosen by a user may be that of another."""
-        assert charge.answer is not None
-        self._charge(ledger)
-        return self._earlier(charge.answer)
-
-    def _earlier(self, stored: bytes) -> StoredTable:
+    def _decode(self, stored: bytes) -> StoredTable:
         """Return a table that an earlier release drew."""
         return StoredTable(*decode_table(self._check_same_data(stored)), drawn=False)
 
@@ -192,15 +213,6 @@ class ChargeSession:
                 f"key={self.key!r} for the table that is stored"
             )
         return stored
-
-    @contextmanager
-    def _open(self) -> Iterator[Ledger]:
-        if isinstance(self.place, Ledger):
-            yield self.place
-            return
-        assert self.place is not None
-        with Ledger.open(self.place, create=not self.declared) as ledger:
-            yield ledger
 
 
 def population_name(plan: Plan) -> str:

@@ -1,15 +1,17 @@
 """Release a table: a plan and data in, a private table within its ranges and a checkable record out.
 
-    plan → schema → design → charge → aggregate → draw → store → write
+    plan → workload → design → charge → read → draw → store the draw → table → store the table → write
+    └───── prepare_table ────┘         └───────────────────── draw_table ─────────────────────┘
 
 Nothing is read from the data before the plan, the schema and every mechanism are fixed, and nothing about the data
-decides what happens afterwards: every declared group is answered, in declared order.
+decides what happens afterwards: every declared group is answered, in declared order. A release, the studio's release
+and the curator's answers all take these two steps with a charge between them; a preview ends after the first.
 """
 
 import json
 import textwrap
-from collections.abc import Callable, Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
@@ -21,6 +23,7 @@ from inbounds.ledger.charges import Charge
 from inbounds.optional import import_optional
 from inbounds.plan.load import PlanLike, load_plan, to_plan
 from inbounds.plan.plan import Plan
+from inbounds.progress import Progress, ignore_progress
 from inbounds.releases.aggregate import OpenSource, open_plan_source
 from inbounds.releases.charge_session import ChargeSession, LedgerLike, ReusedTableWarning, StoredTable
 from inbounds.releases.csvw import build_metadata, metadata_path
@@ -29,7 +32,7 @@ from inbounds.releases.passports import find_mechanism, write_passports
 from inbounds.releases.recompute import recompute_table
 from inbounds.releases.record import build_record, describe_composition, plan_statement
 from inbounds.releases.totals import estimate_totals
-from inbounds.releases.usefulness import UselessStatistic, check_useful, find_useless
+from inbounds.releases.usefulness import CheckedDesign, UselessStatistic
 from inbounds.releases.workload import Mechanisms, ReleaseDesign, Workload, mechanisms_by_size, to_arrow_table
 from inbounds.releases.write import check_page_target, check_target, is_same_release, record_path, write_release
 from inbounds.report.notebook import SHOWN_ROWS, text_table
@@ -41,7 +44,7 @@ from inbounds.schema.text import format_number
 from inbounds.sources.groups import Groups, parse_groups
 from inbounds.sources.open import Source
 from inbounds.statistics import Statistic
-from inbounds.statistics.designs import DesignOptions, Progress, default_cache_folder, ignore_progress
+from inbounds.statistics.designs import DesignOptions, default_cache_folder
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -250,32 +253,30 @@ def release(
     """
     resolved = to_plan(plan, frame, person)
     target = Path(output or resolved.output) if output or resolved.output else None
-    session = ChargeSession.open(resolved, target, ledger, key, read_again=read_again)
-
-    def check() -> None:
-        with resolved.with_line_numbers(), error_path("output", "path"):
-            if target is not None:
-                check_target(target, overwrite=overwrite, inputs=resolved.inputs)
-
-    def design_checked() -> CheckedDesign:
-        return CheckedDesign.from_design(
-            _design_plan(resolved, cache, mechanisms, progress), _folder(cache), allow_useless=allow_useless
-        )
-
-    stored, designed = session.find_stored(), None
-    if stored is None:
-        check()
-        drawn_table = draw_table(session, design_checked, check, progress)
-        stored, designed = drawn_table.stored, drawn_table.design.designed
-    elif mechanisms is not None:
-        designed = _design_plan(resolved, cache, mechanisms, progress)
+    prepared: PreparedTable | None = None
+    with ChargeSession.open(resolved, target, ledger, key, read_again=read_again) as session:
+        stored = session.find_stored()
+        if stored is None:
+            _check_output(resolved, target, overwrite)
+            charge = session.find_unfinished()
+            with prepare_table(
+                resolved, _folder(cache), progress, allow_useless=allow_useless, open_source=charge is None
+            ) as prepared:
+                if mechanisms is not None:
+                    write_passports(prepared.mechanisms, mechanisms)
+                _check_output(resolved, target, overwrite)  # a passport may have taken the table's name
+                charge = session.charge() if charge is None else charge
+                stored = draw_table(session, prepared, charge, progress)
+        elif mechanisms is not None:
+            with prepare_table(resolved, _folder(cache), progress, open_source=False) as prepared:
+                write_passports(prepared.mechanisms, mechanisms)
     if not stored.drawn:
         warn(
             f"the stored table of {stored.record['time']} is returned, at no cost; {ANEW}",
             ReusedTableWarning,
             stacklevel=3,
         )
-    by_size = {} if designed is None else mechanisms_by_size(designed)
+    by_size = {} if prepared is None else prepared.mechanisms
     result = Release(resolved, stored.table, stored.record, mechanisms=by_size, stored=not stored.drawn)
     if target is None or (result.stored and is_same_release(stored.record, target)):
         return replace(result, path=target)
@@ -286,69 +287,68 @@ ANEW = "new data need a new edition, another draw a key of its own (--redraw on 
 
 
 @dataclass(frozen=True)
-class CheckedDesign:
-    """A design that may be charged. useless: its statistics that are no better than a constant."""
+class PreparedTable:
+    """Everything that a table is drawn with, made before the charge and without data.
 
-    designed: ReleaseDesign
-    useless: tuple[UselessStatistic, ...] = ()
+    method: how the numbers are drawn. source: the open data, of which only the schema was read; None if the table is
+    computed from a draw that is stored already.
+    """
 
-    @staticmethod
-    def from_design(designed: ReleaseDesign, folder: Path, *, allow_useless: bool) -> "CheckedDesign":
-        """Check a design; raise PlanError if no statistic is better than a constant, unless `allow_useless`."""
-        useless = find_useless(designed, folder) if designed.has_useless else ()
-        if useless and not allow_useless:
-            with designed.workload.plan.with_line_numbers():
-                check_useful(designed, useless)
-        return CheckedDesign(designed, useless)
-
-
-@dataclass(frozen=True)
-class DrawnTable:
-    """A table that may be given out, and the design it was drawn by."""
-
-    stored: StoredTable
     design: CheckedDesign
+    method: DrawMethod
+    source: OpenSource | None
+
+    @property
+    def mechanisms(self) -> Mechanisms:
+        """Return the mechanism of each number, by the statistic's name and the group size."""
+        return mechanisms_by_size(self.design.designed)
+
+
+@contextmanager
+def prepare_table(
+    plan: Plan, folder: Path, progress: Progress = ignore_progress, *, allow_useless: bool = True, open_source: bool
+) -> Iterator[PreparedTable]:
+    """Compare the plan with the source's schema and design every mechanism; charge nothing and read no data.
+
+    folder: of designed mechanisms. Raises PlanError if no statistic is better than a constant, unless `allow_useless`.
+    The source is closed when the block is left.
+    """
+    with ExitStack() as stack:
+        source = stack.enter_context(closing(open_plan_source(plan))) if open_source else None
+        designed = ReleaseDesign.from_workload(Workload.from_plan(plan), folder, progress)
+        design = CheckedDesign.from_design(designed, folder, allow_useless=allow_useless)
+        yield PreparedTable(design, IndependentDraw(designed), source)
 
 
 def draw_table(
-    session: ChargeSession,
-    make_design: Callable[[], CheckedDesign],
-    check: Callable[[], None] = lambda: None,
-    progress: Progress = ignore_progress,
-    drawing: Callable[[ReleaseDesign], DrawMethod] = IndependentDraw,
-    opening: Callable[[Plan], OpenSource] = open_plan_source,
-    charge: Charge | None = None,
-) -> DrawnTable:
-    """Draw a new table: design, charge, read, draw, store the draw, compute the table from it and store that.
+    session: ChargeSession, prepared: PreparedTable, charge: Charge | None, progress: Progress = ignore_progress
+) -> StoredTable:
+    """Draw a table under its charge: read, draw, store the draw, compute the table from it and store that.
 
-    If an earlier call stored a draw and not its table, this one continues from there: no data is opened, nothing is
-    drawn.
-    check: called once more right before the charge. charge: of this session, if it was made before.
+    If an earlier call stored a draw and not its table, this one continues from there: no data is read, nothing is
+    drawn. charge: of this session, durable by now; None only if nothing is recorded.
     """
-    current_charge = session.find_unfinished() if charge is None else charge
-    draw_bytes, new_draw = None if current_charge is None else current_charge.draw, b""
+    session.check_charged(charge)
+    draw_bytes, new_draw = None if charge is None else charge.draw, b""
     if draw_bytes is None:
-        with closing(opening(session.plan)) as source:
-            design = make_design()
-            check()  # a passport may have taken the table's name
-            method = drawing(design.designed)
-            current_charge = session.charge() if charge is None else charge
-            types = source.key_types
-            progress("aggregating", 0, 1)
-            truths = source.aggregate()
-            progress("aggregating", 1, 1)
-        new_draw = Draw.from_rows(method, method.draw(truths, progress), types).to_bytes()
-        draw_bytes = session.store_draw(current_charge, new_draw)
-    else:
-        design = make_design()
-        method = drawing(design.designed)
-    draw = Draw.from_bytes(draw_bytes, method)
-    content = method.answers(draw.rows)
-    record = build_record(design.designed, design.useless, content, draw.key_types)
-    return DrawnTable(
-        session.store_table(current_charge, to_arrow_table(content.columns), record, drawn=draw_bytes == new_draw),
-        design,
-    )
+        new_draw = _draw(prepared, progress).to_bytes()
+        draw_bytes = session.store_draw(charge, new_draw)
+    draw = Draw.from_bytes(draw_bytes, prepared.method)
+    content = prepared.method.answers(draw.rows)
+    record = build_record(prepared.design.designed, prepared.design.useless, content, draw.key_types)
+    table = to_arrow_table(content.columns)
+    return session.store_table(charge, table, record, drawn=draw_bytes == new_draw)
+
+
+def _draw(prepared: PreparedTable, progress: Progress) -> Draw:
+    """Read the data and draw every number; the data is closed before the first is drawn."""
+    assert prepared.source is not None
+    with closing(prepared.source) as source:
+        key_types = source.key_types
+        progress("aggregating", 0, 1)
+        truths = source.aggregate()
+        progress("aggregating", 1, 1)
+    return Draw.from_rows(prepared.method, prepared.method.draw(truths, progress), key_types)
 
 
 def preview_release(
@@ -362,20 +362,26 @@ def preview_release(
 ) -> ReleasePreview:
     """Design everything, and return what would be released and how accurate it is; read only the schema."""
     resolved = to_plan(plan, frame, person)
-    with closing(open_plan_source(resolved)) as source:
-        types = source.key_types
-    designed = _design_plan(resolved, cache, mechanisms, progress)
-    workload = designed.workload
+    with prepare_table(resolved, _folder(cache), progress, open_source=True) as prepared:
+        assert prepared.source is not None
+        types = prepared.source.key_types
+    if mechanisms is not None:
+        write_passports(prepared.mechanisms, mechanisms)
+    designed, useless = prepared.design.designed, prepared.design.useless
     names = [statistic.name for statistic in resolved.statistics]
-    errors = dict(zip(names, designed.errors, strict=True))
     constants = {
         name: tuple(expected.constant for expected in row) for name, row in zip(names, designed.expected, strict=True)
     }
-    lines = tuple(describe_composition(resolved, workload.entries))
-    useless = find_useless(designed, _folder(cache)) if designed.has_useless else ()
-    by_size, record = mechanisms_by_size(designed), build_record(designed, useless, key_types=types)
     return ReleasePreview(
-        resolved, plan_statement(resolved), lines, workload.sizes, errors, record, by_size, constants, useless
+        resolved,
+        plan_statement(resolved),
+        tuple(describe_composition(resolved, designed.workload.entries)),
+        designed.workload.sizes,
+        dict(zip(names, designed.errors, strict=True)),
+        build_record(designed, useless, key_types=types),
+        prepared.mechanisms,
+        constants,
+        useless,
     )
 
 
@@ -384,14 +390,11 @@ def _release_files(path: Path | None) -> tuple[str, ...]:
     return () if path is None else (str(path), str(record_path(path)))
 
 
-def _design_plan(
-    plan: Plan, cache: str | PathLike[str] | None, mechanisms: str | PathLike[str] | None, progress: Progress
-) -> ReleaseDesign:
-    """Design every mechanism before the data is read, and write the passports, which may fail."""
-    designed = ReleaseDesign.from_workload(Workload.from_plan(plan), _folder(cache), progress)
-    if mechanisms is not None:
-        write_passports(mechanisms_by_size(designed), mechanisms)
-    return designed
+def _check_output(plan: Plan, target: Path | None, overwrite: bool) -> None:
+    """Raise an error if the table cannot be written where it should be."""
+    with plan.with_line_numbers(), error_path("output", "path"):
+        if target is not None:
+            check_target(target, overwrite=overwrite, inputs=plan.inputs)
 
 
 def _folder(cache: str | PathLike[str] | None) -> Path:

@@ -58,6 +58,23 @@ class UselessStatistic:
         )
 
 
+@dataclass(frozen=True)
+class CheckedDesign:
+    """A design that may be charged. useless: its statistics that are no better than a constant."""
+
+    designed: ReleaseDesign
+    useless: tuple[UselessStatistic, ...] = ()
+
+    @staticmethod
+    def from_design(designed: ReleaseDesign, folder: Path, *, allow_useless: bool) -> "CheckedDesign":
+        """Check a design; raise PlanError if no statistic is better than a constant, unless `allow_useless`."""
+        useless = find_useless(designed, folder) if designed.has_useless else ()
+        if useless and not allow_useless:
+            with designed.workload.plan.with_line_numbers():
+                check_useful(designed, useless)
+        return CheckedDesign(designed, useless)
+
+
 def find_useless(designed: ReleaseDesign, folder: Path) -> tuple[UselessStatistic, ...]:
     """Find the statistics that are no better than a constant, in the plan's order."""
     return tuple(useless for k in range(len(designed.workload.entries)) for useless in _judge(designed, k, folder))
