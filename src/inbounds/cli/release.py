@@ -165,7 +165,7 @@ def release(
     plan = replace(plan, edition=edition) if edition is not None else plan
     target = Path(output or plan.output or f"{_stem(source)}.released.csv")
     key = new_id() if redraw else None
-    session = ChargeSession.open(plan, target, None, key)
+    session = ChargeSession.open(plan, target, None, key)  # opens no ledger: `release` does, and a dry run below
     if report is not None:
         outputs = (str(target), str(record_path(target)), *session.file)
         check_page_target(report, overwrite=overwrite, inputs=(*plan.inputs, *outputs))
@@ -186,7 +186,8 @@ def release(
     if report is not None:
         write_text(report, page(result.record, getattr(result, "table", None)))
     if isinstance(result, ReleasePreview):
-        print_preview(result, session.describe_state(), as_json)
+        with session:
+            print_preview(result, session.describe_state(), as_json)
     else:
         print_release(result, report, passports, as_json)
 

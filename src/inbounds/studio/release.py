@@ -94,7 +94,7 @@ def _state(studio: Studio, name: str, patience: float) -> dict[str, Any]:
         return {**shown, "job": running, "doing": "Releasing"}
     if running is not None and running.failure is not None:
         shown["failure"] = studio.releases.pop(name).failure
-    stored = ChargeSession.open(plan, target, None, None).find_stored()
+    stored = _find_stored(plan, target)
     if stored is not None:
         return {**shown, "kept": release_state.view(plan, stored.table, stored.record, target.name)}
     looked = _look(studio, name)
@@ -139,9 +139,15 @@ def draw(path: str, target: str, digest: str, allow_useless: bool, progress: Pro
 # --- what can be taken away -------------------------------------------------------------------------------
 
 
+def _find_stored(plan: Plan, target: Path) -> StoredTable | None:
+    """Return the table of a plan if it was released before."""
+    with ChargeSession.open(plan, target, None, None) as session:
+        return session.find_stored()
+
+
 def _find_release(studio: Studio, name: str) -> tuple[StoredTable, Path]:
     plan, target = _read(studio, name)
-    stored = ChargeSession.open(plan, target, None, None).find_stored()
+    stored = _find_stored(plan, target)
     if stored is None:
         raise LookupError("this plan has not been released")
     return stored, target

@@ -96,6 +96,8 @@ def dry_run(text: str, folder: str, name: str, progress: Progress = ignore_progr
     plan = load_draft(text, Path(folder), name)
     preview = preview_release(plan, progress=progress)
     target = output_target(plan, Path(folder), name)
+    with ChargeSession.open(plan, target, None, None) as session:
+        standing = session.describe_state()
     return DryRun(
         statement=preview.statement,
         account=preview.account,
@@ -105,7 +107,7 @@ def dry_run(text: str, folder: str, name: str, progress: Progress = ignore_progr
         rows=tuple(_row(preview, statistic.name) for statistic in plan.statistics),
         values=tuple(preview.record.get("values", ())),
         spent=format_number(plan.total_epsilon),
-        standing=ChargeSession.open(plan, target, None, None).describe_state(),
+        standing=standing,
         says_nothing=preview.says_nothing,
         digest=plan.digest,
         target=target.name,
