@@ -43,8 +43,8 @@ from inbounds.statistics.designs import DEFAULT_OPTIONS
 OWNER = Account("owner", "owner")
 """The operator of the curator's machine."""
 
-QuestionLike = Question | Mapping[str, Any]
-"""A question, or its plain values."""
+QuestionLike = PricedQuestion | Question | Mapping[str, Any]
+"""A question, its plain values, or what `Curator.price` made of it, which is then neither parsed nor planned again."""
 
 
 def now() -> str:
@@ -220,6 +220,10 @@ class Curator:
     def price(self, account: Account, name: str, question: QuestionLike) -> PricedQuestion:
         """Return a question as it would be drawn; nothing is charged or read."""
         dataset = self.dataset(account, name)
+        if isinstance(question, PricedQuestion):
+            if question.dataset is not dataset:
+                raise ValueError(f"question must be priced for dataset {name!r}; price it again")
+            return question
         parsed = question if isinstance(question, Question) else parse_question(question, dataset)
         if dataset.levels and parsed.epsilon not in (None, account_level(account, dataset)):
             raise PlanError("must be left out, or that of the account's own level", ("epsilon",))

@@ -59,7 +59,7 @@ def reserve_answer(
 
     level: the epsilon of the account's own level, where the dataset has levels.
     """
-    question = request.question.to_json()
+    question = request.values
     level_text = None if level is None else str(level)
     identity = {"account": account.name, "key": reusable.key, "question": question, "level": level_text}
     name = sha256_hex(canonical_json(identity))[:32]
@@ -107,7 +107,7 @@ def reserve_answer(
 
 def _note_question(run: Run, request: PricedQuestion, now: str) -> None:
     identity = request.identity
-    question = canonical_json({**request.question.to_json(), **_epsilon(request)})
+    question = canonical_json({**request.values, **_epsilon(request)})
     values = request.dataset.name, identity.base, identity.family, str(request.epsilon), question, now
     run("INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", request.key, *values)
 
@@ -174,8 +174,8 @@ def _issued_from_row(
 
 def request_digest(request: PricedQuestion) -> str:
     """Return the digest of what a key stands for: the question, its epsilon and whether it must be redrawn."""
-    question = request.question
-    return sha256_hex(canonical_json({"key": request.key, "question": question.to_json(), "redraw": question.redraw}))
+    facts = {"key": request.key, "question": request.values, "redraw": request.question.redraw}
+    return sha256_hex(canonical_json(facts))
 
 
 def find_by_key(run: Run, account_row: AccountRow, key: str | None, digest: str) -> IssuedAnswer | None:

@@ -75,7 +75,7 @@ def build_preview(
     sizes = [str(size) for size in designed.workload.sizes]
     expected = account_design.expected[0]
     return QuestionPreview(
-        request.question.to_json(),
+        request.values,
         source.how,
         epsilon,
         format_all_digits(units_to_amount(people.rule, charge_units(people.rule, request.plan.epsilons)))

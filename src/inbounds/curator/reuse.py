@@ -55,9 +55,48 @@ class PricedQuestion:
         return self.identity.key(self.epsilon)
 
     @cached_property
+    def values(self) -> dict[str, Any]:
+        """The question as plain values, in canonical form."""
+        return self.question.to_json()
+
+    @cached_property
     def workload(self) -> Workload:
         """The numbers that the question asks for, and the designs that they need."""
         return Workload.from_plan(self.plan)
+
+    @cached_property
+    def sum_sources(self) -> "tuple[SumSource, ...]":
+        """The questions whose cells add up to this one; none if it must be drawn anew."""
+        return () if self.question.redraw else tuple(_find_sources(self))
+
+    def with_epsilon(self, epsilon: Fraction) -> "PricedQuestion":
+        """Return the same question at another epsilon."""
+        if epsilon == self.epsilon:
+            return self
+        return replace(self, epsilon=epsilon, plan=self.question.to_plan(self.dataset, epsilon))
+
+    def parse_stored(self, text: str) -> "PricedQuestion | None":
+        """Parse a stored question about the same dataset; None if it is about groups that are no longer declared."""
+        if text not in self._stored:
+            try:
+                stored = parse_question(json.loads(text), self.dataset, stored=True)
+                self._stored[text] = PricedQuestion.from_question(self.dataset, stored)
+            except ValueError:
+                self._stored[text] = None
+        return self._stored[text]
+
+    @cached_property
+    def _stored(self) -> "dict[str, PricedQuestion | None]":
+        """Stored questions parsed so far: one question is compared with them in several transactions."""
+        return {}
+
+
+@dataclass(frozen=True)
+class SumSource:
+    """Questions whose cells add up to another. family: their digest. cells: those that one cell is the sum of."""
+
+    family: str
+    cells: list[str]
 
 
 class SumRecipe(TypedDict):
@@ -89,32 +128,26 @@ def find_reusable(run: Run, ledger: Ledger, request: PricedQuestion, now: int) -
     """Find the stored answer that a question gets, or return the question itself, to be drawn. now: milliseconds since
     1970.
     """
-    related = _load_related(run, request, now)
+    related = _load_related(run, request.identity.family, now)
     repeat = _find_repeat([text for base, text, _ in related if base == request.identity.base], ledger, request)
     if repeat is not None:
         return repeat
-    if not request.question.redraw:
-        families = (
-            (
-                related
-                if source is request.question
-                else _load_related(run, PricedQuestion.from_question(request.dataset, source), now),
-                cells,
-            )
-            for source, cells in _find_sources(request)
-        )
-        candidates = [sum_ for family, cells in families for sum_ in _find_sums(family, ledger, request, cells)]
-        if candidates:
-            return min(candidates, key=lambda one: (len(one.source.plan.groups), one.source.epsilon, one.key))
+    candidates = list[ReusableAnswer]()
+    for source in request.sum_sources:
+        own = source.family == request.identity.family
+        family = related if own else _load_related(run, source.family, now)
+        candidates += _find_sums(family, ledger, request, source.cells)
+    if candidates:
+        return min(candidates, key=lambda one: (len(one.source.plan.groups), one.source.epsilon, one.key))
     return ReusableAnswer(request, "new")
 
 
-def _load_related(run: Run, request: PricedQuestion, now: int) -> RelatedQuestions:
-    """Load the questions that may answer this one: the same at any epsilon, and those with other groups."""
+def _load_related(run: Run, family: str, now: int) -> RelatedQuestions:
+    """Load the questions of a family: the same at any epsilon, and those with other groups."""
     return run(
         "SELECT base, epsilon, question FROM questions JOIN evaluations ON evaluations.key = questions.key "
         "WHERE family = ? AND (finished = 1 OR until > ?)",
-        *(request.identity.family, now),
+        *(family, now),
     )
 
 
@@ -124,9 +157,8 @@ def _find_repeat(epsilons: list[str], ledger: Ledger, request: PricedQuestion) -
     if request.question.redraw:
         stronger = [epsilon for epsilon in stronger if epsilon == request.epsilon]
     for epsilon in stronger:
-        stored = replace(request, epsilon=epsilon, plan=request.question.to_plan(request.dataset, epsilon))
-        if ledger.has(stored.key):
-            return ReusableAnswer(stored, "same" if epsilon == request.epsilon else "stronger")
+        if ledger.has(request.identity.key(epsilon)):
+            return ReusableAnswer(request.with_epsilon(epsilon), "same" if epsilon == request.epsilon else "stronger")
     return None
 
 
@@ -134,14 +166,11 @@ def _find_sums(
     related: RelatedQuestions, ledger: Ledger, request: PricedQuestion, stored_cells: list[str]
 ) -> Iterator[ReusableAnswer]:
     """Find stored answers about finer groups or more cells that add up to the question."""
-    for _, _, text in related:
-        try:
-            stored = parse_question(json.loads(text), request.dataset, stored=True)
-            source = PricedQuestion.from_question(request.dataset, stored)
-        except ValueError:  # about groups that are no longer declared
+    for _, epsilon, text in related:
+        source = request.parse_stored(text) if Fraction(epsilon) >= request.epsilon else None
+        if source is None or not set(source.question.by) >= set(request.question.by):
             continue
-        finer = set(stored.by) >= set(request.question.by)
-        if finer and source.epsilon >= request.epsilon and ledger.has(source.key):
+        if source.epsilon >= request.epsilon and ledger.has(source.key):
             yield ReusableAnswer(source, "sum", _build_recipe(request, source, stored_cells))
 
 
@@ -157,16 +186,16 @@ def _build_recipe(request: PricedQuestion, source: PricedQuestion, stored: list[
     }
 
 
-def _find_sources(request: PricedQuestion) -> Iterator[tuple[Question, list[str]]]:
+def _find_sources(request: PricedQuestion) -> Iterator[SumSource]:
     """Find questions whose cells add up to this one, and which cells those are."""
-    question, plan = request.question, request.plan
-    if question.statistic.over_groups and not question.statistic.sums_to_size:
-        yield question, plan.cells(question.statistic)
-    if question.statistic.kind == "count":
+    statistic = request.question.statistic
+    if statistic.over_groups and not statistic.sums_to_size:
+        yield SumSource(request.identity.family, request.plan.cells(statistic))
+    if statistic.kind == "count":
         yield from _find_histograms(request)
 
 
-def _find_histograms(request: PricedQuestion) -> Iterator[tuple[Question, list[str]]]:
+def _find_histograms(request: PricedQuestion) -> Iterator[SumSource]:
     """Find histograms: a count of records with some labels is a sum of cells of the histogram under the other
     conditions.
     """
@@ -178,11 +207,12 @@ def _find_histograms(request: PricedQuestion) -> Iterator[tuple[Question, list[s
         if isinstance(column, LabelColumn) and set(labels) <= set(column.labels) - {column.other}:
             rest = [format_condition(other) for other in parts if other is not None and other is not part]
             also = " and ".join(f"({text})" for text in rest) or EVERYTHING
-            values = {**request.question.to_json(), "histogram": name, "where": also}
+            values = {**request.values, "histogram": name, "where": also}
             del values["count"]
-            source = parse_question(values, request.dataset, stored=True)
-            columns = PricedQuestion.from_question(request.dataset, source).plan.cells(source.statistic)
-            yield source, [columns[column.labels.index(label)] for label in labels]
+            question = parse_question(values, request.dataset, stored=True)
+            source = PricedQuestion.from_question(request.dataset, question)
+            columns = source.plan.cells(question.statistic)
+            yield SumSource(source.identity.family, [columns[column.labels.index(label)] for label in labels])
 
 
 def _match_labels(part: Condition | None) -> tuple[str, tuple[str, ...]]:

@@ -1,7 +1,7 @@
 """The HTTP routes: parse, call the curator, respond. Each is a call that Python users have too."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
@@ -17,11 +17,13 @@ from starlette.exceptions import HTTPException
 from inbounds import __version__
 from inbounds.curator import Curator
 from inbounds.curator.accounts import Account
+from inbounds.curator.answer import Answer
 from inbounds.curator.errors import CuratorBusy, UnknownToken
 from inbounds.curator.http import models
 from inbounds.curator.http.errors import MEDIA, HttpProblem, to_problem
 from inbounds.curator.http.limits import RequestLimits
 from inbounds.curator.http.metrics import Metrics
+from inbounds.curator.reuse import PricedQuestion
 from inbounds.errors import InboundsError
 from inbounds.exact import format_decimal
 
@@ -178,10 +180,10 @@ async def dataset(run: Run, account: Asker, name: DatasetName) -> dict[str, Any]
 
 async def preview(run: Run, account: Asker, name: DatasetName, question: models.Question) -> dict[str, Any]:
     """Preview a question: free, and reads no data."""
-    request = account, name, question
-    if await run.run(run.curator.needs_design, *request):
-        await run.long(run.curator.preview, *request)
-    result = await run.run(run.curator.preview, *request)
+    priced = await run.run(run.curator.price, account, name, question)
+    if await run.run(run.curator.needs_design, account, name, priced):
+        await run.long(run.curator.preview, account, name, priced)
+    result = await run.run(run.curator.preview, account, name, priced)
     return result.to_json()
 
 
@@ -189,13 +191,20 @@ async def ask(
     run: Run, account: Asker, name: DatasetName, question: models.Question, key: Key = None
 ) -> dict[str, Any]:
     """Answer a question; charged once, however often it is asked."""
-    request = account, name, question
-    result = await run.run(run.curator.ask_stored, *request, key=key)
+    priced, result = await run.run(_ask_stored, run.curator, account, name, question, key)
     if result is None:  # requests that wait for a design or for data have their own queues
-        if await run.run(run.curator.needs_design, *request):
-            await run.long(run.curator.prepare, *request)
-        result = await run.evaluate(run.curator.ask, *request, key=key)
+        if await run.run(run.curator.needs_design, account, name, priced):
+            await run.long(run.curator.prepare, account, name, priced)
+        result = await run.evaluate(run.curator.ask, account, name, priced, key=key)
     return result.to_json()
+
+
+def _ask_stored(
+    curator: Curator, account: Account, name: str, values: Mapping[str, Any], key: str | None
+) -> tuple[PricedQuestion, Answer | None]:
+    """Price a question, and answer it if its answer is stored."""
+    priced = curator.price(account, name, values)
+    return priced, curator.ask_stored(account, name, priced, key=key)
 
 
 async def answer(run: Run, account: Asker, id: Annotated[str, Path(max_length=64)]) -> dict[str, Any]:  # noqa: A002
