@@ -4,7 +4,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from inbounds.exact import Number, format_all_digits, to_fraction
-from inbounds.ledger.units import RULES, UNITS, Rule, budget_units, rule_unit
+from inbounds.ledger.units import RULES, UNITS, Rule, budget_units, units_to_amount
 
 LONGEST = 200
 """Most characters of a name or key."""
@@ -34,17 +34,18 @@ class Population(NamedTuple):
     @property
     def budget(self) -> Fraction | None:
         """Return the budget."""
-        return None if self.budget_units is None else self.budget_units * rule_unit(self.rule)
+        return None if self.budget_units is None else units_to_amount(self.rule, self.budget_units)
 
     @property
     def spent(self) -> Fraction:
         """Return what was spent."""
-        return self.spent_units * rule_unit(self.rule)
+        return units_to_amount(self.rule, self.spent_units)
 
     @property
     def remaining(self) -> Fraction | None:
         """Return what is left of the budget."""
-        return None if self.budget is None else self.budget - self.spent
+        left = None if self.budget_units is None else self.budget_units - self.spent_units
+        return None if left is None else units_to_amount(self.rule, left)
 
     def with_spent(self, units: int) -> "Population":
         """Return the population with other units spent."""

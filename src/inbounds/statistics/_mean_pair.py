@@ -14,6 +14,7 @@ which lies in the range for any two draws. U + V is w times the number of record
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -52,6 +53,7 @@ def pair_positions(column: NumberColumn, aggregates: GroupAggregates) -> list[In
     return [clamp(total, 0, most), clamp(rows * column.width - total, 0, most)]
 
 
+@lru_cache(256)  # one object per column, so that what is computed from it can be kept
 def mean_pair(column: NumberColumn) -> DerivedValue:
     """Define how the mean is computed from U and V."""
     return DerivedValue(
