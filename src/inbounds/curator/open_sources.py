@@ -49,6 +49,7 @@ class Sources:
             if dataset.name not in self._attached:
                 self._attached[dataset.name] = self._read(dataset)
             attached = self._attached[dataset.name]
+            attached.records.share_groups(plan)
         return open_plan_source(plan, attached.records.cursor(), attached.table)
 
     def attach(self, dataset: Dataset) -> None:

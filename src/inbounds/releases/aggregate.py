@@ -57,11 +57,15 @@ class TrueAnswers:
 
 @dataclass(frozen=True)
 class CanonicalRecords:
-    """Canonical records, materialised in an engine under a name."""
+    """Canonical records, materialised in an engine under a name.
+
+    group_tables: tables of declared groups that are stored beside shared records, by the digest of their keys.
+    """
 
     engine: Engine = field(repr=False)
     name: str
     layout: RecordLayout
+    group_tables: dict[str, str] = field(default_factory=dict, repr=False)
 
     def share(self, threads: int) -> "CanonicalRecords":
         """Make the records visible to every cursor, each with so many threads; for DuckDB in memory only."""
@@ -71,6 +75,17 @@ class CanonicalRecords:
         execute(f"CREATE TABLE {shared} AS SELECT * FROM {self.name}")
         self.engine.drop(self.name)
         return replace(self, name=shared)
+
+    def share_groups(self, plan: Plan) -> None:
+        """Store the groups of a plan beside shared records, once for all questions about them. Not for two threads."""
+        digest = plan.groups.keys_sha256
+        if plan.groups.by and digest not in self.group_tables:
+            own, shared = f"{self.name}_groups", f"{self.name}_groups_{len(self.group_tables)}"
+            self.engine.load(own, _group_table(plan, self.layout))
+            assert isinstance(self.engine, DuckDB)
+            self.engine.connection.execute(f"CREATE TABLE {shared} AS SELECT * FROM {own}")
+            self.engine.drop(own)
+            self.group_tables[digest] = shared
 
     def cursor(self) -> "CanonicalRecords":
         """Return the same shared records for another thread."""
@@ -316,16 +331,18 @@ def aggregate(plan: Plan, records: CanonicalRecords) -> dict[str, Any]:
 
     Temporary tables belong to a connection, so several threads may query the same records.
     """
-    engine, counted, groups = records.engine, f"{records.name}_counted", f"{records.name}_groups"
+    engine, counted, own_groups = records.engine, f"{records.name}_counted", f"{records.name}_groups"
+    groups = records.group_tables.get(plan.groups.keys_sha256, own_groups)
     try:
-        if plan.groups.by:
-            engine.load(groups, _group_table(plan, records.layout))
+        if plan.groups.by and groups == own_groups:
+            engine.load(own_groups, _group_table(plan, records.layout))
         engine.keep(counted, counted_records(plan, records, groups))
         results = {name: engine.fetch(sql) for name, sql in _statements(plan, engine, counted).items()}
     finally:
         with suppress(Exception):
             engine.drop(counted)
-            engine.drop(groups)
+            if groups == own_groups:
+                engine.drop(own_groups)
     return _by_group(plan, results)
 
 
