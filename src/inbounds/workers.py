@@ -1,40 +1,42 @@
-"""Jobs of the studio's pages in worker processes.
+"""Worker processes for calls that may take long or need much memory.
 
-A page asks for a job, waits a moment, and shows the result when it is there. The same function with the same arguments
-returns the job that exists already. Stopping a job kills its process, so a design that would take minutes ends at once.
-A lasting job, such as a release, cannot be stopped.
+A process runs one call at a time, within limits of time and memory. A process that exceeds a limit is killed, and the
+next call gets a new one.
 """
 
 import multiprocessing
 import os
-import secrets
 import threading
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from multiprocessing.context import BaseContext
 from typing import Any
 
 from inbounds.errors import InboundsError
-from inbounds.progress import Progress
+from inbounds.progress import Progress, ignore_progress
 
-KEPT = 96
-"""Finished jobs that are remembered."""
-
-STARTED_WITH = ("inbounds.studio.explore.designs", "inbounds.studio.plan.dry_run")
-"""Modules that the worker processes load before their first job."""
+START_SECONDS = 60.0
+"""Seconds that a process may take to start; they do not count as time of a call."""
 
 UNKNOWN = "this did not work, for a reason whose words might quote the data; the command line shows it with --debug"
-STOPPED = "stopped"
+
+
+class WorkerNotStarted(Exception):
+    """A worker process did not start."""
+
+
+class WorkerEnded(Exception):
+    """A worker process ended before its call did: it was killed, or exceeded a limit."""
 
 
 @dataclass(frozen=True)
-class JobFailure:
-    """The reason why a job has no result.
+class CallFailure:
+    """The reason why a call has no result.
 
-    sentence: for the page. path: the place in a plan, if the failure is about one. stopped: whether the job was
-    stopped.
+    sentence: for people. path: the place in a plan, if it is about one. stopped: whether somebody stopped the call.
     """
 
     sentence: str
@@ -42,192 +44,174 @@ class JobFailure:
     stopped: bool = False
 
 
-@dataclass
-class Job:
-    """A function call in another process. Once `finished` is set, either result or failure is there."""
+class WorkerPool:
+    """Worker processes.
 
-    function: Callable[..., Any]
-    arguments: tuple[Any, ...]
-    lasting: bool = False
-    id: str = field(default_factory=lambda: secrets.token_urlsafe(9))
-    began: float = field(default_factory=time.monotonic)
-    progress: tuple[str, int, int] | None = None
-    result: Any = None
-    failure: JobFailure | None = None
-    finished: threading.Event = field(default_factory=threading.Event)
+    processes: at a time. seconds: of a call. most_bytes: memory of a process. preload: modules that the processes load
+    before their first call.
+    """
+
+    def __init__(
+        self,
+        processes: int | None = None,
+        seconds: float | None = None,
+        most_bytes: int | None = None,
+        preload: Sequence[str] = (),
+    ) -> None:
+        self.processes = processes or max(2, min(4, os.cpu_count() or 2))
+        self.seconds, self.most_bytes = seconds, most_bytes
+        self._context = _choose_context(preload)
+        self._changed = threading.Condition()
+        self._idle: list[WorkerProcess] = []
+        self._busy: set[WorkerProcess] = set()
 
     @property
-    def seconds(self) -> int:
-        """Seconds since the job began."""
-        return int(time.monotonic() - self.began)
-
-    def is_ready(self, seconds: float) -> bool:
-        """Wait at most so many seconds; return whether the job is finished."""
-        return self.finished.wait(seconds)
-
-    def end(self, result: Any = None, failure: JobFailure | None = None) -> None:
-        self.result, self.failure = result, failure
-        self.finished.set()
-
-
-class JobQueue:
-    """A few worker processes and the jobs that they run. most: processes at a time."""
-
-    def __init__(self, most: int | None = None) -> None:
-        self.most = most or max(2, min(4, os.cpu_count() or 2))
-        self._context = _choose_context()
-        self._lock = threading.Condition()
-        self._idle: list[_JobProcess] = []
-        self._busy: dict[str, _JobProcess] = {}
-        self._jobs: OrderedDict[Hashable, Job] = OrderedDict()
+    def idle(self) -> int:
+        """Return how many processes wait for a call."""
+        return len(self._idle)
 
     def warm(self) -> None:
-        """Start a process now, so that the first job need not wait for it."""
-        threading.Thread(target=lambda: self._return_process(_JobProcess(self._context)), daemon=True).start()
+        """Start a process now, so that the first call need not wait for it."""
+        threading.Thread(target=lambda: self.give_back(self._start()), daemon=True).start()
 
-    def ask(self, function: Callable[..., Any], *arguments: Hashable, again: Hashable = None) -> Job:
-        """Return the job of a function and its arguments, which is started if there is none. again: a value that tells
-        a repeated call apart from the first.
-        """
-        key = (function, arguments, again)
-        with self._lock:
-            if key in self._jobs:
-                self._jobs.move_to_end(key)
-                return self._jobs[key]
-            job = self._jobs[key] = Job(function, arguments)
-            self._forget_finished()
-        threading.Thread(target=self._run, args=(key, job), daemon=True).start()
-        return job
+    def run(self, function: Callable[..., Any], *arguments: Any) -> tuple[Any, CallFailure | None]:
+        """Wait for a free process and run a call in it; return its result, or why it has none."""
+        worker = self.take()
+        assert worker is not None
+        try:
+            return worker.call(function, arguments, self.seconds)
+        finally:
+            self.give_back(worker)
 
-    def start_lasting(self, function: Callable[..., Any], *arguments: Any) -> Job:
-        """Start a job that runs to its end and cannot be stopped, such as a release once it is charged."""
-        job = Job(function, arguments, lasting=True)
-        with self._lock:
-            self._jobs[job.id] = job
-        threading.Thread(target=self._run, args=(job.id, job), daemon=True).start()
-        return job
+    def take(self, is_cancelled: Callable[[], bool] = lambda: False) -> "WorkerProcess | None":
+        """Wait for a free process and return it; None if the call is cancelled meanwhile (see `wake`)."""
+        with self._changed:
+            self._changed.wait_for(lambda: is_cancelled() or len(self._busy) < self.processes)
+            if is_cancelled():
+                return None
+            worker = self._idle.pop() if self._idle else self._start()
+            self._busy.add(worker)
+            return worker
 
-    def job(self, name: str) -> Job:
-        """Return the job with this id; `LookupError` if it is unknown."""
-        with self._lock:
-            match = next((job for job in self._jobs.values() if job.id == name), None)
-        if match is None:
-            raise LookupError("this was finished long ago, or never asked")
-        return match
+    def give_back(self, worker: "WorkerProcess") -> None:
+        """Take back a process; one that has ended is dropped."""
+        with self._changed:
+            self._busy.discard(worker)
+            if worker.usable:
+                self._idle.append(worker)
+            self._changed.notify_all()
 
-    def stop(self, job: Job) -> None:
-        """End a job and its process; a lasting one goes on."""
-        with self._lock:
-            if job.lasting or job.finished.is_set():
-                return
-            for key in [key for key, known in self._jobs.items() if known is job]:
-                del self._jobs[key]
-            worker = self._busy.get(job.id)
-            job.end(failure=JobFailure(STOPPED, stopped=True))
-            if worker is not None:
-                worker.kill()
-            self._lock.notify_all()
+    def wake(self) -> None:
+        """Let the waiting calls look whether they are cancelled."""
+        with self._changed:
+            self._changed.notify_all()
 
     def close(self) -> None:
         """End all processes."""
-        with self._lock:
-            for worker in (*self._idle, *self._busy.values()):
+        with self._changed:
+            for worker in (*self._idle, *self._busy):
                 worker.kill()
             self._idle.clear()
 
-    def _run(self, key: Hashable, job: Job) -> None:
-        worker = self._take_process(job)
-        if worker is None:
-            return
-        try:
-            answer = worker.answer(job)
-        except (EOFError, OSError):  # the process has ended, by `stop` or by itself
-            answer = ("failed", JobFailure(UNKNOWN))
-        with self._lock:
-            del self._busy[job.id]
-        if not job.finished.is_set():
-            job.end(**{"result" if answer[0] == "done" else "failure": answer[1]})
-        self._return_process(worker if worker.alive else _JobProcess(self._context))
-
-    def _take_process(self, job: Job) -> "_JobProcess | None":
-        """Wait for a free process and return it; None if the job was stopped meanwhile."""
-        with self._lock:
-            self._lock.wait_for(lambda: job.finished.is_set() or len(self._busy) < self.most)
-            if job.finished.is_set():
-                return None
-            worker = self._idle.pop() if self._idle else _JobProcess(self._context)
-            self._busy[job.id] = worker
-            return worker
-
-    def _return_process(self, worker: "_JobProcess") -> None:
-        with self._lock:
-            self._idle.append(worker)
-            self._lock.notify_all()
-
-    def _forget_finished(self) -> None:
-        for key in [key for key, job in self._jobs.items() if job.finished.is_set()][: len(self._jobs) - KEPT]:
-            del self._jobs[key]
+    def _start(self) -> "WorkerProcess":
+        return WorkerProcess(self._context, self.most_bytes)
 
 
-class _JobProcess:
-    """A process that runs one job after another."""
+class WorkerProcess:
+    """A process that runs one call after another. usable: whether it waits for a call, and can take one."""
 
-    def __init__(self, context: Any) -> None:
-        self.ours, theirs = context.Pipe()
-        self._process = context.Process(target=_run_worker, args=(theirs,), daemon=True)
+    def __init__(self, context: BaseContext, most_bytes: int | None = None) -> None:
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_run_worker, args=(theirs, most_bytes), daemon=True)  # type: ignore[attr-defined]
         self._process.start()
         theirs.close()
+        self._ready, self.usable = False, True
 
-    @property
-    def alive(self) -> bool:
-        return bool(self._process.is_alive())
+    def call(
+        self,
+        function: Callable[..., Any],
+        arguments: Sequence[Any],
+        seconds: float | None = None,
+        progress: Progress = ignore_progress,
+    ) -> tuple[Any, CallFailure | None]:
+        """Run a call; return its result, or why it has none. Raises `WorkerEnded` if the process is killed, or after so
+        many seconds.
+        """
+        self._wait_until_ready()
+        end = None if seconds is None else time.monotonic() + seconds
+        try:
+            self._pipe.send((function, tuple(arguments)))
+            while end is None or self._pipe.poll(max(0.0, end - time.monotonic())):
+                kind, content = self._pipe.recv()
+                if kind == "done":
+                    result: tuple[Any, CallFailure | None] = content
+                    return result
+                progress(*content)
+        except (EOFError, OSError):
+            pass
+        self.kill()
+        raise WorkerEnded
 
     def kill(self) -> None:
+        """End the process at once."""
+        self.usable = False
         self._process.kill()
         self._process.join()
 
-    def answer(self, job: Job) -> tuple[str, Any]:
-        self.ours.send((job.function, job.arguments))
-        while True:
-            word, content = self.ours.recv()
-            if word != "progress":
-                return word, content
-            job.progress = content
+    def _wait_until_ready(self) -> None:
+        with suppress(EOFError, OSError):  # it ended
+            self._ready = self._ready or (self._pipe.poll(START_SECONDS) and self._pipe.recv()[0] == "ready")
+        if not self._ready:
+            self.kill()
+            raise WorkerNotStarted
 
 
-def _run_worker(connection: Connection) -> None:
-    """Run jobs until the connection is closed; this is the main function of a worker process."""
+def _run_worker(pipe: Connection, most_bytes: int | None) -> None:
+    """Run calls until the pipe is closed; this is the main function of a worker process."""
+    pipe.send(("ready", None))
+    if most_bytes is not None:
+        _limit_memory(most_bytes)
     while True:
         try:
-            function, arguments = connection.recv()
+            function, arguments = pipe.recv()
         except (EOFError, KeyboardInterrupt):
             return
-        connection.send(_run_job(function, arguments, lambda *now: connection.send(("progress", now))))
+        pipe.send(("done", _run_call(function, arguments, lambda *now: pipe.send(("progress", now)))))
 
 
-def _run_job(function: Callable[..., Any], arguments: tuple[Any, ...], progress: Progress) -> tuple[str, Any]:
+def _run_call(
+    function: Callable[..., Any], arguments: tuple[Any, ...], progress: Progress
+) -> tuple[Any, CallFailure | None]:
     try:
-        return "done", function(*arguments, progress=progress)
+        return function(*arguments, progress=progress), None
     except (InboundsError, ValueError, TypeError, OSError, ImportError) as error:
-        return "failed", to_job_failure(error)
+        return None, describe_failure(error)
     except Exception:  # its message might quote a record
-        return "failed", JobFailure(UNKNOWN)
+        return None, CallFailure(UNKNOWN)
 
 
-def to_job_failure(error: Exception) -> JobFailure:
+def describe_failure(error: Exception) -> CallFailure:
     """Return an error of this package as the sentence that a page shows."""
     if isinstance(error, OSError) and error.strerror:
         named = f": {os.path.basename(str(error.filename))}" if error.filename else ""
-        return JobFailure(f"{error.strerror}{named}")
-    return JobFailure(str(error), getattr(error, "path", ()))
+        return CallFailure(f"{error.strerror}{named}")
+    return CallFailure(str(error), getattr(error, "path", ()))
 
 
-def _choose_context() -> Any:
+def _limit_memory(most_bytes: int) -> None:
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return
+    resource.setrlimit(resource.RLIMIT_AS, (most_bytes, most_bytes))
+
+
+def _choose_context(preload: Sequence[str]) -> BaseContext:
     """Return the way to start processes: forked from a server that has loaded what they need, or spawned where the
     system cannot fork.
     """
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(list(STARTED_WITH))
+    context.set_forkserver_preload(list(preload))
     return context

@@ -9,10 +9,13 @@ import httpx
 import pytest
 
 from curator.pupils import account
-from inbounds.curator import CuratorBusy, DesignTooExpensive, design_pool
+from inbounds import workers
+from inbounds.curator import CuratorBusy, DesignTooExpensive
 from inbounds.curator.design_pool import FAILED_SECONDS, TOO_MUCH, DesignPool
 from inbounds.curator.http.app import app
+from inbounds.progress import ignore_progress
 from inbounds.schema.errors import PlanError
+from inbounds.workers import WorkerEnded, WorkerPool
 
 MISSING = {"count": "age > 12", "epsilon": "0.3"}
 LIKES = {"count": "likes = 'yes'", "by": ["school"], "epsilon": "0.5"}
@@ -33,7 +36,7 @@ def test_a_process_designs_and_goes_on_after_one_that_was_refused(opened):
     with pytest.raises(PlanError):
         curator.ask(ana, "pupils", impossible)
     assert curator.ask(ana, "pupils", LIKES).how == "new"
-    assert len(curator.designer._idle) == 1
+    assert curator.designer._workers.idle == 1
 
 
 @pytest.mark.slow
@@ -44,38 +47,20 @@ def test_a_process_with_too_little_memory_is_refused(opened):
     assert curator.people(curator.settings.datasets["pupils"]).spent == 0
 
 
+def exhaust_memory(progress):
+    raise MemoryError
+
+
 def test_a_design_that_needs_too_much_memory_is_too_much_and_no_wrong_question(opened, monkeypatch):
     curator = opened(limits={"designs": 1})
-    monkeypatch.setattr("inbounds.curator.design_pool._Worker.ask", lambda worker, plan, seconds: TOO_MUCH)
+    monkeypatch.setattr(WorkerPool, "run", lambda *_: workers._run_call(exhaust_memory, (), ignore_progress))
     with pytest.raises(DesignTooExpensive):
         curator.preview(account(curator, "ana"), "pupils", MISSING)
 
 
-def test_starting_a_process_is_not_the_questions_time(tmp_path, monkeypatch):
-    waited = []
-
-    class Pipe:
-        """Ready after a while, and then at once done."""
-
-        def poll(self, seconds):
-            waited.append(seconds)
-            return True
-
-        def recv(self):
-            return design_pool.READY if len(waited) == 1 else ""
-
-        def send(self, plan): ...
-
-    worker = object.__new__(design_pool._Worker)
-    worker._pipe, worker._ready = Pipe(), False
-    assert worker.ask(None, 0.5) == ""
-    assert worker.ask(None, 0.25) == ""
-    assert waited == [design_pool.START_SECONDS, 0.5, 0.25]
-
-
 def test_a_process_that_ends_before_it_designs_is_told_apart_from_a_question_that_is_too_much(opened, monkeypatch):
     curator = opened(limits={"designs": 1})
-    monkeypatch.setattr(design_pool, "_design", os._exit)
+    monkeypatch.setattr(workers, "_run_worker", os._exit)
     with pytest.raises(CuratorBusy, match="the process that designs must start"):
         curator.preview(account(curator, "ana"), "pupils", MISSING)
     assert not curator.designer._failed
@@ -94,11 +79,11 @@ def test_a_design_that_failed_is_not_tried_again_for_a_while(opened, monkeypatch
     curator, tries, time = opened(limits={"designs": 1}), [], [1000.0]
     ana = account(curator, "ana")
 
-    def refuse(worker, plan, seconds):
+    def end(pool, function, plan, folder):
         tries.append(plan)
-        raise DesignTooExpensive(TOO_MUCH)
+        raise WorkerEnded
 
-    monkeypatch.setattr("inbounds.curator.design_pool._Worker.ask", refuse)
+    monkeypatch.setattr(WorkerPool, "run", end)
     curator.designer.clock = lambda: time[0]
     for later, tried in ((0, 1), (1, 1), (FAILED_SECONDS, 2)):
         time[0] += later

@@ -13,10 +13,10 @@ import uvicorn
 from check.chromium import CHROMIUM, chromium
 from inbounds.curator.curator import Curator
 from inbounds.studio.app import app
+from inbounds.studio.jobs import JobQueue
 from inbounds.studio.serve import make_auth, open_socket
 from inbounds.studio.studio import Studio
 from inbounds.studio.workspace import Workspace
-from inbounds.workers import JobQueue
 
 SCHOOLS = ("North", "South", "East", "West")
 ANSWERS = ("yes", "no", "unsure")

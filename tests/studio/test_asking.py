@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from inbounds.curator.curator import Curator
-from inbounds.workers import JobQueue
+from inbounds.studio.jobs import JobQueue
 from studio.conftest import Served, curator_in
 
 QUESTION = [

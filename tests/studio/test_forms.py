@@ -20,10 +20,10 @@ from inbounds.statistics.designs import DEFAULT_OPTIONS
 from inbounds.statistics.entries import entry_fields, parse_statistic
 from inbounds.studio import ask, forms
 from inbounds.studio.forms import FormField, StatisticChoice
+from inbounds.studio.jobs import JobQueue
 from inbounds.studio.pages import environment
 from inbounds.studio.plan import values
 from inbounds.studio.plan.draft import Draft, from_form
-from inbounds.workers import JobQueue
 from studio.conftest import Served, curator_in
 from studio.test_planning import SCHEMA, changed, form_of
 

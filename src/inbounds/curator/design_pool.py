@@ -4,17 +4,14 @@ A design may take long and need much memory, and questions come from strangers. 
 on both, and stores the result on disk. This process reads it and certifies it again, like any cached design.
 """
 
-import multiprocessing
 import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
-from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 from inbounds.accounting import load_chain
 from inbounds.curator.dataset import Dataset
@@ -25,11 +22,13 @@ from inbounds.mechanism import Mechanism
 from inbounds.mechanism.laws import AnswerLaw
 from inbounds.mechanism.load import load
 from inbounds.plan.plan import Plan
+from inbounds.progress import Progress
 from inbounds.releases.charge_session import release_identity
 from inbounds.releases.levels import ChainedDraw
 from inbounds.releases.usefulness import CheckedDesign
 from inbounds.releases.workload import DesignCache, ReleaseDesign, Workload
 from inbounds.schema.errors import PlanError
+from inbounds.workers import CallFailure, WorkerEnded, WorkerNotStarted, WorkerPool
 
 MOST_KEPT = 2000
 """Designs kept in memory; beyond that number all are read from disk again."""
@@ -43,11 +42,8 @@ FAILED_SECONDS = 600.0
 PASSPORTS = "passports"
 """The folder of the passports that drew an answer, by digest."""
 
-START_SECONDS = 60.0
-"""Seconds that a process may take to start; this does not count as design time."""
-
-READY = "ready"
-"""The first message of a process."""
+PRELOADED = ("inbounds.curator.design_pool",)
+"""Modules that the worker processes load before their first plan."""
 
 NOT_STARTED = (
     "the process that designs must start, and did not; ask again, and in a script of your own open the curator below "
@@ -78,11 +74,10 @@ class DesignPool:
     _memory: DesignCache = field(default_factory=DesignCache, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _failed: dict[str, tuple[float, PlanError | DesignTooExpensive]] = field(default_factory=dict, repr=False)
-    _idle: "list[_Worker]" = field(default_factory=list, repr=False)
-    _free: threading.Semaphore = field(init=False, repr=False)
+    _workers: WorkerPool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._free = threading.Semaphore(max(1, self.processes))
+        self._workers = WorkerPool(max(1, self.processes), self.seconds, self.bytes, PRELOADED)
 
     def design(self, workload: Workload, *, allow_useless: bool) -> CheckedDesign:
         """Design every mechanism of a workload. Raises `PlanError` if none is useful, unless `allow_useless`; reads
@@ -119,12 +114,6 @@ class DesignPool:
         if reason is not None:
             raise type(reason)(str(reason))
 
-    def _note_failed(self, plan: Plan, reason: PlanError | DesignTooExpensive) -> None:
-        with self._lock:
-            if len(self._failed) >= MOST_FAILED:
-                self._failed.clear()
-            self._failed[_digest(plan)] = self.clock(), reason
-
     def _has_designs(self, workload: Workload) -> bool:
         """Return whether all designs are in memory or on disk."""
         requests = [request for row in (*workload.requests, *workload.layers) for request in row]
@@ -133,22 +122,25 @@ class DesignPool:
         )
 
     def _design_in_worker(self, plan: Plan) -> None:
-        with self._free:
-            with self._lock:
-                worker = self._idle.pop() if self._idle else _Worker(self.folder, self.bytes)
-            try:
-                reason_text = worker.ask(plan, self.seconds)
-            except BaseException as reason:
-                worker.stop()
-                if isinstance(reason, DesignTooExpensive):
-                    self._note_failed(plan, reason)
-                raise
-            with self._lock:
-                self._idle.append(worker)
-        if reason_text:
-            refusal = DesignTooExpensive(reason_text) if reason_text == TOO_MUCH else PlanError(reason_text)
-            self._note_failed(plan, refusal)
-            raise refusal
+        """Design a plan in a worker process, which leaves the designs on disk."""
+        try:
+            obstacle, failure = self._workers.run(_find_obstacle, plan, self.folder)
+        except WorkerNotStarted:
+            raise CuratorBusy(NOT_STARTED) from None
+        except WorkerEnded:
+            obstacle, failure = "", CallFailure(TOO_MUCH)
+        if failure is not None:  # out of time or memory: its own words are not for strangers
+            self._refuse(plan, DesignTooExpensive(TOO_MUCH))
+        if obstacle:
+            self._refuse(plan, PlanError(obstacle))
+
+    def _refuse(self, plan: Plan, reason: PlanError | DesignTooExpensive) -> NoReturn:
+        """Remember why a plan cannot be designed, and raise it."""
+        with self._lock:
+            if len(self._failed) >= MOST_FAILED:
+                self._failed.clear()
+            self._failed[_digest(plan)] = self.clock(), reason
+        raise reason
 
     def chain(self, dataset: Dataset, design: CheckedDesign) -> ChainedDraw | None:
         """Return the chained draws of a question about a dataset with levels; None without levels."""
@@ -194,80 +186,18 @@ class DesignPool:
 
     def close(self) -> None:
         """End the processes."""
-        with self._lock:
-            while self._idle:
-                self._idle.pop().stop()
+        self._workers.close()
 
 
-class _Worker:
-    """A process that designs one plan at a time."""
-
-    def __init__(self, folder: Path, most: int) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._pipe, theirs = context.Pipe()
-        self._process: BaseProcess = context.Process(target=_design, args=(theirs, folder, most), daemon=True)
-        self._process.start()
-        theirs.close()
-        self._ready = False
-
-    def _wait_until_ready(self) -> None:
-        with suppress(EOFError, OSError):  # it ended
-            self._ready = self._ready or (self._pipe.poll(START_SECONDS) and self._pipe.recv() == READY)
-        if not self._ready:
-            raise CuratorBusy(NOT_STARTED)
-
-    def ask(self, plan: Plan, seconds: float) -> str:
-        """Design a plan; return an empty text once its designs are on disk, or why they cannot be made. Raises
-        `DesignTooExpensive` after so many seconds.
-        """
-        self._wait_until_ready()
-        try:
-            self._pipe.send(plan)
-            if not self._pipe.poll(seconds):
-                raise DesignTooExpensive(TOO_MUCH)
-            reason: str = self._pipe.recv()
-        except (EOFError, OSError):
-            raise DesignTooExpensive(TOO_MUCH) from None
-        return reason
-
-    def stop(self) -> None:
-        self._process.kill()
-        self._process.join()
-        self._pipe.close()
-
-
-def _design(pipe: Connection, folder: Path, most: int) -> None:
-    """Design plans with limited memory and answer in fixed sentences; the main function of the worker process."""
-    pipe.send(READY)
-    _limit_memory(most)
-    while True:
-        try:
-            plan = pipe.recv()
-        except EOFError:
-            return
-        pipe.send(_find_obstacle(plan, folder))
-
-
-def _find_obstacle(plan: Plan, folder: Path) -> str:
-    """Design a plan; return an empty text once its designs are on disk, or why they are not."""
+def _find_obstacle(plan: Plan, folder: Path, progress: Progress) -> str:
+    """Design a plan and store its designs; return why it cannot be designed, or an empty text."""
     try:
-        CheckedDesign.from_design(
-            ReleaseDesign.from_workload(Workload.from_plan(plan), folder), folder, allow_useless=True
-        )
+        designed = ReleaseDesign.from_workload(Workload.from_plan(plan), folder, progress)
+        CheckedDesign.from_design(designed, folder, allow_useless=True)
     except (InboundsError, ValueError) as reason:
         return str(reason)
-    except MemoryError:
-        return TOO_MUCH
     return ""
 
 
 def _digest(plan: Plan) -> str:
     return sha256_hex(canonical_json(release_identity(plan)))
-
-
-def _limit_memory(most: int) -> None:
-    try:
-        import resource
-    except ImportError:  # not on Windows
-        return
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))

@@ -15,7 +15,7 @@ from inbounds.studio.forms import write_stylesheet
 from inbounds.studio.pages import page
 from inbounds.studio.plan import routes as planning
 from inbounds.studio.studio import Studio
-from inbounds.workers import to_job_failure
+from inbounds.workers import describe_failure
 
 STATIC = Path(__file__).parent / "static"
 
@@ -53,16 +53,16 @@ def app(studio: Studio, guard: StudioAuth) -> AuthMiddleware:
 def _error_page(request: Request, error: Any) -> Response:
     """Return a page, or a part of one, for an error of this package."""
     if "x-part" in request.headers:
-        return page("part_refused.html", "", 422, failure=to_job_failure(error))
-    return page("refused.html", "", 422, failure=to_job_failure(error), plan=request.query_params.get("plan", ""))
+        return page("part_refused.html", "", 422, failure=describe_failure(error))
+    return page("refused.html", "", 422, failure=describe_failure(error), plan=request.query_params.get("plan", ""))
 
 
 def _too_long(request: Request, error: Any) -> Response:
     """Return the page for a body that was cut off because it is too long, or because the client has gone."""
-    return page("refused.html", "", 413, failure=to_job_failure(ValueError(TOO_LONG)), plan="")
+    return page("refused.html", "", 413, failure=describe_failure(ValueError(TOO_LONG)), plan="")
 
 
 def _missing(request: Request, error: Any) -> Response:
     return page(
-        "refused.html", "", 404, failure=to_job_failure(LookupError("there is no such page in the studio")), plan=""
+        "refused.html", "", 404, failure=describe_failure(LookupError("there is no such page in the studio")), plan=""
     )

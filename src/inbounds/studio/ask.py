@@ -15,7 +15,7 @@ from inbounds.statistics.entries import entry_fields, find_kind
 from inbounds.studio.forms import StatisticChoice, columns_by_subject, describe_kinds, kind_fields
 from inbounds.studio.pages import fragment, page
 from inbounds.studio.studio import Studio
-from inbounds.workers import to_job_failure
+from inbounds.workers import describe_failure
 
 if TYPE_CHECKING:
     from inbounds.curator.accounts import Account
@@ -119,7 +119,7 @@ def _preview(studio: Studio, pairs: list[tuple[str, str]]) -> dict[str, Any]:
         curator, account = _curator_and_account(studio)
         preview = curator.preview(account, dict(pairs).get("dataset", ""), question_from_form(pairs))
     except (InboundsError, ValueError, TypeError) as error:
-        return {**_empty(), "failure": to_job_failure(error)}
+        return {**_empty(), "failure": describe_failure(error)}
     rows = [[size, f"{error:.3g}", f"{preview.constants[size]:.3g}"] for size, error in preview.errors.items()]
     return {**_empty(), "found": preview.to_json(), "rows": rows}
 

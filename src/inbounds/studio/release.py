@@ -28,10 +28,10 @@ from inbounds.releases.report import page as report_page
 from inbounds.releases.write import encode_table_file, record_path
 from inbounds.studio import release_state
 from inbounds.studio.auth import PAPER
+from inbounds.studio.jobs import Job
 from inbounds.studio.pages import fragment, page
 from inbounds.studio.plan.dry_run import dry_run, load_draft, output_target
 from inbounds.studio.studio import Studio
-from inbounds.workers import Job
 
 MOMENT, LONGER = 0.8, 60.0
 """Seconds that a page waits for a dry run: with the script, and without it."""

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from inbounds.studio.jobs import Job, JobQueue
 from inbounds.studio.workspace import Workspace
-from inbounds.workers import Job, JobQueue
 
 if TYPE_CHECKING:
     from inbounds.curator.curator import Curator

@@ -12,9 +12,10 @@ from inbounds.properties import NAMES as PROPERTIES
 from inbounds.report.wording import MEANING
 from inbounds.studio.explore import designs, snippets, view
 from inbounds.studio.explore.state import AIMS, KINDS, LOSSES, OPTIMAL, PRIORS, ExploreState
+from inbounds.studio.jobs import Job
 from inbounds.studio.pages import fragment, page
 from inbounds.studio.studio import Studio
-from inbounds.workers import Job, to_job_failure
+from inbounds.workers import describe_failure
 
 MOMENT, PAGE = 0.5, 3.0
 """Seconds that a part of a page, and a whole page, wait before they say that something is being computed."""
@@ -125,7 +126,7 @@ def _result(
         shown["result"] = view.result(question, job.result, others.get("read", ""), others)
         shown["pinned"] = _find_pinned(studio, others)
     except (InboundsError, ValueError, TypeError) as error:
-        return {**shown, "result": None, "failure": to_job_failure(error)}
+        return {**shown, "result": None, "failure": describe_failure(error)}
     pinning = {**others, "a": question.url}
     copies = (
         ("Python", snippets.python_snippet),

@@ -16,11 +16,12 @@ from inbounds.schema.errors import PlanError
 from inbounds.schema.text import PERIODS
 from inbounds.statistics.count import EVERYTHING
 from inbounds.studio.forms import StatisticChoice, common_fields, describe_kinds, kind_fields
+from inbounds.studio.jobs import Job
 from inbounds.studio.pages import fragment, page
 from inbounds.studio.plan import dry_run, values
 from inbounds.studio.plan.draft import KEYS_FROM, USES, ColumnChoice, Draft, from_form
 from inbounds.studio.studio import Studio
-from inbounds.workers import Job, JobFailure, to_job_failure
+from inbounds.workers import CallFailure, describe_failure
 
 MOMENT = 0.6
 LONGER = 60.0
@@ -164,7 +165,7 @@ def _looked_at(studio: Studio, pairs: list[tuple[str, str]], tab: str) -> Respon
         draft = _draft(studio, pairs)
         looked = _look(studio, draft, dict(pairs), MOMENT, tab)
     except (ValueError, TypeError, OSError) as error:
-        looked = _nothing(to_job_failure(error))
+        looked = _nothing(describe_failure(error))
     return fragment("plan_expected.html", **looked)
 
 
@@ -173,7 +174,7 @@ def _look(studio: Studio, draft: Draft, form: dict[str, str], patience: float, t
     try:
         text = values.text(draft)
     except (ValueError, TypeError) as error:
-        return _nothing(to_job_failure(error))
+        return _nothing(describe_failure(error))
     folder, name = str(studio.workspace.folder), draft.plan or "plan.toml"
     job = studio.ask_for(tab, studio.work.ask(dry_run.dry_run, text, folder, name, again=_stamp(studio)))
     shown = {**_nothing(None), "text": text, "wish": form}
@@ -192,7 +193,7 @@ def _stamp(studio: Studio) -> tuple[Any, ...]:
     return tuple(sorted((f.name, f.stat().st_mtime_ns) for f in studio.workspace.folder.iterdir() if f.is_file()))
 
 
-def _nothing(failure: JobFailure | None) -> dict[str, Any]:
+def _nothing(failure: CallFailure | None) -> dict[str, Any]:
     return {"job": None, "failure": failure, "expected": None, "text": "", "enough": None, "wish": {}}
 
 
