@@ -34,6 +34,7 @@ from inbounds.mechanism import passport as passports
 ROOT = Path(__file__).parents[1]
 FRONT = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
 PAGES = sorted(page for page in (ROOT / "docs").rglob("*.md"))
+ROOMS = sorted(path.name for path in (ROOT / "src" / "inbounds").iterdir() if (path / "__init__.py").exists())
 RUN = [page for page in (FRONT[0], *PAGES) if "studies" not in page.relative_to(ROOT).parts]
 
 FENCE = re.compile(
@@ -165,6 +166,37 @@ def test_few_blocks_are_left_out_and_each_says_why(page):
 def test_no_line_of_code_is_wider_than_the_page(page):
     bodies = [found["body"] for found in FENCE.finditer(page.read_text("utf-8"))]
     assert [line for body in bodies for line in body.splitlines() if len(line) > WIDEST] == []
+
+
+NAME = re.compile(r"`(?:inbounds\.)?((?:{})(?:\.[A-Za-z_]+)+)`".format("|".join(ROOMS)))
+FIELDS = {"curator.toml", "plan.statistics", "query.cuts"}
+"""Names of files and of fields that begin like a room's."""
+
+
+def missing_names(text: str) -> list[str]:
+    """Return the dotted names in backquotes that begin with a room of the package and lead to nothing in it."""
+    names = sorted(set(NAME.findall(text)) - FIELDS)
+    return [name for name in names if not _resolves(f"inbounds.{name}")]
+
+
+def _resolves(name: str) -> bool:
+    try:
+        resolve_name(name)
+    except (ImportError, AttributeError):
+        return False
+    return True
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_module_that_a_page_names_exists(page):
+    assert missing_names(page.read_text("utf-8")) == []
+
+
+def test_a_module_that_is_gone_is_found():
+    assert missing_names("`design.gone.solve`, `trusted.certify.check_matrix` and `trusted.gone`") == [
+        "design.gone.solve",
+        "trusted.gone",
+    ]
 
 
 def test_every_page_is_in_the_navigation():
