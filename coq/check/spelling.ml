@@ -35,7 +35,7 @@ let one_number what value =
 
 let most_digits = 1500
 
-(* "3", "-3" or "1/2" *)
+(* "3", "-3" or "1/2", in lowest terms: each number has one spelling *)
 let fraction what value =
   let text = text_of what value in
   let unsigned = if text <> "" && text.[0] = '-' then String.sub text 1 (String.length text - 1) else text in
@@ -50,6 +50,10 @@ let fraction what value =
     | [ num; den ] -> (number num, number den)
     | _ -> refuse (what ^ " must be an exact number such as 3 or 1/2") in
   if Z.equal den Z.zero then refuse (what ^ " has the denominator 0");
+  let sign = if unsigned == text then "" else "-" in
+  let written = Z.to_string num ^ if Z.equal den Z.one then "" else "/" ^ Z.to_string den in
+  if not (Z.equal (Z.gcd num den) Z.one) || sign ^ written <> text || text = "-0" then
+    refuse (what ^ " must be in lowest terms");
   { Checker.num = (if unsigned == text then num else Z.neg num); den }
 
 let scale what value =
@@ -210,9 +214,13 @@ let plane value =
   let renamed = match field fields "remap" with Null -> None | value -> Some (whole_numbers "remap" value) in
   { Checker.step_weights; anywhere = one_number "anywhere" (field fields "anywhere"); renamed }
 
-(* Where it comes from and what is claimed of it is not judged here, and may hold no other field than it has. *)
+(* Where it comes from and what is claimed of it is not judged here; each is an object without other fields, or null. *)
 let words fields =
-  let part name names = match List.assoc_opt name fields with Some (Object found) -> only name names found | _ -> () in
+  let part name names =
+    match List.assoc_opt name fields with
+    | Some (Object found) -> only name names found
+    | Some Null | None -> ()
+    | Some _ -> refuse (name ^ " must be an object") in
   part "origin" [ "name"; "parameters"; "reference" ];
   part "claims" [ "losses"; "properties"; "effective_epsilon" ];
   part "optimality" [ "objective"; "value"; "bound"; "loss"; "prior" ]

@@ -405,6 +405,16 @@ def _set(*path_and_value: Any) -> Any:
     return change
 
 
+def _respell(name: str) -> Any:
+    """Return a change that writes the same exact number with a denominator twice as large."""
+
+    def change(content: Json) -> None:
+        number = Fraction(content[name])
+        content[name] = f"{2 * number.numerator}/{2 * number.denominator}"
+
+    return change
+
+
 def _line(*path: Any, to: Any) -> Any:
     """Return a change of a line of whole numbers, given as a list."""
 
@@ -547,7 +557,9 @@ EPSILON_CHANGES = {
     "epsilon-too-large": _set("epsilon", "65"),
     "epsilon-as-number": _set("epsilon", 1),
     "epsilon-as-decimal": _set("epsilon", "1.5"),
+    "epsilon-not-in-lowest-terms": _respell("epsilon"),
     "epsilon-missing": _remove("epsilon"),
+    "origin-as-text": _set("origin", "optimal"),
     "law-missing": _remove("law"),
     "law-empty": _set("law", {}),
     "field-of-no-rule": _set("more", 1),

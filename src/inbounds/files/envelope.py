@@ -211,12 +211,20 @@ class FileFormat(Generic[T]):
 def refuse_unknown_fields(
     content: Any, known: Known, place: str = "the content", error: type[InboundsError] = PassportError
 ) -> None:
-    """Raise `error` for an unknown field: people might believe that its value was checked."""
-    if isinstance(known, list) and isinstance(content, list):
+    """Raise `error` for an unknown field: people might believe that its value was checked.
+
+    A value whose fields are known must be an object or null, and one with known items a list or null.
+    """
+    if known is None or content is None:
+        return
+    if isinstance(known, list):
+        if not isinstance(content, list):
+            raise error(f"{place} must be a list")
         for item in content:
             refuse_unknown_fields(item, known[0], place, error)
-    if not isinstance(known, Mapping) or not isinstance(content, dict):
         return
+    if not isinstance(content, dict):
+        raise error(f"{place} must be an object")
     for name, part in content.items():
         if name not in known:
             raise error(f"{place} has a field that no rule knows: {name[:40]!r}")
@@ -236,6 +244,8 @@ def as_passport_error(malformed: str, refused: str = "") -> Iterator[None]:
         raise
     except InboundsError as reason:
         raise PassportError(f"{refused or malformed}: {reason}") from reason
+    except KeyError as reason:
+        raise PassportError(f"{malformed}: the field {reason} is missing") from reason
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as reason:
         raise PassportError(f"{malformed}: {reason}") from reason
 

@@ -12,7 +12,14 @@ import numpy as np
 
 from inbounds.exact import Floats
 from inbounds.files import Json
-from inbounds.mechanism.json_values import format_integers, parse_fraction, parse_integer, parse_integers, parse_line
+from inbounds.mechanism.json_values import (
+    format_integers,
+    parse_fraction,
+    parse_integer,
+    parse_integers,
+    parse_line,
+    read_object,
+)
 from inbounds.mechanism.laws import LAWS, Law
 from inbounds.mechanism.origin import Optimality, Origin
 from inbounds.query import (
@@ -113,7 +120,7 @@ def _range_to_json(query: RangeQuery) -> Json:
 
 
 def _range_from_json(part: Json, most: int) -> RangeQuery:
-    answers = scale_from_json(part["answers"])
+    answers = scale_from_json(read_object(part, "query")["answers"])
     if answers.ticks[-1] >= (MOST_ANSWERS if answers.is_regular else MOST_LISTED):
         raise ValueError("the answers must lie closer together: the gaps between them have too many steps")
     if part["rounds"] and len(answers) > MOST_ROUNDED:
@@ -165,6 +172,7 @@ def scale_to_json(scale: Scale) -> Json:
 
 def scale_from_json(part: Json) -> Scale:
     """Read a scale from JSON values."""
+    read_object(part, "answers")
     ticks = range(_parse_size(part["size"])) if "size" in part else tuple(parse_integers(part["ticks"]))
     return Scale(parse_fraction(part["start"]), parse_fraction(part["unit"]), ticks)
 
@@ -249,7 +257,8 @@ def origin_to_json(origin: Origin) -> Json:
 
 def origin_from_json(part: Json) -> Origin:
     """Read the origin from JSON values."""
-    parameters = {parse_line(key): parse_line(value) for key, value in part["parameters"].items()}
+    stated = read_object(read_object(part, "origin")["parameters"], "parameters")
+    parameters = {parse_line(key): parse_line(value) for key, value in stated.items()}
     return Origin(parse_line(part["name"]), parameters, parse_line(part["reference"]))
 
 

@@ -72,8 +72,17 @@ def parse_line(text: Any) -> str:
     return text
 
 
+def read_object(value: Any, name: str) -> dict[str, Any]:
+    """Return a JSON object; raise `TypeError` for any other value of the field `name`."""
+    if not isinstance(value, dict):
+        raise TypeError(f"the field {name!r} must be an object")
+    return value
+
+
 def parse_fraction(text: Any) -> Fraction:
-    """Parse an exact number such as '3' or '1/2', of at most MOST_DIGITS digits."""
-    if not isinstance(text, str) or not _EXACT.fullmatch(text):
-        raise ValueError(f"an exact number must be text such as '3' or '1/2', of at most {MOST_DIGITS} digits")
-    return Fraction(text)
+    """Parse an exact number such as '3' or '1/2', in lowest terms and of at most MOST_DIGITS digits."""
+    if not isinstance(text, str) or not _EXACT.fullmatch(text) or str(number := Fraction(text)) != text:
+        raise ValueError(
+            f"an exact number must be text such as '3' or '1/2', in lowest terms and of at most {MOST_DIGITS} digits"
+        )
+    return number

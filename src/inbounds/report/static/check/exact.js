@@ -31,11 +31,13 @@ class Fraction {
     Object.freeze(this);
   }
 
-  /** "3" or "1/2", of a bounded number of digits. */
+  /** "3" or "1/2", in lowest terms and of a bounded number of digits. */
   static read(text) {
     const found = typeof text === "string" ? WRITTEN_FRACTION.exec(text) : null;
     insist(found !== null, "an exact number must be text such as '3' or '1/2'");
-    return new Fraction(BigInt(found[1]), found[2] === undefined ? 1n : BigInt(found[2]));
+    const number = new Fraction(BigInt(found[1]), found[2] === undefined ? 1n : BigInt(found[2]));
+    insist(number.toString() === text, "an exact number must be in lowest terms");
+    return number;
   }
 
   plus(other) {

@@ -60,9 +60,10 @@ const LABEL_FIELDS = {
   },
 };
 
-/** Refuse a field that nobody reads: a reader might take it for something that was checked. */
+/** Refuse a field that nobody reads, which might be taken for something that was checked, and other values than objects. */
 function refuseUnknownFields(content, known) {
-  if (known === null || !(content instanceof Map)) return;
+  if (known === null || content === null) return;
+  insist(content instanceof Map, "a part of the passport must be an object");
   for (const [name, part] of content) {
     insist(Object.hasOwn(known, name), `the passport has a field that no rule knows: ${name.slice(0, 40)}`);
     refuseUnknownFields(part, known[name]);
