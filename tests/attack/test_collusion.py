@@ -271,3 +271,18 @@ def test_attack_refuses_odd_numbers_of_answers(inbounds, tmp_path, repeat):
     done = inbounds("attack", str(tmp_path / "m.json"), "--repeat", repeat)
     assert done.returncode == 2
     assert "repeat must" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        lambda made: posterior(made, [0]),
+        lambda made: estimate(made, [0]),
+        lambda made: simulate_collusion(made, 3),
+        lambda made: loss_limit(made),
+        lambda made: approximation_for(made, 3),
+    ],
+)
+def test_a_mechanism_that_reports_sets_of_labels_is_refused(attack):
+    with pytest.raises(TypeError, match="sets of labels"):
+        attack(ib.local.subset_selection(ib.category(list("abcdefg")), 1))

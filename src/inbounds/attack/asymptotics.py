@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from inbounds.attack.collusion import Estimator
+from inbounds.attack.collusion import Estimator, check_reports
 from inbounds.catalog.registry import REGISTRY, UnboundedNoise
 from inbounds.exact import Floats, Ints, Number, to_epsilon, to_fraction, to_int
 from inbounds.losses import ErrorLoss, Loss, LossLike, Prior, to_loss, to_prior
-from inbounds.mechanism import Mechanism, check_mechanism
+from inbounds.mechanism import Mechanism
 
 SAME = 1e-12
 """Columns closer than this in total variation count as equal: some 10^12 answers are needed to tell them apart."""
@@ -49,7 +49,7 @@ def approximate_loss(family: UnboundedNoise, epsilon: Number, answers: int, scal
 
 def approximation_for(mechanism: Mechanism, answers: int) -> float | None:
     """Return the approximation for a mechanism of the catalog, in units of its answers; None if there is none."""
-    check_mechanism(mechanism)
+    check_reports(mechanism)
     entry = REGISTRY.get(mechanism.origin.name)
     if entry is None or entry.noise is None:
         return None
@@ -91,7 +91,7 @@ def loss_limit(mechanism: Mechanism, loss: LossLike = "absolute", prior: Prior =
     >>> found.floor["guess"], round(found.rate, 3)
     (0.0, 0.12)
     """
-    check_mechanism(mechanism)
+    check_reports(mechanism)
     weights, loss_object = to_prior(prior, mechanism.query), to_loss(loss)
     group = _groups(mechanism.matrix)
     floor = _floors(loss_object.guesses(mechanism.query), group, weights)

@@ -29,6 +29,13 @@ TIE = 1e-9
 """Log-likelihoods this close count as equal: floats cannot tell them apart."""
 
 
+def check_reports(mechanism: Mechanism) -> None:
+    """Raise `TypeError` unless the reports of a mechanism are answers, and not sets of labels."""
+    check_mechanism(mechanism)
+    if mechanism.report_query is not mechanism.query:
+        raise TypeError("mechanism must report answers; the reports of this one name sets of labels")
+
+
 def posterior(mechanism: Mechanism, reports: Sequence[Any], prior: Prior = None) -> Floats:
     """Return Pr[answer | all reports]: prior[j] · prod_r P[i_r, j], scaled to one.
 
@@ -37,7 +44,7 @@ def posterior(mechanism: Mechanism, reports: Sequence[Any], prior: Prior = None)
     >>> posterior(m, [2, 2, 3]).round(2).tolist()
     [0.0, 0.03, 0.7, 0.26, 0.01]
     """
-    check_mechanism(mechanism)
+    check_reports(mechanism)
     logs = log_likelihood(mechanism, _tally(mechanism, reports)[None, :])
     return np.asarray(posteriors(logs, to_prior(prior, mechanism.query))[0])
 
@@ -53,7 +60,7 @@ def estimate(
     """Estimate the answer from k reports by one of four estimators; "mean" and "guess" use `prior`, "guess" also
     `loss`.
     """
-    check_mechanism(mechanism)
+    check_reports(mechanism)
     reader = ReportReader.from_mechanism(mechanism, by, to_loss(loss), prior)
     value = reader.values(_tally(mechanism, reports)[None, :])[0]
     return value.item() if hasattr(value, "item") else value

@@ -8,10 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from inbounds.attack.collusion import ESTIMATORS, Estimator, ReportReader, log_likelihood, log_matrix, posteriors
+from inbounds.attack.collusion import (
+    ESTIMATORS,
+    Estimator,
+    ReportReader,
+    check_reports,
+    log_likelihood,
+    log_matrix,
+    posteriors,
+)
 from inbounds.exact import Floats, Ints, to_int
 from inbounds.losses import LossLike, Prior, to_loss, to_prior
-from inbounds.mechanism import Mechanism, check_mechanism
+from inbounds.mechanism import Mechanism
 from inbounds.trusted.bounds import TOTAL_BITS
 from inbounds.trusted.samplers import Draws, seeded_entropy
 
@@ -68,7 +76,7 @@ def simulate_collusion(
     >>> [round(row.loss["guess"], 3) for row in rows]
     [0.584, 0.484, 0.297]
     """
-    check_mechanism(mechanism)
+    check_reports(mechanism)
     counts = sorted({to_int(k, "repeats", 1) for k in ([repeats] if isinstance(repeats, int) else repeats)})
     if not counts:
         raise ValueError("repeats must name at least one number of answers")

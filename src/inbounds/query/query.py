@@ -406,4 +406,4 @@ class RangeQuery:
 
 def check_query(query: object) -> None:
     """Raise `TypeError` unless this is a `RangeQuery`."""
-    check_kind(query, RangeQuery, "query", "a query such as ib.count(20) or ib.mean(10, 1, 5)")
+    check_kind(query, RangeQuery, "query", "a query with one true answer, such as ib.count(20) or ib.mean(10, 1, 5)")
