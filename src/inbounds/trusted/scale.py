@@ -22,6 +22,17 @@ def check_list_size(size: int) -> None:
         raise TooLarge(f"{size} values are not written out in an array; use at most {MOST_LISTED}")
 
 
+LONGEST_FLOAT = 900
+"""Bits of numerators and denominators that products with positions keep within the range of floats."""
+
+
+def _nearest_float(number: Fraction) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
 @dataclass(frozen=True)
 class Scale(Sequence[Fraction]):
     """Strictly increasing exact numbers start + unit·tick, stored as integer ticks (the first is 0)."""
@@ -95,6 +106,9 @@ class Scale(Sequence[Fraction]):
 
     def _floats(self, ticks: Ints) -> Floats:
         scale = math.lcm(self.start.denominator, self.unit.denominator)
+        if max(scale, abs(self.start.numerator)).bit_length() > LONGEST_FLOAT:
+            values = [_nearest_float(self.start + self.unit * tick) for tick in ticks.ravel().tolist()]
+            return np.reshape(np.array(values), ticks.shape)
         numerators = int(self.start * scale) + int(self.unit * scale) * ticks.astype(np.float64)
         return np.asarray(numerators / scale, dtype=np.float64)
 
