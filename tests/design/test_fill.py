@@ -16,7 +16,7 @@ UNITS = 2**22  # 2^-40 of the total
 
 def proved(problem):
     """Whether the fill is the route's answer."""
-    return outward_fill.accepts(problem) and outward_fill.is_optimal(problem, outward_fill.solve(problem))
+    return outward_fill.accepts(problem) and outward_fill.solve(problem).is_closed(problem)
 
 
 def square(n, epsilon, loss, reach=1, **more):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import inbounds as ib
-from inbounds.design.designer import build_problem
+from inbounds.design.goal import build_problem
 from inbounds.design.problem import Floats, Problem
 from inbounds.design.routes import column_generation, windows_interior
 from inbounds.design.solver.bands import CHUNK, Factors, windows

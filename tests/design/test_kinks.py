@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import inbounds as ib
-from inbounds.design.designer import build_problem
+from inbounds.design.goal import build_problem
 from inbounds.design.problem import fold_mirror
 from inbounds.design.routes import column_generation
 from inbounds.design.routes.column_generation import Component

@@ -9,7 +9,7 @@ import pytest
 
 import inbounds as ib
 from inbounds import catalog
-from inbounds.design.designer import build_problem
+from inbounds.design.goal import build_problem
 from inbounds.design.routes import baseline, count_remap
 from inbounds.exact import to_epsilon
 from inbounds.losses import to_loss
@@ -135,7 +135,7 @@ def test_what_is_at_hand_brackets_the_optimum(loss: str, neighbours: object, aim
         best, _ = optimality(ib.optimal(query, 0.7, loss, prior, properties, aim))  # type: ignore[arg-type]
         assert baseline.baseline_bound(problem) <= best * (1 + 1e-12)
         assert baseline.baseline_bound(problem) > 0
-        P = baseline.baseline_matrix(problem)
+        P = baseline.find_baseline(problem)
         assert problem.value(P) >= best * (1 - 1e-9)
         assert ib.certify(P, query, 0.7, tolerance=1e-12).epsilon == Fraction(7, 10)
         assert math.isclose(P.sum(), 10)

@@ -11,6 +11,7 @@ from scipy.sparse import lil_array
 from inbounds.design.bounds.duality import Duals, lower_bound
 from inbounds.design.problem import Problem
 from inbounds.design.routes import linear_program, row_program
+from inbounds.design.run import run_routes
 from inbounds.properties import NAMES, MatrixLayout, measure_violation
 
 SUBSETS = [frozenset(c) for size in range(8) for c in combinations(NAMES, size)]
@@ -178,7 +179,7 @@ def test_row_by_row_and_the_full_program_agree_on_chains(seed):
         n, float(rng.choice([0.1, 0.5, 2.0])), str(rng.choice(["absolute", "squared", "zero-one"])),
         prior=prior / prior.sum(), worst=bool(rng.random() < 0.3), properties=asked,
     )  # fmt: skip
-    assert row_program.accepts(problem)
+    assert row_program.fits(problem)
     one, other = row_program.solve(problem), linear_program.solve_full_program(problem, deadline=np.inf)
     assert check(problem, one) == pytest.approx(check(problem, other), rel=1e-9, abs=1e-10)
 
@@ -230,7 +231,7 @@ def test_papers_tables_are_reproduced():
 @pytest.mark.parametrize("asked", [{"column_monotone"}, {"fair", "row_honest"}, {"row_monotone", "weakly_honest"}])
 def test_long_chains_are_private_in_the_farthest_tail(asked):
     problem = square(60, 1.0, "squared", properties=frozenset(asked))
-    check(problem, linear_program.solve(problem))
+    check(problem, run_routes(problem, np.inf))
 
 
 def test_the_same_request_gives_the_same_matrix():
@@ -264,7 +265,7 @@ def test_ties_go_to_the_least_squared_error():
 def test_without_time_there_is_still_a_mechanism_and_a_true_bound():
     problem = square(40, 0.1, "absolute", 3, properties=frozenset({"column_monotone"}))
     best = loss_of(problem, linear_program.solve(problem).matrix)
-    hasty = linear_program.solve(problem, max_seconds=0.0)
+    hasty = run_routes(problem, -np.inf)
     value = loss_of(problem, hasty.matrix)
     assert hasty.bound <= best <= value
     assert (hasty.matrix.max(axis=1) <= np.exp(0.1 * 13) * hasty.matrix.min(axis=1) * (1 + 1e-12)).all()

@@ -275,7 +275,7 @@ def test_a_mirrored_problem_gets_a_mirrored_matrix(worst: bool) -> None:
 def test_no_time_still_gives_a_private_matrix_and_a_valid_bound() -> None:
     for worst in (False, True):
         p = problem(0.3, reach(30, 3), distances(30, 30) ** 0.5, np.arange(1, 31) / 465, worst)
-        hurried, patient = column_generation.solve(p, max_seconds=0.0), column_generation.solve(p)
+        hurried, patient = column_generation.solve(p, deadline=-np.inf), column_generation.solve(p)
         assert_private(p, hurried.matrix)
         assert hurried.bound <= loss_of(p, patient.matrix) <= loss_of(p, hurried.matrix) + 1e-12
 

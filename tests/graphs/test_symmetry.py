@@ -8,7 +8,7 @@ import pytest
 import inbounds as ib
 from graphs.cases import random_tree
 from graphs.test_graph_optimal import full_program
-from inbounds.design import designer
+from inbounds.design.goal import build_problem
 from inbounds.design.graphs import factors, graph_interior, sparsify, symmetry
 from inbounds.design.graphs.graph_route import _parts
 
@@ -17,7 +17,7 @@ LATER = 1e12
 
 def part_of(query, epsilon, loss="distance", prior=None):
     table = ib.losses.parse_loss(loss)
-    problem = designer.build_problem(query, Fraction(epsilon), table, prior, frozenset(), "average")
+    problem = build_problem(query, Fraction(epsilon), table, prior, frozenset(), "average")
     return next(_parts(problem))[1]
 
 

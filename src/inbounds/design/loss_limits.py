@@ -4,27 +4,22 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from typing import Literal
 
 import numpy as np
 
-from inbounds.design.problem import Floats, LinearLimit, Problem, Proposal
-from inbounds.design.routes import limited, linear_program
+from inbounds.design.problem import TIED, Floats, LinearLimit, Problem, Proposal
+from inbounds.design.run import run_routes
 from inbounds.errors import ConvergenceError, InfeasibleDesign
 from inbounds.losses import FixedPointConstraint, Loss, LossLimit, Prior, Restriction, to_prior
 from inbounds.mechanism.laws import AnswerLaw
 from inbounds.query import RangeQuery
 
-Propose = Callable[[Problem, float], Proposal]
 LawOf = Callable[[Floats], AnswerLaw]
 Breach = Callable[[AnswerLaw, Restriction], float]
 
-TIED = 1e-9
-"""Share of the first aim's value that a second aim may lose: the accuracy of the solver."""
-
 SPARED = 0.15
-"""Share of the remaining seconds for explaining why a limit cannot be kept, and the same share for mixing."""
+"""Share of the seconds for explaining why a limit cannot be kept, and the same share for mixing."""
 
 MIXED = 1e-9
 """Relative increase, for rounding, of the share that is mixed in to keep a limit."""
@@ -69,36 +64,31 @@ def _fix_points(limit: FixedPointConstraint, query: RangeQuery) -> list[LinearLi
     ]
 
 
-def solve_with_limits(problem: Problem, limits: Sequence[Restriction], seconds: float, propose: Propose) -> Proposal:
-    """Find the best mechanism that keeps the problem's limits.
+def solve_free(problem: Problem, seconds: float) -> tuple[Floats, Proposal]:
+    """Find the best mechanism for a problem without limits: its matrix, and the proposal it is from."""
+    proposal = run_routes(problem, time.monotonic() + seconds)
+    assert proposal.matrix is not None
+    return proposal.matrix, proposal
+
+
+def solve_with_limits(problem: Problem, limits: Sequence[Restriction], seconds: float) -> tuple[Floats, Proposal]:
+    """Find the best mechanism that keeps the problem's limits: its matrix, and the proposal it is from.
 
     Raises `InfeasibleDesign` if none does, with the least value that a limit must allow.
     """
-    start = time.monotonic()
-    free = propose(replace(problem, limits=()), seconds / 4)
-    if all((limit.values(free.matrix, problem.prior) <= limit.inside).all() for limit in problem.limits):
-        return free  # the unconstrained optimum keeps them
-    seconds -= time.monotonic() - start
     reserve = SPARED * seconds
-    explain = partial(_raise_if_infeasible, problem, limits, seconds=reserve, propose=propose)
-    low = free.bound
-    try:
-        if problem.edges is not None or not limited.accepts(problem):
-            return linear_program.solve(problem, seconds - reserve)
-        solution = limited.solve(problem, seconds - 2 * reserve, explain)
-        if solution.matrix is not None:
-            return Proposal(solution.matrix, max(solution.bound, low), "cone rays with limits")
-        low = max(low, solution.bound)
-        explain(solution.least_excess)
-    except ConvergenceError:
-        explain()
-    return Proposal(_mix_to_limits(problem, free.matrix, reserve, propose), low, "a mix that keeps the limits")
+    proposal = run_routes(problem, time.monotonic() + seconds - 2 * reserve)
+    if proposal.matrix is not None:
+        return proposal.matrix, proposal
+    _raise_if_infeasible(problem, limits, proposal.least_excess, reserve)
+    free, _ = solve_free(replace(problem, limits=()), reserve / 2)
+    return _mix_to_limits(problem, free, reserve / 2), replace(proposal, route="a mix that keeps the limits")
 
 
-def _mix_to_limits(problem: Problem, free: Floats, seconds: float, propose: Propose) -> Floats:
+def _mix_to_limits(problem: Problem, free: Floats, seconds: float) -> Floats:
     """Mix the unconstrained optimum with the least share of `strict`, which keeps the limits best, that keeps them."""
     alone = [replace(problem, loss=limit.table, worst=limit.per_answer, limits=()) for limit in problem.limits]
-    strict: Floats = np.mean([propose(single_limit, seconds / len(alone)).matrix for single_limit in alone], axis=0)
+    strict: Floats = np.mean([solve_free(single_limit, seconds / len(alone))[0] for single_limit in alone], axis=0)
     share = 0.0
     for limit in problem.limits:
         now, least = (limit.values(P, problem.prior) for P in (free, strict))
@@ -110,16 +100,14 @@ def _mix_to_limits(problem: Problem, free: Floats, seconds: float, propose: Prop
     return (1 - share) * free + share * strict
 
 
-def _raise_if_infeasible(
-    problem: Problem, limits: Sequence[Restriction], least_excess: float = 0.0, *, seconds: float, propose: Propose
-) -> None:
+def _raise_if_infeasible(problem: Problem, limits: Sequence[Restriction], least_excess: float, seconds: float) -> None:
     """Raise `InfeasibleDesign` if one limit alone, or all together, cannot be kept."""
     for restriction, limit in zip(limits, problem.limits, strict=False):
         if isinstance(restriction, FixedPointConstraint):
             break  # always possible alone
         alone = replace(problem, loss=limit.table, worst=limit.per_answer, limits=())
-        least = propose(alone, seconds / len(limits)).bound
-        if least > limit.bound * (1 + TIED):
+        least = run_routes(alone, time.monotonic() + seconds / len(limits)).bound
+        if limit.is_out_of_reach(least):
             floor = float(restriction.bound) - limit.bound
             raise InfeasibleDesign(
                 f"no private mechanism keeps {restriction}: the least possible is {least + floor:.6g}; "
@@ -139,7 +127,6 @@ def enforce_limits(
     limits: Sequence[Restriction],
     law_of: LawOf,
     breach: Breach,
-    propose: Propose,
     seconds: float,
 ) -> AnswerLaw:
     """Round a proposal to weights that keep the limits, or raise `ConvergenceError`.
@@ -156,7 +143,7 @@ def enforce_limits(
             replace(x, bound=x.bound - 2 * breach_size) for x, breach_size in zip(problem.limits, missing, strict=True)
         )
         problem = replace(problem, limits=tuple(tighter))
-        matrix = _mix_to_limits(problem, matrix, SPARED * seconds, propose)
+        matrix = _mix_to_limits(problem, matrix, SPARED * seconds)
         law = law_of(matrix)
     for limit in limits:
         if breach_size := breach(law, limit):
@@ -177,5 +164,5 @@ def measure_breach(law: AnswerLaw, limit: Restriction, query: RangeQuery, prior:
 
 
 def limit_from_value(loss: Loss, value: float, aim: Literal["average", "worst"]) -> LossLimit:
-    """Turn the value of a reached aim into a limit for the next aim."""
+    """Turn the value of a reached aim into a limit for the next aim, which may lose the solver's inaccuracy."""
     return LossLimit(loss, Fraction(max(value + TIED * abs(value), 0.0)), aim)

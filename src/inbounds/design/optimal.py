@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from inbounds.design import designer
+from inbounds.design.goal import Aim
 from inbounds.exact import Number
 from inbounds.losses import LossLike, Prior, Restriction, to_loss, to_prior
 from inbounds.mechanism import AnyMechanism, Mechanism, QuantileMechanism
@@ -19,7 +20,7 @@ def optimal(
     loss: LossLike = "absolute",
     prior: Prior = None,
     properties: Iterable[str | ColumnRatio] = (),
-    aim: designer.Aim = "average",
+    aim: Aim = "average",
     *,
     subject_to: Restriction | Iterable[Restriction] = (),
     then: Iterable[LossLike] = (),

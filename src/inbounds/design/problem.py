@@ -1,13 +1,16 @@
-"""The input and output of every route: plain arrays, no query objects, no privacy guarantee.
+"""The contract of every route: plain arrays, no query objects, no privacy guarantee.
 
-Every route of the designer takes a `Problem` and returns a `Proposal`. A proposal becomes a mechanism only after
+A `Route` of the designer takes a `Problem` and returns a `Proposal`. A proposal becomes a mechanism only after
 rounding to integer weights and the exact check.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from inbounds.mechanism.origin import NO_GAP
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -45,6 +48,9 @@ class EdgeArrays:
         return dict(zip(ends, self.lengths.tolist(), strict=True))
 
 
+TIED = 1e-9
+"""Relative gap between a limit and a bound that is the solver's inaccuracy."""
+
 SPARE = 1e-11
 """Share of its largest loss by which a proposal keeps a limit tighter than required: rounding changes less."""
 
@@ -67,6 +73,10 @@ class LinearLimit:
     def inside(self) -> float:
         """The tighter bound for proposals, so that the mechanism keeps `bound` after rounding."""
         return self.bound - self.spare * float(self.table.max())
+
+    def is_out_of_reach(self, least: float) -> bool:
+        """Return whether `least`, a lower bound of the limited loss, proves that no mechanism keeps the limit."""
+        return least > self.bound * (1 + TIED)
 
     def prior(self, prior: Floats) -> Floats:
         """Return the weights of the answers in the average."""
@@ -122,13 +132,50 @@ class Problem:
         return float(losses.max() if self.worst else losses @ self.prior)
 
 
+SAME = 1e-10
+"""Losses that differ by less, relatively, are the same: of two such matrices the first is kept."""
+
+
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """The result of a route: floats P (outputs x answers), and a proved lower bound on the best possible loss."""
+    """The result of a route: floats P (outputs x answers), and a proved lower bound on the best possible loss.
 
-    matrix: Floats
+    matrix: None if the route found none that has the properties and keeps the limits.
+    least_excess: by how much every mechanism exceeds one of the limits, as a share of its largest loss; if that is
+    positive, no mechanism keeps them.
+    """
+
+    matrix: Floats | None
     bound: float
     route: str
+    least_excess: float = 0.0
+
+    def improve(self, problem: Problem, other: "Proposal") -> "Proposal":
+        """Return the better matrix of two proposals, the first if they are alike, with the better bounds."""
+        best = self
+        if other.matrix is not None:
+            value = problem.value(other.matrix)
+            if self.matrix is None or problem.value(self.matrix) - value > SAME * abs(value):
+                best = other
+        low, excess = max(self.bound, other.bound), max(self.least_excess, other.least_excess)
+        return replace(best, bound=low, least_excess=excess)
+
+    def is_closed(self, problem: Problem, gap: float = NO_GAP) -> bool:
+        """Return whether the matrix is optimal up to a relative gap."""
+        return self.matrix is not None and problem.value(self.matrix) - self.bound <= gap * abs(self.bound)
+
+
+class Route(Protocol):
+    """A way to solve problems of some kind. Most routes are modules with these three names.
+
+    name: for people. accepts: whether the route is worth trying; cheap and exact, nothing is solved. solve: about until
+    `deadline` (of `time.monotonic`); it always returns, and its bound always holds.
+    """
+
+    @property
+    def name(self) -> str: ...
+    def accepts(self, problem: Problem, /) -> bool: ...
+    def solve(self, problem: Problem, /, deadline: float) -> Proposal: ...
 
 
 # --- mirror images: a problem that equals its mirror image has an optimum that does too -----------------------

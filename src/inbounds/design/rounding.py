@@ -10,7 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from inbounds.design.problem import Floats, Problem
-from inbounds.design.routes.baseline import baseline_matrix
+from inbounds.design.routes.baseline import find_baseline
 from inbounds.exact import Ints
 from inbounds.mechanism import PROPERTY_UNITS, round_to_weights
 from inbounds.properties import MatrixLayout, measure_properties
@@ -36,6 +36,6 @@ def round_proposal(matrix: Floats, problem: Problem, query: RangeQuery, epsilon:
 def _mixtures(matrix: Floats, problem: Problem) -> Iterator[Floats]:
     """Yield the matrix, then mixtures with a growing share of the baseline for half of epsilon."""
     yield matrix
-    roomy = baseline_matrix(replace(problem, epsilon=problem.epsilon / 2, limits=()))
+    roomy = find_baseline(replace(problem, epsilon=problem.epsilon / 2, limits=()))
     for share in SHARES:
         yield (1 - share) * matrix + share * roomy

@@ -266,7 +266,7 @@ def design_range_request(query: RangeQuery, epsilon: Fraction, options: DesignOp
         return geometric_table(query, epsilon)
     if options.mechanism != "optimal":
         return find_catalog_entry(options.mechanism)(query, epsilon)
-    from inbounds.design.designer import MOST_REMAPPED, design_noise, is_count
+    from inbounds.design.large import MOST_REMAPPED, design_noise, is_count
 
     loss, prior = parse_loss(options.loss), resolve_prior(options, query)
     plain = not (options.properties or options.limits)

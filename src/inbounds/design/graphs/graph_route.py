@@ -10,6 +10,7 @@ from inbounds.design.graphs.graph_columns import GraphComponent, generate
 from inbounds.design.graphs.network import find_components
 from inbounds.design.problem import Floats, Ints, Problem, Proposal
 
+name = "graphs"
 #: relative gap at which no other way is tried
 CLOSED = 1e-6
 #: epsilon · diameter below which an interior point comes first, from so many answers on; edges per answer (each way is
@@ -23,12 +24,16 @@ FLAT_TURNED, TURNED = 45.0, 4
 LARGE, MOST_PAIRS = 1000, 1 << 24
 
 
-def solve(problem: Problem, max_seconds: float) -> Proposal:
+def accepts(problem: Problem) -> bool:
+    """Return whether this route applies: answers on a graph, no properties or limits."""
+    return problem.edges is not None and not (problem.properties or problem.limits)
+
+
+def solve(problem: Problem, deadline: float = np.inf) -> Proposal:
     """Find the optimal private matrix for any edges, loss table, prior and aim, with a bound that includes rounding.
 
-    Returns after about `max_seconds` at the latest, then with the best matrix so far and a valid but weaker bound.
+    Returns at about the deadline at the latest, then with the best matrix so far and a valid but weaker bound.
     """
-    deadline = time.monotonic() + max_seconds
     matrix, bounds, routes = np.zeros(problem.shape), [], set()
     for answers, part, floor in _parts(problem):
         P, low, route = solve_part(part, deadline)

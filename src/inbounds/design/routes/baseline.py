@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from inbounds.design.bounds.duality import trivial_bound
 from inbounds.design.closed.fair import fair_matrix
 from inbounds.design.closed.noise import snap_to_cells, staircase_tail
 from inbounds.design.closed.response import response_matrix
@@ -12,39 +13,33 @@ from inbounds.design.comparisons import floors, property_comparisons, requested_
 from inbounds.design.problem import Floats, Problem, Proposal
 from inbounds.design.routes import geometric
 from inbounds.design.routes.outward_fill import FillBounds, fill_outward
-from inbounds.errors import ConvergenceError
 
+name = "a mechanism at hand"
 HOLDS = 1e-14  # a comparison of formulas that fails by less is rounding
 FAR = 745.0  # exp(-745) is the least positive float: answers that far apart do not constrain each other
-CLOSED = 1e-7  # relative gap beyond which a proposal is compared with the baseline
 GAMMAS = (0.25, 0.5, 1.0)  # widths of the upper step of a staircase, beside the best for absolute errors
 REMAPPED = 1e9  # products that a remap of a staircase may take
-SAME = 1e-10  # losses that differ by less, relatively, are the same
 
 
-def baseline_matrix(problem: Problem) -> Floats:
-    """Return the best closed form that has the properties and keeps the limits.
+def accepts(problem: Problem) -> bool:
+    """Return whether this route applies: always."""
+    return True
+
+
+def solve(problem: Problem, deadline: float = np.inf) -> Proposal:
+    """Return the best closed form and its bound, at once; with limits only a bound."""
+    matrix = None if problem.limits else find_baseline(problem)
+    return Proposal(matrix, max(trivial_bound(problem), baseline_bound(problem)), name)
+
+
+def find_baseline(problem: Problem) -> Floats:
+    """Return the best closed form that has the properties.
 
     Candidates: uniform (003, Definition 5), randomized response, explicit fair, the outward fill, the truncated
-    geometric mechanism and staircases, and the last two with the best remap. Raises `ConvergenceError` if none fits.
+    geometric mechanism and staircases, and the last two with the best remap.
     """
     candidates = [P for P in _closed_forms(problem) if has_properties(problem, P)]
-    if not candidates:
-        raise ConvergenceError("no mechanism within the limits was found in time; allow more, or more seconds")
     return min(candidates, key=problem.value)
-
-
-def improve_with_baseline(problem: Problem, proposal: Proposal) -> Proposal:
-    """Return the proposal of a search, or the baseline if that is better; with the better bound."""
-    if problem.value(proposal.matrix) - proposal.bound <= CLOSED * abs(proposal.bound):
-        return proposal
-    bound = float(np.fmax(proposal.bound, baseline_bound(problem)))
-    if problem.limits:
-        return replace(proposal, bound=bound)
-    P = baseline_matrix(problem)
-    if problem.value(proposal.matrix) - problem.value(P) > SAME * abs(bound):
-        return Proposal(P, bound, "a mechanism at hand")
-    return replace(proposal, bound=bound)
 
 
 def baseline_bound(problem: Problem) -> float:
@@ -115,7 +110,7 @@ def _geometric(problem: Problem, per_step: float) -> Iterator[Floats]:
     np.add.at(P, problem.home, geometric.peak_weights(step)[:, None] * np.exp(-np.abs(x[:, None] - x)))
     yield P / P.sum(axis=0)
     if not problem.worst and not problem.properties:
-        yield geometric.solve(replace(problem, cliques=links)).matrix
+        yield geometric.remap(replace(problem, cliques=links))[0]
 
 
 def _staircases(problem: Problem, reach: int, distance: float) -> Iterator[Floats]:
@@ -135,10 +130,8 @@ def _staircases(problem: Problem, reach: int, distance: float) -> Iterator[Float
 
 
 def has_properties(problem: Problem, P: Floats, slack: float = HOLDS) -> bool:
-    """Return whether P has the requested properties, up to `slack` of probability, and keeps the limits."""
+    """Return whether P has the requested properties, up to `slack` of probability."""
     comparisons = property_comparisons(problem, requested_properties(problem))
-    if any((limit.values(P, problem.prior) > limit.bound).any() for limit in problem.limits):
-        return False
     return bool(np.all(comparisons.shortfall(P) <= slack) and np.all(floors(problem) - P <= slack))
 
 

@@ -23,6 +23,7 @@ from inbounds.design.solver.kink_basis import Kinks
 from inbounds.design.solver.master import MasterProgram, MasterSolution
 from inbounds.design.solver.pricing import Cone
 
+name = "cone rays"
 #: a ray is worth adding when it improves by this share of the value
 WORTH = 1e-13
 #: a relative gap at which exact arithmetic takes over; with more than LARGE answers, where exact pivots are slow, one
@@ -67,25 +68,25 @@ class Component:
 
 
 def accepts(problem: Problem) -> bool:
-    """Return whether this route proves optimality: no properties, and windows that `pricing` is exact for."""
-    return not problem.properties and pricing.is_regular(problem)
+    """Return whether this route proves optimality: no properties or limits, and windows `pricing` is exact for."""
+    return problem.edges is None and not (problem.properties or problem.limits) and pricing.is_regular(problem)
 
 
-def solve(problem: Problem, max_seconds: float = 60.0) -> Proposal:
+def solve(problem: Problem, deadline: float = np.inf) -> Proposal:
     """Find the optimal private matrix without properties, for any neighbourhood, loss table, prior and aim.
 
-    Returns after about `max_seconds` at the latest, then with the best mix so far and a valid but weaker
+    Returns at about the deadline at the latest, then with the best mix so far and a valid but weaker
     bound. Cost: a few dozen rounds, each O(n * window * outputs) for the pricing and a warm-started program
     with n (worst case 2n) rows. The dual argument is in `bound`.
     """
-    deadline = time.monotonic() + max(max_seconds - _proving_seconds(problem), max_seconds / 2)
+    deadline -= min(_proving_seconds(problem), max(deadline - time.monotonic(), 0.0) / 2)
     blocks, bounds = [], []
     for part, floor in _parts(problem):
         P, low = _solve_part(part, deadline)
         blocks.append(P)
         bounds.append(low + floor)
     low = max(bounds) if problem.worst else sum(bounds) - 2.0**-50 * sum(map(abs, bounds))
-    return Proposal(symmetrize(problem, np.hstack(blocks)), low, "cone rays")
+    return Proposal(symmetrize(problem, np.hstack(blocks)), low, name)
 
 
 def _proving_seconds(problem: Problem) -> float:

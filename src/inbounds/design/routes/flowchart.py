@@ -21,6 +21,7 @@ from inbounds.design.problem import Problem, Proposal
 from inbounds.design.routes import geometric
 from inbounds.properties import canonical_property
 
+name = "flowchart"
 COLUMN = frozenset({"column_honest", "column_monotone"})
 
 
@@ -61,6 +62,9 @@ def accepts(problem: Problem) -> bool:
     m, n = problem.shape
     return (
         m == n
+        and problem.edges is None
+        and bool(problem.properties)
+        and not problem.limits
         and not problem.worst
         and problem.cliques == tuple((j, j + 2, 1.0) for j in range(n - 1))
         and np.array_equal(problem.home, np.arange(n))
@@ -71,17 +75,17 @@ def accepts(problem: Problem) -> bool:
     )
 
 
-def solve(problem: Problem) -> Proposal:
-    """Return GM or EM for a problem that `accepts`.
+def solve(problem: Problem, deadline: float = np.inf) -> Proposal:
+    """Return GM or EM for a problem that `accepts`, at once.
 
     GM's bound is that of the problem without properties. EM's is Lemma 4: a fair truth y is at most EM's own, so
     the loss 1 - y is at least EM's.
     """
     if _choose(problem).mechanism == "GM":
         proposal = geometric.solve(replace(problem, properties=frozenset()))
-        return replace(proposal, route="flowchart, geometric")
+        return replace(proposal, route=f"{name}, geometric")
     P = fair_matrix(len(problem.prior), problem.epsilon)
-    return Proposal(P, float(1.0 - P[0, 0] * (1.0 + 1e-15 * len(P))), "flowchart, explicit fair")
+    return Proposal(P, float(1.0 - P[0, 0] * (1.0 + 1e-15 * len(P))), f"{name}, explicit fair")
 
 
 def _choose(problem: Problem) -> FlowchartChoice:

@@ -30,16 +30,18 @@ from inbounds.design.bounds import bound
 from inbounds.design.problem import Floats, Ints, Problem, Proposal, symmetrize
 from inbounds.design.solver import pricing
 
+name = "geometric remap"
 #: costs this close (relative) are ties
 TIE = 1e-13
 
 
 def accepts(problem: Problem) -> bool:
-    """Return whether the theorem above applies: average aim, no properties, a chain, a loss with ordered
+    """Return whether the theorem above applies: average aim, no properties or limits, a chain, a loss with ordered
     differences.
     """
-    chain = all(b - a <= 2 for a, b, _ in problem.cliques)
-    return chain and not problem.worst and not problem.properties and has_ordered_differences(problem.loss)
+    chain = problem.edges is None and all(b - a <= 2 for a, b, _ in problem.cliques)
+    is_free = not (problem.worst or problem.properties or problem.limits)
+    return chain and is_free and has_ordered_differences(problem.loss)
 
 
 def has_ordered_differences(loss: Floats) -> bool:
@@ -74,8 +76,13 @@ def _pairwise_ordered(loss: Floats) -> bool:
     return True
 
 
-def solve(problem: Problem) -> Proposal:
-    """Compute the optimal matrix of a problem that `accepts`. Cost: O(outputs * answers); no solver.
+def solve(problem: Problem, deadline: float = np.inf) -> Proposal:
+    """Return the optimal matrix of a problem that `accepts`, at once."""
+    return Proposal(*remap(problem), name)
+
+
+def remap(problem: Problem) -> tuple[Floats, float]:
+    """Compute the mechanism with the best remap, and the bound. Cost: O(outputs * answers); no solver.
 
     Guarantee: a matrix of rays, private up to rounding; the bound is checked against the whole cone, so it is
     valid even where the theorem does not apply, only then not equal to the loss.
@@ -91,7 +98,7 @@ def solve(problem: Problem) -> Proposal:
         np.add.at(P[:, span], y, peak_weights(cone.step)[:, None] * np.exp(-np.abs(x[:, None] - x)))
         low += bound.average(peak_duals(cost - floor, C, y, cone.step), cost - floor, cone)
         low += float(floor.sum() - 2.0**-50 * len(floor) * np.abs(floor).sum())
-    return Proposal(symmetrize(problem, P), low - 2.0**-50 * abs(low), "geometric remap")
+    return symmetrize(problem, P), low - 2.0**-50 * abs(low)
 
 
 def peak_costs(c: Floats, step: Floats) -> Floats:

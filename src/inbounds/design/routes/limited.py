@@ -9,12 +9,12 @@ has
 
 if `loss + q g - v` is non-negative on the cone, which `bound` decides with every rounding counted. A column that buys
 excess over the limits at a high price keeps the program feasible. If the optimum buys some, no mechanism keeps the
-limits. If the proof takes longer than an interior point would, that is tried, as in `column_generation`.
+limits. If the proof takes longer than an interior point would, that is tried, as in `column_generation`, unless one of
+the limits cannot be kept even alone.
 """
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import highspy
@@ -22,13 +22,23 @@ import numpy as np
 from scipy.sparse import csc_array
 
 from inbounds.design.bounds import bound
-from inbounds.design.problem import Floats, Ints, LinearLimit, Problem, fold_mirror, symmetrize, unfold_mirror
-from inbounds.design.routes import windows_interior
+from inbounds.design.problem import (
+    Floats,
+    Ints,
+    LinearLimit,
+    Problem,
+    Proposal,
+    fold_mirror,
+    symmetrize,
+    unfold_mirror,
+)
+from inbounds.design.routes import column_generation, geometric, windows_interior
 from inbounds.design.routes.column_generation import ENOUGH, PRICING, SOUND, STAIRS_SHARE
 from inbounds.design.routes.staircases import stairs
 from inbounds.design.solver import highs, pricing
 from inbounds.design.solver.pricing import Cone
 
+name = "cone rays with limits"
 #: relative gap at which the search ends; a gain below this share of the value is rounding
 CLOSED, WORTH = 1e-10, 1e-13
 #: prices of excess, in units of the largest losses: the next where it is still bought; less of it is rounding
@@ -108,8 +118,9 @@ class LimitDuals:
 
 def accepts(problem: Problem) -> bool:
     """Return whether this route applies: limits, no properties, windows that `pricing` is exact for, one component."""
-    parts = list(pricing.split_components(problem))
-    return bool(problem.limits) and not problem.properties and pricing.is_regular(problem) and len(parts) == 1
+    if not problem.limits or problem.properties or problem.edges is not None:
+        return False
+    return pricing.is_regular(problem) and len(list(pricing.split_components(problem))) == 1
 
 
 class LimitedMaster:
@@ -211,10 +222,7 @@ class LimitedMaster:
 
 @dataclass(frozen=True, eq=False)
 class LimitedSolution:
-    """The best matrix that keeps the limits, or None, and a proved bound on any that does.
-
-    least_excess: by how much every mechanism exceeds one of the limits, as a share of its largest loss.
-    """
+    """The best matrix that keeps the limits, or None, and a proved bound on any that does; see `Proposal`."""
 
     matrix: Floats | None
     bound: float
@@ -243,20 +251,16 @@ def _scale_limit(limit: LinearLimit) -> LinearLimit:
     return replace(limit, table=limit.table / unit, bound=limit.bound / unit)
 
 
-def solve(problem: Problem, max_seconds: float, check_feasible: Callable[[], None] = lambda: None) -> LimitedSolution:
-    """Find the best private mechanism that keeps the limits, for a problem that `accepts`.
-
-    check_feasible: called if none is found soon, before the search goes on. It raises if there is none.
-    """
-    deadline = time.monotonic() + max_seconds
+def solve(problem: Problem, deadline: float = np.inf) -> Proposal:
+    """Find the best private mechanism that keeps the limits, for a problem that `accepts`."""
     s, floor = build_limited_program(problem)
-    solution = _search(s, deadline, check_feasible)
+    solution = _search(s, deadline)
     off = float(floor[0] if problem.worst else problem.prior @ floor)
     rounding = 2.0**-50 * len(floor) * float(np.abs(floor).max() + abs(off))
-    return replace(solution, bound=solution.bound * s.scale + off - rounding)
+    return Proposal(solution.matrix, solution.bound * s.scale + off - rounding, name, solution.least_excess)
 
 
-def _search(s: LimitedProgram, deadline: float, check_feasible: Callable[[], None]) -> LimitedSolution:
+def _search(s: LimitedProgram, deadline: float) -> LimitedSolution:
     """Try rays for a small part of the work of an interior point, then that, and rays again if it fails."""
     master = LimitedMaster(s)
     _begin(s, master)
@@ -267,12 +271,23 @@ def _search(s: LimitedProgram, deadline: float, check_feasible: Callable[[], Non
         best = _better(s, best, _generate_columns(s, master, work_limit, deadline))
         if not impatient or _is_closed(s, best) or time.monotonic() > deadline:
             break
-        if best.matrix is None:
-            check_feasible()
+        if best.matrix is None and not _can_keep_each(s.problem, deadline):
+            break
         best = _better(s, best, _interior(s, deadline))
         if _is_closed(s, best) or time.monotonic() > deadline:
             break
     return best
+
+
+def _can_keep_each(problem: Problem, deadline: float) -> bool:
+    """Return whether no bound proves that one of the limits cannot be kept, even alone."""
+    for limit in problem.limits:
+        prior = limit.prior(problem.prior)
+        alone = replace(problem, loss=limit.table, prior=prior, worst=limit.per_answer, limits=())
+        route = geometric if geometric.accepts(alone) else column_generation
+        if limit.is_out_of_reach(route.solve(alone, deadline).bound):
+            return False
+    return True
 
 
 def _better(s: LimitedProgram, one: LimitedSolution, other: LimitedSolution) -> LimitedSolution:

@@ -4,7 +4,6 @@
 comes from the duals of the same basis in unscaled form, by weak duality (`duality`), completed along chains.
 """
 
-import math
 import time
 from dataclasses import replace
 
@@ -13,29 +12,26 @@ import numpy as np
 
 from inbounds.design.bounds.duality import Duals, EqualityGroup, lower_bound, trivial_bound
 from inbounds.design.comparisons import CellInequalities, floors
+from inbounds.design.graphs import graph_route
 from inbounds.design.problem import Floats, Problem, Proposal
-from inbounds.design.routes import row_program
-from inbounds.design.routes.baseline import baseline_matrix
+from inbounds.design.routes import column_generation, limited
 from inbounds.design.routes.chains import chain, complete_duals, is_chain
 from inbounds.design.routes.folding import FoldedProgram, costs, fold_program, program_rows
+from inbounds.design.routes.row_program import unfold_rows
+from inbounds.design.routes.units import solve_in_units
 from inbounds.design.solver import highs
 from inbounds.design.solver.polish import normalize_columns, raise_to_ratios
 
+name = "full linear program"
 TIGHT = 1e-9  # a multiplier above this marks what every optimum keeps tight
 ROUNDING = 1e-12  # columns that sum to one up to this need no suspicion
-NOTHING = 1e-15  # of the largest loss: less is rounding, and no unit to solve in
 LOOSE = 1e-6  # columns that miss a sum of one by more are no solution, whatever the solver says
 NO_ROW = 1e-14  # an output less likely than this under every answer is never reported
 MAX_SWEEPS = 100
 SAME = 1e-10  # what breaking ties may cost, relative to the loss
 TIES_UP_TO = 4000  # variables up to which ties are broken
-ROWS_FROM = 40  # answers from which a chain is first tried row by row
-SPREAD = 5.0  # and log-ratio between the ends from which: nearly flat rows need too many rays
-ROUNDS = 80  # of that trial; it closes in a few rounds or not soon
-PROVED = 1e-9  # relative gap that counts as closed
-CLOSED = 1e-8  # and for a large program by an interior point
+CLOSED = 1e-8  # relative gap that counts as closed for a large program by an interior point
 INTERIOR_POINT: dict[str, str | float] = {"solver": "ipm", "run_crossover": "off", "ipm_optimality_tolerance": 1e-10}
-SMALL = 0.1  # a loss below this share of the unit is solved again in a smaller unit
 
 
 def _load_solver(model: FoldedProgram, scale: Floats, *, presolve: bool) -> highspy.Highs:
@@ -55,7 +51,7 @@ def _duals(model: FoldedProgram, y: Floats, scale: Floats) -> Duals:
     """Read the multipliers of a program in P = scale * z, block by block in the order of `program_rows`."""
     m, n = model.problem.shape
     columns = (n + 1) // 2 if model.folded else n
-    v, y = row_program.unfold_rows(y[:columns], n), y[columns:]
+    v, y = unfold_rows(y[:columns], n), y[columns:]
     answers, y = (y[:n], y[n:]) if model.problem.worst else (y[:0], y)
     limits = []
     for limit in model.problem.limits:
@@ -139,69 +135,31 @@ def _break_ties(model: FoldedProgram, solver: highspy.Highs, plain: highspy.High
     return highs.run(solver, deadline)
 
 
-def solve(problem: Problem, max_seconds: float = 60.0) -> Proposal:
-    """Find the best private mechanism with the requested properties, and a proved bound.
+def accepts(problem: Problem) -> bool:
+    """Return whether no other route is better suited: not for problems that cone rays or graph routes solve."""
+    return not (graph_route.accepts(problem) or column_generation.accepts(problem) or limited.accepts(problem))
 
-    Within `max_seconds` an optimum (on long chains row by row, if that closes the gap; else by the full program); after
-    that, the baseline with a valid, weaker bound. Deterministic unless time runs out. The full program
-    has about outputs * answers / 2 variables when it folds.
 
-    Solvers have absolute tolerances, so the least loss of every answer is subtracted, and the rest is divided by the
-    loss of the baseline; then again by the loss of the solution, if that is much smaller.
+def solve(problem: Problem, deadline: float = np.inf) -> Proposal:
+    """Find the best private mechanism with the requested properties and within the limits, and a proved bound.
+
+    Within the deadline an optimum, after that only a valid, weaker bound. Deterministic unless time runs out. The
+    program has about outputs * answers / 2 variables when it folds.
     """
-    deadline = time.monotonic() + max_seconds
-    floor = np.full(problem.shape[1], problem.loss.min()) if problem.worst else problem.loss.min(axis=0)
-    rest = replace(problem, loss=problem.loss - floor)
-    first = rest.value(baseline_matrix(replace(rest, limits=())))
-    proposal = _solve_scaled(rest, first, deadline)
-    value = rest.value(proposal.matrix)
-    if 0 < value < SMALL * first and value - proposal.bound > PROVED * value:
-        again = _solve_scaled(rest, value, deadline)
-        closest = min(proposal, again, key=lambda candidate: rest.value(candidate.matrix))
-        proposal = replace(closest, bound=max(proposal.bound, again.bound))
-    terms = floor[:1] if problem.worst else problem.prior * floor
-    off = 2.0**-50 * (abs(proposal.bound) + len(terms) * float(np.abs(terms).sum()))
-    return replace(proposal, bound=proposal.bound + float(terms.sum()) - off)
-
-
-def _solve_scaled(problem: Problem, size: float, deadline: float) -> Proposal:
-    """Solve in units of about `size`: a power of two, so that nothing is rounded."""
-    size = max(size, NOTHING * float(problem.loss.max()))
-    unit = math.ldexp(1.0, math.frexp(size)[1]) if size > 0 else 1.0
-    proposal = _solve_by_rows_or_full(replace(problem, loss=problem.loss / unit), deadline)
-    return replace(proposal, bound=proposal.bound * unit)
-
-
-def _solve_by_rows_or_full(problem: Problem, deadline: float) -> Proposal:
-    """Try a long chain row by row first; solve the full program otherwise, or if that does not close the gap."""
-    if problem.limits or not (
-        problem.shape[1] >= ROWS_FROM and row_program.accepts(problem) and _spread(problem) >= SPREAD
-    ):
-        return solve_full_program(problem, deadline)
-    quick = row_program.solve(problem, (deadline - time.monotonic()) / 2, ROUNDS)
-    if problem.value(quick.matrix) - quick.bound <= PROVED * abs(quick.bound):
-        return quick
-    proposal = solve_full_program(problem, deadline)
-    return replace(proposal, bound=max(proposal.bound, quick.bound))
-
-
-def _spread(problem: Problem) -> float:
-    """Return the largest log-ratio between the first and last answer."""
-    return problem.epsilon * sum(d for _, _, d in problem.cliques)
+    return solve_in_units(problem, deadline, solve_full_program)
 
 
 def solve_full_program(problem: Problem, deadline: float) -> Proposal:
     """Solve the full program until the deadline (monotonic clock): a large one by an interior point, if that closes."""
     built = fold_program(problem)
     if time.monotonic() > deadline:
-        return Proposal(baseline_matrix(problem), trivial_bound(problem), "a mechanism at hand")
+        return Proposal(None, trivial_bound(problem), name)
     if built.variables <= TIES_UP_TO:
         return _solve_by_simplex(built, deadline)
-    inner = _solve_by_interior_point(built, deadline)
-    if time.monotonic() > deadline or problem.value(inner.matrix) - inner.bound <= CLOSED * abs(inner.bound):
-        return inner
-    proposal = _solve_by_simplex(built, deadline)
-    return replace(proposal, bound=max(proposal.bound, inner.bound))
+    proposal = _solve_by_interior_point(built, deadline)
+    if time.monotonic() > deadline or proposal.is_closed(problem, CLOSED):
+        return proposal
+    return proposal.improve(problem, _solve_by_simplex(built, deadline))
 
 
 def _solve_by_interior_point(built: FoldedProgram, deadline: float) -> Proposal:
@@ -217,8 +175,8 @@ def _solve_by_interior_point(built: FoldedProgram, deadline: float) -> Proposal:
     bound = _bound(built, highs.duals(solver), built.scale) if solved else trivial_bound(problem)
     P = _repair_solution(built, built.scale * highs.values(solver)[: built.size]) if solved else np.zeros(problem.shape)
     if not solved or _column_error(P) > LOOSE:
-        return Proposal(baseline_matrix(problem), bound, "a mechanism at hand")
-    return Proposal(normalize_columns(P), bound, "full linear program, interior point")
+        return Proposal(None, bound, name)
+    return Proposal(normalize_columns(P), bound, f"{name}, interior point")
 
 
 def _solve_by_simplex(built: FoldedProgram, deadline: float) -> Proposal:
@@ -228,7 +186,7 @@ def _solve_by_simplex(built: FoldedProgram, deadline: float) -> Proposal:
     if highs.run(solver, deadline):
         matrices.append(_repair_solution(built, built.scale * highs.values(solver)[: built.size]))
     elif time.monotonic() > deadline:
-        return Proposal(baseline_matrix(problem), trivial_bound(problem), "a mechanism at hand")
+        return Proposal(None, trivial_bound(problem), name)
     # the same basis in P itself, where multipliers do not suffer from the scaling
     plain = _load_solver(built, np.ones(built.size), presolve=False)
     plain.setBasis(solver.getBasis())
@@ -237,8 +195,8 @@ def _solve_by_simplex(built: FoldedProgram, deadline: float) -> Proposal:
     bound = _bound(built, highs.duals(plain), np.ones(built.size))
     matrices = [P for P in matrices if _column_error(P) <= LOOSE]
     if not matrices:
-        return Proposal(baseline_matrix(problem), bound, "a mechanism at hand")
+        return Proposal(None, bound, name)
     if built.variables <= TIES_UP_TO and _break_ties(built, solver, plain, deadline):
         tie_free = _repair_solution(built, built.scale * highs.values(solver)[: built.size])
         matrices = [tie_free, *matrices] if _column_error(tie_free) <= LOOSE else matrices
-    return Proposal(_choose_best(problem, matrices), bound, "full linear program, scaled and folded")
+    return Proposal(_choose_best(problem, matrices), bound, f"{name}, scaled and folded")

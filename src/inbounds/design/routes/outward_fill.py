@@ -32,7 +32,7 @@ from inbounds.design.routes.chains import chain, complete_duals, is_chain
 
 Bools = NDArray[np.bool_]
 
-PROVED = 5e-8  # relative gap below which the fill counts as optimal; rounding alone is 3e-8 at n = 500, epsilon 5
+name = "outward fill"
 TIE = 1e-12  # cap and upper limit closer than this count as the upper limit
 HONEST = frozenset({"row_honest", "column_honest", "column_monotone"})
 
@@ -88,11 +88,6 @@ def fill_outward(size: int, limits: FillBounds) -> FillResult:
     return FillResult(P, stops, capped)
 
 
-def is_optimal(problem: Problem, proposal: Proposal) -> bool:
-    """Return whether the fill is optimal here: its bound meets its loss."""
-    return problem.value(proposal.matrix) - proposal.bound <= PROVED * abs(proposal.bound)
-
-
 def accepts(problem: Problem) -> bool:
     """Return whether this route applies: fair, one output per answer, even consecutive neighbours, symmetric average
     loss.
@@ -103,6 +98,7 @@ def accepts(problem: Problem) -> bool:
     properties = requested_properties(problem)
     return (
         m == n >= 2
+        and not problem.limits
         and not problem.worst
         and np.array_equal(problem.home, np.arange(n))
         and is_chain(problem)
@@ -113,12 +109,12 @@ def accepts(problem: Problem) -> bool:
     )
 
 
-def solve(problem: Problem) -> Proposal:
-    """Compute the fill with its proved bound, for a problem that `accepts`. O(size^2)."""
+def solve(problem: Problem, deadline: float = np.inf) -> Proposal:
+    """Compute the fill with its proved bound, for a problem that `accepts`, at once. O(size^2)."""
     limits = fill_bounds(problem)
     fill = fill_outward(problem.shape[1], limits)
     P = fill.matrix / fill.matrix.sum(axis=0)
-    return Proposal(P, _bound(problem, limits, fill), "outward fill")
+    return Proposal(P, _bound(problem, limits, fill), name)
 
 
 def _bound(problem: Problem, limits: FillBounds, fill: FillResult) -> float:

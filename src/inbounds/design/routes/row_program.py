@@ -30,14 +30,18 @@ from inbounds.design.comparisons import (
     requested_properties,
 )
 from inbounds.design.problem import Floats, Ints, Problem, Proposal
-from inbounds.design.routes.baseline import baseline_matrix
 from inbounds.design.routes.chains import Chain, ForwardPass, chain, chain_rays, complete_duals, is_chain
+from inbounds.design.routes.units import solve_in_units
 from inbounds.design.solver import highs
 from inbounds.design.solver.polish import normalize_columns
 
+name = "row by row"
 CLOSED = 1e-10  # relative gap at which the search ends
 NEAR = 1e-3  # relative gap from which violated column comparisons join
 GAIN = 1e-13  # a ray that improves by less is rounding
+SPREAD = 5.0  # log-ratio between the ends from which it is tried: nearly flat rows need too many rays
+FEWEST = 40  # answers from which it is tried
+ROUNDS = 80  # it closes in a few rounds or not soon
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,6 +235,12 @@ def _stages(s: RowProgram) -> tuple[CellInequalities, ...]:
 
 
 def accepts(problem: Problem) -> bool:
+    """Return whether this route is worth trying: a long chain that is not nearly flat, properties that fit."""
+    spread = problem.epsilon * sum(d for _, _, d in problem.cliques)
+    return bool(problem.properties) and fits(problem) and problem.shape[1] >= FEWEST and spread >= SPREAD
+
+
+def fits(problem: Problem) -> bool:
     """Return whether this route applies: one output per answer, consecutive neighbours, not fair, no column ratio.
 
     Coarser cells force many columns to be equal, which makes the search stall.
@@ -239,21 +249,28 @@ def accepts(problem: Problem) -> bool:
     return (
         np.array_equal(problem.home, np.arange(problem.shape[0]))
         and is_chain(problem)
+        and not problem.limits
         and "fair" not in properties
-        and not any(name.startswith("column_ratio") for name in properties)
+        and not any(asked.startswith("column_ratio") for asked in properties)
     )
 
 
-def solve(problem: Problem, max_seconds: float = 60.0, max_rounds: int = 1000) -> Proposal:
+def solve(problem: Problem, deadline: float = np.inf) -> Proposal:
     """Find the best private mechanism on a chain of answers with properties other than fairness, and a proved bound.
 
     Each round prices all rows in O(outputs * answers) and solves a program with about one row per answer. If the
-    gap does not close in `max_rounds` or `max_seconds`, returns the baseline with the bound so far.
+    gap does not close in ROUNDS or half of the time, there is only the bound so far.
     """
-    deadline, s = time.monotonic() + max_seconds, build_row_program(problem)
+    now = time.monotonic()
+    return solve_in_units(problem, now + max(deadline - now, 0.0) / 2, generate_rows)
+
+
+def generate_rows(problem: Problem, deadline: float) -> Proposal:
+    """Run column generation, in losses of about one."""
+    s = build_row_program(problem)
     waiting = _stages(s)
     master, best = _start_master(s), trivial_bound(problem)
-    for _ in range(max_rounds):
+    for _ in range(ROUNDS):
         if not highs.run(master.solver, deadline):
             break
         P = master.matrix()
@@ -266,8 +283,8 @@ def solve(problem: Problem, max_seconds: float = 60.0, max_rounds: int = 1000) -
                 master.join(joining)
                 continue
             if value - best <= CLOSED * abs(value) or not rows.size:
-                return Proposal(normalize_columns(P), best, "row by row")
+                return Proposal(normalize_columns(P), best, name)
         elif not rows.size:
             break
         master.add(rows, chain_rays(passed, rows))
-    return Proposal(baseline_matrix(problem), best, "a mechanism at hand")
+    return Proposal(None, best, name)
