@@ -34,11 +34,17 @@ class Subject:
 
 
 def to_exact(value: Any) -> Fraction:
-    """Convert to an exact number. Pydantic's own Fraction would read the float 0.1 as its binary value."""
+    """Convert to an exact number; an error does not repeat the value.
+
+    Pydantic's own Fraction would read the float 0.1 as its binary value.
+    """
     try:
         return to_fraction(value, "it")
-    except TypeError as error:  # Pydantic collects ValueErrors only
-        raise ValueError(str(error)) from None
+    except TypeError as error:  # about its type; Pydantic collects ValueErrors only
+        message = str(error)
+    except ValueError:
+        message = "it must be a finite number such as 0.5 or '1/2', with a decimal point and not a comma"
+    raise ValueError(message)
 
 
 def to_positive(value: Any) -> Fraction:
@@ -65,15 +71,23 @@ LabelColumnName = Annotated[StrictStr, Subject("labels")]
 
 
 class Schema(BaseModel):
-    """A frozen model that refuses unknown fields. Everything that is wrong with it is a `PlanError` with its place."""
+    """A frozen model that refuses unknown fields. Everything that is wrong with it is a `PlanError` with its place.
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, validate_default=False)
+    An error never repeats what was given, nor does its context: a frame given where a name belongs is data.
+    """
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, validate_default=False, hide_input_in_errors=True
+    )
 
     def __init__(self, **fields: Any) -> None:
+        wrong = None
         try:
             super().__init__(**fields)
         except ValidationError as error:
-            raise to_plan_error(error, type(self)) from None
+            wrong = to_plan_error(error, type(self))
+        if wrong is not None:  # raised here, so that Pydantic's error, which holds the input, is not its context
+            raise wrong
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with other values of some fields; it is validated again."""

@@ -94,9 +94,9 @@ class Crosstab(Statistic):
             raise PlanError("must name two different columns of labels", ("columns",))
         for name in self.columns:
             if CROSS in name:
-                raise PlanError(f"must name columns without {CROSS!r}, got {name!r}", ("columns",))
+                raise PlanError(f"must name columns without {CROSS!r} in their names", ("columns",))
         if len(set(self.margins)) < len(self.margins) or not set(self.margins) <= set(self.columns):
-            raise PlanError(f"must name different columns of {' and '.join(self.columns)}", ("margins",))
+            raise PlanError("must name different ones of its two columns", ("margins",))
         return self
 
     @classmethod

@@ -96,7 +96,7 @@ class Quantile(OrderStatistic):
     @classmethod
     def _check_at(cls, at: Fraction) -> Fraction:
         if not (0 <= at <= 1 and at.denominator <= MOST_PARTS):
-            raise PlanError(f"must be between 0 and 1, with at most six digits after the point, got {at}")
+            raise PlanError("must be between 0 and 1, with at most six digits after the point")
         return at
 
     @property
