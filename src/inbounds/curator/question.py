@@ -143,16 +143,14 @@ def parse_question(values: Mapping[str, Any], dataset: Dataset, *, stored: bool 
     check_known_fields("question", values, FIELDS)
     values = {name: value for name, value in values.items() if value is not None}  # null in JSON: left out
     kind = find_kind(values, "question ")
-    for name in ("properties", "limits", "margins"):
-        if name in values and (not isinstance(values[name], list) or len(values[name]) > MOST_LISTED):
+    for name, value in values.items():
+        if isinstance(value, list | tuple) and len(value) > MOST_LISTED:
             raise PlanError(f"must be a list of at most {MOST_LISTED}", (name,))
-    if isinstance(values.get("at"), list) and len(values["at"]) != 1:
-        raise PlanError("must be one share; ask for several quantiles one by one", ("at",))
     options = QuestionOptions(**{name: values[name] for name in QuestionOptions.model_fields if name in values})
     entry = {name: value for name, value in values.items() if name not in QuestionOptions.model_fields}
     statistics = parse_statistic(entry, DEFAULT_OPTIONS)
     if len(statistics) != 1:
-        raise PlanError("must be one share; ask for several quantiles one by one", ("at",))
+        raise PlanError("must be one statistic; ask for several one by one", (kind,))
     (statistic,) = statistics
     design = DEFAULT_OPTIONS
     if statistic.design is not None:

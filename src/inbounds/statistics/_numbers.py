@@ -4,7 +4,7 @@ Let v in 0..w be a record's value in steps from low, d the step of a record with
 public or at most.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,7 +26,8 @@ class NumberStatistic(Statistic):
     """A statistic of one column with low and high.
 
     pads: with public sizes, a record short of the size counts as `missing`. fills_empty: a group without records
-    counts as `missing`.
+    counts as `missing`. errs_more_if_small: it errs more in a group smaller than the maximum, for which its expected
+    error is stated.
     """
 
     column: NumberColumnName = Field(description="A column with low and high.", examples=["age"])
@@ -35,6 +36,7 @@ class NumberStatistic(Statistic):
     needed_options: ClassVar[tuple[str, ...]] = ("low", "high")
     pads: ClassVar[bool] = False
     fills_empty: ClassVar[bool] = False
+    errs_more_if_small: ClassVar[bool] = False
 
     def number_column(self, context: StatisticContext) -> NumberColumn:
         """Return the declared column; raise PlanError if it has no bounds."""
@@ -51,7 +53,7 @@ class NumberStatistic(Statistic):
         column, name = members[0].number_column(context), members[0].column
         steps = "" if column.step == 1 else f" in steps of {format_number(column.step)}"
         if context.public and any(one.pads for one in members):
-            some = "" if all(one.pads for one in members) else "for sums and means "
+            some = "" if all(one.pads for one in members) else f"for {_join_names(one for one in members if one.pads)} "
             short = f"and {some}each record short of the size, "
         else:
             short = "and a group without records, " if any(one.fills_empty for one in members) else ""
@@ -108,10 +110,14 @@ def _describe_derived(members: Sequence[NumberStatistic], context: StatisticCont
 
 
 def _describe_error_sizes(members: Sequence[NumberStatistic], context: StatisticContext) -> list[str]:
-    """Describe which groups the expected errors of quantiles are about, if sizes are not public."""
-    names = [one.name for one in members if one.counts_values and not context.public]
+    """Describe which groups the expected errors are about, if sizes are not public."""
+    names = _join_names(one for one in members if one.errs_more_if_small and not context.public)
     supposed = "expected errors and intervals are those of groups as large as their maximum; smaller groups err more"
-    return [f"{', '.join(names)}: {supposed}"] if names else []
+    return [f"{names}: {supposed}"] if names else []
+
+
+def _join_names(members: Iterable[NumberStatistic]) -> str:
+    return ", ".join(one.name for one in members)
 
 
 def _describe_number_texts(source: Source) -> str:
