@@ -19,7 +19,7 @@ from inbounds.ledger.schema import SQLITE, SchemaVersion
 from inbounds.ledger.sqlite import Sqlite
 from inbounds.plan.load import to_plan
 from inbounds.releases.aggregate import OpenSource
-from inbounds.releases.charge_session import BESIDE, decode_table, encode_table, release_identity
+from inbounds.releases.charge_session import BESIDE, decode_table, encode_table
 from inbounds.releases.pipeline import AggregationError, ReusedTableWarning, UnfinishedRelease, load_plan, release
 from inbounds.report.html import save_page
 
@@ -147,7 +147,7 @@ def test_of_two_frames_at_once_that_nobody_told_apart_one_is_refused(folder, mon
 
 
 def asked(**source: str) -> str:
-    return canonical_json(release_identity(to_plan({**PLAN, "source": source})))
+    return canonical_json(to_plan({**PLAN, "source": source}).identity)
 
 
 def test_another_place_of_the_data_is_another_question(folder):
@@ -157,7 +157,7 @@ def test_another_place_of_the_data_is_another_question(folder):
     assert here == asked(path=str(folder / "survey.csv")) == asked(path="2025/../survey.csv")
     assert here == asked(path="survey.csv", delimiter=",") != asked(path="survey.csv", delimiter=";")
     assert here != asked(path="2025/survey.csv")
-    assert release_identity(to_plan({**PLAN, "source": {"path": "link.csv"}}))["place"] == json.loads(here)["place"]
+    assert to_plan({**PLAN, "source": {"path": "link.csv"}}).identity["place"] == json.loads(here)["place"]
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_a_password_is_no_part_of_a_question():
 def test_a_label_without_letters_as_the_other_is_part_of_a_question(folder):
     plan = {**PLAN, "source": {"path": "survey.csv"}, "statistics": [{"histogram": "c"}]}
     with_other, without = ({**plan, "columns": {"c": {"labels": ["", "q"], **more}}} for more in ({"other": ""}, {}))
-    assert release_identity(to_plan(with_other)) != release_identity(to_plan(without))
+    assert to_plan(with_other).identity != to_plan(without).identity
 
 
 def test_a_new_edition_and_a_key_of_its_own_draw_and_charge_anew(folder):

@@ -5,8 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from inbounds.cli.app import NUMBER, TABLES, AsJson, app, out
+from inbounds.cli.app import NUMBER, TABLES, AsJson, app, err, out
 from inbounds.cli.statistic_options import StatisticCommand
+from inbounds.report.progress import show_counts
 
 Statistics = Annotated[str | None, typer.Option(rich_help_panel="What is asked: one of these")]
 
@@ -61,7 +62,10 @@ def ask(
             previewed = curator.preview(dataset, **question)
             result, text = previewed.to_json(), str(previewed)
         else:
-            answer = curator.ask(dataset, key=key, **question)
+            with show_counts(err) as progress:
+                progress("asking", 0, 1)
+                answer = curator.ask(dataset, key=key, **question)
+                progress("asking", 1, 1)
             result, text = answer.to_json(), str(answer)
     if as_json:
         typer.echo(json.dumps(result))

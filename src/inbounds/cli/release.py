@@ -3,8 +3,6 @@
 import json
 import os
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,11 +15,11 @@ from inbounds.cli.app import NUMBER, TABLES, AsJson, app, err, escape_controls, 
 from inbounds.cli.statistic_options import StatisticCommand
 from inbounds.files import is_same_file, write_text
 from inbounds.report import terminal
+from inbounds.report.progress import show_counts
 from inbounds.report.templates import pick_evenly
 
 if TYPE_CHECKING:
     from inbounds.plan.plan import Plan
-    from inbounds.progress import Progress as ReleaseProgress
     from inbounds.releases.pipeline import Release, ReleasePreview
     from inbounds.schema.record_types import ReleaseRecord
 
@@ -176,7 +174,7 @@ def release(
         "allow_useless": allow_useless,
         "read_again": read_again,
     }
-    with progress_bars() as progress, warnings.catch_warnings():
+    with show_counts(err) as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", ReusedTableWarning)  # printed below
         result: ReleasePreview | Release = (
             preview_release(plan, progress=progress, **settings)
@@ -236,30 +234,10 @@ def init(
     out.print(f"  inbounds release {output} --dry-run\n  inbounds release {output}", markup=False)
 
 
-# --- what is printed: a progress bar, the dry run, the first rows of the table, and where everything is ------
+# --- what is printed: the dry run, the first rows of the table, and where everything is ------
 
 SHOWN_ROWS, SHOWN_SIZES = 12, 12
 """Rows of a table and group sizes that are printed; files, the record and --json hold all of them."""
-
-
-@contextmanager
-def progress_bars() -> Iterator["ReleaseProgress"]:
-    """Show progress bars on terminals, and nothing elsewhere."""
-    if not err.is_terminal:
-        yield lambda doing, done, total: None
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=err, transient=True) as bars:
-        tasks: dict[str, Any] = {}
-
-        def show(doing: str, done: int, total: int) -> None:
-            if doing not in tasks:
-                tasks[doing] = bars.add_task(doing, total=total)
-            bars.update(tasks[doing], completed=done, total=total)
-
-        yield show
 
 
 def print_preview(preview: "ReleasePreview", standing: str, as_json: bool) -> None:

@@ -23,7 +23,6 @@ from inbounds.mechanism.laws import AnswerLaw
 from inbounds.mechanism.load import load
 from inbounds.plan.plan import Plan
 from inbounds.progress import Progress
-from inbounds.releases.charge_session import release_identity
 from inbounds.releases.levels import ChainedDraw
 from inbounds.releases.usefulness import CheckedDesign
 from inbounds.releases.workload import DesignCache, ReleaseDesign, Workload
@@ -200,4 +199,4 @@ def _find_obstacle(plan: Plan, folder: Path, progress: Progress) -> str:
 
 
 def _digest(plan: Plan) -> str:
-    return sha256_hex(canonical_json(release_identity(plan)))
+    return sha256_hex(canonical_json(plan.identity))

@@ -16,7 +16,6 @@ from inbounds.curator.dataset import Dataset
 from inbounds.exact import format_decimal, to_epsilon
 from inbounds.files import canonical_json, sha256_hex
 from inbounds.plan.plan import CHANGE, Plan
-from inbounds.releases.charge_session import release_identity
 from inbounds.schema.columns import check_condition
 from inbounds.schema.condition.canonical import canonical_text
 from inbounds.schema.condition.parser import parse
@@ -122,10 +121,9 @@ class QuestionIdentity:
     @staticmethod
     def from_plan(dataset: Dataset, plan: Plan) -> "QuestionIdentity":
         """Build the identity from the plan, source, people and edition: declared facts only, nothing from the data."""
-        identity = release_identity(plan)
-        facts = {name: value for name, value in identity["plan"].items() if name != "epsilon"}
+        facts = {name: value for name, value in plan.identity["plan"].items() if name != "epsilon"}
         levels = [str(epsilon) for epsilon in dataset.levels.values()]
-        base = {**identity, "plan": facts, "dataset": dataset.name, "levels": levels}
+        base = {**plan.identity, "plan": facts, "dataset": dataset.name, "levels": levels}
         apart = ("by", "groups", "keys_sha256", "missing_key", "period")
         family = {**base, "plan": {name: value for name, value in facts.items() if name not in apart}}
         return QuestionIdentity(sha256_hex(canonical_json(base)), sha256_hex(canonical_json(family)))

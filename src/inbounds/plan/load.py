@@ -50,7 +50,7 @@ def to_plan(plan: PlanLike, frame: Any = None, person: str | None = None) -> Pla
         reads = (*plan.reads, plan.source.path)
         return replace(plan, source=Source(frame=frame), reads=reads) if frame is not None else plan
     if isinstance(plan, Mapping):
-        return replace(parse_plan(plan, frame=frame), reads=plan_source_paths(plan, Path()))
+        return parse_plan(plan, frame=frame)
     if not isinstance(plan, str | os.PathLike):
         kind = type(plan).__name__
         raise TypeError(f"plan must be a Plan, a TOML file or the values of one, got {kind}; the frame comes after it")
@@ -74,31 +74,37 @@ def load_plan(path: str | os.PathLike[str], *, frame: Any = None) -> Plan:
         content = parse_toml(text)
     except ValueError as error:
         raise PlanError(f"is not TOML: {error}", place=file.name) from None
-    plan = parse_plan(content, folder=file.parent, lines=index_lines(text, file.name), frame=frame)
-    return replace(plan, reads=(str(file), *plan_source_paths(content, file.parent)))
+    return parse_plan(content, folder=file.parent, file=file, lines=index_lines(text, file.name), frame=frame)
 
 
 def parse_plan(
-    content: Values, *, folder: Path | None = None, lines: LineIndex | None = None, frame: Any = None
+    content: Values,
+    *,
+    folder: Path | None = None,
+    file: Path | None = None,
+    lines: LineIndex | None = None,
+    frame: Any = None,
 ) -> Plan:
-    """Build a plan from the plain values of a TOML file; `frame` replaces the source's path. Raises PlanError."""
+    """Build a plan from the plain values of a TOML file. Raises PlanError.
+
+    folder: where relative paths start. file: the file of the plan. frame: replaces the source's path.
+    """
     try:
-        return _plan(content, folder or Path(), lines, frame)
+        return _plan(content, folder or Path(), file, lines, frame)
     except PlanError as error:
         raise (error.with_place(lines.place(error.path)) if lines else error) from None
 
 
-def _plan(content: Values, folder: Path, lines: LineIndex | None, frame: Any) -> Plan:
+def _plan(content: Values, folder: Path, file: Path | None, lines: LineIndex | None, frame: Any) -> Plan:
     _check_parts(content)
+    declared_paths = plan_source_paths(content, folder)
     privacy, output = _part(content, "privacy"), _part(content, "output")
     if "epsilon" not in privacy:
         raise PlanError("must be given", ("privacy", "epsilon"))
     source = parse_source(_part(content, "source") if frame is None else {}, folder, frame)
     with error_path("groups"):
         group_values = _fields(content, "groups")
-    check_keys_not_data(
-        resolve_key_source(group_values.get("keys"), folder), source, plan_source_paths(content, folder)
-    )  # before they are read
+    check_keys_not_data(resolve_key_source(group_values.get("keys"), folder), source, declared_paths)  # before a read
     with error_path("groups"):
         groups = parse_groups(**group_values, folder=folder)
     with error_path("design"):
@@ -115,6 +121,7 @@ def _plan(content: Values, folder: Path, lines: LineIndex | None, frame: Any) ->
         credible_level=None if credible_level is None else _exact_in(credible_level, "output", "credible_level"),
         output=str(folder / output["path"]) if "path" in output else "",
         lines=lines,
+        reads=declared_paths if file is None else (str(file), *declared_paths),
         people=parse_privacy_unit(_part(content, "people"), folder),
         edition=_text(content.get("edition", ""), "edition"),
         hierarchy=_hierarchy(content),

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from inbounds.exact import to_epsilon
 from inbounds.files import canonical_json, sha256_hex
+from inbounds.ledger.population import LONGEST
 from inbounds.plan.hierarchy import Hierarchy, NestedGroups, build_group_tree
 from inbounds.schema.columns import ContributionBound, Declared, PrivacyUnit, check_condition
 from inbounds.schema.condition.parser import parse
@@ -258,6 +259,16 @@ class Plan:
     def place(self) -> dict[str, Any]:
         """Return which data is declared, as of the first call: see `Source.place`."""
         return self.source.place()
+
+    @property
+    def population(self) -> str:
+        """Return the name of its people in a ledger: the declared one, or the name of the source."""
+        return self.people.name or self.source.summary()["name"][:LONGEST]
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """Return all that makes its release the same question as another: declared facts, nothing from the data."""
+        return {"plan": self.summary(), "place": self.place, "people": self.population, "edition": self.edition}
 
     def summary(self) -> PlanRecord:
         """Return the plan as plain values, with the number and digest of its keys."""

@@ -79,7 +79,7 @@ class ChargeSession:
         declared = plan.people.ledger or None if ledger is None else ledger
         beside = target.absolute().parent / BESIDE if target is not None else None
         told_apart = key is not None or bool(plan.edition) or plan.source.kind != "frame"
-        question_key = sha256_hex(canonical_json(release_identity(plan))) if key is None else validate_name(key, "key")
+        question_key = sha256_hex(canonical_json(plan.identity)) if key is None else validate_name(key, "key")
         session = ChargeSession(plan, declared or beside, question_key, bool(declared), told_apart, read_again)
         outputs = (str(target), str(record_path(target))) if target is not None else ()
         for file in session.file:
@@ -111,7 +111,7 @@ class ChargeSession:
         if not self._has_ledger():
             return None
         if self.declared:
-            self._ledger.population(population_name(self.plan))  # refused now rather than after the designs
+            self._ledger.population(self.plan.population)  # refused now rather than after the designs
         charge = self._ledger.find(self.key)
         if charge is None or charge.answer is None:
             return None
@@ -131,7 +131,7 @@ class ChargeSession:
         """Describe the budget of the people before the release; empty if there is no ledger yet."""
         if not self._has_ledger():
             return ""
-        return "; ".join(str(who) for who in self._ledger.people() if who.name == population_name(self.plan))
+        return "; ".join(str(who) for who in self._ledger.people() if who.name == self.plan.population)
 
     def charge(self) -> Charge | None:
         """Spend the plan's epsilon, durably. No data may be read before.
@@ -188,7 +188,7 @@ class ChargeSession:
         return Path(self.place).exists()
 
     def _charge(self) -> Charge:
-        name = population_name(self.plan)
+        name = self.plan.population
         if not self.declared and not any(who.name == name for who in self._ledger.people()):
             self._ledger.add_population(name)
         return self._ledger.charge(
@@ -197,7 +197,7 @@ class ChargeSession:
             key=self.key,
             purpose=f"release of {self.plan.source.summary()['name']}"[:LONGEST].strip(),
             parts=self.plan.epsilons,
-            question=release_identity(self.plan),
+            question=self.plan.identity,
         )
 
     def _decode(self, stored: bytes) -> StoredTable:
@@ -213,21 +213,6 @@ class ChargeSession:
                 f"key={self.key!r} for the table that is stored"
             )
         return stored
-
-
-def population_name(plan: Plan) -> str:
-    """Return the name of the people of a plan, or the name of its source."""
-    return plan.people.name or plan.source.summary()["name"][:LONGEST]
-
-
-def release_identity(plan: Plan) -> dict[str, Any]:
-    """Return all that makes a release the same as an earlier one."""
-    return {
-        "plan": plan.summary(),
-        "place": plan.place,
-        "people": population_name(plan),
-        "edition": plan.edition,
-    }
 
 
 def format_population_state(record: ReleaseRecord) -> str:

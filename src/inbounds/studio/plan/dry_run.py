@@ -71,7 +71,7 @@ def load_draft(text: str, folder: Path, name: str) -> Plan:
     except ValueError as error:
         raise PlanError(f"is not TOML: {error}", place=name) from None
     check_inside(content, Workspace(folder))
-    return replace(parse_plan(content, folder=folder), reads=(str(folder / name),))
+    return parse_plan(content, folder=folder, file=folder / name)
 
 
 def check_inside(content: Mapping[str, Any], place: Workspace) -> None:
