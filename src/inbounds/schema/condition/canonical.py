@@ -7,6 +7,7 @@ not hold: conditions with different forms may still mean the same.
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from inbounds.exact import format_all_digits
 from inbounds.schema.condition.parser import WORDS, parse
@@ -57,8 +58,9 @@ def format_condition(condition: Condition) -> str:
     return _format(condition, 0)
 
 
+@lru_cache(maxsize=256)
 def canonical_text(text: str) -> str:
-    """Return the canonical spelling of a condition.
+    """Return the canonical spelling of a condition; cached, as parsing is.
 
     Raises ValueError if a number in it has too many digits to be written out.
     """
