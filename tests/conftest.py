@@ -7,11 +7,13 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -112,6 +114,40 @@ def _rational(point) -> Fraction:
 @pytest.fixture(scope="session")
 def judge() -> Judge:
     return Judge()
+
+
+# --- designs ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _design_once(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Design each request of a plan once in a session, whichever worker asks first; what is loaded is certified again.
+
+    Tests of the designs themselves import `design_request`, which stays as it is.
+    """
+    designs = sys.modules.get("inbounds.statistics.designs")
+    if designs is None:
+        return
+    folder, own = tmp_path_factory.getbasetemp(), designs.design_request
+    folder = (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "designed once"
+    folder.mkdir(exist_ok=True)
+
+    @cache
+    def design_request(query: Any, epsilon: Fraction, options: Any) -> Any:
+        file = folder / f"{designs.DesignRequest(query, epsilon, options).digest}.json"
+        if file.exists():
+            return designs.certify_document(designs.PASSPORT.load(file))
+        start = time.process_time()
+        made = own(query, epsilon, options)
+        if time.process_time() - start > WORTH_SHARING:
+            made.save(file)
+        return made
+
+    designs.design_request = design_request
+
+
+WORTH_SHARING = 0.05
+"""Seconds of a design that another worker would rather read."""
 
 
 # --- the command line -------------------------------------------------------------------------------------

@@ -128,15 +128,20 @@ def test_the_first_page_says_what_exit_codes_mean():
         ("inbounds local ", {"plan", "randomize", "reconstruct", "estimate", "test"}),
     ],
 )
-def test_a_shell_completes_commands_options_and_values(typed, offered):
-    assert completed(typed) == offered
+def test_a_shell_completes_commands_options_and_values(typed, offered, inbounds, monkeypatch):
+    for name, value in asked_by_bash(typed).items():
+        monkeypatch.setenv(name, value)
+    assert set(inbounds().stdout.split()) == offered
+
+
+def asked_by_bash(typed: str) -> dict[str, str]:
+    return {"_INBOUNDS_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split(" ")) - 1)}
 
 
 def completed(typed: str) -> set[str]:
     """What bash offers."""
-    asked = {"_INBOUNDS_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split(" ")) - 1)}
     program = Path(sys.executable).with_name("inbounds")
-    done = subprocess.run([program], env={**os.environ, **asked}, capture_output=True, text=True)
+    done = subprocess.run([program], env={**os.environ, **asked_by_bash(typed)}, capture_output=True, text=True)
     return set(done.stdout.split())
 
 

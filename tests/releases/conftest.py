@@ -112,24 +112,19 @@ class Checks:
             drawn[0] += count
             return seeded_entropy(np.random.default_rng(drawn[0]))(count)
 
+        asked, keep, fetch = [], DuckDB.keep, DuckDB.fetch
         with monkeypatch.context() as patched:
             patched.setattr(drawing, "_draw_answers", spy)
             patched.setattr(drawing, "_draw_quantiles", spy_on_records)
+            patched.setattr(DuckDB, "keep", lambda self, name, sql: asked.append(sql) or keep(self, name, sql))
+            patched.setattr(DuckDB, "fetch", lambda self, sql: asked.append(sql) or fetch(self, sql))
             columns = released(designed, open_plan_source(plan).aggregate(), draws)
+        sql = re.sub(r"inbounds_[0-9a-f]+", "table", "\n".join(asked))  # without the names of temporary tables
         members = [m.tolist() for m in designed.workload.members]
         labelled = [(law, members[k % len(members)], where) for k, (law, where) in enumerate(handed)]
         keys = list(zip(*(c.values.tolist() for c in columns[: len(plan.groups.by)]), strict=True))
         said = capsys.readouterr()
-        return Trace(labelled, keys, [c.name for c in columns], drawn[0], self.sql(plan), said.out + said.err)
-
-    def sql(self, plan: Any) -> str:
-        """What the engine is asked, without the names of temporary tables."""
-        asked, keep, fetch = [], DuckDB.keep, DuckDB.fetch
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(DuckDB, "keep", lambda self, name, sql: asked.append(sql) or keep(self, name, sql))
-            patched.setattr(DuckDB, "fetch", lambda self, sql: asked.append(sql) or fetch(self, sql))
-            open_plan_source(plan).aggregate()
-        return re.sub(r"inbounds_[0-9a-f]+", "table", "\n".join(asked))
+        return Trace(labelled, keys, [c.name for c in columns], drawn[0], sql, said.out + said.err)
 
     # --- judging --------------------------------------------------------------------------------------
 

@@ -145,7 +145,7 @@ def test_a_written_condition_is_read_back_as_it_was_meant(condition):
 
 
 @given(conditions, st.lists(records, min_size=1, max_size=12))
-@settings(max_examples=80, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 def test_the_engine_is_told_exactly_what_a_condition_means(condition, rows):
     types = {"n": pa.float64(), "m": pa.float64(), "t": pa.string(), "b": pa.bool_(), "odd name": pa.string()}
     frame = pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in types.items()})

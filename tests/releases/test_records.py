@@ -236,14 +236,13 @@ DECIMALS = [
 @pytest.mark.parametrize("kind", DECIMALS, ids=str)
 def test_a_decimal_beyond_its_declared_precision_is_missing_and_stops_nothing(tmp_path, kind):
     most, ends = 10**kind.precision - 1, (2 ** (kind.bit_width - 1) - 1, -(2 ** (kind.bit_width - 1)))
-    for beyond in (most + 1, -most - 1, *ends):
-        held = unchecked_decimals([1, most, -most, beyond], kind)
-        frame = pa.table({"x": held, "y": pa.array([1] * 4, pa.decimal128(12, 10))})
-        columns = {"x": {"type": "number"}, "y": {"type": "number"}}
-        for count, expected in (("x is null", 1), ("x < 0", 1), ("x < y or x >= y", 3)):
-            assert truths(frame, count=count, columns=columns) == [expected]
+    held = unchecked_decimals([1, most, -most, most + 1, -most - 1, *ends], kind)
+    frame = pa.table({"x": held, "y": pa.array([1] * 7, pa.decimal128(12, 10))})
+    columns = {"x": {"type": "number"}, "y": {"type": "number"}}
+    for count, expected in (("x is null", 4), ("x < 0", 1), ("x < y or x >= y", 3)):
+        assert truths(frame, count=count, columns=columns) == [expected]
     if kind in (pa.decimal128(9, 4), pa.decimal128(38, 0)):
-        frame = pa.table({"x": unchecked_decimals([1, most, -most, most + 1], kind), "y": frame["y"]})
+        frame = pa.table({"x": unchecked_decimals([1, most, -most, most + 1], kind), "y": frame["y"][:4]})
         pa.parquet.write_table(frame, tmp_path / "t.parquet")
         source = {"path": str(tmp_path / "t.parquet")}
         assert truths(source=source, count="x < y or x >= y", columns=columns) == [3]
