@@ -77,34 +77,38 @@ def test_help_loads_no_room_that_only_a_command_needs():
     assert not waiting.intersection(loaded)
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_every_command_speaks_json(words):
-    assert "--json" in options(COMMANDS[words])
+def test_every_command_speaks_json(subtests):
+    for words in COMMANDS:
+        with subtests.test(command=" ".join(words)):
+            assert "--json" in options(COMMANDS[words])
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_every_option_and_argument_is_explained(words):
-    for parameter in parameters(COMMANDS[words]):
-        assert parameter.help, parameter.name
+def test_every_option_and_argument_is_explained(subtests):
+    for words in COMMANDS:
+        with subtests.test(command=" ".join(words)):
+            for parameter in parameters(COMMANDS[words]):
+                assert parameter.help, parameter.name
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_every_command_has_an_example_that_parses(words):
+def test_every_command_has_an_example_that_parses(subtests):
     """Parsed by the command itself: unknown, missing or misspelt options would raise. Nothing is run."""
-    assert examples(words)
-    for given in examples(words):
-        assert tuple(given[: len(words)]) == words
-        shell = next((k for k, word in enumerate(given) if word in ("<", ">", "|")), len(given))
-        COMMANDS[words].make_context("inbounds", given[len(words) : shell])
+    for words in COMMANDS:
+        with subtests.test(command=" ".join(words)):
+            assert examples(words)
+            for given in examples(words):
+                assert tuple(given[: len(words)]) == words
+                shell = next((k for k, word in enumerate(given) if word in ("<", ">", "|")), len(given))
+                COMMANDS[words].make_context("inbounds", given[len(words) : shell])
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_files_are_written_where_out_says(words):
+def test_files_are_written_where_out_says(subtests):
     """One word for where the result goes; a second file, the report of a release or a figure, has its own."""
-    found = options(COMMANDS[words])
-    assert not found & {"--output", "--to", "--save", "--html"}
-    assert "--out" in found or not found & {"-o", "--overwrite", "--report", "--figure"}
-    assert ("--overwrite" in found) == ("--out" in found)
+    for words in COMMANDS:
+        with subtests.test(command=" ".join(words)):
+            found = options(COMMANDS[words])
+            assert not found & {"--output", "--to", "--save", "--html"}
+            assert "--out" in found or not found & {"-o", "--overwrite", "--report", "--figure"}
+            assert ("--overwrite" in found) == ("--out" in found)
 
 
 def test_the_first_page_says_what_exit_codes_mean():

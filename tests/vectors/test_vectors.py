@@ -11,17 +11,19 @@ from inbounds.mechanism.laws.base import BROWSER, COQ
 from vectors.write import FOLDER, LAWS, listed
 
 
-@pytest.mark.parametrize("file", listed("accept"), ids=lambda file: f"{file.parts[-3]}-{file.stem}")
-def test_python_accepts(file):
-    load.PASSPORT.read(file)
+def test_python_accepts(subtests):
+    for file in listed("accept"):
+        with subtests.test(file=str(file.relative_to(FOLDER))):
+            load.PASSPORT.read(file)
 
 
-@pytest.mark.parametrize("file", listed("refuse"), ids=lambda file: f"{file.parts[-3]}-{file.stem}")
-def test_python_refuses(file):
-    with pytest.raises(PassportError):
-        load.PASSPORT.read(file)
-    with pytest.raises(PassportError):
-        load.certify_law_only(file)
+def test_python_refuses(subtests):
+    for file in listed("refuse"):
+        with subtests.test(file=str(file.relative_to(FOLDER))):
+            with pytest.raises(PassportError):
+                load.PASSPORT.read(file)
+            with pytest.raises(PassportError):
+                load.certify_law_only(file)
 
 
 @pytest.mark.parametrize("law", LAWS)
