@@ -324,12 +324,12 @@ def test_printed_epsilons_are_rounded_up(value):
 # --- the command line -------------------------------------------------------------------------------------
 
 
-def test_compose_prints_saves_and_draws(started, inbounds, tmp_path):
+def test_compose_prints_saves_and_draws(inbounds, tmp_path):
     first, second = tmp_path / "a.json", tmp_path / "b.json"
     SMALL["geometric"].save(first)
     ib.catalog.exponential(ib.count(6), "0.3").save(second)
     words = ["compose", str(first), str(second), "--times", "2", "--delta", "1e-6"]
-    done = started(*words, "--out", str(tmp_path / "r.json"), "--figure", str(tmp_path / "c.png"))
+    done = inbounds(*words, "--out", str(tmp_path / "r.json"), "--figure", str(tmp_path / "c.png"))
     assert done.returncode == 0, done.stderr
     assert "4 answers about the same people are together 1.6-private" in " ".join(done.stdout.split())
     assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")

@@ -103,7 +103,7 @@ def check_responses(cases: int, seed: int) -> None:
 
 
 def test_randomized_response_is_met_to_eight_digits_down_to_delta_1e_40():
-    check_responses(15, seed=1)
+    check_responses(8, seed=1)
 
 
 @pytest.mark.slow
@@ -142,7 +142,7 @@ def check_pairs(cases: int, seed: int) -> None:
 
 
 def test_adversarial_pairs_are_never_below_the_truth():
-    check_pairs(6, seed=3)
+    check_pairs(4, seed=3)
 
 
 @pytest.mark.slow
@@ -150,7 +150,7 @@ def test_a_thousand_adversarial_pairs_are_never_below_the_truth():
     check_pairs(1200, seed=4)
 
 
-@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(k, marks=pytest.mark.slow) for k in range(4, 12))])
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(k, marks=pytest.mark.slow) for k in range(2, 12))])
 def test_different_mechanisms_are_met_by_brute_force(seed):
     """Up to six answers of different laws, every sequence of outputs summed one by one."""
     rng = random.Random(seed)

@@ -248,9 +248,9 @@ def test_labels_are_attacked_by_likelihood_and_best_guess():
 # --- the command line -------------------------------------------------------------------------------------
 
 
-def test_attack_prints_a_table_and_draws_a_figure(started, tmp_path):
+def test_attack_prints_a_table_and_draws_a_figure(inbounds, tmp_path):
     COUNT.save(tmp_path / "m.json")
-    done = started("attack", str(tmp_path / "m.json"), "--repeat", "1..8", "--out", str(tmp_path / "a.png"))
+    done = inbounds("attack", str(tmp_path / "m.json"), "--repeat", "1..8", "--out", str(tmp_path / "a.png"))
     assert done.returncode == 0, done.stderr
     assert "Unlimited answers leave no loss" in done.stdout
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")

@@ -9,7 +9,7 @@ import copy
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -106,7 +106,8 @@ class Original:
 def weaker(original: Original, *, every: bool) -> Iterator[Forgery]:
     """Lines about mechanisms with another query, other neighbours, another range, size, epsilon or layer.
 
-    every: all lines, with the questions of all others; otherwise the first of each statistic and layer.
+    every: all lines, with the questions of all others; otherwise the first of each statistic and layer, with those of
+    three others.
     """
     lines = original.record["mechanisms"]
     first = {(line["statistic"], line.get("layer")): k for k, line in reversed([*enumerate(lines)])}
@@ -114,7 +115,7 @@ def weaker(original: Original, *, every: bool) -> Iterator[Forgery]:
     for k in chosen:
         line = lines[k]
         owner = f"{line['statistic']} {line.get('layer', '')} {line['size']}"
-        for other in (lines[n] for n in chosen):
+        for other in (lines[n] for n in chosen if every or n in _next(chosen, k)):
             if _question(other) != _question(line):
                 yield original.forged(f"{owner}: question of {other['statistic']} {other['size']}", _asks(k, other))
         for name, question in _other_questions(line):
@@ -122,6 +123,12 @@ def weaker(original: Original, *, every: bool) -> Iterator[Forgery]:
         for name, change in _other_lines(k):
             yield original.forged(f"{owner}: {name}", change)
     yield from _other_accounts(original)
+
+
+def _next(chosen: Sequence[int], k: int) -> list[int]:
+    """The three after k, in a circle."""
+    at = chosen.index(k) + 1
+    return [*chosen, *chosen][at : at + 3]
 
 
 def _question(line: Record) -> Record:

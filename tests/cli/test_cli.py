@@ -24,8 +24,8 @@ def test_version_is_the_packages_version(started):
     assert started("--version").stdout.strip() == f"inbounds {ib.__version__}"
 
 
-def test_verify_says_in_words_what_is_proved(started, passport):
-    done = started("verify", "--all", str(passport))
+def test_verify_says_in_words_what_is_proved(inbounds, passport):
+    done = inbounds("verify", "--all", str(passport))
     assert done.returncode == 0
     assert "proved" in done.stdout
     assert "each of the 6 columns sums to exactly 1" in done.stdout
@@ -48,9 +48,9 @@ def test_verify_refuses_a_changed_file_with_exit_code_1_and_no_traceback(inbound
     assert "Traceback" not in done.stderr
 
 
-def test_verify_prints_json_for_a_refused_file_too(started, passport):
+def test_verify_prints_json_for_a_refused_file_too(inbounds, passport):
     passport.write_text(passport.read_text().replace('"reach": 1', '"reach": 2'))
-    done = started("verify", str(passport), "--json")
+    done = inbounds("verify", str(passport), "--json")
     assert done.returncode == 1
     assert json.loads(done.stdout)["valid"] is False
 
@@ -140,10 +140,10 @@ def test_sample_never_repeats_a_bad_true_answer(inbounds, passport, answer):
     assert answer not in done.stdout + done.stderr
 
 
-def test_design_saves_a_mechanism_that_verifies(started, tmp_path):
+def test_design_saves_a_mechanism_that_verifies(inbounds, tmp_path):
     path = tmp_path / "m.json"
     request = "design count --size 6 --epsilon 0.5 --property fair,column-monotone --out"
-    done = started(*request.split(), str(path))
+    done = inbounds(*request.split(), str(path))
     assert done.returncode == 0, done.stderr
     mechanism = ib.load(path)
     assert mechanism.properties()["fair"]

@@ -19,9 +19,9 @@ VARIANT_2 = ("row_monotone", "column_monotone", "symmetric", "fair")
 
 @pytest.mark.parametrize("block", range(12))
 def test_optimal_equals_two_independent_solvers_on_random_requests(block, judge):
-    """300 requests: all neighbourhoods, losses, priors, property sets, cells and both aims."""
+    """180 requests: all neighbourhoods, losses, priors, property sets, cells and both aims."""
     rng = np.random.default_rng(block)
-    for _ in range(25):
+    for _ in range(15):
         query, epsilon, loss, prior, names, worst = random_request(rng)
         found = ib.optimal(query, epsilon, GIVEN[loss], prior, names, "worst" if worst else "average")
         program = Program(query, epsilon, LOSSES[loss], prior, names, worst)

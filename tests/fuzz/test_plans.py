@@ -15,7 +15,7 @@ EVERY = ["arrow", "pandas", "polars", "parquet", "csv", "duckdb", "sqlite", "pos
 
 @pytest.mark.parametrize("name", FEW)
 def test_a_plan_that_a_dry_run_accepts_is_released(source: Any, tmp_path: Any, name: str) -> None:
-    assert_released(source, tmp_path, name, 6)
+    assert_released(source, tmp_path, name, 3)
 
 
 def test_a_plan_of_more_statistics_than_an_expression_may_be_deep_is_released(source: Any, tmp_path: Any) -> None:
