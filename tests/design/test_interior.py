@@ -29,8 +29,14 @@ def banded(cone: Cone, outputs: int = 3) -> tuple[Factors, list[Floats]]:
     A, w = limits.limits.toarray(), rng.random((limits.limits.shape[0], outputs))
     x = 1 + 0.1 * rng.random((cone.size, outputs))
     full = [A.T @ np.diag(w[:, i]) @ A for i in range(outputs)]
-    product = np.array([full[i] @ x[:, i] for i in range(outputs)]).T
-    return limits.factor(w, x, product), full
+    return limits.factor(w, x, w * limits.apply(x)), full
+
+
+def fold_mirrored(x: Floats) -> Floats:
+    """Sums over pairs of mirrored answers along the last axis, the middle one alone."""
+    n = x.shape[-1]
+    pairs = x[..., : n // 2] + x[..., ::-1][..., : n // 2]
+    return np.concatenate([pairs, x[..., n // 2 : (n + 1) // 2]], axis=-1)
 
 
 @pytest.mark.parametrize("cone", [REGULAR, RAGGED, CHAIN])
@@ -51,32 +57,44 @@ def test_bands_are_solved_and_inverted_like_full_matrices(cone: Cone) -> None:
     right, tables = rng.normal(size=(cone.size, 3)), tuple(rng.normal(size=(2, cone.size, 3)))
     solved = np.array([np.linalg.solve(H, right[:, i]) for i, H in enumerate(full)]).T
     assert factors.solve(right) == pytest.approx(solved, rel=1e-9, abs=1e-9)
-    sums = factors.inverse_sums(tables)
-    for a, b in np.ndindex(2, 2):
-        parts = [tables[a][:, i, None] * np.linalg.inv(H) * tables[b][:, i] for i, H in enumerate(full)]
-        assert sums[a, b] == pytest.approx(sum(parts), rel=1e-9, abs=1e-9)
+    for fold in (np.asarray, fold_mirrored):
+        sums = factors.inverse_sums(tables, fold)
+        for a, b in np.ndindex(2, 2):
+            parts = [tables[a][:, i, None] * np.linalg.inv(H) * tables[b][:, i] for i, H in enumerate(full)]
+            assert sums[a, b] == pytest.approx(fold(fold(sum(parts)).T).T, rel=1e-9, abs=1e-9)
 
 
 def test_arrows_are_solved_and_inverted_like_full_matrices() -> None:
     everyone = Cone(np.zeros(7, np.int64), np.full(6, 0.4))
     rng, limits = np.random.default_rng(3), star(everyone)
-    A, w = limits.limits.toarray(), rng.random((14, 3))
+    A, w = limits.apply(np.eye(8)), rng.random((14, 3))
+    assert limits.apply_transpose(np.eye(14)) == pytest.approx(A.T)
     factors, full = limits.factor(w, w, w), [A.T @ np.diag(w[:, i]) @ A for i in range(3)]
     right, tables = rng.normal(size=(8, 3)), tuple(rng.normal(size=(2, 8, 3)))
     solved = np.array([np.linalg.solve(H, right[:, i]) for i, H in enumerate(full)]).T
     assert factors.solve(right) == pytest.approx(solved, rel=1e-9, abs=1e-9)
-    sums = factors.inverse_sums(tables)
-    for a, b in np.ndindex(2, 2):
-        parts = [tables[a][:, i, None] * np.linalg.inv(H) * tables[b][:, i] for i, H in enumerate(full)]
-        assert sums[a, b] == pytest.approx(sum(parts)[:7, :7], rel=1e-9, abs=1e-9)
+    for fold in (np.asarray, fold_mirrored):
+        sums = factors.inverse_sums(tables, fold)
+        for a, b in np.ndindex(2, 2):
+            parts = [tables[a][:, i, None] * np.linalg.inv(H) * tables[b][:, i] for i, H in enumerate(full)]
+            assert sums[a, b] == pytest.approx(fold(fold(sum(parts)[:7, :7]).T).T, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 3.0, 20.0])
+def test_multipliers_of_a_star_begin_with_feasible_duals(epsilon: float) -> None:
+    """A' z = r with z > 0, for r > 0: so steps need not first find their way to the duals, however steep rows are."""
+    limits, r = star(Cone(np.zeros(5, np.int64), np.full(4, epsilon))), np.random.default_rng(5).random((5, 3))
+    z = limits.initial_multipliers(r)
+    assert (z > 0).all()
+    assert limits.apply_transpose(z) == pytest.approx(np.vstack([r, np.zeros((1, 3))]), rel=1e-12, abs=1e-7)
 
 
 def test_pivots_survive_weights_of_very_different_sizes() -> None:
     """Two of three answers tied by a weight of 1e17 to a ratio that x keeps: what is left is not lost beside it."""
     limits = windows(Cone(np.array([0, 0, 1]), np.full(2, np.log(2.0))))
     w, x = np.array([[1e17], [1.0], [1.0], [1.0]]), np.array([[2.0], [1.0], [1.0]])
-    product = limits.transpose @ (w * (limits.limits @ x))
-    solved = limits.factor(w, x, product).solve(product)
+    z = w * limits.apply(x)
+    solved = limits.factor(w, x, z).solve(limits.apply_transpose(z))
     assert solved == pytest.approx(x, rel=1e-12)
 
 

@@ -127,9 +127,11 @@ def test_rays_and_an_interior_point_meet_limits_at_the_same_loss(
         tried = []
         monkeypatch.setattr(limited, "STAIRS_SHARE", share)
         monkeypatch.setattr(windows_interior, "is_applicable", lambda cone, applies=applies: applies)
-        monkeypatch.setattr(windows_interior, "points", lambda *given, tried=tried: tried.append(1) or points(*given))
+        monkeypatch.setattr(
+            windows_interior, "points", lambda *given, tried=tried: tried.extend(given[7:8]) or points(*given)
+        )
         found.append(ib.optimal(query, epsilon, **wish, subject_to=[ib.limit_loss(tail, bound, limit_aim)]))
-        assert bool(tried) == applies
+        assert any(tried) == applies  # with limits: without them it is the way where all answers are neighbours
         assert of(found[-1]) <= bound
     hasty, patient = (made.optimality for made in found)
     assert hasty.value == pytest.approx(patient.value, rel=1e-6)

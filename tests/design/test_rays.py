@@ -1,5 +1,7 @@
 """Cone rays against the papers' linear program, built here a second time over the full matrix."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from scipy.optimize import linprog
@@ -7,7 +9,7 @@ from scipy.sparse import coo_array, vstack
 
 from inbounds.design.bounds import bound
 from inbounds.design.problem import Floats, Problem
-from inbounds.design.routes import column_generation, everyone
+from inbounds.design.routes import column_generation, windows_interior
 from inbounds.design.routes.staircases import stairs
 from inbounds.design.solver import pricing
 
@@ -205,28 +207,40 @@ def test_staircases_are_private_rows_and_their_sums_agree_with_them() -> None:
         np.testing.assert_allclose(tails.sums(c)[first, last], c @ x)
 
 
+def interior_points(
+    p: Problem, *, mirrored: bool, deadline: float = np.inf
+) -> Iterator[windows_interior.WindowSolution]:
+    """The interior points of a problem with one component, among all outputs."""
+    cone, outputs = pricing.cone(p, slice(0, p.shape[1])), np.arange(p.shape[0])
+    return windows_interior.points(p.loss, p.prior, p.worst, cone, mirrored, outputs, deadline)
+
+
 @pytest.mark.parametrize("worst", [False, True])
 def test_the_interior_point_agrees_with_the_rays_when_all_are_neighbours(worst: bool) -> None:
     rng = np.random.default_rng(4)
     for n, epsilon in ((6, 0.5), (9, 2.0), (12, 0.1)):
         loss, prior = distances(n, n) + rng.random((n, n)), rng.random(n)
         p = problem(epsilon, [(0, n, 1.0)], loss, prior / prior.sum(), worst)
-        *_, (P, v, weights) = everyone.points(p.loss, p.prior, worst, epsilon)
+        *_, last = interior_points(p, mirrored=False)
         cone = pricing.cone(p, slice(0, n))
-        low = bound.worst(v, weights, p.loss, cone) if worst else bound.average(v, p.loss * p.prior, cone)
+        low = (
+            bound.worst(last.v, last.weights, p.loss, cone) if worst else bound.average(last.v, p.loss * p.prior, cone)
+        )
         best = column_generation.solve(p)
         assert best.bound == pytest.approx(low, rel=1e-9)
-        assert loss_of(p, best.matrix) == pytest.approx(loss_of(p, P), rel=1e-7)
+        assert loss_of(p, best.matrix) == pytest.approx(loss_of(p, last.matrix), rel=1e-7)
 
 
 @pytest.mark.parametrize("worst", [False, True])
 def test_folding_a_mirrored_problem_leaves_its_optimum(worst: bool) -> None:
     for m, n, epsilon in ((8, 8, 0.5), (9, 9, 1.0), (7, 12, 0.3), (6, 11, 2.0)):
         loss, prior = distances(m, n), np.full(n, 1.0 / n)
-        *_, whole = everyone.points(loss, prior, worst, epsilon)
-        *_, folded = everyone.points(loss, prior, worst, epsilon, mirrored=True)
-        assert whole[1].sum() == pytest.approx(folded[1].sum(), rel=1e-9)
-        np.testing.assert_allclose(folded[0], folded[0][::-1, ::-1], atol=1e-15)
+        complete = problem(epsilon, [(0, n, 1.0)], loss, prior, worst)
+        *_, whole = interior_points(complete, mirrored=False)
+        *_, folded = interior_points(complete, mirrored=True)
+        low, folded_low = (point.v.sum() / point.weights.sum() for point in (whole, folded))
+        assert low == pytest.approx(folded_low, rel=1e-9)
+        np.testing.assert_allclose(folded.matrix, folded.matrix[::-1, ::-1], atol=1e-15)
         p = problem(epsilon, reach(n, 2), loss, prior, worst)
         skewed = problem(epsilon, reach(n, 2), loss, prior * (1 + 1e-12 * np.arange(n)), worst)
         loss_apart = loss_of(p, column_generation.solve(skewed).matrix)
@@ -251,10 +265,10 @@ def test_a_point_that_breaks_down_in_rounding_keeps_what_was_reached(worst: bool
 
 
 def test_one_point_is_handed_out_even_when_no_time_is_left() -> None:
-    loss = distances(20, 20)
-    ((P, v, _),) = everyone.points(loss, np.full(20, 0.05), False, 1.0, deadline=-np.inf)
-    cone = pricing.cone(problem(1.0, [(0, 20, 1.0)], loss, np.full(20, 0.05)), slice(0, 20))
-    assert 0 <= bound.average(v, loss / 20, cone) <= loss_of(problem(1.0, [], loss, np.full(20, 0.05)), P)
+    p = problem(1.0, [(0, 20, 1.0)], distances(20, 20), np.full(20, 0.05))
+    (point,) = interior_points(p, mirrored=False, deadline=-np.inf)
+    low = bound.average(point.v, p.loss / 20, pricing.cone(p, slice(0, 20)))
+    assert 0 <= low <= loss_of(p, point.matrix)
 
 
 def test_the_same_problem_gives_the_same_matrix() -> None:

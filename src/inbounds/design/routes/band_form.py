@@ -100,16 +100,16 @@ class BandForm:
 
     def sums(self, x: Floats) -> Floats:
         """Sum tables[b] * x over outputs, folded, for every b; then the wholes over outputs and answers."""
-        table_sums = [self.fold((table * x).sum(axis=1)) for table in self.tables]
-        return np.concatenate([*table_sums, [np.vdot(table, x) for table in self.wholes]])
+        table_sums = [-x.sum(axis=1), *((table * x).sum(axis=1) for table in self.tables[1:])]
+        return np.concatenate([*map(self.fold, table_sums), [np.vdot(table, x) for table in self.wholes]])
 
     def inverse(self, bands: Factors | Arrows) -> Floats:
         """Compute the matrix of y -> sums(bands.solve(apply_duals(y))), with a row for each dual."""
-        blocks, h, split = bands.inverse_sums(self.tables), self.half, len(self.tables) * self.half
+        blocks, h, split = bands.inverse_sums(self.tables, self.fold), self.half, len(self.tables) * self.half
         K = np.empty((self.rows, self.rows))
         for a, row in enumerate(blocks):
             for b, block in enumerate(row):
-                K[a * h : (a + 1) * h, b * h : (b + 1) * h] = self.fold(self.fold(block).T).T
+                K[a * h : (a + 1) * h, b * h : (b + 1) * h] = block
         for k, table in enumerate(self.wholes, start=split):
             K[:, k] = self.sums(bands.solve(table))
             K[k, :split] = K[:split, k]

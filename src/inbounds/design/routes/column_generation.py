@@ -16,12 +16,13 @@ import numpy as np
 
 from inbounds.design.bounds import bound
 from inbounds.design.problem import Floats, Ints, Problem, Proposal, symmetrize
-from inbounds.design.routes import everyone, windows_interior
+from inbounds.design.routes import windows_interior
 from inbounds.design.routes.staircases import Stairs, stairs
 from inbounds.design.solver import pricing
 from inbounds.design.solver.kink_basis import Kinks
 from inbounds.design.solver.master import MasterProgram, MasterSolution
 from inbounds.design.solver.pricing import Cone
+from inbounds.design.solver.stars import fill_from_minima
 
 name = "cone rays"
 #: a ray is worth adding when it improves by this share of the value
@@ -113,27 +114,10 @@ def _solve_part(part: Component, deadline: float) -> tuple[Floats, float]:
         return _constant(part), 0.0
     if not (part.cone.everyone and part.cone.size >= MANY):
         return _generate(part, deadline)
-    P, low = _interior(part, deadline)
+    P, low = _among_outputs(part, np.arange(len(part.loss)), deadline)
     if _is_closed(part, P, low) or time.monotonic() > deadline:
         return P, low
     return _better(part, (P, low), _generate(part, deadline))
-
-
-def _interior(part: Component, deadline: float) -> tuple[Floats, float]:
-    """Find a near-optimal matrix by `everyone`, with its bound.
-
-    Given the row minima, answers are independent of each other, and each takes what is cheapest for it, for both aims.
-    """
-    step, low = float(part.cone.step[0]), 0.0
-    cost = part.loss if part.worst else part.prior * part.loss
-    best = _constant(part)
-    for P, v, mu in everyone.points(part.loss, part.prior, part.worst, step, part.is_mirrored, deadline):
-        candidates = [everyone.fill_from_minima(P.min(axis=1), cost, part.away, float(np.expm1(step)))]
-        sums = P.sum(axis=0)
-        candidates += [P / sums] if np.abs(sums - 1).max() < SOUND else []
-        best = min(best, *candidates, key=lambda Q: _value(part, Q))
-        low = max(low, _bound(part, v, mu))
-    return best, low
 
 
 def _value(part: Component, P: Floats) -> float:
@@ -159,7 +143,7 @@ def _generate(part: Component, deadline: float) -> tuple[Floats, float]:
     if mix is None:
         return _constant(part), 0.0
     P, low = _constant(part), 0.0
-    matched = part.cone.size >= MATCHED and windows_interior.is_applicable(part.cone)
+    matched = part.cone.size >= MATCHED and windows_interior.is_applicable(part.cone) and not part.cone.everyone
     for impatient in (matched, False):
         mix = _add_staircases(part, tails, master, mix, _stairs_work(part) if impatient else np.inf, deadline)
         first = len(master.outputs)
@@ -219,16 +203,18 @@ def _among_outputs(part: Component, outputs: Ints, deadline: float) -> tuple[Flo
     If few other outputs would improve it, try again with them.
     """
     P, low = _constant(part), 0.0
+    enough, slow = (ENOUGH, windows_interior.NEAR) if part.cone.everyone else (SHUT, windows_interior.GOOD)
     for _ in range(TRIES):
         v, mu = np.zeros(part.cone.size), part.prior
-        arguments = part.loss, part.prior, part.worst, part.cone, part.is_mirrored, outputs, deadline
+        arguments = part.loss, part.prior, part.worst, part.cone, part.is_mirrored, outputs, deadline, (), slow
         for point in windows_interior.points(*arguments):
-            v, mu, sums = point.v, point.weights, point.matrix.sum(axis=0)
-            Q = point.matrix / sums if np.abs(sums - 1).max() < SOUND else P
-            P, low = _better(part, (P, low), (Q, _bound(part, v, mu)))
+            v, mu = point.v, point.weights
+            low = max(low, _bound(part, v, mu))
+            for Q in _repair(part, point.matrix):
+                P, low = _better(part, (P, low), (Q, low))
             if _is_closed(part, P, low, windows_interior.GAP):
                 break
-        if _is_closed(part, P, low, SHUT) or time.monotonic() > deadline:
+        if _is_closed(part, P, low, enough) or time.monotonic() > deadline:
             break
         priced = price_rays(part, MasterSolution(np.empty(0), v, mu, _value(part, P)), deadline)
         more = np.union1d(outputs, priced.outputs)
@@ -236,6 +222,20 @@ def _among_outputs(part: Component, outputs: Ints, deadline: float) -> tuple[Flo
             break
         outputs = more
     return P, low
+
+
+def _repair(part: Component, P: Floats) -> Iterator[Floats]:
+    """Yield matrices near P with columns that sum to one.
+
+    Where all answers are neighbours these are independent of each other given the row minima, and each takes what is
+    cheapest for it, for both aims.
+    """
+    if part.cone.everyone:
+        cost = part.loss if part.worst else part.prior * part.loss
+        yield fill_from_minima(P.min(axis=1), cost, part.away, float(np.expm1(part.cone.step[0])))
+    sums = P.sum(axis=0)
+    if np.abs(sums - 1).max() < SOUND:
+        yield P / sums
 
 
 def _constant(part: Component) -> Floats:

@@ -3,9 +3,10 @@
 A row x of a private matrix satisfies A x >= 0, two rows of A for each pair of answers j < k in one window: growth x_k -
 x_j and growth x_j - x_k. A' diag(w) A is a band as wide as the windows, one matrix for each output. All are factored at
 once, along the answers. Their off-diagonal entries are negative, so the factors and the inverse are sums of positive
-terms. Only pivots would cancel; they are computed from A' diag(w) A x, which is known.
+terms. Only pivots would cancel; they are computed from A' diag(w) A x = A' z, which is known.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,9 @@ from inbounds.design.solver.pricing import Cone
 
 CHUNK = 24
 """Number of rows of an inverse that are summed over the outputs at once."""
+
+Fold = Callable[[Floats], Floats]
+"""Sums over answers that share a constraint, along the last axis."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,11 +39,24 @@ class Windows:
         """Return constant rows, which leave room in all ratios."""
         return x
 
-    def factor(self, w: Floats, x: Floats, product: Floats) -> "Factors":
-        """Factor A' diag(w) A; x > 0 and product = A' diag(w) A x give the pivots without cancellation."""
+    def initial_multipliers(self, r: Floats) -> Floats:
+        """Return multipliers z that are alike for all limits of an output, with the sum of A' z that r has."""
+        count = self.limits.shape[0]
+        return np.repeat((r.sum(axis=0) / (self.transpose @ np.ones(count)).sum())[None], count, axis=0)
+
+    def apply(self, x: Floats) -> Floats:
+        """Return A x, the slacks of rows x."""
+        return np.asarray(self.limits @ x)
+
+    def apply_transpose(self, z: Floats) -> Floats:
+        """Return A' z."""
+        return np.asarray(self.transpose @ z)
+
+    def factor(self, w: Floats, x: Floats, z: Floats) -> "Factors":
+        """Factor A' diag(w) A; x > 0 and A' diag(w) A x = A' z, for z = w * (A x), give pivots without cancellation."""
         n, m, width = len(x), x.shape[1], self.width
         band = np.concatenate([(self.band @ w).reshape(n, width + 1, m), np.zeros((width, width + 1, m))])
-        x, remainder = (np.concatenate([table, np.zeros((width, m))]) for table in (x, product))
+        x, remainder = (np.concatenate([table, np.zeros((width, m))]) for table in (x, self.apply_transpose(z)))
         for j in range(n):
             row = band[j]
             row[0] = (remainder[j] - (row[1:] * x[j + 1 : j + 1 + width]).sum(axis=0)) / x[j]
@@ -89,8 +106,8 @@ class Factors:
             x[j] -= (self.lower[j] * x[j + 1 : j + 1 + width]).sum(axis=0)
         return x[:n]
 
-    def inverse_sums(self, tables: tuple[Floats, ...]) -> Floats:
-        """Sum diag(a) inverse diag(b) over outputs for any two tables a, b (answers, outputs), as [a, b, :, :].
+    def inverse_sums(self, tables: tuple[Floats, ...], fold: Fold) -> Floats:
+        """Sum diag(a) inverse diag(b) between folded answers over outputs, for any two tables a, b, as [a, b, :, :].
 
         Rows of an inverse are combinations of the next `width` rows, so a chunk of rows needs those after it only,
         and its part of the sums is a product of two matrices.
@@ -112,7 +129,7 @@ class Factors:
             beyond = sum(first[:, s, None] * after[s] for s in range(width))
             stop, after = start, np.concatenate([here[:width], beyond], axis=1)
         upper = np.triu(np.ones((n, n), bool))
-        return np.where(upper, S, S.transpose(1, 0, 3, 2))
+        return fold(fold(np.where(upper, S, S.transpose(1, 0, 3, 2))).swapaxes(2, 3)).swapaxes(2, 3)
 
     def _carry(self, start: int, stop: int) -> Floats:
         """Compute the coefficients of row j in the rows from `stop` on, for columns from `stop` on: (rows, width,
