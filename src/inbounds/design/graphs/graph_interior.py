@@ -2,23 +2,30 @@
 
 min sum_i c_i · x_i with sum_i x_i = 1 and B x_i = s_i >= 0 over the edges, multipliers f_i >= 0:
 
-    c_i - v - B'f_i = 0,   s_i f_i = mu.
+    sum_i x_i = 1,   B x_i = s_i,   B'f_i = c_i - v,   s_i f_i = 0.
 
-Newton's step (Mehrotra's predictor and corrector) eliminates each output, A_i = B' diag(f_i / s_i) B, and leaves n
-equations for v with the matrix sum_i A_i^-1 (`factors`). The f of every iterate gives a valid bound (`bound`).
+The steps are those of `interior_point`, which asks for Newton's direction towards products s f = a. It eliminates
+
+1. multipliers: f ds + s df = a - s f gives  df = a / s - f - (f / s) ds;
+2. outputs: B'(f + df) = c - v - dv and ds = B dx give  A_i dx_i = B'(a / s - f) - (c - v - B'f) + dv
+   with A_i = B' diag(f / s) B;
+3. sums: sum_i (x_i + dx_i) = 1 leaves n equations for dv with the matrix sum_i A_i^-1 (`factors`).
+
+The f of every iterate gives a valid bound (`bound`).
 """
 
-import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array
 
 from inbounds.design.graphs import symmetry
 from inbounds.design.graphs.factors import DenseFactors, EdgePairs, make_factors
 from inbounds.design.graphs.graph_columns import GraphComponent
 from inbounds.design.problem import Floats
+from inbounds.design.solver.interior_point import Pairs, Targets, interior_points
 
 #: relative gap to stop at, most steps, how far steps stay inside, what is added to diagonals, rounds of refinement
 GAP, STEPS, INSIDE, RIDGE, REFINED = 1e-9, 150, 0.97, 1e-14, 2
@@ -40,6 +47,15 @@ class GraphPoint:
     s: Floats
     f: Floats
     v: Floats
+
+    @property
+    def pairs(self) -> Pairs:
+        return ((self.s, self.f),)
+
+    def move(self, direction: "GraphPoint", primal: float, dual: float) -> "GraphPoint":
+        """Move along a direction by the primal and dual step lengths."""
+        d = direction
+        return GraphPoint(self.x + primal * d.x, self.s + primal * d.s, self.f + dual * d.f, self.v + dual * d.v)
 
 
 class GraphSystem:
@@ -68,13 +84,13 @@ class GraphSystem:
         """Solve A_i y_i = right_i for all outputs i."""
         return np.asarray(self.factors.solve(right / self.scale) / self.scale)
 
-    def direction(self, target: Floats) -> GraphPoint:
-        """Compute the Newton direction towards s f = target."""
+    def direction(self, targets: Targets) -> GraphPoint:
+        """Compute Newton's direction towards s f = targets[0]."""
         form, at = self.form, self.at
         dual = form.cost - form.symmetry.unfold(at.v) - form.apply_transpose(at.f)
         primal = 1 - form.sums(at.x)
-        q = target / at.s - at.f
-        right = form.apply_transpose(q) - dual
+        change = targets[0] / at.s - at.f
+        right = form.apply_transpose(change) - dual
         dx, dv = self._solve_bordered(right, primal)
         for _ in range(REFINED):
             residual = right + form.symmetry.unfold(dv) - form.apply_transpose(self.w * form.along(dx))
@@ -83,7 +99,7 @@ class GraphSystem:
             dx_more, dv_more = self._solve_bordered(residual, primal - form.sums(dx))
             dx, dv = dx + dx_more, dv + dv_more
         ds = form.along(dx)
-        return GraphPoint(dx, ds, q - self.w * ds, dv)
+        return GraphPoint(dx, ds, change - self.w * ds, dv)
 
     def _solve_bordered(self, right: Floats, sums: Floats) -> tuple[Floats, Floats]:
         """Solve A_i dx_i = right_i + dv with sum_i dx_i = sums, up to symmetry."""
@@ -129,6 +145,10 @@ class EdgeProgram:
         """Return B' f of every output."""
         return np.asarray((self.BT @ f.T).T)
 
+    def factor(self, point: GraphPoint) -> Callable[[Targets], GraphPoint]:
+        """Factor the systems of all outputs, and that of v."""
+        return GraphSystem(self, point).direction
+
     def start(self) -> GraphPoint:
         """Start from normalized columns of exp(-c · distance), with the largest c that leaves room at every edge."""
         network = self.part.network
@@ -149,41 +169,15 @@ def solve(part: GraphComponent, deadline: float, enough: float = GAP) -> tuple[F
     """Return the best matrix and the best bound of all iterates, up to a relative gap of `enough`; for average
     losses.
     """
-    form = EdgeProgram(part)
-    at, best, low = form.start(), part.constant, 0.0
+    form, best, low = EdgeProgram(part), part.constant, 0.0
     stalled, last = 0, np.inf
-    for _ in range(STEPS):
+    for at in interior_points(form, inside=INSIDE, steps=STEPS, deadline=deadline):
         low = max(low, part.bound(part.prior, form.unit * at.f, form.symmetry))
         if np.abs(form.sums(at.x) - 1).max() < SOUND:
             P = form.symmetry.mechanism(at.x)
             best = min(best, P / P.sum(axis=0), key=part.value)
         gap = 1 - low / part.value(best)
         stalled, last = (0, gap) if gap < last * FASTER else (stalled + 1, last)
-        if gap <= enough or (gap < STALLED and stalled > PATIENCE) or time.monotonic() > deadline:
-            break
-        try:
-            at = _step(form, at)
-        except (LinAlgError, ValueError):
-            break
-        if not np.isfinite(at.x).all():
+        if gap <= enough or (gap < STALLED and stalled > PATIENCE):
             break
     return best, low
-
-
-def _step(form: EdgeProgram, at: GraphPoint) -> GraphPoint:
-    """Make one step of Mehrotra's predictor and corrector."""
-    newton = GraphSystem(form, at)
-    gap = float((at.s * at.f).sum())
-    guess = newton.direction(np.zeros_like(at.s))
-    primal, dual = _longest_step(at.s, guess.s), _longest_step(at.f, guess.f)
-    reached = float(((at.s + primal * guess.s) * (at.f + dual * guess.f)).sum())
-    aim = gap / at.s.size * (reached / gap) ** 3
-    move = newton.direction(aim - guess.s * guess.f)
-    primal, dual = _longest_step(at.s, move.s), _longest_step(at.f, move.f)
-    x = at.x + primal * move.x
-    return GraphPoint(x, at.s + primal * move.s, at.f + dual * move.f, at.v + dual * move.v)
-
-
-def _longest_step(at: Floats, move: Floats) -> float:
-    """Return INSIDE times the longest step that stays positive, at most one."""
-    return min(1.0, INSIDE / max(-float((move / at).min()), 1e-300))

@@ -31,8 +31,9 @@ from inbounds.design.solver.linalg import definite_root
 from inbounds.design.solver.pricing import Cone
 from inbounds.design.solver.stars import Arrows
 
-#: relative gap from which points are handed out, and to stop at; steps stay this far inside; points at most
-NEAR, GAP, INSIDE, STEPS = 1e-9, 3e-12, 0.995, 200
+#: relative gap from which points are handed out, and to stop at; steps stay this far inside, and aim at this share of
+#: the mean product at most; points at most
+NEAR, GAP, INSIDE, MOST, STEPS = 1e-9, 3e-12, 0.995, 0.1, 200
 #: added to the diagonal so that a flat optimum can be factored: the first that will do; what it costs is refined away
 RIDGES, REFINEMENTS = (1e-14, 1e-12, 1e-10), 2
 #: relative gap from which steps that leave this share of it are not worth their time
@@ -161,7 +162,8 @@ def _near_optimal(form: BandForm, reached: Iterator[WindowPoint]) -> Iterator[Wi
 def _until_closed(form: BandForm, deadline: float, slow: float) -> Iterator[WindowPoint]:
     """Yield all iterates until the gap closes or steps are no longer worth their time."""
     before = np.inf
-    for point in interior_points(WindowProgram(form), inside=INSIDE, steps=STEPS, deadline=deadline):
+    program = WindowProgram(form)
+    for point in interior_points(program, inside=INSIDE, steps=STEPS, most=MOST, deadline=deadline):
         yield point
         value = _value(form, point)
         if value == 0:

@@ -20,7 +20,7 @@ direction also removes what the equations miss at the point, so a start need not
 **A step.** The predictor aims at c = 0. How far it gets before some s or z is zero tells how hard the way is:
 with the gap sum s z it leaves, relative to the gap before, the corrector aims at the same product for all entries,
 
-    c = mean(s z) * min((gap ahead / gap)³, AIM) - ds dz,
+    c = mean(s z) * min((gap ahead / gap)³, most) - ds dz,
 
 where the predictor's ds dz is the second-order term that linearization leaves out. The point moves along the corrector
 by `inside` times the longest primal step (s) and the longest dual step (z) that keep it positive, at most one.
@@ -42,9 +42,6 @@ Pairs = Sequence[tuple[Floats, Floats]]
 """Complementary pairs: slacks and multipliers, or their changes."""
 Targets = Sequence[Floats | float]
 """What the products of every pair shall be."""
-
-AIM = 0.1
-"""The largest share of the mean product that a corrector aims at: more would center, and not advance."""
 
 
 class InteriorPoint(Protocol):
@@ -74,7 +71,9 @@ class InteriorProgram(Protocol[P]):
         ...
 
 
-def interior_points(program: InteriorProgram[P], *, inside: float, steps: int, deadline: float = np.inf) -> Iterator[P]:
+def interior_points(
+    program: InteriorProgram[P], *, inside: float, steps: int, most: float = 1.0, deadline: float = np.inf
+) -> Iterator[P]:
     """Yield points ever nearer to the optimum, at most `steps`, until a step fails or the deadline has passed."""
     with np.errstate(all="ignore"):
         point = program.start()
@@ -84,7 +83,7 @@ def interior_points(program: InteriorProgram[P], *, inside: float, steps: int, d
             return
         try:
             with np.errstate(all="ignore"):
-                point = _step(program, point, inside)
+                point = _step(program, point, inside, most)
         except (np.linalg.LinAlgError, ValueError):
             return
         if not np.isfinite(gap(point)):
@@ -96,12 +95,12 @@ def gap(point: InteriorPoint) -> float:
     return float(sum(np.vdot(s, z) for s, z in point.pairs))
 
 
-def _step(program: InteriorProgram[P], point: P, inside: float) -> P:
+def _step(program: InteriorProgram[P], point: P, inside: float, most: float) -> P:
     """Make one step: predictor, then corrector."""
     newton, before = program.factor(point), gap(point)
     guess = newton([0.0] * len(point.pairs))
-    ahead = _gap_after(point, guess, *_step_lengths(point, guess, 1.0))
-    aim = before / sum(s.size for s, _ in point.pairs) * min((max(ahead, 0.0) / before) ** 3, AIM)
+    ahead = _gap_after(point, guess, *_step_lengths(point, guess, inside))
+    aim = before / sum(s.size for s, _ in point.pairs) * min((max(ahead, 0.0) / before) ** 3, most)
     direction = newton([aim - ds * dz for ds, dz in guess.pairs])
     return point.move(direction, *_step_lengths(point, direction, inside))
 
