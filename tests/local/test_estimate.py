@@ -17,7 +17,7 @@ from inbounds.local.distance import kantorovich
 from inbounds.local.reconstruct import reconstruct
 from inbounds.local.reconstruct.channel import DenseChannel, GeometricChannel, MergedChannel, ResponseChannel
 from inbounds.local.reconstruct.ibu import Update, iterate, run_updates, squarem
-from inbounds.local.reconstruct.likelihood_interior import LikelihoodObjective, SimplexPoint, minimize
+from inbounds.local.reconstruct.likelihood_interior import LikelihoodObjective, SimplexPoint, SimplexProgram, minimize
 from inbounds.local.reconstruct.linear import onto_simplex
 from inbounds.local.reconstruct.structure import channel_for_law, detect_structure
 from inbounds.mechanism import Mechanism, Origin
@@ -170,20 +170,18 @@ def test_the_best_update_seen_is_returned_and_not_the_last():
 def test_newton_steps_return_the_best_point_seen_and_not_the_last(monkeypatch):
     """A step that makes the residual worse is taken, and not believed."""
     matrix = random_channel(np.random.default_rng(1), 5, 4)
-    channel, objective, own = detect_structure(matrix), LikelihoodObjective(np.full(5, 0.2)), SimplexPoint.step
+    channel, objective, move = detect_structure(matrix), LikelihoodObjective(np.full(5, 0.2)), SimplexPoint.move
+    worse = SimplexProgram(channel, objective, np.array([0.97, 0.01, 0.01, 0.01])).start()
     residuals = []
 
-    def worse(point, *words):
-        step = own(point, *words)
+    def stray(point, *words):
+        step = move(point, *words)
         residuals.append(step.to_solution().residual)
-        return (
-            SimplexPoint.from_start(channel, objective, np.array([0.97, 0.01, 0.01, 0.01]))
-            if len(residuals) > 3
-            else step
-        )
+        return worse if len(residuals) > 3 else step
 
-    monkeypatch.setattr(SimplexPoint, "step", worse)
+    monkeypatch.setattr(SimplexPoint, "move", stray)
     found = minimize(channel, objective, np.full(4, 0.25), 1e-14, lambda *_: None)
+    assert len(residuals) > 3
     assert found.residual == min(residuals[:3])
 
 
@@ -191,10 +189,13 @@ def test_a_newton_step_lands_on_the_simplex_even_from_beside_it():
     """What rounding takes from the sum is given back at every step, however short the step is."""
     matrix = random_channel(np.random.default_rng(1), 5, 4)
     channel, objective = detect_structure(matrix), LikelihoodObjective(np.array([0.6, 0.1, 0.1, 0.1, 0.1]))
-    on = SimplexPoint.from_start(channel, objective, np.array([0.97, 0.01, 0.01, 0.01]))
+    program = SimplexProgram(channel, objective, np.array([0.97, 0.01, 0.01, 0.01]))
+    on = program.start()
     for scale in (1.0, 1.01, 0.99):
-        beside = SimplexPoint(on.p * scale, on.s, on.multiplier, on.g)
-        assert abs(math.fsum(beside.step(channel, objective).p) - 1) <= 2.0**-52
+        beside = SimplexPoint(program, on.p * scale, on.s, on.multiplier)
+        direction = program.factor(beside)([0.0])
+        assert math.fsum(beside.p + direction.p) == pytest.approx(1, abs=1e-12)
+        assert abs(math.fsum(beside.move(direction, 0.5, 0.5).p) - 1) <= 2.0**-52
 
 
 def test_squarem_needs_far_fewer_steps_than_plain_updates_to_the_same_residual():

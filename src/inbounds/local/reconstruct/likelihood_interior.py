@@ -1,24 +1,36 @@
 """Newton steps to the best distribution: a primal-dual interior-point method on the simplex.
 
-Minimizes phi(P p) over p >= 0, sum p = 1, for a convex phi that is a sum over the outputs. With g = P^T phi'(P p)
-the optimum has g + lambda = s, s >= 0, p·s = 0; each step solves the linearized conditions with p·s = mu and lowers
-mu (Mehrotra's predictor and corrector). Some ten to forty steps, each as cheap as `LinearChannel.system`.
+Minimizes phi(P p) over p >= 0, sum p = 1, for a convex phi that is a sum over the outputs. With g = P^T phi'(P p) and
+the multiplier m of sum p = 1 the optimum has
+
+    g + m = s,   sum p = 1,   p, s >= 0,   p s = 0.
+
+The steps are those of `interior_point`, which asks for Newton's direction towards products p s = c. It eliminates
+
+1. slacks: p ds + s dp = c - p s gives  ds = c / p - s - (s / p) dp;
+2. probabilities: g changes by P^T phi'' P dp, so g + dg + m + dm = s + ds gives
+       A dp = c / p - g - m - dm,   A = P^T phi'' P + diag(s / p)   (`LinearChannel.system`);
+3. the sum: sum (p + dp) = 1 leaves one equation for dm.
+
+Some ten to forty steps, each as cheap as `LinearChannel.system`.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
+from inbounds.design.solver.interior_point import Pairs, Targets, interior_points
 from inbounds.exact import Floats
 from inbounds.local.reconstruct.channel import LinearChannel
-from inbounds.local.reconstruct.systems import System, dot
+from inbounds.local.reconstruct.systems import dot
 
 Watch = Callable[[int, float], None]
 """Called after every step with the number of steps and the residual so far."""
 
-BACK_OFF = 0.995
+INSIDE = 0.995
 """Share of the way to the boundary that a step may go."""
 
 STEPS = 150
@@ -78,75 +90,77 @@ def minimize(
     channel: LinearChannel, objective: Objective, start: Floats, tolerance: float, watch: Watch
 ) -> InteriorSolution:
     """Return the best distribution, to a residual of `tolerance`, or the best so far when steps stop helping."""
-    point = SimplexPoint.from_start(channel, objective, start)
-    best, path = point.to_solution(), [objective.value(channel.forward(start))]
-    for step in range(1, STEPS + 1):
+    program = SimplexProgram(channel, objective, start)
+    best, path = InteriorSolution(start, (), np.inf), [objective.value(channel.forward(start))]
+    for step, point in enumerate(interior_points(program, inside=INSIDE, steps=STEPS + 1)):
+        now = point.to_solution()
+        if step > 0:
+            path.append(objective.value(channel.forward(now.p)))
+            watch(step, now.residual)
+        best = now if now.residual <= best.residual else best
         if best.residual <= tolerance:
             break
-        try:
-            point = point.step(channel, objective)
-        except np.linalg.LinAlgError:
-            break
-        if not np.isfinite(point.p).all():
-            break
-        now = point.to_solution()
-        path.append(objective.value(channel.forward(now.p)))
-        best = now if now.residual <= best.residual else best
-        watch(step, now.residual)
     return InteriorSolution(best.p, tuple(path), best.residual)
 
 
 @dataclass(frozen=True, eq=False)
-class SimplexPoint:
-    """Where the method stands: p and s positive, the gradient g at P p, the multiplier of sum p = 1."""
+class SimplexProgram:
+    """The program as the driver sees it; the first point is near `first`."""
 
+    channel: LinearChannel
+    objective: Objective
+    first: Floats
+
+    def gradient(self, p: Floats) -> Floats:
+        """Return the gradient of the objective in p."""
+        return self.channel.backward(self.objective.slope(self.channel.forward(p)))
+
+    def start(self) -> "SimplexPoint":
+        """Start away from the boundary: tiny entries are lifted, s is at least a hundredth of the gradient's size."""
+        p = np.maximum(self.first, 1e-3 / len(self.first))
+        p = p / p.sum()
+        g = self.gradient(p)
+        multiplier = -dot(p, g)
+        return SimplexPoint(self, p, np.maximum(g + multiplier, 1e-2 * np.abs(g).max()), multiplier)
+
+    def factor(self, point: "SimplexPoint") -> Callable[[Targets], "SimplexPoint"]:
+        """Factor A at a point, and solve for the multiplier's column."""
+        p, s = point.p, point.s
+        system = self.channel.system(self.objective.curvature(self.channel.forward(p)), s / p)
+        border = system.solve(np.ones_like(p))
+
+        def direction(targets: Targets) -> SimplexPoint:
+            aim = targets[0] / p
+            free = system.solve(aim - point.gradient - point.multiplier)
+            dm = float((free.sum() - (1 - p.sum())) / border.sum())
+            dp = free - dm * border
+            return SimplexPoint(self, dp, aim - s - s * dp / p, dm)
+
+        return direction
+
+
+@dataclass(frozen=True, eq=False)
+class SimplexPoint:
+    """A point, or a direction: p, s, and the multiplier of sum p = 1."""
+
+    program: SimplexProgram
     p: Floats
     s: Floats
     multiplier: float
-    g: Floats
 
-    @classmethod
-    def from_start(cls, channel: LinearChannel, objective: Objective, start: Floats) -> "SimplexPoint":
-        """Start away from the boundary: tiny entries are lifted, s is at least a hundredth of the gradient's size."""
-        p = np.maximum(start, 1e-3 / len(start))
-        p = p / p.sum()
-        g = _gradient(channel, objective, p)
-        multiplier = -dot(p, g)
-        return cls(p, np.maximum(g + multiplier, 1e-2 * np.abs(g).max()), multiplier, g)
+    @cached_property
+    def gradient(self) -> Floats:
+        return self.program.gradient(self.p)
+
+    @property
+    def pairs(self) -> Pairs:
+        return ((self.p, self.s),)
+
+    def move(self, direction: "SimplexPoint", primal: float, dual: float) -> "SimplexPoint":
+        """Move along a direction, and give the sum back what rounding took."""
+        p = self.p + primal * direction.p
+        s, multiplier = self.s + dual * direction.s, self.multiplier + dual * direction.multiplier
+        return SimplexPoint(self.program, p / p.sum(), s, multiplier)
 
     def to_solution(self) -> InteriorSolution:
-        return InteriorSolution(self.p, (), dot(self.p, self.g) - float(self.g.min()))
-
-    def step(self, channel: LinearChannel, objective: Objective) -> "SimplexPoint":
-        """Return one predictor-corrector step."""
-        p, s = self.p, self.s
-        system = channel.system(objective.curvature(channel.forward(p)), s / p)
-        border = system.solve(np.ones_like(p))
-        mu = dot(p, s) / len(p)
-        dp, ds, _ = self._direction(system, border, np.zeros_like(p))
-        ahead = dot(p + _stride(p, dp) * dp, s + _stride(s, ds) * ds) / len(p)
-        dp, ds, dm = self._direction(system, border, (ahead / mu) ** 3 * mu - dp * ds)
-        along_p, along_s = _stride(p, dp), _stride(s, ds)
-        q = p + along_p * dp
-        q = q / q.sum()  # what rounding took from the constraint
-        return SimplexPoint(q, s + along_s * ds, self.multiplier + along_s * dm, _gradient(channel, objective, q))
-
-    def _direction(self, system: System, border: Floats, target: Floats) -> tuple[Floats, Floats, float]:
-        """Solve (A dp + dm = -g - multiplier + target / p, sum dp = 1 - sum p), and the ds that makes p·s the
-        target.
-        """
-        p, s = self.p, self.s
-        free = system.solve(target / p - self.g - self.multiplier)
-        dm = float((free.sum() - (1 - p.sum())) / border.sum())
-        dp = free - dm * border
-        return dp, (target - p * s - s * dp) / p, dm
-
-
-def _gradient(channel: LinearChannel, objective: Objective, p: Floats) -> Floats:
-    return channel.backward(objective.slope(channel.forward(p)))
-
-
-def _stride(x: Floats, dx: Floats) -> float:
-    """Return how far x + t·dx stays safely positive, at most 1."""
-    falling = dx < 0
-    return float(min(1.0, BACK_OFF * (-x[falling] / dx[falling]).min(initial=np.inf)))
+        return InteriorSolution(self.p, (), dot(self.p, self.gradient) - float(self.gradient.min()))
