@@ -205,13 +205,14 @@ class WindowProgram:
         bands = form.limits.factor(ratio, p.x, p.z)
         K = form.inverse(bands)
         K[h:, h:][np.diag_indices(form.rows - h)] += p.slack / p.multipliers
+        r = form.base + form.apply_duals(p.y)
         sums = np.concatenate([-form.total, form.caps + p.top * form.tops - p.slack]) - form.sums(p.x)
-        return WindowSystem(form, p, ratio, bands, K, definite_root(K, RIDGES), sums).direction
+        return WindowSystem(form, p, ratio, bands, K, definite_root(K, RIDGES), r, sums).direction
 
 
 @dataclass(frozen=True, eq=False)
 class WindowSystem:
-    """The linear system at a point: ratios z / t, the bands of the outputs, the factored equations of the duals, and
+    """The linear system at a point: ratios z / t, the bands of the outputs, the factored equations of the duals, r, and
     what the sums over the outputs miss."""
 
     form: BandForm
@@ -220,6 +221,7 @@ class WindowSystem:
     bands: Factors | Arrows
     K: Floats
     root: tuple[Floats, bool]
+    r: Floats
     sums: Floats
 
     def direction(self, targets: Targets) -> WindowPoint:
@@ -229,7 +231,7 @@ class WindowSystem:
         """
         form, p = self.form, self.point
         aim, limit_aim = targets[0] / p.t, targets[1] / p.multipliers
-        dx = self.bands.solve(form.limits.apply_transpose(aim) - form.base - form.apply_duals(p.y))
+        dx = self.bands.solve(form.limits.apply_transpose(aim) - self.r)
         dy, top, slack = np.zeros(form.rows), 0.0, limit_aim - p.slack
         for _ in range(2):
             missed = form.sums(dx) - self.sums
@@ -240,7 +242,10 @@ class WindowSystem:
             dx, dy, top = dx - self.bands.solve(form.apply_duals(more)), dy + more, top + more_top
             slack = limit_aim - p.slack * (1 + dy[form.half :] / p.multipliers)
         dt = form.limits.apply(dx)
-        return WindowPoint(dx, dt, aim - p.z - self.ratio * dt, dy, top, slack)
+        dz = self.ratio * dt
+        np.subtract(aim, dz, out=dz)
+        dz -= p.z
+        return WindowPoint(dx, dt, dz, dy, top, slack)
 
     def _solve_bordered(self, right: Floats, off: float) -> tuple[Floats, float]:
         """Solve K y + top * tops = right with tops . y = off; without a worst loss there is no top."""

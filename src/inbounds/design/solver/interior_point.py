@@ -101,7 +101,8 @@ def _step(program: InteriorProgram[P], point: P, inside: float, most: float) -> 
     guess = newton([0.0] * len(point.pairs))
     ahead = _gap_after(point, guess, *_step_lengths(point, guess, inside))
     aim = before / sum(s.size for s, _ in point.pairs) * min((max(ahead, 0.0) / before) ** 3, most)
-    direction = newton([aim - ds * dz for ds, dz in guess.pairs])
+    bent = [ds * dz for ds, dz in guess.pairs]
+    direction = newton([np.subtract(aim, product, out=product) for product in bent])
     return point.move(direction, *_step_lengths(point, direction, inside))
 
 
