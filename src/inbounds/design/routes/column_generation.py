@@ -203,10 +203,10 @@ def _among_outputs(part: Component, outputs: Ints, deadline: float) -> tuple[Flo
     If few other outputs would improve it, try again with them.
     """
     P, low = _constant(part), 0.0
-    enough, slow = (ENOUGH, windows_interior.NEAR) if part.cone.everyone else (SHUT, windows_interior.GOOD)
+    enough = ENOUGH if part.cone.everyone else SHUT
     for _ in range(TRIES):
         v, mu = np.zeros(part.cone.size), part.prior
-        arguments = part.loss, part.prior, part.worst, part.cone, part.is_mirrored, outputs, deadline, (), slow
+        arguments = part.loss, part.prior, part.worst, part.cone, part.is_mirrored, outputs, deadline
         for point in windows_interior.points(*arguments):
             v, mu = point.v, point.weights
             low = max(low, _bound(part, v, mu))
@@ -230,10 +230,10 @@ def _repair(part: Component, P: Floats) -> Iterator[Floats]:
     Where all answers are neighbours these are independent of each other given the row minima, and each takes what is
     cheapest for it, for both aims.
     """
+    sums = P.sum(axis=0)
     if part.cone.everyone:
         cost = part.loss if part.worst else part.prior * part.loss
         yield fill_from_minima(P.min(axis=1), cost, part.away, float(np.expm1(part.cone.step[0])))
-    sums = P.sum(axis=0)
     if np.abs(sums - 1).max() < SOUND:
         yield P / sums
 

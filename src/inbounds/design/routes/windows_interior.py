@@ -38,6 +38,8 @@ NEAR, GAP, INSIDE, MOST, STEPS = 1e-9, 3e-12, 0.995, 0.1, 200
 RIDGES, REFINEMENTS = (1e-14, 1e-12, 1e-10), 2
 #: relative gap from which steps that leave this share of it are not worth their time
 GOOD, CRAWL = 3e-7, 0.5
+#: the same gap where all answers are neighbours and steps are cheap
+STAR_GOOD = 1e-9
 #: probability or loss that sums may miss; and with how much of it a matrix is as good as one that misses nothing
 TRUE, SOUND = 1e-10, 1e-9
 #: what multipliers and room of limits begin with, where a mean loss and the sum of probability are one
@@ -105,21 +107,20 @@ def points(
     outputs: Ints,
     deadline: float = np.inf,
     limits: Sequence[LinearLimit] = (),
-    slow: float = GOOD,
 ) -> Iterator[WindowSolution]:
     """Yield solutions ever nearer to the optimum among mechanisms that use only `outputs` and keep the limits.
 
     From a relative gap of NEAR on, and the last point in any case. The last steps can fail by rounding, so the caller
-    keeps the best P and the best v. mirrored: loss, prior, cone and limits equal their mirror images. slow: the
-    relative gap from which steps that leave more than CRAWL of it are the last.
+    keeps the best P and the best v. mirrored: loss, prior, cone and limits equal their mirror images.
     Cost: some 20 to 40 steps of O(outputs * answers² * window), half as many outputs if mirrored.
     """
     m = len(loss)
     stored = np.unique(np.minimum(outputs, m - 1 - outputs)) if mirrored else np.unique(outputs)
     form, units = band_form(loss, prior, worst, cone, mirrored, stored, limits)
-    for point in _near_optimal(form, _until_closed(form, deadline, slow)):
+    good = STAR_GOOD if cone.everyone else GOOD
+    for point in _near_optimal(form, _until_closed(form, deadline, good)):
         P = np.zeros((m, cone.size))
-        P[stored] = point.x[: cone.size].T
+        P[stored] = form.limits.rows(point.x, point.t).T
         table_duals, whole_duals = form.parts(units[0] * point.y)
         answer_duals, average = iter(form.unfold(table_duals)[:, : cone.size]), iter(whole_duals[:, None])
         v, weights = next(answer_duals), next(answer_duals) / units[0] if worst else prior
@@ -159,7 +160,7 @@ def _near_optimal(form: BandForm, reached: Iterator[WindowPoint]) -> Iterator[Wi
             yield remaining
 
 
-def _until_closed(form: BandForm, deadline: float, slow: float) -> Iterator[WindowPoint]:
+def _until_closed(form: BandForm, deadline: float, good: float) -> Iterator[WindowPoint]:
     """Yield all iterates until the gap closes or steps are no longer worth their time."""
     before = np.inf
     program = WindowProgram(form)
@@ -169,7 +170,7 @@ def _until_closed(form: BandForm, deadline: float, slow: float) -> Iterator[Wind
         if value == 0:
             return  # no loss is negative, so this is optimal
         share = gap(point) / value
-        if share <= GAP or (share <= slow and share > CRAWL * before):
+        if share <= GAP or (share <= good and share > CRAWL * before):
             return
         before = share
 

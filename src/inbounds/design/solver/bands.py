@@ -52,6 +52,10 @@ class Windows:
         """Return A' z."""
         return np.asarray(self.transpose @ z)
 
+    def rows(self, x: Floats, _t: Floats) -> Floats:
+        """Return the rows of a point."""
+        return x
+
     def factor(self, w: Floats, x: Floats, z: Floats) -> "Factors":
         """Factor A' diag(w) A; x > 0 and A' diag(w) A x = A' z, for z = w * (A x), give pivots without cancellation."""
         n, m, width = len(x), x.shape[1], self.width

@@ -46,6 +46,10 @@ class Star:
         above, below = z[: self.answers], z[self.answers :]
         return np.concatenate([above - below, (self.growth * below.sum(axis=0) - above.sum(axis=0))[None]])
 
+    def rows(self, x: Floats, t: Floats) -> Floats:
+        """Return the rows of a point as a + t: positive, and what is nearly a keeps its distance from a."""
+        return np.asarray(x[-1] + t[: self.answers])
+
     def factor(self, w: Floats, _x: Floats, _z: Floats) -> "Arrows":
         """Factor A' diag(w) A, the answers first. A point and its multipliers are not needed: nothing cancels.
 
