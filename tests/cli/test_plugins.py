@@ -83,7 +83,7 @@ def test_our_own_commands_import_no_plugin(install):
     assert "weather_plugin" not in sys.modules
 
 
-@pytest.mark.parametrize("code", ["1 / 0", "import no_such_library", "def (:", "weather = 3", ""])
+@pytest.mark.parametrize("code", ["import no_such_library", "def (:", "weather = 3"])
 def test_a_broken_package_breaks_its_own_command_only(install, code):
     path = install(code)
     assert run("--help").exit_code == 0

@@ -56,9 +56,9 @@ def test_no_value_stops_an_accepted_plan_or_counts_for_more_than_one_record(sour
     types, keep = source(name)
     fuzzed = Fuzzed(name, [own for own in types if own.name.removesuffix(" of Arrow") not in ALIKE], keep)
     fuzzed.ask_roles(0)
-    fuzzed.ask_keys_and_persons(1)
-    fuzzed.ask_columns(1)
-    fuzzed.ask_conditions(1)
+    fuzzed.ask_keys_and_persons(2)
+    fuzzed.ask_columns(2)
+    fuzzed.ask_conditions(3)
     fuzzed.ask_alone(1)
     judge(fuzzed, asked)
     assert fuzzed.clear > 1000
