@@ -19,7 +19,7 @@ from inbounds.design.routes.chains import chain, complete_duals, is_chain
 from inbounds.design.routes.folding import FoldedProgram, costs, fold_program, program_rows
 from inbounds.design.routes.row_program import unfold_rows
 from inbounds.design.routes.units import solve_in_units
-from inbounds.design.solver import highs
+from inbounds.design.solver import clarabel, highs
 from inbounds.design.solver.polish import normalize_columns, raise_to_ratios
 
 name = "full linear program"
@@ -30,18 +30,21 @@ NO_ROW = 1e-14  # an output less likely than this under every answer is never re
 MAX_SWEEPS = 100
 SAME = 1e-10  # what breaking ties may cost, relative to the loss
 TIES_UP_TO = 4000  # variables up to which ties are broken
-CLOSED = 1e-8  # relative gap that counts as closed for a large program by an interior point
-INTERIOR_POINT: dict[str, str | float] = {"solver": "ipm", "run_crossover": "off", "ipm_optimality_tolerance": 1e-10}
 
 
-def _load_solver(model: FoldedProgram, scale: Floats, *, presolve: bool) -> highspy.Highs:
-    """Load the program in P = scale * z into a solver."""
-    problem, built = model.problem, program_rows(model, scale)
-    least = np.zeros(model.variables)
+def _costs_and_floors(model: FoldedProgram, scale: Floats) -> tuple[Floats, Floats]:
+    """Return the costs and the lower bounds of the variables of the program in P = scale * z."""
+    problem, least = model.problem, np.zeros(model.variables)
     np.maximum.at(least, model.cells, highs.MASS * floors(problem).ravel() / scale[model.cells])
     cost = costs(model, problem.loss * (0.0 if problem.worst else problem.prior), scale)
     if problem.worst:
         least[-1], cost[-1] = -np.inf, 1.0
+    return cost, least
+
+
+def _load_solver(model: FoldedProgram, scale: Floats, *, presolve: bool) -> highspy.Highs:
+    """Load the program in P = scale * z into the simplex solver."""
+    (cost, least), built = _costs_and_floors(model, scale), program_rows(model, scale)
     solver = highs.solver(presolve="choose" if presolve else "off")
     highs.load(solver, cost, least, built.matrix, built.lower, built.upper)
     return solver
@@ -157,24 +160,27 @@ def solve_full_program(problem: Problem, deadline: float) -> Proposal:
     if built.variables <= TIES_UP_TO:
         return _solve_by_simplex(built, deadline)
     proposal = _solve_by_interior_point(built, deadline)
-    if time.monotonic() > deadline or proposal.is_closed(problem, CLOSED):
+    if time.monotonic() > deadline or proposal.is_closed(problem):
         return proposal
     return proposal.improve(problem, _solve_by_simplex(built, deadline))
 
 
 def _solve_by_interior_point(built: FoldedProgram, deadline: float) -> Proposal:
-    """Solve by an interior point without crossover, because no vertex is needed and finding one takes longest.
+    """Solve by an interior point: no vertex is needed, because ties are not broken.
 
-    The multipliers of the scaled program are accurate enough, so there is no second solve.
+    The program is in P itself, where the multipliers do not suffer from scaling. What a small absolute error does to
+    the tails is repaired at no cost: a cell that is too small is raised to what its neighbours require.
     """
-    problem = built.problem
-    solver = _load_solver(built, built.scale, presolve=True)
-    for option, value in INTERIOR_POINT.items():
-        solver.setOptionValue(option, value)
-    solved = highs.run_once(solver, deadline)
-    bound = _bound(built, highs.duals(solver), built.scale) if solved else trivial_bound(problem)
-    P = _repair_solution(built, built.scale * highs.values(solver)[: built.size]) if solved else np.zeros(problem.shape)
-    if not solved or _column_error(P) > LOOSE:
+    problem, plain = built.problem, np.ones(built.size)
+    rows = program_rows(built, plain)
+    solution = clarabel.solve_linear_program(
+        *_costs_and_floors(built, plain), rows.matrix, rows.lower, rows.upper, deadline
+    )
+    if solution is None:
+        return Proposal(None, trivial_bound(problem), name)
+    bound = _bound(built, solution.duals, plain)
+    P = _repair_solution(built, solution.values[: built.size] / highs.MASS)
+    if not _column_error(P) <= LOOSE:
         return Proposal(None, bound, name)
     return Proposal(normalize_columns(P), bound, f"{name}, interior point")
 

@@ -70,11 +70,6 @@ def run(highs: highspy.Highs, deadline: float) -> bool:
     return bool(highs.getModelStatus() == status.kOptimal)
 
 
-def run_once(highs: highspy.Highs, deadline: float) -> bool:
-    """Solve as `run` does, without a second attempt."""
-    return bool(_attempt(highs, deadline) == highspy.HighsModelStatus.kOptimal)
-
-
 def _attempt(highs: highspy.Highs, deadline: float) -> highspy.HighsModelStatus:
     """Run the solver once until the deadline and return its status."""
     seconds = max(0.01, deadline - time.monotonic())

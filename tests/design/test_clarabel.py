@@ -1,0 +1,52 @@
+"""Clarabel's answers: those of HiGHS, the same on every run, and nothing once the time is over."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from inbounds.design.problem import Problem
+from inbounds.design.routes import linear_program
+from inbounds.design.routes.folding import fold_program
+from inbounds.design.solver import clarabel
+
+
+def square(n: int, worst: bool, asked: str) -> Problem:
+    i, j = np.indices((n, n))
+    k = np.arange(n)
+    cliques = tuple((a, a + 3, 1.0) for a in range(n - 2))
+    return Problem(0.5, cliques, abs(i - j).astype(float), np.full(n, 1 / n), k, k + 1, k, worst, frozenset({asked}))
+
+
+@pytest.mark.parametrize("worst", [False, True])
+@pytest.mark.parametrize("asked", ["fair", "column_monotone", "weakly_honest"])
+def test_the_interior_point_has_the_value_of_the_simplex_method(asked: str, worst: bool) -> None:
+    problem = square(14, worst, asked)
+    built = fold_program(problem)
+    inner, vertex = (
+        solve(built, np.inf) for solve in (linear_program._solve_by_interior_point, linear_program._solve_by_simplex)
+    )
+    assert problem.value(inner.matrix) == pytest.approx(problem.value(vertex.matrix), rel=1e-8)
+    assert inner.bound <= problem.value(vertex.matrix) * (1 + 1e-12)
+    assert inner.is_closed(problem)
+    again = linear_program._solve_by_interior_point(built, np.inf)
+    assert np.array_equal(inner.matrix, again.matrix)
+    assert inner.bound == again.bound
+
+
+def test_rows_of_every_kind_have_the_duals_of_a_minimum() -> None:
+    """Minimize 2x + 3y + z with x + y = 4, y >= 1, z <= 5, z >= 2."""
+    rows = csr_array(np.array([[1.0, 1, 0], [0, 1, 0], [0, 0, 1]]))
+    lower, upper = np.array([4.0, 1, -np.inf]), np.array([4.0, np.inf, 5])
+    found = clarabel.solve_linear_program(np.array([2.0, 3, 1]), np.array([0.0, 0, 2]), rows, lower, upper, np.inf)
+    assert found is not None
+    assert found.values == pytest.approx([3, 1, 2], abs=1e-9)
+    assert found.duals == pytest.approx([2, 1, 0], abs=1e-9)
+
+
+def test_without_time_the_bound_still_holds() -> None:
+    problem = square(14, False, "column_monotone")
+    built = fold_program(problem)
+    best = linear_program._solve_by_simplex(built, np.inf)
+    hasty = linear_program._solve_by_interior_point(built, -np.inf)
+    assert hasty.bound <= problem.value(best.matrix)
+    assert hasty.matrix is None or problem.value(hasty.matrix) >= best.bound
