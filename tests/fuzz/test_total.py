@@ -3,7 +3,7 @@
 Every type that a source can declare (`values`) is used in every way that a plan can use it (`operations`), beside
 values at the ends of the type. What one record may move is said in `total.may_move`, what it means in `exact`.
 
-These holes were found so; each would be found again (tests/faults.toml):
+These holes were found so; each would be found again (tests/faults/faults.toml):
 
 | hole                                                                       | found by                                |
 |----------------------------------------------------------------------------|-----------------------------------------|

@@ -11,7 +11,7 @@ import pytest
 
 import inbounds as ib
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 REPOSITORY = SETTINGS["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"]
 HOSTED = re.compile(r"https?://[\w.-]*(git|codeberg|readthedocs|sr\.ht|pypi)[\w.-]*/[\w./-]*inbounds")

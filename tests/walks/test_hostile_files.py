@@ -36,7 +36,7 @@ class Worker:
 
     def _start(self) -> subprocess.Popen:
         return subprocess.Popen(
-            [sys.executable, str(Path(__file__).parent / "hostile" / "worker.py")],
+            [sys.executable, str(Path(__file__).parents[1] / "hostile" / "worker.py")],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

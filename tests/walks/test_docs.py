@@ -31,7 +31,7 @@ from inbounds import files
 from inbounds.mechanism import load
 from inbounds.mechanism import passport as passports
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 FRONT = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
 PAGES = sorted(page for page in (ROOT / "docs").rglob("*.md"))
 ROOMS = sorted(path.name for path in (ROOT / "src" / "inbounds").iterdir() if (path / "__init__.py").exists())

@@ -1,6 +1,6 @@
 """The walk of `inbounds release`: every file of the package in which a function is called during one release.
 
-    python tests/walk.py
+    python tests/walks/walk.py
 
 One count by groups from a CSV file, its mechanism designed anew, charged to a new ledger. What modules do while they
 are imported is not part of the walk: it depends on who imports them first.

@@ -1,7 +1,7 @@
 """Plant every fault of faults.toml again, one at a time, and see that the tests named for it fail.
 
-    python tests/plant.py            every fault
-    python tests/plant.py sum chmod  those whose name holds one of these words
+    python tests/faults/plant.py            every fault
+    python tests/faults/plant.py sum chmod  those whose name holds one of these words
 
 A fault is one expression of the package replaced by a wrong one. The file is found by the expression, so faults move
 along when code moves; an expression that is not found exactly once is an error: carry the fault to where its line
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 TESTS_FAILED = 1
 """pytest's exit code when tests ran and some failed; a crash or a missing test has another one."""
 
@@ -48,7 +48,7 @@ class Equivalent:
 
 
 def listed() -> tuple[list[Fault], list[Equivalent]]:
-    content = tomllib.loads((ROOT / "tests" / "faults.toml").read_text("utf-8"))
+    content = tomllib.loads((Path(__file__).with_name("faults.toml")).read_text("utf-8"))
     return [Fault(**entry) for entry in content["fault"]], [Equivalent(**entry) for entry in content["equivalent"]]
 
 

@@ -1,6 +1,6 @@
 """Mutation testing of the ledger and the checkers: small faults planted one at a time, each to be found by the tests.
 
-    python tests/mutants.py [ledger | checkers | MODULE …]
+    python tests/faults/mutants.py [ledger | checkers | MODULE …]
 
 A fault is one comparison, connective, negation, sum or whole number changed, one refusal left out, or one comparison
 inside a statement of SQL changed; how much a cache remembers (`maxsize`) is none. Every fault runs the fast tests of
@@ -30,7 +30,7 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
 SECONDS = 180
 """For all tests of a fault outside of functions."""

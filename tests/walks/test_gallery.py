@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 def script(name: str) -> ModuleType:

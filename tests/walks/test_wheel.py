@@ -15,7 +15,7 @@ import inbounds as ib
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 VERSIONS = ("3.11", "3.12", "3.13")
 TABLE = "'groups': {'by': ['a'], 'keys': ['1'], 'size': 3}, 'columns': {'b': {'low': 0, 'high': 1}}, "
 TABLE += "'statistics': [{'mean': 'b'}], 'privacy': {'epsilon': 1}"
@@ -104,7 +104,8 @@ def test_the_sdist_holds_what_the_tests_and_the_pages_need(built):
     with tarfile.open(sdist) as packed:
         names = {name.partition("/")[2] for name in packed.getnames()}
     asked = "pyproject.toml README.md LICENSE CHANGELOG.md SECURITY.md CONTRIBUTING.md constraints.txt mkdocs.yml"
-    assert {*asked.split(), "hatch_build.py", "tests/test_wheel.py", "docs/index.md", "src/inbounds/py.typed"} <= names
+    assert {*asked.split(), "hatch_build.py", "tests/walks/test_wheel.py", "docs/index.md"} <= names
+    assert "src/inbounds/py.typed" in names
     assert {"studies/pyproject.toml", "studies/src/inbounds_studies/py.typed", "studies/tests/test_studies.py"} <= names
 
 

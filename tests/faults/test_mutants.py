@@ -1,4 +1,4 @@
-"""Every small fault in the ledger and the checkers is found by their fast tests; `tests/mutants.py` says how.
+"""Every small fault in the ledger and the checkers is found by their fast tests; `tests/faults/mutants.py` says how.
 
 Faults that change no verdict are listed there in EQUIVALENT, each with the reason.
 """
@@ -9,12 +9,12 @@ import sys
 
 import pytest
 
-from mutants import ROOT, TARGETS, unknown_equivalents
+from faults.mutants import ROOT, TARGETS, unknown_equivalents
 
 SEEN_BY_NOBODY = """
 import json, sys
 sys.path.insert(0, "tests")
-import mutants
+from faults import mutants
 print(json.dumps(mutants.survivors_of("inbounds.ledger.units", ["tests/test_priors.py"])))
 """
 
@@ -27,7 +27,7 @@ def said_by(*words: str) -> "subprocess.CompletedProcess[str]":
 @pytest.mark.slow
 @pytest.mark.parametrize("module", [module for group in TARGETS.values() for module in group])
 def test_no_fault_that_changes_a_verdict_survives(module):
-    done = said_by("tests/mutants.py", module)
+    done = said_by("tests/faults/mutants.py", module)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

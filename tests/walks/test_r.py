@@ -12,7 +12,7 @@ import pytest
 import inbounds as ib
 
 PACKAGE = Path(ib.__file__).parent
-PAGE = Path(__file__).parents[1] / "docs" / "r.md"
+PAGE = Path(__file__).parents[2] / "docs" / "r.md"
 BLOCKS = re.findall(r"```r\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
 
 

@@ -50,7 +50,7 @@ def test_the_names_that_others_rely_on_are_public():
 
 
 def test_the_citation_names_this_version():
-    cited = (Path(__file__).parents[1] / "CITATION.cff").read_text(encoding="utf-8")
+    cited = (Path(__file__).parents[2] / "CITATION.cff").read_text(encoding="utf-8")
     assert f"\nversion: {ib.__version__}\n" in cited
 
 
@@ -120,14 +120,14 @@ def test_nobody_asks_which_kind_of_law_it_is():
 def test_the_map_names_every_room():
     """What stands at the top of the package is on the map of the architecture."""
     package = Path(ib.__file__).parent
-    page = (Path(__file__).parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text(encoding="utf-8")
     rooms = {p.name + "/" if p.is_dir() else p.name for p in package.iterdir() if not p.name.startswith("__")}
     assert {room for room in rooms - {"py.typed"} if f"`{room}`" not in page} == set()
 
 
 def test_the_architecture_names_modules_that_exist():
     """Every dotted name on the map leads somewhere."""
-    page = (Path(__file__).parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text(encoding="utf-8")
     rooms = {p.name.removesuffix(".py") for p in Path(ib.__file__).parent.iterdir()}
     named = {name for name in re.findall(r"`([a-z_]+(?:\.[a-zA-Z_]+)+)`", page) if name.split(".")[0] in rooms}
     assert len(named) > 20
