@@ -177,6 +177,7 @@ def read_plan(values: Any, groups: Any) -> StatedPlan:
     insist((sizes, neighbours) in RELATIONS, "the plan has a relation that no release has")
     by, count = fields.texts("by"), fields.whole("groups")
     missing_key = fields.optional_text("missing_key")
+    typical = fields.optional("typical", read_wholes, "whole numbers") or ()
     period = fields.optional("period", lambda value: {k: read_text(v) for k, v in read_object(value).items()}, "texts")
     matching = KeyMatching(by, missing_key, period or {})
     keys, people = _read_groups(groups, matching, count, fields.digest("keys_sha256"))
@@ -202,6 +203,8 @@ def read_plan(values: Any, groups: Any) -> StatedPlan:
     )
     for name in ("people", "edition"):
         fields.optional_text(name)
+    estimate = len(typical) <= 2 and list(typical) == sorted(typical) and not (typical and plan.public)
+    insist(estimate, "a typical size must be a number or a range, of groups whose sizes are not public")
     _check_design(fields.anything("design"))
     insist(not (fields.optional_text("where") and plan.public), "a plan with a condition has no public sizes")
     fields.end()

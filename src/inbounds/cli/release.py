@@ -55,6 +55,14 @@ Nested = Annotated[
 Keys = Annotated[str | None, _groups("Public group keys: .txt (one per line), .csv, .parquet.", "FILE")]
 Size = Annotated[str | None, _groups("Public group size, or the column of --keys that holds it.", NUMBER)]
 MaxSize = Annotated[str | None, _groups("Largest possible group, if sizes are not public.", NUMBER)]
+Typical = Annotated[
+    str | None,
+    _groups(
+        "About how many records a group has, beside --max-size: one number, or a range LEAST,LARGEST. Only expected "
+        "errors and intervals use it.",
+        "NUMBER",
+    ),
+]
 Period = Annotated[Column, _groups("How a column of dates names a group: day, month, quarter or year.", "COLUMN=month")]
 MissingKey = Annotated[str | None, _groups("The key, among --keys, of records without one.", "TEXT")]
 IdColumn = Annotated[
@@ -112,6 +120,7 @@ def release(
     missing_key: MissingKey = None,
     size: Size = None,
     max_size: MaxSize = None,
+    typical: Typical = None,
     id_column: IdColumn = None,
     max_records: MaxRecords = None,
     max_groups: MaxGroups = None,
@@ -150,7 +159,8 @@ def release(
 
     facts = {
         "by": by, "nested": nested or None, "keys": keys, "period": period, "missing_key": missing_key,
-        "size": size, "max_size": max_size, "id": id_column, "max_records": max_records, "max_groups": max_groups,
+        "size": size, "max_size": max_size, "typical": typical,
+        "id": id_column, "max_records": max_records, "max_groups": max_groups,
         "epsilon": epsilon, "table": table, "delimiter": delimiter, "decimal": decimal,
         "credible_level": credible_level,
     }  # fmt: skip

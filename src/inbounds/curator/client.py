@@ -114,7 +114,8 @@ class CuratorClient:
         """
         body = self._post(f"/v1/datasets/{_part(name)}/preview", question, {})
         with _understood(self.url):
-            return QuestionPreview(**{**body, "no_better": tuple(body["no_better"]), "account": tuple(body["account"])})
+            lists = {name: tuple(body[name]) for name in ("no_better", "accuracy", "account")}
+            return QuestionPreview(**{**body, **lists})
 
     def ask(self, name: str, *, key: str | None = None, **question: Any) -> Answer:
         """Ask a question about a dataset and return the answer.

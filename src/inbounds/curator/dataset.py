@@ -1,6 +1,7 @@
 """A dataset: a plan without statistics. All of it is public and declared before any question."""
 
 import os
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -135,6 +136,7 @@ class Dataset:
             part = tuple(key[k] for k in places)
             sizes[part] = sizes.get(part, 0) + size
         stated = any(groups.missing_key in key for key in sizes)
+        merged = Counter(tuple(key[k] for k in places) for key in groups.keys)
         period = {name: how for name, how in groups.period.items() if name in by}
         return Groups(
             by,
@@ -143,6 +145,7 @@ class Dataset:
             groups.public,
             missing_key=groups.missing_key if stated else "",
             period=period,
+            typical=_merge_typical(groups.typical, min(merged.values()), max(merged.values())),
         )
 
     def check_plan(self) -> Plan:
@@ -177,12 +180,20 @@ class Dataset:
                 for key, size in zip(groups.keys, groups.sizes.tolist(), strict=True)
             ],
             "records": "public" if groups.public else "at most",
+            "typical": list(groups.typical) or None,
             "columns": {name: _describe_column(column) for name, column in self.columns.items()},
             "credible_level": None if self.credible_level is None else format_decimal(self.credible_level),
             "levels": {name: format_decimal(epsilon) for name, epsilon in self.levels.items()},
             "unit": self.people.summary() if self.people.id else None,
             "answer_seconds": format_decimal(self.answer_seconds),
         }
+
+
+def _merge_typical(typical: tuple[int, ...], fewest: int, most: int) -> tuple[int, ...]:
+    """Return the typical size of groups that are unions of so many; a range if not all unions have as many."""
+    if not typical or (fewest == most and len(typical) == 1):
+        return tuple(most * size for size in typical)
+    return fewest * typical[0], most * typical[-1]
 
 
 def _describe_column(column: Declared) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from inbounds.curator.reuse import How, PricedQuestion, ReusableAnswer
 from inbounds.exact import format_all_digits
 from inbounds.ledger import Population
 from inbounds.ledger.units import charge_units, units_to_amount
-from inbounds.releases.record import describe_composition, plan_statement
+from inbounds.releases.record import describe_accuracy, describe_composition, plan_statement
 from inbounds.releases.usefulness import CheckedDesign
 from inbounds.releases.workload import ReleaseDesign
 
@@ -19,7 +19,8 @@ class QuestionPreview:
 
     how: whether it would be drawn or is answered already. epsilon: its cost to the account's cap. people, people_left:
     its cost to the people's budget, and what is left of it. errors: the expected error for every group size. constants:
-    the error of the best constant. no_better: why the answer would be useless, if it would.
+    the error of the best constant. no_better: why the answer would be useless, if it would. accuracy: what errors and
+    intervals suppose, and where intervals are right too seldom.
     """
 
     question: Mapping[str, Any]
@@ -31,13 +32,14 @@ class QuestionPreview:
     errors: Mapping[str, float]
     constants: Mapping[str, float]
     no_better: tuple[str, ...]
+    accuracy: tuple[str, ...]
     account: tuple[str, ...]
     statement: str
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values."""
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {**values, "no_better": list(self.no_better), "account": list(self.account)}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
     def __str__(self) -> str:
         """Return the cost and the expected errors, for a terminal."""
@@ -47,7 +49,7 @@ class QuestionPreview:
             lines.append(
                 f"groups of {size}: expected error {error:.4g}, of the best constant {self.constants[size]:.4g}"
             )
-        return "\n".join([*lines, *self.no_better, self.statement])
+        return "\n".join([*lines, *self.no_better, *self.accuracy, self.statement])
 
 
 HOW: Mapping[How, str] = {
@@ -86,6 +88,7 @@ def build_preview(
         dict(zip(sizes, (one.error for one in expected), strict=True)),
         dict(zip(sizes, (one.constant for one in expected), strict=True)),
         tuple(map(str, design.useless)),
+        tuple(describe_accuracy(designed)),
         tuple(describe_composition(request.plan, designed.workload.entries)),
         plan_statement(request.plan),
     )

@@ -94,6 +94,8 @@ class Question:
             self.where and groups.public
         ):  # the number of records that meet it is not public: a changed record may start or stop to meet it
             groups, neighbours = replace(groups, public=False), CHANGE
+        elif self.where and groups.typical:  # of a typical group, any number of records may meet it
+            groups = replace(groups, typical=(0, groups.typical[-1]))
         names = {*self.statistic.columns_read, *(columns_used(parse(self.where)) if self.where else ())}
         with _shorten_error_paths():
             return Plan(

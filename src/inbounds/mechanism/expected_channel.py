@@ -36,6 +36,12 @@ COUNTS = 200_000
 UNKNOWN_EACH = (8, 600)
 """The fewest and the most groups drawn for unknown shares, for one true answer."""
 
+LEAST_EACH = 2
+"""The same for each of several sizes that are averaged."""
+
+SMALL = 128
+"""Columns with fewer values have small matrices, of which many are kept."""
+
 PER_ANSWER = (2, 400)
 """The fewest and the most groups drawn from a prior, for one true answer."""
 
@@ -43,27 +49,36 @@ UNLIKELY = 1e-9
 """No groups are drawn for a true answer of at most this probability."""
 
 
-def expected_channel(query: QuantileQuery, law: RecordsLaw, prior: Prior, size: int | None) -> Channel:
-    """Return the channel from the true quantile to the report, as `Mechanism.channel` describes it."""
+def expected_channel(query: QuantileQuery, law: RecordsLaw, prior: Prior, size: int | None, parts: int = 1) -> Channel:
+    """Return the channel from the true quantile to the report, as `Mechanism.channel` describes it.
+
+    parts: how many channels of different sizes are averaged; each is computed from so much fewer groups.
+    """
     values = None if prior is None else tuple(to_prior(prior, query.as_range_query).tolist())
-    return _cached_channel(query, law, values, query.size if size is None else to_int(size, "size", 1))
+    cached = _small_channel if query.width < SMALL else _large_channel
+    return cached(query, law, values, query.size if size is None else to_int(size, "size", 1), parts)
 
 
-@lru_cache(maxsize=64)
-def _cached_channel(query: QuantileQuery, law: RecordsLaw, values: tuple[float, ...] | None, size: int) -> Channel:
+def _make_channel(
+    query: QuantileQuery, law: RecordsLaw, values: tuple[float, ...] | None, size: int, parts: int
+) -> Channel:
     if values is None:
-        return channel_of_unknown_records(query, law, size)
-    return channel_of_prior(query, law, np.array(values), size)
+        return channel_of_unknown_records(query, law, size, parts)
+    return channel_of_prior(query, law, np.array(values), size, parts)
 
 
-def channel_of_unknown_records(query: QuantileQuery, law: RecordsLaw, size: int) -> Channel:
+_small_channel, _large_channel = lru_cache(maxsize=1024)(_make_channel), lru_cache(maxsize=32)(_make_channel)
+
+
+def channel_of_unknown_records(query: QuantileQuery, law: RecordsLaw, size: int, parts: int = 1) -> Channel:
     """Return the channel for `size` records of unknown shares, all values equally likely to be their quantile.
 
     Raises `TooLarge` beyond MATRIX_LIMIT entries.
     """
     refuse_beyond_limit(query.as_range_query)
     values = query.width + 1
-    per_answer = int(np.clip(COUNTS // values**2, *UNKNOWN_EACH))
+    fewest = LEAST_EACH if parts > 1 else UNKNOWN_EACH[0]
+    per_answer = int(np.clip(COUNTS // parts // values**2, fewest, UNKNOWN_EACH[1]))
     weighted = enumerate_groups(values, quantile_rank(query.at, size), size, per_answer)
     matrix, together = np.zeros((values, values)), min(values, max(1, ROWS // (values * per_answer)))
     for start in range(0, values, together):
@@ -76,7 +91,7 @@ def channel_of_unknown_records(query: QuantileQuery, law: RecordsLaw, size: int)
     return Channel(query.as_range_query, np.full(values, 1 / values), law_of_reports)
 
 
-def channel_of_prior(query: QuantileQuery, law: RecordsLaw, values: Floats, size: int) -> Channel:
+def channel_of_prior(query: QuantileQuery, law: RecordsLaw, values: Floats, size: int, parts: int = 1) -> Channel:
     """Return the channel for `size` independent records. values: the probability of each value.
 
     Raises `TooLarge` beyond MATRIX_LIMIT entries.
@@ -85,7 +100,7 @@ def channel_of_prior(query: QuantileQuery, law: RecordsLaw, values: Floats, size
     chances = quantile_distribution(values, query.at, size)
     matrix = np.zeros((len(values), len(values)))
     rng = np.random.default_rng(size)
-    per_answer = int(np.clip(GROUPS // len(values), *PER_ANSWER))
+    per_answer = int(np.clip(GROUPS // parts // len(values), *PER_ANSWER))
     for t in np.flatnonzero(chances > UNLIKELY):
         groups = _draw_groups_with(int(t), values, query.at, size, per_answer, rng)
         matrix[:, t] = law.probabilities(query, groups).mean(axis=0)

@@ -27,6 +27,7 @@ by = [{by}]
 keys = []            # every group to answer: a list, or a public file such as "groups.txt" or "groups.csv";
                      # of several columns all combinations: keys = {{ sex = ["f", "m"], year = ["1", "2"] }}
 size = 25            # records in each group, if public; if not, write instead: max_size = 25
+                     # and, if it is known without the data, about how many: typical = 15, or typical = [10, 20]
 # missing_key = "not stated"        # one of the keys: the group of records without a value
 # period = {{ visited = "month" }}    # dates or times of a column of by as day, month, quarter or year
 

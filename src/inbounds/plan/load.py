@@ -29,7 +29,7 @@ PARTS = (
 )  # fmt: skip
 FIELDS: dict[str, tuple[str, ...]] = {
     "source": ("path", "url", "table", "engine", "delimiter", "decimal"),
-    "groups": ("by", "keys", "size", "max_size", "missing_key", "period"),
+    "groups": ("by", "keys", "size", "max_size", "typical", "missing_key", "period"),
     "column": ("type", "low", "high", "step", "missing", "labels", "other"),
     "privacy": ("epsilon", "neighbours"),
     "design": DESIGN_FIELDS,

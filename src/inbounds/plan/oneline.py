@@ -42,6 +42,8 @@ def one_line(
             statistics += parse_statistic(entry, DEFAULT_OPTIONS)
     _name_conditions(entries, [statistic for statistic in statistics if statistic.where is not None])
     options |= {name: _number(options[name]) for name in ("size", "max_size") if name in options}
+    if "typical" in options:
+        options["typical"] = [_number(part.strip()) for part in str(options["typical"]).split(",")]
     options["period"] = _periods(options.get("period", ()))
     if "by" in options:
         options["by"] = [name.strip() for part in options["by"] for name in part.split(",")]

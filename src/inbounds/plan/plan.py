@@ -15,13 +15,15 @@ from inbounds.files import canonical_json, sha256_hex
 from inbounds.ledger.population import LONGEST
 from inbounds.plan.hierarchy import Hierarchy, NestedGroups, build_group_tree
 from inbounds.schema.columns import ContributionBound, Declared, PrivacyUnit, check_condition
+from inbounds.schema.condition.canonical import canonical_text
 from inbounds.schema.condition.parser import parse
 from inbounds.schema.condition.tree import Condition
 from inbounds.schema.errors import LineIndex, PlanError, error_path
 from inbounds.schema.record_types import PlanRecord, StatisticRecord
 from inbounds.sources.groups import Groups, check_keys_not_data
 from inbounds.sources.open import Source
-from inbounds.statistics import STATISTICS, Statistic, StatisticContext
+from inbounds.statistics import STATISTICS, Count, Statistic, StatisticContext
+from inbounds.statistics.count import EVERYTHING
 from inbounds.statistics.designs import ADDING, DEFAULT_OPTIONS, DesignOptions
 
 CHANGE = "change one record"
@@ -208,6 +210,16 @@ class Plan:
         """Return whether its answers have columns with the ends of credible intervals."""
         return self.credible_level is not None and statistic.has_order
 
+    @cached_property
+    def counted(self) -> int | None:
+        """Return the place of the statistic that counts all records of each group, if there is one."""
+        counts = [
+            k
+            for k, statistic in enumerate(self.statistics)
+            if isinstance(statistic, Count) and canonical_text(statistic.condition) == EVERYTHING
+        ]
+        return counts[0] if counts and not self.groups.public else None
+
     @property
     def conditions(self) -> list[Condition]:
         """Return the conditions of its statistics, and its own."""
@@ -267,8 +279,12 @@ class Plan:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """Return all that makes its release the same question as another: declared facts, nothing from the data."""
-        return {"plan": self.summary(), "place": self.place, "people": self.population, "edition": self.edition}
+        """Return all that makes its release the same question as another: declared facts, nothing from the data.
+
+        A typical size changes no draw, so it is no part.
+        """
+        plan = {name: value for name, value in self.summary().items() if name != "typical"}
+        return {"plan": plan, "place": self.place, "people": self.population, "edition": self.edition}
 
     def summary(self) -> PlanRecord:
         """Return the plan as plain values, with the number and digest of its keys."""
@@ -297,6 +313,8 @@ class Plan:
             record["unit"] = self.people.summary()
         if self.groups.missing_key:
             record["missing_key"] = self.groups.missing_key
+        if self.groups.typical:
+            record["typical"] = list(self.groups.typical)
         if self.groups.period:
             record["period"] = dict(self.groups.period)
         if self.where:

@@ -7,10 +7,11 @@ from pathlib import Path
 from inbounds.errors import InfeasibleDesign
 from inbounds.exact import Number, format_decimal, to_fraction
 from inbounds.plan.plan import Plan
+from inbounds.releases.accuracy import StatisticModel
 from inbounds.releases.budget import plan_budget, query_for_person
-from inbounds.releases.workload import expected_error_of
 from inbounds.schema.errors import PlanError
 from inbounds.statistics.designs import DesignRequest, load_or_design
+from inbounds.statistics.sizes import size_prior
 
 EPSILONS = tuple(
     Fraction(digits) * Fraction(10) ** power
@@ -53,9 +54,9 @@ def expected_error(plan: Plan, statistic: str, size: int, cache: Path) -> float:
     request = DesignRequest(
         query_for_person(chosen, plan.context, size, line.records), line.statistic_epsilon, plan.design_options(chosen)
     )
-    return expected_error_of(
-        load_or_design(request, cache).mechanism, request, chosen.loss, chosen.derive(plan.context)
-    ).error
+    beliefs = None if plan.groups.public else size_prior(plan.groups.typical, size)
+    mechanism = load_or_design(request, cache).mechanism
+    return StatisticModel(chosen, plan.context, request, mechanism, size, beliefs).expected_error().error
 
 
 def _error_if_allowed(plan: Plan, epsilon: Fraction, statistic: str, size: int, cache: Path) -> float:

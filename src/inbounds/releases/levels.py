@@ -22,7 +22,7 @@ from inbounds.progress import Progress, ignore_progress
 from inbounds.query import RangeQuery
 from inbounds.releases.aggregate import TrueAnswers
 from inbounds.releases.layout import OutputColumn
-from inbounds.releases.workload import ReleaseDesign, TableContent, expected_error_of, publish_columns
+from inbounds.releases.workload import ReleaseDesign, TableContent, publish_columns
 from inbounds.schema.errors import PlanError
 from inbounds.schema.record_types import ChainRecord
 from inbounds.statistics.base import ValueCounts
@@ -75,12 +75,9 @@ class ChainedDraw:
             replace(request, epsilon=design.mechanism.epsilon)
             for request, design in zip(workload.requests[0], designs, strict=True)
         )
-        loss = workload.plan.statistics[0].loss
-        expected = tuple(
-            expected_error_of(design.mechanism, request, loss, None)
-            for design, request in zip(designs, requests, strict=True)
-        )
-        return ReleaseDesign(replace(workload, requests=(requests,)), (designs,), (expected,), self.designed.layers)
+        leveled = ReleaseDesign(replace(workload, requests=(requests,)), (designs,), (), self.designed.layers)
+        expected = tuple(leveled.model(0, s).expected_error() for s in range(len(designs)))
+        return replace(leveled, expected=(expected,))
 
     def sha256(self, size: int) -> str:
         """Return the digest of the chain of a group size, given by its position."""

@@ -206,7 +206,7 @@ class ReleasePreview:
     @property
     def says_nothing(self) -> bool:
         """Whether all statistics are no better than a constant; a release then needs `allow_useless`."""
-        return len(self.no_better) == len(self.plan.statistics) and all(one.everywhere for one in self.no_better)
+        return len(self.no_better) == len(self.plan.statistics) and all(one.even_full for one in self.no_better)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values: the record as it would be, and every expected error."""

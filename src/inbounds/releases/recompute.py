@@ -130,6 +130,7 @@ def plan_from_record(record: ReleaseRecord) -> Plan:
             plan_record["sizes"] == "public",
             missing_key=plan_record.get("missing_key", ""),
             period=plan_record.get("period", {}),
+            typical=tuple(plan_record.get("typical", ())),
         ),
         columns={name: Column(**column) for name, column in plan_record["columns"].items()},  # type: ignore[arg-type]
         statistics=tuple(map(statistic_from_json, plan_record["statistics"])),

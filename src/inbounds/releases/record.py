@@ -15,6 +15,7 @@ from inbounds.mechanism.codec import query_to_json
 from inbounds.mechanism.json_values import format_integers
 from inbounds.plan.plan import CHANGE, PERSON, Plan
 from inbounds.query import RangeQuery
+from inbounds.releases.accuracy import describe_low_coverage
 from inbounds.releases.budget import BudgetLine
 from inbounds.releases.check_source import compared_texts, used_columns
 from inbounds.releases.layout import layer_error
@@ -27,6 +28,7 @@ from inbounds.schema.text import format_number, is_date
 from inbounds.sources.csv_files import WELL_FORMED
 from inbounds.statistics import ExpectedError, Statistic
 from inbounds.statistics.designs import DesignedMechanism
+from inbounds.statistics.sizes import describe_prior
 
 RECORDED_PACKAGES = ("ibis-framework", "duckdb", "psycopg", "pyspark", "pyarrow", "numpy", "scipy", "highspy")
 """Packages whose versions are in the record."""
@@ -51,7 +53,7 @@ def build_record(
         "plan_sha256": plan.digest,
         "plan": plan.summary(),
         "statement": plan_statement(plan),
-        "values": describe_value_handling(plan),
+        "values": describe_value_handling(plan) + describe_accuracy(designed),
         "epsilon": {"total": str(plan.epsilon), "spent": str(plan.total_epsilon)},
         "account": [_account(entry) for entry in workload.entries],
         "composition": describe_composition(plan, workload.entries),
@@ -240,6 +242,33 @@ def describe_value_handling(plan: Plan) -> list[str]:
     ]
     only = [f"records: only those count that meet {plan.where}"] if plan.where else []
     return only + _describe_keys(plan) + lines + _adding_up(plan) + _describe_dates(plan) + _describe_encoding(plan)
+
+
+GAP = (
+    "where no record of a group has a value near its quantile, as for answers that are only 0 or 10, reports lie "
+    "anywhere in the gap, and intervals may miss the truth far more often than they say"
+)
+
+
+def describe_accuracy(designed: ReleaseDesign) -> list[str]:
+    """Describe what expected errors and intervals suppose, and where intervals are right too seldom."""
+    workload, plan = designed.workload, designed.workload.plan
+    every = list(enumerate(plan.statistics))
+    sized = [one.name for k, one in every if designed.model(k, 0).is_sized and not plan.is_layered(one)]
+    lines = []
+    if sized:
+        counted = plan.counted
+        told = "" if counted is None else f"; in the table, the drawn {plan.statistics[counted].name} tells the size"
+        prior = describe_prior(plan.groups.typical)
+        lines.append(f"{', '.join(sized)}: expected errors and intervals suppose that {prior}{told}")
+    for k, one in every if plan.credible_level is not None else ():
+        coverage = {
+            size: covered for size, covered in zip(workload.sizes, designed.coverage[k], strict=True) if covered
+        }
+        flag = describe_low_coverage(coverage, plan.credible_level)
+        lines += [f"{one.name}: {flag}"] if flag else []
+    quantiles = [one.name for one in plan.statistics if one.counts_values and plan.has_interval(one)]
+    return lines + ([f"{', '.join(quantiles)}: {GAP}"] if quantiles else [])
 
 
 def _adding_up(plan: Plan) -> list[str]:

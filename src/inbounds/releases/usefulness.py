@@ -14,13 +14,15 @@ from inbounds.catalog.response import exponential
 from inbounds.errors import InboundsError
 from inbounds.mechanism import AnyMechanism
 from inbounds.query import QuantileQuery
+from inbounds.releases.accuracy import StatisticModel
 from inbounds.releases.budget import BudgetLine, query_for_person
-from inbounds.releases.workload import ReleaseDesign, expected_error_of
+from inbounds.releases.workload import ReleaseDesign
 from inbounds.schema.columns import NumberColumn
 from inbounds.schema.errors import PlanError
 from inbounds.schema.text import format_number
 from inbounds.statistics import ExpectedError, Statistic, StatisticContext
 from inbounds.statistics.designs import DESIGNED_UP_TO, DesignRequest, load_or_design
+from inbounds.statistics.sizes import SizeBeliefs, size_prior
 
 USEFUL = 0.5
 """A change helps if it brings the error down to this share of the constant's."""
@@ -39,7 +41,8 @@ LARGEST = 1 << 20
 class UselessStatistic:
     """A statistic that is no better than a constant in groups of some sizes, and what would help at the largest.
 
-    everywhere: in groups of every size.
+    everywhere: in groups of every size. even_full: also in groups as large as their maximum, which decides whether a
+    release is refused: what a plan declares about typical sizes does not.
     """
 
     statistic: str
@@ -47,6 +50,7 @@ class UselessStatistic:
     expected: ExpectedError
     helps: tuple[str, ...]
     everywhere: bool
+    even_full: bool
 
     def __str__(self) -> str:
         first, last = self.sizes[0], self.sizes[-1]
@@ -68,7 +72,7 @@ class CheckedDesign:
     @staticmethod
     def from_design(designed: ReleaseDesign, folder: Path, *, allow_useless: bool) -> "CheckedDesign":
         """Check a design; raise PlanError if no statistic is better than a constant, unless `allow_useless`."""
-        useless = find_useless(designed, folder) if designed.has_useless else ()
+        useless = find_useless(designed, folder)
         if useless and not allow_useless:
             with designed.workload.plan.with_line_numbers():
                 check_useful(designed, useless)
@@ -92,20 +96,22 @@ def check_useful(designed: ReleaseDesign, useless: tuple[UselessStatistic, ...])
 
 
 def are_all_useless(designed: ReleaseDesign, useless: tuple[UselessStatistic, ...]) -> bool:
-    """Return whether every statistic is useless in groups of every size."""
-    return len(useless) == len(designed.workload.entries) and all(statistic.everywhere for statistic in useless)
+    """Return whether every statistic is useless even in groups as large as their maximum."""
+    return len(useless) == len(designed.workload.entries) and all(statistic.even_full for statistic in useless)
 
 
 def _judge(designed: ReleaseDesign, k: int, folder: Path) -> Iterator[UselessStatistic]:
     workload, expected = designed.workload, designed.expected[k]
     if workload.entries[k].layered is not None:
         return  # what adds up is known by its sums as well
-    useless_sizes = [s for s, one in enumerate(expected) if one.no_better]
+    even_full = all(one.no_better for one in designed.full[k])
+    useless_sizes = [s for s, one in enumerate(expected) if one.no_better or even_full]
     if useless_sizes:
         worst, sizes = expected[useless_sizes[-1]], tuple(workload.sizes[s] for s in useless_sizes)
+        worst = worst if worst.no_better else designed.full[k][useless_sizes[-1]]
         everywhere = len(useless_sizes) == len(expected)
         helps = tuple(_helps(designed, k, sizes[-1], folder))
-        yield UselessStatistic(workload.entries[k].statistic.name, sizes, worst, helps, everywhere)
+        yield UselessStatistic(workload.entries[k].statistic.name, sizes, worst, helps, everywhere, even_full)
 
 
 # --- changes that would help, found by trying --------------------------------------------------------------
@@ -121,7 +127,11 @@ def _helps(designed: ReleaseDesign, k: int, size: int, folder: Path) -> Iterator
         changed = _coarser(context, statistic, factor) if more == "step" else context
         largest = size * factor if more == "size" else size
         epsilon = entry.drawn_at * (factor if more == "epsilon" else 1)
-        return None if changed is None else _expected_errors(designed, entry, changed, largest, epsilon, folder)
+        typical = tuple(own * largest // size for own in plan.groups.typical)
+        beliefs = None if plan.groups.public else size_prior(typical, largest)
+        return (
+            None if changed is None else _expected_errors(designed, entry, changed, largest, epsilon, beliefs, folder)
+        )
 
     ways: dict[str, Callable[[int], str]] = {
         "epsilon": lambda f: f"epsilon {format_number(f * plan.epsilon)} for the plan",
@@ -142,6 +152,7 @@ def _expected_errors(
     context: StatisticContext,
     size: int,
     epsilon: Fraction,
+    beliefs: SizeBeliefs | None,
     folder: Path,
 ) -> ExpectedError | None:
     """Compute the errors of the statistic under other facts; None if it cannot be designed."""
@@ -149,7 +160,8 @@ def _expected_errors(
     try:
         query = query_for_person(statistic, context, size, entry.records)
         request = DesignRequest(query, epsilon, designed.workload.plan.design_options(statistic))
-        return expected_error_of(_try_design(request, folder), request, statistic.loss, statistic.derive(context))
+        model = StatisticModel(statistic, context, request, _try_design(request, folder), size, beliefs)
+        return model.expected_error()
     except (InboundsError, ValueError, ArithmeticError):
         return None
 

@@ -3,8 +3,8 @@
 The draw (`drawing`) is the only step that sees a true answer. The steps here come before it, or are post-processing.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,21 +15,24 @@ from numpy.typing import NDArray
 from inbounds.adjust.histograms import round_to_sum
 from inbounds.errors import InboundsError
 from inbounds.exact import Floats, Ints
-from inbounds.losses import best_constant_loss
 from inbounds.mechanism import AnyMechanism, Mechanism
-from inbounds.mechanism.bayes import find_shortest_run
 from inbounds.mechanism.laws import AnswerLaw
 from inbounds.plan.plan import Plan
 from inbounds.progress import Progress, ignore_progress
 from inbounds.query import RangeQuery
+from inbounds.releases.accuracy import Coverage, StatisticModel, coverage_by_size, sizes_given_counts
 from inbounds.releases.budget import BudgetLine, plan_budget, query_for_person
 from inbounds.releases.layers import layer_design_request
 from inbounds.releases.layout import OutputColumn, build_reports_record, extend_to_levels, level_columns
 from inbounds.schema.errors import PlanError, error_path
 from inbounds.schema.record_types import ChainRecord
 from inbounds.schema.report_types import ReportsRecord
-from inbounds.statistics import DerivedValue, ExpectedError
-from inbounds.statistics.designs import DesignedMechanism, DesignRequest, load_or_design, resolve_prior
+from inbounds.statistics import ExpectedError
+from inbounds.statistics.designs import DesignedMechanism, DesignRequest, load_or_design
+from inbounds.statistics.sizes import SizeBeliefs, size_prior
+
+Beliefs = Sequence[SizeBeliefs | None]
+"""What is believed about the sizes of the groups of each maximum; None if sizes are public."""
 
 Mechanisms = Mapping[tuple[str, int], AnyMechanism]
 """The mechanism of every statistic and group size."""
@@ -68,6 +71,11 @@ class Workload:
                 layers.append(tuple(layer_design_request(statistic, context, layer, entry.drawn_at) for layer in sums))
         return cls(plan, entries, tuple(distinct.tolist()), tuple(members), tuple(requests), tuple(layers))
 
+    def size_beliefs(self, size: int) -> SizeBeliefs | None:
+        """Return the prior of the size of groups with this maximum; None if sizes are public."""
+        groups = self.plan.groups
+        return None if groups.public else size_prior(groups.typical, size)
+
     @property
     def numbers(self) -> int:
         """Return how many numbers are drawn: those of the groups, and the sums of every layer beside them."""
@@ -78,25 +86,54 @@ class Workload:
 
 @dataclass(frozen=True)
 class DesignCache:
-    """Designs that were certified in this process, and their expected errors, for callers that answer many plans."""
+    """Designs that were certified in this process, and what was computed of their accuracy, for callers that answer
+    many plans.
+    """
 
     designs: dict[DesignRequest, DesignedMechanism] = field(default_factory=dict, repr=False)
-    expected: dict[tuple[DesignRequest, str, Any], ExpectedError] = field(default_factory=dict, repr=False)
+    expected: dict[Hashable, ExpectedError] = field(default_factory=dict, repr=False)
+    coverage: dict[Hashable, Coverage] = field(default_factory=dict, repr=False)
+
+    def expected_error(self, model: StatisticModel) -> ExpectedError:
+        """Return the expected error of a statistic; computed once."""
+        if model.key not in self.expected:
+            self.expected[model.key] = model.expected_error()
+        return self.expected[model.key]
+
+    def covered(self, designed: "ReleaseDesign", k: int, model: StatisticModel) -> Coverage:
+        """Return how often the intervals of a statistic are right in groups of a tenth of the maximum, of two tenths, …
+
+        Nothing if it has no intervals, if sizes are public, or if the statistic adds up.
+        """
+        workload = designed.workload
+        plan, counted = workload.plan, workload.plan.counted
+        adds_up = workload.entries[k].layered is not None
+        if not plan.has_interval(plan.statistics[k]) or adds_up or model.beliefs is None:
+            return ()
+        assert plan.credible_level is not None
+        s = workload.sizes.index(model.size)
+        counter = None if counted is None or counted == k else designed.designs[counted][s]
+        key = model.key, plan.credible_level, None if counter is None else counter.sha256
+        if key not in self.coverage:
+            mechanism = None if counter is None else counter.mechanism
+            self.coverage[key] = coverage_by_size(model, plan.credible_level, mechanism)
+        return self.coverage[key]
 
 
 @dataclass(frozen=True)
 class ReleaseDesign:
-    """A plan with all its mechanisms: for every statistic, one design per distinct size."""
+    """A plan with all its mechanisms: for every statistic, one design per distinct size.
+
+    expected: the expected errors of each. full: those in groups as large as their maximum, which decide whether a
+    release is refused. coverage: how often intervals are right, for groups of a tenth of the maximum, of two tenths, …
+    """
 
     workload: Workload
     designs: tuple[tuple[DesignedMechanism, ...], ...] = field(repr=False)
     expected: tuple[tuple[ExpectedError, ...], ...]
     layers: tuple[tuple[DesignedMechanism, ...], ...] = field(repr=False)
-
-    @property
-    def has_useless(self) -> bool:
-        """Return whether some number is no better than a constant: see `usefulness`."""
-        return any(expected.no_better for row in self.expected for expected in row)
+    full: tuple[tuple[ExpectedError, ...], ...] = field(default=(), repr=False)
+    coverage: tuple[tuple[Coverage, ...], ...] = field(default=(), repr=False)
 
     @property
     def errors(self) -> tuple[tuple[float, ...], ...]:
@@ -109,7 +146,7 @@ class ReleaseDesign:
     ) -> "ReleaseDesign":
         """Design every distinct request once; an error names the statistic that cannot be designed."""
         memory = memory or DesignCache()
-        mechanisms, errors = memory.designs, memory.expected
+        mechanisms = memory.designs
         rows = [
             (*own_requests, *layer_requests)
             for own_requests, layer_requests in zip(workload.requests, workload.layers, strict=True)
@@ -129,16 +166,21 @@ class ReleaseDesign:
             tuple(tuple(mechanisms[request] for request in row) for row in requests)
             for requests in (workload.requests, workload.layers)
         )
-        expected = []
-        for statistic, row in zip(workload.plan.statistics, workload.requests, strict=True):
-            loss, derived = statistic.loss, statistic.derive(workload.plan.context)
-            for request in row:
-                if (request, loss, derived) not in errors:
-                    errors[request, loss, derived] = expected_error_of(
-                        mechanisms[request].mechanism, request, loss, derived
-                    )
-            expected.append(tuple(errors[request, loss, derived] for request in row))
-        return cls(workload, designs, tuple(expected), layers)
+        at_most = cls(workload, designs, (), layers)
+        every = [[at_most.model(k, s) for s in range(len(workload.sizes))] for k in range(len(designs))]
+        return replace(
+            at_most,
+            expected=tuple(tuple(memory.expected_error(model) for model in row) for row in every),
+            full=tuple(tuple(memory.expected_error(replace(model, beliefs=None)) for model in row) for row in every),
+            coverage=tuple(tuple(memory.covered(at_most, k, model) for model in row) for k, row in enumerate(every)),
+        )
+
+    def model(self, k: int, s: int) -> StatisticModel:
+        """Return what tells the accuracy of a statistic in groups of one maximum, by their places."""
+        workload = self.workload
+        request, design, size = workload.requests[k][s], self.designs[k][s], workload.sizes[s]
+        statistic, context = workload.plan.statistics[k], workload.plan.context
+        return StatisticModel(statistic, context, request, design.mechanism, size, workload.size_beliefs(size))
 
 
 def _make(request: DesignRequest, folder: Path) -> DesignedMechanism:
@@ -146,21 +188,6 @@ def _make(request: DesignRequest, folder: Path) -> DesignedMechanism:
         return load_or_design(request, folder)
     except InboundsError as error:
         raise PlanError(f"cannot be answered as wished: {error}") from error
-
-
-def expected_error_of(
-    mechanism: AnyMechanism, request: DesignRequest, loss: str, derived: DerivedValue | None
-) -> ExpectedError:
-    """Compute the mean loss over the prior, and that of the best constant, to six digits.
-
-    The numbers are the same for all groups of a size.
-    """
-    if derived is None:
-        channel = mechanism.channel(resolve_prior(request.options, mechanism.query.as_range_query))
-        expected = ExpectedError(channel.loss(loss), best_constant_loss(channel.query, loss, channel.prior))
-    else:
-        expected = derived.expected(mechanism, resolve_prior(request.options, derived.query))
-    return ExpectedError(*(float(f"{value:.6g}") for value in expected))
 
 
 def mechanisms_by_size(designed: ReleaseDesign) -> Mechanisms:
@@ -204,8 +231,9 @@ def build_table(designed: ReleaseDesign, rows: Sequence[Ints]) -> TableContent:
                 list(outputs[k].values()),
                 *([next(row_iterator) for _ in layer.columns] for layer in layered_statistic.layers),
             ]
+    beliefs = _beliefs(designed, outputs)
     columns = {
-        k: _publish(designed, k, outputs[k], cells)
+        k: _publish(designed, k, outputs[k], cells, beliefs)
         for k, cells in enumerate(_in_order(plan, outputs))
         if k not in layered
     }
@@ -218,7 +246,8 @@ def build_table(designed: ReleaseDesign, rows: Sequence[Ints]) -> TableContent:
 
 def publish_columns(designed: ReleaseDesign, outputs: dict[str, Ints]) -> list[OutputColumn]:
     """Build the columns of a plan of one statistic from its draws."""
-    return [*keys_and_sizes(designed.workload.plan), *_publish(designed, 0, outputs, outputs)]
+    beliefs = _beliefs(designed, [outputs])
+    return [*keys_and_sizes(designed.workload.plan), *_publish(designed, 0, outputs, outputs, beliefs)]
 
 
 def _adding_up(
@@ -257,7 +286,9 @@ def output_query(mechanism: AnyMechanism) -> RangeQuery:
     return query
 
 
-def _publish(designed: ReleaseDesign, k: int, drawn: dict[str, Ints], cells: dict[str, Ints]) -> list[OutputColumn]:
+def _publish(
+    designed: ReleaseDesign, k: int, drawn: dict[str, Ints], cells: dict[str, Ints], beliefs: Beliefs
+) -> list[OutputColumn]:
     """Build the columns of a statistic: values, expected errors, and intervals if the plan asks for them."""
     workload, statistic = designed.workload, designed.workload.plan.statistics[k]
     reported = [output_query(design.mechanism).output_values for design in designed.designs[k]]
@@ -269,33 +300,24 @@ def _publish(designed: ReleaseDesign, k: int, drawn: dict[str, Ints], cells: dic
     columns = [OutputColumn(name, column) for name, column in zip(cells, values, strict=True)]
     derived = statistic.derive(workload.plan.context)
     if derived is not None:
+        errors, ends = _accuracy(designed, k, list(cells.values()), beliefs)
         columns = [OutputColumn(statistic.name, derived.value(list(cells.values()))), *columns]
-    columns.append(OutputColumn(f"{statistic.name}_error", _error_column(designed, k, derived, list(cells.values()))))
-    if workload.plan.has_interval(statistic) and derived is not None:
-        low, high = _derived_intervals(designed, k, derived, list(cells.values()))
-        columns += [OutputColumn(f"{statistic.name}_low", low), OutputColumn(f"{statistic.name}_high", high)]
-    elif workload.plan.has_interval(statistic):
-        for (name, outputs), published in zip(drawn.items(), values, strict=True):
-            low, high = _intervals(designed, k, outputs)
+        columns.append(OutputColumn(f"{statistic.name}_error", errors))
+        return columns if ends is None else [*columns, *_end_columns(statistic.name, *ends)]
+    for (name, outputs), published in zip(drawn.items(), values, strict=True):
+        errors, ends = _accuracy(designed, k, [outputs], beliefs)
+        if name == next(iter(drawn)):
+            columns.append(OutputColumn(f"{statistic.name}_error", errors))
+        if ends is not None:
+            low, high = (end.astype(np.int64) for end in ends) if _are_whole(designed, k) else ends
             if statistic.sums_to_size or statistic.rank is not None:  # it may lie outside the interval of the drawn one
                 low, high = np.minimum(low, published), np.maximum(high, published)
-            columns += [OutputColumn(f"{name}_low", low), OutputColumn(f"{name}_high", high)]
+            columns += _end_columns(name, low, high)
     return columns
 
 
-def _error_column(designed: ReleaseDesign, k: int, derived: DerivedValue | None, drawn: Sequence[Ints]) -> Floats:
-    """Compute the expected error of every group's number."""
-    errors = np.empty(len(designed.workload.plan.groups))
-    for design, expected, members in zip(
-        designed.designs[k], designed.expected[k], designed.workload.members, strict=True
-    ):
-        group_outputs = [outputs[members] for outputs in drawn]
-        errors[members] = (
-            expected.error
-            if derived is None
-            else derived.errors(require_range_mechanism(design), expected, group_outputs)
-        )
-    return errors
+def _end_columns(name: str, low: NDArray[Any], high: NDArray[Any]) -> list[OutputColumn]:
+    return [OutputColumn(f"{name}_low", low), OutputColumn(f"{name}_high", high)]
 
 
 def _by_size(workload: Workload, tables: Sequence[NDArray[Any]], outputs: Ints) -> NDArray[Any]:
@@ -306,39 +328,46 @@ def _by_size(workload: Workload, tables: Sequence[NDArray[Any]], outputs: Ints) 
     return values
 
 
-def _intervals(designed: ReleaseDesign, k: int, outputs: Ints) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Compute the ends of the credible interval of every answer."""
-    workload = designed.workload
-    assert workload.plan.credible_level is not None
-    low, high = np.empty(len(outputs)), np.empty(len(outputs))
-    for design, request, members in zip(designed.designs[k], workload.requests[k], workload.members, strict=True):
-        prior = resolve_prior(request.options, output_query(design.mechanism))
-        low[members], high[members] = credible_intervals(
-            design.mechanism, outputs[members], workload.plan.credible_level, prior
-        )
-    whole = all(output_query(design.mechanism).output_values.dtype.kind == "i" for design in designed.designs[k])
-    return (low.astype(np.int64), high.astype(np.int64)) if whole else (low, high)
-
-
-def _derived_intervals(
-    designed: ReleaseDesign, k: int, derived: DerivedValue, drawn: Sequence[Ints]
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Compute the ends of the interval of every number that is computed from drawn ones."""
-    workload = designed.workload
-    assert workload.plan.credible_level is not None
-    low, high = np.empty(len(workload.plan.groups)), np.empty(len(workload.plan.groups))
-    for design, request, members in zip(designed.designs[k], workload.requests[k], workload.members, strict=True):
-        prior, group_outputs = resolve_prior(request.options, derived.query), [outputs[members] for outputs in drawn]
-        low[members], high[members] = derived.interval(
-            require_range_mechanism(design), group_outputs, workload.plan.credible_level, prior
-        )
-    return low, high
-
-
 def require_range_mechanism(design: DesignedMechanism) -> Mechanism:
     """Return the mechanism, which for sums and parts of derived numbers answers a range query."""
     assert isinstance(design.mechanism.law, AnswerLaw)
     return design.mechanism
+
+
+def _accuracy(
+    designed: ReleaseDesign, k: int, drawn: Sequence[Ints], beliefs: Beliefs
+) -> tuple[Floats, tuple[Floats, Floats] | None]:
+    """Compute the expected error of every group's number, and the ends of its interval if the plan asks for one.
+
+    drawn: the numbers that it is computed from. beliefs: about the sizes of the groups of each maximum.
+    """
+    workload, level = designed.workload, designed.workload.plan.credible_level
+    errors, low, high = (np.empty(len(workload.plan.groups)) for _ in range(3))
+    has_interval = workload.plan.has_interval(workload.plan.statistics[k])
+    for s, members in enumerate(workload.members):
+        model, group_outputs = designed.model(k, s), [outputs[members] for outputs in drawn]
+        errors[members] = model.errors(group_outputs, designed.expected[k][s].error, beliefs[s])
+        if has_interval:
+            assert level is not None
+            low[members], high[members] = model.intervals(group_outputs, level, beliefs[s])
+    return errors, (low, high) if has_interval else None
+
+
+def _are_whole(designed: ReleaseDesign, k: int) -> bool:
+    return all(output_query(design.mechanism).output_values.dtype.kind == "i" for design in designed.designs[k])
+
+
+def _beliefs(designed: ReleaseDesign, outputs: Sequence[dict[str, Ints]]) -> Beliefs:
+    """Return what is believed about the sizes of all groups, given the count of each if the plan publishes it."""
+    workload = designed.workload
+    priors, counted = [workload.size_beliefs(size) for size in workload.sizes], workload.plan.counted
+    if counted is None:
+        return priors
+    (counts,) = outputs[counted].values()
+    return [
+        None if prior is None else sizes_given_counts(prior, design.mechanism, counts[members])
+        for prior, design, members in zip(priors, designed.designs[counted], workload.members, strict=True)
+    ]
 
 
 def keys_and_sizes(plan: Plan) -> list[OutputColumn]:
@@ -355,33 +384,3 @@ def to_arrow_table(columns: Sequence[OutputColumn]) -> Any:
     import pyarrow
 
     return pyarrow.table({column.name: pyarrow.array(column.values) for column in columns})
-
-
-# --- credible intervals: where the true answer lies, given the released one and a prior over the answers ----
-
-
-def credible_intervals(
-    mechanism: AnyMechanism, outputs: Ints, level: Fraction, prior: Floats | None
-) -> tuple[Floats, Floats]:
-    """Find for every output the shortest run of answers that holds at least `level` of the posterior.
-
-    Post-processing of the draw: it needs the mechanism and the prior, not the data. A run is found once per distinct
-    output, in O(answers).
-    """
-    distinct, place = np.unique(outputs, return_inverse=True)
-    ends = np.array([_ends(mass, level) for mass in _joint(mechanism, distinct, prior)])
-    low, high = output_query(mechanism).answers.numbers_at(ends.T)[:, place].astype(np.float64)
-    return low, high
-
-
-def _joint(mechanism: AnyMechanism, outputs: Ints, prior: Floats | None) -> Iterator[Floats]:
-    """Yield for every output its joint probabilities with each true answer; a quantile's prior is about records."""
-    channel = mechanism.channel(prior)
-    for i in outputs:
-        mass = channel.law.likelihood(channel.query, int(i)) * channel.prior
-        yield mass if mass.sum() > 0 else channel.prior
-
-
-def _ends(mass: Floats, level: Fraction) -> tuple[int, int]:
-    first, stop = find_shortest_run(mass / mass.sum(), float(level))
-    return first, stop - 1

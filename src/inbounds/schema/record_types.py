@@ -65,7 +65,7 @@ class HierarchyRecord(TypedDict):
 
 
 class PlanRecord(TypedDict):
-    """A plan, with the number and digest of its keys."""
+    """A plan, with the number and digest of its keys. typical: a typical group size, or the ends of a range."""
 
     source: SourceRecord
     by: list[str]
@@ -81,6 +81,7 @@ class PlanRecord(TypedDict):
     people: NotRequired[str]
     edition: NotRequired[str]
     unit: NotRequired[PersonRecord]
+    typical: NotRequired[list[int]]
     missing_key: NotRequired[str]
     period: NotRequired[dict[str, str]]
     hierarchy: NotRequired[HierarchyRecord]

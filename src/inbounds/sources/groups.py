@@ -38,6 +38,8 @@ class Groups:
     register: the file or frame that the keys were read from, if any.
     missing_key: the key of records without a value or with an empty one; without it such records are in no group.
     period: for columns of dates or times, the day, month, quarter or year that names a group.
+    typical: about how many records a group has, if sizes are not public: one number, the ends of a range, or nothing.
+    Expected errors and intervals use it (`statistics.sizes`); no mechanism, draw, refusal or charge does.
     """
 
     by: tuple[str, ...]
@@ -47,6 +49,7 @@ class Groups:
     register: Any = field(default=None, repr=False, compare=False)
     missing_key: str = ""
     period: Mapping[str, str] = field(default_factory=dict)
+    typical: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         self._check_period()
@@ -63,6 +66,22 @@ class Groups:
             name = "size" if self.public else "max_size"
             raise PlanError(f"must be a whole number of at least 1 for each of {len(self.keys)} groups", (name,))
         object.__setattr__(self, "sizes", np.frombuffer(sizes.tobytes(), dtype=np.int64))
+        if self.typical:
+            self._check_typical()
+
+    def _check_typical(self) -> None:
+        least, most = self.typical[0], self.typical[-1]
+        with error_path("typical"):
+            if self.public:
+                raise PlanError("must not be given beside size: sizes that are public need no estimate")
+            if len(self.typical) == 1 and least < 1:
+                raise PlanError(f"must be at least 1, got {least}")
+            if not 0 <= least <= most:
+                raise PlanError(f"must be a number, or the least and the largest of a range, got {list(self.typical)}")
+            if most > self.sizes.max():
+                raise PlanError(f"must be at most max_size, {self.sizes.max()}, got {most}")
+            if len(self.typical) == 2 and least > self.sizes.min():
+                raise PlanError(f"must begin at most at the smallest max_size, {self.sizes.min()}, got {least}")
 
     @cached_property
     def keys_sha256(self) -> str:
@@ -95,6 +114,7 @@ def parse_groups(
     size: Any = None,
     max_size: Any = None,
     *,
+    typical: Any = None,
     missing_key: str = "",
     period: Mapping[str, str] | None = None,
     folder: Path | None = None,
@@ -105,7 +125,8 @@ def parse_groups(
     keys: a list of keys (of lists, for several columns), a mapping from every column to a list of its values (all
     combinations, the last column fastest), a frame, or the path of a public file: .csv or .parquet with the columns
     `by`, or .txt with one key per line. A list may be a pandas column or a Numpy array. size or max_size: a number, a
-    list, a mapping from every key to its number, or a column of the file or frame.
+    list, a mapping from every key to its number, or a column of the file or frame. typical: about how many records a
+    group has, beside max_size: a number, or a list of the least and the largest.
     missing_key: the key of records without a value.
     period: {column: "day", "month", "quarter" or "year"}.
 
@@ -128,7 +149,20 @@ def parse_groups(
         raise PlanError("must be text in quotes", ("missing_key",))
     if not isinstance(period or {}, Mapping):
         raise PlanError('must say for columns how they name a group, such as { visited = "month" }', ("period",))
-    return Groups(names, table.keys, numbers, size is not None, source, missing_key, dict(period or {}))
+    with error_path("typical"):
+        about = parse_typical(typical)
+    return Groups(names, table.keys, numbers, size is not None, source, missing_key, dict(period or {}), about)
+
+
+def parse_typical(typical: Any) -> tuple[int, ...]:
+    """Parse a typical size, or a range of sizes as a list of two numbers; nothing is an empty tuple."""
+    numbers = to_list(typical)
+    if numbers is None:
+        return ()
+    parts = numbers if isinstance(numbers, Sequence) and not isinstance(numbers, str | bytes) else [numbers]
+    if len(parts) not in (1, 2):
+        raise PlanError(f"must be a number such as 235, or a range such as [100, 300], got {typical!r}")
+    return tuple(to_int(part, "typical", 0) for part in parts)
 
 
 def resolve_key_source(keys: Any, folder: Path | None = None) -> Any:

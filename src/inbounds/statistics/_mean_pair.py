@@ -12,7 +12,8 @@ two draws together cost epsilon·v/w + epsilon·(w - v)/w = epsilon, whatever th
 which lies in the range for any two draws. U + V is w times the number of records, so no count has to be drawn.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 
@@ -25,19 +26,30 @@ from inbounds.schema.columns import NumberColumn
 from inbounds.schema.text import format_number
 from inbounds.statistics._numbers import clamp, make_all_pairs_query, make_range_query, to_python_ints
 from inbounds.statistics.base import DerivedValue, ExpectedError, GroupAggregates
+from inbounds.statistics.sizes import SizeBeliefs, lattice, spread_on_nodes
 from inbounds.trusted.bounds import TOTAL
 
 ABOVE, BELOW = "above_low", "below_high"
 """Endings of the columns of U and V, after the statistic's name."""
 
-MEANS = 64
-"""Number of true means at which the expected error is computed."""
+MEANS, STRATA = 64, 128
+"""Number of true means at which the error in a group of one size is computed, and number of equally likely parts of the
+noise of each sum; the error is then right to about a thousandth."""
 
-STRATA = 128
-"""Number of equally likely parts of the noise of each sum; the expected error is then right to about a thousandth."""
+FEWER = 16, 48
+"""The same for each of several sizes whose errors are averaged."""
 
-POSTERIOR = 64
-"""Number of equally likely values of each sum, given its draw, for intervals."""
+SIZES, POINTS = 24, 48
+"""Numbers of sizes, and of means for each, that represent what is believed given both draws."""
+
+TAIL = 6.0
+"""Where both likelihoods fall, they are cut at exp(-2·TAIL) of their largest product."""
+
+CELLS = 1 << 21
+"""The most numbers in memory at a time."""
+
+TRUTHS = 256
+"""Number of means and draws at which coverage is computed: evenly spread, and so right to about a hundredth."""
 
 
 def pair_query(column: NumberColumn, size: int) -> RangeQuery:
@@ -59,9 +71,14 @@ def mean_pair(column: NumberColumn) -> DerivedValue:
     return DerivedValue(
         parts=(ABOVE, BELOW),
         value=lambda drawn: mean_from_sums(column, *drawn),
-        expected=lambda mechanism, prior: mean_expected_error(column, mechanism, prior),
-        errors=lambda mechanism, expected, drawn: mean_errors(column, mechanism, expected, drawn),
-        interval=lambda mechanism, drawn, level, prior: mean_interval(column, mechanism, drawn, level, prior),
+        expected=lambda mechanism, prior, beliefs: mean_expected_error(column, mechanism, prior, beliefs),
+        errors=lambda mechanism, drawn, prior, beliefs: mean_errors(column, mechanism, drawn, prior, beliefs),
+        interval=lambda mechanism, drawn, level, prior, beliefs: mean_interval(
+            column, mechanism, drawn, level, prior, beliefs
+        ),
+        coverage=lambda mechanism, size, level, prior, beliefs: mean_coverage(
+            column, mechanism, size, level, prior, beliefs
+        ),
         query=make_all_pairs_query("mean", column),
         words=_words(column),
     )
@@ -71,8 +88,7 @@ def _words(column: NumberColumn) -> str:
     low, high, width = (format_number(value) for value in (column.low, column.high, column.high - column.low))
     return (
         f"{low} + {width}·U/(U + V), with U and V the columns {ABOVE} and {BELOW}: the sums of value - ({low}) and of "
-        f"{high} - value, drawn together; the expected error is that of a group as large as its maximum, in the table "
-        "that of the size which U + V tell"
+        f"{high} - value, drawn together; the expected error in the table is that of the sizes which U + V make likely"
     )
 
 
@@ -84,41 +100,113 @@ def mean_from_sums(column: NumberColumn, above: Floats | Ints, below: Floats | I
     return np.where(both > 0, np.clip(low + (high - low) * share, low, high), float(column.missing))
 
 
-def mean_expected_error(column: NumberColumn, mechanism: Mechanism, prior: Floats | None) -> ExpectedError:
-    """Compute the mean absolute error in a group of the maximum size, and that of the best constant.
+def mean_expected_error(
+    column: NumberColumn, mechanism: Mechanism, prior: Floats | None, beliefs: SizeBeliefs
+) -> ExpectedError:
+    """Compute the mean absolute error in a group of a size that is distributed so, and that of the best constant.
 
-    The true mean is distributed over the range as the prior says. With n records U = n·mean, V = n·w - U.
+    The true mean is distributed over the range as the prior says, whatever the size N; U = N·mean, V = N·w - U.
     """
-    most, noise = len(mechanism.query.answers) - 1, _strata(mechanism)
-    shares = np.linspace(0, 1, min(column.width, MEANS) + 1)
-    weights = _weights(prior, shares, column.width)
-    truths = float(column.low) + shares * float(column.high - column.low)
-    errors = [_error(column, share * most, truth, most, noise) for share, truth in zip(shares, truths, strict=True)]
-    median = truths[np.searchsorted(np.cumsum(weights), 0.5)]
-    return ExpectedError(float(np.dot(weights, errors)), float(weights @ np.abs(truths - median)))
+    weights = beliefs.node_weights[0]
+    errors = _errors_at(column, mechanism, prior, beliefs)
+    truths, shares = _truths(column, prior, MEANS)
+    empty = float(weights[beliefs.nodes == 0].sum())  # whose mean is `missing`
+    values, chances = np.append(truths, float(column.missing)), np.append(shares * (1 - empty), empty)
+    order = np.argsort(values)
+    median = values[order][np.searchsorted(np.cumsum(chances[order]), 0.5)]
+    return ExpectedError(float(weights @ errors), float(chances @ np.abs(values - median)))
 
 
-def mean_errors(column: NumberColumn, mechanism: Mechanism, expected: ExpectedError, drawn: Sequence[Ints]) -> Floats:
-    """Compute the expected error at the drawn size: the noise is the same, so the error is larger in smaller groups."""
-    both, most = np.maximum(drawn[0] + drawn[1], 1), len(mechanism.query.answers) - 1
-    return np.asarray(np.clip(expected.error * (most / both), expected.error, float(column.high - column.low) / 2))
+def mean_errors(
+    column: NumberColumn, mechanism: Mechanism, drawn: Sequence[Ints], prior: Floats | None, beliefs: SizeBeliefs
+) -> Floats:
+    """Compute the expected error of every group: that of the sizes that its U + V make likely."""
+    errors = spread_on_nodes(beliefs.sizes, beliefs.nodes) @ _errors_at(column, mechanism, prior, beliefs)
+    found = np.empty(len(drawn[0]))
+    for rows in _chunks(len(found), len(beliefs.sizes)):
+        chances = _sizes_given(column, mechanism, (drawn[0] + drawn[1])[rows], beliefs, rows)
+        found[rows] = chances @ errors
+    return found
 
 
-def _error(column: NumberColumn, above: float, truth: float, most: int, noise: Floats) -> float:
-    """Compute the mean absolute error at one true mean of a full group."""
-    u, v = (np.clip(np.rint(part) + noise, 0, most) for part in (above, most - above))
+def _sizes_given(column: NumberColumn, mechanism: Mechanism, both: Ints, beliefs: SizeBeliefs, rows: slice) -> Floats:
+    """Return what is believed about sizes given U + V, groups × sizes.
+
+    The noise of U + V is the sum of two geometric ones, so Pr[it is d] falls as (1 + r·|d|)·exp(-r·|d|).
+    """
+    weights = beliefs.of_groups(rows)
+    joint = weights * _sum_likelihood(_rate(column, mechanism) * np.abs(both[:, None] - beliefs.sizes * column.width))
+    totals = joint.sum(axis=1, keepdims=True)
+    return np.asarray(np.where(totals > 0, joint / np.where(totals > 0, totals, 1), weights))
+
+
+def _sum_likelihood(distance: Floats) -> Floats:
+    """Return (1 + x)·exp(-x) for each row, times a factor that makes its largest entry not too small."""
+    return np.asarray((1 + distance) * np.exp(-(distance - distance.min(axis=1, keepdims=True))))
+
+
+def _rate(column: NumberColumn, mechanism: Mechanism) -> float:
+    """Return by how much the logarithm of the noise's probability falls with every step."""
+    return float(mechanism.epsilon) / column.width
+
+
+def _chunks(count: int, columns: int) -> Iterator[slice]:
+    """Yield slices of rows of a matrix with so many columns that fit into memory together."""
+    step = max(1, CELLS // columns)
+    return (slice(start, start + step) for start in range(0, count, step))
+
+
+def _errors_at(column: NumberColumn, mechanism: Mechanism, prior: Floats | None, beliefs: SizeBeliefs) -> Floats:
+    """Compute the mean absolute error at every node of the sizes."""
+    nodes = tuple(beliefs.nodes.tolist())
+    return _cached_errors(column, mechanism, None if prior is None else tuple(prior.tolist()), nodes)
+
+
+@lru_cache(256)
+def _cached_errors(
+    column: NumberColumn, mechanism: Mechanism, prior: tuple[float, ...] | None, nodes: tuple[int, ...]
+) -> Floats:
+    means, strata = (MEANS, STRATA) if len(nodes) == 1 else FEWER
+    noise, most = _strata(mechanism, strata), len(mechanism.query.answers) - 1
+    truths, weights = _truths(column, None if prior is None else np.array(prior), means)
+    shares = (truths - float(column.low)) / float(column.high - column.low)
+    errors = []
+    for size in nodes:
+        of_size = [(share * size * column.width, truth) for share, truth in zip(shares, truths, strict=True)]
+        if size == 0:
+            errors.append(_error(column, 0.0, float(column.missing), 0, most, noise))
+        else:
+            each = [_error(column, above, truth, size * column.width, most, noise) for above, truth in of_size]
+            errors.append(float(weights @ each))
+    return np.array(errors)
+
+
+def _truths(column: NumberColumn, prior: Floats | None, means: int) -> tuple[Floats, Floats]:
+    """Return true means evenly over the range, and their probabilities."""
+    shares = np.linspace(0, 1, min(column.width, means) + 1)
+    return float(column.low) + shares * float(column.high - column.low), _weights(prior, shares, column.width)
+
+
+def _error(column: NumberColumn, above: float, truth: float, both: int, most: int, noise: Floats) -> float:
+    """Compute the mean absolute error at one true mean of a group with U + V = both."""
+    u, v = (np.clip(np.rint(part) + noise, 0, most) for part in (above, both - above))
     return float(np.abs(mean_from_sums(column, u[:, None], v[None, :]) - truth).mean())
 
 
-def _strata(mechanism: Mechanism) -> Floats:
+def _strata(mechanism: Mechanism, strata: int) -> Floats:
     """Approximate the noise by equally likely values: the means of equal parts of its law."""
+    noise, mass = _noise_law(mechanism)
+    upto, moment = (np.concatenate([[0.0], np.cumsum(part)]) for part in (mass, mass * noise))
+    edges = np.linspace(0, upto[-1], strata + 1)
+    return np.asarray(np.diff(np.interp(edges, upto, moment)) * (strata / upto[-1]))
+
+
+def _noise_law(mechanism: Mechanism) -> tuple[Ints, Floats]:
+    """Return the values of the noise of a sum and their probabilities."""
     table = mechanism.law.noise_table
     assert table is not None
     noise = np.concatenate([[-table.size], np.arange(-table.half_width, table.half_width + 1), [table.size]])
-    mass = np.concatenate([[table.end], table.core, [table.end]]) / TOTAL  # what lies between weighs nothing
-    upto, moment = (np.concatenate([[0.0], np.cumsum(part)]) for part in (mass, mass * noise))
-    edges = np.linspace(0, upto[-1], STRATA + 1)
-    return np.asarray(np.diff(np.interp(edges, upto, moment)) * (STRATA / upto[-1]))
+    return noise, np.concatenate([[table.end], table.core, [table.end]]) / TOTAL  # what lies between weighs nothing
 
 
 def _weights(prior: Floats | None, shares: Floats, width: int) -> Floats:
@@ -131,41 +219,95 @@ def _weights(prior: Floats | None, shares: Floats, width: int) -> Floats:
 
 
 def mean_interval(
-    column: NumberColumn, mechanism: Mechanism, drawn: Sequence[Ints], level: Fraction, prior: Floats | None
+    column: NumberColumn,
+    mechanism: Mechanism,
+    drawn: Sequence[Ints],
+    level: Fraction,
+    prior: Floats | None,
+    beliefs: SizeBeliefs,
 ) -> tuple[Floats, Floats]:
     """Compute the ends between which the mean lies with probability `level`, with equal tails, given both draws.
 
-    The prior: every U and V with U + V <= n·w are equally likely, so the mean is flat whatever the size, or weighted by
-    the given prior. Each sum is taken at POSTERIOR equally likely values given its draw; the pairs are sorted by their
-    mean.
+    Given the size, the mean is flat over the range or as the prior says. The interval holds the published mean.
     """
-    values = {int(output): _posterior(mechanism, int(output)) for output in np.unique(np.array(drawn))}
-    pairs, place = np.unique(np.array(drawn), axis=1, return_inverse=True)
-    most = len(mechanism.query.answers) - 1
-    ends = np.array([_ends(column, values[u], values[v], most, level, prior) for u, v in pairs.T.tolist()])
-    published = mean_from_sums(column, *drawn)
-    low, high = ends[place.ravel()].T
-    return np.minimum(low, published), np.maximum(high, published)
+    tail, published = (1 - float(level)) / 2, mean_from_sums(column, *drawn)
+    low, high = published.copy(), published.copy()
+    for rows in _chunks(len(published), SIZES * POINTS):
+        means, weights = _posterior(column, mechanism, drawn[0][rows], drawn[1][rows], prior, beliefs, rows)
+        order = np.argsort(means, axis=1)
+        means, weights = (np.take_along_axis(part, order, axis=1) for part in (means, weights))
+        upto = np.cumsum(weights, axis=1)
+        for row, (ends, place) in enumerate(zip(means, upto / upto[:, -1:], strict=True), rows.start):
+            first, last = np.searchsorted(place, [tail, 1 - tail])
+            low[row] = min(low[row], ends[first])
+            high[row] = max(high[row], ends[min(last, len(ends) - 1)])
+    return low, high
 
 
-def _posterior(mechanism: Mechanism, output: int) -> Floats:
-    """Return equally likely values of a sum, given its draw."""
-    upto = np.cumsum(mechanism.law.likelihood(mechanism.query, output))
-    places = (np.arange(POSTERIOR) + 0.5) / POSTERIOR * upto[-1]
-    return np.asarray(np.searchsorted(upto, places), dtype=np.float64)
+def _posterior(
+    column: NumberColumn,
+    mechanism: Mechanism,
+    above: Ints,
+    below: Ints,
+    prior: Floats | None,
+    beliefs: SizeBeliefs,
+    rows: slice,
+) -> tuple[Floats, Floats]:
+    """Return means and their weights, groups × points, that represent what is believed given both draws.
 
-
-def _ends(
-    column: NumberColumn, above: Floats, below: Floats, most: int, level: Fraction, prior: Floats | None
-) -> tuple[float, float]:
-    u, v = (part.ravel() for part in np.meshgrid(above, below))
-    means, possible = mean_from_sums(column, u, v), u + v <= most
-    weights = possible.astype(np.float64) if possible.any() else np.ones_like(means)
+    Sizes are taken at equally likely places given U + V; for each, U is taken evenly over the values that are not
+    excluded by either draw, and weighted by both likelihoods.
+    """
+    rate = _rate(column, mechanism)
+    chances = _sizes_given(column, mechanism, above + below, beliefs, rows)
+    upto = np.cumsum(chances, axis=1)
+    targets = (np.arange(SIZES) + 0.5) / SIZES
+    chosen = np.array([np.searchsorted(row, targets * row[-1]) for row in upto])
+    both = beliefs.sizes[chosen].astype(np.float64) * column.width  # groups × sizes
+    u, v = above[:, None].astype(np.float64), both - below[:, None]  # where each likelihood is largest
+    first, last = (np.clip(end, 0, both) for end in (np.minimum(u, v) - TAIL / rate, np.maximum(u, v) + TAIL / rate))
+    places = np.rint(first[..., None] + (last - first)[..., None] * ((np.arange(POINTS) + 0.5) / POINTS))
+    exponent = np.abs(places - u[..., None]) + np.abs(places - v[..., None])
+    apart = rate * np.abs(u - v)
+    proposed = (1 + apart) * (both + 1)  # by what the choice of sizes had already, and a flat mean
+    weights = np.exp(apart[..., None] - rate * exponent) * ((last - first + 1) / proposed)[..., None]
+    shares = np.divide(places, both[..., None], out=np.zeros_like(places), where=both[..., None] > 0)
+    means = float(column.low) + float(column.high - column.low) * shares
+    means = np.where(both[..., None] > 0, means, float(column.missing))
     if prior is not None:
-        steps = (means - float(column.low)) / float(column.step)
-        weights = weights * np.interp(steps, np.arange(column.width + 1), prior) + np.finfo(float).tiny
-    order = np.argsort(means)
-    upto = np.cumsum(weights[order])
-    tail = (1 - float(level)) / 2
-    first, last = np.searchsorted(upto, [tail * upto[-1], (1 - tail) * upto[-1]])
-    return float(means[order[first]]), float(means[order[min(last, len(order) - 1)]])
+        weights = weights * np.interp(shares * column.width, np.arange(column.width + 1), prior) + np.finfo(float).tiny
+    return means.reshape(len(above), -1), weights.reshape(len(above), -1)
+
+
+def mean_coverage(
+    column: NumberColumn,
+    mechanism: Mechanism,
+    size: int,
+    level: Fraction,
+    prior: Floats | None,
+    beliefs: SizeBeliefs,
+) -> float:
+    """Compute the probability that the interval of a group of this size holds its mean.
+
+    beliefs: what is believed about the size; each of several with the same probability. Means and draws are spread
+    evenly (a lattice of irrational steps), so nothing is random.
+    """
+    turns = np.arange(TRUTHS)[:, None] * lattice(4) % 1
+    upto = np.cumsum(_weights(prior, np.linspace(0, 1, MEANS + 1), column.width))
+    shares = np.interp(turns[:, 0], np.concatenate([[0.0], upto]), np.linspace(0, 1, MEANS + 2))
+    both, most = size * column.width, len(mechanism.query.answers) - 1
+    above = np.rint(shares * both).astype(np.int64)
+    drawn = [
+        np.clip(part + _noise_at(mechanism, turn), 0, most)
+        for part, turn in ((above, turns[:, 1]), (both - above, turns[:, 2]))
+    ]
+    beliefs = replace(beliefs, place=(turns[:, 3] * len(beliefs.weights)).astype(np.int64))
+    low, high = mean_interval(column, mechanism, drawn, level, prior, beliefs)
+    truth = mean_from_sums(column, above, both - above)
+    return float(((low <= truth) & (truth <= high)).mean())
+
+
+def _noise_at(mechanism: Mechanism, places: Floats) -> Ints:
+    """Return quantiles of the noise of a sum."""
+    noise, mass = _noise_law(mechanism)
+    return np.asarray(noise[np.minimum(np.searchsorted(np.cumsum(mass) / mass.sum(), places), len(noise) - 1)])

@@ -26,8 +26,7 @@ class NumberStatistic(Statistic):
     """A statistic of one column with low and high.
 
     pads: with public sizes, a record short of the size counts as `missing`. fills_empty: a group without records
-    counts as `missing`. errs_more_if_small: it errs more in a group smaller than the maximum, for which its expected
-    error is stated.
+    counts as `missing`.
     """
 
     column: NumberColumnName = Field(description="A column with low and high.", examples=["age"])
@@ -36,7 +35,6 @@ class NumberStatistic(Statistic):
     needed_options: ClassVar[tuple[str, ...]] = ("low", "high")
     pads: ClassVar[bool] = False
     fills_empty: ClassVar[bool] = False
-    errs_more_if_small: ClassVar[bool] = False
 
     def number_column(self, context: StatisticContext) -> NumberColumn:
         """Return the declared column; raise PlanError if it has no bounds."""
@@ -62,7 +60,6 @@ class NumberStatistic(Statistic):
             f"a record without a value{_describe_number_texts(source)}{', ' if short else ' '}{short}"
             f"counts as {format_number(column.missing)} (missing)",
             *_describe_derived(members, context),
-            *_describe_error_sizes(members, context),
         ]
 
 
@@ -107,13 +104,6 @@ def _describe_derived(members: Sequence[NumberStatistic], context: StatisticCont
     """Describe how numbers are computed that are not drawn themselves."""
     derived_values = [(one.name, one.derive(context)) for one in members]
     return [f"{name}: computed as {derived.words}" for name, derived in derived_values if derived is not None]
-
-
-def _describe_error_sizes(members: Sequence[NumberStatistic], context: StatisticContext) -> list[str]:
-    """Describe which groups the expected errors are about, if sizes are not public."""
-    names = _join_names(one for one in members if one.errs_more_if_small and not context.public)
-    supposed = "expected errors and intervals are those of groups as large as their maximum; smaller groups err more"
-    return [f"{names}: {supposed}"] if names else []
 
 
 def _join_names(members: Iterable[NumberStatistic]) -> str:

@@ -25,6 +25,7 @@ from inbounds.sources.expressions import RecordWriter
 from inbounds.sources.groups import Groups
 from inbounds.sources.open import Source
 from inbounds.statistics.designs import DesignOptions
+from inbounds.statistics.sizes import SizeBeliefs
 
 Sum = Callable[[str], str]
 """From SQL of a whole number of every record to SQL of its sum."""
@@ -108,16 +109,19 @@ class DerivedValue:
 
     parts: the columns of the drawn numbers, after the statistic's name. value: the published number, from drawn
     positions.
-    expected: its expected error, from the mechanism and a prior of the number itself. errors: the same given the draws,
-    from mechanism, expectation and drawn positions. interval: the ends of its credible interval, from mechanism, drawn
-    positions, level and prior. query: the query whose answers the prior is about. words: how it is computed.
+    expected: its expected error, from the mechanism, a prior of the number itself and one of the group's size. errors:
+    the same given the draws, for groups in columns. interval: the ends of its credible interval; both from mechanism,
+    drawn positions, prior, and what is believed about the size of each group. query: the query whose answers the prior
+    is about. coverage: the probability that the interval holds the number in groups of one size, if each of the given
+    beliefs about the size is equally likely. words: how it is computed.
     """
 
     parts: tuple[str, ...]
     value: Callable[[Sequence[Ints]], Floats]
-    expected: Callable[[Mechanism, Floats | None], ExpectedError]
-    errors: Callable[[Mechanism, ExpectedError, Sequence[Ints]], Floats]
-    interval: Callable[[Mechanism, Sequence[Ints], Fraction, Floats | None], tuple[Floats, Floats]]
+    expected: Callable[[Mechanism, Floats | None, SizeBeliefs], ExpectedError]
+    errors: Callable[[Mechanism, Sequence[Ints], Floats | None, SizeBeliefs], Floats]
+    interval: Callable[[Mechanism, Sequence[Ints], Fraction, Floats | None, SizeBeliefs], tuple[Floats, Floats]]
+    coverage: Callable[[Mechanism, int, Fraction, Floats | None, SizeBeliefs], float]
     query: RangeQuery
     words: str
 
@@ -242,6 +246,13 @@ class Statistic(Schema):
     def query(self, context: StatisticContext, size: int) -> RangeQuery | QuantileQuery:
         """Build the query that answers it in a group of a size, public or at most."""
         raise NotImplementedError
+
+    def answer_prior(self, context: StatisticContext, size: int, beliefs: SizeBeliefs) -> Floats | None:
+        """Return the prior of the query's answers that follows from the prior of the group's size.
+
+        None if none does: all answers are then equally likely. beliefs: one distribution over sizes up to `size`.
+        """
+        return None
 
     def positions(self, context: StatisticContext, aggregates: GroupAggregates) -> Sequence[Ints | ValueCounts]:
         """Compute positions in the query's answers, one row per cell, always within the range."""

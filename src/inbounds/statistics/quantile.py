@@ -33,7 +33,6 @@ class OrderStatistic(NumberStatistic):
     counts_values: ClassVar[bool] = True
     pads: ClassVar[bool] = True
     fills_empty: ClassVar[bool] = True
-    errs_more_if_small: ClassVar[bool] = True
 
     @property
     def share(self) -> Fraction:

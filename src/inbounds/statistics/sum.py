@@ -14,11 +14,12 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from inbounds.exact import Ints
+from inbounds.exact import Floats, Ints
 from inbounds.query import RangeQuery, Reach, Scale
 from inbounds.schema.columns import NumberColumn
 from inbounds.statistics._numbers import SummedStatistic, clamp, make_range_query, pad_sum, to_python_ints
 from inbounds.statistics.base import GroupAggregates, StatisticContext
+from inbounds.statistics.sizes import SizeBeliefs
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,19 @@ class Sum(SummedStatistic):
             return _open_sum(column, size)
         scale = Scale(size * column.low, column.step, range(size * column.width + 1))
         return make_range_query("total", scale, Reach(column.width))
+
+    def answer_prior(self, context: StatisticContext, size: int, beliefs: SizeBeliefs) -> Floats | None:
+        """Return the prior under which, given N records, all sums from N·low to N·high are equally likely."""
+        if context.public:
+            return None
+        grid = open_grid(self.number_column(context))
+        first, last = min(0, size * grid.low), max(0, size * grid.high)
+        starts, stops = beliefs.sizes * grid.low - first, beliefs.sizes * grid.high - first + 1
+        changes = np.zeros(last - first + 2)
+        np.add.at(changes, starts, beliefs.weights[0] / (stops - starts))
+        np.subtract.at(changes, stops, beliefs.weights[0] / (stops - starts))
+        prior = np.maximum(np.cumsum(changes)[:-1], 0.0)
+        return np.asarray(prior / prior.sum())
 
     def positions(self, context: StatisticContext, aggregates: GroupAggregates) -> list[Ints]:
         column = self.number_column(context)

@@ -83,6 +83,7 @@ class DatasetModel(BaseModel):
     by: list[str]
     groups: list[GroupForm]
     records: Literal["public", "at most"]
+    typical: list[int] | None = Field(None, description="A typical group size, or the ends of a range of sizes.")
     columns: dict[str, dict[str, Any]]
     credible_level: str | None
     levels: dict[str, str]
@@ -108,6 +109,7 @@ class PreviewModel(BaseModel):
     errors: dict[str, float]
     constants: dict[str, float]
     no_better: list[str]
+    accuracy: list[str]
     account: list[str]
     statement: str
 

@@ -65,6 +65,7 @@ class Draft:
     file: str = ""
     sizes: str = "size"
     size: str = ""
+    typical: str = ""
     missing_key: str = ""
     nested: str = ""
     levels: str = ""

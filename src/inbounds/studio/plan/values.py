@@ -68,6 +68,7 @@ def _source(draft: Draft) -> Values:
 def _groups(draft: Draft) -> Values:
     keys = _keys(draft) if draft.by else None
     sizes = {draft.sizes if draft.sizes in ("size", "max_size") else "size": parse_number(draft.size)}
+    sizes["typical"] = [parse_number(part.strip()) for part in draft.typical.split(",")] if draft.typical else ""
     period = {column.name: column.period for column in draft.columns if column.use == "group" and column.period}
     return _drop_empty(by=draft.by or None, keys=keys, **sizes, missing_key=draft.missing_key, period=period or None)
 
@@ -176,6 +177,7 @@ def _groups_from(take: _Taker) -> dict[str, Any]:
         "sizes": sizes,
         "keys_from": "combined",
         "size": _format_value(take("groups", sizes, "")) if plain else "",
+        "typical": _format_typical(take("groups", "typical", "")),
     }
     lists: dict[str, str] = {}
     if isinstance(keys, str):
@@ -187,6 +189,11 @@ def _groups_from(take: _Taker) -> dict[str, Any]:
     elif isinstance(keys, Sequence):
         single |= {"keys_from": "listed", "listed": "\n".join(" | ".join(map(_format_value, row)) for row in keys)}
     return {"lists": lists, "single": single}
+
+
+def _format_typical(value: Any) -> str:
+    """Write a typical size as the form has it: 235, or 100, 300."""
+    return ", ".join(map(_format_value, value)) if isinstance(value, list) else _format_value(value)
 
 
 def _column_from(name: str, kind: str, facts: Mapping[str, Any] | None) -> ColumnChoice:

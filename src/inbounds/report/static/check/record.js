@@ -31,6 +31,7 @@ function checkRelation(plan) {
   const [sizes, neighbours] = [plan.get("sizes"), plan.get("neighbours")];
   const known = RELATIONS.some(([size, relation]) => size === sizes && relation === neighbours);
   insist(known && plan.has("unit") === (neighbours === PERSON), "the plan has a relation that no release has");
+  insist(!(plan.has("typical") && sizes === "public"), "a typical size is for groups whose sizes are not public");
   insist(!(plan.has("where") && plan.get("where") !== "" && sizes === "public"), "a plan with a condition has no public sizes");
   const level = plan.get("credible_level") === null ? null : Fraction.read(plan.get("credible_level"));
   insist(level === null || (level.compare(ZERO) > 0 && level.compare(ONE) < 0), WRONG_PLAN);

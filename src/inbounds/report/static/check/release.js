@@ -63,6 +63,9 @@ const isStatistic = (value) => {
   return FORMS.has(value.get("kind")) ? FORMS.get(value.get("kind"))(value) : isText(value.get("name"));
 };
 
+/** One number of records, or the least and the largest. */
+const isTypical = (value) => listOf(isInteger)(value) && [1, 2].includes(value.length) && value[0] >= 0n && value[0] <= value[value.length - 1];
+
 const isPlan = fields({
   source: fields({ kind: isSource, "name?": isText, "table?": isText, "engine?": isText, "decimal?": isText }),
   by: listOf(isText), groups: isInteger, keys_sha256: isText, sizes: isText,
@@ -73,6 +76,7 @@ const isPlan = fields({
   statistics: listOf(isStatistic),
   epsilon: isExact, neighbours: isText, design: isDesign, credible_level: orNull(isExact), "people?": isText, "edition?": isText,
   "unit?": fields({ id: isText, max_records: isInteger, max_groups: isInteger }), "missing_key?": isText,
+  "typical?": isTypical,
   "period?": named(isText), "where?": isText,
   "hierarchy?": fields({
     levels: listOf(isText), weights: listOf(isExact), "shares?": listOf(isExact), nodes: listOf(isInteger),

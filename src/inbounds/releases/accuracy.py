@@ -1,0 +1,382 @@
+"""What is said about the accuracy of a number: its expected error, its interval, and how often the interval is right.
+
+All follow from the mechanism and a prior of the truth; none from data. If group sizes are public, the prior is about
+the answer alone. If not, the size of the group is unknown as well, and its prior (`statistics.sizes`) is part of it:
+
+    quantiles       Pr[size]·Pr[quantile | size]·Pr[report | quantile, size], at a few sizes and between them
+    sums            Pr[sum] = sum over sizes of Pr[size]·(1 / number of sums that so many records can have)
+    secret means    from both sums that are drawn, which tell the size too (`statistics._mean_pair`)
+
+A prior that the plan declares (`prior` of its design) is about sums themselves, and then replaces that of the sizes.
+Counts of records and of labels do not use the prior of the sizes.
+"""
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from inbounds.exact import Floats, Ints
+from inbounds.losses import best_constant_loss, to_loss
+from inbounds.mechanism import AnyMechanism, Channel, Mechanism
+from inbounds.mechanism.bayes import find_shortest_run
+from inbounds.mechanism.expected_channel import expected_channel
+from inbounds.mechanism.laws import AnswerLaw
+from inbounds.mechanism.laws.base import RecordsLaw
+from inbounds.query import QuantileQuery, RangeQuery
+from inbounds.schema.text import format_number
+from inbounds.statistics import DerivedValue, ExpectedError, Statistic, StatisticContext
+from inbounds.statistics.designs import DesignRequest, resolve_prior
+from inbounds.statistics.sizes import SizeBeliefs, certain_sizes, lattice, size_nodes, spread_on_nodes
+
+DECILES = 10
+"""Coverage is computed for groups of so many sizes: a tenth of the maximum, two tenths, …, the maximum."""
+
+OBSERVED = 4
+"""Number of equally likely counts under which coverage is computed if the plan publishes the count of a group."""
+
+MOST_COVERED = 1 << 16
+"""Most answers of a sum for which coverage is computed: beyond, the noise is small against the range."""
+
+MOST_CONDITIONED = 1 << 27
+"""Most numbers in the priors of sums given published counts; with more, sums are not conditioned on counts."""
+
+DRAWN = 512
+"""Numbers of true sums and draws at which coverage is computed where a matrix would be large: evenly spread, and so
+right to about a hundredth."""
+
+MATRIX = 1024
+"""Most answers of a sum for which coverage is computed from the whole matrix."""
+
+
+@dataclass(frozen=True)
+class StatisticModel:
+    """A statistic in groups of one declared size, its mechanism, and the prior of the size if it is not public.
+
+    beliefs: None for groups as large as their maximum.
+    """
+
+    statistic: Statistic
+    context: StatisticContext
+    request: DesignRequest
+    mechanism: AnyMechanism
+    size: int
+    beliefs: SizeBeliefs | None = None
+
+    @cached_property
+    def derived(self) -> DerivedValue | None:
+        """Return how the number is computed, if others are drawn."""
+        return self.statistic.derive(self.context)
+
+    @property
+    def query(self) -> RangeQuery:
+        """Return the query of one answer."""
+        query: RangeQuery = self.mechanism.query.as_range_query
+        return query
+
+    @cached_property
+    def prior(self) -> Floats | None:
+        """Return the prior that the plan declares for answers, or for the values of records."""
+        return resolve_prior(self.request.options, self.query if self.derived is None else self.derived.query)
+
+    @property
+    def key(self) -> Hashable:
+        """Return what its accuracy depends on, as a key for what was computed."""
+        return self.request, type(self.statistic), self.statistic.loss, self.derived, self.beliefs
+
+    @property
+    def is_sized(self) -> bool:
+        """Return whether the prior of the size is part of what is said about the number."""
+        if self.beliefs is None:
+            return False
+        return self.derived is not None or isinstance(self.mechanism.query, QuantileQuery) or self._has_answer_prior
+
+    @cached_property
+    def _has_answer_prior(self) -> bool:
+        return self.prior is None and type(self.statistic).answer_prior is not Statistic.answer_prior
+
+    def answer_prior(self, beliefs: SizeBeliefs) -> Floats | None:
+        """Return the prior of the answers under one distribution of the size."""
+        return self.statistic.answer_prior(self.context, self.size, beliefs) if self._has_answer_prior else self.prior
+
+    # --- expected errors ----------------------------------------------------------------------------------
+
+    def expected_error(self) -> ExpectedError:
+        """Compute the mean loss over the prior, and that of the best constant, to six digits."""
+        return ExpectedError(*(float(f"{value:.6g}") for value in self._expected_error()))
+
+    def _expected_error(self) -> tuple[float, float]:
+        loss = self.statistic.loss
+        if self.derived is not None:
+            beliefs = certain_sizes([self.size]) if self.beliefs is None else self.beliefs
+            return self.derived.expected(_require_answers(self.mechanism), self.prior, beliefs)
+        if self.beliefs is not None and isinstance(self.mechanism.query, QuantileQuery):
+            nodes, weights = self.nodes(self.beliefs.nodes), self.beliefs.node_weights[0]
+            truths = sum(weight * node.truths for weight, node in zip(weights, nodes, strict=True))
+            error = sum(weight * node.loss(loss) for weight, node in zip(weights, nodes, strict=True))
+            return float(error), best_constant_loss(self.query, loss, truths)
+        prior = self.prior if self.beliefs is None else self.answer_prior(self.beliefs)
+        channel = self.mechanism.channel(prior)
+        return channel.loss(loss), best_constant_loss(channel.query, loss, channel.prior)
+
+    def errors(self, drawn: Sequence[Ints], expected: float, beliefs: SizeBeliefs | None) -> Floats:
+        """Return the expected error of every group's number. beliefs: about the size of each group."""
+        if not self.is_sized or beliefs is None:
+            return np.full(len(drawn[0]), expected)
+        if self.derived is not None:
+            return self.derived.errors(_require_answers(self.mechanism), drawn, self.prior, beliefs)
+        if len(beliefs.weights) == 1:
+            return np.full(len(drawn[0]), expected)
+        if isinstance(self.mechanism.query, QuantileQuery):
+            errors = np.array([node.loss(self.statistic.loss) for node in self.nodes(beliefs.nodes)])
+            return np.asarray((beliefs.node_weights @ errors)[beliefs.place_of(len(drawn[0]))])
+        losses = self.mechanism.loss_per_answer(self.statistic.loss)
+        return np.array([float(prior @ losses) for prior in self._answer_priors(beliefs)])[
+            beliefs.place_of(len(drawn[0]))
+        ]
+
+    def _answer_priors(self, beliefs: SizeBeliefs) -> Iterator[Floats]:
+        for row in range(len(beliefs.weights)):
+            prior = self.answer_prior(beliefs.select(np.array([row])))
+            assert prior is not None
+            yield prior
+
+    # --- quantiles in groups of several sizes -------------------------------------------------------------
+
+    def nodes(self, sizes: Ints) -> list["QuantileNode"]:
+        """Return what is expected of the mechanism of a quantile in groups of these sizes."""
+        return [QuantileNode.compute(self.mechanism, self.prior, int(size), len(sizes)) for size in sizes]
+
+    # --- intervals ----------------------------------------------------------------------------------------
+
+    def intervals(self, drawn: Sequence[Ints], level: Fraction, beliefs: SizeBeliefs | None) -> tuple[Floats, Floats]:
+        """Compute the ends of the credible interval of every group's number. drawn: the numbers it is computed from."""
+        if self.derived is not None:
+            sized = certain_sizes([self.size]) if beliefs is None else beliefs
+            return self.derived.interval(_require_answers(self.mechanism), drawn, level, self.prior, sized)
+        (outputs,) = drawn
+        if beliefs is None or not self.is_sized:
+            return credible_intervals(self.mechanism, outputs, level, self.prior)
+        pairs, place = np.unique(np.stack([beliefs.place_of(len(outputs)), outputs]), axis=1, return_inverse=True)
+        ends = np.array([_ends(mass, level) for mass in self._joint_masses(pairs, beliefs)])
+        low, high = self.query.answers.numbers_at(ends.T)[:, place.ravel()].astype(np.float64)
+        return low, high
+
+    def _joint_masses(self, pairs: Ints, beliefs: SizeBeliefs) -> Iterator[Floats]:
+        """Yield Pr[answer, output] for pairs of a distribution of the size and an output, in their order."""
+        if isinstance(self.mechanism.query, QuantileQuery):
+            nodes, weights = self.nodes(beliefs.nodes), beliefs.node_weights
+            for row, output in pairs.T:
+                mass = sum(weight * node.joint[output] for weight, node in zip(weights[row], nodes, strict=True))
+                truths = sum(weight * node.truths for weight, node in zip(weights[row], nodes, strict=True))
+                yield _possible(mass, truths)
+            return
+        channel, known, prior = self.mechanism.channel(), -1, np.empty(0)
+        for row, output in pairs.T:
+            if row != known:
+                known, (prior,) = row, self._answer_priors(beliefs.select(np.array([row])))
+            yield _possible(channel.law.likelihood(channel.query, int(output)) * prior, prior)
+
+    # --- how often intervals are right --------------------------------------------------------------------
+
+    def coverage(self, size: int, level: Fraction, beliefs: SizeBeliefs) -> float | None:
+        """Compute the probability that the interval holds the truth in groups of one size; None if it is not known.
+
+        beliefs: about the size, one or several of the same probability. Given the size, the truth is distributed as the
+        prior says.
+        """
+        if self.derived is not None:
+            mechanism = _require_answers(self.mechanism)
+            return self.derived.coverage(mechanism, size, level, self.prior, beliefs)
+        outputs = np.arange(len(self.query.outputs))
+        if isinstance(self.mechanism.query, QuantileQuery):
+            joint = self._joint_at(size, beliefs)
+        elif not self.is_sized or len(outputs) > MOST_COVERED:
+            return None
+        elif len(outputs) > MATRIX and self.mechanism.law.noise_table is not None:
+            return self._sampled_coverage(size, level, beliefs)
+        else:
+            truths = self.answer_prior(certain_sizes([size]))
+            assert truths is not None
+            joint = self.mechanism.matrix * truths
+        rows = len(beliefs.weights)
+        covered = 0.0
+        for row in range(rows):
+            pairs = np.stack([np.full(len(outputs), row), outputs])
+            ends = [_ends(mass, level) for mass in self._joint_masses(pairs, beliefs)]
+            covered += sum(float(mass[first : last + 1].sum()) for mass, (first, last) in zip(joint, ends, strict=True))
+        return covered / rows
+
+    def _joint_at(self, size: int, beliefs: SizeBeliefs) -> Floats:
+        """Return Pr[answer, output] of a quantile in groups of one size, between those of the nearest nodes."""
+        nodes = beliefs.nodes
+        if not nodes[0] <= size <= nodes[-1]:
+            nodes = size_nodes(max(1, self.size // DECILES), self.size)
+        (weights,) = spread_on_nodes(np.array([size]), nodes)
+        parts = zip(weights, self.nodes(nodes), strict=True)
+        return np.asarray(sum(weight * node.joint for weight, node in parts if weight > 0))
+
+    def _sampled_coverage(self, size: int, level: Fraction, beliefs: SizeBeliefs) -> float:
+        """Compute the coverage of sums at evenly spread truths and draws of geometric noise."""
+        noise = _require_answers(self.mechanism).law.noise_table
+        assert noise is not None
+        truths = self.answer_prior(certain_sizes([size]))
+        assert truths is not None
+        turns = np.arange(DRAWN)[:, None] * lattice(2) % 1
+        places = np.searchsorted(np.cumsum(truths) * (1 - 1e-12), turns[:, 0])
+        steps = np.arange(-noise.half_width, noise.half_width + 1)
+        shares = np.cumsum(noise.core) / float(np.sum(noise.core, dtype=np.float64))
+        moved = steps[np.minimum(np.searchsorted(shares, turns[:, 1]), len(steps) - 1)]
+        outputs = np.clip(places + moved, 0, len(truths) - 1)
+        outputs = outputs if noise.remap is None else noise.remap[outputs]
+        rows = np.arange(len(outputs)) % len(beliefs.weights)
+        low, high = self.intervals([outputs], level, SizeBeliefs(beliefs.sizes, beliefs.weights, rows))
+        values = self.query.answers.numbers_at(places)
+        return float(((low <= values) & (values <= high)).mean())
+
+
+@dataclass(frozen=True)
+class QuantileNode:
+    """A quantile in groups of one size. joint: Pr[answer, report], reports × answers. truths: Pr[answer]."""
+
+    query: RangeQuery
+    joint: Floats
+    truths: Floats
+
+    @classmethod
+    def compute(cls, mechanism: AnyMechanism, prior: Floats | None, size: int, parts: int) -> "QuantileNode":
+        """Compute the node. An empty group has the answer `missing`. parts: the number of sizes that are averaged."""
+        law, query = mechanism.law, mechanism.query
+        assert isinstance(law, RecordsLaw)
+        assert isinstance(query, QuantileQuery)
+        if size > 0:
+            channel = expected_channel(query, law, prior, size, parts)
+            return cls(channel.query, channel.matrix * channel.prior, channel.prior)
+        truths = np.zeros(query.width + 1)
+        truths[query.missing] = 1.0
+        (reports,) = law.probabilities(query, np.zeros((1, query.width + 1), dtype=np.int64))
+        return cls(query.as_range_query, reports[:, None] * truths, truths)
+
+    def loss(self, loss: Any) -> float:
+        """Return the expected loss."""
+        return float((self.joint * to_loss(loss).table(self.query)).sum())
+
+
+def _require_answers(mechanism: AnyMechanism) -> Mechanism:
+    """Return the mechanism, which for sums and parts of derived numbers answers a range query."""
+    assert isinstance(mechanism.law, AnswerLaw)
+    return mechanism
+
+
+def _possible(mass: Floats, prior: Floats) -> Floats:
+    """Return the joint probabilities, or the prior where the output is impossible under it."""
+    return mass if mass.sum() > 0 else prior
+
+
+# --- how often intervals are right, by size ---------------------------------------------------------------------
+
+Coverage = tuple[tuple[int, float], ...]
+"""Sizes of groups, and the probability that an interval holds the truth in groups of each."""
+
+FLAGGED = 0.85
+"""Sizes at which 90 % intervals hold the truth less often are named beside the number, and so in proportion."""
+
+
+def coverage_by_size(model: StatisticModel, level: Fraction, counter: AnyMechanism | None) -> Coverage:
+    """Compute the coverage in groups of a tenth of the maximum, of two tenths, …; of fewer than ten each size.
+
+    counter: the mechanism of the count of each group, if the plan publishes it.
+    """
+    sizes = sorted({-(-model.size * tenth // DECILES) for tenth in range(1, DECILES + 1)})
+    assert model.beliefs is not None
+    found = []
+    for size in sizes:
+        beliefs = model.beliefs
+        if counter is not None and model.is_sized:
+            beliefs = replace(sizes_given_counts(beliefs, counter, likely_counts(counter, size)), place=None)
+        covered = model.coverage(size, level, beliefs)
+        if covered is not None:
+            found.append((size, round(covered, 4)))
+    return tuple(found)
+
+
+def describe_low_coverage(coverage: Mapping[int, Coverage], level: Fraction) -> str:
+    """Describe the sizes at which intervals are right too seldom; empty if there are none. coverage: by maximum."""
+    flagged = FLAGGED * float(level) / 0.9
+    low = {most: [one for one in of_sizes if one[1] < flagged] for most, of_sizes in coverage.items()}
+    low = {most: few for most, few in low.items() if few}
+    if not low:
+        return ""
+    shares = [covered for few in low.values() for _, covered in few]
+    least, most = (f"{100 * share:.0f}" for share in (min(shares), max(shares)))
+    cover = f"{_percent(level)} intervals cover about {least if least == most else f'{least} to {most}'} %"
+    if len(low) > 1:
+        part = max(few[-1][0] / maximum for maximum, few in low.items())
+        return f"in groups of up to {100 * part:.0f} % of their maximum, {cover} in some"
+    ((maximum, few),) = low.items()
+    sizes = [size for size, _ in few]
+    every = [size for size, _ in coverage[maximum]]
+    where = ", ".join(map(str, sizes))
+    if sizes == every[: len(sizes)]:
+        where = f"up to {sizes[-1]}"
+    elif sizes == every[-len(sizes) :]:
+        where = f"{sizes[0]} or more"
+    return f"in groups of {where} of at most {maximum} records, {cover}"
+
+
+def _percent(level: Fraction) -> str:
+    return f"{format_number(100 * level)} %"
+
+
+# --- what a published count tells about sizes -----------------------------------------------------------------
+
+
+def sizes_given_counts(beliefs: SizeBeliefs, mechanism: AnyMechanism, counts: Ints) -> SizeBeliefs:
+    """Condition the prior of sizes on the drawn count of every group."""
+    distinct, place = np.unique(counts, return_inverse=True)
+    channel = mechanism.channel()
+    likelihoods = np.array([channel.law.likelihood(channel.query, int(count))[beliefs.sizes] for count in distinct])
+    given = beliefs.given(likelihoods)
+    return SizeBeliefs(given.sizes, given.weights, place.ravel())
+
+
+def likely_counts(mechanism: AnyMechanism, size: int) -> Ints:
+    """Return OBSERVED about equally likely draws of the count of a group of one size."""
+    channel = mechanism.channel()
+    values = channel.output_values.astype(np.float64)
+    nearest = int(np.abs(values - size).argmin())
+    upto = np.cumsum(channel.law.likelihood(channel.query, nearest))  # the noise is as likely upwards as downwards
+    places = np.searchsorted(upto, (np.arange(OBSERVED) + 0.5) / OBSERVED * upto[-1])
+    return np.array([int(np.abs(values - place).argmin()) for place in places])
+
+
+# --- credible intervals: where the true answer lies, given the released one and a prior over the answers -------
+
+
+def credible_intervals(
+    mechanism: AnyMechanism, outputs: Ints, level: Fraction, prior: Floats | None
+) -> tuple[Floats, Floats]:
+    """Find for every output the shortest run of answers that holds at least `level` of the posterior.
+
+    Post-processing of the draw: it needs the mechanism and the prior, not the data. A run is found once per distinct
+    output, in O(answers).
+    """
+    distinct, place = np.unique(outputs, return_inverse=True)
+    ends = np.array([_ends(mass, level) for mass in _joint(mechanism.channel(prior), distinct)])
+    query: RangeQuery = mechanism.query.as_range_query
+    low, high = query.answers.numbers_at(ends.T)[:, place].astype(np.float64)
+    return low, high
+
+
+def _joint(channel: Channel, outputs: Ints) -> Iterator[Floats]:
+    """Yield for every output its joint probabilities with each true answer; a quantile's prior is about records."""
+    for i in outputs:
+        yield _possible(channel.law.likelihood(channel.query, int(i)) * channel.prior, channel.prior)
+
+
+def _ends(mass: Floats, level: Fraction) -> tuple[int, int]:
+    first, stop = find_shortest_run(mass / mass.sum(), float(level))
+    return first, stop - 1
