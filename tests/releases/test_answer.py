@@ -17,8 +17,8 @@ from inbounds.mechanism.laws import Noise
 from inbounds.mechanism.laws.noise import make_geometric_noise
 from inbounds.releases import aggregate, drawing
 from inbounds.releases import workload as answering
+from inbounds.releases.accuracy import credible_intervals
 from inbounds.releases.pipeline import preview_release, release, to_plan
-from inbounds.releases.workload import credible_intervals
 from inbounds.statistics import designs
 from inbounds.statistics.designs import (
     DESIGNED_UP_TO,

@@ -35,7 +35,7 @@ from inbounds.statistics.sizes import SizeBeliefs, certain_sizes, lattice, size_
 DECILES = 10
 """Coverage is computed for groups of so many sizes: a tenth of the maximum, two tenths, …, the maximum."""
 
-OBSERVED = 4
+OBSERVED = 2
 """Number of equally likely counts under which coverage is computed if the plan publishes the count of a group."""
 
 MOST_COVERED = 1 << 16
@@ -168,17 +168,24 @@ class StatisticModel:
     def _joint_masses(self, pairs: Ints, beliefs: SizeBeliefs) -> Iterator[Floats]:
         """Yield Pr[answer, output] for pairs of a distribution of the size and an output, in their order."""
         if isinstance(self.mechanism.query, QuantileQuery):
-            nodes, weights = self.nodes(beliefs.nodes), beliefs.node_weights
-            for row, output in pairs.T:
-                mass = sum(weight * node.joint[output] for weight, node in zip(weights[row], nodes, strict=True))
-                truths = sum(weight * node.truths for weight, node in zip(weights[row], nodes, strict=True))
-                yield _possible(mass, truths)
+            yield from self._quantile_masses(pairs, beliefs)
             return
         channel, known, prior = self.mechanism.channel(), -1, np.empty(0)
         for row, output in pairs.T:
             if row != known:
                 known, (prior,) = row, self._answer_priors(beliefs.select(np.array([row])))
             yield _possible(channel.law.likelihood(channel.query, int(output)) * prior, prior)
+
+    def _quantile_masses(self, pairs: Ints, beliefs: SizeBeliefs) -> Iterator[Floats]:
+        nodes, known = self.nodes(beliefs.nodes), -1
+        joint, truths = np.empty(0), np.empty(0)
+        for row, output in pairs.T:
+            if row != known:
+                known = row
+                parts = [part for part in zip(beliefs.node_weights[row], nodes, strict=True) if part[0] > 0]
+                joint = np.asarray(sum(weight * node.joint for weight, node in parts))
+                truths = np.asarray(sum(weight * node.truths for weight, node in parts))
+            yield _possible(joint[output], truths)
 
     # --- how often intervals are right --------------------------------------------------------------------
 

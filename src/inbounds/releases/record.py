@@ -261,11 +261,9 @@ def describe_accuracy(designed: ReleaseDesign) -> list[str]:
         told = "" if counted is None else f"; in the table, the drawn {plan.statistics[counted].name} tells the size"
         prior = describe_prior(plan.groups.typical)
         lines.append(f"{', '.join(sized)}: expected errors and intervals suppose that {prior}{told}")
-    for k, one in every if plan.credible_level is not None else ():
-        coverage = {
-            size: covered for size, covered in zip(workload.sizes, designed.coverage[k], strict=True) if covered
-        }
-        flag = describe_low_coverage(coverage, plan.credible_level)
+    for k, one in every:
+        coverage = dict(zip(workload.sizes, designed.coverage[k], strict=True))
+        flag = "" if plan.credible_level is None else describe_low_coverage(coverage, plan.credible_level)
         lines += [f"{one.name}: {flag}"] if flag else []
     quantiles = [one.name for one in plan.statistics if one.counts_values and plan.has_interval(one)]
     return lines + ([f"{', '.join(quantiles)}: {GAP}"] if quantiles else [])
