@@ -65,6 +65,14 @@ class TableLoss:
         return self.table(query)
 
 
+def weigh_loss(loss: "Loss", prior: "Prior", query: RangeQuery) -> TableLoss:
+    """Return w[answer]·loss[output, answer] for weights w that sum to one, as a table.
+
+    Its largest expected value over the answers is the weighted worst case of 003, Definition 3 with the maximum.
+    """
+    return TableLoss(loss.table(query) * to_prior(prior, query), f"prior-weighted {loss.name}")
+
+
 @dataclass(frozen=True)
 class FunctionLoss:
     """A loss given as function(reported value, true value), of numbers or labels."""

@@ -21,6 +21,7 @@ DESIGNS = {
     "table": lambda: ib.optimal(ib.count(4), 1, loss=STEPS**1.5),
     "table, worst": lambda: ib.optimal(ib.count(4), 1, loss=STEPS**1.5, aim="worst"),
     "table, prior": lambda: ib.optimal(ib.count(4), 1, loss=STEPS**1.5, prior=PRIOR),
+    "worst, prior": lambda: ib.optimal(ib.count(4), 1, prior=PRIOR, aim="worst"),
     "function": lambda: ib.optimal(ib.count(4), 1, loss=lambda r, t: abs(r - t) + (r > t)),
     "named, prior": lambda: ib.optimal(ib.count(4), 1, prior=PRIOR),
     "named": lambda: ib.optimal(ib.count(4), 1),

@@ -25,9 +25,9 @@ from inbounds.design.loss_limits import (
 from inbounds.design.problem import Problem
 from inbounds.design.rounding import round_proposal
 from inbounds.design.solver.threads import one_thread
-from inbounds.errors import suggest_name
+from inbounds.errors import TooLarge, suggest_name
 from inbounds.exact import Floats, Number, to_epsilon
-from inbounds.losses import GraphLoss, LossLike, Prior, Restriction, TableLoss, to_loss, to_prior
+from inbounds.losses import GraphLoss, LossLike, Prior, Restriction, TableLoss, to_loss, to_prior, weigh_loss
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.laws import AnswerLaw, Matrix
 from inbounds.mechanism.limits import MATRIX_LIMIT
@@ -62,7 +62,12 @@ def optimal(
         raise ValueError(f"aim must be 'average' or 'worst', got {aim!r}{suggest_name(aim, ('average', 'worst'))}")
     if not max_seconds > 0:
         raise ValueError(f"max_seconds must be positive, got {max_seconds}")
-    if query.shape[0] * query.shape[1] > MATRIX_LIMIT:
+    is_large = query.shape[0] * query.shape[1] > MATRIX_LIMIT
+    if aim == "worst" and prior is not None:  # 003 Definition 3: the largest of the answers' losses times their weights
+        if is_large:
+            raise TooLarge("the worst answer under a prior needs a matrix, too large here; leave out prior or the aim")
+        aims = [weigh_loss(aimed, prior, query) for aimed in aims]
+    if is_large:
         return design_large(query, bound, aims, DesignGoal(aims[0], prior, property_names, aim, limits), max_seconds)
     start = time.monotonic()
     for k, judged in enumerate(aims):

@@ -31,7 +31,8 @@ def optimal(
 
     loss: "absolute", "squared", "zero-one", `ib.threshold_loss(d)`, `ib.power_loss(p)`, a table outputs × answers or a
     function (reported, true); on a graph "distance" or "euclidean". prior: weights of the answers, uniform by default.
-    properties: names such as "fair" or "column_monotone". aim: "average" under the prior, or "worst" answer.
+    properties: names such as "fair" or "column_monotone". aim: "average" under the prior, or "worst" answer:
+    the largest expected loss of any answer, each times its weight if a prior is given (003, Definition 3).
     subject_to: limits on other losses, `ib.limit_loss(ib.threshold_loss(2), 0.05)` for every answer or with
     aim="average", and `ib.keep_fixed_point(prior)`. If no mechanism keeps a limit, `InfeasibleDesign` says by how much
     it must be raised. then: losses to minimize next, one after another, among all mechanisms that are best so far.

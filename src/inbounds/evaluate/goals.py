@@ -47,6 +47,8 @@ class AccuracyGoal:
             raise ValueError(f"a promise must bound the loss by a number that is not negative, got {self.at_most}")
         if self.aim not in ("average", "worst"):
             raise ValueError(f"aim must be 'average' or 'worst', got {self.aim!r}")
+        if self.aim == "worst" and self.prior is not None:
+            raise ValueError("prior must be left out of a goal for every true answer: it would not be used")
 
     def value(self, mechanism: Mechanism) -> float:
         """Return the mechanism's value of the quantity that `at_most` bounds."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from inbounds.evaluate.compare import TIE, Comparison, Row, applicable_entries, compare, default_losses
 from inbounds.exact import Number
-from inbounds.losses import LossLike, LossLimit, Prior, to_loss
+from inbounds.losses import LossLike, LossLimit, Prior, to_loss, weigh_loss
 from inbounds.mechanism import Mechanism
 from inbounds.properties import parse_properties
 from inbounds.query import RangeQuery, check_query
@@ -73,6 +73,8 @@ def recommend(
     mechanisms, left_out = applicable_entries(query, epsilon, loss_object)
     limits = tuple(subject_to)
     mechanisms["optimal"] = optimal(query, epsilon, loss_object, prior, properties, aim, subject_to=limits)
+    if aim == "worst" and prior is not None:
+        loss_object = weigh_loss(loss_object, prior, query)
     comparison = replace(compare(mechanisms, losses=[loss_object], prior=prior), left_out=left_out)
     column = loss_object.name if aim == "average" else f"worst {loss_object.name}"
     with_properties = [row for row in comparison.rows if not properties or set(properties) <= set(row.properties or ())]

@@ -57,7 +57,7 @@ MOST_REACH = 5000
 PATIENCE = 30.0
 """Seconds after which a design is used as it is, with its proved optimality gap."""
 
-EDITION = 4
+EDITION = 5
 """Part of every request's digest: raised when the same request would be designed differently."""
 
 
@@ -101,7 +101,11 @@ class DesignOptions(Schema):
 
     loss: StrictStr = Field("absolute", description="The loss that is minimized.", examples=["squared"])
     properties: Texts = Field((), description="Structural properties.", examples=[["fair"]])
-    prior: Prior | None = Field(None, description="A prior of the true answers.", examples=[{"binomial": "0.3"}])
+    prior: Prior | None = Field(
+        None,
+        description="A prior of the true answers; with the worst aim, weights of their losses.",
+        examples=[{"binomial": "0.3"}],
+    )
     aim: Literal["average", "worst"] = Field("average", description="Whether the average or the worst loss counts.")
     mechanism: StrictStr = Field(
         "optimal", description="A mechanism of the catalog instead of an optimal one.", examples=["explicit_fair"]
@@ -315,6 +319,11 @@ def design_noise_table(query: RangeQuery, epsilon: Fraction, options: DesignOpti
     Only for absolute loss, and up to LARGEST_REMAP answers: the remap matters near the ends.
     """
     _check_fineness(query.steps, epsilon)
+    if options.aim == "worst" and options.prior is not None:
+        raise ValueError(
+            f"has {len(query.answers)} possible answers, over {DESIGNED_UP_TO}, too many for the worst answer under a "
+            "prior; leave out prior or aim"
+        )
     if options.loss == "absolute" and options.aim == "average" and len(query.answers) <= LARGEST_REMAP:
         return median_geometric_table(query, epsilon, resolve_prior(options, query))
     return geometric_table(query, epsilon)

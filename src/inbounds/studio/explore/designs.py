@@ -9,6 +9,7 @@ from inbounds.catalog.registry import families
 from inbounds.design.designer import optimal
 from inbounds.errors import InboundsError
 from inbounds.exact import format_decimal, to_epsilon
+from inbounds.losses import weigh_loss
 from inbounds.mechanism import Mechanism
 from inbounds.progress import Progress, ignore_progress
 from inbounds.studio.explore.state import OPTIMAL, ExploreState
@@ -52,9 +53,10 @@ def _entry_name(question: ExploreState) -> Mechanism:
 
 def design_loss(question: ExploreState, mechanism: Mechanism) -> float:
     """Return the objective of the question for a mechanism."""
+    loss, weights = question.loss_object(), question.weights(mechanism.query)
     if question.aim == "worst":
-        return mechanism.worst_loss(question.loss_object())
-    return mechanism.loss(question.loss_object(), question.weights(mechanism.query))
+        return mechanism.worst_loss(loss if weights is None else weigh_loss(loss, weights, mechanism.query))
+    return mechanism.loss(loss, weights)
 
 
 @dataclass(frozen=True)

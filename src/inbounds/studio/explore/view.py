@@ -52,6 +52,7 @@ def cards(question: ExploreState, mechanism: Mechanism) -> list[tuple[str, str, 
     truth = mechanism.truth_probability()
     aimed, constant = design_loss(question, mechanism), best_constant_loss(mechanism.query, loss, prior)
     unit = "error" if question.loss == "absolute" else f"{loss.name} loss"
+    unit = f"{unit} times the answer's weight" if question.aim == "worst" and prior is not None else unit
     return [
         (f"{question.aim} {unit}", f"{aimed:.3g}", f"the best constant, given without looking: {constant:.3g}"),
         ("worst true answer", f"{mechanism.worst_loss(loss):.3g}", "expected loss where it serves worst"),
