@@ -17,6 +17,7 @@ from inbounds.releases.pipeline import PlanError, preview_release, release
 from inbounds.releases.recompute import check_release as check
 from inbounds.schema.columns import number_column
 from inbounds.statistics._mean_pair import mean_expected_error, mean_from_sums, mean_interval, pair_query
+from inbounds.statistics.sizes import certain_sizes
 from inbounds.trusted.bounds import EXP_BITS, exp_lower_bound
 from inbounds.trusted.samplers import seeded_entropy
 
@@ -79,7 +80,7 @@ def errors_of(column, values, size, epsilon=1, level=None):
     error = np.abs(mean_from_sums(column, *drawn) - truth).mean()
     if level is None:
         return error, 0.0
-    low, high = mean_interval(column, mechanism, drawn, level, None)
+    low, high = mean_interval(column, mechanism, drawn, level, None, certain_sizes([size]))
     return error, ((low <= truth) & (truth <= high)).mean()
 
 
@@ -101,7 +102,9 @@ def test_the_expected_error_is_that_of_full_groups_with_flat_means():
     values = np.stack([totals // 10] * 10, axis=1)
     values[:, 0] += totals - values.sum(axis=1)
     error, held = errors_of(column, values, 10, level=Fraction(9, 10))
-    stated = mean_expected_error(column, geometric_table(pair_query(column, 10), Fraction(1)), None)
+    stated = mean_expected_error(
+        column, geometric_table(pair_query(column, 10), Fraction(1)), None, certain_sizes([10])
+    )
     assert stated.error == pytest.approx(error, rel=0.03)
     assert stated.constant == pytest.approx(5, rel=0.05)
     assert 0.88 < held < 0.96
@@ -134,7 +137,8 @@ def test_a_released_mean_stands_beside_the_sums_it_is_computed_from(frame, tmp_p
 def test_sums_of_secret_sizes_have_intervals_that_hold(checks):
     """Of 2,000 groups whose sums are spread evenly 90 % lie in the interval, within 4 points; the draws are fixed."""
     keys = [str(k) for k in range(2000)]
-    content = {**PLAN, "groups": {"by": ["g"], "keys": keys, "max_size": 4}, "statistics": [{"sum": "x"}]}
+    groups = {"by": ["g"], "keys": keys, "max_size": 4, "typical": [4, 4]}
+    content = {**PLAN, "groups": groups, "statistics": [{"sum": "x"}]}
     totals = [k % 41 for k in range(2000)]
     rows = [
         {"g": key, "x": float(min(10, max(0, total - 10 * i)))}

@@ -150,5 +150,5 @@ def test_an_expected_error_is_said_before_data_is_read(tmp_path):
 @pytest.mark.parametrize("sizes", [{"size": SIZE}, {"max_size": SIZE}])
 def test_which_groups_expected_errors_are_of_is_said_where_sizes_are_not_public(sizes):
     said = preview_release(plan({"median": "x"}, {"max": "x"}, {"sum": "x"}, sizes=sizes), FRAME).record["values"]
-    supposed = [line.partition(":")[0] for line in said if "as large as their maximum" in line]
-    assert supposed == (["x_median, x_max"] if "max_size" in sizes else [])
+    supposed = [line.partition(":")[0] for line in said if "every size up to the maximum is equally likely" in line]
+    assert supposed == (["x_median, x_max, x_sum"] if "max_size" in sizes else [])

@@ -125,6 +125,6 @@ def test_a_dry_run_shows_names_of_any_length_whole(tmp_path, command):
 
 
 def test_means_of_secret_sizes_beat_the_constant_where_they_once_did_not(tmp_path):
-    found = preview_release(plan([{"mean": "x"}], max_size=100), FRAME, cache=tmp_path)
+    found = preview_release(plan([{"mean": "x"}], max_size=100, typical=[50, 100]), FRAME, cache=tmp_path)
     assert found.errors["s0"][0] < found.constants["s0"][0] / 10
     assert found.plan.epsilon == Fraction(1)

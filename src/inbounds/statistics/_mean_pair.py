@@ -39,16 +39,19 @@ noise of each sum; the error is then right to about a thousandth."""
 FEWER = 16, 48
 """The same for each of several sizes whose errors are averaged."""
 
-SIZES, POINTS = 24, 48
+SIZES, POINTS = 32, 64
 """Numbers of sizes, and of means for each, that represent what is believed given both draws."""
 
-TAIL = 6.0
+UNLIKELY = 1e-4
+"""Sizes beyond this probability are left out."""
+
+TAIL = 3.0
 """Where both likelihoods fall, they are cut at exp(-2·TAIL) of their largest product."""
 
 CELLS = 1 << 21
 """The most numbers in memory at a time."""
 
-TRUTHS = 256
+TRUTHS = 512
 """Number of means and draws at which coverage is computed: evenly spread, and so right to about a hundredth."""
 
 
@@ -255,28 +258,40 @@ def _posterior(
 ) -> tuple[Floats, Floats]:
     """Return means and their weights, groups × points, that represent what is believed given both draws.
 
-    Sizes are taken at equally likely places given U + V; for each, U is taken evenly over the values that are not
-    excluded by either draw, and weighted by both likelihoods.
+    All sizes that U + V leave possible, or SIZES of them; for each all U that neither draw excludes, or POINTS of them,
+    weighted by both likelihoods.
     """
     rate = _rate(column, mechanism)
     chances = _sizes_given(column, mechanism, above + below, beliefs, rows)
-    upto = np.cumsum(chances, axis=1)
-    targets = (np.arange(SIZES) + 0.5) / SIZES
-    chosen = np.array([np.searchsorted(row, targets * row[-1]) for row in upto])
+    chosen, weights = _spread(chances)
     both = beliefs.sizes[chosen].astype(np.float64) * column.width  # groups × sizes
     u, v = above[:, None].astype(np.float64), both - below[:, None]  # where each likelihood is largest
-    first, last = (np.clip(end, 0, both) for end in (np.minimum(u, v) - TAIL / rate, np.maximum(u, v) + TAIL / rate))
-    places = np.rint(first[..., None] + (last - first)[..., None] * ((np.arange(POINTS) + 0.5) / POINTS))
-    exponent = np.abs(places - u[..., None]) + np.abs(places - v[..., None])
-    apart = rate * np.abs(u - v)
-    proposed = (1 + apart) * (both + 1)  # by what the choice of sizes had already, and a flat mean
-    weights = np.exp(apart[..., None] - rate * exponent) * ((last - first + 1) / proposed)[..., None]
+    first = np.ceil(np.clip(np.minimum(u, v) - TAIL / rate, 0, both))
+    last = np.floor(np.clip(np.maximum(u, v) + TAIL / rate, first, both))
+    apart = np.maximum((last - first + 1) / POINTS, 1.0)
+    places = first[..., None] + (np.arange(POINTS) + 0.5) * apart[..., None] - 0.5
+    exponent = np.abs(places - u[..., None]) + np.abs(places - v[..., None]) - np.abs(u - v)[..., None]
+    proposed = (1 + rate * np.abs(u - v)) * (both + 1)  # what the sizes are weighted by already, and a flat mean
+    weights = np.exp(-rate * exponent) * (weights * apart / proposed)[..., None] * (places <= last[..., None] + 0.5)
+    places = np.minimum(places, both[..., None])
     shares = np.divide(places, both[..., None], out=np.zeros_like(places), where=both[..., None] > 0)
     means = float(column.low) + float(column.high - column.low) * shares
     means = np.where(both[..., None] > 0, means, float(column.missing))
     if prior is not None:
         weights = weights * np.interp(shares * column.width, np.arange(column.width + 1), prior) + np.finfo(float).tiny
     return means.reshape(len(above), -1), weights.reshape(len(above), -1)
+
+
+def _spread(chances: Floats) -> tuple[Ints, Floats]:
+    """Return the places of at most SIZES sizes, groups × SIZES, and their weights; all sizes that are likely if few."""
+    upto = np.cumsum(chances, axis=1)
+    first = (upto < UNLIKELY).sum(axis=1, keepdims=True)
+    last = np.minimum((upto < 1 - UNLIKELY).sum(axis=1, keepdims=True), chances.shape[1] - 1)
+    step = np.maximum((last - first + 1) / SIZES, 1.0)
+    places = first + np.floor((np.arange(SIZES) + 0.5) * step).astype(np.int64)
+    inside = places <= last
+    places = np.minimum(places, last)
+    return places, np.take_along_axis(chances, places, axis=1) * inside
 
 
 def mean_coverage(
@@ -292,7 +307,7 @@ def mean_coverage(
     beliefs: what is believed about the size; each of several with the same probability. Means and draws are spread
     evenly (a lattice of irrational steps), so nothing is random.
     """
-    turns = np.arange(TRUTHS)[:, None] * lattice(4) % 1
+    turns = np.arange(TRUTHS)[:, None] * lattice(3) % 1
     upto = np.cumsum(_weights(prior, np.linspace(0, 1, MEANS + 1), column.width))
     shares = np.interp(turns[:, 0], np.concatenate([[0.0], upto]), np.linspace(0, 1, MEANS + 2))
     both, most = size * column.width, len(mechanism.query.answers) - 1
@@ -301,7 +316,7 @@ def mean_coverage(
         np.clip(part + _noise_at(mechanism, turn), 0, most)
         for part, turn in ((above, turns[:, 1]), (both - above, turns[:, 2]))
     ]
-    beliefs = replace(beliefs, place=(turns[:, 3] * len(beliefs.weights)).astype(np.int64))
+    beliefs = replace(beliefs, place=np.arange(TRUTHS) % len(beliefs.weights))
     low, high = mean_interval(column, mechanism, drawn, level, prior, beliefs)
     truth = mean_from_sums(column, above, both - above)
     return float(((low <= truth) & (truth <= high)).mean())

@@ -33,6 +33,9 @@ SINGLE = 512
 
 TOGETHER = 1 / 256
 
+FEW = 8
+"""Errors are computed at each of so few sizes."""
+
 
 @dataclass(frozen=True, eq=False)  # a prior is made once, and compared by identity
 class SizeBeliefs:
@@ -102,12 +105,14 @@ def _representatives(least: int, last: int) -> tuple[Ints, Ints]:
 
 
 def size_nodes(least: int, last: int) -> Ints:
-    """Return least and last, and between them the half of last, its quarter, and so on."""
-    nodes, size = {least, last}, last
-    while size // 2 > max(least, 0):
+    """Return least and last, and between them the half of last, its quarter, and so on; of few sizes all."""
+    if last - least < FEW:
+        return np.arange(least, last + 1)
+    nodes, size = {least, last, max(least, 1)}, last
+    while size // 2 > least:
         size //= 2
         nodes.add(size)
-    return np.array(sorted(nodes | ({1} if least == 0 < last else set())), dtype=np.int64)
+    return np.array(sorted(nodes), dtype=np.int64)
 
 
 def spread_on_nodes(sizes: Ints, nodes: Ints) -> Floats:

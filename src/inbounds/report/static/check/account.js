@@ -230,6 +230,9 @@ function readLayers(line, statistic, plan, kind, drawnAt, wrong) {
 
 const isSecretMean = (statistic, plan) => statistic.get("kind") === "mean" && plan.get("sizes") !== "public";
 
+/** Whether expected errors suppose how many records groups have, which a passport does not tell. */
+const supposesSizes = (statistic, plan) => STATISTICS.get(statistic.get("kind")).subject === "low" && plan.get("sizes") !== "public";
+
 function drawnParts(statistic, plan) {
   const name = statistic.get("name");
   return isSecretMean(statistic, plan) ? [`${name}_above_low`, `${name}_below_high`] : [];

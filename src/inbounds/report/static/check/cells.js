@@ -315,7 +315,7 @@ function errorColumns(release, errors) {
   const found = [];
   for (const { statistic, addsUp } of costs) {
     const own = errors.get(statistic.get("name"));
-    if (addsUp || own === undefined || isSecretMean(statistic, plan)) continue;
+    if (addsUp || own === undefined) continue;
     const cells = groups.sizes.map((size) => own.get(size) ?? own.get("all"));
     if (cells.every((cell) => cell !== undefined)) found.push([`${statistic.get("name")}_error`, [...above, ...cells.map((error) => new Float(error))]]);
   }

@@ -103,7 +103,7 @@ function noteError(errors, line, measured, { plan, costs }) {
   const design = optional(cost.statistic, "design", plan.get("design"));
   const prior = optional(design, "prior", null);
   const uniform = prior === null || (Array.isArray(prior) && prior.length === 1 && prior[0] === "uniform");
-  if (measured === null || !uniform || cost.addsUp || isSecretMean(cost.statistic, plan)) return;
+  if (measured === null || !uniform || cost.addsUp || supposesSizes(cost.statistic, plan)) return;
   const computed = measured.average(cost.statistic.get("kind") === "mode" ? "zero-one" : "absolute");
   const close = Math.abs(line.expectedError - computed) <= TIGHT * Math.abs(computed) + Number.MIN_VALUE;
   insist(close, `the expected error stated for ${ownerOf(line)} does not follow from its passport`);
