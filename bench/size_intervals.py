@@ -132,15 +132,15 @@ def page(count: int) -> str:
         [
             WIDE,
             "# Intervals by the size of a group",
-            f"How often 90 % intervals hold the truth in groups of 10 % to 100 % of `max_size = {MOST}`, in percent, and in "
-            f"brackets how wide they are. Records are numbers 0..{HIGH} of {SHAPES} shapes, which were drawn once, after the "
-            f"prior of sizes was fixed; {count} groups of each shape and size. A star: a dry run names this size beside "
-            "the statistic, because under the model intervals cover less than 85 % there.",
+            f"How often 90 % intervals hold the truth in groups of 10 % to 100 % of `max_size = {MOST}`, in percent, "
+            f"and in brackets how wide they are. Records are numbers 0..{HIGH} of {SHAPES} shapes, which were drawn "
+            f"once, after the prior of sizes was fixed; {count} groups of each shape and size. A star: a dry run names "
+            "this size beside the statistic, because under the model intervals cover less than 85 % there.",
             f"On average intervals hold the truth in {100 * np.mean(everything):.1f} % of the groups. {low}{worst}.",
             *tables,
             "Medians of these shapes are held more often than 90 %: records lie closer together near a median than the "
-            "model supposes, which takes all histograms for equally likely. A median at the edge of a gap is held far less "
-            "often, see [quantiles](quantiles.md#how-often-intervals-hold-the-truth).",
+            "model supposes, which takes all histograms for equally likely. A median at the edge of a gap is held far "
+            "less often, see [quantiles](quantiles.md#how-often-intervals-hold-the-truth).",
             "**Repeat it:** `python bench/size_intervals.py`.",
             machine_line(machine()),
         ]
