@@ -18,6 +18,7 @@ from inbounds.releases.accuracy import credible_intervals, describe_low_coverage
 from inbounds.releases.charge_session import release_identity
 from inbounds.releases.pipeline import preview_release, release
 from inbounds.releases.workload import ReleaseDesign, Workload
+from inbounds.schema.columns import number_column
 from inbounds.schema.errors import PlanError
 from inbounds.sources.open import Source
 from inbounds.statistics._mean_pair import mean_from_sums, mean_interval, pair_query
@@ -284,27 +285,25 @@ def _pair_posterior(column, mechanism, above, below, sizes, weights):
 @pytest.mark.parametrize("typical", [(), (8,), (4, 12)])
 @pytest.mark.parametrize("epsilon", ["0.3", "1", "3"])
 def test_intervals_of_means_leave_the_tails_of_enumeration_outside(typical, epsilon):
-    """Both tails of the exact posterior are a twentieth, within 0.025, wherever single means have less than 0.01."""
-    from inbounds.schema.columns import number_column
-
-    column, prior = number_column(0, 30), size_prior(typical, 16)
+    """Each end is a quantile of the exact posterior, of a twentieth within 0.025."""
+    column, prior, judged = number_column(0, 30), size_prior(typical, 16), 0
     mechanism = design_request(pair_query(column, 16), Fraction(epsilon), DesignOptions())
-    judged = 0
-    for above, below in itertools.product(range(20, 460, 50), repeat=2):
+    for above, below in itertools.product((15, 60, 130, 210, 300), repeat=2):
         if above + below > 16 * 30:
             continue  # only by noise beyond the largest group
         means, masses = _pair_posterior(column, mechanism, above, below, prior.sizes, prior.weights[0])
-        if np.bincount(np.unique(means, return_inverse=True)[1], masses).max() > 0.01:
-            continue
         drawn = [np.array([above]), np.array([below])]
-        low, high = mean_interval(column, mechanism, drawn, Fraction(9, 10), None, prior)
-        published = mean_from_sums(column, *drawn)
-        if low[0] == published[0] or high[0] == published[0]:
+        (low,), (high,) = mean_interval(column, mechanism, drawn, Fraction(9, 10), None, prior)
+        (published,) = mean_from_sums(column, *drawn)
+        if published in (low, high):
             continue  # moved to hold the published mean
         judged += 1
-        assert masses[means < low[0]].sum() == pytest.approx(0.05, abs=0.025)
-        assert masses[means > high[0]].sum() == pytest.approx(0.05, abs=0.025)
-    assert judged > 5 or epsilon == "3"
+        near = 1e-9
+        assert masses[means < low - near].sum() <= 0.075
+        assert masses[means <= low + near].sum() >= 0.025
+        assert masses[means > high + near].sum() <= 0.075
+        assert masses[means >= high - near].sum() >= 0.025
+    assert judged > 9
 
 
 # --- a count that is released -----------------------------------------------------------------------------
