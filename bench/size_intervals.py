@@ -117,17 +117,19 @@ def rows(epsilon: str, count: int) -> Iterator[tuple[str, list[str], list[float]
 
 
 def page(count: int) -> str:
-    tables, everything, unflagged = [], list[float](), list[float]()
+    tables, everything, unflagged = [], list[float](), list[tuple[str, float]]()
     for epsilon in ("0.2", "1"):
         head = f"| declared | statistic | {' | '.join(f'{10 * k} %' for k in range(1, 11))} |"
         lines = [head, "| --- | --- |" + " ---: |" * 10]
         for name, cells, covers in rows(epsilon, count):
             lines.append(f"| {name} | {' | '.join(cells)} |")
             everything += covers
-            unflagged += [c for c, cell in zip(covers, cells, strict=True) if c < 0.85 and "*" not in cell]
+            low = [c for c, cell in zip(covers, cells, strict=True) if c < 0.85 and "*" not in cell]
+            unflagged += [(name.rpartition("| ")[2], c) for c in low]
         tables.append(f"## Epsilon {epsilon} for each statistic\n\n" + "\n".join(lines))
-    low = f"{len(unflagged)} of {len(everything)} cells are below 85 % and not flagged"
-    worst = f"; the lowest is {100 * min(unflagged):.0f} %" if unflagged else ""
+    kinds = ", ".join(f"{kind} {sum(own == kind for own, _ in unflagged)}" for kind in STATISTICS)
+    least = f"; the lowest is {100 * min(c for _, c in unflagged):.0f} %" if unflagged else ""
+    bare = f"{len(unflagged)} of {len(everything)} cells are below 85 % and have no star ({kinds}){least}"
     return "\n\n".join(
         [
             WIDE,
@@ -136,11 +138,13 @@ def page(count: int) -> str:
             f"and in brackets how wide they are. Records are numbers 0..{HIGH} of {SHAPES} shapes, which were drawn "
             f"once, after the prior of sizes was fixed; {count} groups of each shape and size. A star: a dry run names "
             "this size beside the statistic, because under the model intervals cover less than 85 % there.",
-            f"On average intervals hold the truth in {100 * np.mean(everything):.1f} % of the groups. {low}{worst}.",
+            f"On average intervals hold the truth in {100 * np.mean(everything):.1f} % of the groups. {bare}. A cell has a "
+            f"standard error of about {100 * np.sqrt(0.09 / SHAPES / count):.0f} points.",
             *tables,
             "Medians of these shapes are held more often than 90 %: records lie closer together near a median than the "
             "model supposes, which takes all histograms for equally likely. A median at the edge of a gap is held far "
-            "less often, see [quantiles](quantiles.md#how-often-intervals-hold-the-truth).",
+            "less often, see [quantiles](quantiles.md#how-often-intervals-hold-the-truth). So is a largest value far from "
+            "the next one, which many of these shapes have; the record says so beside every quantile with intervals.",
             "**Repeat it:** `python bench/size_intervals.py`.",
             machine_line(machine()),
         ]
