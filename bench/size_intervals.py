@@ -138,13 +138,13 @@ def page(count: int) -> str:
             f"and in brackets how wide they are. Records are numbers 0..{HIGH} of {SHAPES} shapes, which were drawn "
             f"once, after the prior of sizes was fixed; {count} groups of each shape and size. A star: a dry run names "
             "this size beside the statistic, because under the model intervals cover less than 85 % there.",
-            f"On average intervals hold the truth in {100 * np.mean(everything):.1f} % of the groups. {bare}. A cell has a "
-            f"standard error of about {100 * np.sqrt(0.09 / SHAPES / count):.0f} points.",
+            f"On average intervals hold the truth in {100 * np.mean(everything):.1f} % of the groups. {bare}. A cell "
+            f"has a standard error of about {100 * np.sqrt(0.09 / SHAPES / count):.0f} points.",
             *tables,
             "Medians of these shapes are held more often than 90 %: records lie closer together near a median than the "
             "model supposes, which takes all histograms for equally likely. A median at the edge of a gap is held far "
-            "less often, see [quantiles](quantiles.md#how-often-intervals-hold-the-truth). So is a largest value far from "
-            "the next one, which many of these shapes have; the record says so beside every quantile with intervals.",
+            "less often, see [quantiles](quantiles.md#how-often-intervals-hold-the-truth). So is a largest value far "
+            "from the next one, which many of these shapes have; the record says so beside every such statistic.",
             "**Repeat it:** `python bench/size_intervals.py`.",
             machine_line(machine()),
         ]
