@@ -142,6 +142,11 @@ def geometric_variance(rate: float) -> float:
     return float(1 / (2 * np.sinh(min(rate, 2 * STEEPEST) / 2) ** 2))
 
 
+def geometric_rate(variance: float) -> float:
+    """Return the rate of two-sided geometric noise of a variance."""
+    return float(2 * np.arcsinh(np.sqrt(1 / (2 * variance))))
+
+
 def reach(reports: LevelReports) -> int:
     """Return how far from its report the true value of a node is searched."""
     return int(FAINTEST / reports.steepness) + 2

@@ -24,14 +24,12 @@ from scipy.special import logsumexp, xlog1py, xlogy
 from inbounds.adjust.likelihoods import LevelReports, reach
 from inbounds.adjust.prior import LabelRates, Rates
 from inbounds.adjust.prior_shapes import BetaBinomialShape, MixtureShape, Shape
+from inbounds.adjust.spreads import LEAF_ROOTS, PARENT_ROOTS
 from inbounds.adjust.tree import Tree
 from inbounds.exact import Floats, Ints
 
-SPREADS = tuple((k / 16) ** 2 for k in range(14))
-"""Candidate correlations of two people of one leaf; 0 is the binomial.
-
-Their roots, the standard deviations of rates within a parent, have a uniform prior, as Gelman (2006) advises.
-"""
+SPREADS = tuple(root**2 for root in LEAF_ROOTS)
+"""Candidate correlations of two people of one leaf; 0 is the binomial."""
 
 PASSES = 3
 MATCHED = 50
@@ -41,8 +39,8 @@ report cost as much as computing one value."""
 NEGLIGIBLE = 0.02
 """Shapes with a smaller probability are left out."""
 
-PARENT_SPREADS = tuple((k / 16) ** 2 for k in (1, 2, 3, 4, 5, 6, 8, 10, 8 * np.sqrt(2)))
-"""Candidate correlations of the beta distributions of parents' rates; at 1/2 nearly flat in arcsin √p."""
+PARENT_SPREADS = tuple(root**2 for root in PARENT_ROOTS)
+"""Candidate correlations of the beta distributions of parents' rates."""
 
 RATES = 9
 REACH = 3.5

@@ -102,7 +102,8 @@ def _check_line(values: Any, line: RequiredLine) -> StatedLine:
     for text_field in ("answers", "neighbours", "origin", "law"):
         fields.take(text_field, read_text, "text")
     error = fields.take("expected_error", read_number, "a number")
-    fields.optional("constant_error", read_number, "a number")
+    for name_of_error in ("constant_error", "parent_error", "standard_error"):
+        fields.optional(name_of_error, read_number, "a number")
     digest = fields.digest("sha256")
     fields.end()
     return StatedLine(line, digest, error)

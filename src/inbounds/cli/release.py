@@ -3,6 +3,7 @@
 import json
 import os
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -273,15 +274,32 @@ def print_preview(preview: "ReleasePreview", standing: str, as_json: bool) -> No
 
 
 def _print_errors(preview: "ReleasePreview") -> None:
-    """Print a row for each statistic, with as many sizes as fit the terminal."""
-    names = [escape_controls(name) for name in preview.errors]
+    """Print a row for each statistic, with as many sizes as fit the terminal, and one for each level that adds up."""
+    from inbounds.releases.pipeline import LEVELS_HEAD
+
+    alone = [name for name in preview.errors if name not in preview.levels]
+    if alone:
+        _print_errors_by_size(preview, alone)
+    if preview.levels:
+        rows = [[escape(escape_controls(cell)) for cell in row] for row in preview.level_rows]
+        title = "Expected error of the numbers that add up (mean absolute, as published)"
+        out.print(terminal.columns(title, LEVELS_HEAD, rows), sep="\n")
+        if preview.split:
+            out.print(f"[dim]{escape(preview.split)}[/]")
+
+
+def _print_errors_by_size(preview: "ReleasePreview", alone: Sequence[str]) -> None:
+    """Print the errors of statistics that do not add up, with as many sizes as fit the terminal."""
+    names = [escape_controls(name) for name in alone]
     room = (out.width - min(max(map(cell_len, names)), out.width // 3) - len("best constant") - 7) // 10
     picked = pick_evenly(len(preview.sizes), max(1, min(room, SHOWN_SIZES)))
     most = "size" if preview.plan.groups.public else "at most"
     heads = ["statistic", *(f"{most} {preview.sizes[k]}" for k in picked), "best constant"]
     rows = [
         [escape(name), *(f"{row[k]:.4g}" for k in picked), f"{constants[-1]:.4g}"]
-        for name, row, constants in zip(names, preview.errors.values(), preview.constants.values(), strict=True)
+        for name, row, constants in (
+            (shown, preview.errors[name], preview.constants[name]) for shown, name in zip(names, alone, strict=True)
+        )
     ]
     out.print(terminal.columns("Expected error (mean absolute)", heads, rows), sep="\n")
     if len(picked) < len(preview.sizes):
@@ -289,7 +307,7 @@ def _print_errors(preview: "ReleasePreview") -> None:
 
 
 def _print_no_better(preview: "ReleasePreview") -> None:
-    """Print the statistics that are no better than a constant, and what would help."""
+    """Print the statistics that are no better than a yardstick, and what would help."""
     for one in preview.no_better:
         out.print(f"[yellow]•[/] {escape(str(one))}")
     if preview.says_nothing:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -112,5 +113,31 @@ def build_group_tree(groups: Groups, levels: Sequence[str]) -> NestedGroups:
         position = {key: k for k, key in enumerate(above)}
         parents.append(np.array([position[key[:depth]] for key in nodes[-1]], dtype=np.int64))
         nodes.append(above)
+    _check_nesting(groups, levels, [len(level) for level in nodes[::-1]])
     at_leaves = np.array(order, dtype=np.int64)
     return NestedGroups(at_leaves, Tree.from_leaves(groups.sizes[at_leaves], *parents), tuple(nodes))
+
+
+def _check_nesting(groups: Groups, levels: Sequence[str], counts: Sequence[int]) -> None:
+    """Raise PlanError if every node of a level has one child, as when the levels are in the wrong order.
+
+    counts: nodes of each level, from the top down. One node with one child is not refused: nothing says which is wrong.
+    """
+    for above, below, parents, children in zip(levels, levels[1:], counts, counts[1:], strict=False):
+        if parents == children > 1:
+            raise PlanError(
+                f"must be from the top down, but every {above} has only one {below}, so that both would be the same "
+                f"numbers drawn twice; {_suggest_order(groups, levels, below)}",
+                ("hierarchy", "levels"),
+            )
+
+
+def _suggest_order(groups: Groups, levels: Sequence[str], below: str) -> str:
+    """Suggest the order from the column with the fewest keys, if every level of it has nodes with several children."""
+    order = sorted(levels, key=lambda level: len({key[groups.by.index(level)] for key in groups.keys}))
+    places = [groups.by.index(level) for level in order]
+    counts = [len({tuple(key[k] for k in places[:depth]) for key in groups.keys}) for depth in range(1, len(order) + 1)]
+    if all(parents < children for parents, children in pairwise(counts)):
+        names = ", ".join(f'"{level}"' for level in order)
+        return f"write levels = [{names}]"
+    return f"leave {below} out of the levels and of groups.by"

@@ -106,13 +106,15 @@ class StatisticModel:
 
     def expected_error(self) -> ExpectedError:
         """Compute the mean loss over the prior, and that of the best constant, to six digits."""
-        return ExpectedError(*(float(f"{value:.6g}") for value in self._expected_error()))
+        error, constant = self._expected_error()
+        return ExpectedError(float(f"{error:.6g}"), float(f"{constant:.6g}"))
 
     def _expected_error(self) -> tuple[float, float]:
         loss = self.statistic.loss
         if self.derived is not None:
             beliefs = certain_sizes([self.size]) if self.beliefs is None else self.beliefs
-            return self.derived.expected(_require_answers(self.mechanism), self.prior, beliefs)
+            expected = self.derived.expected(_require_answers(self.mechanism), self.prior, beliefs)
+            return expected.error, expected.constant
         if self.beliefs is not None and isinstance(self.mechanism.query, QuantileQuery):
             nodes, weights = self.nodes(self.beliefs.nodes), self.beliefs.node_weights[0]
             truths = sum(weight * node.truths for weight, node in zip(weights, nodes, strict=True))

@@ -9,6 +9,7 @@ from inbounds.exact import Number, format_decimal, to_fraction
 from inbounds.plan.plan import Plan
 from inbounds.releases.accuracy import StatisticModel
 from inbounds.releases.budget import plan_budget, query_for_person
+from inbounds.releases.expected import expect_levels
 from inbounds.schema.errors import PlanError
 from inbounds.statistics.designs import DesignRequest, load_or_design
 from inbounds.statistics.sizes import size_prior
@@ -25,9 +26,9 @@ EPSILONS = tuple(
 def calibrate_plan_epsilon(plan: Plan, statistic: str, size: int, error: Number, cache: Path) -> Fraction:
     """Find the smallest epsilon, of two digits, at which a statistic errs by at most `error` in groups of a size.
 
-    The error is the expected one of `preview_release`: the mean over the prior, from the noise alone. All statistics of
-    the plan share the epsilon as the plan says. Raises InfeasibleDesign if even 64 is not enough. Makes about nine
-    designs.
+    The error is the expected one of `preview_release`: the mean over the prior, of the published number. All statistics
+    of the plan share the epsilon as the plan says. Raises InfeasibleDesign if even 64 is not enough. Makes about nine
+    designs, or simulates as often.
     """
     target = to_fraction(error, "error")
     if not target > 0:
@@ -49,8 +50,11 @@ def calibrate_plan_epsilon(plan: Plan, statistic: str, size: int, error: Number,
 
 def expected_error(plan: Plan, statistic: str, size: int, cache: Path) -> float:
     """Compute the expected error of one statistic in groups of one size, as the dry run states it."""
-    line = next(line for line in plan_budget(plan) if line.statistic.name == statistic)
+    k, line = next((k, line) for k, line in enumerate(plan_budget(plan)) if line.statistic.name == statistic)
     chosen = line.statistic
+    if line.layered is not None:
+        (in_groups,), _ = expect_levels(plan, k, line, (size,), cache)
+        return in_groups.error
     request = DesignRequest(
         query_for_person(chosen, plan.context, size, line.records), line.statistic_epsilon, plan.design_options(chosen)
     )

@@ -11,7 +11,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from inbounds.adjust.shares import optimize_shares
+from inbounds.adjust.shares import FEWEST, LevelFacts, margin_deviations, optimize_shares, tree_deviations
+from inbounds.adjust.spreads import LEAF_ROOTS, PARENT_ROOTS, mean_square, node_deviation, root_deviation
 from inbounds.exact import Ints
 from inbounds.plan.plan import Plan
 from inbounds.query import RangeQuery
@@ -79,15 +80,10 @@ def _levels(plan: Plan, statistic: Statistic, per_unit: float) -> LayeredStatist
     assert plan.hierarchy is not None
     nest, hierarchy = plan.group_tree, plan.hierarchy
     leaves = node_ranges(statistic, plan.context, nest.tree.sizes[0])
-    counts = [len(sizes) for sizes in nest.tree.sizes]
-    shares = hierarchy.shares[::-1] or optimize_shares(
-        [per_unit] * len(counts),
-        hierarchy.weights[::-1],
-        [below / above for below, above in pairwise(counts)],
-        float(leaves.mean()),
-    )
     ranges, names = nest.tree.sums(leaves), hierarchy.levels[::-1]
-    columns = tuple(plan.cells(statistic))
+    columns, counts = tuple(plan.cells(statistic)), [len(sizes) for sizes in ranges]
+    facts = level_facts(ranges, max(len(columns), 2), per_unit, hierarchy.weights[::-1])
+    shares = hierarchy.shares[::-1] or optimize_shares(facts, tree_deviations)
 
     def sums_at(level: int) -> Callable[[Sequence[Ints]], list[Ints]]:
         return lambda rows: [nest.tree.sums(row[nest.order])[level] for row in rows]
@@ -99,15 +95,33 @@ def _levels(plan: Plan, statistic: Statistic, per_unit: float) -> LayeredStatist
     return LayeredStatistic(names[0], shares[0], tuple(layers), hierarchy.weights[::-1])
 
 
+def level_facts(ranges: Sequence[Ints], labels: int, per_unit: float, weights: Sequence[Fraction]) -> list[LevelFacts]:
+    """Return what the plan says about the levels of a tree, leaves first. ranges: the largest value of every node."""
+    counts, facts = [len(nodes) for nodes in ranges], []
+    children = [0.0, *(below / above for below, above in pairwise(counts))]
+    for level, (nodes, weight) in enumerate(zip(ranges, weights, strict=True)):
+        size = float(nodes.mean())
+        if level == len(counts) - 1:
+            deviation = root_deviation(size, labels)
+        else:
+            spread = mean_square(PARENT_ROOTS if level else LEAF_ROOTS)
+            siblings = max(children[level + 1], FEWEST)
+            deviation = node_deviation(size, labels, spread) * (1 - 1 / siblings) ** 0.5
+        facts.append(LevelFacts(per_unit, weight, deviation, children[level], size))
+    return facts
+
+
 def _margins(plan: Plan, statistic: Crosstab, per_unit: float) -> LayeredStatistic:
     """Plan the margins of a crosstab, which are sums of the cells."""
     shape, sizes = statistic.label_pair(plan.context).shape, plan.groups.sizes
     axes = [statistic.columns.index(margin) for margin in statistic.margins]
-    children = [float(np.prod(shape)) / shape[axis] for axis in axes]
-    levels = 1 + len(axes)
-    shares = optimize_shares(
-        [per_unit] * levels, [Fraction(1)] * levels, children, float(sizes.mean()), below=[0] * len(axes)
-    )
+    levels, size, cells = 1 + len(axes), float(sizes.mean()), int(np.prod(shape))
+    facts = [LevelFacts(per_unit, Fraction(1), root_deviation(size, max(cells, 2)))]
+    for axis in axes:
+        labels, children = shape[axis], cells / shape[axis]
+        share = (labels - 1) / (labels**2 * (cells + 1))  # of the margin, the variance of its part of the whole
+        facts.append(LevelFacts(per_unit, Fraction(1), size * share**0.5 if labels > 1 else size / 4, children))
+    shares = optimize_shares(facts, margin_deviations)
 
     def sums_over(axis: int) -> Callable[[Sequence[Ints]], list[Ints]]:
         def sums(rows: Sequence[Ints]) -> list[Ints]:

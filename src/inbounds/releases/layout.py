@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,6 @@ from inbounds.schema.report_types import (
     pad_above,
 )
 from inbounds.statistics import Crosstab, Statistic
-from inbounds.statistics.crosstab import LabelPair
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,7 @@ def _adding(plan: Plan, entry: BudgetLine, rows: list[list[Ints]]) -> AdditiveRe
     return {
         "statistic": entry.statistic.name,
         "shape": [] if crossed is None else list(crossed.shape),
-        "sums": _sums(plan, entry.statistic, crossed),
+        "sums": statistic_sums(plan, entry.statistic),
         "start": str(query.answers.start),
         "step": str(query.answers.unit),
         "positions": len(query.answers) - 1,
@@ -111,15 +109,8 @@ def _adding(plan: Plan, entry: BudgetLine, rows: list[list[Ints]]) -> AdditiveRe
     }
 
 
-def _sums(plan: Plan, statistic: Statistic, crossed: LabelPair | None) -> str:
+def statistic_sums(plan: Plan, statistic: Statistic) -> str:
     """Return how a statistic's cells sum: to public sizes if every record is in a cell, or to at most the sizes."""
-    if crossed is not None:
-        return KNOWN if plan.groups.public and crossed.full else MOST
+    if isinstance(statistic, Crosstab):
+        return KNOWN if plan.groups.public and statistic.label_pair(plan.context).full else MOST
     return "" if not statistic.sums_to_size else KNOWN if plan.groups.public else MOST
-
-
-def layer_error(plan: Plan, entry: BudgetLine, share: Fraction) -> float:
-    """Compute the mean absolute error of a drawn sum far from the ends, to six digits: 2α/(1 - α²) steps."""
-    query = layer_query(entry.statistic, plan.context, 1)
-    falls = float(np.exp(-float(entry.drawn_at * share / query.steps)))
-    return float(f"{2 * falls / (1 - falls**2) * float(query.answers.unit):.6g}")

@@ -13,6 +13,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,7 +33,7 @@ from inbounds.releases.passports import find_mechanism, write_passports
 from inbounds.releases.recompute import recompute_table
 from inbounds.releases.record import build_record, describe_composition, plan_statement
 from inbounds.releases.totals import estimate_totals
-from inbounds.releases.usefulness import CheckedDesign, UselessStatistic
+from inbounds.releases.usefulness import CheckedDesign, UselessStatistic, are_all_named
 from inbounds.releases.workload import Mechanisms, ReleaseDesign, Workload, mechanisms_by_size, to_arrow_table
 from inbounds.releases.write import check_page_target, check_target, is_same_release, record_path, write_release
 from inbounds.report.notebook import SHOWN_ROWS, text_table
@@ -43,7 +44,7 @@ from inbounds.schema.record_types import ReleaseRecord
 from inbounds.schema.text import format_number
 from inbounds.sources.groups import Groups, parse_groups
 from inbounds.sources.open import Source
-from inbounds.statistics import Statistic
+from inbounds.statistics import ExpectedError, Statistic
 from inbounds.statistics.designs import DesignOptions, default_cache_folder
 
 if TYPE_CHECKING:
@@ -173,11 +174,60 @@ SHOWN_SIZES = 8
 
 
 @dataclass(frozen=True)
+class LevelPreview:
+    """A level or margin of a statistic that adds up: how many nodes, share of its epsilon, and expected error."""
+
+    name: str
+    nodes: int
+    share: Fraction
+    expected: ExpectedError
+
+    @property
+    def error_text(self) -> str:
+        """Return the expected error, with its standard error if it was simulated."""
+        deviation = f" ± {self.expected.deviation:.2g}" if self.expected.deviation else ""
+        return f"{self.expected.error:.3g}{deviation}"
+
+    @property
+    def parent_text(self) -> str:
+        """Return the error of the average of the published parent; empty without a parent."""
+        return "" if self.expected.parent is None else f"{self.expected.parent:.3g}"
+
+    def row(self, statistic: str) -> list[str]:
+        """Return the cells of a line under LEVELS_HEAD."""
+        share, constant = f"{float(self.share):.3g}", f"{self.expected.constant:.3g}"
+        return [f"{statistic}, {self.name}", str(self.nodes), share, self.error_text, self.parent_text, constant]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON values; the share is exact, as text."""
+        return {"level": self.name, "nodes": self.nodes, "share": str(self.share), **self.expected._asdict()}
+
+
+LEVELS_HEAD = ["adds up", "numbers", "share of epsilon", "expected error", "parent's average", "best constant"]
+"""The columns of a preview of levels; errors are those of published numbers."""
+
+
+def preview_levels(designed: ReleaseDesign) -> dict[str, tuple[LevelPreview, ...]]:
+    """Return the levels of every statistic that adds up, the highest first."""
+    levels = {}
+    for entry, row in zip(designed.workload.entries, designed.levels, strict=True):
+        if entry.layered is not None:
+            counts = [len(designed.workload.plan.groups), *(len(layer.ranges) for layer in entry.layered.layers)]
+            lines = zip(entry.layered.shares, counts, row, strict=True)
+            levels[entry.statistic.name] = tuple(
+                LevelPreview(name, nodes, share, expected) for (name, share), nodes, expected in lines
+            )[::-1]
+    return levels
+
+
+@dataclass(frozen=True)
 class ReleasePreview:
     """What a release would do, from the plan and the schema alone.
 
     errors: for every statistic, the expected error (mean absolute, over the prior) for every group size. constants: the
-    errors of the best constant. no_better: the statistics that are no better than that, and what would help.
+    errors of the best constant. no_better: the statistics that are no better than a yardstick, and what would help.
+    levels: for every statistic that adds up, its levels, the highest first. split: how to change the division of
+    epsilon among them, in one sentence; empty without levels.
     """
 
     plan: Plan
@@ -189,6 +239,18 @@ class ReleasePreview:
     mechanisms: Mechanisms = field(default_factory=dict, repr=False, compare=False)
     constants: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     no_better: tuple[UselessStatistic, ...] = ()
+    levels: Mapping[str, tuple[LevelPreview, ...]] = field(default_factory=dict)
+
+    @property
+    def split(self) -> str:
+        """Return how the division of epsilon among levels can be changed, in one sentence."""
+        if self.plan.hierarchy is None:
+            return ""
+        levels = self.plan.hierarchy.levels
+        return (
+            f"To divide epsilon otherwise, weigh the levels under [hierarchy], such as weights = {{ {levels[0]} = 1, "
+            f"{levels[-1]} = 3 }}, or set their shares there."
+        )
 
     def __repr__(self) -> str:
         errors = ", ".join(f"{name} {row[-1]:.4g}" for name, row in self.errors.items())
@@ -200,18 +262,28 @@ class ReleasePreview:
         """Return expected errors for every size, beside the best constant's; useless statistics; the guarantee."""
         picked, most = pick_evenly(len(self.sizes), SHOWN_SIZES), "size" if self.plan.groups.public else "at most"
         head = ["expected error", *(f"{most} {self.sizes[k]}" for k in picked), "best constant"]
-        rows = [[name, *(row[k] for k in picked), self.constants[name][-1]] for name, row in self.errors.items()]
-        return "\n".join([text_table(head, rows), *map(str, self.no_better), "", self.statement])
+        alone = {name: row for name, row in self.errors.items() if name not in self.levels}
+        rows = [[name, *(row[k] for k in picked), self.constants[name][-1]] for name, row in alone.items()]
+        shown = [text_table(head, rows)] if rows else []
+        if self.levels:
+            shown += [text_table(LEVELS_HEAD, self.level_rows), self.split]
+        return "\n".join([*filter(None, shown), *map(str, self.no_better), "", self.statement])
+
+    @property
+    def level_rows(self) -> list[list[str]]:
+        """Return a line under LEVELS_HEAD for every level of every statistic that adds up."""
+        return [level.row(name) for name, lines in self.levels.items() for level in lines]
 
     @property
     def says_nothing(self) -> bool:
         """Whether all statistics are no better than a constant; a release then needs `allow_useless`."""
-        return len(self.no_better) == len(self.plan.statistics) and all(one.even_full for one in self.no_better)
+        return are_all_named([statistic.name for statistic in self.plan.statistics], self.no_better)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values: the record as it would be, and every expected error."""
         errors = {name: dict(zip(map(str, self.sizes), row, strict=True)) for name, row in self.errors.items()}
-        return {**self.record, "expected_error_by_size": errors}
+        levels = {name: [level.to_json() for level in lines] for name, lines in self.levels.items()}
+        return {**self.record, "expected_error_by_size": errors, "expected_error_by_level": levels}
 
 
 def release(
@@ -316,7 +388,7 @@ def prepare_table(
     with ExitStack() as stack:
         source = stack.enter_context(closing(open_plan_source(plan))) if open_source else None
         designed = ReleaseDesign.from_workload(Workload.from_plan(plan), folder, progress)
-        design = CheckedDesign.from_design(designed, folder, allow_useless=allow_useless)
+        design = CheckedDesign.from_design(designed, folder, progress, allow_useless=allow_useless)
         yield PreparedTable(design, IndependentDraw(designed), source)
 
 
@@ -382,6 +454,7 @@ def preview_release(
         prepared.mechanisms,
         constants,
         useless,
+        preview_levels(designed),
     )
 
 

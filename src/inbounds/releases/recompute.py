@@ -25,6 +25,7 @@ from inbounds.plan.hierarchy import Hierarchy
 from inbounds.plan.plan import Plan
 from inbounds.query import QuantileQuery
 from inbounds.releases.drawing import DrawMethod, IndependentDraw
+from inbounds.releases.expected import state_errors
 from inbounds.releases.levels import ChainedDraw
 from inbounds.releases.record import build_record, package_versions
 from inbounds.releases.totals import Total, estimate_totals
@@ -66,7 +67,7 @@ def check_release(record: FileLike, mechanisms: Mapping[str, AnyMechanism] | Non
     cells = check_cells(checked, table)
     with _ReplayErrors(file.name):
         plan = plan_from_record(content)
-        designed = _load_designs(content, plan, mechanisms_by_sha256, checked)
+        designed = state_errors(_load_designs(content, plan, mechanisms_by_sha256, checked))
         drawing = _draw_method(content, designed)
         recomputed = drawing.answers(list(_rows(content, designed)))
         _compare_texts(content, build_record(designed, (), recomputed, content["groups"]["types"]))

@@ -18,7 +18,6 @@ from inbounds.query import RangeQuery
 from inbounds.releases.accuracy import describe_low_coverage
 from inbounds.releases.budget import BudgetLine
 from inbounds.releases.check_source import compared_texts, used_columns
-from inbounds.releases.layout import layer_error
 from inbounds.releases.usefulness import UselessStatistic
 from inbounds.releases.workload import ReleaseDesign, TableContent, output_query
 from inbounds.schema.condition import tree
@@ -117,13 +116,11 @@ def mechanism_records(designed: ReleaseDesign) -> list[MechanismRecord]:
 
 def _layer_lines(designed: ReleaseDesign, k: int) -> Iterator[MechanismRecord]:
     """Yield the lines of the sums that are drawn beside a statistic's own numbers."""
-    plan, entry = designed.workload.plan, designed.workload.entries[k]
+    entry = designed.workload.entries[k]
     layers = () if entry.layered is None else entry.layered.layers
-    for layer, design in zip(layers, designed.layers[k], strict=True):
-        error = layer_error(plan, entry, layer.share)
-        line = _line(entry.statistic.name, layer.size, len(layer.ranges), design, ExpectedError(error, error))
+    for layer, design, expected in zip(layers, designed.layers[k], designed.levels[k][1:], strict=True):
+        line = _line(entry.statistic.name, layer.size, len(layer.ranges), design, expected)
         line["layer"] = layer.name
-        del line["constant_error"]
         yield line
 
 
@@ -145,6 +142,10 @@ def _line(
         "expected_error": expected.error,
         "constant_error": expected.constant,
     }
+    if expected.parent is not None:
+        line["parent_error"] = expected.parent
+    if expected.deviation:
+        line["standard_error"] = expected.deviation
     return line
 
 

@@ -95,7 +95,14 @@ def _errors(mechanisms: Sequence[MechanismRecord]) -> dict[str, Any]:
         "pictures": [_chart(name, points) for name, points in _series(mechanisms).items()],
         "rows": [
             _texts(
-                _format_statistic(m), m["size"], m["groups"], m["expected_error"], m.get("constant_error", ""), *_how(m)
+                _format_statistic(m),
+                m["size"],
+                m["groups"],
+                m["expected_error"],
+                m.get("standard_error", ""),
+                m.get("parent_error", ""),
+                m.get("constant_error", ""),
+                *_how(m),
             )
             for m in listed
         ],

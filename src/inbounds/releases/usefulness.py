@@ -1,10 +1,12 @@
-"""Compare the expected error of a statistic with that of the best constant, before data is read.
+"""Compare the expected error of a statistic with its yardsticks, before data is read.
 
-The best constant is the answer that loses least on average without the data. A statistic that errs as much spends
-epsilon and tells nothing. Improvements are found by designing the statistic again. Everything follows from the plan.
+The best constant is the answer that loses least on average without the data. In a table that adds up, every number also
+has the average of its parent, as published: the region's number divided among its schools. A statistic that errs as
+much as one of them spends epsilon and tells nothing. Improvements are found by designing the statistic again.
+Everything follows from the plan.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -13,12 +15,15 @@ from inbounds.catalog.noise_tables import geometric_table
 from inbounds.catalog.response import exponential
 from inbounds.errors import InboundsError
 from inbounds.mechanism import AnyMechanism
+from inbounds.progress import Progress, ignore_progress
 from inbounds.query import QuantileQuery
 from inbounds.releases.accuracy import StatisticModel
 from inbounds.releases.budget import BudgetLine, query_for_person
+from inbounds.releases.expected import state_errors
 from inbounds.releases.workload import ReleaseDesign
 from inbounds.schema.columns import NumberColumn
 from inbounds.schema.errors import PlanError
+from inbounds.schema.report_types import CELLS
 from inbounds.schema.text import format_number
 from inbounds.statistics import ExpectedError, Statistic, StatisticContext
 from inbounds.statistics.designs import DESIGNED_UP_TO, DesignRequest, load_or_design
@@ -39,10 +44,12 @@ LARGEST = 1 << 20
 
 @dataclass(frozen=True)
 class UselessStatistic:
-    """A statistic that is no better than a constant in groups of some sizes, and what would help at the largest.
+    """A statistic that is no better than a yardstick in groups of some sizes, and what would help at the largest.
 
-    everywhere: in groups of every size. even_full: also in groups as large as their maximum, which decides whether a
-    release is refused: what a plan declares about typical sizes does not.
+    everywhere: in groups of every size, and of a statistic that adds up, at every level. even_full: everywhere, also
+    in groups as large as their maximum, which decides whether a release is refused: what a plan declares about typical
+    sizes does not. level: of a statistic that adds up, the level or margin that is no better. parent: what the level
+    adds up to; empty at the top.
     """
 
     statistic: str
@@ -51,8 +58,12 @@ class UselessStatistic:
     helps: tuple[str, ...]
     everywhere: bool
     even_full: bool
+    level: str = ""
+    parent: str = ""
 
     def __str__(self) -> str:
+        if self.level:
+            return self._describe_level()
         first, last = self.sizes[0], self.sizes[-1]
         where = "" if self.everywhere else f" in groups of {first if first == last else f'{first}..{last}'}"
         hint = f"; what would help: {', or '.join(self.helps)}" if self.helps else ""
@@ -61,18 +72,39 @@ class UselessStatistic:
             f"constant's {self.expected.constant:.4g}{hint}"
         )
 
+    def _describe_level(self) -> str:
+        """Describe a level that is no better than the average of its parent, or than a constant."""
+        expected = self.expected
+        error = f"{expected.error:.3g} ± {expected.deviation:.2g}" if expected.deviation else f"{expected.error:.3g}"
+        hint = f"; what would help: {', or '.join(self.helps)}" if self.helps else ""
+        if expected.parent is None or expected.constant < expected.parent:
+            return (
+                f"{self.statistic}, {self.level}, is no better than a constant: expected error {error}, the best "
+                f"constant's {expected.constant:.3g}{hint}"
+            )
+        return (
+            f"{self.statistic}, {self.level}, is no better than the average of its {self.parent} as published: "
+            f"expected error {error}, the average's {expected.parent:.3g}{hint}"
+        )
+
 
 @dataclass(frozen=True)
 class CheckedDesign:
-    """A design that may be charged. useless: its statistics that are no better than a constant."""
+    """A design that may be charged. useless: its statistics that are no better than a yardstick."""
 
     designed: ReleaseDesign
     useless: tuple[UselessStatistic, ...] = ()
 
     @staticmethod
-    def from_design(designed: ReleaseDesign, folder: Path, *, allow_useless: bool) -> "CheckedDesign":
-        """Check a design; raise PlanError if no statistic is better than a constant, unless `allow_useless`."""
-        useless = find_useless(designed, folder)
+    def from_design(
+        designed: ReleaseDesign, folder: Path, progress: Progress = ignore_progress, *, allow_useless: bool
+    ) -> "CheckedDesign":
+        """State the errors of a design and check it; raise PlanError if no statistic is useful, unless `allow_useless`.
+
+        folder: of mechanisms and simulated errors.
+        """
+        designed = state_errors(designed, folder, progress)
+        useless = find_useless(designed, folder) if designed.has_useless else ()
         if useless and not allow_useless:
             with designed.workload.plan.with_line_numbers():
                 check_useful(designed, useless)
@@ -97,13 +129,19 @@ def check_useful(designed: ReleaseDesign, useless: tuple[UselessStatistic, ...])
 
 def are_all_useless(designed: ReleaseDesign, useless: tuple[UselessStatistic, ...]) -> bool:
     """Return whether every statistic is useless even in groups as large as their maximum."""
-    return len(useless) == len(designed.workload.entries) and all(statistic.even_full for statistic in useless)
+    return are_all_named([entry.statistic.name for entry in designed.workload.entries], useless)
+
+
+def are_all_named(names: Sequence[str], useless: Sequence[UselessStatistic]) -> bool:
+    """Return whether all statistics with these names are useless, even in groups as large as their maximum."""
+    return set(names) == {statistic.statistic for statistic in useless if statistic.even_full}
 
 
 def _judge(designed: ReleaseDesign, k: int, folder: Path) -> Iterator[UselessStatistic]:
     workload, expected = designed.workload, designed.expected[k]
     if workload.entries[k].layered is not None:
-        return  # what adds up is known by its sums as well
+        yield from _judge_levels(designed, k)
+        return
     even_full = all(one.no_better for one in designed.full[k])
     useless_sizes = [s for s, one in enumerate(expected) if one.no_better or even_full]
     if useless_sizes:
@@ -112,6 +150,37 @@ def _judge(designed: ReleaseDesign, k: int, folder: Path) -> Iterator[UselessSta
         everywhere = len(useless_sizes) == len(expected)
         helps = tuple(_helps(designed, k, sizes[-1], folder))
         yield UselessStatistic(workload.entries[k].statistic.name, sizes, worst, helps, everywhere, even_full)
+
+
+def _judge_levels(designed: ReleaseDesign, k: int) -> Iterator[UselessStatistic]:
+    """Yield the levels of a statistic that adds up which are no better than a yardstick, the lowest first."""
+    workload, levels = designed.workload, designed.levels[k]
+    entry, sizes = workload.entries[k], workload.sizes
+    assert entry.layered is not None
+    names = [name for name, _ in entry.layered.shares]
+    everywhere = all(level.no_better for level in levels)
+    for position, (name, expected) in enumerate(zip(names, levels, strict=True)):
+        if expected.no_better:
+            helps = [f"more than epsilon {format_number(workload.plan.epsilon)} for the plan"]
+            if entry.statistic.over_groups and position < len(names) - 1:
+                helps.append(f"a plan without the level {name}")
+            yield UselessStatistic(
+                entry.statistic.name,
+                sizes,
+                expected,
+                tuple(helps),
+                everywhere,
+                everywhere,
+                name,
+                _parent_name(names, position),
+            )
+
+
+def _parent_name(names: Sequence[str], position: int) -> str:
+    """Return the level above; of the cells of a crosstab, their margin."""
+    if names[0] == CELLS:
+        return "margin" if position == 0 and len(names) > 1 else ""
+    return names[position + 1] if position + 1 < len(names) else ""
 
 
 # --- changes that would help, found by trying --------------------------------------------------------------

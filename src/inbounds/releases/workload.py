@@ -124,8 +124,10 @@ class DesignCache:
 class ReleaseDesign:
     """A plan with all its mechanisms: for every statistic, one design per distinct size.
 
-    expected: the expected errors of each. full: those in groups as large as their maximum, which decide whether a
-    release is refused. coverage: how often intervals are right, for groups of a tenth of the maximum, of two tenths, …
+    expected: for every statistic, the expected error in groups of each size. full: that in groups as large as their
+    maximum, which decides whether a release is refused. coverage: how often intervals are right, for groups of a tenth
+    of the maximum, of two tenths, … levels: for a statistic that adds up, the expected error of each of its levels over
+    all nodes, the groups first. `expected.state_errors` fills in what adds up.
     """
 
     workload: Workload
@@ -134,6 +136,12 @@ class ReleaseDesign:
     layers: tuple[tuple[DesignedMechanism, ...], ...] = field(repr=False)
     full: tuple[tuple[ExpectedError, ...], ...] = field(default=(), repr=False)
     coverage: tuple[tuple[Coverage, ...], ...] = field(default=(), repr=False)
+    levels: tuple[tuple[ExpectedError, ...], ...] = ()
+
+    @property
+    def has_useless(self) -> bool:
+        """Return whether some number is no better than a constant: see `usefulness`."""
+        return any(one.no_better for row in (*self.expected, *self.full, *self.levels) for one in row)
 
     @property
     def errors(self) -> tuple[tuple[float, ...], ...]:
@@ -144,7 +152,10 @@ class ReleaseDesign:
     def from_workload(
         cls, workload: Workload, folder: Path, progress: Progress = ignore_progress, memory: DesignCache | None = None
     ) -> "ReleaseDesign":
-        """Design every distinct request once; an error names the statistic that cannot be designed."""
+        """Design every distinct request once; an error names the statistic that cannot be designed.
+
+        Expected errors of statistics that add up are left out: see `expected.state_errors`.
+        """
         memory = memory or DesignCache()
         mechanisms = memory.designs
         rows = [
@@ -167,12 +178,19 @@ class ReleaseDesign:
             for requests in (workload.requests, workload.layers)
         )
         at_most = cls(workload, designs, (), layers)
-        every = [[at_most.model(k, s) for s in range(len(workload.sizes))] for k in range(len(designs))]
+        every = [
+            [at_most.model(k, s) for s in range(len(workload.sizes))] if entry.layered is None else []
+            for k, entry in enumerate(workload.entries)
+        ]
+        unknown: tuple[Coverage, ...] = ((),) * len(workload.sizes)
         return replace(
             at_most,
             expected=tuple(tuple(memory.expected_error(model) for model in row) for row in every),
             full=tuple(tuple(memory.expected_error(replace(model, beliefs=None)) for model in row) for row in every),
-            coverage=tuple(tuple(memory.covered(at_most, k, model) for model in row) for k, row in enumerate(every)),
+            coverage=tuple(
+                tuple(memory.covered(at_most, k, model) for model in row) or unknown for k, row in enumerate(every)
+            ),
+            levels=((),) * len(every),
         )
 
     def model(self, k: int, s: int) -> StatisticModel:

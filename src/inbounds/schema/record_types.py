@@ -112,7 +112,9 @@ class MechanismRecord(TypedDict):
     """The mechanism that answered a statistic for the groups of a size, or of sizes first..last.
 
     parts: the columns of the numbers that it drew, if the statistic is computed from them. layer: the layer of a
-    statistic that adds up. law: the key of the mechanism's law in its passport.
+    statistic that adds up. law: the key of the mechanism's law in its passport. expected_error: of the published
+    numbers; constant_error: of the best constant; parent_error: of the average of the published parent, for a statistic
+    that adds up; standard_error: of `expected_error`, if that was simulated.
     """
 
     statistic: str
@@ -127,6 +129,8 @@ class MechanismRecord(TypedDict):
     law: str
     expected_error: float
     constant_error: NotRequired[float]
+    parent_error: NotRequired[float]
+    standard_error: NotRequired[float]
     parts: NotRequired[list[str]]
     layer: NotRequired[str]
 

@@ -88,19 +88,30 @@ class GroupAggregates:
 
 
 NO_BETTER = 0.95
-"""A number is no better than a constant if its error is at least this share of the constant's error."""
+"""A number is no better than a yardstick if its error is at least this share of the yardstick's error."""
 
 
 class ExpectedError(NamedTuple):
-    """The expected error of a number, and that of the best constant."""
+    """The expected error of a number, and of two answers that need less: the yardsticks.
+
+    constant: of the best constant. parent: of the average of the published parent, for a number that adds up with
+    others to a parent. deviation: the standard error of `error`, if it was simulated.
+    """
 
     error: float
     constant: float
+    parent: float | None = None
+    deviation: float = 0.0
+
+    @property
+    def yardstick(self) -> float:
+        """Return the smaller error of the yardsticks."""
+        return self.constant if self.parent is None else min(self.constant, self.parent)
 
     @property
     def no_better(self) -> bool:
-        """Return whether the constant would do as well."""
-        return not self.error < NO_BETTER * self.constant
+        """Return whether a yardstick would do as well."""
+        return not self.error < NO_BETTER * self.yardstick
 
 
 @dataclass(frozen=True)

@@ -83,9 +83,13 @@ class Draft:
     @property
     def by(self) -> list[str]:
         """The columns that name a group, from the top down if they nest."""
-        names = [column.name for column in self.columns if column.use == "group"]
-        order = _lines(self.levels.replace(",", "\n"))
+        names, order = [column.name for column in self.columns if column.use == "group"], self.levels_in_order
         return sorted(names, key=lambda name: order.index(name) if name in order else len(order))
+
+    @property
+    def levels_in_order(self) -> list[str]:
+        """The levels as they were written, from the top down; the order of the columns says nothing about it."""
+        return _lines(self.levels.replace(",", "\n"))
 
     def column(self, name: str) -> ColumnChoice:
         return next(column for column in self.columns if column.name == name)

@@ -39,16 +39,28 @@ class ErrorLine:
 
 @dataclass(frozen=True)
 class StatisticErrors:
-    """A statistic with a line for each group size. idle: where it is no better than a constant, in words."""
+    """A statistic with a line for each group size."""
 
     name: str
     lines: tuple[ErrorLine, ...]
-    idle: str
+
+
+@dataclass(frozen=True)
+class LevelLine:
+    """A level of a statistic that adds up: cells as text, and whether it is no better than a yardstick."""
+
+    cells: tuple[str, ...]
+    no_better: bool
 
 
 @dataclass(frozen=True)
 class DryRun:
-    """A dry run in plain values. standing: the state of the people's budget. digest: of the plan."""
+    """A dry run in plain values.
+
+    rows: of statistics that do not add up. levels: of those that do. split: how to change the division of epsilon among
+    levels. idle: what is no better than a yardstick, in words. standing: the state of the people's budget. digest: of
+    the plan.
+    """
 
     statement: str
     account: tuple[str, ...]
@@ -56,6 +68,9 @@ class DryRun:
     public: bool
     sizes: int
     rows: tuple[StatisticErrors, ...]
+    levels: tuple[LevelLine, ...]
+    split: str
+    idle: tuple[str, ...]
     values: tuple[str, ...]
     spent: str
     standing: str
@@ -104,7 +119,14 @@ def dry_run(text: str, folder: str, name: str, progress: Progress = ignore_progr
         groups=len(plan.groups),
         public=plan.groups.public,
         sizes=len(preview.sizes),
-        rows=tuple(_row(preview, statistic.name) for statistic in plan.statistics),
+        rows=tuple(_row(preview, name) for name in preview.errors if name not in preview.levels),
+        levels=tuple(
+            LevelLine(tuple(level.row(name)), level.expected.no_better)
+            for name, lines in preview.levels.items()
+            for level in lines
+        ),
+        split=preview.split,
+        idle=tuple(map(str, preview.no_better)),
         values=tuple(preview.record.get("values", ())),
         spent=format_number(plan.total_epsilon),
         standing=standing,
@@ -115,13 +137,12 @@ def dry_run(text: str, folder: str, name: str, progress: Progress = ignore_progr
 
 
 def _row(preview: ReleasePreview, name: str) -> StatisticErrors:
-    idle = next((str(one) for one in preview.no_better if one.statistic == name), "")
     lines = []
     for k in pick_evenly(len(preview.sizes), SHOWN):
         error, constant = preview.errors[name][k], preview.constants[name][k]
         line = ErrorLine(preview.sizes[k], f"{error:.3g}", f"{constant:.3g}", ExpectedError(error, constant).no_better)
         lines.append(line)
-    return StatisticErrors(name, tuple(lines), idle)
+    return StatisticErrors(name, tuple(lines))
 
 
 def calibrate_dry_run(

@@ -19,7 +19,7 @@ def content(draft: Draft) -> Values:
         "edition": draft.edition,
         "source": _source(draft),
         "groups": _groups(draft),
-        "hierarchy": {"levels": draft.by} if draft.nested else {},
+        "hierarchy": {"levels": draft.levels_in_order} if draft.nested else {},
         "people": _people(draft),
         "columns": {column.name: facts for column in draft.columns if (facts := _column(column))},
         "privacy": {"epsilon": parse_number(draft.epsilon)},

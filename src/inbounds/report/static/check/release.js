@@ -86,7 +86,7 @@ const isPlan = fields({
 const isMechanism = fields({
   statistic: isText, size: either(isInteger, isText), groups: isInteger, sha256: isText, epsilon: isExact, answers: isText,
   neighbours: isText, origin: isText, query: isObject, "law?": isText, expected_error: isNumber,
-  "constant_error?": isNumber, "parts?": listOf(isText), "layer?": isText,
+  "constant_error?": isNumber, "parent_error?": isNumber, "standard_error?": isNumber, "parts?": listOf(isText), "layer?": isText,
 });
 
 const isReports = fields({
