@@ -176,6 +176,8 @@ def _near(level: LevelError, size: int, unit: float) -> ExpectedError:
     """State the errors in groups of a size, from the simulated groups whose sizes are nearest."""
     distance = np.abs(level.sizes - size)
     near = distance <= np.sort(distance)[(len(distance) - 1) // NEAR]
+    if near.all():
+        return _state(level, unit)
 
     def mean(by_node: Floats) -> float:
         return float(by_node[near].mean())
