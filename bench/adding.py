@@ -9,8 +9,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from fractions import Fraction
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +26,11 @@ import inbounds as ib  # noqa: E402
 from inbounds.adjust.likelihoods import GeometricReports  # noqa: E402
 from inbounds.adjust.margins import adjust_by_branch  # noqa: E402
 from inbounds.adjust.prior_fit import fit_local_rates  # noqa: E402
-from inbounds.adjust.shares import optimize_shares  # noqa: E402
+from inbounds.adjust.shares import optimize_shares, tree_deviations  # noqa: E402
 from inbounds.adjust.tree import Tree  # noqa: E402
 from inbounds.adjust.tree_adjust import expected_errors, round_least_squares  # noqa: E402
 from inbounds.adjust.tree_optimum import best_sums  # noqa: E402
+from inbounds.releases.layers import level_facts  # noqa: E402
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks" / "adding.md"
 EPSILONS, LEVEL = (0.5, 1.0, 2.0, 4.0), 0.9
@@ -146,9 +147,9 @@ def others(
     epsilon: float,
 ) -> dict[str, Levels | None]:
     """What else could be published."""
-    per_unit, largest = epsilon / source.reach, int(tree.sizes[0].max())
-    branches = [len(below) / len(above) for below, above in pairwise(truth)]
-    shares = optimize_shares([per_unit] * tree.depth, [1] * tree.depth, branches, largest)
+    per_unit = epsilon / source.reach
+    facts = level_facts(tree.sizes, 2, per_unit, [Fraction(1)] * tree.depth)
+    shares = optimize_shares(facts, tree_deviations)
     designed = drawn(rng, tree, truth, [per_unit * float(share) for share in shares])
     query = ib.count(SIZE) if source.reach == 1 else ib.total(SIZE, 0, source.reach)
     whole = optimal(query, str(epsilon))
