@@ -69,24 +69,43 @@ def test_arrows_are_solved_and_inverted_like_full_matrices() -> None:
     rng, limits = np.random.default_rng(3), star(everyone)
     A, w = limits.apply(np.eye(8)), rng.random((14, 3))
     assert limits.apply_transpose(np.eye(14)) == pytest.approx(A.T)
+    rows = limits.rows(np.eye(8))
+    assert limits.rows_transpose(np.eye(7)) == pytest.approx(rows.T)
+    x = rng.random((8, 3))
+    private = np.concatenate([limits.rows(x) - x[-1], np.exp(0.4) * x[-1] - limits.rows(x)])
+    assert limits.apply(x) == pytest.approx(private)
     factors, full = limits.factor(w, w, w), [A.T @ np.diag(w[:, i]) @ A for i in range(3)]
-    right, tables = rng.normal(size=(8, 3)), tuple(rng.normal(size=(2, 8, 3)))
+    right, tables = rng.normal(size=(8, 3)), tuple(rng.normal(size=(2, 7, 3)))
     solved = np.array([np.linalg.solve(H, right[:, i]) for i, H in enumerate(full)]).T
     assert factors.solve(right) == pytest.approx(solved, rel=1e-9, abs=1e-9)
     for fold in (np.asarray, fold_mirrored):
         sums = factors.inverse_sums(tables, fold)
         for a, b in np.ndindex(2, 2):
-            parts = [tables[a][:, i, None] * np.linalg.inv(H) * tables[b][:, i] for i, H in enumerate(full)]
-            assert sums[a, b] == pytest.approx(fold(fold(sum(parts)[:7, :7]).T).T, rel=1e-9, abs=1e-9)
+            between = [rows @ np.linalg.inv(H) @ rows.T for H in full]
+            parts = [tables[a][:, i, None] * Z * tables[b][:, i] for i, Z in enumerate(between)]
+            assert sums[a, b] == pytest.approx(fold(fold(sum(parts)).T).T, rel=1e-9, abs=1e-9)
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 3.0, 20.0])
 def test_multipliers_of_a_star_begin_with_feasible_duals(epsilon: float) -> None:
     """A' z = r with z > 0, for r > 0: so steps need not first find their way to the duals, however steep rows are."""
     limits, r = star(Cone(np.zeros(5, np.int64), np.full(4, epsilon))), np.random.default_rng(5).random((5, 3))
+    r = limits.rows_transpose(r)
     z = limits.initial_multipliers(r)
     assert (z > 0).all()
-    assert limits.apply_transpose(z) == pytest.approx(np.vstack([r, np.zeros((1, 3))]), rel=1e-12, abs=1e-7)
+    assert limits.apply_transpose(z) == pytest.approx(r, rel=1e-12, abs=1e-7)
+
+
+@pytest.mark.parametrize("size", [20, 32, 64])
+def test_stars_keep_their_accuracy_where_losses_are_far_below_the_table(size: int) -> None:
+    """At epsilon 20 the best worst loss is 1e-9 of the largest: rows whose entries differ by that much less keep it."""
+    loss = np.random.default_rng(size).integers(0, 2, (size, size)).astype(float)
+    cone, even = Cone(np.zeros(size, np.int64), np.full(size - 1, 20.0)), np.full(size, 1 / size)
+    away = (np.arange(size)[:, None] - np.arange(size)).astype(float) ** 2
+    part = column_generation.Component(loss, even, away, worst=True, cone=cone)
+    P, low = column_generation._among_outputs(part, np.arange(size), np.inf)
+    assert 0 < low <= (loss * P).sum(axis=0).max() <= low * (1 + windows_interior.STAR_GOOD)
+    assert (P.max(axis=1) <= np.exp(20.0) * P.min(axis=1) * (1 + windows_interior.STAR_GOOD)).all()
 
 
 def test_pivots_survive_weights_of_very_different_sizes() -> None:

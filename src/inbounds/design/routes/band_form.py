@@ -40,7 +40,7 @@ class BandForm:
 
     @property
     def answers(self) -> int:
-        return len(self.base) - self.limits.hubs
+        return len(self.base)
 
     @property
     def half(self) -> int:
@@ -53,15 +53,13 @@ class BandForm:
     def fold(self, x: Floats) -> Floats:
         """Sum over pairs of mirrored answers, along the last axis; the middle one has no partner."""
         n = self.answers
-        x = x[..., :n]
         if not self.mirrored:
             return x
         return np.concatenate([(x + x[..., ::-1])[..., : n // 2], x[..., n // 2 : (n + 1) // 2]], axis=-1)
 
     def unfold(self, y: Floats) -> Floats:
         """Give both answers of a pair the same number: the transpose of `fold`."""
-        pairs = y[..., : self.answers // 2][..., ::-1] if self.mirrored else y[..., :0]
-        return np.concatenate([y, pairs, np.zeros((*y.shape[:-1], self.limits.hubs))], axis=-1)
+        return np.concatenate([y, y[..., : self.answers // 2][..., ::-1]], axis=-1) if self.mirrored else y
 
     @property
     def total(self) -> Floats:
@@ -88,18 +86,23 @@ class BandForm:
         split = len(self.tables) * self.half
         return y[:split].reshape(len(self.tables), self.half), y[split:]
 
+    def reduced(self, y: Floats) -> Floats:
+        """Compute r for the duals y, per variable of an output."""
+        return self.limits.rows_transpose(self.base) + self.apply_duals(y)
+
     def apply_duals(self, y: Floats) -> Floats:
-        """Compute sum_b tables[b] * y[b]."""
+        """Compute sum_b tables[b] * y[b], per variable of an output."""
         table_duals, whole_duals = self.parts(y)
         r: Floats = -np.repeat(self.unfold(table_duals[0])[:, None], self.base.shape[1], axis=1)
         for table, dual in zip(self.tables[1:], table_duals[1:], strict=True):
             r += table * self.unfold(dual)[:, None]
         for table, dual in zip(self.wholes, whole_duals, strict=True):
             r += table * dual
-        return r
+        return self.limits.rows_transpose(r)
 
     def sums(self, x: Floats) -> Floats:
-        """Sum tables[b] * x over outputs, folded, for every b; then the wholes over outputs and answers."""
+        """Sum tables[b] * rows over outputs, folded, for every b; then the wholes over outputs and answers."""
+        x = self.limits.rows(x)
         table_sums = [-x.sum(axis=1), *((table * x).sum(axis=1) for table in self.tables[1:])]
         return np.concatenate([*map(self.fold, table_sums), [np.vdot(table, x) for table in self.wholes]])
 
@@ -111,7 +114,7 @@ class BandForm:
             for b, block in enumerate(row):
                 K[a * h : (a + 1) * h, b * h : (b + 1) * h] = block
         for k, table in enumerate(self.wholes, start=split):
-            K[:, k] = self.sums(bands.solve(table))
+            K[:, k] = self.sums(bands.solve(self.limits.rows_transpose(table)))
             K[k, :split] = K[:split, k]
         return K
 
@@ -127,12 +130,12 @@ def band_form(
     even = np.full(len(prior), 1 / len(prior))
 
     def table_of(whole: Floats, weights: Floats) -> tuple[Floats, float]:
-        table = np.vstack([whole[outputs].T, np.zeros((ratios.hubs, len(outputs)))])
-        unit = float((weights @ table[: cone.size]).mean()) or 1.0
+        table = whole[outputs].T
+        unit = float((weights @ table).mean()) or 1.0
         return table / unit, unit
 
     def weighted(weights: Floats, table: Floats) -> Floats:
-        return np.append(weights, np.zeros(ratios.hubs))[:, None] * table
+        return weights[:, None] * table
 
     table, unit = table_of(loss, even if worst else prior)
     capped = [(limit, *table_of(limit.table, even if limit.per_answer else limit.prior(prior))) for limit in limits]

@@ -120,7 +120,7 @@ def points(
     good = STAR_GOOD if cone.everyone else GOOD
     for point in _near_optimal(form, _until_closed(form, deadline, good)):
         P = np.zeros((m, cone.size))
-        P[stored] = form.limits.rows(point.x, point.t).T
+        P[stored] = form.limits.rows(point.x).T
         table_duals, whole_duals = form.parts(units[0] * point.y)
         answer_duals, average = iter(form.unfold(table_duals)[:, : cone.size]), iter(whole_duals[:, None])
         v, weights = next(answer_duals), next(answer_duals) / units[0] if worst else prior
@@ -144,7 +144,7 @@ def work(cone: Cone, outputs: int) -> float:
 
 def _value(form: BandForm, point: WindowPoint) -> float:
     """Return the objective of a point."""
-    return point.top if form.worst else float((form.base * point.x).sum())
+    return point.top if form.worst else float((form.base * form.limits.rows(point.x)).sum())
 
 
 def _near_optimal(form: BandForm, reached: Iterator[WindowPoint]) -> Iterator[WindowPoint]:
@@ -190,9 +190,9 @@ class WindowProgram:
         y[h:] = BEGUN * form.spread_to_rows([1 / form.total.sum()] * (len(form.tables) - 1), [1.0] * len(form.wholes))
         if form.worst:
             y[h : 2 * h] = 1 / form.total.sum()
-        least = (form.base + form.apply_duals(y))[:n].min(axis=1)
+        least = form.reduced(y)[:n].min(axis=1)
         y[:h] = (np.minimum(least, least[::-1]) if form.mirrored else least)[:h] - 1 / n
-        z = form.limits.initial_multipliers(form.base + form.apply_duals(y))
+        z = form.limits.initial_multipliers(form.reduced(y))
         losses = form.sums(x)[h:]
         top = float((losses[:h] / form.total).max()) + 1.0 if form.worst else 0.0
         room = form.spread_to_rows([BEGUN] * (len(form.tables) - 1), [BEGUN] * len(form.wholes))
@@ -206,9 +206,10 @@ class WindowProgram:
         bands = form.limits.factor(ratio, p.x, p.z)
         K = form.inverse(bands)
         K[h:, h:][np.diag_indices(form.rows - h)] += p.slack / p.multipliers
-        r = form.base + form.apply_duals(p.y)
+        r = form.reduced(p.y)
         sums = np.concatenate([-form.total, form.caps + p.top * form.tops - p.slack]) - form.sums(p.x)
-        return WindowSystem(form, p, ratio, bands, K, definite_root(K, RIDGES), r, sums).direction
+        room = form.limits.missed(p.x, p.t)
+        return WindowSystem(form, p, ratio, bands, K, definite_root(K, RIDGES), r, sums, room).direction
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,6 +225,7 @@ class WindowSystem:
     root: tuple[Floats, bool]
     r: Floats
     sums: Floats
+    room: Floats | float
 
     def direction(self, targets: Targets) -> WindowPoint:
         """Compute Newton's direction towards t z = targets[0] and slack * multipliers = targets[1].
@@ -232,7 +234,7 @@ class WindowSystem:
         """
         form, p = self.form, self.point
         aim, limit_aim = targets[0] / p.t, targets[1] / p.multipliers
-        dx = self.bands.solve(form.limits.apply_transpose(aim) - self.r)
+        dx = self.bands.solve(form.limits.apply_transpose(aim - self.ratio * self.room) - self.r)
         dy, top, slack = np.zeros(form.rows), 0.0, limit_aim - p.slack
         for _ in range(2):
             missed = form.sums(dx) - self.sums
@@ -242,7 +244,7 @@ class WindowSystem:
             more, more_top = self._solve_bordered(missed, float(1 - form.tops @ (p.y + dy)[form.half :]))
             dx, dy, top = dx - self.bands.solve(form.apply_duals(more)), dy + more, top + more_top
             slack = limit_aim - p.slack * (1 + dy[form.half :] / p.multipliers)
-        dt = form.limits.apply(dx)
+        dt = form.limits.apply(dx) + self.room
         dz = self.ratio * dt
         np.subtract(aim, dz, out=dz)
         dz -= p.z

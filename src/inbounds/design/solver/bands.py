@@ -26,18 +26,17 @@ Fold = Callable[[Floats], Floats]
 class Windows:
     """The matrix A, its transpose, and the band of A' diag(w) A as a linear map of w.
 
-    width: the largest distance between neighbours. hubs: number of variables of an output that are not answers.
+    width: the largest distance between neighbours. The variables of an output are its row.
     """
 
     limits: csr_array
     transpose: csr_array
     band: csr_array
     width: int
-    hubs: int = 0
 
-    def initial_point(self, x: Floats) -> Floats:
+    def initial_point(self, rows: Floats) -> Floats:
         """Return constant rows, which leave room in all ratios."""
-        return x
+        return rows
 
     def initial_multipliers(self, r: Floats) -> Floats:
         """Return multipliers z that are alike for all limits of an output, with the sum of A' z that r has."""
@@ -48,13 +47,21 @@ class Windows:
         """Return A x, the slacks of rows x."""
         return np.asarray(self.limits @ x)
 
+    def missed(self, _x: Floats, _t: Floats) -> float:
+        """Return zero for A x - t: slacks are known more accurately than the differences A x."""
+        return 0.0
+
     def apply_transpose(self, z: Floats) -> Floats:
         """Return A' z."""
         return np.asarray(self.transpose @ z)
 
-    def rows(self, x: Floats, _t: Floats) -> Floats:
+    def rows(self, x: Floats) -> Floats:
         """Return the rows of a point."""
         return x
+
+    def rows_transpose(self, r: Floats) -> Floats:
+        """Return the transpose of `rows`."""
+        return r
 
     def factor(self, w: Floats, x: Floats, z: Floats) -> "Factors":
         """Factor A' diag(w) A; x > 0 and A' diag(w) A x = A' z, for z = w * (A x), give pivots without cancellation."""

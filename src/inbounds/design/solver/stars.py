@@ -1,7 +1,9 @@
 """Ratio limits where all answers are neighbours: each answer is compared only with the least value of its row.
 
-A row x of a private matrix with a <= x_j <= growth * a for some a satisfies A (x, a) >= 0, two rows of A for each
-answer: x_j - a and growth a - x_j. A' diag(w) A is an arrow for every output: diagonal but for the last row and column.
+A row x of a private matrix is x_j = u_j + a with 0 <= u_j <= k a, k = growth - 1. Its variables are the u_j and a, and
+A has two rows for each answer, u_j and k a - u_j. The u_j are variables of their own, because as differences x_j - a
+they would be lost by rounding at large growth. A' diag(w) A is an arrow for every output: diagonal but for the last row
+and column.
 """
 
 from dataclasses import dataclass
@@ -18,55 +20,60 @@ DUST = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Star:
-    """The matrix A for so many answers; the last variable of an output is a, which is not an answer."""
+    """The matrix A for so many answers; the last variable of an output is a. k: growth - 1."""
 
     answers: int
-    growth: float
-    hubs: int = 1
+    k: float
 
-    def initial_point(self, x: Floats) -> Floats:
-        """Return constant rows, with an a that leaves equal room on both sides."""
-        return np.concatenate([x, 2 / (1 + self.growth) * x[:1]])
+    def initial_point(self, rows: Floats) -> Floats:
+        """Return the variables of constant rows, with an a that leaves equal room on both sides."""
+        a = rows[:1] / (1 + self.k / 2)
+        return np.concatenate([self.k / 2 * np.repeat(a, self.answers, axis=0), a])
 
     def initial_multipliers(self, r: Floats) -> Floats:
-        """Return z = (r_j + b, b) for the two rows of each answer, with the b for which A' z = r.
-
-        For the answers z_1 - z_2 = r_j; for a, growth n b - sum_j (r_j + b) = 0.
-        """
-        r = r[: self.answers]
-        b = np.broadcast_to(r.sum(axis=0) / ((self.growth - 1) * self.answers), r.shape)
+        """Return z = (r_j + b, b) for the two rows of each answer, with the b for which A' z = r."""
+        r = r[:-1]
+        b = np.broadcast_to(r.sum(axis=0) / (self.k * self.answers), r.shape)
         return np.concatenate([r + b, b])
 
+    def rows(self, x: Floats) -> Floats:
+        """Return the rows of a point."""
+        return np.asarray(x[:-1] + x[-1])
+
+    def rows_transpose(self, r: Floats) -> Floats:
+        """Return the transpose of `rows`: a counts for every answer."""
+        return np.concatenate([r, r.sum(axis=0)[None]])
+
     def apply(self, x: Floats) -> Floats:
-        """Return A x, the slacks of rows x."""
-        return np.concatenate([x[:-1] - x[-1], self.growth * x[-1] - x[:-1]])
+        """Return A x."""
+        return np.concatenate([x[:-1], self.k * x[-1] - x[:-1]])
+
+    def missed(self, x: Floats, t: Floats) -> Floats:
+        """Return A x - t: what a t that is as large as growth leaves behind when it falls."""
+        return self.apply(x) - t
 
     def apply_transpose(self, z: Floats) -> Floats:
         """Return A' z."""
         above, below = z[: self.answers], z[self.answers :]
-        return np.concatenate([above - below, (self.growth * below.sum(axis=0) - above.sum(axis=0))[None]])
-
-    def rows(self, x: Floats, t: Floats) -> Floats:
-        """Return the rows of a point as a + t: positive, and what is nearly a keeps its distance from a."""
-        return np.asarray(x[-1] + t[: self.answers])
+        return np.concatenate([above - below, self.k * below.sum(axis=0)[None]])
 
     def factor(self, w: Floats, _x: Floats, _z: Floats) -> "Arrows":
         """Factor A' diag(w) A, the answers first. A point and its multipliers are not needed: nothing cancels.
 
-        Answer j has the pivot w_1 + w_2 and -(w_1 + growth w_2) beside it. What is left for a is
-        sum_j w_1 + growth² w_2 - (w_1 + growth w_2)² / (w_1 + w_2) = (growth - 1)² sum_j w_1 w_2 / (w_1 + w_2).
+        Answer j has the pivot w_1 + w_2 and -k w_2 beside it. What is left for a is
+        sum_j k² w_2 - k² w_2² / (w_1 + w_2) = k² sum_j w_1 w_2 / (w_1 + w_2).
         """
         above, below = w[: self.answers], w[self.answers :]
         diagonal = above + below
-        last: Floats = (self.growth - 1) ** 2 * (above * below / diagonal).sum(axis=0)
+        last: Floats = self.k**2 * (above * below / diagonal).sum(axis=0)
         if not (diagonal.min() > 0 and last.min() > 0):
             raise np.linalg.LinAlgError("a pivot is not positive")
-        return Arrows(diagonal, (above + self.growth * below) / diagonal, last)
+        return Arrows(diagonal, self.k * below / diagonal, last)
 
 
 def star(cone: Cone) -> Star:
     """Build the limits of a cone in which all answers are neighbours."""
-    return Star(cone.size, float(np.exp(cone.step[0])))
+    return Star(cone.size, float(np.expm1(cone.step[0])))
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,16 +93,16 @@ class Arrows:
         return np.concatenate([right[:-1] / self.diagonal + self.side * a, a[None]])
 
     def inverse_sums(self, tables: tuple[Floats, ...], fold: Fold) -> Floats:
-        """Sum diag(a) inverse diag(b) between folded answers over outputs, for any two tables a, b, as [a, b, :, :].
+        """Sum diag(a) rows inverse rows' diag(b) between folded answers over outputs, for any two tables a, b, as
+        [a, b, :, :].
 
-        By blocks the inverse between answers is diag(1 / diagonal) + side side' / last.
+        By blocks this is diag(1 / diagonal) + (side + 1) (side + 1)' / last.
         """
-        n = len(self.diagonal)
-        sides = [fold((table[:n] * self.side / np.sqrt(self.last)).T) for table in tables]
+        sides = [fold((table * (self.side + 1) / np.sqrt(self.last)).T) for table in tables]
         S = np.array([[left.T @ right for right in sides] for left in sides])
         for a, left in enumerate(tables):
             for b, right in enumerate(tables):
-                S[a, b][np.diag_indices(S.shape[2])] += fold((left[:n] * right[:n] / self.diagonal).sum(axis=1))
+                S[a, b][np.diag_indices(S.shape[2])] += fold((left * right / self.diagonal).sum(axis=1))
         return S
 
 
