@@ -17,6 +17,7 @@ from inbounds.design.problem import Floats, Problem, Proposal
 from inbounds.design.routes import column_generation, limited
 from inbounds.design.routes.chains import chain, complete_duals, is_chain
 from inbounds.design.routes.folding import FoldedProgram, costs, fold_program, program_rows
+from inbounds.design.routes.program_work import TIES_UP_TO
 from inbounds.design.routes.row_program import unfold_rows
 from inbounds.design.routes.units import solve_in_units
 from inbounds.design.solver import clarabel, highs
@@ -29,7 +30,6 @@ LOOSE = 1e-6  # columns that miss a sum of one by more are no solution, whatever
 NO_ROW = 1e-14  # an output less likely than this under every answer is never reported
 MAX_SWEEPS = 100
 SAME = 1e-10  # what breaking ties may cost, relative to the loss
-TIES_UP_TO = 4000  # variables up to which ties are broken
 
 
 def _costs_and_floors(model: FoldedProgram, scale: Floats) -> tuple[Floats, Floats]:

@@ -31,6 +31,7 @@ from inbounds.design.comparisons import (
 )
 from inbounds.design.problem import Floats, Ints, Problem, Proposal
 from inbounds.design.routes.chains import Chain, ForwardPass, chain, chain_rays, complete_duals, is_chain
+from inbounds.design.routes.program_work import round_work, row_work_limit
 from inbounds.design.routes.units import solve_in_units
 from inbounds.design.solver import highs
 from inbounds.design.solver.polish import normalize_columns
@@ -74,6 +75,11 @@ class RowProgram:
     def outputs(self) -> Ints:
         m = self.problem.shape[0]
         return np.arange((m + 1) // 2 if self.folded else m)
+
+    @property
+    def variables(self) -> int:
+        """The number of variables of the folded program."""
+        return int(self.cells.max()) + 1 + self.problem.worst
 
 
 def build_row_program(problem: Problem) -> RowProgram:
@@ -259,7 +265,8 @@ def solve(problem: Problem, deadline: float = np.inf) -> Proposal:
     """Find the best private mechanism on a chain of answers with properties other than fairness, and a proved bound.
 
     Each round prices all rows in O(outputs * answers) and solves a program with about one row per answer. If the
-    gap does not close in ROUNDS or half of the time, there is only the bound so far.
+    gap does not close in ROUNDS, in the work of the solver that would follow (`program_work`), or in half of the time,
+    there is only the bound so far.
     """
     now = time.monotonic()
     return solve_in_units(problem, now + max(deadline - now, 0.0) / 2, generate_rows)
@@ -270,9 +277,11 @@ def generate_rows(problem: Problem, deadline: float) -> Proposal:
     s = build_row_program(problem)
     waiting = _stages(s)
     master, best = _start_master(s), trivial_bound(problem)
+    work, most = 0.0, row_work_limit(s.variables)
     for _ in range(ROUNDS):
-        if not highs.run(master.solver, deadline):
+        if work > most or not highs.run(master.solver, deadline):
             break
+        work += round_work(highs.pivots(master.solver), master.solver.getNumNz(), problem.loss.size)
         P = master.matrix()
         bound, passed = _price_rows(master)
         best, value = max(best, bound), problem.value(P)

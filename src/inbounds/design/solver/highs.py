@@ -86,3 +86,8 @@ def values(highs: highspy.Highs) -> Floats:
 def duals(highs: highspy.Highs) -> Floats:
     """Return the duals of the rows."""
     return np.array(highs.getSolution().row_dual)
+
+
+def pivots(highs: highspy.Highs) -> int:
+    """Return the number of pivots of the last run."""
+    return max(int(highs.getInfo().simplex_iteration_count), 0)
