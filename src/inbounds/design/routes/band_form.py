@@ -3,7 +3,8 @@
     minimize sum base * x   subject to   sum_i x_i = 1,   A x_i >= 0,   losses <= caps,
 
 arrays of (answers, outputs). Its duals are y: v of the sums, then a multiplier of every capped loss, and what the
-pricing sees is r = base + sum_b tables[b] y[b].
+pricing sees is r = base + sum_b tables[b] y[b]. The variables of an output are its row x_i, or others from which `rows`
+of the limits computes it; then r is taken by the transpose of `rows`.
 """
 
 from collections.abc import Sequence

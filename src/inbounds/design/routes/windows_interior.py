@@ -54,7 +54,7 @@ USUAL, VECTORS = 30, 60
 class WindowPoint:
     """An iterate, or a direction.
 
-    x, t, z: per answer or ratio limit, and output. y: duals, v and then those of capped losses. top: the worst loss.
+    x, t, z: per variable or ratio limit, and output. y: duals, v and then those of capped losses. top: the worst loss.
     slack: how far capped losses are below their caps.
     """
 
@@ -215,7 +215,7 @@ class WindowProgram:
 @dataclass(frozen=True, eq=False)
 class WindowSystem:
     """The linear system at a point: ratios z / t, the bands of the outputs, the factored equations of the duals, r, and
-    what the sums over the outputs miss."""
+    what the sums over the outputs (`sums`) and the slacks (`room`) miss."""
 
     form: BandForm
     point: WindowPoint
