@@ -22,6 +22,8 @@ import flint
 import hypothesis
 import pytest
 
+from golden import Golden
+
 # The same examples on every run: a failure is the change's, not the draw's. HYPOTHESIS_PROFILE=default explores.
 hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None)
 # The first counterexample will do: for whoever asks only whether there is one.
@@ -208,6 +210,22 @@ def started() -> Any:
         return Done(done.returncode, done.stdout, done.stderr)
 
     return run
+
+
+# --- texts ------------------------------------------------------------------------------------------------
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update", action="store_true", help="write the golden files in tests/texts anew")
+
+
+@pytest.fixture
+def golden(pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch) -> Golden:
+    """`golden("verify", done.stdout)`: the text is that of tests/texts/verify.txt. A terminal has 80 columns."""
+    from inbounds.cli.app import out
+
+    monkeypatch.setattr(out, "_width", 80)
+    return Golden(pytestconfig.getoption("--update"))
 
 
 # --- kills inside a write ---------------------------------------------------------------------------------

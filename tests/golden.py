@@ -1,0 +1,53 @@
+"""Golden files: texts that people read, each whole in a file of tests/texts. `pytest --update` writes them anew."""
+
+import difflib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import inbounds as ib
+
+TEXTS = Path(__file__).parent / "texts"
+
+VARYING = {
+    re.escape(ib.__version__): "<version>",
+    r"\b[0-9a-f]{64}\b": "<sha256>",
+    r"\b\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?": "<time>",
+    r"\(gap [-+.e\d]+\)": "(gap <gap>)",  # what rounding leaves between two bounds of a solver
+    r"\b\d+ units of 2\^-62": "<units> of 2^-62",  # what rounding leaves of a property
+}
+"""What differs from one machine or moment to another: a pattern, and what stands for it in every golden file."""
+
+
+def without_varying(text: str) -> str:
+    """Return a text with names in the place of what differs, and without blanks at the ends of lines."""
+    for pattern, name in VARYING.items():
+        text = re.sub(pattern, name, text)
+    return "\n".join(line.rstrip() for line in text.strip("\n").split("\n")) + "\n"
+
+
+@dataclass(frozen=True)
+class Golden:
+    """Compare a text with its golden file, or write the file if `update`."""
+
+    update: bool
+    folder: Path = TEXTS
+
+    def __call__(self, name: str, text: str) -> None:
+        file, found = self.folder / f"{name}.txt", without_varying(text)
+        if self.update:
+            file.write_text(found, "utf-8")
+        expected = file.read_text("utf-8") if file.exists() else ""
+        if found != expected:
+            lines = difflib.unified_diff(
+                expected.split("\n"), found.split("\n"), str(file), "what is said now", lineterm=""
+            )
+            pytest.fail("\n".join(["read the difference; if it is meant, run pytest --update", *lines]), pytrace=False)
+
+    def parts(self, name: str, parts: Mapping[str, Any]) -> None:
+        """Compare several short texts, each under a heading, with one golden file."""
+        self(name, "\n\n".join(f"=== {heading}\n{text}" for heading, text in parts.items()))
