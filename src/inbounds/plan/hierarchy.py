@@ -65,7 +65,8 @@ def parse_hierarchy(values: Mapping[str, Any]) -> Hierarchy:
     if shares == DESIGNED:
         return Hierarchy(tuple(levels), weights)
     with error_path("shares"):
-        return Hierarchy(tuple(levels), weights, tuple(to_positive_at(s, "shares") for s in _by_level(shares, levels)))
+        parts = _by_level(shares, levels)
+    return Hierarchy(tuple(levels), weights, tuple(to_positive_at(share, "shares") for share in parts))
 
 
 def _by_level(values: Any, levels: Sequence[str], default: Fraction | None = None) -> tuple[Fraction, ...]:
