@@ -9,11 +9,17 @@ from inbounds.schema.errors import Path, PlanError
 
 
 @contextmanager
-def raises_at(kind: type[PlanError], path: Path, line: int | None = None) -> Iterator[pytest.ExceptionInfo[PlanError]]:
-    """Expect an error of exactly this kind about this place of a plan, and about this line of its file if given."""
+def raises_at(
+    kind: type[PlanError], path: Path, *, line: int | None = None, about: str = ""
+) -> Iterator[pytest.ExceptionInfo[PlanError]]:
+    """Expect an error of exactly this kind about this place of a plan.
+
+    line: of its file. about: a word that tells the error from others about the same place.
+    """
     with pytest.raises(kind) as caught:
         yield caught
     assert caught.type is kind
     assert caught.value.path == path
+    assert about in caught.value.message
     if line is not None:
         assert caught.value.place.endswith(f", line {line}")

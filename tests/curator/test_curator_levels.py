@@ -20,6 +20,7 @@ from inbounds.releases.levels import LEVEL, ChainedDraw
 from inbounds.releases.write import write_release
 from inbounds.schema.errors import PlanError
 from inbounds.trusted.samplers import seeded_entropy
+from raising import raises_at
 
 LEVELS = {"public": "0.25", "partner": "0.5", "inner": 1}
 LIKES = {"count": "likes = 'yes'", "by": ["school"]}
@@ -71,7 +72,7 @@ def test_a_chain_whose_table_was_not_made_is_not_drawn_again(three, monkeypatch)
 
 def test_no_account_chooses_its_level(three):
     curator, people = three
-    with pytest.raises(PlanError, match="own level"):
+    with raises_at(PlanError, ("epsilon",), about="level"):
         curator.ask(people["public"], "pupils", {**LIKES, "epsilon": 1})
     assert curator.ask(people["public"], "pupils", {**LIKES, "epsilon": "0.25"}).epsilon == "0.25"
     with pytest.raises(ValueError, match="level must be one of"):
@@ -94,7 +95,7 @@ def test_sums_of_levels_are_of_one_level(three):
 def test_what_has_no_chain_is_refused_before_it_is_charged(three):
     curator, people = three
     for question in ({"mean": "age"}, {"median": "age"}, {"crosstab": ["likes", "year"]}):
-        with pytest.raises(PlanError, match="levels"):
+        with raises_at(PlanError, (), about="levels"):
             curator.ask(people["inner"], "pupils", {**question, "allow_useless": True})
     assert curator.people(curator.settings.datasets["pupils"]).spent == 0
 

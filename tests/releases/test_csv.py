@@ -16,6 +16,7 @@ from inbounds.releases.pipeline import PlanError, SourceError, open_plan_source,
 from inbounds.sources import csv_files
 from inbounds.sources.csv_files import UNNAMED
 from inbounds.sources.open import Source
+from raising import raises_at
 from releases.places import places
 
 PLAN = {
@@ -63,9 +64,9 @@ def test_a_decimal_comma_is_a_fact_of_the_plan(tmp_path):
         assert plan.source.summary()["decimal"] == decimal
         said, _ = preview_release(plan, cache=tmp_path / "cache").record["values"]
         assert f"a record without a value or with text that is no number ({words})" in said
-    with pytest.raises(PlanError, match=r'source.decimal must be "." or ",", for a CSV file, got \'x\''):
+    with raises_at(PlanError, ("source", "decimal")):
         to_plan({**PLAN, "source": {"path": str(path), "decimal": "x"}})
-    with pytest.raises(PlanError, match=r"source.decimal must be"):
+    with raises_at(PlanError, ("source", "decimal")):
         to_plan({**PLAN, "source": {"path": "t.parquet", "decimal": ","}})
 
 
@@ -86,18 +87,18 @@ def test_numbers_are_read_as_people_write_them(tmp_path, text, value):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"PK\x03\x04secret", "names an Excel or zip file, whatever its ending says; save it as CSV in UTF-8"),
-        ("g,n\nsecret,1\n".encode("utf-16"), "names text in UTF-16"),
-        (b"\x1f\x8b\x08secret", "names a gzip file"),
-        (b"PAR1secret", "names a Parquet file"),
-        (b"", "must begin with a line of different column names, and its first line has none"),
-        (b",,\n1,2,3\n", "must begin with a line of different column names"),
+        (b"PK\x03\x04secret", "an Excel or zip file"),
+        ("g,n\nsecret,1\n".encode("utf-16"), "UTF-16"),
+        (b"\x1f\x8b\x08secret", "gzip"),
+        (b"PAR1secret", "Parquet"),
+        (b"", "different column names"),
+        (b",,\n1,2,3\n", "different column names"),
     ],
 )
 def test_a_file_of_another_format_is_named_and_not_quoted(tmp_path, content, words):
     (tmp_path / "t.csv").write_bytes(content)
     for refused in (truths, lambda path: draft_plan(Source(path=str(path)), tmp_path / "plan.toml")):
-        with pytest.raises(SourceError, match=words) as caught:
+        with raises_at(SourceError, ("source", "path"), about=words) as caught:
             refused(tmp_path / "t.csv")
         assert "secret" not in str(caught.value)
 
@@ -105,12 +106,12 @@ def test_a_file_of_another_format_is_named_and_not_quoted(tmp_path, content, wor
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("t.xlsx", r"save it as CSV UTF-8, or pass pandas.read_excel\(…\) to ib.release"),
-        ("t.csv.gz", r"unpack it, or pass pandas.read_csv\(…\) to ib.release"),
+        ("t.xlsx", "pandas.read_excel"),
+        ("t.csv.gz", "unpack it, or pass pandas.read_csv"),
     ],
 )
 def test_a_file_that_no_engine_reads_names_the_way_out(name, words):
-    with pytest.raises(PlanError, match=f"must end in .*{words}"):
+    with raises_at(PlanError, ("path",), about=words):
         Source(path=name)
 
 
@@ -118,7 +119,7 @@ def test_a_header_line_that_is_not_utf8_is_refused_and_records_that_are_not_are_
     path = tmp_path / "t.csv"
     path.write_bytes("g,n,größe\na,1,1\n".encode("cp1252"))
     for refused in (truths, lambda file: draft_plan(Source(path=str(file)), tmp_path / "plan.toml")):
-        with pytest.raises(SourceError, match="begins with a line that is not in UTF-8; save the file as CSV UTF-8"):
+        with raises_at(SourceError, ("source", "path"), about="UTF-8"):
             refused(path)
     for encoding in ("cp1252", "utf-8"):
         path.write_bytes("g,n\na,1\nKöln,2\n".encode(encoding))
@@ -158,22 +159,22 @@ def test_a_file_without_a_header_line_never_has_its_first_record_printed(tmp_pat
 )
 def test_no_plan_is_drafted_from_a_first_line_that_looks_like_a_record(tmp_path, record):
     (tmp_path / "t.csv").write_text(record + "\n")
-    with pytest.raises(SourceError, match=r"does the file begin with a header line\?") as caught:
+    with raises_at(SourceError, ("source", "path"), about="header line") as caught:
         draft_plan(Source(path=str(tmp_path / "t.csv")), tmp_path / "plan.toml")
     assert "Anna" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("line", "words"),
+    ("line", "path", "about"),
     [
-        ("G,n,other", r"names the column 'g', .* did you mean 'G'\?"),
-        ("g,N ,other", r"names the column 'n', .* did you mean 'N '\?"),
-        ("g,scores,other", "names the column 'n', .* header line"),
+        ("G,n,other", ("groups", "by"), "'G'"),
+        ("g,N ,other", ("columns", "n"), "'N '"),
+        ("g,scores,other", ("columns", "n"), "header line"),
     ],
 )
-def test_a_misspelt_column_is_suggested(tmp_path, line, words):
+def test_a_misspelt_column_is_suggested(tmp_path, line, path, about):
     (tmp_path / "t.csv").write_text(line + "\na,1,secret\n")
-    with pytest.raises(SourceError, match=words) as caught:
+    with raises_at(SourceError, path, about=about) as caught:
         truths(tmp_path / "t.csv")
     assert "other" not in str(caught.value)
 
@@ -344,7 +345,7 @@ def assert_read_as_written(records, delimiter):
 
 def test_a_mark_or_a_line_break_separates_no_fields():
     for delimiter in ('"', "\n", "\r"):
-        with pytest.raises(PlanError, match="delimiter must be one character, no quotation mark"):
+        with raises_at(PlanError, ("delimiter",)):
             Source(path="t.csv", delimiter=delimiter)
 
 

@@ -15,6 +15,7 @@ from inbounds.ledger import Ledger
 from inbounds.releases.pipeline import PlanError, SourceError, open_plan_source, preview_release, release, to_plan
 from inbounds.schema.condition.parser import parse
 from inbounds.schema.condition.tree import check_condition
+from raising import raises_at
 
 pytest.importorskip("ibis")
 
@@ -147,23 +148,23 @@ def test_records_without_a_key_are_in_the_group_not_stated_on_every_engine(store
 
 
 def test_what_cannot_be_a_period_or_not_stated_is_refused_in_words():
-    with pytest.raises(PlanError, match=r"groups.keys must be a month such as 2024-01, got '2024'"):
+    with raises_at(PlanError, ("groups", "keys"), about="month"):
         counts(["d"], ["2024"], frame=TABLE, period={"d": "month"})
-    with pytest.raises(PlanError, match=r"groups.period.d must be one of day, month, quarter, year, got 'week'"):
+    with raises_at(PlanError, ("groups", "period", "d")):
         counts(["d"], ["2024"], frame=TABLE, period={"d": "week"})
-    with pytest.raises(PlanError, match=r"groups.period must be about columns of by, got 'x'"):
+    with raises_at(PlanError, ("groups", "period")):
         counts(["d"], ["2024"], frame=TABLE, period={"x": "year"})
-    with pytest.raises(PlanError, match=r"groups.missing_key must be one of the keys, got '\?'; add it to keys"):
+    with raises_at(PlanError, ("groups", "missing_key")):
         counts(["g"], ["a"], frame=TABLE, missing_key="?")
-    with pytest.raises(PlanError, match=r"groups.keys must not be empty.*missing_key"):
+    with raises_at(PlanError, ("groups", "keys"), about="missing_key"):
         counts(["g"], ["a", ""], frame=TABLE)
-    with pytest.raises(SourceError, match=r"groups.period.n must be about dates, times or texts, but 'n' is int64"):
+    with raises_at(SourceError, ("groups", "period", "n")):
         counts(["n"], ["2024"], frame=TABLE, period={"n": "year"})
 
 
 def test_times_with_a_zone_have_no_day_of_their_own_and_are_refused():
     zoned = pa.table({"t": pa.array(TIMES, pa.timestamp("us", "UTC"))})
-    with pytest.raises(SourceError, match=r"groups.by must be text, whole numbers, booleans or dates"):
+    with raises_at(SourceError, ("groups", "by")):
         counts(["t"], ["2024"], frame=zoned, period={"t": "year"})
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from inbounds.releases.pipeline import SourceError, open_plan_source, to_plan
 from inbounds.sources.open import silence_engine
+from raising import raises_at
 from releases.places import places
 
 pandas = pytest.importorskip("pandas")
@@ -73,7 +74,7 @@ def test_a_line_break_within_quotes_makes_no_second_record_in_spark(spark, tmp_p
 
 def test_a_header_with_names_that_an_engine_takes_for_the_same_is_refused_in_words(tmp_path):
     (tmp_path / "t.csv").write_text("G,g\nb,a\n")
-    with pytest.raises(SourceError, match="names differ in capitals alone, the same to an engine; rename one"):
+    with raises_at(SourceError, ("source", "path"), about="capitals"):
         truths({**by("a"), **COUNT}, path=str(tmp_path / "t.csv"))
 
 
@@ -155,7 +156,7 @@ def test_a_table_of_an_engine_that_nobody_tried_is_refused():
     engine = ibis.sqlite.connect()
     engine.con.executescript("create table t (g text); insert into t values ('ab');")
     table = engine.table("t")
-    with pytest.raises(SourceError, match="DuckDB, PostgreSQL or Spark, got one of sqlite"):
+    with raises_at(SourceError, ("source",), about="sqlite"):
         truths({**by("ab", "cd"), **COUNT}, table)
 
 
@@ -226,7 +227,7 @@ def test_the_records_of_sqlite_do_not_decide_the_type_of_a_column_without_one(tm
 def test_a_table_of_sqlite_that_declares_nothing_is_refused_and_text_is_read_as_numbers(tmp_path):
     with closing(sqlite3.connect(tmp_path / "t.sqlite")) as connection:
         connection.executescript('create table t (x); create table "u ""u" ("a ""b" text)')
-    with pytest.raises(SourceError, match="holds no column of a declared type"):
+    with raises_at(SourceError, ("source", "table"), about="no column of a declared type"):
         truths({"groups": {"size": 3}, **COUNT}, path=str(tmp_path / "t.sqlite"), table="t")
     odd = {"path": str(tmp_path / "t.sqlite"), "table": 'u "u'}
     assert truths({**by("a", column='a "b'), **COUNT}, **odd) == [[0]]
@@ -383,7 +384,7 @@ def test_a_column_that_differs_in_capitals_is_not_taken_for_the_one_that_is_name
         frame = made({name: ["a", "b"] if name == "g" else ["b", "b"] for name in names})
         assert truths({**by("a", "b"), **COUNT}, frame) == [[1, 1]]
     both = {"groups": {"by": ["g", "G"], "keys": [["a", "b"]], "size": 3}, **COUNT}
-    with pytest.raises(SourceError, match="has columns 'g' and 'G', the same to an engine; rename one"):
+    with raises_at(SourceError, ("source",), about="'g' and 'G'"):
         truths(both, made({"g": ["a"], "G": ["b"]}))
 
 

@@ -140,7 +140,7 @@ def test_a_bad_plan_is_one_sentence_with_its_place_and_nothing_is_read_or_writte
         with subtests.test(old=old, new=new):
             assert old in PLAN
             (folder / "plan.toml").write_text(PLAN.replace(old, new, 1))
-            with raises_at(kind, path, line) as caught:
+            with raises_at(kind, path, line=line) as caught:
                 release(folder / "plan.toml", cache=folder / "cache")
             text = str(caught.value)
             assert "\n" not in text

@@ -10,6 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from inbounds.releases.pipeline import PlanError, SourceError, open_plan_source, to_plan
+from raising import raises_at
 from releases.places import places
 
 pandas = pytest.importorskip("pandas")
@@ -97,12 +98,12 @@ def test_the_released_table_says_the_keys_as_they_were_declared():
 )
 def test_a_text_that_its_column_can_never_hold_is_refused(kind, values, texts, rule):
     frame = pa.table({"g": values, "one": ["x"] * 2})
-    with pytest.raises(SourceError, match=f"groups.keys must be {rule}, as the column 'g' is {kind}, got"):
+    with raises_at(SourceError, ("groups", "keys"), about=rule):
         truths({}, frame, keys=texts)
     inner = {"by": "one", "keys": ["x"]}
-    with pytest.raises(SourceError, match=f"columns.g.labels must be {rule}, as the column 'g' is {kind}, got"):
+    with raises_at(SourceError, ("columns", "g", "labels"), about=rule):
         truths({}, frame, **inner, columns={"g": {"labels": texts}}, histogram="g")
-    with pytest.raises(SourceError, match=rf"statistics\[1\].count must compare g with {rule}, as the column"):
+    with raises_at(SourceError, ("statistics", 0, "count"), about=rule):
         truths({}, frame, **inner, columns={"g": {"type": "text"}}, count=f"not g = '{texts[0]}'")
 
 
@@ -145,11 +146,11 @@ def test_dates_are_labels_and_texts_of_conditions():
 def test_labels_may_be_whole_numbers_and_booleans():
     frame = pa.table({"g": ["a"] * 3, "n": [1, 1, 3]})
     assert truths({}, frame, columns={"n": {"labels": [1, 2, 3], "other": 3}}, histogram="n") == [[2], [0], [1]]
-    with pytest.raises(PlanError, match=r"columns.n.labels must be texts, whole numbers, booleans or dates, got 1.5"):
+    with raises_at(PlanError, ("columns", "n", "labels"), about="1.5"):
         truths({}, frame, columns={"n": {"labels": [1.5, 2]}}, histogram="n")
-    with pytest.raises(PlanError, match="two different texts"):
+    with raises_at(PlanError, ("columns", "n", "labels"), about="different"):
         truths({}, frame, columns={"n": {"labels": ["True", "true"]}}, histogram="n")
-    with pytest.raises(SourceError, match=r"columns.n.labels must be different values"):
+    with raises_at(SourceError, ("columns", "n", "labels"), about="different"):
         truths({}, frame, columns={"n": {"labels": ["1", "01"]}}, histogram="n")
 
 
@@ -162,9 +163,9 @@ ANSWERS = pa.table({"g": ["a"] * 3, "s": ["yes", "maybe", "no"]})
 def test_a_text_in_a_condition_that_is_no_label_is_refused():
     columns = {"s": {"labels": ["yes", "no"]}}
     assert truths({}, ANSWERS, columns=columns, count="s = 'yes'") == [[1]]
-    with pytest.raises(PlanError, match=r"must compare s with one of its labels, got 'Yes'; did you mean 'yes'\?"):
+    with raises_at(PlanError, ("statistics", 0, "count"), about="did you mean 'yes'"):
         truths({}, ANSWERS, columns=columns, count="not s in ('no', 'Yes')")
-    with pytest.raises(PlanError, match="got 'maybe'; its labels are yes, no"):
+    with raises_at(PlanError, ("statistics", 0, "count"), about="labels are yes, no"):
         truths({}, ANSWERS, columns=columns, count="s = 'maybe'")
 
 
@@ -172,7 +173,7 @@ def test_where_other_is_declared_a_condition_may_name_another_value_but_no_slip_
     columns = {"s": {"labels": ["yes", "no"], "other": "no"}}
     assert truths({}, ANSWERS, columns=columns, count="s = 'maybe'") == [[1]]
     for slip in ("Yes", "yes ", "NO"):
-        with pytest.raises(PlanError, match="did you mean"):
+        with raises_at(PlanError, ("statistics", 0, "count"), about="did you mean"):
             truths({}, ANSWERS, columns=columns, count=f"s = '{slip}'")
 
 
@@ -187,7 +188,7 @@ def test_conditions_see_the_values_as_they_are_and_statistics_the_declared_ones(
 
 def test_counting_all_records_is_said_in_words():
     assert truths({}, ANSWERS, count="true") == [[3]]
-    with pytest.raises(PlanError, match='count = "true" counts all records'):
+    with raises_at(PlanError, ("statistics", 0, "count"), about='"true"'):
         truths({}, ANSWERS, count=True)
 
 
@@ -229,9 +230,9 @@ def test_a_survey_that_pandas_wrote_with_gaps_has_the_histogram_of_its_whole_num
 
 def test_one_whole_number_in_two_forms_is_one_key_and_one_label():
     frame = pa.table({"g": ["3"], "one": ["x"]})
-    with pytest.raises(SourceError, match=r"groups.keys must be different"):
+    with raises_at(SourceError, ("groups", "keys"), about="different"):
         truths({}, frame, keys=["3", "3.0"])
-    with pytest.raises(PlanError, match=r"columns.g.labels must be at least two different texts"):
+    with raises_at(PlanError, ("columns", "g", "labels"), about="different"):
         truths({}, frame, by="one", keys=["x"], columns={"g": {"labels": ["3", "3.0"]}}, histogram="g")
 
 
@@ -281,27 +282,30 @@ def test_a_missing_text_is_missing_in_every_source(tmp_path):
 @pytest.mark.parametrize("text", ["2024-6-1", "1.6.2024", "2024-06-31", "2024-06-01 00:00"])
 def test_a_date_in_another_form_is_not_ordered(text):
     frame = pa.table({"g": ["a"], "day": ["2024-06-01"]})
-    with pytest.raises(PlanError, match=r"or dates such as '2024-01-31', got day < .* is it a date\?"):
+    with raises_at(PlanError, ("statistics", 0, "count"), about="is it a date?"):
         truths({}, frame, columns={"day": {"type": "text"}}, count=f"day < '{text}'")
 
 
 def test_a_column_of_text_that_is_ordered_is_compared_with_dates_only():
     frame = pa.table({"g": ["a"], "day": ["2024-06-01"]})
-    with pytest.raises(SourceError, match=r"orders day by date, so all it is compared with must be dates .* 'never'"):
+    with raises_at(SourceError, ("statistics", 0, "count"), about="'never'"):
         truths({}, frame, columns={"day": {"type": "text"}}, count="day < '2024-06-01' or day = 'never'")
 
 
-@pytest.mark.parametrize(
-    ("kind", "test", "way"),
-    [
-        ("boolean", "s = 'True'", "s is declared as boolean: write s = true, or s = false"),
-        ("boolean", "'1' = s", "s is declared as boolean: write s = true, or s = false"),
-        ("text", "s = true", "s is declared as text: write s = 'true', or declare type = \"boolean\""),
-        ("text", "s", "s is declared as text: write s = 'true', or declare type = \"boolean\""),
-        ("text", "s = 3", "s is declared as text: write '3' in single quotes"),
-        ("number", "s = '3'", "write 3 without quotes"),
-    ],
-)
-def test_a_constant_of_another_type_is_refused_with_the_way_out(kind, test, way):
-    with pytest.raises(PlanError, match=way):
-        truths({}, ANSWERS, columns={"s": {"type": kind}}, count=test)
+OF_ANOTHER_TYPE = [
+    ("boolean", "s = 'True'"),
+    ("boolean", "'1' = s"),
+    ("text", "s = true"),
+    ("text", "s"),
+    ("text", "s = 3"),
+    ("number", "s = '3'"),
+]
+
+
+def test_a_constant_of_another_type_is_refused_with_the_way_out(golden):
+    said = {}
+    for kind, test in OF_ANOTHER_TYPE:
+        with raises_at(PlanError, ("statistics", 0, "count")) as caught:
+            truths({}, ANSWERS, columns={"s": {"type": kind}}, count=test)
+        said[f"{kind}: {test}"] = caught.value
+    golden.parts("wrong_conditions", said)
