@@ -15,7 +15,6 @@ from inbounds.plan.draft import draft_plan
 from inbounds.plan.load import parse_plan
 from inbounds.plan.oneline import one_line
 from inbounds.releases.accuracy import credible_intervals, describe_low_coverage, sizes_given_counts
-from inbounds.releases.charge_session import release_identity
 from inbounds.releases.pipeline import preview_release, release
 from inbounds.releases.workload import ReleaseDesign, Workload
 from inbounds.schema.columns import number_column
@@ -154,7 +153,7 @@ def test_a_declaration_changes_no_mechanism_no_charge_and_no_identity(typical, f
     assert told.designs == plain.designs
     assert [entry.drawn_at for entry in told.workload.entries] == [entry.drawn_at for entry in plain.workload.entries]
     assert told.workload.plan.total_epsilon == plain.workload.plan.total_epsilon
-    assert release_identity(told.workload.plan) == release_identity(plain.workload.plan)
+    assert told.workload.plan.identity == plain.workload.plan.identity
     assert told.full == plain.full
     assert told.expected[0] != plain.expected[0]
 

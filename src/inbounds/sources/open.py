@@ -320,9 +320,14 @@ def _texts_for_nothing(table: Any, path: str) -> Any:
 
 
 def _engine(source: Source) -> Any:
+    return _spark() if source.engine == "spark" else _disable_statistics(_connect_in_memory())
+
+
+def _connect_in_memory() -> Any:
+    """Connect to an empty DuckDB database in memory."""
     import ibis
 
-    return _spark() if source.engine == "spark" else _disable_statistics(ibis.duckdb.connect())
+    return ibis.duckdb.connect()
 
 
 def _duckdb(source: Source, wanted: Sequence[str]) -> Any:
