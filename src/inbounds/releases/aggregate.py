@@ -12,6 +12,7 @@ import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -153,8 +154,13 @@ class OpenSource:
     def _raw(self) -> dict[str, Any]:
         if self.records is not None:
             return aggregate(self.plan, self.records)
-        with canonical_records(self.plan, self.table) as records:
+        with canonical_records(self.plan, self.table, self.conversion) as records:
             return aggregate(self.plan, records)
+
+    @cached_property
+    def conversion(self) -> "Conversion":
+        """Write the SQL that makes the source's records canonical; from the plan and the schema."""
+        return Conversion.from_schema(self.plan, self.table.schema(), self.table.get_backend())
 
 
 def open_plan_source(plan: Plan, records: CanonicalRecords | None = None, table: Any = None) -> OpenSource:
@@ -182,7 +188,7 @@ def _rehearse(opened: OpenSource) -> None:
     """
     with silence_engine():
         try:
-            records = _materialise(opened.plan, opened.table.limit(0))
+            records = _materialise(opened.plan, opened.table.limit(0), opened.conversion)
             try:
                 aggregate(opened.plan, records)
             finally:
@@ -212,10 +218,39 @@ def _check(opened: OpenSource) -> None:
 # --- canonical records --------------------------------------------------------------------------------------
 
 
+SOURCE, FIRST = "source_records", "first_step"
+"""Names within the statement that makes records canonical."""
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """SQL that turns records named `SOURCE` into canonical ones; the same for a rehearsal and for the answer."""
+
+    layout: RecordLayout
+    columns: tuple[str, ...]
+    first: str
+    second: str
+
+    @classmethod
+    def from_schema(cls, plan: Plan, schema: Any, backend: Any, *, days: bool = False) -> "Conversion":
+        """Write the SQL for an engine. days: store every text also as a date, whatever the conditions compare."""
+        from ibis.expr.operations import DatabaseTable
+
+        table, engine = DatabaseTable(name=SOURCE, schema=schema, source=backend).to_expr(), backend.name
+        layout = _layout(plan, table, engine)
+        first = _first_step(plan, table, layout, set(layout.forms) if days else _by_date(plan))
+        second = _second_step(plan, table, layout, first.schema(), engine)
+        return cls(layout, tuple(second.columns), backend.compile(first), backend.compile(second))
+
+    def statement(self, records: str) -> str:
+        """Write the statement for the records of a query."""
+        return f"WITH {SOURCE} AS ({records}), {FIRST} AS ({self.first}) {self.second}"
+
+
 @contextmanager
-def canonical_records(plan: Plan, table: Any, *, days: bool = False) -> Iterator[CanonicalRecords]:
+def canonical_records(plan: Plan, table: Any, conversion: Conversion | None = None) -> Iterator[CanonicalRecords]:
     """Materialise the canonical records of a plan's columns; drop them when the block is left."""
-    records = materialise(plan, table, days=days)
+    records = materialise(plan, table, conversion)
     try:
         yield records
     finally:
@@ -223,29 +258,27 @@ def canonical_records(plan: Plan, table: Any, *, days: bool = False) -> Iterator
             records.engine.drop(records.name)
 
 
-def materialise(plan: Plan, table: Any, *, days: bool = False) -> CanonicalRecords:
+def materialise(
+    plan: Plan, table: Any, conversion: Conversion | None = None, *, days: bool = False
+) -> CanonicalRecords:
     """Read the source once, and store its canonical records under a new name.
 
+    conversion: of the plan and the table's schema, if it was written before.
     days: store every text also as a date, whatever the plan's conditions compare.
     """
-    return _materialise(plan, read_table(plan.source, table, read_columns(plan), plan.people.id), days=days)
+    conversion = conversion or Conversion.from_schema(plan, table.schema(), table.get_backend(), days=days)
+    return _materialise(plan, read_table(plan.source, table, read_columns(plan), plan.people.id), conversion)
 
 
-def _materialise(plan: Plan, table: Any, *, days: bool = False) -> CanonicalRecords:
+def _materialise(plan: Plan, table: Any, conversion: Conversion) -> CanonicalRecords:
     if plan.source.textual:
         table = csv_files.read_columns_together(table, read_columns(plan))
     backend = table.get_backend()
     engine, name = detect_engine(backend), f"inbounds_{secrets.token_hex(8)}"
-    layout = _layout(plan, table)
-    first = _first_step(plan, table, layout, set(layout.forms) if days else _by_date(plan))
-    backend._run_pre_execute_hooks(first)  # registers tables in Python's memory that an Ibis table may use
-    second = _second_step(plan, table, layout, first.schema())
-    sql = f"WITH {FIRST} AS ({backend.compile(first)}) {backend.compile(second)}"
-    _keep_with_codes(engine, name, sql, second.columns, layout)
-    return CanonicalRecords(engine, name, layout)
-
-
-FIRST = "first_step"
+    backend._run_pre_execute_hooks(table)  # registers tables in Python's memory that an Ibis table may use
+    sql = conversion.statement(backend.compile(table))
+    _keep_with_codes(engine, name, sql, conversion.columns, conversion.layout)
+    return CanonicalRecords(engine, name, conversion.layout)
 
 
 def _first_step(plan: Plan, table: Any, layout: RecordLayout, by_date: set[str]) -> Any:
@@ -261,11 +294,11 @@ def _first_step(plan: Plan, table: Any, layout: RecordLayout, by_date: set[str])
     return table.select(**columns, **person, **_keys(plan, table))
 
 
-def _second_step(plan: Plan, table: Any, layout: RecordLayout, schema: Any) -> Any:
+def _second_step(plan: Plan, table: Any, layout: RecordLayout, schema: Any, engine: str) -> Any:
     """Build the columns that follow from those of the first step, beside them."""
     import ibis
 
-    first, engine = ibis.table(schema, name=FIRST), table.get_backend().name
+    first = ibis.table(schema, name=FIRST)
     columns = {name: first[name] for name in first.columns}
     for k, name in enumerate(layout.forms):
         computed = second_columns(first[f"c{k}"], plan.columns[name], table[name].type(), engine)
@@ -283,8 +316,7 @@ def _keys(plan: Plan, table: Any) -> dict[str, Any]:
     }
 
 
-def _layout(plan: Plan, table: Any) -> RecordLayout:
-    engine = table.get_backend().name
+def _layout(plan: Plan, table: Any, engine: str) -> RecordLayout:
     forms = {name: choose_form(plan.columns[name], table[name].type(), engine) for name in used_columns(plan)}
     kinds = {name: table[name].type() for name in plan.groups.by}
     keys = {name: tuple(dict.fromkeys(_key_digits(plan, k, kinds[name]))) for k, name in enumerate(plan.groups.by)}
