@@ -187,6 +187,29 @@ class Done:
         return " ".join((self.stdout + self.stderr).split())
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _build_command_line_once() -> Iterator[None]:
+    """Let all calls share the tree of commands, which takes 10 ms to build; plugins are found anew each time."""
+    import typer.main
+    import typer.testing
+
+    from inbounds.cli import app
+
+    build, built = typer.main.get_command, cache(typer.main.get_command)
+
+    def get_command(instance: Any) -> Any:
+        if instance is not app:
+            return build(instance)
+        command = built(instance)
+        vars(command).pop("plugins", None)
+        return command
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(typer.main, "get_command", get_command)
+        patched.setattr(typer.testing, "_get_command", get_command)
+        yield
+
+
 def _ran(words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Done:
     from inbounds.cli import main
 
