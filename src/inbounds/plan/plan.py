@@ -15,7 +15,6 @@ from inbounds.files import canonical_json, sha256_hex
 from inbounds.ledger.population import LONGEST
 from inbounds.plan.hierarchy import Hierarchy, NestedGroups, build_group_tree
 from inbounds.schema.columns import ContributionBound, Declared, PrivacyUnit, check_condition
-from inbounds.schema.condition.canonical import canonical_text
 from inbounds.schema.condition.parser import parse
 from inbounds.schema.condition.tree import Condition
 from inbounds.schema.errors import LineIndex, PlanError, error_path
@@ -23,7 +22,6 @@ from inbounds.schema.record_types import PlanRecord, StatisticRecord
 from inbounds.sources.groups import Groups, check_keys_not_data
 from inbounds.sources.open import Source
 from inbounds.statistics import STATISTICS, Count, Statistic, StatisticContext
-from inbounds.statistics.count import EVERYTHING
 from inbounds.statistics.designs import ADDING, DEFAULT_OPTIONS, DesignOptions
 
 CHANGE = "change one record"
@@ -216,7 +214,7 @@ class Plan:
         counts = [
             k
             for k, statistic in enumerate(self.statistics)
-            if isinstance(statistic, Count) and canonical_text(statistic.condition) == EVERYTHING
+            if isinstance(statistic, Count) and statistic.counts_all
         ]
         return counts[0] if counts and not self.groups.public else None
 

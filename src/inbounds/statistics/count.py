@@ -15,7 +15,7 @@ from inbounds.exact import Ints
 from inbounds.query import RangeQuery, count
 from inbounds.schema import types
 from inbounds.schema.columns import check_condition
-from inbounds.schema.condition.canonical import canonical_text
+from inbounds.schema.condition.canonical import canonical_condition, canonical_text
 from inbounds.schema.condition.parser import parse
 from inbounds.schema.condition.tree import Condition, columns_used
 from inbounds.sources.expressions import RecordWriter
@@ -61,6 +61,11 @@ class Count(Statistic):
     @cached_property
     def where(self) -> Condition:
         return parse(self.condition)
+
+    @property
+    def counts_all(self) -> bool:
+        """Whether the condition is "true", in any spelling."""
+        return canonical_condition(self.where) == parse(EVERYTHING)
 
     def check(self, context: StatisticContext, groups: Groups) -> None:
         check_condition(self.where, context.columns)
