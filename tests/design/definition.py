@@ -29,7 +29,8 @@ class Program:
         for j in range(self.n):
             self.equal.append(({self.at(i, j): 1.0 for i in range(self.m)}, 1.0))
             if worst:
-                costs = {self.at(i, j): self.loss[i, j] for i in range(self.m)}
+                weight = 1.0 if prior is None else self.prior[j]
+                costs = {self.at(i, j): weight * self.loss[i, j] for i in range(self.m)}
                 self.less.append(({**costs, self.m * self.n: -1.0}, 0.0))
 
     def holds(self, i, answer):

@@ -88,15 +88,17 @@ def test_a_limited_design_equals_the_papers_linear_program(seed: int) -> None:
     for r in requests(seed):
         query, prior = r["query"], r["prior"]
         free = ib.optimal(query, r["epsilon"], r["loss"], prior, aim=r["aim"])
-        least = ib.optimal(query, r["epsilon"], r["table"], prior, aim=r["limit_aim"]).optimality
+        averaged = prior if r["limit_aim"] == "average" else None
+        least = ib.optimal(query, r["epsilon"], r["table"], averaged, aim=r["limit_aim"]).optimality
         assert least is not None
         has = free.worst_loss(r["table"]) if r["limit_aim"] == "worst" else free.loss(r["table"], prior)
         bound = Fraction(least.value + r["share"] * max(has - least.value, 1e-3)).limit_denominator(10**9)
         limit = LossLimit(to_loss(r["table"]), bound, r["limit_aim"])
         made = ib.optimal(query, r["epsilon"], r["loss"], prior, aim=r["aim"], subject_to=[limit])
-        weights = to_prior(prior, query)
+        weights, is_worst = to_prior(prior, query), r["aim"] == "worst"
+        loss = r["loss"] * weights if is_worst and prior is not None else r["loss"]
         feasible, best = papers_program(
-            query, float(r["epsilon"]), r["loss"], weights, r["aim"] == "worst",
+            query, float(r["epsilon"]), loss, weights, is_worst,
             [(r["table"], float(bound), r["limit_aim"] == "worst")],
         )  # fmt: skip
         kept = made.worst_loss(r["table"]) if r["limit_aim"] == "worst" else made.loss(r["table"], prior)

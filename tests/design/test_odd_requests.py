@@ -129,7 +129,8 @@ def test_a_stopped_solve_returns_the_best_closed_form_and_a_bound(name: str) -> 
 @pytest.mark.parametrize("neighbours", [Reach(1), Reach(3), Reach(9), AllPairs(), Metric(Fraction(2, 3))])
 @pytest.mark.parametrize("aim", ["average", "worst"])
 def test_what_is_at_hand_brackets_the_optimum(loss: str, neighbours: object, aim: str) -> None:
-    query, prior = with_neighbours(ib.count(9), neighbours), np.arange(1, 11.0)  # type: ignore[arg-type]
+    query = with_neighbours(ib.count(9), neighbours)  # type: ignore[arg-type]
+    prior = np.arange(1, 11.0) if aim == "average" else None
     for properties in (frozenset[str](), frozenset({"fair"}), frozenset({"column_ratio(3/2)", "weakly_honest"})):
         problem = build_problem(query, to_epsilon(0.7), to_loss(loss), prior, properties, aim)  # type: ignore[arg-type]
         best, _ = optimality(ib.optimal(query, 0.7, loss, prior, properties, aim))  # type: ignore[arg-type]
