@@ -212,9 +212,7 @@ class Plan:
     def counted(self) -> int | None:
         """Return the place of the statistic that counts all records of each group, if there is one."""
         counts = [
-            k
-            for k, statistic in enumerate(self.statistics)
-            if isinstance(statistic, Count) and statistic.counts_all
+            k for k, statistic in enumerate(self.statistics) if isinstance(statistic, Count) and statistic.counts_all
         ]
         return counts[0] if counts and not self.groups.public else None
 
