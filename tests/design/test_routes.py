@@ -16,7 +16,7 @@ from inbounds.design.problem import Problem, Proposal, Route
 from inbounds.design.routes import baseline, windows_interior
 from inbounds.design.run import ROUTES, run_routes
 from inbounds.design.solver import pricing
-from inbounds.losses import to_loss
+from inbounds.losses import to_loss, weigh_loss
 
 EVERY_ROUTE = (*ROUTES, baseline)
 FITTED = [  # requests that a random one seldom is
@@ -28,7 +28,10 @@ FITTED = [  # requests that a random one seldom is
 
 
 def to_problem(query, epsilon, loss, prior, names, worst) -> Problem:
-    return build_problem(query, epsilon, to_loss(GIVEN[loss]), prior, frozenset(names), "worst" if worst else "average")
+    judged = to_loss(GIVEN[loss])
+    if worst and prior is not None:
+        judged = weigh_loss(judged, prior, query)
+    return build_problem(query, epsilon, judged, prior, frozenset(names), "worst" if worst else "average")
 
 
 def requests(count: int):
