@@ -6,7 +6,7 @@ import pytest
 import inbounds as ib
 from inbounds.properties import NAMES
 from inbounds_studies import find
-from inbounds_studies.paper_003 import ALONE_WH, EM, GM, PRINTED_ROW, UM, WH, WM, l0, named, printed_wm
+from inbounds_studies.paper_003 import ALONE_WH, EM, GM, PRINTED_FIRST, PRINTED_SECOND, UM, WH, WM, l0, named, printed_wm
 from inbounds_studies.paper_003_data import KNOWN
 
 SIGMAS = 6
@@ -132,12 +132,22 @@ def test_gm_is_fair_for_one_person_and_for_nobody_else():
         assert bool(named(n, ib.epsilon_from_alpha("2/3"))[GM].properties()["fair"]) is (n == 1)
 
 
-def test_the_wm_of_figure_7_is_printed_for_weak_honesty_and_symmetry_alone():
-    """Its legible row is neither row nor column monotone, against Figure 6; its mean truth is that optimum's."""
-    row, printed = np.array(PRINTED_ROW), printed_wm()
-    assert not (np.diff(row[1:]) <= 0).all()  # report 1 rises again from truth 3 to truth 4
-    assert printed[0, 1] > printed[1, 1]  # under truth 1, report 0 is likelier than the truth
+def test_the_completed_wm_of_figure_7_has_every_printed_number_and_is_private_within_their_digits():
+    printed, digit = printed_wm(), 0.0005
+    assert printed[0, 2:].tolist() == list(PRINTED_FIRST)
+    assert printed[1].tolist() == list(PRINTED_SECOND)
+    assert np.allclose(printed, printed[::-1, ::-1])
     assert np.allclose(printed.sum(axis=0), 1)
+    smaller, larger = (f(printed[:, 1:], printed[:, :-1]) for f in (np.minimum, np.maximum))
+    assert (11 / 10 * (smaller + digit) >= larger - digit).all()
+
+
+def test_the_wm_of_figure_7_is_an_optimum_for_weak_honesty_and_symmetry_alone():
+    """It is neither row nor column monotone, against Figure 6; its mean truth is that optimum's."""
+    printed = printed_wm()
+    assert not (np.diff(np.array(PRINTED_SECOND)[1:]) <= 0).all()  # report 1 rises again from truth 3 to truth 4
+    assert printed[0, 1] > printed[1, 1]  # under truth 1, report 0 is likelier than the truth
+    assert np.diag(printed).min() >= 1 / 5 - 1e-12
     table = find("003-fig7").run().table
     assert float(np.diag(printed).mean()) == pytest.approx(np.diag(matrix(table, ALONE_WH)).mean(), abs=2e-4)
     assert np.abs(np.diag(printed) - np.diag(matrix(table, ALONE_WH))).max() < 1e-3
@@ -219,6 +229,14 @@ def test_fair_beats_guessing_beats_geometric_on_adult_groups(adult):
         assert score[EM] < score[UM] < score[GM], n
 
 
+def test_fair_beats_geometric_on_adult_groups_of_every_size(adult):
+    """Where GM beats guessing, in small groups with few high incomes and in large groups, EM is better still."""
+    for target in adult.distinct("target"):
+        for n in adult.distinct("n"):
+            score = expected(adult, target=target, n=n)
+            assert score[EM] < min(score[GM], score[UM]), (target, n)
+
+
 def test_for_income_the_weakly_honest_mechanism_is_ahead_of_the_fair_one_from_n_8_on(adult):
     """Figure 10 finds EM best everywhere; high incomes are rare, and there WM is better by a little."""
     for n in (8, 12, 16, 20):
@@ -284,6 +302,20 @@ def test_geometric_wins_on_skewed_bits_and_loses_to_guessing_on_even_ones(synthe
         assert skewed[GM] == min(v for name, v in skewed.items() if name != KNOWN)
         even = expected(synthetic[11], alpha=10 / 11, n=n, p=0.5)
         assert even[EM] < even[UM] < even[GM]
+        lower = expected(synthetic[11], alpha=2 / 3, n=n, p=0.5)
+        assert lower[GM] < lower[UM]
+
+
+def test_fair_depends_on_p_about_as_much_as_geometric_for_four_people(synthetic):
+    """Figure 11: "EM hardly depends on p" is true of eight people at alpha 10/11, beside GM."""
+
+    def spread(name, alpha, n):
+        return np.ptp([expected(synthetic[11], alpha=alpha, n=n, p=p)[name] for p in (0.02, 0.1, 0.5)])
+
+    assert spread(EM, 10 / 11, 4) == pytest.approx(0.161, abs=2e-3)
+    assert spread(GM, 10 / 11, 4) == pytest.approx(0.159, abs=2e-3)
+    assert spread(EM, 2 / 3, 4) > 1.5 * spread(GM, 2 / 3, 4)
+    assert spread(EM, 10 / 11, 8) < 0.3 * spread(GM, 10 / 11, 8)
 
 
 def test_at_lower_alpha_weak_honesty_is_the_geometric_mechanism(synthetic):
@@ -305,10 +337,18 @@ def test_fair_has_the_lightest_tail_for_even_bits(synthetic):
     assert beyond[WM] < beyond[EM]
 
 
-def test_the_margin_of_fair_over_geometric_grows_up_to_d_2_and_then_shrinks(synthetic):
-    """Figure 12 says that it only increases with d."""
-    margin = [s[GM] - s[EM] for s in (expected(synthetic[12], alpha=10 / 11, p=0.5, d=d) for d in range(5))]
-    assert margin[0] < margin[1] < margin[2] > margin[3] > margin[4]
+def test_the_margin_of_fair_over_geometric_grows_as_a_ratio_and_shrinks_as_a_difference(synthetic):
+    """Figure 12 says that it only increases with d: at alpha 10/11 the ratio does, at 2/3 not even that."""
+
+    def over(alpha):
+        return [(s[GM], s[EM]) for s in (expected(synthetic[12], alpha=alpha, p=0.5, d=d) for d in range(5))]
+
+    ratio = [gm / em for gm, em in over(10 / 11)]
+    assert ratio == sorted(ratio)
+    difference = [gm - em for gm, em in over(10 / 11)]
+    assert difference[0] < difference[1] < difference[2] > difference[3] > difference[4]
+    lower = [gm / em for gm, em in over(2 / 3)]
+    assert lower[2] > lower[3] > lower[4]
 
 
 def test_fair_has_the_least_rmse_at_alpha_10_11_for_even_bits_but_not_for_skewed_ones(synthetic):

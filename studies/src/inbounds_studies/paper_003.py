@@ -173,20 +173,18 @@ def fig6(
 
 
 PRINTED, ALONE_WH = "WM as printed", "weak honesty and symmetry alone"
-PRINTED_ROW = (0.195, 0.2, 0.182, 0.165, 0.182)
-"""Figure 7's WM, report 1 under truths 0..4: what can be read of the picture, beside its mirror image."""
+PRINTED_FIRST = (0.218, 0.213, 0.194)
+"""Figure 7's WM, report 0 under truths 2..4: printed; under 0 and 1 the picture cannot be read."""
+PRINTED_SECOND = (0.195, 0.2, 0.182, 0.165, 0.182)
+"""Figure 7's WM, report 1 under truths 0..4."""
 
 
 def printed_wm(a: float = 10 / 11) -> Floats:
-    """The printed WM: rows 1 and 3 as read, the ends in GM's ratios x·a^j, the middle from the columns' sums.
-
-    x from the middle column, in which the truth has 1/5: all that weak honesty asks for.
-    """
-    row = np.array(PRINTED_ROW)
-    x = (1 - 1 / 5 - 2 * row[2]) / (2 * a * a)
-    ends = x * a ** np.arange(5.0)
-    middle = 1 - row - row[::-1] - ends - ends[::-1]
-    return np.array([ends, row, middle, row[::-1], ends[::-1]])
+    """The printed WM, completed: report 0 by tight ratios, reports 3 and 4 by symmetry, report 2 by the columns' sums."""
+    first = np.array((PRINTED_FIRST[0] / a**2, PRINTED_FIRST[0] / a, *PRINTED_FIRST))
+    second = np.array(PRINTED_SECOND)
+    middle = 1 - first - first[::-1] - second - second[::-1]
+    return np.array([first, second, middle, second[::-1], first[::-1]])
 
 
 def fig7(n: int = 4, a: Number = "10/11") -> Result:
@@ -201,7 +199,7 @@ def fig7(n: int = 4, a: Number = "10/11") -> Result:
     shown[ALONE_WH] = optimal(query, epsilon_from_alpha(a), "zero-one", properties=("weakly_honest", "symmetric"))
     rows = list(entries(shown).rows)
     truth = {name: float(m.truth_probability().mean()) for name, m in shown.items()}
-    if query.shape == (len(PRINTED_ROW),) * 2:
+    if query.shape == (len(PRINTED_SECOND),) * 2:
         rows += matrix_rows(PRINTED, printed_wm(), list(range(n + 1)), list(range(n + 1)))
         truth[PRINTED] = float(np.diag(printed_wm()).mean())
     table = Table.of(COLUMNS, rows)
