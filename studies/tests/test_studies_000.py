@@ -128,7 +128,17 @@ def test_the_gain_of_variant_1_is_largest_for_small_databases_and_strong_privacy
         assert gain[name, 5] > gain[name, 10] > 1.1
 
 
-def test_with_best_guesses_variant_2_is_on_par_with_variant_1(swept):
+def test_with_best_guesses_variant_2_is_on_par_with_variant_1_at_every_size(swept):
+    """Figures 1 and 2; the largest distance is that of 20 people at epsilon 0.2."""
+    largest = find("000-fig1").run(sizes=(20,), names=(VARIANT_1, VARIANT_2)).table
+    for measure in ("absolute error, best guess", "squared error, best guess"):
+        for table in (swept["000-fig1"], swept["000-fig2"], largest):
+            for x, at in points(table):
+                found = scores(table, measure=measure, **{x: at})
+                assert found[VARIANT_2] <= 1.021 * found[VARIANT_1], (measure, at)
+
+
+def test_with_best_guesses_variant_2_is_near_variant_1_at_every_epsilon(swept):
     """Section 4.3.3: within three percent on the max query, and within two of boundary snapping on the mean."""
     for epsilon in (0.1, 0.5, 1.0, 2.0):
         largest = scores(swept["000-fig5"], measure="absolute error, best guess", epsilon=epsilon)
@@ -183,14 +193,18 @@ def test_at_strong_privacy_snapped_laplace_gains_from_coarser_cells_and_loses_to
     assert widths.number("value", epsilon=0.05, measure="absolute error", family="uniform") < by_cells[-1]
 
 
-def test_variant_1_loses_from_coarser_cells_and_hardly_at_first(widths):
-    for epsilon in (0.05, 1.0):
+def test_variant_1_loses_from_coarser_cells_at_first_at_most_three_percent():
+    """From 41 cells to 20: 2.9 percent at epsilon 1.4, where it is most."""
+    widths = find("000-fig3").run(epsilons=("0.05", "1", "1.4", "1.6", "2"), factors=(1, 2, 5, 10, 20)).table
+    lost = {}
+    for epsilon in (0.05, 1.0, 1.4, 1.6, 2.0):
         by_cells = [
             widths.number("value", epsilon=epsilon, measure="absolute error", family=VARIANT_1, cells=c)
             for c in (41, 20, 8, 4, 2)
         ]
         assert by_cells == sorted(by_cells)
-        assert by_cells[1] < 1.02 * by_cells[0]
+        lost[epsilon] = by_cells[1] / by_cells[0] - 1
+    assert max(lost.values()) == lost[1.4] == pytest.approx(0.0292, abs=1e-4)
 
 
 def test_coarse_cells_cover_the_range_and_no_more():
@@ -215,16 +229,29 @@ def test_the_optimum_makes_no_use_of_a_wider_range(study):
 
 
 @pytest.mark.parametrize("study", ["000-fig6", "000-fig7"])
-def test_a_wider_range_costs_noise_its_usability_and_not_its_information(study):
-    """Face-value loss grows for staircase and normalized Laplace; with best guesses the staircase loses nothing."""
+def test_a_wider_range_costs_noise_its_usability(study):
+    """Face-value loss grows for staircase and normalized Laplace."""
     table = find(study).run(epsilons=("0.2",)).table
     for name in (STAIRCASE, NORMALIZED):
         for measure in FACE:
             found = scores(table, measure=measure, epsilon=0.2)
             assert found[f"{name} (ext)"] > 1.2 * found[name]
-    for measure in ("absolute error, best guess", "squared error, best guess"):
-        found = scores(table, measure=measure, epsilon=0.2)
-        assert found[f"{STAIRCASE} (ext)"] <= found[STAIRCASE] + ROUNDING
+
+
+def test_after_a_best_guess_a_wider_range_tells_no_less_and_sometimes_more():
+    """Snapping is a reading of the wide reports and takes away a little of what they tell."""
+    left = {}
+    for study in ("000-fig6", "000-fig7"):
+        table = find(study).run(epsilons=("0.2", "0.9", "2")).table
+        for measure in ("absolute error, best guess", "squared error, best guess"):
+            for epsilon in (0.2, 0.9, 2.0):
+                found = scores(table, measure=measure, epsilon=epsilon)
+                for name in (STAIRCASE, NORMALIZED):
+                    left[study, name, measure, epsilon] = found[f"{name} (ext)"] / found[name]
+                    assert left[study, name, measure, epsilon] <= 1 + ROUNDING
+    assert left["000-fig7", STAIRCASE, "absolute error, best guess", 2.0] == pytest.approx(1.7609 / 1.8158, abs=1e-4)
+    assert left["000-fig6", NORMALIZED, "squared error, best guess", 0.9] == pytest.approx(0.9089, abs=1e-4)
+    assert left["000-fig7", STAIRCASE, "absolute error, best guess", 0.2] == pytest.approx(1)
 
 
 def test_a_widened_query_keeps_its_answers_and_spans_three_times_the_range():

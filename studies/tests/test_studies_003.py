@@ -6,7 +6,19 @@ import pytest
 import inbounds as ib
 from inbounds.properties import NAMES
 from inbounds_studies import find
-from inbounds_studies.paper_003 import ALONE_WH, EM, GM, PRINTED_FIRST, PRINTED_SECOND, UM, WH, WM, l0, named, printed_wm
+from inbounds_studies.paper_003 import (
+    ALONE_WH,
+    EM,
+    GM,
+    PRINTED_FIRST,
+    PRINTED_SECOND,
+    UM,
+    WH,
+    WM,
+    l0,
+    named,
+    printed_wm,
+)
 from inbounds_studies.paper_003_data import KNOWN
 
 SIGMAS = 6

@@ -51,6 +51,17 @@ def test_no_mechanism_is_closer_than_an_optimum_unless_it_loses_the_same(order):
             assert made[row["first"]].loss("absolute") == pytest.approx(best, abs=1e-9)
 
 
+def test_a_minimizer_of_a_loss_that_does_not_grow_need_not_be_minimal():
+    """Corollary 1 needs a loss that grows with the error: within two steps of the truth both lose nothing."""
+    query = ib.count(3)
+    middle = ib.certify([[0, 0, 0, 0], [0.5] * 4, [0.5] * 4, [0, 0, 0, 0]], query, "0.5")
+    tilted = ib.certify([[0] * 4, ["0.6", "0.6", "0.4", "0.4"], ["0.4", "0.4", "0.6", "0.6"], [0] * 4], query, "0.5")
+    loss = ib.threshold_loss(2)
+    assert middle.loss(loss) == tilted.loss(loss) == 0
+    assert ib.compare_closeness(tilted, middle)
+    assert not ib.compare_closeness(middle, tilted)
+
+
 def test_the_geometric_mechanism_refines_what_is_derived_from_it_and_not_the_other_way(order):
     refines = {(row["first"], row["second"]): row["refines"] for row in order}
     for name in ("LP Variant 1", "optimal, squared", "snapped staircase", "snapped Laplace"):

@@ -180,7 +180,7 @@ PRINTED_SECOND = (0.195, 0.2, 0.182, 0.165, 0.182)
 
 
 def printed_wm(a: float = 10 / 11) -> Floats:
-    """The printed WM, completed: report 0 by tight ratios, reports 3 and 4 by symmetry, report 2 by the columns' sums."""
+    """The printed WM, completed: report 0 by tight ratios, 3 and 4 by symmetry, 2 by the columns' sums."""
     first = np.array((PRINTED_FIRST[0] / a**2, PRINTED_FIRST[0] / a, *PRINTED_FIRST))
     second = np.array(PRINTED_SECOND)
     middle = 1 - first - first[::-1] - second - second[::-1]
