@@ -15,7 +15,20 @@ from inbounds_studies.paper_002 import INF, least_scale
 from inbounds_studies.paper_002_drawn import CLASSES
 from inbounds_studies.paper_002_open import CLOSED, LINE, OPEN, OWN, UNIFORM, UNIFORM_METRIC, holed
 from inbounds_studies.paper_003_ranges import cell_by_cell, histograms, range_errors
-from inbounds_studies.paper_004_open import CENTRAL, CONSTANT, FLIP, OBLIVIOUS, VARYING, tastes, universality_gap
+from inbounds_studies.paper_004_open import (
+    CENTRAL,
+    CONSTANT,
+    FLIP,
+    LARGEST_OPTIMUM,
+    LARGEST_STAIRCASE,
+    OBLIVIOUS,
+    OWN_OPTIMUM,
+    VARYING,
+    rising,
+    tastes,
+    universality_gap,
+    with_sensitivities,
+)
 from inbounds_studies.style import OPTIMAL
 
 # --- 000: the order, and large databases ------------------------------------------------------------------
@@ -174,13 +187,32 @@ def test_a_single_user_has_no_universality_gap():
     assert universality_gap(query, 0.5, users, least) < 1e-9
 
 
+def test_a_design_for_every_answers_own_sensitivity_errs_less_than_one_for_the_largest():
+    """And never less than one for the least sensitivity everywhere, which promises less."""
+    table = find("004-varies").run(alphas=("0.2", "0.5"), widths=(8, 16)).table
+    for a in ("0.2", "0.5"):
+        for width in (8, 16):
+            found = {r["mechanism"]: r["value"] for r in table.where(alpha=float(a), range=width)}
+            least = ib.optimal(with_sensitivities([1] * (width + 1)), ib.epsilon_from_alpha(a), aim="worst")
+            assert found[LARGEST_STAIRCASE] > found[LARGEST_OPTIMUM] > 1.5 * found[OWN_OPTIMUM]
+            assert found[OWN_OPTIMUM] > least.worst_loss("absolute")
+
+
+def test_neighbours_are_within_the_sensitivity_of_both():
+    assert rising(8, 1, 4) == [1, 1, 1, 2, 2, 2, 3, 3, 4]
+    query = with_sensitivities([1, 1, 2, 2, 2])
+    pairs = {(x, y) for x, y in query.neighbours.pairs(query.answers) if x < y}
+    assert pairs == {(0, 1), (1, 2), (2, 3), (3, 4), (2, 4)}
+
+
 def test_noise_that_varies_beats_the_staircase_on_a_bounded_range_and_tends_to_it():
-    table = find("004-worst").run(alphas=("0.2",), widths=(1, 2, 4), fineness=4).table
+    table = find("004-worst").run(alphas=("0.2",), widths=(1, 2, 4, 16), fineness=4).table
     best, snapped = (table.where(mechanism=name).numbers("value") for name in (VARYING, "snapped staircase"))
     line = table.where(mechanism=CONSTANT).numbers("value")
     assert (best < snapped).all()
     assert (np.diff(best) > 0).all()
     assert (best < line).all()
+    assert best[-1] > 0.95 * line[-1]
 
 
 def test_mechanisms_that_see_the_records_beat_the_oblivious_optimum():

@@ -12,7 +12,7 @@ from inbounds.design.quantiles import design_central, design_permute_flip
 from inbounds.errors import ConvergenceError
 from inbounds.exact import Floats, Number, epsilon_from_alpha
 from inbounds.losses import to_loss
-from inbounds.query import RangeQuery, count, extreme, interval, mean, median
+from inbounds.query import RangeQuery, count, extreme, interval, mean, median, ordinal
 from inbounds_studies import noise
 from inbounds_studies.crew import ALONE, Crew
 from inbounds_studies.noise import STAIRCASE
@@ -103,7 +103,7 @@ CONSTANT, VARYING = "staircase on the line (12)", "optimum for the worst answer"
 
 def worst(
     alphas: Sequence[Number] = ("0.2", "0.5", "0.8"),
-    widths: Sequence[int] = (1, 2, 3, 4, 6, 8),
+    widths: Sequence[int] = (1, 2, 4, 8, 16, 32),
     fineness: int = 8,
     crew: Crew = ALONE,
 ) -> Result:
@@ -125,6 +125,51 @@ def _worst(job: tuple[Number, int, int]) -> list[tuple[Any, ...]]:
     line = noise.expected_error(STAIRCASE, decimal(a), False)
     found = ((CONSTANT, line), ("snapped staircase", snapped), (VARYING, best))
     return [(decimal(a), width, name, value) for name, value in found]
+
+
+# --- R2: sensitivity that depends on the answer -----------------------------------------------------------
+
+LARGEST_STAIRCASE, LARGEST_OPTIMUM = "staircase for the largest sensitivity", "optimum for the largest sensitivity"
+OWN_OPTIMUM = "optimum for every answer's own sensitivity"
+
+
+def with_sensitivities(sensitivity: Sequence[int]) -> RangeQuery:
+    """Answers 0..n of which two are neighbours when the change is within the sensitivity of both."""
+    answers = range(len(sensitivity))
+    near = [(x, y) for x in answers for y in answers if 0 < y - x <= min(sensitivity[x], sensitivity[y])]
+    return ordinal(0, answers[-1], neighbours=near)
+
+
+def rising(width: int, least: int, most: int) -> list[int]:
+    """A sensitivity that rises evenly from one end of 0..width to the other."""
+    return [least + (most - least) * x // width for x in range(width + 1)]
+
+
+def varies(
+    alphas: Sequence[Number] = ("0.2", "0.5", "0.8"),
+    widths: Sequence[int] = (8, 16, 24, 32),
+    least: int = 1,
+    most: int = 4,
+    crew: Crew = ALONE,
+) -> Result:
+    """The worst expected error where the sensitivity rises from `least` to `most` across the range."""
+    parts = crew.map(_varies, [(a, width, least, most) for a in alphas for width in widths])
+    table = Table.of(("alpha", "range", "mechanism", "value"), [row for part in parts for row in part])
+    titles = {decimal(a): f"α = {a}" for a in alphas}
+    return Result(table, lambda: curves(table, "range", panel="alpha", titles=titles, across=len(alphas),
+                                        x_label="range", y_label="worst expected error", legend_across=1))  # fmt: skip
+
+
+def _varies(job: tuple[Number, int, int, int]) -> list[tuple[Any, ...]]:
+    a, width, least, most = job
+    own, largest = with_sensitivities(rising(width, least, most)), with_sensitivities(rising(width, most, most))
+    epsilon = epsilon_from_alpha(a)
+    found = {
+        LARGEST_STAIRCASE: catalog.snapped_staircase(largest, epsilon),
+        LARGEST_OPTIMUM: optimal(largest, epsilon, aim="worst"),
+        OWN_OPTIMUM: optimal(own, epsilon, aim="worst"),
+    }
+    return [(decimal(a), width, name, mechanism.worst_loss("absolute")) for name, mechanism in found.items()]
 
 
 # --- beyond oblivious mechanisms --------------------------------------------------------------------------
@@ -174,7 +219,7 @@ LEVELS: tuple[tuple[str, str, str], ...] = (
     ("5", "universally optimal for counts: geometric", "gap 0: 004-universal"),
     ("4", "optimal for a prior, sensitivity varies", "over records: 004-beyond"),
     ("3", "optimal for a prior", "designed with a proved bound: 004-fig3"),
-    ("2", "risk-averse, sensitivity varies", "designed with a proved bound: 004-worst"),
+    ("2", "risk-averse, sensitivity varies", "designed with a proved bound: 004-varies"),
     ("1", "risk-averse: staircase", "the limit of wide ranges: 004-worst"),
 )
 
@@ -211,6 +256,8 @@ STUDIES = (
           {"alphas": ("0.5",), "top": 2}),
     Study("004-worst", "Open question R2: noise that varies with the answer", worst,
           {"alphas": ("0.5",), "widths": (1, 2, 4), "fineness": 4}),
+    Study("004-varies", "Open question R2: sensitivity that depends on the answer", varies,
+          {"alphas": ("0.5",), "widths": (8, 16)}),
     Study("004-beyond", "Beyond oblivious mechanisms: the median of records", beyond,
           {"epsilons": ("1",), "sizes": (5,), "lengths": (5,), "top": 2}),
 )  # fmt: skip
