@@ -8,6 +8,7 @@ from inbounds.errors import PassportError
 from inbounds.mechanism import load
 from inbounds.mechanism.laws import LAWS as REGISTRY
 from inbounds.mechanism.laws.base import BROWSER, COQ
+from vectors import write
 from vectors.write import FOLDER, LAWS, listed
 
 
@@ -36,6 +37,19 @@ def test_every_law_of_the_registry_has_vectors_of_both_verdicts():
     for verdict in ("accept", "refuse"):
         contents = [json.loads(file.read_text())["content"] for file in listed(verdict)]
         assert set(REGISTRY) <= {kind for content in contents for kind in content.get("law", ())}
+
+
+@pytest.mark.parametrize("checker", [BROWSER, COQ])
+def test_a_checker_is_asked_about_the_laws_that_it_has_a_rule_for(checker, monkeypatch):
+    monkeypatch.setattr(REGISTRY["response"], "checkers", frozenset())
+    write._checkers.cache_clear()
+    try:
+        unasked = {
+            file for verdict in ("accept", "refuse") for file in {*listed(verdict)} - {*listed(verdict, checker)}
+        }
+    finally:
+        write._checkers.cache_clear()
+    assert unasked == {*(FOLDER / "response").glob("*/*.json")}
 
 
 def test_the_gaps_of_the_other_checkers_are_those_listed_here():

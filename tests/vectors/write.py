@@ -6,8 +6,10 @@ write files whose last digits differ; the verdicts must not.
 """
 
 import copy
+import json
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from inbounds.errors import PassportError
 from inbounds.files import MECHANISM, Document, Json, canonical_json
 from inbounds.mechanism import Mechanism, Origin
 from inbounds.mechanism.codec import law_to_json
+from inbounds.mechanism.laws import LAWS as REGISTRY
 from inbounds.mechanism.laws import BlockResponse, CentralRecords, Matrix, Response
 from inbounds.mechanism.laws.blocks import make_tight_blocks
 from inbounds.mechanism.laws.noise import make_geometric_noise
@@ -846,9 +849,18 @@ def write(folder: Path = FOLDER) -> None:
             file.write_text(canonical_json(passport) + "\n", "utf-8")
 
 
-def listed(verdict: str) -> list[Path]:
-    """List the files that must be accepted, or refused, of every law that has a folder."""
-    return sorted(FOLDER.glob(f"*/{verdict}/*.json"))
+def listed(verdict: str, checker: str | None = None) -> list[Path]:
+    """List the files that must be accepted, or refused: of every law, or of those that a checker has a rule for."""
+    files = sorted(FOLDER.glob(f"*/{verdict}/*.json"))
+    return files if checker is None else [file for file in files if checker in _checkers(file.parts[-3])]
+
+
+@cache
+def _checkers(folder: str) -> frozenset[str]:
+    """Return the checkers beside Python's that judge every law in the passports of a folder."""
+    contents = (json.loads(file.read_text("utf-8"))["content"] for file in (FOLDER / folder).glob("accept/*.json"))
+    kinds = {kind for content in contents for kind in content["law"]}
+    return frozenset.intersection(*(REGISTRY[kind].checkers for kind in kinds))
 
 
 if __name__ == "__main__":
