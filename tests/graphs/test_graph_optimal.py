@@ -10,10 +10,13 @@ from scipy.sparse import coo_array, eye, hstack, kron, vstack
 
 import inbounds as ib
 from graphs.cases import keeps_all_pairs, random_graph, random_tree
-from inbounds.design.graphs import closure_pricing, tree_pricing
+from inbounds.design.goal import build_problem
+from inbounds.design.graphs import closure_pricing, graph_route, tree_pricing
 from inbounds.design.graphs.bound import lower_bound
 from inbounds.design.graphs.network import find_components
 from inbounds.design.problem import EdgeArrays
+from inbounds.design.run import run_routes
+from inbounds.losses import to_loss
 
 EQUAL = 1e-7
 TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
@@ -223,6 +226,42 @@ def test_separate_parts_are_solved_apart():
     found = ib.optimal(query, 1, loss).optimality
     assert found.value == pytest.approx(full_program(query, 1.0, loss, np.full(5, 0.2)), abs=1e-9)
     assert found.gap < 1e-9
+
+
+def _table_beside_lone_answers(seed):
+    """A random table on a graph with two answers that have no neighbours: more outputs than answers to mix."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(8, 14))
+    pairs = [(j, k) for j in range(n - 2) for k in range(j) if rng.random() < 2.5 / n or k == j - 1]
+    query = ib.graph(
+        [*map(str, range(n))], [(str(j), str(k), Fraction(int(rng.integers(5, 25)), 10)) for j, k in pairs]
+    )
+    loss = rng.random((n, n))
+    return build_problem(query, Fraction(2), to_loss(loss.tolist()), rng.random(n), frozenset(), "average")
+
+
+def test_rows_are_mixed_until_the_best_of_all_outputs_gains_nothing():
+    problems = [_table_beside_lone_answers(seed) for seed in range(20)]
+    assert all(graph_route.solve(problem, np.inf).is_closed(problem) for problem in problems)
+
+
+def test_a_small_value_is_as_exact_as_a_large_one():
+    query = ib.histogram_query(3, 3)
+    problem = build_problem(query, Fraction("9.595"), to_loss("zero-one"), None, frozenset(), "worst")
+    proposal = graph_route.solve(problem, np.inf)
+    assert proposal.is_closed(problem, 1e-9)
+    assert problem.value(proposal.matrix) < 1e-3
+
+
+def test_the_full_program_closes_a_gap_that_flows_in_integers_leave():
+    rng = np.random.default_rng(24)
+    query = random_graph(rng, int(rng.integers(4, 18)), more=rng.uniform(0, 2))
+    loss = 1 - np.eye(len(query.answers))
+    problem = build_problem(query, Fraction("8.14"), to_loss(loss.tolist()), None, frozenset(), "worst")
+    assert not graph_route.solve(problem, np.inf).is_closed(problem)
+    best = run_routes(problem, np.inf)
+    assert best.is_closed(problem)
+    assert problem.value(best.matrix) == pytest.approx(full_program(query, 8.14, loss, None, worst=True), abs=EQUAL)
 
 
 def test_properties_and_limits_on_a_small_graph():

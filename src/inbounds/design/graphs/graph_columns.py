@@ -28,6 +28,8 @@ SMOOTH, FEW = 0.5, 100
 RAISES, ALL = 4, 1000
 #: radii, in shortest edges, of the rows that the search starts from
 RADII = (1.0, 2.0, 3.0)
+#: share of the unit below which a value needs a smaller one: the solver's tolerances are absolute
+UNLIKE = 0.1
 #: seconds that the first program gets even when no time is left
 MOMENT = 1.0
 
@@ -103,7 +105,7 @@ def generate(part: GraphComponent, deadline: float) -> tuple[Floats, float]:
     all_outputs = np.arange(len(part.loss))
     live, smooth, most, fine = all_outputs, SMOOTH, RAISES, False
     last = best = ComponentDuals(np.zeros(part.network.size), part.weights)  # the loss is not negative
-    proved, P = 0.0, part.constant
+    sound, proved, P = False, 0.0, part.constant
     while (mix := master.solve(max(deadline - time.monotonic(), MOMENT))) is not None:
         P = master.matrix(mix.weights)
         last = ComponentDuals(mix.v, mix.mu).mix(last, smooth if last.v.any() else 0.0)
@@ -111,11 +113,13 @@ def generate(part: GraphComponent, deadline: float) -> tuple[Floats, float]:
         better = live[gain > LEAST * mix.value]
         added = master.add(rows[better].T, _cheapest(part, last.weights, rows[better]))
         if len(live) == len(all_outputs):
-            low, lowered = part.lower(last, max(float(gain.max()), 0.0))
-            proved, best = max((proved, best), (low, lowered), key=lambda pair: pair[0])
-        if time.monotonic() > deadline or (sure and mix.value - proved <= CLOSED * mix.value):
+            low, lowered = part.lower(last, max(float(gain.max()), 0.0))  # a bound only if the gains are the largest
+            sound, proved, best = max((sound, proved, best), (sure, low, lowered), key=lambda one: one[:2])
+        closed = sound and mix.value - proved <= CLOSED * mix.value
+        exact = fine or part.value(P) - mix.value <= CLOSED * mix.value  # the sums are met up to a tolerance
+        if time.monotonic() > deadline or (closed and exact):
             break
-        if not added and len(live) == len(all_outputs) and sure and not smooth:
+        if closed or (not added and len(live) == len(all_outputs) and sure and not smooth):
             if fine:
                 break
             fine = True
@@ -137,19 +141,29 @@ def _improve_rows(
 
 
 def _start(part: GraphComponent) -> tuple[MasterProgram, Floats]:
-    """Start the program with the constant row and rows exp(-min(distance, radius)) around each answer.
+    """Start the program with the constant row and rows exp(-min(distance, radius)) around each answer, in units near
+    its value.
 
     Also returns one row per output to improve, exp(-distance).
     """
     n, far = part.network.size, part.network.distances
     shortest = float(part.network.lengths.min())
     logs = [np.zeros((1, n)), -far, *(-np.minimum(far, radius * shortest) for radius in RADII)]
-    scale = float((part.weights * part.loss).mean(axis=0).sum())
-    master = MasterProgram(part.loss, part.prior, part.worst, mirrored=False, scale=scale)
     rows = np.vstack(logs)
-    master.add(rows.T, _cheapest(part, part.weights, rows))
-    master.begin()
+    outputs, scale = _cheapest(part, part.weights, rows), float((part.weights * part.loss).mean(axis=0).sum())
+    master = _initial_master(part, rows, outputs, scale)
+    mix = master.solve(MOMENT)
+    if mix is not None and 0 < mix.value < UNLIKE * scale:
+        master = _initial_master(part, rows, outputs, mix.value)
     return master, np.resize(-far, (len(part.loss), n))
+
+
+def _initial_master(part: GraphComponent, rows: Floats, outputs: Ints, scale: float) -> MasterProgram:
+    """Build the first master program, in units of `scale`."""
+    master = MasterProgram(part.loss, part.prior, part.worst, mirrored=False, scale=scale)
+    master.add(rows.T, outputs)
+    master.begin()
+    return master
 
 
 def _cheapest(part: GraphComponent, weights: Floats, rows: Floats) -> Ints:

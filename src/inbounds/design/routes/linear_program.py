@@ -29,6 +29,7 @@ ROUNDING = 1e-12  # columns that sum to one up to this need no suspicion
 LOOSE = 1e-6  # columns that miss a sum of one by more are no solution, whatever the solver says
 NO_ROW = 1e-14  # an output less likely than this under every answer is never reported
 MAX_SWEEPS = 100
+MOST_AFTER_GRAPHS = 1 << 17  # outputs times edges, one row of the program each: it is built in about 0.1 s
 SAME = 1e-10  # what breaking ties may cost, relative to the loss
 
 
@@ -139,8 +140,14 @@ def _break_ties(model: FoldedProgram, solver: highspy.Highs, plain: highspy.High
 
 
 def accepts(problem: Problem) -> bool:
-    """Return whether no other route is better suited: not for problems that cone rays or graph routes solve."""
-    return not (graph_route.accepts(problem) or column_generation.accepts(problem) or limited.accepts(problem))
+    """Return whether no other route is better suited.
+
+    Cone rays solve everything that they accept. The routes of graphs may leave a gap: their flows are in 32-bit
+    integers, and the probabilities of a row may differ by more than that. Then the program follows, if it is small.
+    """
+    if problem.edges is not None and graph_route.accepts(problem):
+        return problem.shape[0] * len(problem.edges.tails) <= MOST_AFTER_GRAPHS
+    return not (column_generation.accepts(problem) or limited.accepts(problem))
 
 
 def solve(problem: Problem, deadline: float = np.inf) -> Proposal:
