@@ -1,6 +1,7 @@
 """The worst answer under a prior: the largest of the answers' expected losses, each times its weight (003 Def. 3)."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from scipy.optimize import linprog
 
@@ -91,6 +92,61 @@ def test_what_cannot_use_both_refuses_them():
     options = DesignOptions(aim="worst", prior={"binomial": "0.3"})
     with pytest.raises((ValueError, PlanError), match="leave out prior"):
         design_range_request(ib.total(200, 0, 4), ib.exact.to_epsilon(1), options)
+
+
+WORST = {"aim": "worst", "prior": {"binomial": "0.3"}}
+
+
+@pytest.mark.parametrize("place", ["plan", "statistic"])
+@pytest.mark.parametrize(
+    ("statistic", "columns", "options"),
+    [
+        ({"mean": "x"}, {"x": {"low": 0, "high": 2}}, {}),
+        ({"crosstab": ["c", "d"]}, {"c": {"labels": ["a", "b"]}, "d": {"labels": ["p", "q"]}}, {}),
+        ({"count": "c = 'a'"}, {"c": {"labels": ["a", "b"]}}, {"mechanism": "explicit_fair"}),
+    ],
+    ids=["mean of secret sizes", "crosstab", "named mechanism"],
+)
+def test_a_plan_is_refused_where_the_worst_answer_under_a_prior_has_no_use(
+    statistic, columns, options, place, tmp_path
+):
+    def preview(options):
+        plan = {
+            "groups": {"by": ["g"], "keys": ["A", "B"], "max_size": 5},
+            "columns": columns,
+            "statistics": [{**statistic, **(options if place == "statistic" else {})}],
+            "privacy": {"epsilon": 4},
+            **({"design": options} if place == "plan" else {}),
+        }
+        frame = pa.table(
+            {"g": ["A"], **{name: ["a"] if "labels" in column else [1] for name, column in columns.items()}}
+        )
+        return ib.preview_release(plan, frame, cache=tmp_path)
+
+    assert preview(options if "mechanism" in options else {}).errors
+    with pytest.raises(PlanError) as caught:
+        preview({**WORST, **options})
+    assert caught.value.path[0] in ("statistics", "design")
+
+
+GRAPHS = [
+    ib.extreme(0, 4),
+    ib.ordinal(0, 4),
+    ib.category(4),
+    ib.graph(["a", "b", "c", "d"], [("a", "b"), ("b", "c"), ("c", "a"), ("c", "d")]),
+    ib.tree({"b": "a", "c": "a", "d": "c"}),
+]
+
+
+@pytest.mark.parametrize("query", [ib.total(3, 0, 2), ib.mean(3, 0, 2), *GRAPHS], ids=lambda query: query.kind)
+def test_every_kind_of_query_uses_the_weights(query):
+    weights = np.arange(1.0, len(query.answers) + 1)
+    loss = "zero-one" if query.kind == "category" else "absolute" if query.is_ordered else "distance"
+    plain, found = (ib.optimal(query, "0.7", loss, prior=prior, aim="worst") for prior in (None, weights))
+    of_plain, value = (float((made.loss_per_answer(loss) * weights).max() / weights.sum()) for made in (plain, found))
+    assert value == pytest.approx(found.optimality.value, rel=1e-9)
+    assert found.optimality.bound == pytest.approx(value, rel=1e-6)
+    assert value < 0.9 * of_plain
 
 
 def test_a_plan_designs_for_the_weighted_worst_case():

@@ -153,6 +153,10 @@ class Plan:
                 self.design_options(statistic)
                 if statistic.design is not None and self.is_layered(statistic):
                     raise PlanError("must not name a mechanism: what adds up is always drawn with geometric noise")
+                if self.design.aim == "worst" and self.is_layered(statistic):
+                    raise PlanError(
+                        "adds up and is drawn with geometric noise, whatever the aim; give the aim to others"
+                    )
                 cells = [*self.cells(statistic), *self.margin_cells(statistic)]
                 interval_columns = [
                     f"{name}_{end}" for name in cells for end in ("low", "high") if self.has_interval(statistic)

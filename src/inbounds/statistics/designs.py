@@ -124,10 +124,13 @@ class DesignOptions(Schema):
         return tuple(canonical_property(name, ordered=True) for name in properties)
 
     @model_validator(mode="after")
-    def _check_limits(self) -> "DesignOptions":
+    def _check_designed(self) -> "DesignOptions":
         with error_path("limits"):
             if any(parse_limit(text) for text in self.limits) and self.mechanism != "optimal":
                 raise ValueError("limits are for designs; leave mechanism out")
+        with error_path("aim"):
+            if self.aim == "worst" and self.mechanism != "optimal":
+                raise ValueError("the worst aim is for designs; leave mechanism out")
         return self
 
     def to_json(self) -> dict[str, Any]:
@@ -331,10 +334,11 @@ def design_noise_table(query: RangeQuery, epsilon: Fraction, options: DesignOpti
 
 def design_per_step(query: RangeQuery, epsilon: Fraction, options: DesignOptions) -> Mechanism:
     """Build geometric noise that costs the same for every step, for numbers that share the cost of one record."""
-    if options.properties or options.limits or options.mechanism not in ("optimal", "truncated_geometric"):
+    given = (options.properties, options.limits, options.aim == "worst")
+    if any(given) or options.mechanism not in ("optimal", "truncated_geometric"):
         raise ValueError(
-            "is computed from sums that are drawn with geometric noise and no other, got properties, limits or a "
-            "mechanism; leave them out for this statistic"
+            "is computed from sums that are drawn with geometric noise and no other, got properties, limits, the worst "
+            "aim or a mechanism; leave them out for this statistic"
         )
     _check_fineness(query.steps, epsilon)
     return geometric_table(query, epsilon)
