@@ -12,9 +12,9 @@ import pytest
 
 import inbounds as ib
 from inbounds.accounting import compose, epsilon_from_rho
-from inbounds.accounting.directed_rounding import exp_above, log_above
 from inbounds.accounting.dominating_pairs import AnswerGroup, Curve, dominating_pair, response_pair
 from inbounds.accounting.tilted_convolution import TiltedPlan
+from inbounds.directed_rounding import exp_above, log_above
 
 SURE, FAINT = Curve((10, 1, 189), (1, 10, 189)), Curve((110, 90), (90, 110))
 """A pair that rarely tells much, and one that always tells a little: neither dominates the other."""

@@ -8,7 +8,8 @@ import pytest
 from flint import acb, arb, ctx
 
 from inbounds.accounting import transform
-from inbounds.accounting.directed_rounding import (
+from inbounds.accounting.transform import fourier, fourier_back, relative_error, roots_of_unity
+from inbounds.directed_rounding import (
     ROUNDOFF,
     exp_above,
     exp_below,
@@ -17,7 +18,6 @@ from inbounds.accounting.directed_rounding import (
     log_below,
     powers_below,
 )
-from inbounds.accounting.transform import fourier, fourier_back, relative_error, roots_of_unity
 
 SIZES = [1 << bits for bits in range(14)]
 

@@ -1,8 +1,9 @@
 """Composition: the privacy of several answers about the same people, and releases at several levels of trust.
 
 compose             composition of declared answers, basic and tight (tilted_convolution, transform,
-                    dominating_pairs, directed_rounding)
+                    dominating_pairs)
 enumeration         the same for a few answers, by exact enumeration
+groups              what a promise about one person says about several
 zcdp_filter         questions chosen one after the other: charges, caps and their conversion to (epsilon, delta)
 composition_record  the file that states the guarantee of several answers
 multilevel          answers at several epsilons from one noise chain, safe against coalitions (chain: its file)
@@ -13,6 +14,7 @@ from inbounds.accounting.compose import Composition, compose, max_answers
 from inbounds.accounting.composition_record import CompositionRecord
 from inbounds.accounting.composition_record import load_composition as load_record
 from inbounds.accounting.enumeration import Enumeration, enumerate_losses
+from inbounds.accounting.groups import group_privacy
 from inbounds.accounting.multilevel import MechanismChain, make_chain
 from inbounds.accounting.zcdp_filter import RHO_UNIT, epsilon_from_rho, max_rho, rho_upper_bound
 
@@ -25,6 +27,7 @@ __all__ = [
     "compose",
     "enumerate_losses",
     "epsilon_from_rho",
+    "group_privacy",
     "load_chain",
     "load_record",
     "make_chain",

@@ -207,20 +207,11 @@ def check_common_neighbours(queries: Sequence[RangeQuery], *, same_question: boo
                 f"mechanisms for the same question must have a common neighbourhood, got {first!r} and {other!r}; "
                 "for different questions about the same people leave out same_question"
             )
-        if _pays_by_distance(first) or _pays_by_distance(other):
+        if first.pays_by_distance or other.pays_by_distance:
             raise ValueError(
                 "mechanisms must have a common neighbourhood: metric privacy is paid by distance and adds up only "
                 f"over the same answers and unit, got {first!r} and {other!r}"
             )
-
-
-def _pays_by_distance(query: RangeQuery) -> bool:
-    """Return whether far answers cost more, so that no single change is what epsilon pays for.
-
-    Numbers whose declared neighbours are all 1 apart have such a change: from one neighbour to another.
-    """
-    plain = query.is_ordered and query.edges and all(edge.length == 1 for edge in query.edges)
-    return query.neighbours.has_distances and not plain
 
 
 def _refuse_long_edges(query: RangeQuery) -> None:

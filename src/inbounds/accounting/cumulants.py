@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from inbounds.accounting.directed_rounding import TINY
 from inbounds.accounting.dominating_pairs import AnswerGroup
+from inbounds.directed_rounding import TINY
 from inbounds.exact import Floats
 
 STEEPEST = 600.0

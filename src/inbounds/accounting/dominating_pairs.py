@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inbounds.accounting.directed_rounding import ROUNDOFF, exp_above, log_above, powers_below
+from inbounds.directed_rounding import ROUNDOFF, exp_above, log_above, powers_below
 from inbounds.exact import Floats
 
 Wholes = NDArray[Any]

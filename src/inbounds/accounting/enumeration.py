@@ -11,9 +11,9 @@ from functools import reduce
 from itertools import combinations_with_replacement, product
 from typing import TYPE_CHECKING
 
-from inbounds.accounting.directed_rounding import exp_below, log_above
 from inbounds.accounting.dominating_pairs import Curve, dominating_pair, unique_curves
 from inbounds.accounting.pairs import curves_per_pair, neighbouring_pairs, pair_curve, weights_if_small
+from inbounds.directed_rounding import exp_below, log_above
 from inbounds.errors import TooLarge
 from inbounds.exact import Ints, Number, round_up_to_printed, to_fraction
 from inbounds.mechanism import Mechanism

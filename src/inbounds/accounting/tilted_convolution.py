@@ -21,7 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inbounds.accounting.cumulants import STEEPEST, Cumulants, log_peak, log_sum
-from inbounds.accounting.directed_rounding import (
+from inbounds.accounting.dominating_pairs import AnswerGroup
+from inbounds.accounting.transform import PRODUCT, Complexes, fourier, fourier_back, relative_error
+from inbounds.directed_rounding import (
     ROUNDOFF,
     TINY,
     exp_above,
@@ -30,8 +32,6 @@ from inbounds.accounting.directed_rounding import (
     log_above,
     log_below,
 )
-from inbounds.accounting.dominating_pairs import AnswerGroup
-from inbounds.accounting.transform import PRODUCT, Complexes, fourier, fourier_back, relative_error
 from inbounds.exact import Floats, round_up_to_float
 
 MOST_MASSES = 1 << 16

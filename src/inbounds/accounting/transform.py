@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inbounds.accounting.directed_rounding import ROUNDOFF
+from inbounds.directed_rounding import ROUNDOFF
 
 Complexes = NDArray[np.complex128]
 

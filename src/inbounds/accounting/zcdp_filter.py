@@ -13,7 +13,7 @@ R-zCDP (zero-concentrated differential privacy), even if each question depends o
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 
-from inbounds.accounting.directed_rounding import as_decimal, log_above, log_below
+from inbounds.directed_rounding import as_decimal, log_above, log_below
 from inbounds.exact import EXPONENT_CAP
 from inbounds.trusted.bounds import EXP_BITS, exp_lower_bound
 

@@ -1,20 +1,24 @@
-"""Audits: the tight privacy loss of any matrix of probabilities or law, and the pair of answers that attains it."""
+"""Audits: the tight privacy loss of any matrix of probabilities or law, the pair that attains it, and its profile."""
 
 import math
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import MAX_EMAX, MIN_EMIN, Decimal, localcontext
 from fractions import Fraction
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from inbounds.exact import round_up_to_float, to_fraction
+from inbounds.exact import Number, round_up_to_float, round_up_to_printed, to_fraction
+from inbounds.mechanism.profile import Profile
 from inbounds.query import RangeQuery, check_query
-from inbounds.trusted.bounds import Edge
 from inbounds.trusted.certify import PAIRS_AT_A_TIME, edges_by_length
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Exact = Fraction | int
 
@@ -37,6 +41,8 @@ class Audit:
     epsilon: the least value for which the matrix is private, `inf` if there is none. output, answers, ratio: the index
     of the output that reveals most, the indices of the answers under which it is most and least likely, and the ratio
     of the two probabilities. distance: the distance of the two answers that epsilon is multiplied by.
+
+    `delta`, `epsilon_at` and `plot` have its privacy profile: smaller epsilons at the price of a delta.
     """
 
     epsilon: float
@@ -44,6 +50,55 @@ class Audit:
     answers: tuple[int, int]
     ratio: float
     distance: float
+    _values: NDArray[Any] = field(compare=False, repr=False)
+    _query: RangeQuery = field(compare=False, repr=False)
+
+    @cached_property
+    def profile(self) -> Profile:
+        """The same numbers as exact Fractions: `profile.delta(epsilon)`, `profile.epsilon_at(delta)`, for Fractions."""
+        return Profile.from_entries(self._values, self._query)
+
+    def delta(self, epsilon: Number) -> float:
+        """Return the least delta for which the matrix is (epsilon, delta)-private, rounded up.
+
+        It is the largest, over ordered pairs of neighbouring answers, of sum_i max(0, P[i, j] - e^epsilon·P[i, k]).
+        Under metric privacy and on graphs all answers with a path between them are compared, at epsilon times its
+        length. Neighbours are the query's: for several persons at once audit `ib.with_neighbours(query, …)`.
+        Entries count as they are, and the least sum of a column as probability 1. O(pairs · outputs).
+
+        >>> from inbounds.query import count
+        >>> leaky = audit([["0.7", "0.2"], ["0.2", "0.7"], ["0.1", "0"], ["0", "0.1"]], count(1))
+        >>> leaky.delta(0), leaky.delta(2), leaky.epsilon_at("0.1"), leaky.epsilon_at("0.05")
+        (0.6000000000000001, 0.1, 1.252762968495368, inf)
+        """
+        e = to_fraction(epsilon, "epsilon")
+        if not e >= 0:
+            raise ValueError(f"epsilon must not be negative, got {epsilon}")
+        return round_up_to_printed(self.profile.delta(e))
+
+    def epsilon_at(self, delta: Number) -> float:
+        """Return the least epsilon for which the matrix is (epsilon, delta)-private, rounded up; `inf` if none is.
+
+        >>> from inbounds.query import count
+        >>> audit([["0.9", "0"], ["0.1", "1"]], count(1)).epsilon_at("0.9")
+        0.0
+        """
+        d = to_fraction(delta, "delta")
+        if not 0 <= d <= 1:
+            raise ValueError(f"delta must be between 0 and 1, got {delta}")
+        epsilon = self.profile.epsilon_at(d)
+        return math.inf if epsilon is None else round_up_to_printed(epsilon)
+
+    @property
+    def least_delta(self) -> float:
+        """The delta that no epsilon avoids: the largest probability of outputs that a neighbour cannot give."""
+        return round_up_to_printed(self.profile.infinite)
+
+    def plot(self) -> "Figure":
+        """Draw delta against epsilon as a figure (extra `figures`)."""
+        from inbounds.report.figures import privacy_profile
+
+        return privacy_profile(self)
 
     def __str__(self) -> str:
         likelier, rarer = self.answers
@@ -58,16 +113,20 @@ def audit(matrix: ArrayLike, query: RangeQuery) -> Audit:
 
     Ints, Fractions, Decimals and texts ("1/3", "1e-400") are exact; floats count as the binary numbers they are.
     epsilon is rounded up, by at most one unit in its last place. A zero whose neighbour is positive is an infinite
-    loss; a row of zeros is no loss. O(outputs · answers · reach), on a graph O(outputs · edges).
+    loss; a row of zeros is no loss. Any number of outputs will do. O(outputs · answers · reach), on a graph
+    O(outputs · edges).
 
     >>> from inbounds.query import count
     >>> audit([[0.75, 0.25], [0.25, 0.75]], count(1)).ratio
     3.0
     """
     check_query(query)
-    values = _exact_entries(matrix)
-    if values.shape != query.shape:
-        raise ValueError(f"matrix must have the shape {query.shape} (outputs, answers), got {values.shape}")
+    values = _exact_entries(matrix).copy()
+    answers = len(query.answers)
+    if values.ndim != 2 or values.shape[1] != answers or not len(values):
+        raise ValueError(
+            f"matrix must have the shape (outputs, {answers}), a column for each answer, got {values.shape}"
+        )
     if (values < 0).any():
         raise ValueError("matrix entries must be finite and not negative")
     if (values.max(axis=0) == 0).any():
@@ -128,7 +187,7 @@ def find_worst_ratio(values: NDArray[Any], query: RangeQuery) -> Audit:
     Floats only select the pairs that may be the worst; these are compared exactly.
     """
     if not query.neighbours.is_line:
-        return _worst_ratio_on_graph(values, query.edges)
+        return _worst_ratio_on_graph(values, query)
     worst: dict[Fraction, _Pair] = {}
     for start, stop, distance in query.cliques():
         block = values[:, start:stop]
@@ -136,21 +195,21 @@ def find_worst_ratio(values: NDArray[Any], query: RangeQuery) -> Audit:
         i = int(((lows == 0) & (highs > 0)).argmax())
         if lows[i] == 0 and highs[i] > 0:
             pair = (start + int(block[i].argmax()), start + int(block[i].argmin()))
-            return Audit(math.inf, i, pair, math.inf, round_up_to_float(distance))
+            return Audit(math.inf, i, pair, math.inf, round_up_to_float(distance), values, query)
         best = worst.get(distance)
         for i, high, low in _candidates(highs, lows, best):
             if best is None or high * best.low > best.high * low:
                 best = _Pair(high, low, i, (start + int(block[i].argmax()), start + int(block[i].argmin())))
         if best is not None:
             worst[distance] = best
-    return _largest_audit(worst.items())
+    return _largest_audit(worst.items(), values, query)
 
 
-def _worst_ratio_on_graph(values: NDArray[Any], edges: Iterable[Edge]) -> Audit:
+def _worst_ratio_on_graph(values: NDArray[Any], query: RangeQuery) -> Audit:
     """Return the result of `find_worst_ratio` on a graph: the tail's probability over the head's, along every edge."""
     worst: list[tuple[Fraction, _Pair]] = []
     step = max(1, PAIRS_AT_A_TIME // len(values))
-    for length, edge_pairs in edges_by_length(edges):
+    for length, edge_pairs in edges_by_length(query.edges):
         best: _Pair | None = None
         for start in range(0, len(edge_pairs), step):
             pairs = edge_pairs[start : start + step]
@@ -158,18 +217,23 @@ def _worst_ratio_on_graph(values: NDArray[Any], edges: Iterable[Edge]) -> Audit:
             highs, lows = values[:, tails].ravel(), values[:, heads].ravel()
             k = int(((lows == 0) & (highs > 0)).argmax())
             if lows[k] == 0 and highs[k] > 0:
-                return Audit(math.inf, k // len(pairs), pairs[k % len(pairs)], math.inf, round_up_to_float(length))
+                output, pair = k // len(pairs), pairs[k % len(pairs)]
+                return Audit(math.inf, output, pair, math.inf, round_up_to_float(length), values, query)
             for k, high, low in _candidates(highs, lows, best):
                 if best is None or high * best.low > best.high * low:
                     best = _Pair(high, low, k // len(pairs), pairs[k % len(pairs)])
         if best is not None:
             worst.append((length, best))
-    return _largest_audit(worst)
+    return _largest_audit(worst, values, query)
 
 
-def _largest_audit(worst: "Iterable[tuple[Fraction, _Pair]]") -> Audit:
-    audits = [_audit_pair(pair, distance) for distance, pair in worst if pair.high > pair.low]
-    return max(audits, key=lambda audit: audit.epsilon, default=Audit(0.0, 0, (0, 0), 1.0, 1.0))
+def _largest_audit(worst: "Iterable[tuple[Fraction, _Pair]]", values: NDArray[Any], query: RangeQuery) -> Audit:
+    pairs = [(_loss_of_pair(pair, distance), distance, pair) for distance, pair in worst if pair.high > pair.low]
+    if not pairs:
+        return Audit(0.0, 0, (0, 0), 1.0, 1.0, values, query)
+    epsilon, distance, pair = max(pairs, key=lambda found: found[0])
+    ratio = _ratio_above(pair.high, pair.low)
+    return Audit(epsilon, pair.output, pair.answers, ratio, round_up_to_float(distance), values, query)
 
 
 class _Pair(NamedTuple):
@@ -193,9 +257,8 @@ def _candidates(highs: NDArray[Any], lows: NDArray[Any], best: _Pair | None) -> 
         yield i, to_exact_entry(high), to_exact_entry(low)
 
 
-def _audit_pair(pair: _Pair, distance: Fraction) -> Audit:
-    epsilon = log_upper_bound(Fraction(pair.high) / Fraction(pair.low), distance)
-    return Audit(epsilon, pair.output, pair.answers, _ratio_above(pair.high, pair.low), round_up_to_float(distance))
+def _loss_of_pair(pair: _Pair, distance: Fraction) -> float:
+    return log_upper_bound(Fraction(pair.high) / Fraction(pair.low), distance)
 
 
 def _ratio_above(high: Exact, low: Exact) -> float:
@@ -210,8 +273,8 @@ def log_upper_bound(ratio: Fraction, distance: Fraction = Fraction(1)) -> float:
     """
     over = ratio - 1
     if over < TINY:
-        return round_up_to_float(over / distance)
+        return round_up_to_printed(over / distance)
     with localcontext() as context:
         context.prec, context.Emax, context.Emin = 60, MAX_EMAX, MIN_EMIN
         log = Fraction((Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln())
-    return round_up_to_float(log * (1 + Fraction(1, 10**35)) / distance)
+    return round_up_to_printed(log * (1 + Fraction(1, 10**35)) / distance)

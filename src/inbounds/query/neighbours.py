@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from heapq import heappop, heappush
 from itertools import pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -77,6 +78,13 @@ class Neighbours(ABC):
             (j, k) for start, stop, _ in self.cliques(answers) for j in range(start, stop) for k in range(start, stop)
         )
         return sorted({(j, k) for j, k in runs if j != k})
+
+    def all_distances(self, answers: Scale) -> list[tuple[int, int, Fraction]]:
+        """Return every ordered pair of answers with a path between them, with the exact length of the shortest."""
+        ways: dict[int, list[tuple[int, Fraction]]] = {}
+        for tail, head, length in self.list_edges(answers):
+            ways.setdefault(tail, []).append((head, length))
+        return [(j, k, d) for j in sorted(ways) for k, d in _shortest_paths(ways, j).items() if k != j]
 
     def cuts(self, answers: Scale) -> tuple[int, ...]:
         """Return every j that is no neighbour of j + 1 on a line: the promise does not reach across."""
@@ -454,6 +462,21 @@ class Graph(Neighbours):
     def __str__(self) -> str:
         count = len(self.edges) // 2 if self.is_undirected else len(self.edges)
         return f"{count} {'edges' if self.is_undirected else 'one-way edges'}, epsilon for every 1 of length"
+
+
+def _shortest_paths(ways: dict[int, list[tuple[int, Fraction]]], start: int) -> dict[int, Fraction]:
+    """Return the length of the shortest path from `start` to every answer that it leads to (Dijkstra), exactly."""
+    settled: dict[int, Fraction] = {}
+    open_ends = [(Fraction(0), start)]
+    while open_ends:
+        distance, j = heappop(open_ends)
+        if j in settled:
+            continue
+        settled[j] = distance
+        for head, length in ways.get(j, ()):
+            if head not in settled:
+                heappush(open_ends, (distance + length, head))
+    return dict(sorted(settled.items()))
 
 
 def _is_plain(edge: Edge) -> bool:

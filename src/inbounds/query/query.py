@@ -211,6 +211,27 @@ class RangeQuery:
         return () if self.neighbours.is_line else self.neighbours.list_edges(self.answers)
 
     @property
+    def pays_by_distance(self) -> bool:
+        """Whether far answers cost more (metric privacy), so that no single change is what epsilon pays for.
+
+        Numbers whose declared neighbours are all 1 apart have such a change: from one neighbour to another.
+        """
+        plain = self.is_ordered and self.edges and all(edge.length == 1 for edge in self.edges)
+        return self.neighbours.has_distances and not plain
+
+    def compared_pairs(self) -> list[tuple[int, int, Fraction]]:
+        """Return every ordered pair of answers that (epsilon, delta) is about, with the distance that epsilon pays for.
+
+        A delta does not follow from shorter ways between two answers as a ratio does. So all neighbours are listed, and
+        where epsilon is paid by distance all answers with a way between them. O(answers²) for most relations.
+        """
+        if self.pays_by_distance:
+            return self.neighbours.all_distances(self.answers)
+        if self.neighbours.is_line:
+            return [(j, k, Fraction(1)) for j, k in self.neighbours.pairs(self.answers)]
+        return [(tail, head, length) for tail, head, length in self.edges]
+
+    @property
     def least_distance(self) -> Fraction:
         """The distance of the two closest answers that are neighbours."""
         return self.neighbours.least_distance(self.answers)

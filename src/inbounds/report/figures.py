@@ -1,5 +1,6 @@
 """Figures with matplotlib (extra `figures`): heatmaps, curves and bars, for any colour vision and for print."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from textwrap import fill
@@ -10,9 +11,10 @@ import numpy as np
 from inbounds.catalog.registry import Family, build_entry, find_families
 from inbounds.design.designer import optimal
 from inbounds.evaluate.compare import OPTIMUM, resolve_short_names
-from inbounds.exact import Floats, Number, epsilon_from_alpha, to_fraction
+from inbounds.exact import Floats, Number, epsilon_from_alpha, to_fraction, to_int
 from inbounds.losses import LossLike, Prior, to_loss
 from inbounds.mechanism import AnyMechanism, Channel
+from inbounds.mechanism.audit import Audit
 from inbounds.mechanism.bayes import answer_values
 from inbounds.optional import import_optional
 from inbounds.query import RangeQuery, snap_to_map
@@ -29,6 +31,9 @@ NUMBERS_UP_TO = 11
 """Matrices with at most this many answers show their values."""
 
 MOST_TICKS = 11
+MOST_EPSILON = 20.0
+"""Profiles are drawn up to this epsilon at most."""
+
 SMALLEST_NUMBER = 0.005
 """Smaller values would print as .00 and are left out."""
 
@@ -114,6 +119,28 @@ def error_per_answer(
         raise ValueError("error_per_answer needs numeric answers; labels have no order")
     x = query.answers.floats()
     return _curves({name: (x, m.loss_per_answer(loss)) for name, m in by_name.items()}, "true answer", _ylabel(loss))
+
+
+def privacy_profile(audit: Audit, points: int = 60) -> "Figure":
+    """Plot the least delta of an audited matrix against epsilon, deltas on a logarithmic axis.
+
+    A dotted line is the delta that no epsilon avoids; without one the curve ends where delta is 0.
+    """
+    ends_at_zero = audit.epsilon < math.inf
+    last = audit.epsilon if ends_at_zero else min(max(2 * audit.epsilon_at(audit.least_delta), 1.0), MOST_EPSILON)
+    figure = blank_figure(7.0, 4.0)
+    axis = figure.subplots()
+    x = np.linspace(0.0, last, to_int(points, "points", 2))
+    y = np.array([audit.delta(epsilon) for epsilon in x.tolist()])
+    axis.plot(x[y > 0], y[y > 0], color=COLOURS[0], lw=1.8, label="least delta")
+    if not ends_at_zero:
+        axis.axhline(audit.least_delta, color=COLOURS[1], linestyle=":", lw=1.4, label="at any epsilon")
+    axis.set(xlabel="epsilon", ylabel="delta")
+    if (y > 0).any():
+        axis.set_yscale("log")
+    axis.grid(alpha=0.3)
+    axis.legend(frameon=False)
+    return style_axes(figure)
 
 
 def posterior(mechanism: AnyMechanism, output: Any, prior: Prior = None, level: float = 0.9) -> "Figure":
