@@ -23,7 +23,7 @@ SECTIONS = {
     "The ledger": ("inbounds.ledger",),
     "The curator": ("inbounds.curator",),
     "Local privacy": ("inbounds.local",),
-    "Repeated questions": ("inbounds.accounting", "inbounds.attack", "inbounds.sideinfo"),
+    "Repeated questions": ("inbounds.accounting", "inbounds.attack", "inbounds.perturbation", "inbounds.sideinfo"),
     "Errors": ("inbounds.errors",),
 }
 MORE = (

@@ -57,7 +57,7 @@ from inbounds.query import (
 )
 
 if TYPE_CHECKING:
-    from inbounds import accounting, attack, local
+    from inbounds import accounting, attack, local, perturbation
     from inbounds.accounting.compose import compose
     from inbounds.accounting.multilevel import make_chain
     from inbounds.curator.client import connect
@@ -117,6 +117,7 @@ _MODULES_ON_USE = {
     "attack": "inbounds.attack",
     "distance": "inbounds.local.distance",
     "local": "inbounds.local",
+    "perturbation": "inbounds.perturbation",
 }
 
 
@@ -202,6 +203,7 @@ __all__ = [
     "optimal",
     "ordinal",
     "pair_of_counts",
+    "perturbation",
     "power_loss",
     "preround",
     "preview_release",
