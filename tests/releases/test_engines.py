@@ -134,6 +134,54 @@ def ibis_table(folder: Path) -> dict:
     return {"frame": ibis.memtable(table(rows()))}
 
 
+SPELLED = {
+    "groups": {"by": "g", "keys": ["North", "Süd", "Elsewhere"], "max_size": 20},
+    "columns": {
+        "g": {"labels": {"North": "North", "Süd": "Süd", "3": "Elsewhere"}, "ignore_case": True, "trim": True},
+        "sex": {"labels": {"1": "male", "2": "F"}, "missing_codes": ["-9"], "trim": True},
+        "n": {"low": 0, "high": 10, "missing": 5, "missing_codes": [-9, "-99 to -90"]},
+    },
+    "statistics": [
+        {"histogram": "sex"},
+        {"sum": "n"},
+        {"count": "sex = 'F'"},
+        {"count": "sex is null", "name": "none"},
+    ],
+    "privacy": {"epsilon": 1},
+}
+SPELLED_ROWS = [
+    ("NORTH ", "1", 1),
+    ("north\xa0", " 2", 2),
+    ("SÜD", "-9", -9),
+    ("\tsüd", "F", -95),
+    ("3", "1 ", 4),
+    ("4", "2", 9),
+    (None, "2", 9),
+]
+SPELLED_ANSWERS = [[1, 0, 1], [1, 1, 0], [3, 10, 4], [1, 1, 0], [0, 1, 0]]
+
+
+def spelled_answers(**source):
+    frame = source.pop("frame", None)
+    with closing(
+        open_plan_source(to_plan({**SPELLED, "source": source} if frame is None else SPELLED, frame))
+    ) as opened:
+        return places(opened)
+
+
+def test_spellings_and_codes_are_the_same_values(tmp_path):
+    frame = pa.table(dict(zip(["g", "sex", "n"], map(list, zip(*SPELLED_ROWS, strict=True)), strict=True)))
+    assert spelled_answers(frame=frame) == SPELLED_ANSWERS
+
+
+def test_spellings_and_codes_are_the_same_values_on_postgresql(postgres):
+    psycopg = pytest.importorskip("psycopg")
+    with psycopg.connect(postgres) as connection:
+        connection.execute("create table spelled (g text, sex text, n integer)")
+        connection.cursor().executemany("insert into spelled values (%s, %s, %s)", SPELLED_ROWS)
+    assert spelled_answers(url=postgres, table="spelled") == SPELLED_ANSWERS
+
+
 @pytest.mark.parametrize(
     "source", [parquet, written_csv, tsv, duckdb_file, sqlite_file, pandas_frame, polars_frame, ibis_table]
 )

@@ -7,7 +7,7 @@ day. The key of records without a value, and the names of days, months, quarters
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 
 from inbounds.checker.fields import insist
@@ -69,12 +69,35 @@ TYPES: dict[str, Callable[[str], str]] = {
 
 
 @dataclass(frozen=True)
+class SpellingRule:
+    """How texts of a column are read: whether cases are ignored, whether spaces at the ends are, and whether records
+    hold codes in place of its labels.
+    """
+
+    ignores_case: bool = False
+    trims: bool = False
+    coded: bool = False
+
+    def normalize(self, text: str) -> str:
+        """Return a text so that texts that are read as the same are the same; it may make more of them the same."""
+        text = "".join(" " if letter.isspace() else letter for letter in text).strip(" ") if self.trims else text
+        return text.casefold() if self.ignores_case else text
+
+
+AS_WRITTEN = SpellingRule()
+
+
+@dataclass(frozen=True)
 class KeyMatching:
-    """The columns that name a group, the key of records without a value, and the period by which dates name a group."""
+    """The columns that name a group, the key of records without a value, and the period by which dates name a group.
+
+    spellings: how the texts of columns are read, if the plan says so.
+    """
 
     by: tuple[str, ...]
     missing_key: str
     period: dict[str, str]
+    spellings: dict[str, SpellingRule] = field(default_factory=dict)
 
     def normalize(self, keys: Iterable[Key], types: dict[str, str]) -> set[Key]:
         """Return the values that the keys stand for; keys that match the same records have the same values."""
@@ -89,10 +112,13 @@ class KeyMatching:
         }
 
     def _value(self, name: str, kind: str, part: str) -> str:
-        if self.missing_key and part == self.missing_key:
+        spelling = self.spellings.get(name, AS_WRITTEN)
+        insist(name not in self.period or spelling == AS_WRITTEN, "texts that are dates are read as they are")
+        part = spelling.normalize(part)
+        if self.missing_key and part == spelling.normalize(self.missing_key):
             return part
         if name not in self.period:
-            return TYPES[kind](part)
+            return TYPES["text" if spelling.coded else kind](part)
         period = self.period[name]
         is_period = _PERIODS[period].fullmatch(part) is not None and (period != "day" or _parse_day(part) == part)
         insist(is_period, f"a key must be a {period}")

@@ -23,14 +23,16 @@ from inbounds.checker.fields import (
     read_texts,
     read_wholes,
 )
-from inbounds.checker.keys import KeyMatching
+from inbounds.checker.keys import AS_WRITTEN, KeyMatching, SpellingRule
 
 CHANGE = "change one record"
 ADD_OR_REMOVE = "add or remove one record"
 PERSON = "add or remove one person"
 RELATIONS = {("public", CHANGE), ("maximum", CHANGE), ("maximum", ADD_OR_REMOVE), ("maximum", PERSON)}
 
-SOURCES = {"csv", "parquet", "duckdb", "sqlite", "postgresql", "postgres", "spark", "frame"}
+SOURCES = {
+    "csv", "parquet", "xlsx", "spss", "stata", "sas", "duckdb", "sqlite", "postgresql", "postgres", "spark", "frame",
+}  # fmt: skip
 
 MOST_SHARE_PARTS = 10**6
 """Largest denominator of a quantile."""
@@ -80,6 +82,7 @@ class StatedColumn:
     missing: Fraction = Fraction(0)
     labels: tuple[str, ...] = ()
     other: str | None = None
+    spelling: SpellingRule = AS_WRITTEN
 
     @property
     def width(self) -> int:
@@ -169,7 +172,7 @@ def read_plan(values: Any, groups: Any) -> StatedPlan:
     fields = Fields(values, "the plan")
     source = Fields(fields.anything("source"), "the source")
     kind = source.text("kind")
-    for name in ("name", "table", "engine", "decimal"):
+    for name in ("name", "table", "engine", "decimal", "encoding", "header_row"):
         source.optional_text(name)
     source.end()
     insist(kind in SOURCES, "the source must be of a known kind")
@@ -179,7 +182,9 @@ def read_plan(values: Any, groups: Any) -> StatedPlan:
     missing_key = fields.optional_text("missing_key")
     typical = fields.optional("typical", read_wholes, "whole numbers") or ()
     period = fields.optional("period", lambda value: {k: read_text(v) for k, v in read_object(value).items()}, "texts")
-    matching = KeyMatching(by, missing_key, period or {})
+    columns = {name: _read_column(column) for name, column in fields.take("columns", read_object, "an object").items()}
+    spellings = {name: columns[name].spelling for name in by if name in columns}
+    matching = KeyMatching(by, missing_key, period or {}, spellings)
     keys, people = _read_groups(groups, matching, count, fields.digest("keys_sha256"))
     credible_level = fields.take(
         "credible_level", lambda value: None if value is None else read_exact(value), "text or null"
@@ -189,9 +194,7 @@ def read_plan(values: Any, groups: Any) -> StatedPlan:
         source=kind,
         by=by,
         public=sizes == "public",
-        columns={
-            name: _read_column(column) for name, column in fields.take("columns", read_object, "an object").items()
-        },
+        columns=columns,
         statistics=statistics,
         epsilon=fields.exact("epsilon"),
         neighbours=neighbours,
@@ -240,6 +243,7 @@ def _read_column(values: Any) -> StatedColumn:
     kind = fields.text("type")
     if fields.has("low"):
         low, high, step, missing = (fields.exact(name) for name in ("low", "high", "step", "missing"))
+        fields.optional("missing_codes", read_texts, "a list of texts")
         fields.end()
         is_range = kind == "number" and low < high and step > 0
         insist(is_range and (high - low) % step == 0, "the steps of a column must fill its range")
@@ -247,11 +251,18 @@ def _read_column(values: Any) -> StatedColumn:
         return StatedColumn(low, high, step, missing)
     labels = fields.texts("labels") if fields.has("labels") else ()
     other = fields.optional("other", read_text, "text")
+    codes = fields.optional("codes", lambda value: {k: read_text(v) for k, v in read_object(value).items()}, "texts")
+    case, trim = (fields.optional(name, read_flag, "true or false") or False for name in ("ignore_case", "trim"))
+    fields.optional("missing_codes", read_texts, "a list of texts")
     fields.end()
+    insist(kind == "text" or not (case or trim or codes), "only a column of text says how its texts are read")
+    insist(set((codes or {}).values()) <= set(labels), "a code must stand for a label")
+    spelling = SpellingRule(case, trim, bool(codes))
+    insist(len(set(map(spelling.normalize, labels))) == len(labels), "no two labels may be the same as texts are read")
     insist(len(set(labels)) == len(labels) != 1, "labels must be at least two, all different")
     insist(other is None or other in labels, "`other` must be one of the labels")
     insist(kind == "text" if labels else kind in ("number", "text", "boolean"), "a column must have a known type")
-    return StatedColumn(labels=labels, other=other)
+    return StatedColumn(labels=labels, other=other, spelling=spelling)
 
 
 def _read_statistics(values: list[Any]) -> tuple[tuple[StatedStatistic, ...], list[str]]:

@@ -13,7 +13,7 @@ from inbounds.schema.errors import AggregationError, SourceError
 from inbounds.sources import csv_files
 from inbounds.sources.open import silence_engine
 
-FILES = ("csv", "parquet")
+FILES = ("csv", "parquet", "xlsx", "spss", "stata", "sas")
 """Kinds of sources that stay in memory. A database is read for each question, so that its owner can write to it."""
 
 
@@ -68,7 +68,7 @@ class Sources:
 
     def _read(self, dataset: Dataset) -> AttachedFile:
         plan = dataset.check_plan()
-        if plan.source.textual:
+        if plan.source.kind == "csv":
             csv_files.check_quotes(plan.source)
         opened, records = open_plan_source(plan), None
         with silence_engine(), suppress(Exception):  # the engine's message may quote a record

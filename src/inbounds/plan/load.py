@@ -7,11 +7,19 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, get_args
 
-from inbounds.exact import to_fraction
+from inbounds.exact import to_fraction, to_int
 from inbounds.files.bounded import parse_toml, read_text
 from inbounds.plan.hierarchy import Hierarchy, parse_hierarchy
 from inbounds.plan.plan import CHANGE, Plan
-from inbounds.schema.columns import Declared, PlainColumn, PrivacyUnit, label_column, number_column
+from inbounds.schema.columns import (
+    Declared,
+    PlainColumn,
+    PrivacyUnit,
+    label_column,
+    number_codes,
+    number_column,
+    text_spelling,
+)
 from inbounds.schema.condition import tree
 from inbounds.schema.errors import LineIndex, PlanError, error_path, index_lines
 from inbounds.schema.types import check_known_fields
@@ -28,9 +36,11 @@ PARTS = (
     "where",
 )  # fmt: skip
 FIELDS: dict[str, tuple[str, ...]] = {
-    "source": ("path", "url", "table", "engine", "delimiter", "decimal"),
+    "source": ("path", "url", "table", "engine", "delimiter", "decimal", "encoding", "header_row"),
     "groups": ("by", "keys", "size", "max_size", "typical", "missing_key", "period"),
-    "column": ("type", "low", "high", "step", "missing", "labels", "other"),
+    "column": (
+        "type", "low", "high", "step", "missing", "labels", "other", "ignore_case", "trim", "missing_codes",
+    ),  # fmt: skip
     "privacy": ("epsilon", "neighbours"),
     "design": DESIGN_FIELDS,
     "output": ("path", "credible_level"),
@@ -38,6 +48,9 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "people": ("name", "ledger", "id", "max_records", "max_groups"),
 }
 
+
+SPELLED = ("ignore_case", "trim", "missing_codes")
+"""Fields of a column of text that say how its texts are read."""
 
 PlanLike = Plan | Mapping[str, Any] | str | os.PathLike[str]
 
@@ -152,7 +165,9 @@ def parse_source(values: Values, folder: Path, frame: Any = None) -> Source:
     """Parse [source]; its path is relative to the plan's folder."""
     with error_path("source"):
         check_known_fields("source", values, FIELDS["source"])
-        fields = {name: _text(values[name], name) for name in values}
+        fields: dict[str, Any] = {name: _text(values[name], name) for name in values if name != "header_row"}
+        if "header_row" in values:
+            fields["header_row"] = to_int(values["header_row"], "header_row", 1)
         if "path" in fields:
             fields["path"] = str(folder / fields["path"])
         return Source(**fields, frame=frame)
@@ -184,13 +199,18 @@ def parse_column(values: Any) -> Declared:
     if values.get("type", implied) != implied:
         raise PlanError(f"must be {implied} beside what else is declared, got {values['type']!r}", ("type",))
     if "low" in values or "high" in values:
-        return number_column(**{name: values[name] for name in _only(values, "low", "high", "step", "missing", "type")})
+        names = _only(values, "low", "high", "step", "missing", "type", "missing_codes")
+        return number_column(**{name: values[name] for name in names})
     if "labels" in values:
-        return label_column(**{name: values[name] for name in _only(values, "labels", "other", "type")})
+        names = _only(values, "labels", "other", "type", *SPELLED)
+        return label_column(**{name: values[name] for name in names})
     if values.get("type") not in get_args(tree.Type):
         raise PlanError('must give low and high, or labels, or type = "number", "text" or "boolean"')
-    _only(values, "type")
-    return PlainColumn(values["type"])
+    if values["type"] == "number":
+        _only(values, "type", "missing_codes")
+        return PlainColumn("number", missing_codes=number_codes(values.get("missing_codes", ())))
+    names = _only(values, "type", *(SPELLED if values["type"] == "text" else ()))
+    return PlainColumn(values["type"], text_spelling(**{name: values[name] for name in names}))
 
 
 def _only(values: Values, *names: str) -> list[str]:

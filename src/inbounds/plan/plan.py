@@ -19,6 +19,7 @@ from inbounds.schema.condition.parser import parse
 from inbounds.schema.condition.tree import Condition
 from inbounds.schema.errors import LineIndex, PlanError, error_path
 from inbounds.schema.record_types import PlanRecord, StatisticRecord
+from inbounds.schema.spelling import PLAIN, Spelling
 from inbounds.sources.groups import Groups, check_keys_not_data
 from inbounds.sources.open import Source
 from inbounds.statistics import STATISTICS, Count, Statistic, StatisticContext
@@ -68,6 +69,7 @@ class Plan:
             with error_path("privacy", "epsilon"):
                 object.__setattr__(self, "epsilon", to_epsilon(self.epsilon))
             check_keys_not_data(self.groups.register, self.source, self.reads)
+            self._check_spellings()
             self._check_relation()
             self._check_where()
             self._check_hierarchy()
@@ -172,6 +174,23 @@ class Plan:
     def context(self) -> StatisticContext:
         """Return what the plan declares about its statistics."""
         return StatisticContext(self.columns, self.groups.public)
+
+    def spelling(self, name: str) -> Spelling:
+        """Return how texts of a column are read."""
+        return self.columns[name].spelling if name in self.columns else PLAIN
+
+    def _check_spellings(self) -> None:
+        """Check that no two groups become the same by how the texts of their columns are read."""
+        spellings = [self.spelling(name) for name in self.groups.by]
+        for name, spelling in zip(self.groups.by, spellings, strict=True):
+            if name in self.groups.period and spelling != PLAIN:
+                message = "must not be given for a column whose dates name a group"
+                raise PlanError(message, ("columns", name, next(iter(spelling.summary()))))
+        if any(spelling != PLAIN for spelling in spellings):
+            keys = {tuple(one.strict(part) for one, part in zip(spellings, key, strict=True)) for key in self.groups.keys}
+            if len(keys) < len(self.groups):
+                message = "must be different, but two of them become equal by how texts of their columns are read"
+                raise PlanError(message, ("groups", "keys"))
 
     @property
     def inputs(self) -> tuple[str, ...]:

@@ -23,7 +23,6 @@ from inbounds.releases.check_source import check_schema, key_types, read_columns
 from inbounds.schema.columns import NumberColumn
 from inbounds.schema.condition import tree as language
 from inbounds.schema.errors import AggregationError, SourceError
-from inbounds.schema.text import match_spelling
 from inbounds.sources import csv_files
 from inbounds.sources.contributions import GROUP, NOWHERE, bound_contributions, check_person
 from inbounds.sources.engines import DuckDB, Engine, detect_engine
@@ -34,7 +33,9 @@ from inbounds.sources.records import (
     RecordLayout,
     choose_form,
     first_columns,
+    fit_text,
     key_text,
+    key_value,
     person_text,
     second_columns,
     text_to_digits,
@@ -134,7 +135,7 @@ class OpenSource:
 
         Raises AggregationError without the engine's reason, which may quote data.
         """
-        if self.records is None and self.plan.source.textual:
+        if self.records is None and self.plan.source.kind == "csv":
             with self.plan.with_line_numbers():
                 csv_files.check_quotes(self.plan.source)
         with silence_engine():
@@ -271,7 +272,7 @@ def materialise(
 
 
 def _materialise(plan: Plan, table: Any, conversion: Conversion) -> CanonicalRecords:
-    if plan.source.textual:
+    if plan.source.kind == "csv" and not plan.source.is_decoded:
         table = csv_files.read_columns_together(table, read_columns(plan))
     backend = table.get_backend()
     engine, name = detect_engine(backend), f"inbounds_{secrets.token_hex(8)}"
@@ -303,6 +304,10 @@ def _second_step(plan: Plan, table: Any, layout: RecordLayout, schema: Any, engi
     for k, name in enumerate(layout.forms):
         computed = second_columns(first[f"c{k}"], plan.columns[name], table[name].type(), engine)
         columns |= {f"{letter}{k}": column for letter, column in computed.items()}
+    for j, name in enumerate(plan.groups.by):
+        columns[f"t{j}"] = key_value(
+            first[f"t{j}"], plan.spelling(name), table[name].type(), plan.groups.missing_key
+        )
     return first.select(**columns)
 
 
@@ -311,7 +316,7 @@ def _keys(plan: Plan, table: Any) -> dict[str, Any]:
     groups = plan.groups
     periods = (groups.period.get(name, "") for name in groups.by)
     return {
-        f"t{j}": key_text(table[name], period, groups.missing_key)
+        f"t{j}": key_text(table[name], period, plan.spelling(name))
         for j, (name, period) in enumerate(zip(groups.by, periods, strict=True))
     }
 
@@ -326,9 +331,13 @@ def _layout(plan: Plan, table: Any, engine: str) -> RecordLayout:
 def _key_digits(plan: Plan, k: int, kind: Any) -> list[str]:
     """Return the declared keys of a column in its spelling, in digits; periods and the missing key unchanged."""
     groups, name = plan.groups, plan.groups.by[k]
-    texts = (key[k] for key in groups.keys)
+    spelling, texts = plan.spelling(name), (key[k] for key in groups.keys)
     return [
-        text_to_digits(text if name in groups.period or text == groups.missing_key else match_spelling(text, kind))
+        text_to_digits(
+            spelling.spell(text)
+            if name in groups.period or text == groups.missing_key
+            else fit_text(text, kind, spelling)
+        )
         for text in texts
     ]
 

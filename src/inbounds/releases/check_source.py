@@ -11,7 +11,9 @@ from inbounds.plan.plan import Plan
 from inbounds.schema.columns import Declared, NumberColumn, column_labels
 from inbounds.schema.condition import tree as language
 from inbounds.schema.errors import Path, SourceError
-from inbounds.schema.text import FLOATS, find_close, is_date, match_spelling
+from inbounds.schema.spelling import Spelling
+from inbounds.schema.text import FLOATS, find_close, is_date
+from inbounds.sources.records import fit_text
 
 KEYS = ("groups", "keys")
 
@@ -94,7 +96,9 @@ def _check_keys(plan: Plan, schema: dict[str, Any]) -> None:
             raise SourceError(message, ("groups", "period", name))
         unchanged = (plan.groups.missing_key,)
         fits = [
-            key[k] if period or key[k] in unchanged else _check_spelling(key[k], name, kind, KEYS)
+            plan.spelling(name).spell(key[k])
+            if period or key[k] in unchanged
+            else _check_spelling(key[k], name, kind, KEYS, plan.spelling(name))
             for key in plan.groups.keys
         ]
         forms.append(fits)
@@ -135,7 +139,7 @@ def _check_texts(plan: Plan, schema: dict[str, Any]) -> None:
     for k, statistic in enumerate(plan.statistics):
         if statistic.compares_labels:
             for name in statistic.columns_read:
-                _check_labels(column_labels(plan.columns[name]), name, schema[name])
+                _check_labels(plan.columns[name], name, schema[name])
         if statistic.where is not None:
             _check_condition(plan, statistic.where, schema, ("statistics", k, statistic.kind))
     if plan.condition is not None:
@@ -144,15 +148,15 @@ def _check_texts(plan: Plan, schema: dict[str, Any]) -> None:
 
 def _check_condition(plan: Plan, where: language.Condition, schema: dict[str, Any], path: Path) -> None:
     for name, text in language.texts_compared(where):
-        _check_spelling(text, name, schema[name], path, f"compare {name} with")
+        _check_spelling(text, name, schema[name], path, plan.spelling(name), f"compare {name} with")
     for name in language.date_ordered_columns(where):
         _check_dates(plan, name, schema[name], path)
 
 
-def _check_labels(labels: tuple[str, ...], name: str, kind: Any) -> None:
+def _check_labels(column: Declared, name: str, kind: Any) -> None:
     """Check that no record of the column can have two of its labels."""
     path = ("columns", name, "labels")
-    forms = [_check_spelling(label, name, kind, path) for label in labels]
+    forms = [_check_spelling(label, name, kind, path, column.spelling) for label in column_labels(column)]
     if len(set(forms)) < len(forms):
         raise SourceError(f"must be different values of a column of {kind}", path)
 
@@ -167,9 +171,9 @@ def _check_dates(plan: Plan, name: str, kind: Any, path: Path) -> None:
         raise SourceError(message, path)
 
 
-def _check_spelling(text: str, name: str, kind: Any, path: Path, verb: str = "be") -> str:
+def _check_spelling(text: str, name: str, kind: Any, path: Path, spelling: Spelling, verb: str = "be") -> str:
     try:
-        return match_spelling(text, kind)
+        return fit_text(text, kind, spelling)
     except ValueError as error:
         rule, _, got = str(error).rpartition(", got ")
         message = f"must {verb} {rule}, as the column {name!r} is {kind}, got {got}"

@@ -34,7 +34,7 @@ from inbounds.releases.workload import DesignCache, ReleaseDesign, TableContent,
 from inbounds.schema.columns import Column, PrivacyUnit
 from inbounds.schema.record_types import PlanRecord, ReleaseRecord
 from inbounds.sources.groups import Groups
-from inbounds.sources.open import Source
+from inbounds.sources.open import FILES, TEXT_CELLS, Source
 from inbounds.statistics.designs import DesignedMechanism, DesignOptions, DesignRequest, default_cache_folder
 from inbounds.statistics.entries import statistic_from_json
 
@@ -156,7 +156,10 @@ def _parse_integers(text: str) -> Ints:
 def _source(plan_record: PlanRecord) -> Source:
     """Return a source of the same kind: sentences about values depend on whether they were read from text."""
     source = plan_record["source"]
-    return Source(path="x.csv", decimal=source.get("decimal", "")) if source["kind"] == "csv" else Source(frame=())
+    if source["kind"] not in TEXT_CELLS:
+        return Source(frame=())
+    settings = {name: source[name] for name in ("decimal", "encoding") if name in source}
+    return Source(path=f"x{next(end for end, kind in FILES.items() if kind == source['kind'])}", **settings)
 
 
 def _people(plan_record: PlanRecord) -> PrivacyUnit:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, cast
 
 from inbounds import __version__
 from inbounds.mechanism.codec import query_to_json
@@ -242,7 +242,15 @@ def describe_value_handling(plan: Plan) -> list[str]:
         line for (describe, _), members in together.items() for line in describe(members, plan.context, plan.source)
     ]
     only = [f"records: only those count that meet {plan.where}"] if plan.where else []
-    return only + _describe_keys(plan) + lines + _adding_up(plan) + _describe_dates(plan) + _describe_encoding(plan)
+    return (
+        only
+        + _describe_keys(plan)
+        + _describe_spelling(plan)
+        + lines
+        + _adding_up(plan)
+        + _describe_dates(plan)
+        + _describe_encoding(plan)
+    )
 
 
 GAP = (
@@ -299,6 +307,32 @@ def _describe_keys(plan: Plan) -> list[str]:
     return lines
 
 
+SAME = {"ignore_case": "in large and small letters", "trim": "with and without spaces at the ends"}
+
+
+def _describe_spelling(plan: Plan) -> list[str]:
+    """Describe which texts of records are the same, and which stand for a label or for no value."""
+    lines = []
+    for name in dict.fromkeys((*plan.groups.by, *used_columns(plan))):
+        record = dict(plan.columns[name].summary()) if name in plan.columns else {}
+        same = [
+            words
+            for option, words in (
+                ("ignore_case", "in large and small letters"),
+                ("trim", "with and without spaces at the ends"),
+            )
+            if record.get(option)
+        ]
+        if same:
+            lines.append(f"{name}: texts are the same {' and '.join(same)}")
+        if record.get("codes"):
+            lines.append(f"{name}: records hold codes of its labels")
+        if record.get("missing_codes"):
+            codes = cast(list[str], record["missing_codes"])
+            lines.append(f"{name}: {', '.join(codes)} in a record count as no value")
+    return lines
+
+
 def _describe_dates(plan: Plan) -> list[str]:
     """Describe columns of text that are compared with dates: a value with a time of day counts as missing."""
     names = dict.fromkeys(name for where in plan.conditions for name, _ in tree.texts_compared(where))
@@ -308,7 +342,7 @@ def _describe_dates(plan: Plan) -> list[str]:
 
 def _describe_encoding(plan: Plan) -> list[str]:
     """Describe what happens if a file is not UTF-8: an error would reveal data, so no error is raised."""
-    if not plan.source.textual:
+    if plan.source.kind != "csv" or plan.source.is_decoded:
         return []
     keys = [part for key in plan.groups.keys for part in key]
     labels = [text for name in used_columns(plan) for text in compared_texts(plan, name)]

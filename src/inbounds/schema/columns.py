@@ -7,13 +7,14 @@ these values from a plan; `statistics` and `sources` read them.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from inbounds import exact
 from inbounds.ledger.population import validate_name
 from inbounds.schema.condition import tree
 from inbounds.schema.errors import PlanError, error_path
 from inbounds.schema.record_types import ColumnRecord, PersonRecord
+from inbounds.schema.spelling import PLAIN, Spelling, check_different
 from inbounds.schema.text import find_close, fold_text, to_list, to_text
 
 LARGEST = 1 << 53
@@ -23,20 +24,27 @@ WIDEST = 1 << 31
 """Most steps in a column's range: sums of up to 2**32 records then fit in 64 bits in every engine."""
 
 
+CodeRange = tuple[Fraction, Fraction]
+"""The ends of a range of numbers that stand for no value."""
+
+
 @dataclass(frozen=True)
 class NumberColumn:
     """A number in low..high.
 
     Values outside are moved to the nearer bound, then rounded to one of low, low + step, …, high. `missing` is the
-    value that a record without a usable value counts as.
+    value that a record without a usable value counts as. missing_codes: numbers that stand for no value, each as the
+    ends of a range.
     """
 
     low: Fraction
     high: Fraction
     step: Fraction
     missing: Fraction
+    missing_codes: tuple[CodeRange, ...] = ()
 
     type: ClassVar[tree.Type] = "number"
+    spelling: ClassVar[Spelling] = PLAIN
 
     def __post_init__(self) -> None:
         low, high, step, missing = self.low, self.high, self.step, self.missing
@@ -69,6 +77,7 @@ class NumberColumn:
             "high": str(self.high),
             "step": str(self.step),
             "missing": str(self.missing),
+            **_code_record(self.missing_codes),
         }
 
 
@@ -77,17 +86,21 @@ class LabelColumn:
     """One of several labels.
 
     `other` is the label of records with any other value or without a value. Without `other`, such records are in no
-    category.
+    category. spelling: what makes texts of records the same.
     """
 
     labels: tuple[str, ...]
     other: str | None = None
+    spelling: Spelling = PLAIN
+
+    missing_codes: ClassVar[tuple[CodeRange, ...]] = ()
 
     type: ClassVar[tree.Type] = "text"
 
     def __post_init__(self) -> None:
         if len(self.labels) < 2 or len(set(map(fold_text, self.labels))) < len(self.labels):
             raise PlanError("must be at least two different texts", ("labels",))
+        check_different(map(self.spelling.strict, self.labels), "labels", "texts")
         if self.other is not None and self.other not in self.labels:
             raise PlanError(f"must be one of the labels, got {self.other!r}", ("other",))
 
@@ -98,15 +111,17 @@ class LabelColumn:
 
     def summary(self) -> ColumnRecord:
         """Return the column as plain values for the record."""
-        record: ColumnRecord = {"type": self.type, "labels": list(self.labels)}
+        record = cast(ColumnRecord, {"type": self.type, "labels": list(self.labels), **self.spelling.summary()})
         return record if self.other is None else {**record, "other": self.other}
 
 
 @dataclass(frozen=True)
 class PlainColumn:
-    """A number, text or boolean that only conditions use."""
+    """A number, text or boolean that only conditions and groups use."""
 
     type: tree.Type
+    spelling: Spelling = PLAIN
+    missing_codes: tuple[CodeRange, ...] = ()
 
     def __post_init__(self) -> None:
         if self.type not in ("number", "text", "boolean"):
@@ -114,38 +129,86 @@ class PlainColumn:
 
     def summary(self) -> ColumnRecord:
         """Return the column as plain values for the record."""
-        return {"type": self.type}
+        options = {**self.spelling.summary(), **_code_record(self.missing_codes)}
+        return cast(ColumnRecord, {"type": self.type, **options})
 
 
 Declared = NumberColumn | LabelColumn | PlainColumn
 
 
 def number_column(
-    low: exact.Number, high: exact.Number, *, step: exact.Number = 1, missing: exact.Number | None = None
+    low: exact.Number,
+    high: exact.Number,
+    *,
+    step: exact.Number = 1,
+    missing: exact.Number | None = None,
+    missing_codes: Sequence[Any] = (),
 ) -> NumberColumn:
     """Declare a number in low..high in steps of `step`.
 
-    A record without a value counts as `missing`, by default as low. Raises PlanError if the numbers do not fit
-    together.
+    A record without a value counts as `missing`, by default as low. missing_codes: numbers that stand for no value, or
+    texts such as "-99 to -90". Raises PlanError if the numbers do not fit together.
     """
     values = {"low": low, "high": high, "step": step, "missing": low if missing is None else missing}
-    return NumberColumn(**{name: to_fraction_at(value, name) for name, value in values.items()})
+    numbers = {name: to_fraction_at(value, name) for name, value in values.items()}
+    return NumberColumn(**numbers, missing_codes=number_codes(missing_codes))
 
 
-def label_column(labels: Sequence[Any], *, other: Any = None) -> LabelColumn:
+def number_codes(codes: Any) -> tuple[CodeRange, ...]:
+    """Parse numbers that stand for no value, each a number or a text such as "-99 to -90"."""
+    with error_path("missing_codes"):
+        if isinstance(codes, str) or not isinstance(codes, Sequence):
+            raise PlanError('must be a list of numbers, such as [-9, "-99 to -90"]')
+        ranges = []
+        for code in codes:
+            ends = code.split(" to ") if isinstance(code, str) else [code]
+            low, high = exact.to_fraction(ends[0], "each"), exact.to_fraction(ends[-1], "each")
+            if len(ends) > 2 or not low <= high:
+                raise PlanError(f"must be numbers, or ranges such as '-99 to -90', got {code!r}")
+            ranges.append((low, high))
+        return tuple(ranges)
+
+
+def _code_record(codes: Sequence[CodeRange]) -> dict[str, list[str]]:
+    texts = [str(low) if low == high else f"{low} to {high}" for low, high in codes]
+    return {"missing_codes": texts} if texts else {}
+
+
+def text_spelling(
+    *, codes: Mapping[str, str] | None = None, ignore_case: bool = False, trim: bool = False, missing_codes: Any = ()
+) -> Spelling:
+    """Declare how texts of records are read; see `Spelling`."""
+    for name, flag in (("ignore_case", ignore_case), ("trim", trim)):
+        if not isinstance(flag, bool):
+            raise PlanError("must be true or false", (name,))
+    with error_path("missing_codes"):
+        if isinstance(missing_codes, str) or not isinstance(missing_codes, Sequence):
+            raise PlanError('must be a list of texts, such as ["-9", "n/a"]')
+        absent = tuple(to_text(code) for code in missing_codes)
+    return Spelling(ignore_case, trim, tuple((codes or {}).items()), absent)
+
+
+def label_column(labels: Any, *, other: Any = None, **options: Any) -> LabelColumn:
     """Declare one of several labels.
 
-    Labels are texts; whole numbers, booleans and dates are converted to text. Raises PlanError if there are fewer than
-    two different labels.
+    labels: texts; whole numbers, booleans and dates are converted to text. A mapping gives every code in the records
+    the label that it stands for: {"1": "female", "2": "male"}. options: of `text_spelling`. Raises PlanError if there
+    are fewer than two different labels.
     """
-    values = to_list(labels)
+    values, codes = to_list(labels), dict(options.pop("codes", {}))
+    if isinstance(values, Mapping):
+        with error_path("labels"):
+            codes = {to_text(code): to_text(label) for code, label in values.items()}
+        values = list(dict.fromkeys(codes.values()))
     if isinstance(values, str) or not isinstance(values, Sequence):
         raise PlanError("must be a list of texts", ("labels",))
     with error_path("labels"):
         texts = tuple(to_text(label) for label in values)
     with error_path("other"):
         other_text = None if other is None else to_text(other)
-    return LabelColumn(texts, other_text)
+    if not set(codes.values()) <= set(texts):
+        raise PlanError("must be the labels of all codes", ("labels",))
+    return LabelColumn(texts, other_text, text_spelling(codes=codes, **options))
 
 
 class Column:
@@ -161,13 +224,19 @@ class Column:
         high: Any = None,
         step: Any = 1,
         missing: Any = None,
-        labels: Sequence[Any] = (),
+        labels: Any = (),
         other: Any = None,
+        missing_codes: Sequence[Any] = (),
+        **spelled: Any,
     ) -> Declared:
         """Build the column that these facts declare: a number if `low` is given, a category if `labels` are."""
         if low is not None:
-            return number_column(low, high, step=step, missing=missing)
-        return label_column(labels, other=other) if labels else PlainColumn(type)
+            return number_column(low, high, step=step, missing=missing, missing_codes=missing_codes)
+        if labels:
+            return label_column(labels, other=other, missing_codes=missing_codes, **spelled)
+        if type == "number":
+            return PlainColumn(type, missing_codes=number_codes(missing_codes))
+        return PlainColumn(type, text_spelling(missing_codes=missing_codes, **spelled))
 
 
 def column_labels(column: Declared) -> tuple[str, ...]:

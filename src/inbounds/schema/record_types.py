@@ -17,6 +17,8 @@ class SourceRecord(TypedDict):
     table: NotRequired[str]
     engine: NotRequired[str]
     decimal: NotRequired[str]
+    encoding: NotRequired[str]
+    header_row: NotRequired[str]
 
 
 class ColumnRecord(TypedDict):
@@ -29,6 +31,10 @@ class ColumnRecord(TypedDict):
     missing: NotRequired[str]
     labels: NotRequired[list[str]]
     other: NotRequired[str]
+    ignore_case: NotRequired[bool]
+    trim: NotRequired[bool]
+    codes: NotRequired[dict[str, str]]
+    missing_codes: NotRequired[list[str]]
 
 
 class StatisticRecord(TypedDict):

@@ -4,10 +4,12 @@ import csv
 import mmap
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inbounds.files.open_files import read_start
 from inbounds.schema.errors import SourceError
+from inbounds.trusted.limits import LONGEST
 
 if TYPE_CHECKING:
     from inbounds.sources.open import Source
@@ -22,8 +24,8 @@ FORMATS = {
     b"\xd0\xcf\x11\xe0": "an Excel file",
     b"\x1f\x8b": "a gzip file",
     b"PAR1": "a Parquet file",
-    b"\xff\xfe": "text in UTF-16",
-    b"\xfe\xff": "text in UTF-16",
+    b"\xff\xfe": 'text in UTF-16 (declare encoding = "utf-16")',
+    b"\xfe\xff": 'text in UTF-16 (declare encoding = "utf-16")',
 }
 """File formats by their first bytes, which are no data."""
 
@@ -54,6 +56,11 @@ def read_header(source: "Source") -> list[str]:
     _check_format(source.path)
     with open(source.path, newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
         names = next(csv.reader(file, delimiter=source.separator), [])
+    return check_header(names)
+
+
+def check_header(names: list[str]) -> list[str]:
+    """Return the names in a header line, unnamed columns as ""; raise SourceError as `read_header` does."""
     _check_letters(names)
     named = [name for name in names if name.strip()]
     if not named or len(set(named)) < len(named):
@@ -76,8 +83,12 @@ def _check_format(path: str) -> None:
 
 def _check_letters(names: list[str]) -> None:
     """Raise SourceError if the header line is not UTF-8. Whether the records are is data and is not checked."""
-    if any("\udc80" <= letter <= "\udcff" for name in names for letter in name):
-        raise SourceError("begins with a line that is not in UTF-8; save the file as CSV UTF-8", WHERE)
+    if any("\udc80" <= letter <= "\udcff" or letter == "\ufffd" for name in names for letter in name):
+        message = (
+            "begins with a line that is not in UTF-8, or not in the encoding that is declared; declare it under "
+            '[source], such as encoding = "windows-1252", or save the file as CSV UTF-8'
+        )
+        raise SourceError(message, WHERE)
 
 
 def _check_delimiter(name: str) -> None:
@@ -153,11 +164,28 @@ def check_quotes(source: "Source") -> None:
     A record must not be so long that no record ends in one of the blocks of `BLOCK` bytes: DuckDB loses what follows a
     record that fills a whole buffer (32 MB).
     """
+    if source.is_decoded:
+        check_content(source, decode_file(source))
+        return
     with open(source.path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        if not any(re.fullmatch(_grammar(source.separator, bare), content) for bare in BARE):
-            raise SourceError(f"{ILL_FORMED}: {source.path}", WHERE)
+        check_content(source, content)
         if _has_long_record(content):
             raise SourceError(f"{TOO_LONG}: {source.path}", WHERE)
+
+
+def decode_file(source: "Source") -> bytes:
+    """Return the content of a file of another encoding in UTF-8; bytes that are not in it become question marks."""
+    if Path(source.path).stat().st_size > LONGEST:
+        message = f"must be a CSV file of at most {LONGEST} bytes unless it is in UTF-8; save it as CSV UTF-8"
+        raise SourceError(message, WHERE)
+    text = Path(source.path).read_bytes().decode(source.encoding, "replace")
+    return text.removeprefix("\ufeff").encode("utf-8", "replace")
+
+
+def check_content(source: "Source", content: mmap.mmap | bytes) -> None:
+    """Raise SourceError unless this content of a file, in UTF-8, is well-formed."""
+    if not any(re.fullmatch(_grammar(source.separator, bare), content) for bare in BARE):
+        raise SourceError(f"{ILL_FORMED}: {source.path}", WHERE)
 
 
 BLOCK = 1 << 23

@@ -18,13 +18,18 @@ from inbounds.files.open_files import find_open_database
 from inbounds.ledger.store import redact_password
 from inbounds.schema.errors import PlanError, SourceError
 from inbounds.schema.record_types import SourceRecord
-from inbounds.sources import csv_files, frames, sqlite_cells
+from inbounds.sources import csv_files, decoded_csv, frames, sqlite_cells, survey_files, xlsx_files
 
 FILES = {
     ".csv": "csv", ".tsv": "csv", ".parquet": "parquet",
     ".duckdb": "duckdb", ".ddb": "duckdb", ".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite",
+    ".xlsx": "xlsx", ".xlsm": "xlsx", ".sav": "spss", ".zsav": "spss", ".dta": "stata", ".sas7bdat": "sas",
+    ".xpt": "sas",
 }  # fmt: skip
 """Kinds of files by their endings."""
+
+UNDECODED = "\ufffd"
+"""The letter in place of bytes that are not in the encoding of a file."""
 
 PATIENCE = 10
 """Seconds that a server may take to accept a connection."""
@@ -40,6 +45,18 @@ CALENDAR = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
 KNOWN = ("duckdb", "postgres", "pyspark")
 """Engines of Ibis tables, by their names in Ibis, for which docs/totality.md argues that no evaluation can fail."""
 
+ENCODINGS = (
+    "utf-8", "windows-1252", "windows-1250", "windows-1251", "windows-1253", "windows-1254", "windows-1257",
+    "iso-8859-1", "iso-8859-2", "iso-8859-15", "koi8-r", "mac-roman", "utf-16", "shift-jis", "gb18030", "big5",
+    "euc-kr",
+)  # fmt: skip
+"""Encodings of CSV files. UTF-8 is read by the engine; files in others are decoded here."""
+
+TEXT_CELLS = {
+    "xlsx": xlsx_files, "spss": survey_files, "stata": survey_files, "sas": survey_files, "csv": decoded_csv,
+}  # fmt: skip
+"""Readers of files into columns of text, by the kind of file; of CSV files, those that are not in UTF-8."""
+
 READ = "inbounds_read"
 """The name of Arrow records in DuckDB."""
 
@@ -48,11 +65,13 @@ READ = "inbounds_read"
 class Source:
     """A file, a database URL, or a frame or Ibis table in Python.
 
-    table: the table in a database.
+    table: the table in a database, or the sheet of an .xlsx file.
     engine: duckdb (embedded, the default) or spark, for CSV and Parquet files and, with `table` alone, for tables of
     the running Spark session.
     delimiter: of a CSV file; by default a comma, for .tsv a tab.
-    decimal: the decimal mark of numbers in a CSV file, a point or a comma.
+    decimal: the decimal mark of numbers in a CSV file, and of texts in an .xlsx file: a point or a comma.
+    encoding: of a CSV file, one of ENCODINGS; by default UTF-8.
+    header_row: the row of an .xlsx file with the column names; records begin below it.
     """
 
     path: str = ""
@@ -61,6 +80,8 @@ class Source:
     engine: str = "duckdb"
     delimiter: str = ""
     decimal: str = ""
+    encoding: str = ""
+    header_row: int = 1
     frame: Any = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -82,8 +103,16 @@ class Source:
             raise PlanError(
                 f"must be one character, no quotation mark or line break, got {self.delimiter!r}", ("delimiter",)
             )
-        if self.decimal and (self.decimal not in ".," or self.kind != "csv"):
-            raise PlanError(f'must be "." or ",", for a CSV file, got {self.decimal!r}', ("decimal",))
+        if self.decimal and (self.decimal not in ".," or self.kind not in ("csv", "xlsx")):
+            raise PlanError(f'must be "." or ",", for a CSV or .xlsx file, got {self.decimal!r}', ("decimal",))
+        if self.encoding and (self.encoding not in ENCODINGS or self.kind != "csv"):
+            raise PlanError(
+                f"must be one of {', '.join(ENCODINGS)}, for a CSV file, got {self.encoding!r}", ("encoding",)
+            )
+        if self.is_decoded and self.kind == "csv" and self.engine == "spark":
+            raise PlanError('must be utf-8 with engine = "spark"', ("encoding",))
+        if self.header_row < 1 or (self.header_row > 1 and self.kind != "xlsx"):
+            raise PlanError(f"must be at least 1, for an .xlsx file, got {self.header_row}", ("header_row",))
 
     @cached_property
     def kind(self) -> str:
@@ -97,17 +126,23 @@ class Source:
     @property
     def textual(self) -> bool:
         """Return whether all columns arrive as text and are converted to their declared type."""
-        return self.kind == "csv"
+        return self.kind in TEXT_CELLS
+
+    @property
+    def is_decoded(self) -> bool:
+        """Return whether its cells are read here into columns of text, and not by an engine."""
+        return self.encoding not in ("", "utf-8") if self.kind == "csv" else self.kind in TEXT_CELLS
 
     @property
     def has_schema(self) -> bool:
         """Return whether column names are declared; those of a CSV file may be its first record."""
-        return self.kind not in ("csv", "frame") or is_ibis_table(self.frame)
+        return self.kind not in ("csv", "xlsx", "frame") or is_ibis_table(self.frame)
 
     @property
     def in_arrow(self) -> bool:
         """Return whether records are read into Arrow first, because no engine reads all values they can hold."""
-        return self.kind == "sqlite" or (self.kind == "parquet" and self.engine == "duckdb") or self.is_frame
+        in_duckdb = self.kind == "parquet" and self.engine == "duckdb"
+        return self.kind == "sqlite" or in_duckdb or self.is_frame or self.is_decoded
 
     @property
     def is_frame(self) -> bool:
@@ -122,7 +157,9 @@ class Source:
     def summary(self) -> SourceRecord:
         """Return what may be published about the source: no password, no data."""
         name = Path(self.path).name if self.path else self.name
-        facts = {"kind": self.kind, "name": name, "table": self.table, "engine": self.engine, "decimal": self.decimal}
+        facts: dict[str, Any] = {"kind": self.kind, "name": name, "table": self.table, "engine": self.engine}
+        facts |= {"decimal": self.decimal, "encoding": self.encoding if self.is_decoded else ""}
+        facts["header_row"] = str(self.header_row) if self.header_row > 1 else ""
         return cast(SourceRecord, {key: value for key, value in facts.items() if value})
 
     def place(self) -> dict[str, Any]:
@@ -179,6 +216,8 @@ def open_table(source: Source, wanted: Sequence[str] = ()) -> Any:
 def table_names(path: str = "", url: str = "") -> list[str]:
     """Return the names of the tables in a database file or server; an empty list for a file that is one table."""
     kind = urlsplit(url).scheme if url else FILES.get(Path(path).suffix.lower(), "")
+    if kind == "xlsx":
+        return xlsx_files.sheet_names(path)
     if kind not in ("duckdb", "sqlite", *SERVERS):
         return []
     where, message = ("source", "url" if url else "path"), "cannot be opened"
@@ -196,6 +235,17 @@ def table_names(path: str = "", url: str = "") -> list[str]:
     raise SourceError(f"{message}: {redact_password(url) if url else path}", where)
 
 
+def column_names(source: Source, table: Any) -> list[str]:
+    """Return the names of all columns of an opened source, also of those that a plan does not use."""
+    if source.is_decoded:
+        return [name for name in TEXT_CELLS[source.kind].read_names(source) if name]
+    if source.kind == "sqlite":
+        return list(sqlite_cells.declared_types(source.path, source.table, ()))
+    if source.kind == "parquet" and source.engine == "duckdb":
+        return list(_parquet_file(source.path).schema_arrow.names)
+    return list(table.columns)
+
+
 def read_table(source: Source, table: Any, wanted: Sequence[str], person: str = "") -> Any:
     """Read the records of an opened table into Arrow if its source needs it, with the types seen before.
 
@@ -206,6 +256,8 @@ def read_table(source: Source, table: Any, wanted: Sequence[str], person: str = 
     if source.kind == "sqlite":
         kinds = {name: kind for name, kind in _sqlite_types(source, wanted).items() if name in wanted}
         records = sqlite_cells.arrow_table(source.path, source.table, kinds, person)
+    elif source.is_decoded:
+        records = _text_table(source, [name for name in wanted if name in table.columns], person)
     elif source.kind == "parquet":
         records = frames.arrow_table(_parquet_file(source.path).read(list(table.columns)), wanted, person)
     else:
@@ -214,6 +266,17 @@ def read_table(source: Source, table: Any, wanted: Sequence[str], person: str = 
     if registered.schema() != table.schema():
         raise SourceError("has columns of other types than it declares", ("source",))
     return registered
+
+
+def _text_table(source: Source, wanted: Sequence[str], person: str) -> Any:
+    """Read a file of cells into Arrow, all columns as text; an id with letters that could not be decoded is missing."""
+    import pyarrow
+
+    columns = TEXT_CELLS[source.kind].read_columns(source, list(wanted))
+    if person in columns:
+        columns[person] = [None if text is None or UNDECODED in text else text for text in columns[person]]
+    texts = {name: pyarrow.array(column, pyarrow.large_string()) for name, column in columns.items()}
+    return pyarrow.table(texts)
 
 
 def _explain_connection_error(error: Exception) -> str:
@@ -227,8 +290,8 @@ def _explain_connection_error(error: Exception) -> str:
 def _suggest_fix(path: str) -> str:
     """Return what to do with a file of a known kind that no engine here reads."""
     kind = Path(path).suffix.lower()
-    if kind in (".xlsx", ".xls", ".ods"):
-        return "; save it as CSV UTF-8, or pass pandas.read_excel(…) to ib.release"
+    if kind in (".xls", ".xlsb", ".ods"):
+        return "; save it as .xlsx or CSV UTF-8, or pass pandas.read_excel(…) to ib.release"
     if kind in (".gz", ".zip", ".bz2", ".zst", ".xz"):
         return "; unpack it, or pass pandas.read_csv(…) to ib.release"
     return ""
@@ -266,10 +329,23 @@ def silence_engine() -> AbstractContextManager[None]:
 def _extra(source: Source) -> str:
     if source.kind in SERVERS:
         return "postgres"
+    if source.kind in ("spss", "stata", "sas"):
+        return "surveys"
     return "spark" if source.engine == "spark" else "tables"
 
 
+def _cells(source: Source, wanted: Sequence[str]) -> Any:
+    """Register the columns of a file of cells, all as text, without a record."""
+    import pyarrow
+
+    names = [name for name in TEXT_CELLS[source.kind].read_names(source) if name]
+    types = pyarrow.table({name: pyarrow.array([], pyarrow.large_string()) for name in names})
+    return _register_arrow(_engine(source), frames.arrow_types(types, wanted or names))
+
+
 def _csv(source: Source, wanted: Sequence[str]) -> Any:
+    if source.is_decoded:
+        return _cells(source, wanted)
     return csv_files.read_csv_table(source, _engine(source))
 
 
@@ -403,6 +479,10 @@ def _frame(source: Source, wanted: Sequence[str]) -> Any:
 _OPENERS = {
     "frame": _frame,
     "csv": _csv,
+    "xlsx": _cells,
+    "spss": _cells,
+    "stata": _cells,
+    "sas": _cells,
     "parquet": _parquet,
     "duckdb": _duckdb,
     "sqlite": _sqlite,

@@ -26,7 +26,8 @@ import numpy as np
 
 from inbounds.exact import format_all_digits
 from inbounds.schema.columns import Declared, LabelColumn, NumberColumn
-from inbounds.schema.text import LONGEST_TEXT, TRUTHS, match_spelling
+from inbounds.schema.spelling import LARGE, PLAIN, SMALL, SPACES, Spelling
+from inbounds.schema.text import LONGEST_TEXT, TRUTHS, fold_text, match_spelling
 from inbounds.sources.open import Source
 
 LARGEST_NUMBER = 1e300
@@ -127,12 +128,24 @@ def _beyond(sign: str, *, above: bool) -> bool:
 
 @dataclass(frozen=True)
 class TextForm:
-    """A column of text. type: the Ibis type of the source's column, whose spelling public texts get."""
+    """A column of text. type: the Ibis type of the source's column. spelling: the options that the plan declares."""
 
     type: Any
+    spelling: Spelling = PLAIN
 
     def fit(self, text: str) -> str:
-        return match_spelling(text, self.type)
+        """Return a public text as records of the column spell it. Raises ValueError if none can have it."""
+        return fit_text(text, self.type, self.spelling)
+
+
+def fit_text(text: str, kind: Any, spelling: Spelling) -> str:
+    """Return a public text as records of a column of this Ibis type spell it; with codes, it is one of their labels."""
+    return fit_code(text, spelling) if spelling.codes else spelling.fold(match_spelling(spelling.cut(text), kind))
+
+
+def fit_code(code: str, spelling: Spelling) -> str:
+    """Return a code as texts of records are spelled."""
+    return spelling.fold(fold_text(spelling.cut(code)))
 
 
 Form = NumberForm | TextForm | None
@@ -170,7 +183,7 @@ class RecordLayout:
 def choose_form(declared: Declared, kind: Any, engine: str) -> Form:
     """Choose how a column of this Ibis type is compared. engine: its name in Ibis."""
     if declared.type == "text":
-        return TextForm(kind)
+        return TextForm(kind, declared.spelling)
     if declared.type == "boolean":
         return None
     if kind.is_unsigned_integer() and kind.nbytes == 8:
@@ -195,7 +208,9 @@ def first_columns(column: Any, declared: Declared, source: Source, *, days: bool
         return {"c": read_number(column, source)}
     if declared.type == "boolean":
         return {"c": _one_or_zero(_boolean(column) if column.type().is_string() else column)}
-    return {"c": column_to_digits(folded_text(column))} | ({"d": day_number(column)} if days else {})
+    column = trim_text(column, declared.spelling)
+    text = fold_case(folded_text(column), declared.spelling)
+    return {"c": column_to_digits(text)} | ({"d": day_number(column)} if days else {})
 
 
 def second_columns(value: Any, declared: Declared, kind: Any, engine: str) -> dict[str, Any]:
@@ -204,9 +219,12 @@ def second_columns(value: Any, declared: Declared, kind: Any, engine: str) -> di
     kind: the type of the source's column. engine: its name in Ibis.
     """
     if declared.type == "number":
-        value = bound_number(value, engine)
+        value = drop_codes(bound_number(value, engine), declared, choose_form(declared, kind, engine))
         return {"c": value} | ({"s": step_expression(value, declared)} if isinstance(declared, NumberColumn) else {})
-    return {"l": label_number(value, declared, kind)} if isinstance(declared, LabelColumn) else {}
+    if declared.type == "boolean":
+        return {}
+    labels = {"l": label_number(value, declared, kind)} if isinstance(declared, LabelColumn) else {}
+    return {"c": replace_codes(value, declared.spelling, kind)} | labels
 
 
 def _one_or_zero(truth: Any) -> Any:
@@ -237,6 +255,24 @@ def bound_number(column: Any, engine: str) -> Any:
     if column.type().is_floating():
         return _finite(column)
     return _within_floats(column) if column.type().is_decimal() and engine == "postgres" else column
+
+
+def drop_codes(column: Any, declared: Declared, form: Form) -> Any:
+    """Remove numbers that stand for no value. Constants have the column's type, rounded as in conditions."""
+    import ibis
+
+    assert isinstance(form, NumberForm)
+    for low, high in declared.missing_codes:
+        tests = [form.bound("=", low)] if low == high else [form.bound(">=", low), form.bound("<=", high)]
+        kept = ibis.literal(True)
+        for test in tests:
+            if isinstance(test, bool):
+                kept &= test
+            else:
+                constant = ibis.literal(test[1]).cast(column.type())
+                kept &= {"=": column == constant, ">=": column >= constant, "<=": column <= constant}[test[0]]
+        column = kept.ifelse(None, column)
+    return column
 
 
 def _finite(column: Any) -> Any:
@@ -310,6 +346,38 @@ def cut_text(texts: Any) -> Any:
     return texts.substr(0, LONGEST_TEXT + 1)
 
 
+def trim_text(column: Any, spelling: Spelling) -> Any:
+    """Remove spaces at the ends of texts, if the plan says so; every kind of space becomes the plain one first."""
+    if not spelling.trim or not column.type().is_string():
+        return column
+    return _call("translate", _translate)(cut_text(column), SPACES, " " * len(SPACES)).strip()
+
+
+def fold_case(text: Any, spelling: Spelling) -> Any:
+    """Replace large letters by small ones, if the plan says so."""
+    return _call("translate", _translate)(text, LARGE, SMALL) if spelling.ignore_case else text
+
+
+def replace_codes(digits: Any, spelling: Spelling, kind: Any) -> Any:
+    """Replace codes by the labels that they stand for, and codes of no value by none; all in digits."""
+    import ibis
+
+    if not spelling.codes and not spelling.missing_codes:
+        return digits
+    absent = [text_to_digits(fit_code(code, spelling)) for code in spelling.missing_codes]
+    branches = [(digits == code, ibis.null("string")) for code in absent]
+    branches += [
+        (digits == code, ibis.literal(text_to_digits(fit_text(label, kind, spelling))))
+        for code, label in code_digits(spelling)
+    ]
+    return ibis.cases(*branches, else_=digits)
+
+
+def code_digits(spelling: Spelling) -> list[tuple[str, str]]:
+    """Return the codes of records in digits, each with the label that it stands for."""
+    return [(text_to_digits(fit_code(code, spelling)), label) for code, label in spelling.codes]
+
+
 def folded_text(column: Any) -> Any:
     """Convert a column to text in the form of `schema.text.match_spelling`, so a record has one label or key."""
     import ibis
@@ -356,21 +424,32 @@ def label_number(digits: Any, declared: LabelColumn, kind: Any) -> Any:
     """Return the position of the label; any other value has that of `other`, or -1 without `other`."""
     import ibis
 
-    labels = (text_to_digits(match_spelling(label, kind)) for label in declared.labels)
-    branches = [(digits == label, ibis.literal(k, "int64")) for k, label in enumerate(labels)]
+    spelling, labels = declared.spelling, declared.labels
+    absent = [text_to_digits(fit_code(code, spelling)) for code in spelling.missing_codes]
+    places = [(code, declared.rest) for code in absent]
+    places += [(code, labels.index(label)) for code, label in code_digits(spelling)]
+    places += [(text_to_digits(fit_text(label, kind, spelling)), k) for k, label in enumerate(labels)]
+    branches = [(digits == text, ibis.literal(k, "int64")) for text, k in places]
     return ibis.cases(*branches, else_=ibis.literal(declared.rest, "int64"))
 
 
-def key_text(column: Any, period: str = "", missing_key: str = "") -> Any:
+def key_text(column: Any, period: str = "", spelling: Spelling = PLAIN) -> Any:
     """Convert a column of keys to digits.
 
-    period: use the day, month, quarter or year of dates and times. missing_key: the text of a missing or empty value.
+    period: use the day, month, quarter or year of dates and times. spelling: the options of the column.
     """
-    column = strip_collation(column)
-    text = period_text(column, period) if period else folded_text(column)
-    if missing_key:
-        text = (text.isnull() | (text == "")).ifelse(missing_key, text)
-    return column_to_digits(text)
+    column = trim_text(strip_collation(column), spelling)
+    return column_to_digits(period_text(column, period) if period else fold_case(folded_text(column), spelling))
+
+
+def key_value(digits: Any, spelling: Spelling, kind: Any, missing_key: str = "") -> Any:
+    """Replace codes in a column of keys, and give records without a value, or with an empty one, the missing key."""
+    value = replace_codes(digits, spelling, kind)
+    return (
+        (value.isnull() | (value == "")).ifelse(text_to_digits(spelling.spell(missing_key)), value)
+        if missing_key
+        else value
+    )
 
 
 def period_text(column: Any, period: str) -> Any:
@@ -430,6 +509,9 @@ def _call(name: str, typed: Any) -> Any:
     import ibis
 
     return ibis.udf.scalar.builtin(typed, name=name)
+
+
+def _translate(text: str, letters: str, others: str) -> str: ...  # type: ignore[empty-body]
 
 
 def _hex(text: str) -> str: ...  # type: ignore[empty-body]

@@ -48,6 +48,12 @@ function dayOf(key) {
   return `${found[1]}-${found[2]}-${found[3]}`;
 }
 
+/** A text as it is read in its column: with cases ignored, or without spaces at its ends, if the plan says so. */
+function spell(column, text) {
+  const trimmed = optional(column, "trim", false) ? text.replace(/\s/g, " ").trim() : text;
+  return optional(column, "ignore_case", false) ? trimmed.toLowerCase() : trimmed;
+}
+
 /** What a group's key stands for, column by column. */
 function keyValues(plan, types) {
   const [by, missingKey, periods] = [plan.get("by"), optional(plan, "missing_key", ""), optional(plan, "period", new Map())];
@@ -57,10 +63,13 @@ function keyValues(plan, types) {
     const dated = by.includes(name) && Object.hasOwn(PERIOD_FORMS, period) && ["text", "date", "time"].includes(types.get(name));
     insist(dated, "a period must be a day, month, quarter or year of dates, times or texts");
   }
-  return (part, k) => {
-    if (missingKey !== "" && part === missingKey) return part;
-    const period = periods.get(by[k]);
-    if (period === undefined) return KEY_VALUES[types.get(by[k])](part);
+  return (stated, k) => {
+    const [column, period] = [optional(plan.get("columns"), by[k], new Map()), periods.get(by[k])];
+    const spelled = ["ignore_case", "trim", "codes", "missing_codes"].some((name) => column.has(name) && column.get("type") === "text");
+    insist(period === undefined || !spelled, "texts that are dates are read as they are");
+    const part = spell(column, stated);
+    if (missingKey !== "" && part === spell(column, missingKey)) return part;
+    if (period === undefined) return KEY_VALUES[column.has("codes") ? "text" : types.get(by[k])](part);
     insist(PERIOD_FORMS[period].test(part) && (period !== "day" || dayOf(part) === part), `a key must be a ${period}`);
     return part;
   };

@@ -11,6 +11,10 @@ function columnOf(plan, name) {
     insist(["high", "step", "missing"].every((part) => !column.has(part)), WRONG_PLAN);
     insist(labels.length !== 1 && new Set(labels).size === labels.length && (other === undefined || labels.includes(other)), WRONG_PLAN);
     insist((labels.length > 0 ? ["text"] : ["number", "text", "boolean"]).includes(column.get("type")), WRONG_PLAN);
+    const coded = [...optional(column, "codes", new Map()).values()];
+    insist(coded.every((label) => labels.includes(label)), WRONG_PLAN);
+    insist(column.get("type") === "text" || !["ignore_case", "trim", "codes"].some((part) => column.has(part)), WRONG_PLAN);
+    insist(new Set(labels.map((label) => spell(column, label))).size === labels.length, WRONG_PLAN);
     return labels.length > 0 ? { labels, other } : {};
   }
   insist(column.get("type") === "number" && !column.has("labels") && !column.has("other"), WRONG_PLAN);

@@ -10,7 +10,7 @@ const RELATIONS = [["public", CHANGE], ["maximum", CHANGE], ["maximum", ADD_OR_R
 const isText = (value) => typeof value === "string";
 const isExact = (value) => isText(value) && Fraction.read(value).toString() === value;
 const isDigest = (value) => isText(value) && /^[0-9a-f]{64}$/.test(value);
-const isSource = (value) => ["csv", "parquet", "duckdb", "sqlite", "postgresql", "postgres", "spark", "frame"].includes(value);
+const isSource = (value) => ["csv", "parquet", "xlsx", "spss", "stata", "sas", "duckdb", "sqlite", "postgresql", "postgres", "spark", "frame"].includes(value);
 const isInteger = (value) => typeof value === "bigint";
 const isNumber = (value) => isInteger(value) || value instanceof Float;
 const isObject = (value) => value instanceof Map;
@@ -67,11 +67,11 @@ const isStatistic = (value) => {
 const isTypical = (value) => listOf(isInteger)(value) && [1, 2].includes(value.length) && value[0] >= 0n && value[0] <= value[value.length - 1];
 
 const isPlan = fields({
-  source: fields({ kind: isSource, "name?": isText, "table?": isText, "engine?": isText, "decimal?": isText }),
+  source: fields({ kind: isSource, "name?": isText, "table?": isText, "engine?": isText, "decimal?": isText, "encoding?": isText, "header_row?": isText }),
   by: listOf(isText), groups: isInteger, keys_sha256: isText, sizes: isText,
   columns: named(fields({
     type: isText, "low?": isExact, "high?": isExact, "step?": isExact, "missing?": isExact, "labels?": listOf(isText),
-    "other?": isText,
+    "other?": isText, "ignore_case?": isBoolean, "trim?": isBoolean, "codes?": named(isText), "missing_codes?": listOf(isText),
   })),
   statistics: listOf(isStatistic),
   epsilon: isExact, neighbours: isText, design: isDesign, credible_level: orNull(isExact), "people?": isText, "edition?": isText,
