@@ -57,7 +57,9 @@ def test_a_decimal_comma_is_a_fact_of_the_plan(tmp_path):
     (tmp_path / "t.csv").write_text("g;n\na;4,5\na;1.234\na;1.234,5\nb;7\nb; 7,5e0 \n")
     path = tmp_path / "t.csv"
     assert truths(path, delimiter=";", decimal=",") == half(5, 7.5)
-    assert truths(path, delimiter=";") == half(5, 7)
+    assert truths(path, delimiter=";", decimal=".") == half(5, 7)
+    with raises_at(SourceError, ("source", "decimal")):
+        truths(path, delimiter=";")
     for decimal, words in ((",", "4,5 is one, 4.5 is not"), (".", "4.5 is one, 4,5 is not")):
         source = {"path": str(path), "delimiter": ";", "decimal": decimal}
         plan = to_plan({**PLAN, "source": source})
@@ -106,7 +108,7 @@ def test_a_file_of_another_format_is_named_and_not_quoted(tmp_path, content, wor
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("t.xlsx", "pandas.read_excel"),
+        ("t.ods", "pandas.read_excel"),
         ("t.csv.gz", "unpack it, or pass pandas.read_csv"),
     ],
 )
@@ -188,13 +190,14 @@ def test_a_draft_of_a_csv_file_offers_text_and_number_and_looks_at_no_value(tmp_
         (tmp_path / "t.csv").write_text(f"school,score,odd name\nNorth,{values},1\n")
         drafts.append(draft_plan(Source(path=str(tmp_path / "t.csv")), tmp_path / "plan.toml"))
     assert drafts[0] == drafts[1]
-    types = {"score": {"type": "text"}, "odd name": {"type": "text"}}
+    types = {"score": {"type": "number"}, "odd name": {"type": "text"}}
     assert tomllib.loads(drafts[0])["columns"] == types
-    first, second = drafts[0].index("\n[columns.score]"), drafts[0].index("\n# [columns.score]")
+    assert "[columns.score]  # the name says score" in drafts[0]
+    first, second = drafts[0].index('\n[columns."odd name"]'), drafts[0].index('\n# [columns."odd name"]')
     block = drafts[0][second:].partition("\n\n")[0].replace("\n# ", "\n")
-    number = tomllib.loads(block)["columns"]["score"]
+    number = tomllib.loads(block)["columns"]["odd name"]
     assert first < second
-    assert number == {"type": "number", "low": 0, "high": 100, "step": 1, "missing": 50}
+    assert number == {"type": "number", "low": 0, "high": 10, "step": 1, "missing": 5}
 
 
 def test_a_draft_keeps_the_delimiter_and_the_decimal_mark(tmp_path):
@@ -207,7 +210,6 @@ def test_a_draft_of_a_file_with_semicolons_asks_about_the_decimal_comma(tmp_path
     (tmp_path / "t.csv").write_text("school;score\n")
     text = draft_plan(Source(path=str(tmp_path / "t.csv"), delimiter=";"), tmp_path / "plan.toml")
     assert tomllib.loads(text)["source"] == {"path": "t.csv", "delimiter": ";"}
-    assert '\n# decimal = ","      # are its numbers written 4,5?' in text
     assert tomllib.loads(text.replace("# decimal", "decimal"))["source"]["decimal"] == ","
 
 

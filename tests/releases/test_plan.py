@@ -104,7 +104,7 @@ BAD = [
     ("count = \"answer = 'yes' and age >= 12\"", 'count = "answer = yes"', PlanError, 18, ("statistics", 0, "count")),
     ("count = \"answer = 'yes' and age >= 12\"", "count = \"age = '12'\"", PlanError, 18, ("statistics", 0, "count")),
     ('path = "survey.csv"', 'path = "missing.csv"', SourceError, 2, ("source", "path")),
-    ('path = "survey.csv"', 'path = "survey.xlsx"', PlanError, 2, ("source", "path")),
+    ('path = "survey.csv"', 'path = "survey.ods"', PlanError, 2, ("source", "path")),
     ('path = "survey.csv"', 'url = "mysql://x/y"', PlanError, 2, ("source", "url")),
     (
         'path = "survey.csv"',

@@ -77,9 +77,17 @@ MaxGroups = Annotated[int | None, _groups("Groups in which one person counts, 1 
 Epsilon = Annotated[
     str | None, typer.Option(help="Privacy parameter for the whole release, e.g. 1 or 1/2.", metavar=NUMBER)
 ]
-Table = Annotated[str | None, typer.Option(help="Table of a database.")]
+Table = Annotated[str | None, typer.Option(help="Table of a database, or sheet of an .xlsx file.")]
 Delimiter = Annotated[str | None, typer.Option(help="What separates the fields of a CSV file, a comma unless given.")]
-DecimalMark = Annotated[str | None, typer.Option(help="Decimal mark of a CSV file: a point unless given, or a comma.")]
+DecimalMark = Annotated[
+    str | None, typer.Option(help="Decimal mark of a CSV or .xlsx file: a point unless given, or a comma.")
+]
+Encoding = Annotated[
+    str | None, typer.Option(help="Encoding of a CSV file, UTF-8 unless given, e.g. windows-1252.", metavar="NAME")
+]
+HeaderRow = Annotated[
+    int | None, typer.Option(help="Row of an .xlsx file with the column names, 1 unless given.", metavar=NUMBER)
+]
 Output = Annotated[Path | None, typer.Option("--out", "-o", help="Where to write: .csv, .parquet or .json.")]
 CredibleLevel = Annotated[
     str | None, typer.Option(help="Add credible intervals of this probability, e.g. 0.9.", metavar=NUMBER)
@@ -129,6 +137,8 @@ def release(
     table: Table = None,
     delimiter: Delimiter = None,
     decimal: DecimalMark = None,
+    encoding: Encoding = None,
+    header_row: HeaderRow = None,
     output: Output = None,
     credible_level: CredibleLevel = None,
     dry_run: Dry = False,
@@ -163,6 +173,7 @@ def release(
         "size": size, "max_size": max_size, "typical": typical,
         "id": id_column, "max_records": max_records, "max_groups": max_groups,
         "epsilon": epsilon, "table": table, "delimiter": delimiter, "decimal": decimal,
+        "encoding": encoding, "header_row": header_row,
         "credible_level": credible_level,
     }  # fmt: skip
     column = {"low": low, "high": high, "step": step, "missing": missing, "labels": labels, "other": other}
@@ -215,12 +226,17 @@ def _stem(source: str) -> str:
 @app.command(rich_help_panel=TABLES)
 def init(
     source: Annotated[
-        str, typer.Argument(help="Data: a file (.csv, .parquet, .duckdb, .sqlite) or postgresql:// URL.")
+        str,
+        typer.Argument(
+            help="Data: a file (.csv, .xlsx, .parquet, .sav, .dta, .sas7bdat, .duckdb, .sqlite) or postgresql:// URL."
+        ),
     ],
     output: Annotated[Path, typer.Option("--out", "-o", help="Where to write the plan.")] = Path("plan.toml"),
     table: Table = None,
     delimiter: Delimiter = None,
     decimal: DecimalMark = None,
+    encoding: Encoding = None,
+    header_row: HeaderRow = None,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
@@ -235,8 +251,9 @@ def init(
         raise ValueError(f"output must not be the data, got {output}; give another name")
     if output.exists() and not overwrite:
         raise ValueError(f"output {output} exists; give another name, or --overwrite")
-    place = {"url": source} if "://" in source else {"path": os.fspath(source)}
-    text = draft_plan(Source(**place, table=table or "", delimiter=delimiter or "", decimal=decimal or ""), output)
+    place: dict[str, Any] = {"url": source} if "://" in source else {"path": os.fspath(source)}
+    place |= {"table": table or "", "delimiter": delimiter or "", "decimal": decimal or ""}
+    text = draft_plan(Source(**place, encoding=encoding or "", header_row=header_row or 1), output)
     write_text(output, text)
     if as_json:
         typer.echo(json.dumps({"plan": str(output)}))

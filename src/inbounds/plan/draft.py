@@ -9,33 +9,33 @@ from typing import Any
 
 from inbounds.plan.write import format_value, quote, quote_key
 from inbounds.schema.errors import SourceError
+from inbounds.schema.names import names_persons, split_words
+from inbounds.sources import survey_files
 from inbounds.sources.open import Source, open_table, silence_engine
 from inbounds.statistics import STATISTICS, Statistic
 
 HEAD = """\
 # A release plan for {name}, drafted from its columns. Everything in this file is public: take no bound, key or
 # label from the data itself. Lines that begin with # are choices; remove the # to make one.
-{first}#
+{first}{warning}#
 #   inbounds release {plan} --dry-run     what would be released, and how well
 #   inbounds release {plan}               release it
+
+draft = true         # delete this line when everything below is right: until then the plan can only be tried
 
 [source]
 {source}
 
 [groups]
-by = [{by}]
+{why_by}by = [{by}]
 keys = []            # every group to answer: a list, or a public file such as "groups.txt" or "groups.csv";
                      # of several columns all combinations: keys = {{ sex = ["f", "m"], year = ["1", "2"] }}
-size = 25            # records in each group, if public; if not, write instead: max_size = 25
-                     # and, if it is known without the data, about how many: typical = 15, or typical = [10, 20]
+{size}
 # missing_key = "not stated"        # one of the keys: the group of records without a value
 # period = {{ visited = "month" }}    # dates or times of a column of by as day, month, quarter or year
 
 [people]
-# id = {person}        # whose a record is, if one person may have several; then write max_size above, not size
-# max_records = 1    # records of one person that count in one group
-# max_groups = 1     # groups in which one person counts
-
+{people}
 [privacy]
 epsilon = 1          # shared by all statistics: equally, or as each says with budget_share = 0.5 or epsilon = 0.5
 
@@ -55,12 +55,38 @@ path = "{output}"
 # prior = {{ binomial = 0.3 }}
 """
 
+SIZE = """\
+size = 25            # records in each group, if public; if not, write instead: max_size = 25
+                     # and, if it is known without the data, about how many: typical = 15, or typical = [10, 20]"""
+
+MAX_SIZE = """\
+max_size = 500       # the largest number of records that a group can have; with an id it is never public
+                     # and, if it is known without the data, about how many: typical = 300, or typical = [100, 400]"""
+
+NO_PERSON = """\
+# id = {person}        # whose a record is, if one person may have several; then write max_size above, not size
+# max_records = 1    # records of one person that count in one group
+# max_groups = 1     # groups in which one person counts
+"""
+
+A_PERSON = """\
+id = {person}        # its name says that it tells whose a record is; if every person has one record, write instead
+                     # one_record_each = [{person}], and size above if it is public
+max_records = 1      # records of one person that count in one group
+max_groups = 1       # groups in which one person counts
+"""
+
+COPIED = """\
+# Labels and missing codes are copied from the file. Software often makes such lists from the data: a label that only
+# one record has would then tell about that record. Keep those that the questionnaire or codebook defines.
+"""
+
 FIRST_LINE = """\
 # Columns have the names in the first line of the file. If that is a record and no header line, delete this plan.
 """
 
 NUMBER = """
-[columns.{name}]
+[columns.{name}]{why}
 type = "number"
 # low = {low}            # with both bounds it can be averaged, summed …; values outside are moved to the nearer bound
 # high = {high}
@@ -69,31 +95,40 @@ type = "number"
 """
 
 TEXT = """
-[columns.{name}]
+[columns.{name}]{why}
 type = "text"
 # labels = ["…", "…", "no answer"]   # with labels it can be a histogram
 # other = "no answer"   # the label of any other value and of none, best one of its own; without it: in no cell
 """
 
 BOOLEAN = """
-[columns.{name}]
+[columns.{name}]{why}
 type = "boolean"
 """
 
 COMMA = """
-# decimal = ","      # are its numbers written 4,5? without this line 4,5 is no number and counts as missing"""
+# decimal = ","      # how are its numbers written? this line for 4,5, decimal = "." for 4.5"""
+
+ENCODING = """
+# encoding = "windows-1252"   # did a spreadsheet save it as "CSV" and not as "CSV UTF-8"? without this line, records
+                     # with letters such as é or ß would be left out, unless the file is in UTF-8"""
 
 UNREAD = """
 # {name} holds times, or something else that no statistic reads; a column of dates or numbers made of it can be declared
 """
 
 ANYTHING = """
-# {name}: a CSV file does not say what its columns hold; keep one of the two blocks
-[columns.{name}]
+# {name}: the file does not say what its columns hold; keep one of the two blocks
+[columns.{name}]{why}
 type = "text"           # or "boolean": true and false, yes and no, 1 and 0
 # labels = ["…", "…", "no answer"]   # with labels it can be a histogram
 # other = "no answer"   # the label of any other value and of none, best one of its own; without it: in no cell
-""" + NUMBER.replace("\n[", "\n# [").replace("\ntype", "\n# type")
+""" + NUMBER.replace("{{why}}", "").replace("{why}", "").replace("\n[", "\n# [").replace("\ntype", "\n# type")
+
+BLOCKS = {"number": NUMBER, "text": TEXT, "boolean": BOOLEAN, "anything": ANYTHING, "unread": UNREAD}
+
+SURVEYS = ("spss", "stata", "sas")
+"""Kinds of files that describe their columns."""
 
 ANSWERS = {"yes", "no", "true", "false", "na", "n/a", "nan", "null", "none", "ja", "nein"}
 """Texts that occur in records, never in header lines."""
@@ -104,6 +139,7 @@ _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
 def draft_plan(source: Source, plan: Path) -> str:
     """Write the text of a commented plan for a source. plan: the file that the text is meant for."""
     types = read_schema(source)
+    described = {c.name: c for c in survey_files.describe_columns(source)} if source.kind in SURVEYS else {}
     group_column, id_column = guess_group_column(types), guess_id_column(types)
     others = {name: kind for name, kind in types.items() if name not in (group_column, id_column)}
     head = HEAD.format(
@@ -115,12 +151,44 @@ def draft_plan(source: Source, plan: Path) -> str:
         statistic=_example(others),
         output=f"{plan.stem}.released.csv",
         first=FIRST_LINE if source.kind == "csv" else "",
-        person=quote(id_column or "person"),
+        warning=COPIED if any(column.labels or column.missing for column in described.values()) else "",
+        why_by=f"# {explain_group_column(group_column)}\n" if group_column else "",
+        size=MAX_SIZE if names_persons(id_column) else SIZE,
+        people=(A_PERSON if names_persons(id_column) else NO_PERSON).format(person=quote(id_column or "person")),
     )
-    blocks = {"number": NUMBER, "text": TEXT, "boolean": BOOLEAN, "anything": ANYTHING, "unread": UNREAD}
+    if group_column in described and described[group_column].labels:
+        head += _survey_block(described[group_column])
     return head + "".join(
-        blocks[kind].format(name=quote_key(name), **guess_bounds(name)) for name, kind in others.items()
+        _survey_block(described[name]) if name in described else _block(name, kind) for name, kind in others.items()
     )
+
+
+def _block(name: str, kind: str) -> str:
+    """Write the declaration of a column whose source says at most its type."""
+    if kind == "anything" and (guess := guess_type(name)):
+        kind, why = guess
+        return BLOCKS[kind].format(name=quote_key(name), why=f"  # {why}", **guess_bounds(name))
+    return BLOCKS[kind].format(name=quote_key(name), why="", **guess_bounds(name))
+
+
+def _survey_block(column: "survey_files.SurveyColumn") -> str:
+    """Write the declaration of a column with the labels and missing codes that its file declares."""
+    title = f"  # {' '.join(column.title.split())}" if column.title else ""
+    absent = [code if isinstance(code, str) else f"{code[0]} to {code[1]}" for code in column.missing]
+    codes = f"missing_codes = {format_value(absent)}\n" if absent else ""
+    singles = {code for code in absent if " to " not in code}
+    labels = {code: label for code, label in column.labels.items() if code not in singles}
+    if len(labels) >= 2 and not _is_scale(labels):
+        pairs = ", ".join(f"{quote(code)} = {quote(label)}" for code, label in labels.items())
+        block = f"\n[columns.{quote_key(column.name)}]{title}\nlabels = {{ {pairs} }}\n"
+        return block + "".join(f"missing_codes = {format_value([*singles])}\n" if singles else "")
+    kind = "number" if column.is_number and not column.seconds else "text"
+    return BLOCKS[kind].format(name=quote_key(column.name), why=title, **guess_bounds(column.name)) + codes
+
+
+def _is_scale(labels: dict[str, str]) -> bool:
+    """Return whether labels only say what a few special numbers mean, such as 0 = none."""
+    return len(labels) < 3 and not {"0", "1", "2"} >= set(labels)
 
 
 def describe_statistics() -> str:
@@ -176,29 +244,57 @@ USUAL = {
 """First bounds by common knowledge about such numbers, never from the data."""
 
 
-def _split_words(name: str) -> set[str]:
-    """Split a name into words: studentId, student_id and Student ID have the words student and id."""
-    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
-    return set(re.findall(r"[^\W_]+", apart.lower()))
+def _is_question(name: str) -> bool:
+    """Return whether a name is a question or a statement and not a word for a thing: "Q1: I feel safe at school"."""
+    return len(name.split()) > 3 or any(mark in name for mark in "?:") or bool(re.match(r"[Qq]\d", name))
 
 
 def guess_group_column(types: dict[str, str]) -> str:
     """Guess the column that names groups: by its name, else the first text that names no person."""
     usable = [name for name, kind in types.items() if kind in ("text", "anything")]
-    usable = [name for name in usable if not _split_words(name) & {*IDENTITY, *NAMING}]
-    ranked = [(GROUPING.index(word), name) for name in usable for word in _split_words(name) & {*GROUPING}]
+    usable = [name for name in usable if not split_words(name) & {*IDENTITY, *NAMING} and not _is_question(name)]
+    ranked = [(GROUPING.index(word), name) for name in usable for word in split_words(name) & {*GROUPING}]
     return min(ranked)[1] if ranked else next(iter(usable), "")
 
 
 def guess_id_column(types: dict[str, str]) -> str:
     """Guess the column that identifies persons; empty if no name suggests one."""
-    candidates = [name for name, kind in types.items() if kind != "boolean" and _split_words(name) & {*IDENTITY}]
-    return next((name for name in candidates if _split_words(name) & {"id", "uuid"}), next(iter(candidates), ""))
+    candidates = [name for name, kind in types.items() if kind != "boolean" and split_words(name) & {*IDENTITY}]
+    return next((name for name in candidates if split_words(name) & {"id", "uuid"}), next(iter(candidates), ""))
+
+
+def explain_group_column(name: str) -> str:
+    """Explain in a comment why a column was taken for that of the groups."""
+    words = [word for word in GROUPING if word in split_words(name)]
+    return (
+        f"the name says {words[0]}, so it may name groups"
+        if words
+        else "the first column of text; is it that of the groups?"
+    )
+
+
+TYPE_WORDS = {
+    "number": (
+        *USUAL, "amount", "number", "count", "duration", "days", "minutes", "cost", "price", "pay",
+        "stay", "rating",
+    ),
+    "text": (
+        "date", "day", "answer", "status", "type", "category", "code", "reason", "degree", "education", "occupation",
+    ),
+}  # fmt: skip
+"""Words in names of columns that tell what they hold, where the file does not."""
+
+
+def guess_type(name: str) -> tuple[str, str] | None:
+    """Guess from a name whether a column holds numbers or texts, and explain it; None if the name does not tell."""
+    found = [(kind, word) for kind, words in TYPE_WORDS.items() for word in words if word in split_words(name)]
+    kinds = {kind for kind, _ in found}
+    return (found[0][0], f"the name says {found[0][1]}, so it may hold {found[0][0]}s") if len(kinds) == 1 else None
 
 
 def guess_bounds(name: str) -> dict[str, int]:
     """Guess bounds, and the middle for records without a value, from the column's name alone."""
-    low, high = next((bounds for word, bounds in USUAL.items() if word in _split_words(name)), (0, 10))
+    low, high = next((bounds for word, bounds in USUAL.items() if word in split_words(name)), (0, 10))
     return {"low": low, "high": high, "missing": (low + high) // 2}
 
 
@@ -206,7 +302,7 @@ def read_schema(source: Source) -> dict[str, str]:
     """Return each column's kind: number, text, boolean or unread; anything for a CSV file, which has no types."""
     table = open_table(source)
     with silence_engine():
-        if source.kind != "csv":
+        if not source.textual:
             return {name: _type(kind) for name, kind in table.schema().items()}
         names = list(table.schema())
     _check_header(names)
@@ -243,7 +339,7 @@ def _type(kind: Any) -> str:
 def _example(columns: dict[str, str]) -> str:
     """Write a first statistic, about the first column that is no key and names no person."""
     for name, kind in columns.items():
-        if kind == "unread" or _split_words(name) & {*NAMING}:
+        if kind == "unread" or split_words(name) & {*NAMING}:
             continue
         operand = name if name.isidentifier() else f'"{name}"'
         test = {"number": f"{operand} > 0", "boolean": operand}.get(kind, f"{operand} = '…'")
@@ -258,8 +354,10 @@ def _source(source: Source, folder: Path) -> str:
     path = Path(source.path).resolve()
     near = path.relative_to(folder.resolve()) if path.is_relative_to(folder.resolve()) else path
     table = f"\ntable = {quote(source.table)}" if source.table else ""
+    encoding = f"\nencoding = {quote(source.encoding)}" if source.encoding else ENCODING if source.kind == "csv" else ""
+    row = f"\nheader_row = {source.header_row}" if source.header_row > 1 else ""
     delimiter = f"\ndelimiter = {quote(source.delimiter)}" if source.delimiter else ""
     decimal = f"\ndecimal = {quote(source.decimal)}" if source.decimal else ""
     if source.delimiter == ";" and not source.decimal:
         decimal = COMMA
-    return f"path = {quote(str(near))}{table}{delimiter}{decimal}"
+    return f"path = {quote(str(near))}{table}{row}{delimiter}{decimal}{encoding}"

@@ -33,19 +33,28 @@ Values = Mapping[str, Any]
 
 PARTS = (
     "source", "groups", "columns", "privacy", "statistics", "design", "output", "people", "edition", "hierarchy",
-    "where",
+    "where", "draft",
 )  # fmt: skip
 FIELDS: dict[str, tuple[str, ...]] = {
     "source": ("path", "url", "table", "engine", "delimiter", "decimal", "encoding", "header_row"),
     "groups": ("by", "keys", "size", "max_size", "typical", "missing_key", "period"),
     "column": (
-        "type", "low", "high", "step", "missing", "labels", "other", "ignore_case", "trim", "missing_codes",
-    ),  # fmt: skip
+        "type",
+        "low",
+        "high",
+        "step",
+        "missing",
+        "labels",
+        "other",
+        "ignore_case",
+        "trim",
+        "missing_codes",
+    ),
     "privacy": ("epsilon", "neighbours"),
     "design": DESIGN_FIELDS,
     "output": ("path", "credible_level"),
     "hierarchy": ("levels", "weights", "shares"),
-    "people": ("name", "ledger", "id", "max_records", "max_groups"),
+    "people": ("name", "ledger", "id", "max_records", "max_groups", "one_record_each"),
 }
 
 
@@ -137,6 +146,7 @@ def _plan(content: Values, folder: Path, file: Path | None, lines: LineIndex | N
         reads=declared_paths if file is None else (str(file), *declared_paths),
         people=parse_privacy_unit(_part(content, "people"), folder),
         edition=_text(content.get("edition", ""), "edition"),
+        draft=_flag(content.get("draft", False), "draft"),
         hierarchy=_hierarchy(content),
         where=_text(content.get("where", ""), "where"),
     )
@@ -152,7 +162,12 @@ def _hierarchy(content: Values) -> Hierarchy | None:
 def parse_privacy_unit(values: Values, folder: Path) -> PrivacyUnit:
     """Parse [people]; a ledger's path is relative to the plan's folder."""
     with error_path("people"):
-        unit: dict[str, Any] = {name: _text(values[name], name) for name in values if not name.startswith("max_")}
+        one_each = values.get("one_record_each", [])
+        if not isinstance(one_each, list) or not all(isinstance(name, str) for name in one_each):
+            raise PlanError("must be a list of columns", ("one_record_each",))
+        texts = [name for name in values if not name.startswith("max_") and name != "one_record_each"]
+        unit: dict[str, Any] = {name: _text(values[name], name) for name in texts}
+        unit |= {"one_record_each": tuple(one_each)} if one_each else {}
         unit |= {name: values[name] for name in values if name.startswith("max_")}
         if unit.get("id", "id") == "":
             raise PlanError("must name the column that says whose a record is, got ''", ("id",))
@@ -263,6 +278,12 @@ def _fields(content: Values, name: str) -> dict[str, Any]:
 def _text(value: Any, name: str) -> str:
     if not isinstance(value, str):
         raise PlanError(f"must be text in quotes, got {value!r}", (name,))
+    return value
+
+
+def _flag(value: Any, name: str) -> bool:
+    if not isinstance(value, bool):
+        raise PlanError(f"must be true or false, got {value!r}", (name,))
     return value
 
 

@@ -44,6 +44,7 @@ class Plan:
     where: the condition that a record must meet to count at all; how many do is not public, so groups need max_size.
     credible_level: the probability of the intervals beside answers; None for no intervals.
     reads: the file of the plan, and the source that a frame replaced.
+    draft: its author has not confirmed it yet, so it can be tried and not released.
     """
 
     source: Source
@@ -61,6 +62,7 @@ class Plan:
     edition: str = ""
     hierarchy: Hierarchy | None = None
     where: str = ""
+    draft: bool = False
 
     def __post_init__(self) -> None:
         if not self.neighbours:
@@ -187,7 +189,9 @@ class Plan:
                 message = "must not be given for a column whose dates name a group"
                 raise PlanError(message, ("columns", name, next(iter(spelling.summary()))))
         if any(spelling != PLAIN for spelling in spellings):
-            keys = {tuple(one.strict(part) for one, part in zip(spellings, key, strict=True)) for key in self.groups.keys}
+            keys = {
+                tuple(one.strict(part) for one, part in zip(spellings, key, strict=True)) for key in self.groups.keys
+            }
             if len(keys) < len(self.groups):
                 message = "must be different, but two of them become equal by how texts of their columns are read"
                 raise PlanError(message, ("groups", "keys"))

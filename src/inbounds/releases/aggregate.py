@@ -20,6 +20,7 @@ import numpy as np
 from inbounds.exact import Ints
 from inbounds.plan.plan import Plan
 from inbounds.releases.check_source import check_schema, key_types, read_columns, used_columns
+from inbounds.releases.disasters import check_foreseeable
 from inbounds.schema.columns import NumberColumn
 from inbounds.schema.condition import tree as language
 from inbounds.schema.errors import AggregationError, SourceError
@@ -27,7 +28,7 @@ from inbounds.sources import csv_files
 from inbounds.sources.contributions import GROUP, NOWHERE, bound_contributions, check_person
 from inbounds.sources.engines import DuckDB, Engine, detect_engine
 from inbounds.sources.expressions import TRUE, RecordWriter
-from inbounds.sources.open import open_table, read_table, silence_engine
+from inbounds.sources.open import column_names, open_table, read_table, silence_engine
 from inbounds.sources.records import (
     PERSON,
     RecordLayout,
@@ -212,6 +213,8 @@ def _check(opened: OpenSource) -> None:
     with silence_engine():
         schema = dict(opened.table.schema().items())
     check_schema(plan, schema)
+    if opened.records is None:
+        check_foreseeable(plan, column_names(plan.source, opened.table), used_columns(plan))
     if plan.people.id:
         check_person(plan.people.id, schema[plan.people.id])
 
@@ -305,9 +308,7 @@ def _second_step(plan: Plan, table: Any, layout: RecordLayout, schema: Any, engi
         computed = second_columns(first[f"c{k}"], plan.columns[name], table[name].type(), engine)
         columns |= {f"{letter}{k}": column for letter, column in computed.items()}
     for j, name in enumerate(plan.groups.by):
-        columns[f"t{j}"] = key_value(
-            first[f"t{j}"], plan.spelling(name), table[name].type(), plan.groups.missing_key
-        )
+        columns[f"t{j}"] = key_value(first[f"t{j}"], plan.spelling(name), table[name].type(), plan.groups.missing_key)
     return first.select(**columns)
 
 

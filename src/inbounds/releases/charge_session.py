@@ -21,6 +21,7 @@ from inbounds.ledger.ledger import Ledger
 from inbounds.ledger.population import LONGEST, validate_name
 from inbounds.optional import import_optional
 from inbounds.plan.plan import Plan
+from inbounds.releases.disasters import check_confirmed
 from inbounds.releases.write import record_path
 from inbounds.schema.errors import UnfinishedRelease
 from inbounds.schema.record_types import LedgerReference, ReleaseRecord
@@ -139,6 +140,7 @@ class ChargeSession:
         Returns None if nothing is recorded. Raises BudgetExceeded if the budget is too small, UnfinishedRelease if an
         earlier run was charged and stored no draw.
         """
+        check_confirmed(self.plan)
         if self.place is None:
             return None
         charge = self._charge()

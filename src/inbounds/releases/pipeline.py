@@ -28,6 +28,7 @@ from inbounds.progress import Progress, ignore_progress
 from inbounds.releases.aggregate import OpenSource, open_plan_source
 from inbounds.releases.charge_session import ChargeSession, LedgerLike, ReusedTableWarning, StoredTable
 from inbounds.releases.csvw import build_metadata, metadata_path
+from inbounds.releases.disasters import check_confirmed
 from inbounds.releases.drawing import Draw, DrawMethod, IndependentDraw
 from inbounds.releases.passports import find_mechanism, write_passports
 from inbounds.releases.recompute import recompute_table
@@ -330,6 +331,7 @@ def release(
         stored = session.find_stored()
         if stored is None:
             _check_output(resolved, target, overwrite)
+            check_confirmed(resolved)
             charge = session.find_unfinished()
             with prepare_table(
                 resolved, _folder(cache), progress, allow_useless=allow_useless, open_source=charge is None

@@ -158,8 +158,8 @@ def _source(plan_record: PlanRecord) -> Source:
     source = plan_record["source"]
     if source["kind"] not in TEXT_CELLS:
         return Source(frame=())
-    settings = {name: source[name] for name in ("decimal", "encoding") if name in source}
-    return Source(path=f"x{next(end for end, kind in FILES.items() if kind == source['kind'])}", **settings)
+    ending = next(end for end, kind in FILES.items() if kind == source["kind"])
+    return Source(path=f"x{ending}", decimal=source.get("decimal", ""), encoding=source.get("encoding", ""))
 
 
 def _people(plan_record: PlanRecord) -> PrivacyUnit:

@@ -71,14 +71,14 @@ class NumberColumn:
 
     def summary(self) -> ColumnRecord:
         """Return the column as plain values for the record."""
-        return {
+        record: ColumnRecord = {
             "type": self.type,
             "low": str(self.low),
             "high": str(self.high),
             "step": str(self.step),
             "missing": str(self.missing),
-            **_code_record(self.missing_codes),
         }
+        return cast(ColumnRecord, {**record, **_code_record(self.missing_codes)})
 
 
 @dataclass(frozen=True)
@@ -294,7 +294,8 @@ class PrivacyUnit:
 
     id: the column that identifies the person of a record; without it, each record counts as one person.
     max_records, max_groups: how many records of one person count in one group, and in how many groups; further records
-    are left out.
+    are left out. one_record_each: columns that look as if they told persons apart, of which the owner says that no
+    person has two records.
     """
 
     name: str = ""
@@ -302,8 +303,11 @@ class PrivacyUnit:
     id: str = ""
     max_records: int = 1
     max_groups: int = 1
+    one_record_each: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        if self.id and self.one_record_each:
+            raise PlanError("must not be given beside id, which says whose a record is", ("one_record_each",))
         if self.name:
             with error_path("name"):
                 validate_name(self.name, "name")

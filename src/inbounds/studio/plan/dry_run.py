@@ -157,7 +157,7 @@ def calibrate_dry_run(
 
 def columns(folder: str, source: tuple[tuple[str, str], ...], progress: Progress = ignore_progress) -> dict[str, str]:
     """Return the columns of a source by name, with the kind of their values; no value is read."""
-    place = dict(source)
+    place: dict[str, Any] = dict(source)
     if place.get("path"):
         place["path"] = str(Path(folder) / place["path"])
     return read_schema(Source(**place))
