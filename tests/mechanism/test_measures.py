@@ -456,6 +456,27 @@ def test_a_deterministic_remap_is_exact_and_its_loss_is_the_bayes_loss():
     assert after.epsilon == m.epsilon
 
 
+@pytest.mark.parametrize("query", [ib.count(5), ib.mean(5, 1, 5), ib.extreme(1, 5), ib.count(9, outputs=5)])
+def test_the_average_with_the_mirror_image_is_symmetric_and_private(query, judge):
+    """003 Theorem 1, for designs that were far from symmetric."""
+    made = ib.optimal(query, 1, prior=np.arange(1.0, len(query.answers) + 1))
+    mirrored = made.symmetrize()
+    assert not made.properties()["symmetric"]
+    assert mirrored.properties()["symmetric"]
+    assert mirrored.loss("squared") == pytest.approx(made.loss("squared"), rel=1e-12)
+    assert judge.certifies(mirrored)
+
+
+def test_only_a_query_that_is_its_own_mirror_image_has_a_symmetric_average():
+    """Not one whose declared neighbours differ at the two ends."""
+    lopsided = ib.with_neighbours(ib.count(4), [(0, 1), (1, 2), (2, 3), (3, 4), (0, 2)])
+    for query in (lopsided, ib.category(["a", "b", "c"])):
+        with pytest.raises(ValueError, match="symmetrize needs a query that equals its mirror image"):
+            ib.optimal(query, 1, "zero-one").symmetrize()
+    balanced = ib.with_neighbours(ib.count(4), [(0, 1), (1, 2), (2, 3), (3, 4), (0, 2), (2, 4)])
+    assert ib.optimal(balanced, 1).symmetrize().properties()["symmetric"]
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

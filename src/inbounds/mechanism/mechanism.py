@@ -299,6 +299,21 @@ class Mechanism(Generic[Q, L]):
             raise ValueError(f"remap must be {outputs} reported values, or a {outputs} × {outputs} stochastic matrix")
         return certify_formula(table @ self.matrix, query, self.epsilon, origin)
 
+    def symmetrize(self) -> "Mechanism":
+        """Return the average of the mechanism and its mirror image, certified again (003, Theorem 1).
+
+        It keeps each property and each loss whose table and prior equal their mirror images; the loss of the worst
+        answer can only fall. Raises `ValueError` unless the query equals its mirror image.
+        """
+        self.answer_law  # noqa: B018 - raises unless reports depend on one true answer
+        query = self.query.as_range_query
+        if not query.is_ordered or not query.is_symmetric or not query.has_mirrored_neighbours:
+            raise ValueError("symmetrize needs a query that equals its mirror image, such as ib.count(20)")
+        mirrored = (self.matrix + self.matrix[::-1, ::-1]) / 2
+        return certify_formula(
+            mirrored, query, self.epsilon, Origin("symmetrized", {"of": str(self.origin)}), even=True
+        )
+
     @property
     def exact_measures(self) -> ExactMeasures:
         """The measures as exact Fractions, such as `mechanism.exact_measures.loss("absolute")`."""

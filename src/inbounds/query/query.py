@@ -262,6 +262,12 @@ class RangeQuery:
         )
 
     @cached_property
+    def has_mirrored_neighbours(self) -> bool:
+        """Whether the mirror images of any two neighbours are neighbours at the same distance."""
+        last, edges = len(self.answers) - 1, self.edges
+        return {(last - j, last - k, length) for j, k, length in edges} == set(edges)
+
+    @cached_property
     def home_cell(self) -> Ints:
         """home_cell[j]: the output whose cell holds answer j (lower <= answer < upper, or the closed end of a run)."""
         if self.one_output_per_answer:

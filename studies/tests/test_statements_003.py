@@ -1,0 +1,317 @@
+"""The numbered statements of "Constrained private mechanisms for count data", proved or computed one by one."""
+
+from fractions import Fraction
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import inbounds as ib
+from inbounds.properties import NAMES
+from inbounds_studies.paper_003 import EM, GM, UM, WH, WM, l0, named
+
+RH, RM, CH, CM, F, WEAK, S = (
+    "row_honest", "row_monotone", "column_honest", "column_monotone", "fair", "weakly_honest", "symmetric",
+)  # fmt: skip
+
+
+def has(mechanism, name):
+    return bool(mechanism.properties()[name])
+
+
+def random_designs(n, seed, names=()):
+    """Mechanisms for n people that are optimal for random losses and priors, so each lies on another face."""
+    rng = np.random.default_rng(seed)
+    query, shape = ib.count(n), (n + 1, n + 1)
+    for a in ("0.3", "0.62", "0.9"):
+        loss, prior = rng.random(shape), rng.dirichlet(np.ones(n + 1))
+        yield ib.optimal(query, ib.epsilon_from_alpha(a), loss, prior=prior, properties=names)
+
+
+def edges_of_the_program(n, a):
+    """Rows A·p <= 0 of differential privacy for p[i, j], flattened by rows."""
+    rows = []
+    for i, j in product(range(n + 1), range(n)):
+        for low, high in ((j, j + 1), (j + 1, j)):
+            row = np.zeros((n + 1, n + 1))
+            row[i, low], row[i, high] = a, -1
+            rows.append(row.ravel())
+    return np.array(rows)
+
+
+def columns_sum(n):
+    return np.array([np.tile(np.eye(n + 1)[j], n + 1) for j in range(n + 1)])
+
+
+# --- Definitions and Example 1 ----------------------------------------------------------------------------
+
+
+def test_definition_4_and_figure_3_describe_one_mechanism():
+    """Clamped noise, summed tail by tail, is x = 1/(1+a) in the first and last row and y = (1-a)/(1+a) inside."""
+    for n, a in product((1, 2, 5), (Fraction(1, 3), Fraction(9, 10))):
+        x, y = 1 / (1 + a), (1 - a) / (1 + a)
+        noise = {d: y * a ** abs(d) for d in range(-n, n + 1)}
+        for j in range(n + 1):
+            inside = [noise[i - j] for i in range(1, n)]
+            low = a**j * y / (1 - a)  # the sum of the noise at -j and below
+            high = a ** (n - j) * y / (1 - a)
+            assert low == x * a**j
+            assert low + sum(inside) + high == 1
+        drawn = ib.catalog.truncated_geometric(ib.count(n), ib.epsilon_from_alpha(a)).matrix
+        assert drawn[0, n] == pytest.approx(float(x * a**n), rel=1e-12)
+        assert drawn[0, 0] == pytest.approx(float(x), rel=1e-12)
+
+
+def test_two_people_see_a_wrong_count_eighteen_times_as_often_as_the_truth():
+    """Example 1, n = 2 and a = 9/10: input 1 is told with 1/19, 0 and 2 with 9/19 each; input 0 is told with 10/19."""
+    P = ib.catalog.truncated_geometric(ib.count(2), ib.epsilon_from_alpha("0.9")).matrix
+    assert P[:, 1] == pytest.approx([9 / 19, 1 / 19, 9 / 19])
+    assert (P[0, 1] + P[2, 1]) / P[1, 1] == pytest.approx(18)
+    assert P[0, 0] == pytest.approx(10 / 19)
+
+
+def test_guessing_at_random_scores_one_under_the_scaled_objective():
+    """Definition 5: UM has all seven properties for every alpha, chance of a wrong report n/(n+1), scaled L0 of 1."""
+    for n, a in product((1, 2, 7, 30), ("0.1", "0.62", "0.99")):
+        guess = ib.catalog.uniform(ib.count(n), ib.epsilon_from_alpha(a))
+        assert guess.loss("zero-one") == pytest.approx(n / (n + 1), rel=1e-12)
+        assert l0(guess) == pytest.approx(1, rel=1e-12)
+        assert all(has(guess, name) for name in NAMES)
+        assert guess.tight_epsilon() == 0
+
+
+# --- What implies what (IV-A) -----------------------------------------------------------------------------
+
+IMPLICATIONS = (
+    ((RM,), RH, True),
+    ((CM,), CH, True),
+    ((CH,), WEAK, True),
+    ((F, RH), CH, True),
+    ((F, CH), RH, True),
+    ((RH,), RM, False),
+    ((CH,), CM, False),
+    ((WEAK,), CH, False),
+    ((F,), RH, False),
+    ((F,), CH, False),
+    ((RH,), CH, False),
+    ((CH,), RH, False),
+)
+
+
+@pytest.mark.parametrize(("given", "name", "holds"), IMPLICATIONS)
+def test_properties_imply_each_other_as_the_text_says_and_no_further(given, name, holds):
+    """An implication is the optimum of a program: how far `name` can be broken by a matrix with the given properties.
+
+    The matrices are all column-stochastic ones of five answers (privacy would only shrink the set; the matrices that
+    refute the converses are private for alpha = 0.05).
+    """
+    n = 4
+    inside, sums = rows_of(given, n), columns_sum(n)
+    private = np.zeros((0, (n + 1) ** 2)) if holds else edges_of_the_program(n, 0.05)
+    A, b = np.vstack([*(r for r, _ in inside), private]), np.array([c for _, c in inside] + [0.0] * len(private))
+    worst = max(
+        -linprog(-row, A, b, sums, np.ones(n + 1), bounds=(0, 1), method="highs").fun - bound
+        for row, bound in rows_of((name,), n)
+    )
+    assert (worst < 1e-9) is holds
+    assert holds or worst > 0.01
+
+
+def rows_of(names, n):
+    """Rows r and bounds c, r·p <= c, of properties written out from (7) to (14)."""
+
+    def cell(*terms):
+        row = np.zeros((n + 1, n + 1))
+        for sign, i, j in terms:
+            row[i, j] += sign
+        return row.ravel()
+
+    every, found = range(n + 1), []
+    for name in names:
+        if name == RH:
+            found += [(cell((1, i, j), (-1, i, i)), 0) for i, j in product(every, every)]
+        if name == CH:
+            found += [(cell((1, i, j), (-1, j, j)), 0) for i, j in product(every, every)]
+        if name == RM:
+            found += [(cell((1, i, j - 1), (-1, i, j)), 0) for i in every for j in range(1, i + 1)]
+            found += [(cell((1, i, j + 1), (-1, i, j)), 0) for i in every for j in range(i, n)]
+        if name == CM:
+            found += [(cell((1, i - 1, j), (-1, i, j)), 0) for j in every for i in range(1, j + 1)]
+            found += [(cell((1, i + 1, j), (-1, i, j)), 0) for j in every for i in range(j, n)]
+        if name == F:
+            found += [(cell((1, i, i), (-1, j, j)), 0) for i, j in product(every, every) if i != j]
+        if name == WEAK:
+            found += [(cell((-1, i, i)), -1 / (n + 1)) for i in every]
+    return found
+
+
+# --- Lemma 1, Theorems 1 and 2, one person ----------------------------------------------------------------
+
+
+def test_a_fair_optimum_is_optimal_for_every_prior_and_for_the_worst_answer():
+    """Lemma 1: under zero-one loss all fair mechanisms are ranked alike by every prior, and by the maximum."""
+    query, rng = ib.count(6), np.random.default_rng(1)
+    for a in ("0.4", "0.9"):
+        epsilon = ib.epsilon_from_alpha(a)
+        fair = ib.optimal(query, epsilon, "zero-one", properties=["fair"])
+        assert fair.worst_loss("zero-one") == pytest.approx(fair.loss("zero-one"), abs=1e-15)
+        worst = ib.optimal(query, epsilon, "zero-one", properties=["fair"], aim="worst")
+        assert worst.worst_loss("zero-one") == pytest.approx(fair.worst_loss("zero-one"), abs=1e-7)
+        for prior in rng.dirichlet(np.ones(7), 3):
+            own = ib.optimal(query, epsilon, "zero-one", prior=prior, properties=["fair"])
+            assert fair.loss("zero-one", prior) == pytest.approx(own.loss("zero-one", prior), abs=1e-7)
+
+
+@pytest.mark.parametrize("names", [(), (RM,), (CM, WEAK), (F,), (RH, CH), (RM, CM, F)])
+def test_the_mirrored_average_keeps_properties_and_the_loss_of_every_symmetric_objective(names):
+    """Theorem 1, for weights that equal their mirror image: any p, and the maximum can only fall."""
+    even = np.array([1, 2, 3, 3, 2, 1]) / 12
+    for made in random_designs(5, 5, names):
+        mirrored = made.symmetrize()
+        assert has(mirrored, S)
+        assert all(has(mirrored, name) for name in NAMES if has(made, name))
+        for loss, prior in product(("zero-one", "absolute", "squared"), (None, even)):
+            assert mirrored.loss(loss, prior) == pytest.approx(made.loss(loss, prior), abs=1e-12)
+            assert mirrored.worst_loss(loss) <= made.worst_loss(loss) + 1e-12
+
+
+def test_for_uneven_weights_symmetry_costs_something():
+    """Theorem 1 says "the same objective value" for all weights: with skewed ones every symmetric matrix loses more."""
+    query, skewed = ib.count(4), np.array([90, 4, 3, 2, 1]) / 100
+    free = ib.optimal(query, 1, "zero-one", prior=skewed)
+    symmetric = ib.optimal(query, 1, "zero-one", prior=skewed, properties=["symmetric"])
+    assert symmetric.optimality.bound > free.loss("zero-one", skewed) + 0.01
+    assert free.symmetrize().loss("zero-one", skewed) > free.loss("zero-one", skewed) + 0.01
+
+
+def test_every_set_of_properties_can_be_had_and_is_a_small_program():
+    """Theorem 2: guessing has all seven, so no set is empty; rows and columns grow like the square of n."""
+    guess = ib.catalog.uniform(ib.count(5), 1)
+    assert all(has(guess, name) for name in NAMES)
+    sizes = {n: len(rows_of((RH, RM, CH, CM, F, WEAK), n)) + len(edges_of_the_program(n, 0.5)) for n in (8, 16, 32)}
+    assert sizes[16] / sizes[8] < 4.5
+    assert sizes[32] / sizes[16] < 4.25
+
+
+def test_for_one_person_randomized_response_is_the_only_optimum_of_even_weights():
+    """IV-A says "under any objective": with weights beyond 1/a : 1 a constant is better than randomized response."""
+    query, a = ib.count(1), 0.5
+    epsilon = ib.epsilon_from_alpha("0.5")
+    response = ib.catalog.truncated_geometric(query, epsilon)
+    assert np.allclose(response.matrix, np.array([[1, a], [a, 1]]) / (1 + a))
+    A, sums = edges_of_the_program(1, a), columns_sum(1)
+    for loss in (np.array([0, 1, 1, 0]), np.array([0, 4, 4, 0])):
+        best = linprog(loss, A, np.zeros(len(A)), sums, np.ones(2), method="highs").fun
+        A_best, b_best = np.vstack([A, loss]), np.append(np.zeros(len(A)), best)
+        for cell in np.eye(4):  # each entry alone among the optima: the least and the largest value agree
+            ends = [linprog(s * cell, A_best, b_best, sums, np.ones(2), method="highs").fun for s in (1, -1)]
+            assert ends[0] + ends[1] == pytest.approx(0, abs=1e-7)
+    skewed = np.array([0.9, 0.1])
+    assert response.loss("zero-one", skewed) == pytest.approx(1 / 3)
+    assert ib.optimal(query, epsilon, "zero-one", prior=skewed).loss("zero-one", skewed) == pytest.approx(0.1)
+
+
+# --- Theorem 3, Lemmas 2 to 4 -----------------------------------------------------------------------------
+
+
+def test_the_geometric_mechanism_is_the_only_optimum_for_wrong_reports():
+    """Theorem 3. The optima reach equally far in random directions: the sum of the diagonal has one maximizer."""
+    for n, a in product((1, 2, 4), (0.2, 0.62, 0.9)):
+        A, sums, shape = edges_of_the_program(n, a), columns_sum(n), (n + 1, n + 1)
+        diagonal = -np.eye(n + 1).ravel()
+        best = linprog(diagonal, A, np.zeros(len(A)), sums, np.ones(n + 1), method="highs").fun
+        made = ib.catalog.truncated_geometric(ib.count(n), ib.epsilon_from_alpha(str(a)))
+        assert np.trace(made.matrix) == pytest.approx(-best, abs=1e-9)
+        assert l0(made) == pytest.approx(2 * a / (1 + a), abs=1e-12)
+        face, bound = np.vstack([A, diagonal]), np.append(np.zeros(len(A)), best + 1e-11)
+        for direction in np.random.default_rng(n).standard_normal((6, (n + 1) ** 2)):
+            far = linprog(direction, face, bound, sums, np.ones(n + 1), method="highs").x.reshape(shape)
+            assert np.abs(far - made.matrix).max() < 1e-6
+
+
+def test_the_geometric_mechanism_is_weakly_honest_from_2a_over_1_minus_a_people_on():
+    """Lemma 2 asks every n; for one person y does not occur and GM is always weakly honest."""
+    for a in (Fraction(1, 3), Fraction(1, 2), Fraction(2, 3), Fraction(9, 10), Fraction(10, 11)):
+        threshold = 2 * a / (1 - a)
+        for n in range(1, 26):
+            made = ib.catalog.truncated_geometric(ib.count(n), ib.epsilon_from_alpha(a))
+            assert has(made, WEAK) is (n >= threshold or n == 1), (n, a)
+
+
+def test_no_fair_mechanism_tells_the_truth_more_often_than_lemma_4_allows():
+    """Lemma 4 from the middle column; a program over all fair matrices reaches the bound, for odd n too."""
+    for n, a in product(range(1, 8), (0.3, 0.62, 0.9)):
+        middle = n // 2
+        bound = 1 / sum(a ** abs(i - middle) for i in range(n + 1))
+        A = edges_of_the_program(n, a)
+        fair = np.array([row for row, _ in rows_of((F,), n)])
+        rows, corner = np.vstack([A, fair]), np.zeros((n + 1) ** 2)
+        corner[0] = -1
+        y = -linprog(corner, rows, np.zeros(len(rows)), columns_sum(n), np.ones(n + 1), method="highs").fun
+        assert y == pytest.approx(bound, rel=1e-9)
+        if n % 2 == 0:
+            assert bound == pytest.approx((1 - a) / (1 + a - 2 * a ** (n / 2 + 1)), rel=1e-12)
+
+
+def test_tight_everywhere_and_fair_is_impossible_from_two_people_on():
+    """IV-C: y·a^|i-j| has columns of one sum only for n = 1, where it is randomized response."""
+    for n, a in product(range(1, 9), (Fraction(1, 3), Fraction(9, 10))):
+        sums = {sum(a ** abs(i - j) for i in range(n + 1)) for j in range(n + 1)}
+        assert (len(sums) == 1) is (n == 1)
+
+
+# --- Between the mechanisms (IV-C, IV-D) ------------------------------------------------------------------
+
+
+def test_the_price_of_fairness_is_at_most_one_plus_1_over_n_and_tends_to_it():
+    """IV-D's "factor of about 1 + 1/n" over GM, in fractions: n·(factor - 1) grows to 1, and is 0.20 at n = 10."""
+
+    def factor(n, a):
+        gm = 2 * a / (1 + a)
+        y = 1 / sum(a ** abs(i - n // 2) for i in range(n + 1))
+        return Fraction(n + 1, n) * (1 - y) / gm
+
+    for a in (Fraction(1, 2), Fraction(2, 3), Fraction(10, 11)):
+        excess = [n * (factor(n, a) - 1) for n in range(2, 61, 2)]
+        assert all(0 < e < 1 for e in excess)
+        assert all(e < f for e, f in pairwise(excess))
+    assert float(10 * (factor(10, Fraction(10, 11)) - 1)) == pytest.approx(0.20, abs=5e-3)
+    made = ib.catalog.explicit_fair(ib.count(10), ib.epsilon_from_alpha("10/11"))
+    gm = ib.catalog.truncated_geometric(ib.count(10), ib.epsilon_from_alpha("10/11"))
+    assert l0(made) / l0(gm) == pytest.approx(float(factor(10, Fraction(10, 11))), rel=1e-12)
+
+
+def test_at_alpha_0_99_the_weakly_honest_mechanism_costs_almost_what_fairness_costs():
+    """Fig. 9(c), "WM stays equal to EM": it is below by less than 0.001, and not equal from three people on."""
+    for n in (3, 8, 24):
+        made = named(n, ib.epsilon_from_alpha("0.99"))
+        assert 1e-7 < l0(made[EM]) - l0(made[WM]) < 1e-3
+    assert l0(made[WM]) == pytest.approx(0.997274, abs=1e-6)
+    assert l0(made[EM]) == pytest.approx(0.997332, abs=1e-6)
+
+
+def test_the_weakly_honest_mechanism_costs_between_geometric_and_fair():
+    """IV-D: GM has fewer properties and EM more, so WM lies between, with and without column monotonicity."""
+    for n, a in product((2, 5, 9), ("0.4", "0.62", "0.9")):
+        made = named(n, ib.epsilon_from_alpha(a))
+        ladder = [l0(made[name]) for name in (GM, WH, WM, EM, UM)]
+        assert all(low <= high + 1e-9 for low, high in pairwise(ladder))
+
+
+def test_the_exponential_mechanism_of_distances_is_the_fair_one_at_half_of_epsilon_or_worse():
+    """IV-C: scores -|i-j| at epsilon/2 lose more than EM, for every n and alpha tried."""
+    for n, a in product((2, 5, 7, 20), ("0.3", "0.62", "0.9")):
+        epsilon = ib.epsilon_from_alpha(a)
+        weaker = ib.catalog.exponential(ib.count(n), epsilon)
+        assert weaker.loss("zero-one") > ib.catalog.explicit_fair(ib.count(n), epsilon).loss("zero-one") + 1e-6
+
+
+@pytest.mark.parametrize("n", range(2, 9))
+def test_the_fair_mechanism_fails_the_test_of_derivability_for_every_alpha(n):
+    """IV-D: three adjacent entries y·a, y·a, y break the condition, whatever alpha; for n = 1 EM is GM."""
+    for a in (Fraction(1, 10), Fraction(1, 2), Fraction(99, 100)):
+        before, middle, after = a, a, Fraction(1)
+        assert (middle - a * before) < a * (after - a * middle)
+        fair = ib.catalog.explicit_fair(ib.count(n), ib.epsilon_from_alpha(a))
+        assert not ib.is_derivable(fair)
