@@ -44,6 +44,7 @@ EXPECTED = [
     "004-fig2",
     "004-universal",
     "004-worst",
+    "004-varies",
     "004-beyond",
     "004-vectors",
 ]
