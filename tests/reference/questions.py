@@ -42,7 +42,7 @@ def settings(folder: Path, **more: Any) -> dict[str, Any]:
             DATASET: {
                 "edition": "2026-11",
                 "source": {"path": str(folder / "pupils.parquet")},
-                "people": {"name": "pupils"},
+                "people": {"name": "pupils", "one_record_each": ["pupil"]},
                 "budget": {"epsilon": 30},
                 "groups": groups,
                 "columns": columns,

@@ -59,7 +59,7 @@ def as_csv(folder: Path) -> Any:
 def as_semicolons(folder: Path) -> Any:
     options = pyarrow.csv.WriteOptions(delimiter=";")
     pyarrow.csv.write_csv(records(), folder / "semicolons.csv", options)
-    return {"path": str(folder / "semicolons.csv"), "delimiter": ";"}
+    return {"path": str(folder / "semicolons.csv"), "delimiter": ";", "decimal": "."}
 
 
 def as_parquet(folder: Path) -> Any:
@@ -111,6 +111,7 @@ BY_G: dict[str, Any] = {"by": ["g"], "keys": GROUPS, "size": [20, 26, 13]}
 AT_MOST: dict[str, Any] = {"by": ["g"], "keys": GROUPS, "max_size": [24, 30, 24]}
 NESTED: dict[str, Any] = {"by": ["g", "h"], "keys": {"g": GROUPS, "h": ["0", "1", "2"]}, "size": 8}
 LEVELS = {"levels": ["g", "h"]}
+ONE_RECORD_EACH: dict[str, Any] = {"people": {"one_record_each": ["person"]}}
 COUNT, HISTOGRAM, MEAN, SUM = {"count": "x >= 2 or c = 'p'"}, {"histogram": "c"}, {"mean": "x"}, {"sum": "x"}
 EVERY_KIND: list[dict[str, Any]] = [
     *(COUNT, HISTOGRAM, MEAN, SUM, {"median": "x"}, {"min": "x"}, {"max": "y"}, {"mode": "c"}),
@@ -189,7 +190,8 @@ def _tables() -> dict[str, tuple[dict[str, Any], Source]]:
     }
     for source in (as_csv, as_semicolons, as_parquet, as_duckdb, as_sqlite, as_pandas, as_polars):
         name = source.__name__.removeprefix("as_")
-        found[f"from {name}"] = plan(COUNT, {"mode": "c"}, MEAN, {"count": "b and n > 4", "name": "odd"}), source
+        odd = {"count": "b and n > 4", "name": "odd"}
+        found[f"from {name}"] = plan(COUNT, {"mode": "c"}, MEAN, odd, **ONE_RECORD_EACH), source
     for content, _ in found.values():
         if "max_size" in content["groups"]:
             content["groups"] = {name: value for name, value in content["groups"].items() if name != "size"}

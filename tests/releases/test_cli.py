@@ -95,17 +95,22 @@ def test_init_drafts_a_plan_that_runs_once_the_keys_are_filled_in(folder, inboun
     assert inbounds(folder, "init", "survey.csv").returncode == 0
     text = (folder / "plan.toml").read_text()
     columns = tomllib.loads(text)["columns"]
-    assert columns == {name: {"type": "text"} for name in ("answer", "score", "adult")}
+    kinds = {name: column["type"] for name, column in columns.items()}
+    assert kinds == {"answer": "text", "score": "number", "adult": "text"}
     assert "North" not in text
     refused = inbounds(folder, "release", "plan.toml")
     assert refused.returncode == 2
-    assert "plan.toml, line 13: groups.keys must hold at least one group" in re.sub(r"\s+", " ", refused.stderr)
+    assert "plan.toml, line 18: groups.keys must hold at least one group" in re.sub(r"\s+", " ", refused.stderr)
     text = text.replace("keys = []", 'keys = "schools.txt"')
     (folder / "plan.toml").write_text(text)
     refused = inbounds(folder, "release", "plan.toml")  # it would count nobody, and spend epsilon
     assert refused.returncode == 2
     assert "must be completed: '…' in a draft stands for a text of yours" in re.sub(r"\s+", " ", refused.stderr)
     (folder / "plan.toml").write_text(text.replace("'…'", "'yes'"))
+    refused = inbounds(folder, "release", "plan.toml")
+    assert refused.returncode == 2
+    assert "draft must be deleted before a release" in re.sub(r"\s+", " ", refused.stderr)
+    (folder / "plan.toml").write_text(text.replace("'…'", "'yes'").replace("draft = true", ""))
     done = inbounds(folder, "release", "plan.toml")
     assert done.returncode == 0, done.stderr
     assert (folder / "plan.released.csv").exists()

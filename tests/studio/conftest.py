@@ -39,6 +39,7 @@ size = 100
 
 [people]
 name = "pupils"
+one_record_each = ["pupil"]
 
 [columns.answer]
 labels = ["yes", "no", "unsure"]
@@ -71,7 +72,7 @@ design_seconds = 300
 title = "400 pupils of four schools"
 edition = "2026-11"
 source.path = "survey.csv"
-people.name = "pupils"
+people = { name = "pupils", one_record_each = ["pupil"] }
 budget.epsilon = 10
 groups = { by = ["school"], keys = ["North", "South", "East", "West"], size = 100 }
 columns.age = { low = 8, high = 16 }

@@ -47,7 +47,20 @@ def plan_file(kind: str, folder: Path) -> list[str]:
 @surface
 def options(kind: str, folder: Path) -> list[str]:
     """The statistics in the record of a release from one line, and the exit status of checking it."""
-    facts = ["--low", "0", "--high", "10", "--size", "400", "--epsilon", "4", "--out", str(folder / "line.csv")]
+    facts = [
+        "--low",
+        "0",
+        "--high",
+        "10",
+        "--size",
+        "400",
+        "--one-record-each",
+        "pupil",
+        "--epsilon",
+        "4",
+        "--out",
+        str(folder / "line.csv"),
+    ]
     done = command("release", str(folder / "survey.csv"), f"--{kind}", "score", *facts)
     record = json.loads((folder / "line.csv.release.json").read_text("utf-8"))
     checked = command("verify", str(folder / "line.csv.release.json"))

@@ -72,6 +72,10 @@ IdColumn = Annotated[
         "Column that says whose a record is; without it, each record is one person.", "COLUMN", "--id", "--id-column"
     ),
 ]
+OneRecordEach = Annotated[
+    Column,
+    _groups("Column that tells persons apart, if every person has one record; repeat for several.", "COLUMN"),
+]
 MaxRecords = Annotated[int | None, _groups("Records of one person that count in one group, 1 unless given.", NUMBER)]
 MaxGroups = Annotated[int | None, _groups("Groups in which one person counts, 1 unless given.", NUMBER)]
 Epsilon = Annotated[
@@ -131,6 +135,7 @@ def release(
     max_size: MaxSize = None,
     typical: Typical = None,
     id_column: IdColumn = None,
+    one_record_each: OneRecordEach = None,
     max_records: MaxRecords = None,
     max_groups: MaxGroups = None,
     epsilon: Epsilon = None,
@@ -171,7 +176,7 @@ def release(
     facts = {
         "by": by, "nested": nested or None, "keys": keys, "period": period, "missing_key": missing_key,
         "size": size, "max_size": max_size, "typical": typical,
-        "id": id_column, "max_records": max_records, "max_groups": max_groups,
+        "id": id_column, "one_record_each": one_record_each, "max_records": max_records, "max_groups": max_groups,
         "epsilon": epsilon, "table": table, "delimiter": delimiter, "decimal": decimal,
         "encoding": encoding, "header_row": header_row,
         "credible_level": credible_level,

@@ -31,6 +31,9 @@ PARTS = (
     "answer_seconds", "max_rows",
 )  # fmt: skip
 
+PEOPLE_FIELDS = tuple(name for name in FIELDS["people"] if name != "ledger")
+"""Fields of a dataset's people; their ledger is that of the curator."""
+
 MOST_GROUPS = 10_000
 """Groups of a dataset: an answer has a row for each."""
 
@@ -210,7 +213,7 @@ def parse_dataset(name: str, values: Mapping[str, Any], folder: Path) -> Dataset
             check_known_fields("groups", values.get("groups", {}), FIELDS["groups"])
             declared = parse_groups(**values.get("groups", {}), folder=folder)
         with error_path("people"):
-            check_known_fields("people", values.get("people", {}), ("name", "id", "max_records", "max_groups"))
+            check_known_fields("people", values.get("people", {}), PEOPLE_FIELDS)
         return Dataset(
             name=name,
             title=str(values.get("title", "")),

@@ -341,6 +341,8 @@ def _example(columns: dict[str, str]) -> str:
     for name, kind in columns.items():
         if kind == "unread" or split_words(name) & {*NAMING}:
             continue
+        if kind == "anything" and (guess := guess_type(name)):
+            kind, _ = guess
         operand = name if name.isidentifier() else f'"{name}"'
         test = {"number": f"{operand} > 0", "boolean": operand}.get(kind, f"{operand} = '…'")
         return f'count = {quote(test)}\nname = "count"'

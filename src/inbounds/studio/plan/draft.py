@@ -12,6 +12,7 @@ USES = {
     "": "not used",
     "group": "names the group",
     "person": "says whose record it is",
+    "one_record_each": "tells persons apart, one record each",
     "number": "number, with bounds",
     "labels": "one of some labels",
     "text": "text, in conditions",

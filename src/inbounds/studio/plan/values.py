@@ -85,7 +85,8 @@ def _keys(draft: Draft) -> Any:
 def _people(draft: Draft) -> Values:
     person = next((column.name for column in draft.columns if column.use == "person"), "")
     most = {name: parse_number(getattr(draft, name)) for name in ("max_records", "max_groups") if person}
-    return _drop_empty(name=draft.people, ledger=draft.ledger, id=person, **most)
+    one_each = draft.used["one_record_each"]
+    return _drop_empty(name=draft.people, ledger=draft.ledger, id=person, one_record_each=one_each or None, **most)
 
 
 def _column(column: ColumnChoice) -> Values | None:
@@ -127,12 +128,13 @@ def _from_content(content: Mapping[str, Any], schema: Mapping[str, str], plan: s
     groups, group_columns = _groups_from(take), _names_in(content.get("groups", {}).get("by", []))
     declared, period = left.pop("columns", {}), take("groups", "period", {})
     columns = [_column_from(name, kind, declared.get(name)) for name, kind in schema.items()]
-    person = take("people", "id", "")
+    special = dict.fromkeys(take("people", "one_record_each", []), "one_record_each")
+    special |= {take("people", "id", ""): "person"} | dict.fromkeys(group_columns, "group")
     nested = left.get("hierarchy", {}) == {"levels": group_columns} and bool(left.pop("hierarchy", None))
     columns = [
         replace(
             column,
-            use="group" if column.name in group_columns else "person" if column.name == person else column.use,
+            use=special.get(column.name, column.use),
             keys=groups["lists"].get(column.name, ""),
             period=period.get(column.name, "") if group_columns else "",
         )
