@@ -116,6 +116,11 @@ class FrozenArray:
     def array(self) -> NDArray[Any]:
         return np.frombuffer(self.content, dtype=self.dtype).reshape(self.shape)
 
+    def integer(self, index: int) -> int:
+        """Return one of 64-bit integers, counted through all rows, without an array."""
+        whole: int = memoryview(self.content).cast("Q" if self.dtype[1] == "u" else "q")[index]
+        return whole
+
 
 def round_up_to_float(value: Fraction) -> float:
     """Return the least float at or above an exact number; `inf` if it is above the largest float."""

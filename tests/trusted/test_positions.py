@@ -608,3 +608,47 @@ def test_ratios_across_a_cut_are_not_better_than_they_are():
         assert found.ratio(d) >= worst
     for ratio in (3, 8, 30):
         assert found.radius(ratio) == 0 or found.ratio(found.radius(ratio)) <= ratio
+
+
+@pytest.mark.parametrize("clip", [False, True])
+@pytest.mark.parametrize(
+    "query",
+    [
+        ib.count(7),
+        ib.count(10**15),
+        ib.mean(6, -2, 3),
+        ib.total(4, -3, 2),
+        ib.interval(-2, 9, 1, 22, holes=[(1, 3)]),
+        ib.extreme(-3, 8),
+        ib.interval(-2, 3, "1/3", 30),
+        ib.interval(0, 10, 1, 10**6),
+        ib.interval(0, 10, 1, 20, allowance=0),
+    ],
+    ids=repr,
+)
+def test_one_int_is_placed_like_many(query, clip):
+    values = [*range(-12, 30), 10**15, 10**15 + 1, -(1 << 63), (1 << 63) - 1, 1 << 63, 10**30, -(10**30)]
+    alone = [query.encoder.position(value, clip=clip) for value in values]
+    for many in (values, values[:-4]):  # as objects, and as int64
+        assert query.encoder.positions(many, clip=clip).tolist() == alone[: len(many)]
+
+
+def test_one_int_outside_the_range_is_refused_like_many():
+    with pytest.raises(ValueError, match="at least one is not") as alone:
+        ib.count(5).encode_int(77)
+    with pytest.raises(ValueError, match="at least one is not") as many:
+        ib.count(5).encode([77])
+    assert str(alone.value) == str(many.value)
+    assert "77" not in str(alone.value)
+
+
+def test_lists_of_plain_numbers_are_read_like_lists_of_any():
+    """A list of ints or floats alone is converted at once; a Fraction among them makes no difference to the others."""
+    query, values = ib.mean(3, 0, 2), [0, 1, 2, 2, 0]
+    mixed = query.encode([*values, Fraction(1)])[:-1]
+    assert query.encode(values).tolist() == query.encode(tuple(values)).tolist() == mixed.tolist()
+    assert query.encode(list(map(float, values))).tolist() == mixed.tolist()
+    with pytest.raises(TypeError):
+        query.encode([True, False])
+    with pytest.raises(ValueError, match="at least one is not"):
+        query.encode([1, 1 << 63])

@@ -14,10 +14,19 @@ import inbounds as ib
 from inbounds.mechanism import Mechanism, Origin
 from inbounds.mechanism.laws import Noise
 from inbounds.mechanism.laws.noise import make_geometric_noise
+from inbounds.mechanism.laws.plane import make_plane_noise
 from inbounds.mechanism.laws.response import make_tight_response
 from inbounds.query import with_neighbours
 from inbounds.trusted.bounds import TOTAL, TOTAL_BITS
-from inbounds.trusted.samplers import AliasTable, MatrixSampler, NoiseSampler, draw_outputs, system_entropy
+from inbounds.trusted.samplers import (
+    AliasTable,
+    MatrixSampler,
+    NoiseSampler,
+    draw_output,
+    draw_outputs,
+    seeded_entropy,
+    system_entropy,
+)
 
 HAND = Origin("by hand")
 
@@ -81,6 +90,47 @@ def test_all_draws_of_a_noise_sampler_give_exactly_the_written_out_weights(half,
                 expected[step if remap is None else remap[step]] += weight
             reported = sampler.outputs(np.full(unit, answer), draws)
             assert np.bincount(reported, minlength=size + 1).tolist() == expected.tolist()
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(2, 9), st.integers(1, 3), st.integers(4, 9), st.data())
+def test_one_draw_is_picked_like_many(outputs, laws, bits, data):
+    weights = np.array([data.draw(compositions(outputs, 1 << bits)) for _ in range(laws)]).T
+    table = AliasTable.from_weights(weights, bits)
+    for law in range(laws):
+        chosen, places = table.pick(np.full(1 << bits, law), np.arange(1 << bits, dtype=np.uint64))
+        one_by_one = [table.pick_one(law, draw) for draw in range(1 << bits)]
+        assert one_by_one == list(zip(chosen.tolist(), places.tolist(), strict=True))
+
+
+MAP = ib.grid(6, 7)
+ONE_BY_ONE = [
+    ib.optimal(ib.count(9), "1/2"),
+    ib.catalog.truncated_geometric(ib.count(10**6), "1/100"),
+    ib.optimal(ib.count(5000), "1/50"),
+    ib.catalog.randomized_response(ib.category(["a", "b", "c"]), 1),
+    Mechanism(MAP, Fraction(1), make_plane_noise(MAP, Fraction(1), lambda a, b: np.hypot(a, b) / 4), HAND),
+    ib.local.subset_selection(ib.category(9), 1),
+]
+"""A mechanism for each kind of sampler, and noise with a remap."""
+
+
+@pytest.mark.parametrize("made", ONE_BY_ONE, ids=lambda made: type(made.law.sampler(made.query)).__name__)
+def test_one_report_is_drawn_like_many_from_the_same_entropy(made):
+    """Every position or many of them, each with its own draws: two for a report that names a set."""
+    sampler, rng = made.law.sampler(made.query), np.random.default_rng(5)
+    for position in np.unique(np.linspace(0, sampler.answers - 1, 400).astype(int)).tolist():
+        seed = int(rng.integers(1 << 60))
+        entropy, same = (seeded_entropy(np.random.default_rng(seed)) for _ in range(2))
+        assert draw_output(sampler, position, entropy) == draw_outputs(sampler, np.array([position]), same)[0]
+
+
+@pytest.mark.parametrize("made", ONE_BY_ONE, ids=lambda made: type(made.law.sampler(made.query)).__name__)
+def test_one_report_is_drawn_for_positions_of_the_law_only(made):
+    sampler = made.law.sampler(made.query)
+    for position in (-1, sampler.answers, 1 << 64):
+        with pytest.raises(IndexError, match="the position must be one"):
+            draw_output(sampler, position, system_entropy)
 
 
 def owned(table: AliasTable, law: int) -> list[int]:
@@ -202,6 +252,18 @@ def test_sampling_asks_the_operating_system_once_per_value(monkeypatch):
     assert sum(asked) == 8 * 100_000
 
 
+def test_one_value_asks_the_operating_system_anew_for_each_report(monkeypatch):
+    """No buffer across calls: eight bytes for each, also after many at once."""
+    made = ib.catalog.uniform(ib.count(3), 1)
+    made.sample([0] * 100)
+    asked = []
+    real = os.urandom
+    monkeypatch.setattr(os, "urandom", lambda n: asked.append(n) or real(n))
+    for _ in range(3):
+        made.sample(1)
+    assert asked == [8, 8, 8]
+
+
 def test_forked_processes_draw_no_common_block():
     """64 children of one parent that has already drawn: all 64 × 64 draws differ (chance of a tie < 1e-11)."""
     system_entropy(1000)
@@ -315,6 +377,29 @@ def test_randomise_of_a_label_is_sample():
 )
 def test_one_report_is_a_plain_python_value(made, answer, kind):
     assert type(made.sample(answer)) is kind
+
+
+@pytest.mark.parametrize(
+    ("query", "values"),
+    [
+        (ib.count(9), range(10)),
+        (ib.mean(4, 0, 1), (0, 1)),
+        (ib.total(3, -2, 5), range(-6, 16)),
+        (ib.interval(-3, 4, 1, 20), range(-3, 5)),
+        (ib.count(5, outputs=[(0, 2, 1), (2, 6, "9/2")]), range(6)),
+        (ib.ordinal(1, 5, neighbours=[(1, 2), (2, 3), (3, 4), (4, 5)]), range(1, 6)),
+    ],
+    ids=["count", "mean", "total", "interval", "cells", "graph"],
+)
+def test_an_int_gets_the_report_that_a_list_of_it_gets(query, values, monkeypatch):
+    made = ib.catalog.randomized_response(with_neighbours(query, ib.AllPairs()), 1) if query.edges == () else None
+    made = made or ib.optimal(query, 1)
+    for value in values:
+        draws = os.urandom(8)
+        monkeypatch.setattr("inbounds.trusted.samplers._system_bytes", lambda count, draws=draws: draws)
+        report_of = made.sample(value)
+        assert [report_of] == made.sample([value]).tolist()
+        assert type(report_of) is type(made.sample([value]).tolist()[0])
 
 
 def test_report_reads_the_draws_in_order():

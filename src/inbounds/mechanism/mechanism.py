@@ -6,7 +6,7 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Generic, cast
 
 import numpy as np
@@ -32,7 +32,14 @@ from inbounds.query.places import take_places
 from inbounds.trusted.bounds import TOTAL, TOTAL_BITS
 from inbounds.trusted.inputs import read_array
 from inbounds.trusted.positions import is_text_array
-from inbounds.trusted.samplers import Draws, seeded_entropy, system_entropy
+from inbounds.trusted.samplers import (
+    Draws,
+    Sampler,
+    draw_output,
+    draw_outputs,
+    seeded_entropy,
+    system_entropy,
+)
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -200,7 +207,16 @@ class Mechanism(Generic[Q, L]):
         the query's range to its nearer end. Clipping never increases the distance of two answers, so the guarantee is
         the same. Raises `ValueError` for an answer outside the range otherwise.
         """
+        if type(values) is int and isinstance(self.law, AnswerLaw):
+            position = self.query.as_range_query.encode_int(values, clip=clip)
+            if position is not None:
+                return self._report_one(position, system_entropy)
         return self._report(values, system_entropy, clip=clip)
+
+    def _report_one(self, position: int, draws: Draws) -> Any:
+        """Draw one report for the position of one number: what `_report` would, without arrays."""
+        output = np.array(draw_output(self._sampler, position, draws))
+        return self.law.decode(self.query, output).tolist()
 
     def simulate(self, values: Any, rng: np.random.Generator) -> Any:
         """Draw reports as `sample`, from a seeded generator: for studies and tests, never for a release."""
@@ -233,7 +249,13 @@ class Mechanism(Generic[Q, L]):
 
     @cached_property
     def _draw(self) -> DrawFunction:
-        return self.law.make_sampler(self.query)
+        if isinstance(self.law, RecordsLaw):
+            return self.law.make_sampler(cast(QuantileQuery, self.query))
+        return partial(draw_outputs, self._sampler)
+
+    @cached_property
+    def _sampler(self) -> Sampler:
+        return self.answer_law.sampler(self.query.as_range_query)
 
     # --- usefulness: the functions of `measures` and `bayes`, as methods -----------------------------------
 

@@ -416,6 +416,16 @@ class RangeQuery:
             raise ValueError(f"true answers must be {self._allowed_values()}; at least one is not")
         return positions
 
+    def encode_int(self, answer: int, *, clip: bool = False) -> int | None:
+        """Return the position of one int, as `encode` does; None if the query has another way of placing it."""
+        encoder = self.encoder
+        if not isinstance(encoder, GridEncoder | RoundingEncoder) or not self.neighbours.is_line:
+            return None
+        position = encoder.position(answer, clip=clip)
+        if position < 0:
+            raise ValueError(f"true answers must be {self._allowed_values()}; at least one is not")
+        return position
+
     def _allowed_values(self) -> str:
         if not self.is_ordered:
             return "among the declared labels" if self.places is None else "among the declared places"

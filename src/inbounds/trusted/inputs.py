@@ -12,6 +12,7 @@ from array import array
 from collections.abc import Callable
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from functools import partial
 from numbers import Rational
 from typing import Any
 
@@ -42,6 +43,9 @@ _TABLES = {
     *(("pyarrow", "Table"), ("pyarrow", "RecordBatch"), ("pandas", "DataFrame")),
     *(("polars", "DataFrame"), ("polars", "LazyFrame")),
 }
+_PLAIN: dict[frozenset[type], type[np.generic]] = {frozenset({int}): np.int64, frozenset({float}): np.float64}
+"""The dtype of a list whose values all have one of these types."""
+
 _ARROW_FLOATS: dict[str, type[np.floating[Any]]] = {"float": np.float32, "halffloat": np.float16}
 
 
@@ -108,8 +112,13 @@ def read_array(answers: Any) -> NDArray[Any]:
 
 
 def _objects(answers: Any) -> NDArray[Any]:
-    """Convert lists to an array of objects, so that ints among floats stay ints and short floats stay short."""
-    return _narrow(np.array(_to_lists(answers), dtype=object))
+    """Convert lists to an array of objects, so that ints among floats stay ints and short floats stay short.
+
+    A plain list of ints or of floats becomes the array that `_narrow` makes of its objects, without them.
+    """
+    plain = _PLAIN.get(frozenset(map(type, answers))) if type(answers) in (list, tuple) else None
+    fitting = None if plain is None else _attempt(partial(np.array, dtype=plain), answers)
+    return _narrow(np.array(_to_lists(answers), dtype=object)) if fitting is None else fitting
 
 
 def _narrow(objects: NDArray[Any]) -> NDArray[Any]:

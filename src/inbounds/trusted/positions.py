@@ -139,6 +139,15 @@ class GridEncoder:
             encoded = _one_by_one(values, lambda value: self._encode_exact(value, slack, clip))
         return encoded.reshape(raw.shape)
 
+    def position(self, answer: int, *, clip: bool = False) -> int:
+        """Return the position of one whole number, as `positions` does."""
+        if self._whole_steps != 1 or not self.scale.is_regular:
+            return self._encode_exact(answer, ON_GRID, clip)
+        first, last, start, _ = self._wholes
+        if first <= answer <= last:
+            return answer * self._common - start
+        return (0, len(self.scale) - 1)[answer > last] if clip else -1
+
     @cached_property
     def _common(self) -> int:
         """The least number that makes every grid point whole."""
@@ -256,6 +265,10 @@ class RoundingEncoder:
         else:
             encoded = np.where(below | above, -1, encoded)
         return np.where(np.isnan(values), -1, encoded) if values.dtype.kind == "f" else encoded
+
+    def position(self, answer: int, *, clip: bool = False) -> int:
+        """Return the position of one whole number, as `positions` does."""
+        return self._encode_exact(answer, clip)
 
     def _refuse_coarse(self, floats: type[np.floating[Any]]) -> None:
         """Raise if floats of this type round by more than the allowance; an allowance of 0 means that answers are

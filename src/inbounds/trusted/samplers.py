@@ -70,6 +70,13 @@ class AliasTable:
         outputs = np.where(place < cell >> np.uint64(self.bits), bins, alias)
         return outputs.view(np.int64), place.view(np.int64)
 
+    def pick_one(self, law: int, draw: int) -> tuple[int, int]:
+        """Return the same as `pick` for one law and one draw, without arrays."""
+        shift = self.total_bits - self.bits
+        own_bin, place = draw >> shift, draw & ((1 << shift) - 1)
+        cell = self.packed.integer((law << self.bits) + own_bin)
+        return own_bin if place < cell >> self.bits else cell & ((1 << self.bits) - 1), place
+
 
 def _fill_bins(law: Ints, capacity: int) -> tuple[Ints, Ints]:
     """Return each bin's threshold and the output that has the rest of the bin: Vose's filling as two running sums.
@@ -90,8 +97,20 @@ def _fill_bins(law: Ints, capacity: int) -> tuple[Ints, Ints]:
     return thresholds, alias
 
 
+class ArraySampler:
+    """What samplers have in common: they draw for many answers at once, so also for one."""
+
+    def outputs(self, answers: Ints, draws: Words) -> Ints:
+        """Return the output of each answer. draws: as many blocks of `len(answers)` as a report takes draws."""
+        raise NotImplementedError
+
+    def output(self, answer: int, draws: Words) -> int:
+        """Return the output of one answer for the draws of one report; the same as `outputs`."""
+        return int(self.outputs(np.array([answer], dtype=np.int64), draws)[0])
+
+
 @dataclass(frozen=True, eq=False)
-class MatrixSampler:
+class MatrixSampler(ArraySampler):
     """Reports for a matrix law: the answer selects the column."""
 
     table: AliasTable
@@ -110,9 +129,12 @@ class MatrixSampler:
     def outputs(self, answers: Ints, draws: Words) -> Ints:
         return self.table.pick(answers, draws)[0]
 
+    def output(self, answer: int, draws: Words) -> int:
+        return self.table.pick_one(answer, draws.item())[0]
+
 
 @dataclass(frozen=True, eq=False)
-class NoiseSampler:
+class NoiseSampler(ArraySampler):
     """Reports for clamp(answer + noise): one small table for the core, the rest by the draw's place in its bin.
 
     The noise values of equal weight outside the core are one outcome per side. An outcome lighter than a bin has the
@@ -156,9 +178,15 @@ class NoiseSampler:
         clamped = np.clip(answers + noise, 0, self.size)
         return np.asarray(clamped if self.remap is None else self.remap.array.take(clamped))
 
+    def output(self, answer: int, draws: Words) -> int:
+        outcome, place = self.table.pick_one(0, draws.item())
+        noise = self.base.integer(outcome) + self.slope.integer(outcome) * (place // self.floor)
+        clamped = min(max(answer + noise, 0), self.size)
+        return clamped if self.remap is None else self.remap.integer(clamped)
+
 
 @dataclass(frozen=True, eq=False)
-class PlaneSampler:
+class PlaneSampler(ArraySampler):
     """Reports for noise on a map: one table for the noise (a, b) and for the cells that are reported whatever the
     answer is.
     """
@@ -193,7 +221,7 @@ class PlaneSampler:
 
 
 @dataclass(frozen=True)
-class ResponseSampler:
+class ResponseSampler(ArraySampler):
     """Reports of randomized response: every answer has `other` of the draws, and the true answer also those that
     remain.
     """
@@ -214,7 +242,7 @@ class ResponseSampler:
 
 
 @dataclass(frozen=True)
-class BlockSampler:
+class BlockSampler(ArraySampler):
     """Reports that name a set of labels: with weight `inside` one that holds the true label, else one that does not.
 
     The second draw modulo the number of such sets selects one: each has the quotient of 2**62 by that number, or one
@@ -253,3 +281,10 @@ def draw_outputs(sampler: Sampler, answers: Ints, draws: Draws) -> Ints:
         block = flat[start : start + BLOCK]
         outputs[start : start + BLOCK] = sampler.outputs(block, draws(sampler.words * len(block)))
     return outputs.reshape(answers.shape)
+
+
+def draw_output(sampler: Sampler, answer: int, draws: Draws) -> int:
+    """Draw the output index for one answer index: from the same draws the same output as `draw_outputs`, sooner."""
+    if not 0 <= answer < sampler.answers:
+        raise IndexError(f"the position must be one of the {sampler.answers} answers of the law")
+    return sampler.output(answer, draws(sampler.words))

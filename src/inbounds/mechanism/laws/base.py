@@ -9,7 +9,6 @@ one it gives no verdict, and `checkers` does not name it.
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
-from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self
 
@@ -25,7 +24,7 @@ from inbounds.mechanism.ratios import largest_ratio, ratio_in_matrix
 from inbounds.properties import MatrixLayout
 from inbounds.query import QuantileQuery, Query, RangeQuery
 from inbounds.trusted.bounds import EXP_BITS, TOTAL
-from inbounds.trusted.samplers import Draws, MatrixSampler, Sampler, draw_outputs
+from inbounds.trusted.samplers import Draws, MatrixSampler, Sampler
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -68,13 +67,9 @@ class Law(ABC, Generic[Q]):
     def check(self, query: Q, epsilon: Fraction) -> None:
         """Raise unless the law fits the query and is epsilon-private, in integers.
 
-        It must hold for what `make_sampler` draws, in both directions of every pair of neighbours, and be cheap for
+        It must hold for what the law's sampler draws, in both directions of every pair of neighbours, and be cheap for
         queries of 2**53 answers: passports may come from strangers.
         """
-
-    @abstractmethod
-    def make_sampler(self, query: Q) -> DrawFunction:
-        """Return the function that draws outputs, by a sampler of `inbounds.trusted`."""
 
     @abstractmethod
     def to_json(self) -> Any:
@@ -201,9 +196,6 @@ class AnswerLaw(MatrixMeasures, Law[RangeQuery]):
         """Return the sampler of `inbounds.trusted` for this law; override it if the matrix may be too large."""
         return MatrixSampler.from_weights(self.matrix(query))
 
-    def make_sampler(self, query: RangeQuery) -> DrawFunction:
-        return partial(draw_outputs, self.sampler(query))
-
     def probabilities(self, query: RangeQuery) -> Floats:
         return freeze(self.matrix(query) / TOTAL)
 
@@ -263,6 +255,10 @@ class RecordsLaw(Law[QuantileQuery]):
 
     def decode(self, query: QuantileQuery, outputs: Ints) -> Any:
         return query.as_range_query.decode(outputs)
+
+    @abstractmethod
+    def make_sampler(self, query: QuantileQuery) -> DrawFunction:
+        """Return the function that draws outputs, by a sampler of `inbounds.trusted`."""
 
     @abstractmethod
     def probabilities(self, query: QuantileQuery, histograms: Ints) -> Floats:
