@@ -400,3 +400,9 @@ def postgres_server() -> Iterator[PostgresServer]:
     yield server
     server.stop_at_once()
     shutil.rmtree(home)
+
+
+@pytest.fixture(scope="session")
+def postgres(postgres_server: PostgresServer) -> str:
+    """The URL of a PostgreSQL server of our own."""
+    return postgres_server.url

@@ -23,6 +23,15 @@ def test_every_fault_still_has_its_place_in_the_package():
     assert len(set(names)) == len(names)
 
 
+def test_every_fault_names_tests_that_exist():
+    for fault in FAULTS:
+        for name in fault.caught_by.split():
+            path, _, test = name.partition("::")
+            assert (plant.ROOT / path).exists(), fault.name
+            function = test.partition("[")[0]
+            assert not function or f"def {function}(" in (plant.ROOT / path).read_text("utf-8"), fault.name
+
+
 def test_a_fault_whose_expression_is_gone_is_an_error_that_names_it():
     gone = plant.Fault("nowhere", "an expression that stands nowhere", "", "", "")
     with pytest.raises(LookupError, match=r"fault 'nowhere' must have its expression once in src, got 0 times"):

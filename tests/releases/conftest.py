@@ -361,12 +361,3 @@ def brute() -> Any:
 @pytest.fixture(scope="session")
 def checks(tmp_path_factory: pytest.TempPathFactory) -> Checks:
     return Checks(tmp_path_factory.mktemp("designs"))
-
-
-# --- real servers -----------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="session")
-def postgres(postgres_server: Any) -> str:
-    """The URL of a PostgreSQL server of our own."""
-    return str(postgres_server.url)

@@ -390,7 +390,7 @@ def test_the_stated_coverage_of_sums_is_what_simulation_finds(high, folder):
 
 
 def _seeded(rng):
-    from releases.conftest import seeded_entropy
+    from inbounds.trusted.samplers import seeded_entropy
 
     return seeded_entropy(rng)
 
