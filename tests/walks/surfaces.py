@@ -39,9 +39,15 @@ def plan_file(kind: str, folder: Path) -> list[str]:
     """The statistics of a released plan file, and what checking its record says."""
     content = parse_toml(PLAN) | {"statistics": [{kind: "score"}]}
     content["source"]["path"] = str(folder / "survey.csv")
-    done = ib.release(content, output=folder / "planned.csv")
+    done = ib.release(content, output=folder / "planned.csv", mechanisms=folder / "passports")
     verdict = ib.verify(folder / "planned.csv.release.json")
     return [done.record["plan"]["statistics"][0]["kind"], *done.table.column_names, str(verdict.reason)]
+
+
+@surface
+def passports(kind: str, folder: Path) -> list[bool]:
+    """Whether the passports of that release can be verified by themselves."""
+    return [ib.verify(file).is_valid for file in (folder / "passports").iterdir()]
 
 
 @surface

@@ -57,6 +57,7 @@ NO_RULE = 'not verifiable yet: this checker has no rule for statistics of the ki
     ("surface", "expected"),
     [
         ("plan_file", ["range", "school", "score_range", *ends("score_range"), NO_RULE]),
+        ("passports", [True]),
         ("options", ["range", "0", "3"]),
         ("help_of_ask", True),
         ("draft", True),
@@ -71,7 +72,7 @@ def test_an_added_statistic_is_in(shown, surface, expected):
 
 
 def test_every_surface_is_looked_at(shown):
-    assert len(shown) == 8
+    assert len(shown) == 9
 
 
 def test_the_trial_was_removed():

@@ -36,6 +36,7 @@ from inbounds.mechanism.laws import CentralRecords
 from inbounds.mechanism.load import PASSPORT, certify_document
 from inbounds.properties import canonical_property
 from inbounds.query import QuantileQuery, Query, RangeQuery
+from inbounds.query.query import KINDS
 from inbounds.schema.errors import PlanError, error_path
 from inbounds.schema.types import Schema, check_known_fields, to_exact
 
@@ -225,6 +226,7 @@ def default_cache_folder() -> Path:
 def load_or_design(request: DesignRequest, folder: Path) -> DesignedMechanism:
     """Load the design of a request from the folder, or design it and store it there."""
     if isinstance(request.query, RangeQuery):
+        _check_kind(request.query)
         _check_width(request.query, LARGEST_RANGE)
     path = folder / f"{request.digest}.json"
     if path.exists():
@@ -281,6 +283,12 @@ def design_range_request(query: RangeQuery, epsilon: Fraction, options: DesignOp
         _check_width(query, MOST_REMAPPED)
         return design_noise(query, epsilon, loss, prior)
     return design_matrix_request(query, epsilon, options)
+
+
+def _check_kind(query: RangeQuery) -> None:
+    """Raise ValueError if passports do not have queries of this kind: the mechanism's could not be loaded."""
+    if query.kind not in KINDS:
+        raise ValueError(f"has a query of the kind {query.kind!r}, but passports have {', '.join(sorted(KINDS))} only")
 
 
 def _check_width(query: RangeQuery, most: int) -> None:

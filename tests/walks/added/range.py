@@ -31,7 +31,7 @@ class Range(NumberStatistic):
 
     def query(self, context: StatisticContext, size: int) -> RangeQuery:
         column = self.number_column(context)
-        return make_range_query("range", Scale(Fraction(0), column.step, range(column.width + 1)), AllPairs())
+        return make_range_query("extreme", Scale(Fraction(0), column.step, range(column.width + 1)), AllPairs())
 
     def positions(self, context: StatisticContext, aggregates: GroupAggregates) -> list[Ints]:
         occurs = aggregates.by_value.histograms(np.arange(len(aggregates.rows))) > 0
