@@ -11,10 +11,10 @@ from inbounds.plan.plan import Plan
 from inbounds.releases.aggregate import CanonicalRecords, OpenSource, canonical_records, materialise, open_plan_source
 from inbounds.schema.errors import AggregationError, SourceError
 from inbounds.sources import csv_files
-from inbounds.sources.open import silence_engine
+from inbounds.sources.open import FILES, silence_engine
 
-FILES = ("csv", "parquet", "xlsx", "spss", "stata", "sas")
-"""Kinds of sources that stay in memory. A database is read for each question, so that its owner can write to it."""
+DATABASES = ("duckdb", "sqlite")
+"""Kinds of files that are databases. A database is read for each question, so that its owner can write to it."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Sources:
 
     def open(self, dataset: Dataset, plan: Plan) -> OpenSource:
         """Open the source of a plan about a dataset; its schema is compared with the plan's."""
-        if not _stays(dataset):
+        if not _stays_in_memory(dataset):
             return open_plan_source(plan)
         with self._lock:
             if dataset.name not in self._attached:
@@ -54,7 +54,7 @@ class Sources:
 
     def attach(self, dataset: Dataset) -> None:
         """Read the dataset once, for its owner. Raises `SourceError` if it has more than `max_rows` records."""
-        if _stays(dataset):
+        if _stays_in_memory(dataset):
             self.open(dataset, dataset.check_plan()).close()
             return
         plan = dataset.check_plan()
@@ -84,8 +84,10 @@ class Sources:
                 self._attached.popitem()[1].close()
 
 
-def _stays(dataset: Dataset) -> bool:
-    return dataset.source.kind in FILES and dataset.source.engine != "spark"
+def _stays_in_memory(dataset: Dataset) -> bool:
+    """Return whether a dataset is read once, and its records stay in memory."""
+    kind = dataset.source.kind
+    return kind in FILES.values() and kind not in DATABASES and dataset.source.engine != "spark"
 
 
 def _check_rows(dataset: Dataset, rows: int | None) -> None:

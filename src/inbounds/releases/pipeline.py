@@ -4,8 +4,9 @@
     └───── prepare_table ────┘         └───────────────────── draw_table ─────────────────────┘
 
 Nothing is read from the data before the plan, the schema and every mechanism are fixed, and nothing about the data
-decides what happens afterwards: every declared group is answered, in declared order. A release, the studio's release
-and the curator's answers all take these two steps with a charge between them; a preview ends after the first.
+decides what happens afterwards: every declared group is answered, in declared order. A release takes these two steps
+with a charge between them, also in the studio; a preview ends after the first. The curator prepares from designs and
+sources that it keeps (`curator.answer_pipeline`), and takes the second step.
 """
 
 import json

@@ -99,8 +99,8 @@ def parse_number(text: str) -> Any:
 
 @cache
 def describe_kinds() -> dict[str, str]:
-    """Return every kind with the first line of its documentation."""
-    return {kind: (model.__doc__ or kind).partition("\n")[0].rstrip(".") for kind, model in STATISTICS.items()}
+    """Return every kind with what it is in one line."""
+    return {kind: model.summary().rstrip(".") for kind, model in STATISTICS.items()}
 
 
 @cache

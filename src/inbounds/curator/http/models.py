@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field, WithJsonSchema, create_model
 from pydantic.fields import FieldInfo
 
 from inbounds.curator.question import OF_STATISTICS, QuestionOptions
+from inbounds.curator.reuse import How
 from inbounds.statistics import STATISTICS
 from inbounds.statistics.designs import DesignOptions
 
@@ -24,7 +25,7 @@ def _optional(info: FieldInfo, description: str | None = None) -> tuple[Any, Any
 def _question_schema() -> dict[str, Any]:
     """Return the JSON schema of a question: one field for each statistic, and those that may stand beside it."""
     fields = {
-        kind: _optional(statistic.model_fields[statistic.subject], statistic.__doc__)
+        kind: _optional(statistic.model_fields[statistic.subject], statistic.summary())
         for kind, statistic in STATISTICS.items()
     }
     for name in OF_STATISTICS:
@@ -133,7 +134,7 @@ class AnswerModel(BaseModel):
     question: dict[str, Any]
     epsilon: str
     level: str | None
-    how: Literal["new", "same", "stronger", "sum"]
+    how: How
     table: dict[str, list[Any]]
     mechanisms: list[dict[str, Any]]
     statement: str
