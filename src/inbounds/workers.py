@@ -36,7 +36,7 @@ class WorkerEnded(Exception):
 class CallFailure:
     """The reason why a call has no result.
 
-    sentence: for people. path: the place in a plan, if it is about one. stopped: whether somebody stopped the call.
+    sentence: for people. path: the place in a plan, if it is about one. stopped: whether the call was cancelled.
     """
 
     sentence: str

@@ -179,7 +179,7 @@ def kept(source, table, records, groups):
         aggregate.canonical_records(opened.plan, opened.table) as found,
     ):
         found.engine.load("groups", aggregate._group_table(opened.plan, found.layout))
-        found.engine.keep("counted", aggregate.counted_records(opened.plan, found, "groups"))
+        found.engine.keep("counted", aggregate.write_contributions(opened.plan, found, "groups"))
         columns = found.engine.fetch("SELECT group_, v0 FROM counted")
         for name in ("groups", "counted"):
             found.engine.drop(name)

@@ -397,7 +397,7 @@ def _seeded(rng):
 
 @pytest.mark.parametrize(("condition", "counts_all"), [("not false", True), ("x >= 0", False), ("x <= 1e99", False)])
 def test_a_count_of_all_records_tells_sizes_however_it_is_spelled(condition, counts_all):
-    assert (plan({"count": condition}).counted == 0) is counts_all
+    assert (plan({"count": condition}).total_count_place == 0) is counts_all
 
 
 def test_with_a_count_medians_are_covered_at_every_size(folder):

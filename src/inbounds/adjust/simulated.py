@@ -179,7 +179,9 @@ def draw_uniform_sizes(sizes: Ints, generator: np.random.Generator) -> Ints:
 
 
 def draw_rates(labels: int, rate: float, generator: np.random.Generator) -> Floats:
-    """Draw the rates of all labels, uniform on the simplex; one label has the rate given, and nobody else the rest."""
+    """Draw the rates of all labels, uniform on the simplex; one label has the given rate, the others share the
+    rest.
+    """
     return np.array([[rate, 1 - rate]]) if labels <= 2 else generator.dirichlet(np.ones(labels), 1)
 
 

@@ -216,4 +216,4 @@ def _print_people(people: list["Population"], as_json: bool) -> None:
     for who in people:
         out.print(str(who), markup=False)
     if not people:
-        out.print("nobody yet: inbounds ledger init LEDGER --people NAME --epsilon NUMBER")
+        out.print("no people yet: inbounds ledger init LEDGER --people NAME --epsilon NUMBER")

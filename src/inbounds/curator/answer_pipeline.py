@@ -158,7 +158,7 @@ class AnswerPipeline:
         """Return the answer to a question as this account may see it."""
         while True:
             try:
-                stored = self._stored_answer(account, request, key)
+                stored = self._find_stored_answer(account, request, key)
                 return stored or self.slots.evaluate(partial(self._evaluate, account, request, key))
             except AnswerPending as other:
                 self.time.sleep(other.until / 1000 - self.time.wall())
@@ -166,15 +166,17 @@ class AnswerPipeline:
     def at_once(self, account: Account, request: PricedQuestion, key: str | None) -> Answer | None:
         """Return the stored answer to a question; None if one must be drawn or has not left yet."""
         try:
-            return self._stored_answer(account, request, key)
+            return self._find_stored_answer(account, request, key)
         except AnswerPending:
             return None
 
-    def _stored_answer(self, account: Account, request: PricedQuestion, key: str | None) -> Answer | None:
+    def _find_stored_answer(self, account: Account, request: PricedQuestion, key: str | None) -> Answer | None:
         """Return the answer if it can be issued without reading data."""
         reservation = self._reserve(account, request, key, None)
         return (
-            None if reservation is None else self._issue(reservation, self._stored_table(request, reservation.charge))
+            None
+            if reservation is None
+            else self._issue(reservation, self._load_stored_table(request, reservation.charge))
         )
 
     def _evaluate(self, account: Account, request: PricedQuestion, key: str | None, deadline: Deadline) -> Answer:
@@ -184,16 +186,16 @@ class AnswerPipeline:
             reservation = self._reserve(account, request, key, inputs)
             assert reservation is not None
             if reservation.leave is None:  # another request drew it meanwhile
-                return self._issue(reservation, self._stored_table(request, reservation.charge))
+                return self._issue(reservation, self._load_stored_table(request, reservation.charge))
             deadline.fix(reservation.leave)
             try:
                 table = draw_table(inputs.session, inputs.prepared, reservation.charge)
                 answer = self._issue(reservation, table)
             except Exception:  # any message may quote data
                 if self._is_drawn(reservation.charge.key):  # then only the draw can be the reason, which is public
-                    self._finish(reservation.charge.key, deadline)
+                    self._finish_evaluation(reservation.charge.key, deadline)
                 raise CuratorUnavailable from None
-            self._finish(reservation.charge.key, deadline)
+            self._finish_evaluation(reservation.charge.key, deadline)
             return answer
 
     def _prepare_inputs(self, request: PricedQuestion, deadline: Deadline, stack: ExitStack) -> DrawInputs:
@@ -230,7 +232,7 @@ class AnswerPipeline:
             now, ledger = self.now(), self.connections.ledger
             asker = accounts.load_account_row(run, account.name, request.dataset.name, own_key)
             source = issued.find_by_key(run, asker, own_key, digest) or reuse.find_reusable(run, ledger, request, now)
-            stored = self._stored_charge(run, request, source.key, now)
+            stored = self._find_stored_charge(run, request, source.key, now)
             if stored is None and inputs is None:
                 return None
             if isinstance(source, IssuedAnswer):
@@ -244,9 +246,9 @@ class AnswerPipeline:
             assert inputs is not None
             charge = self._charge(run, inputs.session)
             issued.note_mechanisms(run, request.key, inputs.digests)
-            return Reservation(answer, grant, charge, self._begin(run, request))
+            return Reservation(answer, grant, charge, self._begin_evaluation(run, request))
 
-    def _stored_charge(self, run: Run, request: PricedQuestion, key: str, now: int) -> Charge | None:
+    def _find_stored_charge(self, run: Run, request: PricedQuestion, key: str, now: int) -> Charge | None:
         """Return the charge whose answer or draw is stored; None if data must be read under a new charge.
 
         Raises `AnswerPending` before the moment at which an answer leaves: otherwise its absence would reveal how long
@@ -271,7 +273,7 @@ class AnswerPipeline:
         ledger_head.note_head(run, LedgerHead(self.connections.ledger.id, charge.number, charge.sha256))
         return charge
 
-    def _begin(self, run: Run, request: PricedQuestion) -> float:
+    def _begin_evaluation(self, run: Run, request: PricedQuestion) -> float:
         """Note that data will be read; return when the answer leaves, by the steady clock. The database holds the wall
         clock's.
         """
@@ -280,7 +282,7 @@ class AnswerPipeline:
         evaluations.begin_evaluation(run, request.key, request.dataset.name, until)
         return steady + until / 1000 - wall
 
-    def _finish(self, key: str, deadline: Deadline) -> None:
+    def _finish_evaluation(self, key: str, deadline: Deadline) -> None:
         """Note that everything is stored. If the answer had to leave meanwhile, the evaluation counts as failed."""
         if deadline.is_past():
             return
@@ -294,11 +296,11 @@ class AnswerPipeline:
         charge = self.connections.ledger.find(key)
         return charge is not None and (charge.draw is not None or charge.answer is not None)
 
-    def _stored_table(self, request: PricedQuestion, charge: Charge) -> StoredTable:
+    def _load_stored_table(self, request: PricedQuestion, charge: Charge) -> StoredTable:
         """Return the table under a charge, or build it from the draw under it; no data is read."""
         if charge.answer is not None:
             return StoredTable(*decode_table(charge.answer), drawn=False)
-        source = request if charge.key == request.key else self._question(request.dataset, charge.key)
+        source = request if charge.key == request.key else self._load_question(request.dataset, charge.key)
         try:
             design = self.prepare_design(source, allow_useless=True)
             method = _draw_method(design, self.designer.chain(source.dataset, design))
@@ -307,7 +309,7 @@ class AnswerPipeline:
         except Exception:
             raise CuratorUnavailable from None
 
-    def _question(self, dataset: Dataset, key: str) -> PricedQuestion:
+    def _load_question(self, dataset: Dataset, key: str) -> PricedQuestion:
         """Return the question with this key, as the dataset is declared now."""
         with self.connections.store.reading() as run:
             ((text,),) = run("SELECT question FROM questions WHERE key = ?", key)

@@ -90,9 +90,8 @@ class Question:
     def to_plan(self, dataset: Dataset, epsilon: Fraction) -> Plan:
         """Return the plan that answers the question at an epsilon; it declares only the columns that it uses."""
         groups, neighbours = dataset.groups_by(self.by), dataset.neighbours
-        if (
-            self.where and groups.public
-        ):  # the number of records that meet it is not public: a changed record may start or stop to meet it
+        if self.where and groups.public:
+            # the number of records that meet it is not public: a changed record may start or stop to meet it
             groups, neighbours = replace(groups, public=False), CHANGE
         elif self.where and groups.typical:  # of a typical group, any number of records may meet it
             groups = replace(groups, typical=(0, groups.typical[-1]))
@@ -156,7 +155,7 @@ def parse_question(values: Mapping[str, Any], dataset: Dataset, *, stored: bool 
     if statistic.design is not None:
         design, statistic = _sort_options(statistic.design), statistic.replace(design=None)
     longest = None if stored else LONGEST_CONDITION
-    canonical, where = _canonical(statistic, kind, options.where, dataset, longest)
+    canonical, where = _canonicalize(statistic, kind, options.where, dataset, longest)
     return Question(
         canonical,
         _order_by(options.by, dataset),
@@ -180,7 +179,7 @@ def _shorten_error_paths() -> Iterator[None]:
         raise type(error)(error.message, path) from error.__cause__
 
 
-def _canonical(
+def _canonicalize(
     statistic: Statistic, kind: str, where: str, dataset: Dataset, longest: int | None
 ) -> tuple[Statistic, str]:
     """Return the statistic and the condition beside it; for a count both conditions become one."""

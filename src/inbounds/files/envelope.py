@@ -211,7 +211,7 @@ class FileFormat(Generic[T]):
 def refuse_unknown_fields(
     content: Any, known: Known, place: str = "the content", error: type[InboundsError] = PassportError
 ) -> None:
-    """Raise `error` for an unknown field: people might believe that its value was checked.
+    """Raise `error` for an unknown field, which readers might take for one that was checked.
 
     A value whose fields are known must be an object or null, and one with known items a list or null.
     """

@@ -85,15 +85,15 @@ def _in_one_part(epsilon: Any) -> Cost:
 def _as_question(question: Any) -> str:
     """Return canonical JSON; raise TypeError for keys that are no text, which JSON would turn into text."""
     text = canonical_json(question)
-    if not _named_by_text(question):
+    if not _has_text_names(question):
         raise TypeError("question must name its values by text, got another name; write it as text")
     return text
 
 
-def _named_by_text(value: Any) -> bool:
+def _has_text_names(value: Any) -> bool:
     if isinstance(value, dict):
-        return all(isinstance(name, str) and _named_by_text(inner) for name, inner in value.items())
-    return not isinstance(value, list | tuple) or all(map(_named_by_text, value))
+        return all(isinstance(name, str) and _has_text_names(inner) for name, inner in value.items())
+    return not isinstance(value, list | tuple) or all(map(_has_text_names, value))
 
 
 class ChargeRequest(NamedTuple):

@@ -284,8 +284,8 @@ def _check_file(path: Path, create: bool) -> None:
     open_database = find_open_database(path)
     if open_database is not None and open_database.inherited:
         raise LedgerError(
-            f"{path} must not be open when a process is forked that opens it too, because SQLite would believe that "
-            "the child has its parent's locks; close it before, or start processes by spawn"
+            f"{path} must not be open when a process is forked that opens it too, because SQLite would take the "
+            "locks of the parent for those of the child; close it before, or start processes by spawn"
         )
     if path.stat().st_size and not read_start(path, HEADER).startswith(SQLITE_MAGIC):
         raise LedgerError(f"{path} is no ledger; give another name")

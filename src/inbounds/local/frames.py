@@ -1,8 +1,8 @@
 """Replace columns of a table by reports: one draw for each row, and one evaluation of each draw.
 
 An engine decides when, how often and on which rows it calls a function that is part of a query. It may call it once for
-a constant and repeat the result for all rows: then many people share one draw, and whoever knows one of them learns
-about the others. It may call it again when the query runs again: then one person has two reports. So the engine is not
+a constant and repeat the result for all rows: then many people share one draw, and who knows one of them learns about
+the others. It may call it again when the query runs again: then one person has two reports. So the engine is not
 left to decide. The values are there, one for each row, before anything is drawn, and what comes back is finished
 reports:
 

@@ -236,7 +236,7 @@ class Plan:
         return self.credible_level is not None and statistic.has_order
 
     @cached_property
-    def counted(self) -> int | None:
+    def total_count_place(self) -> int | None:
         """Return the place of the statistic that counts all records of each group, if there is one."""
         counts = [
             k for k, statistic in enumerate(self.statistics) if isinstance(statistic, Count) and statistic.counts_all

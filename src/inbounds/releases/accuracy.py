@@ -1,4 +1,4 @@
-"""What is said about the accuracy of a number: its expected error, its interval, and how often the interval is right.
+"""The accuracy of a number: its expected error, its interval, and how often the interval is right.
 
 All follow from the mechanism and a prior of the truth; none from data. If group sizes are public, the prior is about
 the answer alone. If not, the size of the group is unknown as well, and its prior (`statistics.sizes`) is part of it:

@@ -378,7 +378,7 @@ def aggregate(plan: Plan, records: CanonicalRecords) -> dict[str, Any]:
     try:
         if plan.groups.by and groups == own_groups:
             engine.load(own_groups, _group_table(plan, records.layout))
-        engine.keep(counted, counted_records(plan, records, groups))
+        engine.keep(counted, write_contributions(plan, records, groups))
         results = {name: engine.fetch(sql) for name, sql in _statements(plan, engine, counted).items()}
     finally:
         with suppress(Exception):
@@ -397,7 +397,7 @@ def _group_table(plan: Plan, layout: RecordLayout) -> dict[str, Any]:
     return columns
 
 
-def counted_records(plan: Plan, records: CanonicalRecords, groups: str) -> str:
+def write_contributions(plan: Plan, records: CanonicalRecords, groups: str) -> str:
     """Write SQL for one row per record: its group, or `NOWHERE`, and one whole number per statistic."""
     layout, engine = records.layout, records.engine
     writer = RecordWriter(layout, engine.real)

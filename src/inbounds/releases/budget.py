@@ -71,7 +71,7 @@ def draw_epsilon(
     by_unit: records of one person may touch different numbers, so that each costs its own part.
     """
     if neighbours == PERSON:
-        return _drawn_for_persons(by_unit, spent, person)
+        return _draw_epsilon_for_persons(by_unit, spent, person)
     if neighbours == CHANGE and not public:
         return spent / 2, "half, because a changed record may leave one group and enter another"
     if neighbours == CHANGE and statistic.in_cells:
@@ -79,7 +79,7 @@ def draw_epsilon(
     return spent, "all of it, because one record touches one number of one group"
 
 
-def _drawn_for_persons(by_unit: bool, spent: Fraction, person: ContributionBound) -> tuple[Fraction, str]:
+def _draw_epsilon_for_persons(by_unit: bool, spent: Fraction, person: ContributionBound) -> tuple[Fraction, str]:
     touched = person.groups * (person.records if by_unit else 1)
     records, groups = _format_count(person.records, "record"), _format_count(person.groups, "group")
     if by_unit and person.records > 1:

@@ -53,12 +53,12 @@ class ChargeSession:
     """The entry of a release in its ledger, which is opened once for the whole session. place: None if nothing is
     recorded.
 
-    declared: whether the plan or the caller named the ledger. told_apart: whether the key identifies this data.
+    declared: whether the plan or the caller named the ledger. identifies_data: whether the key identifies this data.
     read_again: whether data may be read again under the charge of an earlier run that stored no draw, because the owner
     of the data allowed it.
 
-    Use it as a context manager. The ledger is opened by the first call that needs it, because a ledger that nobody
-    declared is not created before the charge; leaving the session closes it, unless the caller opened it. Each call is
+    Use it as a context manager. The ledger is opened by the first call that needs it, because an undeclared
+    ledger is not created before the charge; leaving the session closes it, unless the caller opened it. Each call is
     a transaction of its own, so nothing is locked between two calls.
     """
 
@@ -66,7 +66,7 @@ class ChargeSession:
     place: LedgerLike | None
     key: str
     declared: bool
-    told_apart: bool = True
+    identifies_data: bool = True
     read_again: bool = False
     _opened: Ledger | None = field(default=None, init=False, repr=False)
 
@@ -79,9 +79,9 @@ class ChargeSession:
             raise ValueError("ledger must be a file or a postgresql:// URL, got ''; leave it out for the plan's own")
         declared = plan.people.ledger or None if ledger is None else ledger
         beside = target.absolute().parent / BESIDE if target is not None else None
-        told_apart = key is not None or bool(plan.edition) or plan.source.kind != "frame"
+        identifies_data = key is not None or bool(plan.edition) or plan.source.kind != "frame"
         question_key = sha256_hex(canonical_json(plan.identity)) if key is None else validate_name(key, "key")
-        session = ChargeSession(plan, declared or beside, question_key, bool(declared), told_apart, read_again)
+        session = ChargeSession(plan, declared or beside, question_key, bool(declared), identifies_data, read_again)
         outputs = (str(target), str(record_path(target))) if target is not None else ()
         for file in session.file:
             _check_place(Path(file), (*plan.inputs, *outputs))
@@ -208,7 +208,7 @@ class ChargeSession:
 
     def _check_same_data(self, stored: bytes) -> bytes:
         """Return stored bytes; raise ValueError for a frame that may be another one."""
-        if not self.told_apart:
+        if not self.identifies_data:
             raise ValueError(
                 "edition must be given to release a frame under a plan that has released one before, got none; give "
                 "the plan an `edition` for new data, `key=` a name of its own for another draw, or "

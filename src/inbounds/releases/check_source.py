@@ -47,9 +47,11 @@ def read_columns(plan: Plan) -> list[str]:
     return list(dict.fromkeys((*plan.groups.by, *used_columns(plan), *([plan.people.id] if plan.people.id else ()))))
 
 
-def compared_texts(plan: Plan, name: str) -> list[str]:
+def list_compared_texts(plan: Plan, name: str) -> list[str]:
     """Return every text that a column is compared with: its labels, and those of conditions."""
-    texts = [text for where in plan.conditions for column, text in language.texts_compared(where) if column == name]
+    texts = [
+        text for where in plan.conditions for column, text in language.find_text_comparisons(where) if column == name
+    ]
     return [*column_labels(plan.columns[name]), *texts]
 
 
@@ -147,7 +149,7 @@ def _check_texts(plan: Plan, schema: dict[str, Any]) -> None:
 
 
 def _check_condition(plan: Plan, where: language.Condition, schema: dict[str, Any], path: Path) -> None:
-    for name, text in language.texts_compared(where):
+    for name, text in language.find_text_comparisons(where):
         _check_spelling(text, name, schema[name], path, plan.spelling(name), f"compare {name} with")
     for name in language.date_ordered_columns(where):
         _check_dates(plan, name, schema[name], path)
@@ -163,7 +165,7 @@ def _check_labels(column: Declared, name: str, kind: Any) -> None:
 
 def _check_dates(plan: Plan, name: str, kind: Any, path: Path) -> None:
     """Check that a text column that is ordered is compared with dates only."""
-    others = [text for text in compared_texts(plan, name) if not is_date(text)]
+    others = [text for text in list_compared_texts(plan, name) if not is_date(text)]
     if kind.is_string() and others:
         message = (
             f"orders {name} by date, so all it is compared with must be dates such as 2024-01-31, got {others[0]!r}"

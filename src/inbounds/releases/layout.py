@@ -78,11 +78,11 @@ def build_reports_record(
         "parents": parents,
         "credible_level": str(DEFAULT_LEVEL if plan.credible_level is None else plan.credible_level),
         "published": plan.credible_level is not None,
-        "statistics": [_adding(plan, entries[k], rows) for k, rows in layered.items()],
+        "statistics": [_build_additive_record(plan, entries[k], rows) for k, rows in layered.items()],
     }
 
 
-def _adding(plan: Plan, entry: BudgetLine, rows: list[list[Ints]]) -> AdditiveRecord:
+def _build_additive_record(plan: Plan, entry: BudgetLine, rows: list[list[Ints]]) -> AdditiveRecord:
     assert entry.layered is not None
     statistic, query = entry.statistic, layer_query(entry.statistic, plan.context, 1)
     crossed = statistic.label_pair(plan.context) if isinstance(statistic, Crosstab) else None

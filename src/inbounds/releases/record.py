@@ -17,7 +17,7 @@ from inbounds.plan.plan import CHANGE, PERSON, Plan
 from inbounds.query import RangeQuery
 from inbounds.releases.accuracy import describe_low_coverage
 from inbounds.releases.budget import BudgetLine
-from inbounds.releases.check_source import compared_texts, used_columns
+from inbounds.releases.check_source import list_compared_texts, used_columns
 from inbounds.releases.usefulness import UselessStatistic
 from inbounds.releases.workload import ReleaseDesign, TableContent, output_query
 from inbounds.schema.condition import tree
@@ -247,7 +247,7 @@ def describe_value_handling(plan: Plan) -> list[str]:
         + _describe_keys(plan)
         + _describe_spelling(plan)
         + lines
-        + _adding_up(plan)
+        + _describe_adding_up(plan)
         + _describe_dates(plan)
         + _describe_encoding(plan)
     )
@@ -266,7 +266,7 @@ def describe_accuracy(designed: ReleaseDesign) -> list[str]:
     sized = [one.name for k, one in every if designed.model(k, 0).is_sized and not plan.is_layered(one)]
     lines = []
     if sized:
-        counted = plan.counted
+        counted = plan.total_count_place
         told = "" if counted is None else f"; in the table, the drawn {plan.statistics[counted].name} tells the size"
         prior = describe_prior(plan.groups.typical)
         lines.append(f"{', '.join(sized)}: expected errors and intervals suppose that {prior}{told}")
@@ -278,7 +278,7 @@ def describe_accuracy(designed: ReleaseDesign) -> list[str]:
     return lines + ([f"{', '.join(quantiles)}: {GAP}"] if quantiles else [])
 
 
-def _adding_up(plan: Plan) -> list[str]:
+def _describe_adding_up(plan: Plan) -> list[str]:
     """Describe how numbers are made to add up after they were drawn."""
     names = [statistic.name for statistic in plan.statistics if plan.is_layered(statistic)]
     if not names:
@@ -335,8 +335,10 @@ def _describe_spelling(plan: Plan) -> list[str]:
 
 def _describe_dates(plan: Plan) -> list[str]:
     """Describe columns of text that are compared with dates: a value with a time of day counts as missing."""
-    names = dict.fromkeys(name for where in plan.conditions for name, _ in tree.texts_compared(where))
-    dated = [name for name in names if all(map(is_date, compared_texts(plan, name)))] if plan.source.textual else []
+    names = dict.fromkeys(name for where in plan.conditions for name, _ in tree.find_text_comparisons(where))
+    dated = (
+        [name for name in names if all(map(is_date, list_compared_texts(plan, name)))] if plan.source.textual else []
+    )
     return [f"{name}: what is not a date alone, such as 2024-01-31 10:30, is missing; cut off times" for name in dated]
 
 
@@ -345,7 +347,7 @@ def _describe_encoding(plan: Plan) -> list[str]:
     if plan.source.kind != "csv" or plan.source.is_decoded:
         return []
     keys = [part for key in plan.groups.keys for part in key]
-    labels = [text for name in used_columns(plan) for text in compared_texts(plan, name)]
+    labels = [text for name in used_columns(plan) for text in list_compared_texts(plan, name)]
     strange = next((text for text in (*keys, *labels) if not text.isascii()), None)
     line = f"the file must be UTF-8: otherwise {strange} and other texts with letters beyond ASCII never match"
     return [] if strange is None else [line]

@@ -100,13 +100,13 @@ class DesignCache:
             self.expected[model.key] = model.expected_error()
         return self.expected[model.key]
 
-    def covered(self, designed: "ReleaseDesign", k: int, model: StatisticModel) -> Coverage:
+    def interval_coverage(self, designed: "ReleaseDesign", k: int, model: StatisticModel) -> Coverage:
         """Return how often the intervals of a statistic are right in groups of a tenth of the maximum, of two tenths, …
 
         Nothing if it has no intervals, if sizes are public, or if the statistic adds up.
         """
         workload = designed.workload
-        plan, counted = workload.plan, workload.plan.counted
+        plan, counted = workload.plan, workload.plan.total_count_place
         adds_up = workload.entries[k].layered is not None
         if not plan.has_interval(plan.statistics[k]) or adds_up or model.beliefs is None:
             return ()
@@ -188,7 +188,8 @@ class ReleaseDesign:
             expected=tuple(tuple(memory.expected_error(model) for model in row) for row in every),
             full=tuple(tuple(memory.expected_error(replace(model, beliefs=None)) for model in row) for row in every),
             coverage=tuple(
-                tuple(memory.covered(at_most, k, model) for model in row) or unknown for k, row in enumerate(every)
+                tuple(memory.interval_coverage(at_most, k, model) for model in row) or unknown
+                for k, row in enumerate(every)
             ),
             levels=((),) * len(every),
         )
@@ -252,13 +253,13 @@ def build_table(designed: ReleaseDesign, rows: Sequence[Ints]) -> TableContent:
     beliefs = _beliefs(designed, outputs)
     columns = {
         k: _publish(designed, k, outputs[k], cells, beliefs)
-        for k, cells in enumerate(_in_order(plan, outputs))
+        for k, cells in enumerate(_sort_quantiles(plan, outputs))
         if k not in layered
     }
     draws = {name: row for k in columns for name, row in outputs[k].items()}
     if not layered:
         return TableContent([*keys_and_sizes(plan), *(column for k in columns for column in columns[k])], draws)
-    table_columns, reports = _adding_up(designed, columns, layered)
+    table_columns, reports = _build_layered_table(designed, columns, layered)
     return TableContent(table_columns, draws, reports)
 
 
@@ -268,7 +269,7 @@ def publish_columns(designed: ReleaseDesign, outputs: dict[str, Ints]) -> list[O
     return [*keys_and_sizes(designed.workload.plan), *_publish(designed, 0, outputs, outputs, beliefs)]
 
 
-def _adding_up(
+def _build_layered_table(
     designed: ReleaseDesign, columns: dict[int, list[OutputColumn]], layered: dict[int, list[list[Ints]]]
 ) -> tuple[list[OutputColumn], ReportsRecord]:
     """Build the table: statistics that add up, adjusted, beside those that do not."""
@@ -285,7 +286,7 @@ def _adding_up(
     return table_columns, reports
 
 
-def _in_order(plan: Plan, outputs: Sequence[dict[str, Ints]]) -> list[dict[str, Ints]]:
+def _sort_quantiles(plan: Plan, outputs: Sequence[dict[str, Ints]]) -> list[dict[str, Ints]]:
     """Return what is published of the draws: the quantiles of one column are sorted, all else is unchanged."""
     ordered, columns = list(outputs), dict[str, list[int]]()
     for k in sorted(range(len(outputs)), key=lambda k: plan.statistics[k].rank or Fraction(0)):
@@ -378,7 +379,7 @@ def _are_whole(designed: ReleaseDesign, k: int) -> bool:
 def _beliefs(designed: ReleaseDesign, outputs: Sequence[dict[str, Ints]]) -> Beliefs:
     """Return what is believed about the sizes of all groups, given the count of each if the plan publishes it."""
     workload = designed.workload
-    priors, counted = [workload.size_beliefs(size) for size in workload.sizes], workload.plan.counted
+    priors, counted = [workload.size_beliefs(size) for size in workload.sizes], workload.plan.total_count_place
     if counted is None:
         return priors
     (counts,) = outputs[counted].values()

@@ -43,7 +43,7 @@ def attack_page(
     picture = plots.plot_curves(series, "answers pooled", "expected loss", logarithmic=len(rows) > 1, floor=floor_line)
     selection = [rows[i] for i in pick_evenly(len(rows), MOST_LISTED)]
     table = [[str(row.answers), *(f"{row.loss[estimator]:.4g}" for estimator in estimators)] for row in selection]
-    sentence = "What somebody is off by who has several answers to the same question and makes the best of them."
+    sentence = "The error of a reader who combines several answers to the same question as well as possible."
     return _page(title, [sentence], [picture], ["answers", *estimators.values()], table)
 
 

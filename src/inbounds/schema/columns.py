@@ -247,7 +247,7 @@ def column_labels(column: Declared) -> tuple[str, ...]:
 def check_condition(condition: tree.Condition, columns: Mapping[str, Declared]) -> None:
     """Check a condition against the declared columns: their types, and labels that they are compared with."""
     tree.check_condition(condition, {name: column.type for name, column in columns.items()})
-    check_labels(tree.texts_compared(condition), columns)
+    check_labels(tree.find_text_comparisons(condition), columns)
 
 
 def check_labels(texts: Iterable[tuple[str, str]], columns: Mapping[str, Declared]) -> None:

@@ -149,7 +149,7 @@ def _bytes(value: Any, is_person: bool) -> bytes | None:
         if isinstance(value, float | np.floating) and value.is_integer():
             value = int(value)
         if is_person:
-            return str.encode(_cut(str(value)), "utf-8") if _names_somebody(value) else None
+            return str.encode(_cut(str(value)), "utf-8") if _can_be_id(value) else None
         return str.encode(_cut(format_midnight(value) or str(value)), "utf-8", "replace")
     except Exception:  # whatever it is, one record must not decide whether a frame is read
         return None
@@ -160,7 +160,7 @@ def _cut(text: str) -> str:
     return str.__getitem__(text, slice(LONGEST_TEXT + 1))
 
 
-def _names_somebody(value: Any) -> bool:
+def _can_be_id(value: Any) -> bool:
     """Return whether a value can be an id: values of these types differ in text, except a number and its digits."""
     return isinstance(value, str | int | Integral | UUID) and not isinstance(value, bool)
 

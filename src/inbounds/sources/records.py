@@ -209,7 +209,7 @@ def first_columns(column: Any, declared: Declared, source: Source, *, days: bool
     if declared.type == "boolean":
         return {"c": _one_or_zero(_boolean(column) if column.type().is_string() else column)}
     column = trim_text(column, declared.spelling)
-    text = fold_case(folded_text(column), declared.spelling)
+    text = fold_case(column_to_text(column), declared.spelling)
     return {"c": column_to_digits(text)} | ({"d": day_number(column)} if days else {})
 
 
@@ -378,7 +378,7 @@ def code_digits(spelling: Spelling) -> list[tuple[str, str]]:
     return [(text_to_digits(fit_code(code, spelling)), label) for code, label in spelling.codes]
 
 
-def folded_text(column: Any) -> Any:
+def column_to_text(column: Any) -> Any:
     """Convert a column to text in the form of `schema.text.match_spelling`, so a record has one label or key."""
     import ibis
 
@@ -439,7 +439,7 @@ def key_text(column: Any, period: str = "", spelling: Spelling = PLAIN) -> Any:
     period: use the day, month, quarter or year of dates and times. spelling: the options of the column.
     """
     column = trim_text(strip_collation(column), spelling)
-    return column_to_digits(period_text(column, period) if period else fold_case(folded_text(column), spelling))
+    return column_to_digits(period_text(column, period) if period else fold_case(column_to_text(column), spelling))
 
 
 def key_value(digits: Any, spelling: Spelling, kind: Any, missing_key: str = "") -> Any:

@@ -29,7 +29,7 @@ POWER = 4
 a tenth of the whole; with 3 it would be a fifth, with 5 a twentieth."""
 
 SINGLE = 512
-"""Sizes up to this one are told apart; beyond, sizes within a part in 256 of each other are taken together."""
+"""Sizes up to this one are kept separate; beyond, sizes within a part in 256 of each other are taken together."""
 
 TOGETHER = 1 / 256
 

@@ -54,7 +54,7 @@ HEADERS = {
     "cache-control": "no-store",
 }
 
-AWAY = "this page belongs to whoever started the studio: open the address that it printed in its terminal"
+AWAY = "this page is for the person who started the studio; open the address that it printed in its terminal"
 TOO_LONG = "this is longer than anything that the studio reads"
 USED = "this address was used before, and works once; start the studio again for a new one"
 

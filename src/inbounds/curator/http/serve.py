@@ -83,7 +83,7 @@ class SharedConfig(uvicorn.Config):
         return SharingLoop
 
 
-class Announcing(uvicorn.Server):
+class AnnouncingServer(uvicorn.Server):
     """A server that calls `announce` when it listens."""
 
     def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
@@ -113,7 +113,7 @@ def check_free(host: str, port: int) -> None:
 def serve(curator: Curator, host: str, port: int, announce: Callable[[], None] = lambda: None) -> None:
     """Answer requests in this process until it is interrupted; running requests finish first."""
     _check(curator)
-    Announcing(uvicorn.Config(app(curator), host=host, port=port, **OPTIONS), announce).run()
+    AnnouncingServer(uvicorn.Config(app(curator), host=host, port=port, **OPTIONS), announce).run()
 
 
 def serve_settings(path: str | PathLike[str], host: str, port: int, workers: int) -> None:

@@ -1,7 +1,7 @@
 """The family of record groups that score tables are judged on before any record is read.
 
-A family is a model of what groups may look like. It is public and an argument of the design: whoever knows more about
-the records can give another one. Any function from a query to histograms of groups is a family.
+A family is a model of what groups may look like. It is public and an argument of the design: with more knowledge
+about the records, give another one. Any function from a query to histograms of groups is a family.
 """
 
 from collections.abc import Callable, Iterator

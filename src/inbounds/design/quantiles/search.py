@@ -78,7 +78,7 @@ class QuantileSearch:
 
     family: the groups that tables are judged on; see `RecordFamily`. grid: the tables. guard: on no group may a table
     err more than this times as much as plain permute-and-flip; 1.02 means never noticeably worse. negligible: an error,
-    in steps of the range, that nobody can tell from none; errors are compared with this much added to each.
+    in steps of the range, that is as good as none; errors are compared with this much added to each.
 
     size_bits: sizes that agree in so many leading binary digits, after rounding, share one search. With 4 bits it is
     made for a size at most 1/16 from their own, at most 8 times for each doubling of the sizes. max_columns: a law over

@@ -203,7 +203,7 @@ def replace_texts(condition: Condition, rename: Callable[[str, str], str]) -> Co
     return condition
 
 
-def texts_compared(condition: Condition) -> list[tuple[str, str]]:
+def find_text_comparisons(condition: Condition) -> list[tuple[str, str]]:
     """Return every pair of a column and a text that are compared with each other."""
     pairs: list[tuple[str, str]] = []
 
