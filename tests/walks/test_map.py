@@ -39,3 +39,14 @@ def test_no_cell_of_a_table_is_longer_than_a_line(name):
     rows = re.findall(r"^\|(.*)\|$", shown, re.MULTILINE)
     assert len(rows) > 15
     assert [cell for row in rows for cell in row.split("|") if len(cell.strip()) > WIDEST] == []
+
+
+def test_every_room_is_once_in_the_diagram_and_once_in_the_table():
+    rooms = sorted(place.name.removesuffix(".py") for place in PACKAGE.iterdir() if place.name[0] not in "_.")
+    rooms.remove("py.typed")
+    text = PAGES["architecture.md"]
+    (diagram,) = re.findall(r"^## The rooms$.*?```text\n(.*?)```", text, re.MULTILINE | re.DOTALL)
+    without_comments = [line[:40] + line[40:].partition("  ")[0] for line in diagram.splitlines()]
+    assert sorted(re.findall(r"[a-z_]+", " ".join(without_comments))) == rooms
+    rows = re.findall(r"^\| `([a-z_]+)(?:/|\.py)` \|", text, re.MULTILINE)
+    assert sorted(rows) == rooms
