@@ -104,7 +104,7 @@ def table(measured: list[tuple[list[str], int, dict[str, tuple[float, float]]]])
 
 def summary(measured: list[tuple[list[str], int, dict[str, tuple[float, float]]]]) -> str:
     lines = []
-    limit = program_work.TIES_UP_TO
+    limit = program_work.VERTEX_UP_TO
     for words, chosen in ((f"up to {limit:,} variables", False), (f"more than {limit:,} variables", True)):
         group = [found for _, variables, found in measured if (variables > limit) == chosen]
         for other in ("simplex, ties broken", "HiGHS interior point"):

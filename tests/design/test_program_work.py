@@ -29,14 +29,16 @@ def test_the_row_program_knows_the_size_of_the_program_that_follows(names: set[s
 
 
 def test_the_row_program_is_limited_only_before_an_interior_point() -> None:
-    most = program_work.TIES_UP_TO
+    most = program_work.VERTEX_UP_TO
     assert program_work.row_work_limit(most) == np.inf
     assert program_work.row_work_limit(most + 1) == program_work.interior_point_work(most + 1) < np.inf
 
 
 def test_a_row_program_without_work_left_has_a_true_bound_and_no_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = slow_to_close(40)
-    whole = row_program.generate_rows(problem, np.inf)
+    with monkeypatch.context() as patched:
+        patched.setattr(row_program, "row_work_limit", lambda variables: np.inf)
+        whole = row_program.generate_rows(problem, np.inf)
     assert whole.matrix is not None
     monkeypatch.setattr(row_program, "row_work_limit", lambda _variables: 0.0)
     stopped = row_program.generate_rows(problem, np.inf)

@@ -17,7 +17,7 @@ from inbounds.design.problem import Floats, Problem, Proposal
 from inbounds.design.routes import column_generation, limited
 from inbounds.design.routes.chains import chain, complete_duals, is_chain
 from inbounds.design.routes.folding import FoldedProgram, costs, fold_program, program_rows
-from inbounds.design.routes.program_work import TIES_UP_TO
+from inbounds.design.routes.program_work import VERTEX_UP_TO
 from inbounds.design.routes.row_program import unfold_rows
 from inbounds.design.routes.units import solve_in_units
 from inbounds.design.solver import clarabel, highs
@@ -31,6 +31,9 @@ NO_ROW = 1e-14  # an output less likely than this under every answer is never re
 MAX_SWEEPS = 100
 MOST_AFTER_GRAPHS = 1 << 17  # outputs times edges, one row of the program each: it is built in about 0.1 s
 SAME = 1e-10  # what breaking ties may cost, relative to the loss
+ACCURATE = 1e-9  # the same for an interior point, which is no more accurate
+TIE_STEPS = 2  # times the steps of the plain program, for breaking its ties
+SHARE = clarabel.TOLERANCE**0.5  # of the squared distance in the cost: as far below the loss as above the tolerance
 
 
 def _costs_and_floors(model: FoldedProgram, scale: Floats) -> tuple[Floats, Floats]:
@@ -126,8 +129,7 @@ def _break_ties(model: FoldedProgram, solver: highspy.Highs, plain: highspy.High
     Exactly the constraints with a multiplier are tight in every optimum, so fixing them leaves the set of optima.
     Returns whether the solver succeeded.
     """
-    far = np.square(np.arange(model.problem.shape[0], dtype=np.float64)[:, None] - model.problem.home)
-    cost = costs(model, far, model.scale)
+    cost = costs(model, _squared_distances(model.problem), model.scale)
     solution, lp = plain.getSolution(), solver.getLp()
     locked = np.flatnonzero(np.abs(solution.col_dual) > TIGHT)
     least = np.array(lp.col_lower_)
@@ -137,6 +139,27 @@ def _break_ties(model: FoldedProgram, solver: highspy.Highs, plain: highspy.High
     solver.changeColsCost(len(cost), np.arange(len(cost), dtype=np.int32), cost)
     solver.setOptionValue("simplex_strategy", highs.PRIMAL_SIMPLEX)
     return highs.run(solver, deadline)
+
+
+def _squared_distances(problem: Problem) -> Floats:
+    """Return the squared distance of every output from the one that holds the answer, in positions."""
+    return np.square(np.arange(problem.shape[0], dtype=np.float64)[:, None] - problem.home)
+
+
+def may_tie(problem: Problem) -> bool:
+    """Return whether some answer does not tell outputs apart although one is farther from it.
+
+    Then many designs may be optimal: for the worst answer, whose loss the others need not share, for answers without
+    weight, and for losses with steps.
+    """
+    if problem.worst or not (problem.prior > 0).all():
+        return True
+    far, order = _squared_distances(problem), np.arange(problem.shape[0])[:, None] < problem.home
+    for side in (order, ~order):
+        first, second = side[:-1] & side[1:], np.diff(problem.loss, axis=0) == 0
+        if (first & second & (np.diff(far, axis=0) != 0)).any():
+            return True
+    return False
 
 
 def accepts(problem: Problem) -> bool:
@@ -160,11 +183,12 @@ def solve(problem: Problem, deadline: float = np.inf) -> Proposal:
 
 
 def solve_full_program(problem: Problem, deadline: float) -> Proposal:
-    """Solve the full program until the deadline (monotonic clock): a large one by an interior point, if that closes."""
+    """Solve the full program until the deadline (monotonic clock): all but small ones by an interior point, if that
+    closes."""
     built = fold_program(problem)
     if time.monotonic() > deadline:
         return Proposal(None, trivial_bound(problem), name)
-    if built.variables <= TIES_UP_TO:
+    if built.variables <= VERTEX_UP_TO:
         return _solve_by_simplex(built, deadline)
     proposal = _solve_by_interior_point(built, deadline)
     if time.monotonic() > deadline or proposal.is_closed(problem):
@@ -173,23 +197,37 @@ def solve_full_program(problem: Problem, deadline: float) -> Proposal:
 
 
 def _solve_by_interior_point(built: FoldedProgram, deadline: float) -> Proposal:
-    """Solve by an interior point: no vertex is needed, because ties are not broken.
+    """Solve by an interior point, and again with ties broken if there may be any.
 
     The program is in P itself, where the multipliers do not suffer from scaling. What a small absolute error does to
     the tails is repaired at no cost: a cell that is too small is raised to what its neighbours require.
+
+    An interior point ends in the middle of all optima. A small share of the squared distance in the cost selects the
+    nearest one; the multipliers of the plain cost prove the bound.
     """
     problem, plain = built.problem, np.ones(built.size)
     rows = program_rows(built, plain)
-    solution = clarabel.solve_linear_program(
-        *_costs_and_floors(built, plain), rows.matrix, rows.lower, rows.upper, deadline
-    )
+    cost, least = _costs_and_floors(built, plain)
+    solution = clarabel.solve_linear_program(cost, least, rows.matrix, rows.lower, rows.upper, deadline)
     if solution is None:
         return Proposal(None, trivial_bound(problem), name)
-    bound = _bound(built, solution.duals, plain)
+    bound, matrices = _bound(built, solution.duals, plain), [_sound_matrix(built, solution)]
+    if may_tie(problem) and time.monotonic() < deadline:
+        far = costs(built, _squared_distances(problem), plain)
+        cost = cost + (SHARE / far.max()) * far
+        steps = TIE_STEPS * solution.steps
+        solution = clarabel.solve_linear_program(cost, least, rows.matrix, rows.lower, rows.upper, deadline, steps)
+        matrices.insert(0, None if solution is None else _sound_matrix(built, solution))
+    sound = [P for P in matrices if P is not None]
+    most = min(map(problem.value, sound), default=0.0) * (1 + ACCURATE)
+    nearest = next((P for P in sound if problem.value(P) <= most), None)
+    return Proposal(nearest, bound, f"{name}, interior point")
+
+
+def _sound_matrix(built: FoldedProgram, solution: clarabel.LinearSolution) -> Floats | None:
+    """Repair the matrix of an interior point; None if its columns are far from a sum of one."""
     P = _repair_solution(built, solution.values[: built.size] / highs.MASS)
-    if not _column_error(P) <= LOOSE:
-        return Proposal(None, bound, name)
-    return Proposal(normalize_columns(P), bound, f"{name}, interior point")
+    return normalize_columns(P) if _column_error(P) <= LOOSE else None
 
 
 def _solve_by_simplex(built: FoldedProgram, deadline: float) -> Proposal:
@@ -209,7 +247,7 @@ def _solve_by_simplex(built: FoldedProgram, deadline: float) -> Proposal:
     matrices = [P for P in matrices if _column_error(P) <= LOOSE]
     if not matrices:
         return Proposal(None, bound, name)
-    if built.variables <= TIES_UP_TO and _break_ties(built, solver, plain, deadline):
+    if built.variables <= VERTEX_UP_TO and _break_ties(built, solver, plain, deadline):
         tie_free = _repair_solution(built, built.scale * highs.values(solver)[: built.size])
         matrices = [tie_free, *matrices] if _column_error(tie_free) <= LOOSE else matrices
     return Proposal(_choose_best(problem, matrices), bound, f"{name}, scaled and folded")

@@ -1,8 +1,8 @@
 """The work of solvers of programs with properties, in multiplications, and which of them solves a program.
 
-**The simplex method** solves programs of up to TIES_UP_TO variables, whatever its work: it ends in a vertex, from which
-ties are broken. So of all optimal designs the one with the least squared error is found, which no interior point does.
-How many pivots it takes cannot be told from the sizes, so TIES_UP_TO states how large programs get this service.
+**The simplex method** solves programs of up to VERTEX_UP_TO variables: it ends in a vertex, which is exact up to
+rounding. How many pivots it takes cannot be told from the sizes; for so few variables it is some hundredths of a second
+at most.
 
 **Clarabel** solves larger programs. Their variables are cells on a grid, linked along rows and columns. Nested
 dissection of a grid of N cells takes about 10 N^1.5 multiplications and leaves 8 N log2(N) entries (George 1973). A
@@ -17,8 +17,8 @@ cell of the mechanism.
 
 import numpy as np
 
-TIES_UP_TO = 4000
-"""Variables up to which ties are broken."""
+VERTEX_UP_TO = 300
+"""Variables up to which a vertex is found."""
 
 STEPS = 30
 """Steps that an interior point usually takes."""
@@ -35,7 +35,7 @@ def interior_point_work(variables: int) -> float:
 
 def row_work_limit(variables: int) -> float:
     """Return the work after which the row program stops; before the simplex method, only its rounds are limited."""
-    return interior_point_work(variables) if variables > TIES_UP_TO else np.inf
+    return interior_point_work(variables) if variables > VERTEX_UP_TO else np.inf
 
 
 def round_work(pivots: int, entries: int, cells: int) -> float:
