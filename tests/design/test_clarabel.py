@@ -1,5 +1,7 @@
 """Clarabel's answers: those of HiGHS, the same on every run, and nothing once the time is over."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -50,3 +52,29 @@ def test_without_time_the_bound_still_holds() -> None:
     hasty = linear_program._solve_by_interior_point(built, -np.inf)
     assert hasty.bound <= problem.value(best.matrix)
     assert hasty.matrix is None or problem.value(hasty.matrix) >= best.bound
+
+
+@pytest.mark.parametrize("worst", [False, True])
+def test_of_all_optima_the_one_nearest_to_the_truth_is_found(worst: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    even = square(14, worst, "fair")
+    prior = np.where(np.arange(14) % 5 == 0, 1 / 3, 0.0)
+    problem = replace(even, loss=(even.loss > 2).astype(float), prior=prior)
+    far = np.square(even.loss)
+    built = fold_program(problem)
+    nearest, vertex = (
+        solve(built, np.inf).matrix
+        for solve in (linear_program._solve_by_interior_point, linear_program._solve_by_simplex)
+    )
+    monkeypatch.setattr(linear_program, "may_tie", lambda _problem: False)
+    middle = linear_program._solve_by_interior_point(built, np.inf).matrix
+    assert (far * nearest).sum() == pytest.approx((far * vertex).sum(), rel=1e-3)
+    assert (far * middle).sum() > 1.01 * (far * vertex).sum()
+
+
+def test_ties_are_expected_where_an_answer_does_not_tell_outputs_apart() -> None:
+    problem = square(14, False, "fair")
+    assert not linear_program.may_tie(problem)
+    assert not linear_program.may_tie(replace(problem, loss=problem.loss**2))
+    assert linear_program.may_tie(replace(problem, loss=(problem.loss > 2).astype(float)))
+    assert linear_program.may_tie(replace(problem, prior=np.eye(14)[0]))
+    assert linear_program.may_tie(replace(problem, worst=True))

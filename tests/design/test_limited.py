@@ -271,3 +271,49 @@ def test_plans_and_commands_take_limits_in_words() -> None:
     assert shown.exit_code == 0
     refused = CliRunner().invoke(app, [*asked, "--limit", "off-by-more-than-2=0.01"])
     assert refused.exit_code != 0
+
+
+BREAKABLE = ib.threshold_loss(1)
+
+
+@pytest.mark.parametrize("aim", ["worst", "average"])
+def test_a_limit_that_every_mechanism_keeps_changes_nothing(aim: str) -> None:
+    query = ib.count(15, outputs=2)
+    free = ib.optimal(query, 0.6, "zero-one")
+    limited_design = ib.optimal(query, 0.6, "zero-one", subject_to=ib.limit_loss(BREAKABLE, 1, aim))
+    assert np.array_equal(free.weights, limited_design.weights)
+
+
+@pytest.mark.parametrize("properties", [(), ("row_monotone",), ("weakly_honest",)])
+def test_a_limit_of_nothing_leaves_only_the_reports_that_are_never_so_wrong(properties: tuple[str, ...]) -> None:
+    query, far = ib.count(10), ib.threshold_loss(6)
+    if "weakly_honest" in properties:
+        with pytest.raises(ib.InfeasibleDesign):
+            ib.optimal(query, 1, properties=properties, subject_to=ib.limit_loss(far, 0))
+        return
+    mechanism = ib.optimal(query, 1, properties=properties, subject_to=ib.limit_loss(far, 0))
+    assert set(np.flatnonzero(mechanism.weights.any(axis=1))) <= {4, 5, 6}
+    assert mechanism.worst_loss(far) == 0
+    assert mechanism.optimality.gap < 1e-6
+
+
+def test_a_limit_that_forbids_every_report_is_refused() -> None:
+    with pytest.raises(ib.InfeasibleDesign, match="every report"):
+        ib.optimal(ib.count(12), 3.76, subject_to=ib.limit_loss(ib.threshold_loss(5), 0))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_limit_at_the_least_loss_that_any_mechanism_has_is_kept_and_one_below_it_refused(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, epsilon = int(rng.integers(3, 12)), str(rng.choice(["0.1", "0.7", "2", "4"]))
+    query = [ib.count(n), ib.mean(n, 0, 2), ib.extreme(1, n + 1), ib.interval(0, 12, 1, 12, holes=[(5, 7)])][seed % 4]
+    loss, aim = [BREAKABLE, "absolute", "squared"][rng.integers(3)], ("worst", "average")[seed % 2]
+    properties = [(), ("column_honest",)][rng.integers(2)]
+    least = ib.optimal(query, epsilon, loss, properties=properties, aim=aim).optimality
+    kept = ib.optimal(
+        query, epsilon, "zero-one", properties=properties, subject_to=ib.limit_loss(loss, least.value, aim)
+    )
+    assert (kept.worst_loss(loss) if aim == "worst" else kept.loss(loss)) <= least.value * (1 + 1e-12)
+    below = ib.limit_loss(loss, least.bound * (1 - 1e-6), aim)
+    with pytest.raises(ib.InfeasibleDesign):
+        ib.optimal(query, epsilon, "zero-one", properties=properties, subject_to=below)

@@ -14,6 +14,7 @@ import numpy as np
 from inbounds.design.goal import Aim, DesignGoal, average_mirror, build_problem, symmetrizing_error
 from inbounds.design.large import design_large
 from inbounds.design.loss_limits import (
+    can_be_broken,
     enforce_limits,
     limit_from_value,
     limit_tables,
@@ -84,16 +85,16 @@ def _solve_goal(query: RangeQuery, epsilon: Fraction, goal: DesignGoal, max_seco
     if isinstance(goal.loss, GraphLoss):  # shortest paths are found once
         goal = replace(goal, loss=TableLoss(goal.loss.table(query), goal.loss.name))
     problem = build_problem(query, epsilon, goal.loss, goal.prior, goal.properties, goal.aim)
-    problem = replace(
-        problem, limits=tuple(t for limit in goal.limits for t in limit_tables(limit, query, average_mirror))
-    )
+    limits = tuple(limit for limit in goal.limits if can_be_broken(limit, query, goal.prior))
+    tables = (table for limit in limits for table in limit_tables(limit, query, average_mirror, goal.prior))
+    problem = replace(problem, limits=tuple(tables))
     seconds = max(max_seconds - FINISHING * problem.loss.size, max_seconds / 2)
     law_of = partial(_round_to_law, problem=problem, query=query, epsilon=epsilon)
     with np.errstate(all="ignore"), one_thread():  # large ratios overflow where they lose anyway
-        if goal.limits:
-            matrix, proposal = solve_with_limits(problem, goal.limits, seconds)
+        if limits:
+            matrix, proposal = solve_with_limits(problem, limits, seconds)
             breach = partial(measure_breach, query=query, prior=goal.prior)
-            law = enforce_limits(matrix, problem, goal.limits, law_of, breach, seconds)
+            law = enforce_limits(matrix, problem, limits, law_of, breach, seconds)
         else:
             matrix, proposal = solve_free(problem, seconds)
             law = law_of(matrix)

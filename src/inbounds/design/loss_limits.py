@@ -7,9 +7,11 @@ from fractions import Fraction
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from inbounds.design.problem import TIED, Floats, LinearLimit, Problem, Proposal
+from inbounds.design.problem import SPARE, TIED, Floats, LinearLimit, Problem, Proposal
 from inbounds.design.run import run_routes
+from inbounds.design.solver.pricing import split_components
 from inbounds.errors import ConvergenceError, InfeasibleDesign
 from inbounds.losses import FixedPointConstraint, Loss, LossLimit, Prior, Restriction, to_prior
 from inbounds.mechanism.laws import AnswerLaw
@@ -17,6 +19,7 @@ from inbounds.query import RangeQuery
 
 LawOf = Callable[[Floats], AnswerLaw]
 Breach = Callable[[AnswerLaw, Restriction], float]
+Bools = NDArray[np.bool_]
 
 SPARED = 0.15
 """Share of the seconds for explaining why a limit cannot be kept, and the same share for mixing."""
@@ -33,6 +36,12 @@ FIXED = 1e-9
 CHECKED = 1e-13
 """Relative error of the sums that check a limit on integer weights; counted against the mechanism."""
 
+TOLERATED = 4 * CHECKED
+"""Share of a limit by which it may be exceeded if nothing better is found: then it is the least possible loss."""
+
+FORBIDDEN = 1e-6
+"""Largest probability of a report that cannot be made and that a solver left."""
+
 
 def validate_limits(subject_to: Restriction | Iterable[Restriction]) -> tuple[Restriction, ...]:
     """Return the limits as a tuple; raise `TypeError` if one is no limit."""
@@ -43,13 +52,55 @@ def validate_limits(subject_to: Restriction | Iterable[Restriction]) -> tuple[Re
     return limits
 
 
-def limit_tables(limit: Restriction, query: RangeQuery, symmetrize: Callable[[Floats], Floats]) -> list[LinearLimit]:
-    """Turn a limit into arrays, shifted so that no loss is negative. Columns sum to one, so both sides shift alike."""
+def can_be_broken(limit: Restriction, query: RangeQuery, prior: Prior) -> bool:
+    """Return whether some matrix breaks a limit, even one that reports whatever the limit counts most."""
+    if isinstance(limit, FixedPointConstraint):
+        return True
+    most = limit.loss.table(query).max(axis=0)
+    largest = float(most.max() if limit.aim == "worst" else most @ to_prior(prior, query))
+    return largest > float(limit.bound) + CHECKED * abs(largest)
+
+
+def limit_tables(
+    limit: Restriction, query: RangeQuery, symmetrize: Callable[[Floats], Floats], prior: Prior = None
+) -> list[LinearLimit]:
+    """Turn a limit into arrays, shifted so that no loss is negative. Columns sum to one, so both sides shift alike.
+
+    A limit that only reports of least loss keep, up to `SPARE`, has no room for rounding: see `forbid_reports`.
+    """
     if isinstance(limit, FixedPointConstraint):
         return _fix_points(limit, query)
     table = symmetrize(limit.loss.table(query))
-    floor = min(0.0, float(table.min()))
-    return [LinearLimit(table - floor, float(limit.bound) - floor, limit.aim == "worst")]
+    table, bound = table - min(0.0, float(table.min())), float(limit.bound) - min(0.0, float(table.min()))
+    best, per_answer = table.min(axis=0), limit.aim == "worst"
+    least = float(best.max() if per_answer else best @ to_prior(prior, query))
+    if abs(bound - least) <= SPARE * float(table.max()):
+        return [LinearLimit(table, least, per_answer, spare=0.0)]
+    return [LinearLimit(table, bound, per_answer)]
+
+
+def find_forbidden(problem: Problem) -> Bools:
+    """Return the reports that are impossible because a limit is as small as the least loss of an answer.
+
+    A report that is impossible for one answer is impossible for all that neighbours connect with it.
+    """
+    forbidden = np.zeros(problem.shape, dtype=bool)
+    for limit in problem.limits:
+        if limit.spare == 0.0 and limit.under is None:
+            best = limit.table.min(axis=0)
+            tight = best == limit.bound if limit.per_answer else problem.prior > 0
+            forbidden |= (limit.table > best) & tight
+    parts = [slice(None)] if problem.edges is not None else list(split_components(problem))
+    for part in parts:
+        forbidden[:, part] |= forbidden[:, part].any(axis=1, keepdims=True)
+    return forbidden
+
+
+def forbid_reports(problem: Problem, P: Floats) -> Floats:
+    """Set impossible reports to zero: a solver leaves them rounding errors."""
+    forbidden = find_forbidden(problem)
+    Q = np.where(forbidden, 0.0, P)
+    return Q / Q.sum(axis=0) if forbidden.any() and (Q.sum(axis=0) >= 1 - FORBIDDEN).all() else P
 
 
 def _fix_points(limit: FixedPointConstraint, query: RangeQuery) -> list[LinearLimit]:
@@ -77,6 +128,11 @@ def solve_with_limits(problem: Problem, limits: Sequence[Restriction], seconds: 
     Raises `InfeasibleDesign` if none does, with the least value that a limit must allow.
     """
     reserve = SPARED * seconds
+    if find_forbidden(problem).all(axis=0).any():
+        raise InfeasibleDesign(
+            f"no private mechanism keeps {' and '.join(map(str, limits))}: every report loses more with some answer, "
+            "and none can be impossible for one answer alone; allow more"
+        )
     proposal = run_routes(problem, time.monotonic() + seconds - 2 * reserve)
     if proposal.matrix is not None:
         return proposal.matrix, proposal
@@ -92,10 +148,11 @@ def _mix_to_limits(problem: Problem, free: Floats, seconds: float) -> Floats:
     share = 0.0
     for limit in problem.limits:
         now, least = (limit.values(P, problem.prior) for P in (free, strict))
-        if (least > limit.inside).any():
+        if (least > limit.bound + TIED * float(limit.table.max())).any():
             raise ConvergenceError("no mechanism within the limits was found in time; allow more, or more seconds")
         over = now > limit.inside
-        share = max(share, ((now - limit.inside)[over] / (now - least)[over]).max(initial=0.0))
+        room = np.maximum(now - least, now - limit.inside)[over]  # nothing else keeps a limit at the least loss
+        share = max(share, ((now - limit.inside)[over] / room).max(initial=0.0))
     share = min(1.0, share * (1 + MIXED))
     return (1 - share) * free + share * strict
 
@@ -134,7 +191,7 @@ def enforce_limits(
     Rounding changes a loss by very little, but that can still break a limit. Then the limits are tightened by twice
     the breach, and a little more of the mechanism that keeps them best is mixed in.
     """
-    law = law_of(matrix)
+    law = law_of(forbid_reports(problem, matrix))
     for _ in range(0 if any(isinstance(limit, FixedPointConstraint) for limit in limits) else REMIXED):
         missing = [breach(law, limit) for limit in limits]
         if not any(missing):
@@ -144,9 +201,9 @@ def enforce_limits(
         )
         problem = replace(problem, limits=tuple(tighter))
         matrix = _mix_to_limits(problem, matrix, SPARED * seconds)
-        law = law_of(matrix)
+        law = law_of(forbid_reports(problem, matrix))
     for limit in limits:
-        if breach_size := breach(law, limit):
+        if (breach_size := breach(law, limit)) > TOLERATED * float(getattr(limit, "bound", 0)):
             way = "allow more seconds" if isinstance(limit, FixedPointConstraint) else "allow a little more"
             raise ConvergenceError(f"rounding to whole weights breaks the limit {limit} by {breach_size:.2g}; {way}")
     return law
