@@ -43,6 +43,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "quantiles": {"quantile": "x", "at": [0.25, 0.9]},
     "mode": {"mode": "d"},
     "crosstab": {"crosstab": ["c", "d"]},
+    "percentage": {"percentage": "x > 3"},
 }
 """One statistic of every kind."""
 

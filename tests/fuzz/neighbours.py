@@ -49,7 +49,8 @@ COLUMNS: Content = {
     "b": {"type": "boolean"}, "day": {"type": "text"},
 }  # fmt: skip
 STATISTICS = [
-    {"sum": "n"}, {"sum": "x"}, {"mean": "n"}, {"min": "n"}, {"max": "x"}, {"median": "n"},
+    {"sum": "n"}, {"sum": "x"}, {"mean": "n"}, {"percentage": "c = 'p'"}, {"percentage": "x is null or n >= 2"},
+    {"min": "n"}, {"max": "x"}, {"median": "n"},
     {"quantile": "n", "at": 0.75}, {"histogram": "c"}, {"histogram": "h", "sum_to_size": True}, {"mode": "c"},
     {"crosstab": ["c", "h"]}, {"crosstab": ["c", "h"], "margins": ["c"]},
 ]  # fmt: skip

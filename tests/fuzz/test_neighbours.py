@@ -10,7 +10,7 @@ import pytest
 
 from fuzz.neighbours import NeighbourFuzzer
 
-KINDS = {"count", "sum", "mean", "min", "max", "median", "quantile", "histogram", "crosstab", "mode"}
+KINDS = {"count", "sum", "mean", "percentage", "min", "max", "median", "quantile", "histogram", "crosstab", "mode"}
 FOLDERS = ["arrow", "csv", "parquet", "duckdb", "sqlite", "pandas", "polars"]
 
 

@@ -173,6 +173,8 @@ def _tables() -> dict[str, tuple[dict[str, Any], Source]]:
             plan(MEAN, {"median": "x"}, {"mode": "c"}, groups=AT_MOST, epsilon=6, **persons),
             in_memory,
         ),
+        "percentage": (plan({"percentage": "x >= 2"}, **interval), in_memory),
+        "percentage, sizes at most": (plan({"percentage": "x >= 2"}, groups=AT_MOST, **interval), in_memory),
         "levels": (plan(COUNT, groups=NESTED, hierarchy=LEVELS, **interval), in_memory),
         "levels, weights": (plan(COUNT, SUM, groups=NESTED, hierarchy={**LEVELS, "weights": [1, 8]}), in_memory),
         "levels, shares, sizes at most": (

@@ -300,6 +300,11 @@ def brute_force(
 def _answers(content, statistic, mine, size, public):
     if "count" in statistic:
         return {"": min(size, sum(CONDITIONS[statistic["count"]](record) is True for record in mine))}
+    if "percentage" in statistic:
+        met = sum(CONDITIONS[statistic["percentage"]](record) is True for record in mine)
+        if public:
+            return {"": Fraction(100 * min(size, met), size)}
+        return {"with": min(size, met), "without": min(size, len(mine) - met)}
     (kind,) = [k for k in ("histogram", "sum", "mean", "min", "max", "median") if k in statistic]
     column = content["columns"][statistic[kind]]
     name = statistic[kind]

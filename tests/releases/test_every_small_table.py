@@ -165,18 +165,20 @@ def test_counts_and_cells_of_every_small_table_are_those_of_plain_python_and_as_
 ):
     sizes, privacy = RELATIONS[relation]
     values = ["p", "q", "unknown", None, "P", "", "pq"]
-    asks = [{"count": "c = 'p'"}, {"count": "true"}, {"histogram": "c"}]
+    asks = [{"count": "c = 'p'"}, {"count": "true"}, {"percentage": "c = 'p'"}, {"percentage": "not c = 'p'"}]
+    asks += [{"histogram": "c"}]
     asks += [{"histogram": "c", "sum_to_size": True}] if sizes == "size" else []
     content = plan_over(TABLES, NUMBERS["touches zero"], asks, sizes, **privacy)
     asked, found = positions_of(checks, content, records_over(TABLES, values, "c"))
     cell = 0
     for statistic, own in zip(content["statistics"], asked.plan.statistics, strict=True):
-        names = asked.plan.cells(own)
+        names = asked.plan.drawn_columns(own)
         for s, size in enumerate(SIZES):
+            query = asked.requests[asked.plan.statistics.index(own)][s].query
             for t, table in enumerate(TABLES):
                 mine = [{"c": values[v]} for v in table]
                 expected = brute(content, statistic, mine, size, sizes == "size")
-                assert [int(found[cell + i][s][t]) for i in range(len(names))] == list(expected.values())
+                assert [answer_at(query, found[cell + i][s][t]) for i in range(len(names))] == list(expected.values())
         cell += len(names)
     assert_no_pair_costs_more_than_claimed(asked, found)
 

@@ -11,16 +11,13 @@ from inbounds.checker.plan import StatedPlan
 from inbounds.checker.queries import RequiredQuery, required_query
 from inbounds.checker.tree import GroupTree
 
-PARTS = ("above_low", "below_high")
-"""The two sums that the mean of a group of secret size is computed from, after the statistic's name."""
-
 
 @dataclass(frozen=True)
 class RequiredLine:
     """The required content of a line about a mechanism.
 
     size: one group size, or first..last. layer: "" for a statistic that does not add up. parts: the columns that it
-    drew, for a mean of groups of secret size.
+    drew, for a mean or percentage in groups of secret size.
     """
 
     statistic: str
@@ -48,10 +45,10 @@ class StatedLine:
 
 
 def drawn_parts(cost: StatedCost, plan: StatedPlan) -> tuple[str, ...]:
-    """Return the columns of the two sums of a mean in groups of secret size; () for any other statistic."""
-    if cost.statistic.kind != "mean" or plan.public:
+    """Return the columns of the two numbers that a statistic is computed from in groups of secret size; () if none."""
+    if not plan.is_pair(cost.statistic):
         return ()
-    return tuple(f"{cost.statistic.name}_{part}" for part in PARTS)
+    return tuple(f"{cost.statistic.name}_{part}" for part in cost.statistic.rule.pair)
 
 
 def required_lines(cost: StatedCost, plan: StatedPlan, tree: GroupTree | None) -> list[RequiredLine]:

@@ -44,7 +44,8 @@ class KindRule:
 
     options: the fields that only some kinds have; a statistic with any other field is refused. in_cells: whether it has
     several numbers, with each record in at most one of them. moves_several: whether records of one person may move
-    several of its numbers. over_groups, over_cells: whether its numbers add up over levels, or over margins.
+    several of its numbers. over_groups, over_cells: whether its numbers add up over levels, or over margins. pair: the
+    ends of the names of the two columns that it is computed from in groups of secret size.
     """
 
     subject: str
@@ -53,6 +54,7 @@ class KindRule:
     moves_several: bool = False
     over_groups: bool = False
     over_cells: bool = False
+    pair: tuple[str, ...] = ()
 
 
 CONDITION, NUMBER, LABELS, CROSSED = "condition", "number", "labels", "crossed"
@@ -62,7 +64,8 @@ RULES = {
     "histogram": KindRule(LABELS, ("sum_to_size",), in_cells=True, moves_several=True, over_groups=True),
     "crosstab": KindRule(CROSSED, ("margins",), in_cells=True, moves_several=True, over_cells=True),
     "sum": KindRule(NUMBER, over_groups=True),
-    "mean": KindRule(NUMBER, moves_several=True),
+    "mean": KindRule(NUMBER, moves_several=True, pair=("above_low", "below_high")),
+    "percentage": KindRule(CONDITION, moves_several=True, pair=("with", "without")),
     "mode": KindRule(LABELS),
     **{kind: KindRule(NUMBER, ("at",) if kind == "quantile" else ()) for kind in QUANTILES},
 }
@@ -90,9 +93,13 @@ class StatedColumn:
         return int((self.high - self.low) / self.step)
 
 
+PERCENT = StatedColumn(Fraction(0), Fraction(100), Fraction(100))
+"""What each record adds to a percentage, which is the mean of it: 100 or 0."""
+
+
 @dataclass(frozen=True)
 class StatedStatistic:
-    """One statistic of the plan. columns: those it is about; none for a count, two for a crosstab."""
+    """One statistic of the plan. columns: those it is about; none for a condition, two for a crosstab."""
 
     kind: str
     name: str
@@ -152,8 +159,12 @@ class StatedPlan:
     sizes: tuple[int, ...]
 
     def column(self, statistic: StatedStatistic) -> StatedColumn:
-        """Return the column of a statistic of one column."""
-        return self.columns[statistic.column]
+        """Return the column of a statistic of one column, or the numbers that a percentage is the mean of."""
+        return PERCENT if statistic.kind == "percentage" else self.columns[statistic.column]
+
+    def is_pair(self, statistic: StatedStatistic) -> bool:
+        """Return whether it is computed from two numbers that are drawn together."""
+        return bool(statistic.rule.pair) and not self.public
 
     def adds_up(self, statistic: StatedStatistic) -> bool:
         """Return whether its numbers are drawn together with their sums."""
@@ -314,7 +325,7 @@ def _read_statistic(fields: Fields, kind: str) -> StatedStatistic:
 
 
 def _read_columns(fields: Fields, subject: str) -> tuple[str, ...]:
-    """Return the columns that a statistic is about. The condition of a count is text here: no number depends on it."""
+    """Return the columns that a statistic is about. A condition is text here: no number depends on it."""
     if subject == CONDITION:
         fields.text("condition")
         return ()

@@ -8,6 +8,8 @@ number of one person's records that a single number must cover; r is 1 if the pl
     sum, at most            min(0, n·low)..max(0, n·high)         r records move it by r·max(|low|, |high|)
     mean, public            low..high, step/n                     one changed record moves it by w steps
     mean, at most           two sums, each 0..n·w steps           distance high - low costs one epsilon
+    percentage, public      0..100, 100/n                         one changed record moves it by 1 step
+    percentage, at most     two counts, each 0..n                 distance 1 costs one epsilon
     mode                    the labels                            one record moves it anywhere
     min, median, max, …     the values of the column              a quantile of the records themselves
 """
@@ -65,6 +67,9 @@ def required_query(statistic: StatedStatistic, plan: StatedPlan, size: int, reco
         labels = plan.column(statistic).labels
         grid = AnswerGrid(Fraction(0), Fraction(1), len(labels) - 1)
         return RequiredQuery(_query("category", grid, {"everyone": True}, list(labels)), grid)
+    if kind == "percentage" and not plan.public:
+        grid = AnswerGrid(Fraction(0), Fraction(1), size)
+        return RequiredQuery(_query("count", grid, {"metric": "1"}), grid)
     if kind == "mean" and not plan.public:
         column = plan.column(statistic)
         grid = AnswerGrid(Fraction(0), column.step, size * column.width)
@@ -80,7 +85,7 @@ def _step_query(statistic: StatedStatistic, plan: StatedPlan, size: int) -> tupl
     if statistic.kind in ("count", "histogram", "crosstab"):
         return "count", AnswerGrid(Fraction(0), Fraction(1), size), 1
     column = plan.column(statistic)
-    if statistic.kind == "mean":
+    if statistic.kind in ("mean", "percentage"):
         return "mean", AnswerGrid(column.low, column.step / size, size * column.width), column.width
     if plan.public:
         return "total", AnswerGrid(size * column.low, column.step, size * column.width), column.width

@@ -24,7 +24,7 @@ from inbounds.schema.types import check_known_fields
 from inbounds.sources.groups import Groups, check_keys_not_data, parse_groups
 from inbounds.sources.open import Source
 from inbounds.statistics import Count, Histogram
-from inbounds.statistics.count import EVERYTHING
+from inbounds.statistics.conditions import EVERYTHING
 
 PARTS = (
     "title", "edition", "source", "groups", "columns", "people", "neighbours", "credible_level", "levels", "budget",

@@ -23,7 +23,7 @@ from inbounds.schema.condition.tree import columns_used
 from inbounds.schema.errors import PlanError, error_path
 from inbounds.schema.types import Exact, Flag, Schema, check_known_fields
 from inbounds.statistics import STATISTICS, Statistic
-from inbounds.statistics.count import EVERYTHING
+from inbounds.statistics.conditions import EVERYTHING
 from inbounds.statistics.designs import DEFAULT_OPTIONS, DESIGN_FIELDS, DesignOptions
 from inbounds.statistics.entries import entry_fields, find_kind, parse_statistic
 

@@ -23,7 +23,7 @@ from inbounds.schema.columns import LabelColumn
 from inbounds.schema.condition.canonical import format_condition
 from inbounds.schema.condition.tree import And, ColumnRef, Compare, Condition, In
 from inbounds.schema.condition.tree import Literal as Value
-from inbounds.statistics.count import EVERYTHING
+from inbounds.statistics.conditions import EVERYTHING
 
 RelatedQuestions = list[tuple[str, str, str]]
 """Questions of one family that were charged: base, epsilon and the question itself, as texts."""

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from inbounds.exact import format_decimal
 from inbounds.mechanism.codec import QUANTILE, query_from_json
+from inbounds.plan.load import parse_columns
 from inbounds.report.plots import MOST_ROWS, Interval, plot_intervals
 from inbounds.schema.record_types import ReleaseRecord, StatisticRecord
+from inbounds.statistics import StatisticContext
+from inbounds.statistics.entries import statistic_from_json
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -96,12 +99,13 @@ def _describe_prior(record: ReleaseRecord, statistic: StatisticRecord) -> str:
 
 
 def _range(record: ReleaseRecord, statistic: StatisticRecord) -> tuple[float, float]:
-    """Return the possible values of a statistic: a column's bounds, or the answers of its queries."""
-    lines = [line for line in record["mechanisms"] if line["statistic"] == statistic["name"]]
-    if any("parts" in line for line in lines):  # computed from sums, within the bounds of its column
-        column = record["plan"]["columns"][statistic["column"]]
-        return float(Fraction(column["low"])), float(Fraction(column["high"]))
-    scales = [query_from_json(line["query"]).as_range_query.answers for line in lines]
+    """Return the possible values of a statistic: those of a number that is computed, or the answers of its queries."""
+    lines, plan = [line for line in record["mechanisms"] if line["statistic"] == statistic["name"]], record["plan"]
+    derived = statistic_from_json(statistic).derive(
+        StatisticContext(parse_columns(plan["columns"]), plan["sizes"] == "public")
+    )
+    queries = [query_from_json(line["query"]).as_range_query for line in lines] if derived is None else [derived.query]
+    scales = [query.answers for query in queries]
     ends = [(float(scale[0]), float(scale[-1])) for scale in scales] or [(-math.inf, math.inf)]
     return min(low for low, _ in ends), max(high for _, high in ends)
 

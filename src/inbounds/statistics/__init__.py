@@ -15,6 +15,7 @@ from inbounds.statistics.crosstab import Crosstab
 from inbounds.statistics.histogram import Histogram
 from inbounds.statistics.mean import Mean
 from inbounds.statistics.mode import Mode
+from inbounds.statistics.percentage import Percentage
 from inbounds.statistics.quantile import Max, Median, Min, Quantile
 from inbounds.statistics.sum import Sum
 
@@ -31,6 +32,7 @@ __all__ = [
     "Median",
     "Min",
     "Mode",
+    "Percentage",
     "Quantile",
     "Statistic",
     "StatisticContext",
@@ -40,7 +42,7 @@ __all__ = [
 STATISTICS: Mapping[str, type[Statistic]] = MappingProxyType(
     {
         statistic.model_fields["kind"].default: statistic
-        for statistic in (Count, Histogram, Crosstab, Sum, Mean, Min, Max, Median, Quantile, Mode)
+        for statistic in (Count, Percentage, Histogram, Crosstab, Sum, Mean, Min, Max, Median, Quantile, Mode)
     }
 )
 """Every statistic, by its kind."""

@@ -34,7 +34,7 @@ ABOVE, BELOW = "above_low", "below_high"
 
 MEANS, STRATA = 64, 128
 """Number of true means at which the error in a group of one size is computed, and number of equally likely parts of the
-noise of each sum; the error is then right to about a thousandth."""
+noise of each sum; the error is then right to about a thousandth. In small groups all means and values are used."""
 
 FEWER = 16, 48
 """The same for each of several sizes whose errors are averaged."""
@@ -112,7 +112,7 @@ def mean_expected_error(
     """
     weights = beliefs.node_weights[0]
     errors = _errors_at(column, mechanism, prior, beliefs)
-    truths, shares = _truths(column, prior, MEANS)
+    truths, shares = _truths(column, prior, int(beliefs.nodes[-1]), MEANS)
     empty = float(weights[beliefs.nodes == 0].sum())  # whose mean is `missing`
     values, chances = np.append(truths, float(column.missing)), np.append(shares * (1 - empty), empty)
     order = np.argsort(values)
@@ -170,38 +170,48 @@ def _cached_errors(
     column: NumberColumn, mechanism: Mechanism, prior: tuple[float, ...] | None, nodes: tuple[int, ...]
 ) -> Floats:
     means, strata = (MEANS, STRATA) if len(nodes) == 1 else FEWER
-    noise, most = _strata(mechanism, strata), len(mechanism.query.answers) - 1
-    truths, weights = _truths(column, None if prior is None else np.array(prior), means)
-    shares = (truths - float(column.low)) / float(column.high - column.low)
+    most = len(mechanism.query.answers) - 1
+    noise = _strata(mechanism, strata)
     errors = []
     for size in nodes:
-        of_size = [(share * size * column.width, truth) for share, truth in zip(shares, truths, strict=True)]
         if size == 0:
             errors.append(_error(column, 0.0, float(column.missing), 0, most, noise))
-        else:
-            each = [_error(column, above, truth, size * column.width, most, noise) for above, truth in of_size]
-            errors.append(float(weights @ each))
+            continue
+        truths, weights = _truths(column, None if prior is None else np.array(prior), size, means)
+        above = np.linspace(0, size * column.width, len(truths))
+        each = [
+            _error(column, u, truth, size * column.width, most, noise) for u, truth in zip(above, truths, strict=True)
+        ]
+        errors.append(float(weights @ each))
     return np.array(errors)
 
 
-def _truths(column: NumberColumn, prior: Floats | None, means: int) -> tuple[Floats, Floats]:
-    """Return true means evenly over the range, and their probabilities."""
-    shares = np.linspace(0, 1, min(column.width, means) + 1)
-    return float(column.low) + shares * float(column.high - column.low), _weights(prior, shares, column.width)
+def _truths(column: NumberColumn, prior: Floats | None, size: int, means: int) -> tuple[Floats, Floats]:
+    """Return the means that a group of a size can have, or so many steps of them, and their probabilities."""
+    shares = np.linspace(0, 1, min(max(size, 1) * column.width, means) + 1)
+    return float(column.low) + shares * float(column.high - column.low), _weights(prior, shares)
 
 
-def _error(column: NumberColumn, above: float, truth: float, both: int, most: int, noise: Floats) -> float:
-    """Compute the mean absolute error at one true mean of a group with U + V = both."""
-    u, v = (np.clip(np.rint(part) + noise, 0, most) for part in (above, both - above))
-    return float(np.abs(mean_from_sums(column, u[:, None], v[None, :]) - truth).mean())
+def _error(
+    column: NumberColumn, above: float, truth: float, both: int, most: int, noise: tuple[Floats, Floats]
+) -> float:
+    """Compute the mean absolute error at one true mean of a group with U + V = both. noise: values and their shares."""
+    values, shares = noise
+    u, v = (np.clip(np.rint(part) + values, 0, most) for part in (above, both - above))
+    return float(shares @ np.abs(mean_from_sums(column, u[:, None], v[None, :]) - truth) @ shares)
 
 
-def _strata(mechanism: Mechanism, strata: int) -> Floats:
-    """Approximate the noise by equally likely values: the means of equal parts of its law."""
+def _strata(mechanism: Mechanism, strata: int) -> tuple[Floats, Floats]:
+    """Return values of the noise and their shares: all that matter if they are few, else the means of equal parts."""
     noise, mass = _noise_law(mechanism)
+    most = len(mechanism.query.answers) - 1
+    if 2 * most < strata:  # beyond, every report is an end of the range
+        inside = np.bincount(np.clip(noise, -most, most) + most, mass, 2 * most + 1)
+        return np.arange(-most, most + 1).astype(np.float64), inside / inside.sum()
     upto, moment = (np.concatenate([[0.0], np.cumsum(part)]) for part in (mass, mass * noise))
     edges = np.linspace(0, upto[-1], strata + 1)
-    return np.asarray(np.diff(np.interp(edges, upto, moment)) * (strata / upto[-1]))
+    means = np.diff(np.interp(edges, upto, moment)) * (strata / upto[-1])
+    return np.asarray(means), np.full(strata, 1 / strata)
 
 
 def _noise_law(mechanism: Mechanism) -> tuple[Ints, Floats]:
@@ -212,10 +222,15 @@ def _noise_law(mechanism: Mechanism) -> tuple[Ints, Floats]:
     return noise, np.concatenate([[table.end], table.core, [table.end]]) / TOTAL  # what lies between weighs nothing
 
 
-def _weights(prior: Floats | None, shares: Floats, width: int) -> Floats:
+def _weights(prior: Floats | None, shares: Floats) -> Floats:
     """Return the prior of the mean at these shares of the range, summing to one; flat without a prior."""
-    weights = np.ones_like(shares) if prior is None else np.interp(shares * width, np.arange(width + 1), prior)
+    weights = np.ones_like(shares) if prior is None else _at_shares(prior, shares)
     return np.asarray(weights / weights.sum())
+
+
+def _at_shares(prior: Floats, shares: Floats) -> Floats:
+    """Return the prior, which has evenly spaced numbers from low to high, at shares of the range."""
+    return np.interp(shares, np.linspace(0, 1, len(prior)), prior)
 
 
 # --- intervals --------------------------------------------------------------------------------------------
@@ -278,7 +293,7 @@ def _posterior(
     means = float(column.low) + float(column.high - column.low) * shares
     means = np.where(both[..., None] > 0, means, float(column.missing))
     if prior is not None:
-        weights = weights * np.interp(shares * column.width, np.arange(column.width + 1), prior) + np.finfo(float).tiny
+        weights = weights * _at_shares(prior, shares) + np.finfo(float).tiny
     return means.reshape(len(above), -1), weights.reshape(len(above), -1)
 
 
@@ -308,7 +323,7 @@ def mean_coverage(
     evenly (a lattice of irrational steps), so nothing is random.
     """
     turns = np.arange(TRUTHS)[:, None] * lattice(3) % 1
-    upto = np.cumsum(_weights(prior, np.linspace(0, 1, MEANS + 1), column.width))
+    upto = np.cumsum(_weights(prior, np.linspace(0, 1, MEANS + 1)))
     shares = np.interp(turns[:, 0], np.concatenate([[0.0], upto]), np.linspace(0, 1, MEANS + 2))
     both, most = size * column.width, len(mechanism.query.answers) - 1
     above = np.rint(shares * both).astype(np.int64)

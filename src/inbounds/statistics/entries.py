@@ -55,7 +55,7 @@ def parse_statistic(values: Any, options: DesignOptions) -> list[Statistic]:
     if design:
         fields["design"] = parse_design_options(design, options)
     if values[kind] is True and statistic.subject == "condition":
-        raise PlanError(f'must be text in quotes; {kind} = "true" counts all records', (kind,))
+        raise PlanError(f'must be text in quotes; {kind} = "true" is about all records', (kind,))
     return [_build(statistic, kind, each) for each in statistic.expand({statistic.subject: values[kind], **fields})]
 
 

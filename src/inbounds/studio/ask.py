@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse
 
 from inbounds.errors import InboundsError
 from inbounds.statistics import STATISTICS, Statistic
-from inbounds.statistics.count import EVERYTHING
+from inbounds.statistics.conditions import EVERYTHING
 from inbounds.statistics.entries import entry_fields, find_kind
 from inbounds.studio.forms import StatisticChoice, columns_by_subject, describe_kinds, kind_fields
 from inbounds.studio.pages import fragment, page

@@ -14,7 +14,7 @@ from inbounds.files.bounded import parse_toml, read_text
 from inbounds.plan.draft import guess_bounds, guess_group_column, guess_id_column
 from inbounds.schema.errors import PlanError
 from inbounds.schema.text import PERIODS
-from inbounds.statistics.count import EVERYTHING
+from inbounds.statistics.conditions import EVERYTHING
 from inbounds.studio.forms import StatisticChoice, common_fields, describe_kinds, kind_fields
 from inbounds.studio.jobs import Job
 from inbounds.studio.pages import fragment, page

@@ -237,14 +237,15 @@ function readLayers(line, statistic, plan, kind, drawnAt, wrong) {
 
 // --- the mechanisms ---------------------------------------------------------------------------------------------
 
-const isSecretMean = (statistic, plan) => statistic.get("kind") === "mean" && plan.get("sizes") !== "public";
+/** The ends of the names of the two numbers that it is computed from; none if it is drawn itself. */
+const pairOf = (statistic, plan) => (plan.get("sizes") === "public" ? [] : STATISTICS.get(statistic.get("kind")).pair ?? []);
 
 /** Whether expected errors suppose how many records groups have, which a passport does not tell. */
-const supposesSizes = (statistic, plan) => STATISTICS.get(statistic.get("kind")).subject === "low" && plan.get("sizes") !== "public";
+const supposesSizes = (statistic, plan) =>
+  pairOf(statistic, plan).length > 0 || (STATISTICS.get(statistic.get("kind")).subject === "low" && plan.get("sizes") !== "public");
 
 function drawnParts(statistic, plan) {
-  const name = statistic.get("name");
-  return isSecretMean(statistic, plan) ? [`${name}_above_low`, `${name}_below_high`] : [];
+  return pairOf(statistic, plan).map((end) => `${statistic.get("name")}_${end}`);
 }
 
 /** What the lines about a statistic's mechanisms must say, in order. */

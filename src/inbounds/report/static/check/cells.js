@@ -187,7 +187,7 @@ function valuesOf(statistic, plan, groups, records, outputs) {
 
 /** low + (high - low)·U/(U + V), within the bounds; `missing` where both sums are 0. */
 function meansOf(statistic, plan, above, below) {
-  const column = columnOf(plan, statistic.get("column"));
+  const column = numbersOf(plan, statistic);
   const [low, high, missing] = [column.low, column.high, column.missing].map(toFloat);
   return above.map((u, k) => {
     const both = u + below[k];

@@ -33,6 +33,12 @@ function subjectOf(plan, statistic, part) {
   return column;
 }
 
+/** The numbers that a statistic is computed from: a column, or of a percentage 100 for each record that meets the condition. */
+function numbersOf(plan, statistic) {
+  if (statistic.get("kind") !== "percentage") return subjectOf(plan, statistic, "low");
+  return { low: ZERO, high: new Fraction(100n), missing: ZERO, width: 1n };
+}
+
 const crossedNames = (statistic) => statistic.get("columns");
 
 const FIXED_SHARES = { min: ZERO, median: new Fraction(1n, 2n), max: ONE };
@@ -66,8 +72,16 @@ function requiredQuery(statistic, plan, size, records = 1n) {
     const grid = { start: ZERO, unit: ONE, last: size };
     return reaching("count", grid, 1n, records);
   }
-  const column = subjectOf(plan, statistic, "low");
+  if (kind === "percentage" && !isPublic) {
+    const grid = { start: ZERO, unit: ONE, last: size };
+    return { json: queryJson("count", grid, ["metric", "1"]), grid, steps: 0n };
+  }
+  const column = numbersOf(plan, statistic);
   const most = size * column.width;
+  if (kind === "percentage") {
+    const grid = { start: ZERO, unit: column.high.over(new Fraction(size)), last: size };
+    return reaching("mean", grid, 1n, records);
+  }
   if (kind === "mean" && !isPublic) {
     const grid = { start: ZERO, unit: column.step, last: most };
     const metric = ["metric", column.high.minus(column.low).toString()];
