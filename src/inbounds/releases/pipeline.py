@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from warnings import warn
 
-from inbounds.files import write_text
+from inbounds.files import with_file_name, write_text
 from inbounds.ledger.charges import Charge
 from inbounds.optional import import_optional
 from inbounds.plan.load import PlanLike, load_plan, to_plan
@@ -153,6 +153,23 @@ class Release:
         target = metadata_path(self.path)
         check_page_target(target, overwrite=overwrite, inputs=(*self.plan.inputs, *_release_files(self.path)))
         write_text(target, json.dumps(build_metadata(self.record, self.table), indent=1, ensure_ascii=False) + "\n")
+        return target
+
+    def export(
+        self, path: str | PathLike[str], *, bom: bool = False, structure: str = "", overwrite: bool = False
+    ) -> Path:
+        """Write the table in another form: .xlsx with three sheets, .sdmx.csv, or .csv for spreadsheets.
+
+        The released table stays the one that can be verified. bom: begin a CSV file with a byte order mark.
+        structure: the dataflow of SDMX-CSV, such as "ESTAT:NA_MAIN(1.6.0)".
+        """
+        from inbounds.releases.export import encode_export
+
+        target = Path(path)
+        content = encode_export(self.record, self.table, target, bom=bom, structure=structure)
+        check_page_target(target, overwrite=overwrite, inputs=(*self.plan.inputs, *_release_files(self.path)))
+        with with_file_name(target):
+            target.write_bytes(content)
         return target
 
     def report(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:

@@ -67,13 +67,18 @@ def was_adjusted(record: ReleaseRecord, statistic: str | None) -> bool:
 
 def record_page(file: FileLike) -> str:
     """Return the HTML page of a release record and its table; refuse a table that does not follow from the draws."""
+    return page(*load_release(file))
+
+
+def load_release(file: FileLike) -> tuple[ReleaseRecord, Any]:
+    """Return a release record and its table; refuse a table that does not follow from the draws."""
     document = RELEASE_RECORD.load(file)
     record, path = cast(ReleaseRecord, document.content), document.path or Path("record")
     checked = check_record(document.to_json())
     if checked.table is None:
         raise PassportError(f"{path.name} names no table")
     check_cells(checked, read_table(path.parent / checked.table.file, checked.table.sha256))
-    return page(record, load_released_table(record, path))
+    return record, load_released_table(record, path)
 
 
 def load_released_table(record: ReleaseRecord, path: Path) -> Any:

@@ -44,7 +44,8 @@ def check_target(target: Path, *, overwrite: bool, inputs: Iterable[str] = (), a
     inputs: files that are never replaced. again: whether the same release is written once more, which spends nothing.
     """
     if target.suffix.lower() not in SUFFIXES:
-        raise ValueError(f"output must end in {', '.join(SUFFIXES)}, got {target.name!r}")
+        hint = "; release it as .csv, and then: inbounds export" if target.suffix.lower() == ".xlsx" else ""
+        raise ValueError(f"output must end in {', '.join(SUFFIXES)}, got {target.name!r}{hint}")
     check_not_input(target, "output", inputs)
     check_not_input(record_path(target), "output", inputs)
     if overwrite:

@@ -1,0 +1,50 @@
+"""`export`: a released table as an Excel workbook, as CSV for spreadsheets, or as SDMX-CSV."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from inbounds.cli.app import TABLES, AsJson, app, out
+from inbounds.cli.outputs import OutputKind, Overwrite, check_target, out_option
+from inbounds.files import LoadedFile, with_file_name
+from inbounds.files.open_files import read_start
+
+
+@app.command(rich_help_panel=TABLES)
+def export(
+    record: Annotated[Path, typer.Argument(help="A release record, TABLE.release.json, with its table beside it.")],
+    target: Annotated[Path, out_option("Where to write: .xlsx, .sdmx.csv or .csv.")],
+    bom: Annotated[
+        bool, typer.Option("--bom", help="Begin a .csv file with a byte order mark, as some spreadsheets need it.")
+    ] = False,
+    structure: Annotated[
+        str | None,
+        typer.Option(help="The dataflow of SDMX-CSV, such as 'ESTAT:NA_MAIN(1.6.0)'.", metavar="AGENCY:ID(VERSION)"),
+    ] = None,
+    overwrite: Overwrite = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write a released table in another form; it costs nothing, and the released table stays as it is.
+
+    The table is checked first. Rows of a hierarchy are sorted, each part after its whole.
+
+    Example: [bold]inbounds export released.csv.release.json --out released.xlsx[/]
+    """
+    from inbounds.releases.export import encode_export
+    from inbounds.releases.verify import load_release
+
+    loaded = LoadedFile.load(record)
+    content, table = load_release(loaded)
+    written = encode_export(content, table, target, bom=bom, structure=structure or "")
+    start = written.partition(b"\n")[0] if target.suffix.lower() == ".csv" else written[:4]
+    kind = OutputKind("export of this table", lambda path: read_start(path, len(start)) == start)
+    released = record.parent / content["table"]["file"]
+    check_target(target, kind, overwrite=overwrite, reads=(record, released))
+    with with_file_name(target):
+        target.write_bytes(written)
+    if as_json:
+        typer.echo(json.dumps({"output": str(target)}))
+        return
+    out.print(f"[bold]{target}[/] written. The table that can be verified is {released}.")
