@@ -10,6 +10,7 @@ import pytest
 import inbounds as ib
 from inbounds.losses import best_constant_loss
 from inbounds.releases.pipeline import PlanError, preview_release, release
+from raising import raises_at
 
 pytest.importorskip("ibis")
 
@@ -80,7 +81,7 @@ def test_only_some_sizes_may_be_no_better(tmp_path):
 
 def test_a_plan_that_would_say_nothing_is_released_only_if_asked_for(tmp_path):
     content = plan([IDLE, {"count": "true"}], epsilon="0.001")
-    with pytest.raises(PlanError, match=r"all no better than a constant.*allow_useless=True") as caught:
+    with raises_at(PlanError, ("statistics",), about="allow_useless=True") as caught:
         release(content, FRAME, cache=tmp_path)
     assert str(caught.value).count("no better than a constant") == 3
     assert release(content, FRAME, cache=tmp_path, allow_useless=True).table.num_rows == 2
@@ -89,7 +90,7 @@ def test_a_plan_that_would_say_nothing_is_released_only_if_asked_for(tmp_path):
 def test_whether_it_is_asked_for_depends_on_the_plan_alone(tmp_path):
     content = plan([IDLE], epsilon="0.001")
     for frame in (FRAME, FRAME.slice(0, 0), pa.concat_tables([FRAME] * 9)):
-        with pytest.raises(PlanError, match="no better than a constant"):
+        with raises_at(PlanError, ("statistics",), about="allow_useless=True"):
             release(content, frame, cache=tmp_path)
 
 

@@ -23,6 +23,7 @@ from inbounds.sources.open import Source
 from inbounds.statistics._mean_pair import mean_from_sums, mean_interval, pair_query
 from inbounds.statistics.designs import DesignOptions, design_request
 from inbounds.statistics.sizes import size_nodes, size_prior, spread_on_nodes
+from raising import raises_at
 
 NUMBERS = ({"median": "x"}, {"mean": "x"}, {"sum": "x"}, {"max": "x"})
 EVERYONE = {"count": "true"}
@@ -128,7 +129,7 @@ def test_public_sizes_need_no_typical_one():
 
 def test_a_range_must_fit_every_maximum():
     assert plan(EVERYONE, most=[10, 30], typical=[5, 30]).groups.typical == (5, 30)
-    with pytest.raises(PlanError, match="smallest max_size"):
+    with raises_at(PlanError, ("groups", "typical"), about="smallest max_size"):
         plan(EVERYONE, most=[10, 30], typical=[11, 30])
 
 

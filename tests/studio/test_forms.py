@@ -24,6 +24,7 @@ from inbounds.studio.jobs import JobQueue
 from inbounds.studio.pages import environment
 from inbounds.studio.plan import values
 from inbounds.studio.plan.draft import Draft, from_form
+from raising import raises_at
 from studio.conftest import Served, curator_in
 from studio.test_planning import SCHEMA, changed, form_of
 
@@ -109,7 +110,7 @@ def test_several_numbers_are_separated_by_commas() -> None:
 
 def test_an_unknown_kind_is_refused() -> None:
     draft = Draft(statistics=(StatisticChoice.from_form({"s.kind": "<b>"}, "s."),))
-    with pytest.raises(PlanError, match="exactly one of"):
+    with raises_at(PlanError, ("statistics", 0), about="exactly one of"):
         values.content(draft)
 
 
