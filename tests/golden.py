@@ -10,17 +10,20 @@ from typing import Any
 import pytest
 
 import inbounds as ib
+from inbounds.statistics import STATISTICS
 
 TEXTS = Path(__file__).parent / "texts"
 
 VARYING = {
     re.escape(ib.__version__): "<version>",
+    re.escape(", ".join(STATISTICS)): "<every kind of statistic>",
     r"\b[0-9a-f]{64}\b": "<sha256>",
     r"\b\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?": "<time>",
     r"\(gap [-+.e\d]+\)": "(gap <gap>)",  # what rounding leaves between two bounds of a solver
     r"\b\d+ units of 2\^-62": "<units> of 2^-62",  # what rounding leaves of a property
 }
-"""What differs from one machine or moment to another: a pattern, and what stands for it in every golden file."""
+"""What differs from one machine or moment to another, or grows with the registry of statistics: a pattern, and what
+stands for it in every golden file."""
 
 
 def without_varying(text: str) -> str:
