@@ -288,7 +288,14 @@ def exported(tmp_path_factory) -> Any:
             ledger.charge(who, "1/30", key=f"key {k}", purpose="to be tested")
         ledger.charge("patients", "0.75", key="key 7", parts=["1/4", "1/2"])
         ledger.stored_answers("pupils", "1/7", lambda charge: b"four", key="key 8")
+        ledger.store_draw(ledger.charge("pupils", "1/9", key="key 9", source="a.csv", edition="1"), b"drawn")
         ledger.raise_budget("pupils", epsilon="5/2")
+        ledger.add_population("yearly", epsilon="1/2", every="year", period="2026")
+        ledger.charge("yearly", "1/2", key="key 10", edition="2026-11")
+        ledger.renew("yearly", "2027")
+        ledger.charge("yearly", "1/4", key="key 11", edition="2027")
+        ledger.add_population("monthly", epsilon=1, rule="zcdp", delta="1e-5", every="month", period="2026-11")
+        ledger.renew("monthly", "2026-12")
         return export_of(ledger.head(), ledger.entries(), ledger.people()).content
 
 

@@ -27,11 +27,11 @@ def test_a_draw_is_kept_once_and_named_by_its_answer(ledger):
         ledger.store_draw(charge, "text")
 
 
-def test_an_answer_without_a_draw_names_none(ledger):
+def test_an_answer_without_a_draw_has_no_entry_of_one(ledger):
     ledger.stored_answers("pupils", 1, lambda charge: b"x", key="a")
     ledger.store_draw(ledger.find("a"), b"late")
     assert ledger.verify().waiting == 0
-    assert [entry.parsed_facts for entry in ledger.entries() if entry.kind == "answer"] == [{}]
+    assert not [entry for entry in ledger.entries() if entry.kind == "draw"]
 
 
 def raw(ledger, *statements: str) -> None:
@@ -50,6 +50,21 @@ def test_the_database_itself_refuses_to_change_a_draw(ledger, statement):
     with pytest.raises(sqlite3.IntegrityError, match="never change"):
         raw(ledger, statement)
     assert ledger.find("a").draw == b"one"
+
+
+def test_a_waiting_draw_that_was_damaged_is_never_used(ledger):
+    charge = ledger.charge("pupils", 1, key="a")
+    ledger.store_draw(charge, b"one")
+    raw(ledger, "DROP TRIGGER draws_update", "UPDATE draws SET content = x'6f6e66'")
+    for use in (
+        lambda: ledger.find("a"),
+        lambda: ledger.store_draw(charge, b"two"),
+        lambda: ledger.store(charge, b"x"),
+    ):
+        with pytest.raises(ib.LedgerError, match="was damaged: what is stored for its charge 3"):
+            use()
+    with pytest.raises(ib.LedgerError):
+        ledger.verify()
 
 
 GUARDS = ("draws_update", "draws_delete", "draws_once")

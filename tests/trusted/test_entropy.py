@@ -60,7 +60,7 @@ def released_by_command(folder, capsys):
     (folder / "keys.txt").write_text("\n".join(KEYS))
     words = ["release", "data.csv", "--by", "g", "--keys", "keys.txt", "--size", "9", "--epsilon", "1/2", "--count"]
     edition = f"--edition={next(EDITIONS)}"  # the same again would be the table that is stored
-    command([*words, "c = 'p'", "--cache", "cache", "--out", "out.csv", "--overwrite", edition])
+    command([*words, "c = 'p'", "--cache", "cache", "--out", "out.csv", "--overwrite", edition, "--new-data"])
     capsys.readouterr()
     return (folder / "out.csv").read_text()
 

@@ -114,6 +114,9 @@ def _check_ledger_entry(values: Any) -> None:
         fields.text(name)
     for name in ("budget", "left"):
         fields.take(name, lambda value: None if value is None else read_text(value), "text or null")
+    for name in ("period", "period_spent", "period_budget"):
+        if fields.has("period"):
+            fields.text(name)
     fields.end()
 
 

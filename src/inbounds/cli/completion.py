@@ -61,6 +61,13 @@ def methods(incomplete: str) -> list[str]:
     return complete_prefix(get_args(Method), incomplete)
 
 
+def every(incomplete: str) -> list[str]:
+    """Complete the periods after which a budget renews."""
+    from inbounds.ledger.population import PERIODS
+
+    return complete_prefix(PERIODS, incomplete)
+
+
 def rules(incomplete: str) -> list[str]:
     """Complete the rules by which charges add up."""
     from inbounds.ledger.units import RULES

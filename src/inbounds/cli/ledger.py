@@ -34,14 +34,50 @@ def init(
         str, typer.Option(help="How charges add up: sum, or zcdp with --delta.", autocompletion=completion.rules)
     ] = "sum",
     delta: Annotated[str | None, typer.Option(help="Under zcdp: the delta of the budget.", metavar=NUMBER)] = None,
+    every: Annotated[
+        str | None, typer.Option(help="The budget renews: year or month.", autocompletion=completion.every)
+    ] = None,
+    period: Annotated[
+        str | None, typer.Option(help="The first period of a budget that renews, such as 2027 or 2027-03.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a ledger, or add people to one.
 
     Example: [bold]inbounds ledger init budget.db --people pupils --epsilon 2[/]
+
+    Example: [bold]inbounds ledger init budget.db --people pupils --epsilon 1 --every year --period 2027[/]
     """
+    from inbounds.ledger.population import describe_renewal
+
     with _open_ledger(place, create=True) as ledger:
-        _print_people([ledger.add_population(people, epsilon, rule, delta)], as_json)  # type: ignore[arg-type]
+        added = ledger.add_population(people, epsilon, rule, delta, every=every, period=period)  # type: ignore[arg-type]
+        _print_people([added], as_json)
+        if added.every is not None and not as_json:
+            out.print(describe_renewal(added), markup=False)
+
+
+@commands.command()
+def renew(
+    place: Place,
+    people: Name,
+    period: Annotated[str, typer.Option(help="The period that begins, such as 2028 or 2028-04.")],
+    purpose: Annotated[str, typer.Option(help="Why, for the entry.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Open a new period for people whose budget renews; an entry says so, and what was spent so far stays.
+
+    What is left of the period before is lost, and its editions are closed.
+
+    Example: [bold]inbounds ledger renew budget.db --people pupils --period 2028[/]
+    """
+    from inbounds.ledger.population import describe_renewal
+
+    with _open_ledger(place) as ledger:
+        renewed = ledger.renew(people, period, purpose=purpose)
+        _print_people([renewed], as_json)
+        if not as_json:
+            out.print(describe_renewal(renewed), markup=False)
 
 
 @commands.command()

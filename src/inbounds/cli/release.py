@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,6 +22,7 @@ from inbounds.report.templates import pick_evenly
 
 if TYPE_CHECKING:
     from inbounds.plan.plan import Plan
+    from inbounds.releases.charge_session import ChargeSession
     from inbounds.releases.pipeline import Release, ReleasePreview
     from inbounds.schema.record_types import ReleaseRecord
 
@@ -105,6 +107,13 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existin
 Edition = Annotated[
     str | None, typer.Option(help="Which edition of the data this is, e.g. 2026-11 (over the plan's).", metavar="TEXT")
 ]
+NextSource = Annotated[
+    str | None,
+    typer.Option("--source", help="Read this file or URL instead of the plan's source.", metavar="FILE"),
+]
+NewData = Annotated[
+    bool, typer.Option("--new-data", help="Confirm that a new edition at an unchanged place is of new data.")
+]
 AllowUseless = Annotated[
     bool, typer.Option("--allow-useless", help="Release although no statistic is better than a constant.")
 ]
@@ -151,6 +160,8 @@ def release(
     passports: Passports = None,
     overwrite: Overwrite = False,
     edition: Edition = None,
+    next_source: NextSource = None,
+    new_data: NewData = False,
     redraw: Redraw = False,
     allow_useless: AllowUseless = False,
     read_again: ReadAgain = False,
@@ -167,8 +178,8 @@ def release(
     """
     from inbounds.ledger.ledger import new_id
     from inbounds.plan.oneline import one_line
-    from inbounds.releases.charge_session import ChargeSession
-    from inbounds.releases.pipeline import Release, ReleasePreview, ReusedTableWarning, load_plan, preview_release
+    from inbounds.releases.charge_session import ChargeSession, OtherPeopleWarning, ReusedTableWarning
+    from inbounds.releases.pipeline import Release, ReleasePreview, load_plan, preview_release
     from inbounds.releases.pipeline import release as run_release
     from inbounds.releases.report import page
     from inbounds.releases.write import check_page_target, record_path
@@ -185,6 +196,9 @@ def release(
     if source.lower().endswith(".toml"):
         _refuse_options({**statistics, **facts, **column})
         plan = load_plan(source)
+        plan = plan.with_source(next_source) if next_source is not None else plan
+    elif next_source is not None:
+        raise ValueError("--source is for plans; without a plan the data file is the first argument")
     else:
         plan = one_line(source, statistics, facts, column)
     plan = replace(plan, edition=edition) if edition is not None else plan
@@ -200,9 +214,11 @@ def release(
         "key": key,
         "allow_useless": allow_useless,
         "read_again": read_again,
+        "new_data": new_data or (not dry_run and _confirm_new_data(session)),
     }
     with show_counts(err) as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", ReusedTableWarning)  # printed below
+        warnings.simplefilter("ignore", OtherPeopleWarning)  # printed above
         result: ReleasePreview | Release = (
             preview_release(plan, progress=progress, **settings)
             if dry_run
@@ -215,6 +231,15 @@ def release(
             print_preview(result, session.describe_state(), as_json)
     else:
         print_release(result, report, passports, as_json)
+
+
+def _confirm_new_data(session: "ChargeSession") -> bool:
+    """Ask about a new edition of data at an unchanged place, where someone can answer."""
+    with session:
+        if other := session.describe_other_people():
+            err.print(f"warning: {other}", markup=False)
+        question = session.describe_new_edition()
+    return bool(question) and sys.stdin.isatty() and typer.confirm(question, err=True)
 
 
 def _refuse_options(options: dict[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from inbounds.report.templates import pick_evenly, render_template
 SHOWN = 200
 """Most entries on the page; the ledger and its export hold all of them."""
 
-COLUMNS = ("people", "spent", "budget", "left", "in units of", "rule")
+COLUMNS = ("people", "spent", "budget", "left", "in units of", "rule", "period")
 
 POINTS = 60
 """Most points of a picture; of more entries an even selection with the last one."""
@@ -50,33 +50,57 @@ def budget_view(head: LedgerHead, people: Sequence[Population], entries: Iterabl
     }
 
 
-def _part(population: Population, moments: Sequence[tuple[str, Fraction]]) -> dict[str, str | None]:
+class Moment(NamedTuple):
+    """A change of what was spent on a population or may be spent, with both in all so far.
+
+    name: the edition that was charged, the period that began, or else the day.
+    """
+
+    name: str
+    spent: Fraction
+    budget: Fraction | None
+
+
+def _part(population: Population, moments: Sequence[Moment]) -> dict[str, str | None]:
     picture = _draw_budget(population, moments) if len(moments) > 1 else None
     return {"name": population.name, "standing": str(population), "picture": picture}
 
 
-def spending_rows(population: Population, entries: Iterable[Entry]) -> list[tuple[str, Fraction]]:
-    """Return the times at which something was spent on a population, with the total so far; its creation first."""
-    total, moments = Fraction(0), []
+def spending_rows(population: Population, entries: Iterable[Entry]) -> list[Moment]:
+    """Return the moments of a population, its creation first."""
+    unit, spent, budget = rule_unit(population.rule), Fraction(0), None
+    moments = []
     for entry in entries:
-        if entry.people == population.name and entry.kind in ("people", "charge"):
-            total += (entry.units or 0) * rule_unit(population.rule) if entry.kind == "charge" else 0
-            moments.append((entry.time, total))
+        if entry.people != population.name or entry.kind not in ("people", "budget", "period", "charge"):
+            continue
+        amount = None if entry.units is None else entry.units * unit
+        if entry.kind == "charge":
+            spent += amount or 0
+        else:
+            budget = amount
+        moments.append(Moment(_edition(entry) or entry.time[:10], spent, budget))
     return moments
 
 
-def _draw_budget(population: Population, moments: Sequence[tuple[str, Fraction]]) -> str:
-    picked = pick_evenly(len(moments), POINTS)
-    curves = {f"{population.unit} spent": np.array([float(moments[k][1]) for k in picked])}
+def _edition(entry: Entry) -> str:
+    facts = entry.parsed_facts
+    return str(facts.get("edition") or facts.get("period") or "")
+
+
+def _draw_budget(population: Population, moments: Sequence[Moment]) -> str:
+    picked = [moments[k] for k in pick_evenly(len(moments), POINTS)]
+    curves = {f"{population.unit} spent": np.array([float(moment.spent) for moment in picked])}
     if population.budget is not None:
-        curves["budget now"] = np.full(len(picked), float(population.budget))
-    return svg.lines(curves, [moments[k][0][:10] for k in picked], "when it was charged", f"{population.unit} in all")
+        curves["budget"] = np.array([float(moment.budget or 0) for moment in picked])
+    names = [moment.name for moment in picked]
+    return svg.lines(curves, names, "edition, or day of the entry", f"{population.unit} in all", steps=True)
 
 
 def _row(population: Population) -> list[str]:
     amounts = [population.spent, population.budget, population.remaining]
     texts = ["no cap" if amount is None else format_all_digits(amount) for amount in amounts]
-    return [population.name, *texts, population.unit, population.rule]
+    period = "" if population.period is None else f"{population.period}, one {population.every}"
+    return [population.name, *texts, population.unit, population.rule, period]
 
 
 def _entry(entry: Entry, people: Sequence[Population]) -> list[str]:
@@ -84,4 +108,4 @@ def _entry(entry: Entry, people: Sequence[Population]) -> list[str]:
     amount = "" if entry.units is None or not entry.people else format_all_digits(entry.units * units[entry.people])
     purpose = str(entry.parsed_facts.get("purpose") or "")
     when = entry.time.replace("T", " ").replace("+00:00", " UTC")
-    return [str(entry.number), when, entry.kind, entry.people or "", amount, purpose]
+    return [str(entry.number), when, entry.kind, entry.people or "", amount, _edition(entry), purpose]

@@ -84,6 +84,8 @@ def _in_one_part(epsilon: Any) -> Cost:
 
 def _as_question(question: Any) -> str:
     """Return canonical JSON; raise TypeError for keys that are no text, which JSON would turn into text."""
+    if question is None:
+        return "null"
     text = canonical_json(question)
     if not _has_text_names(question):
         raise TypeError("question must name its values by text, got another name; write it as text")
@@ -99,8 +101,8 @@ def _has_text_names(value: Any) -> bool:
 class ChargeRequest(NamedTuple):
     """A question, its people and its cost, and their digest: all that must be equal when a key is used again.
 
-    facts: canonical JSON of purpose and parts, as in the entry. digest: of the canonical JSON of these, the people and
-    the question. Both are written out by hand, because a charge does little else.
+    facts: canonical JSON of edition, parts, purpose and source, as in the entry. digest: of the canonical JSON of
+    these, the people and the question. Both are written out by hand, because a charge does little else.
     """
 
     people: str
@@ -108,18 +110,24 @@ class ChargeRequest(NamedTuple):
     key: str
     facts: str
     digest: str
+    edition: str = ""
 
     @staticmethod
-    def from_arguments(people: str, price: Cost, key: str, purpose: str, question: Any) -> "ChargeRequest":
+    def from_arguments(
+        people: str, price: Cost, key: str, purpose: str, question: Any, source: str = "", edition: str = ""
+    ) -> "ChargeRequest":
         """Validate the arguments and build the request."""
         validate_name(people, "people")
         validate_name(key, "key")
-        if purpose:
-            validate_name(purpose, "purpose")
-        purpose_text, question_text, texts = (
-            quoted(purpose),
-            "null" if question is None else _as_question(question),
-            price.texts,
+        for name, text in (("purpose", purpose), ("edition", edition)):
+            if text:
+                validate_name(text, name)
+        question_text, texts, purpose_text = _as_question(question), price.texts, quoted(purpose)
+        data = f',"source":{quoted(source)}' if source else ""
+        edition_text = f'"edition":{quoted(edition)},' if edition else ""
+        content = (
+            f'{{{edition_text}"parts":{texts},"people":{quoted(people)},"purpose":{purpose_text},'
+            f'"question":{question_text}{data}}}'
         )
-        content = f'{{"parts":{texts},"people":{quoted(people)},"purpose":{purpose_text},"question":{question_text}}}'
-        return ChargeRequest(people, price, key, f'{{"parts":{texts},"purpose":{purpose_text}}}', sha256_hex(content))
+        facts = f'{{{edition_text}"parts":{texts},"purpose":{purpose_text}{data}}}'
+        return ChargeRequest(people, price, key, facts, sha256_hex(content), edition)

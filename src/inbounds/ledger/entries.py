@@ -18,7 +18,7 @@ from inbounds.files import canonical_json
 START = "0" * 64
 """The previous digest of the first entry."""
 
-KINDS = ("ledger", "people", "budget", "charge", "answer")
+KINDS = ("ledger", "people", "budget", "period", "charge", "draw", "answer")
 
 TEXTS = ("time", "kind", "previous", "sha256")
 TEXTS_OR_NONE = ("people", "key", "digest")
@@ -28,11 +28,12 @@ TEXTS_OR_NONE = ("people", "key", "digest")
 class Entry:
     """One line of a ledger.
 
-    kind: ledger (the first; `key` is the ledger's id), people (a budget of `units`), budget (raised to `units`), charge
-    (`units` spent under `key` for the question with this `digest`), answer (the bytes with this `digest` were stored
-    for the charge with this `key`).
+    kind: ledger (the first; `key` is the ledger's id), people (a budget of `units`), budget (raised to `units`), period
+    (a renewed budget: with it `units` may be spent in all), charge (`units` spent under `key` for the question with
+    this `digest`), draw and answer (the bytes with this `digest` were stored for the charge with this `key`).
 
-    facts: canonical JSON of all other facts: purpose and parts of a charge; rule, epsilon and delta of people.
+    facts: canonical JSON of all other facts: purpose, parts, source and edition of a charge; rule, epsilon, delta and
+    period of people.
     """
 
     number: int

@@ -32,7 +32,7 @@ from inbounds.files.envelope import VERSION
 from inbounds.ledger import queries
 from inbounds.ledger.charges import Charge, ChargeRequest, Cost, StoredAnswer, price_units
 from inbounds.ledger.entries import Entry, canonical_entry
-from inbounds.ledger.population import Population, check_same_population, new_population, validate_name
+from inbounds.ledger.population import Every, Population, check_same_population, new_population, validate_name
 from inbounds.ledger.queries import LastEntry, PopulationState
 from inbounds.ledger.store import Run, Store
 from inbounds.ledger.units import MOST, UNITS, Rule, units_to_amount
@@ -142,32 +142,42 @@ class Ledger:
     # --- people -------------------------------------------------------------------------------------------
 
     def add_population(
-        self, name: str, epsilon: Number | None = None, rule: Rule = "sum", delta: Number | None = None
+        self,
+        name: str,
+        epsilon: Number | None = None,
+        rule: Rule = "sum",
+        delta: Number | None = None,
+        *,
+        every: Every | None = None,
+        period: str | None = None,
     ) -> Population:
         """Add people with a budget; without epsilon, what is spent on them is counted without a cap.
 
         rule: "sum" (pure epsilons add up) or "zcdp" (for epsilon at delta; many small questions cost less together).
+        every, period: "year" or "month" if the budget renews, and the first period, such as "2027". Then epsilon is the
+        budget of each period, and someone who is in the data of every period is protected by the sum of them all.
         Adding the same people again returns them; raises ValueError if the budget or rule differs.
         """
-        new = new_population(validate_name(name, "people"), epsilon, rule, delta)
+        new = new_population(validate_name(name, "people"), epsilon, rule, delta, every, period)
         with self._store.writing() as run:
             existing = queries.find_population(run, name)
             if existing is not None:
                 return check_same_population(existing, new)
             texts = (str(new.epsilon) if new.epsilon else None, str(new.delta) if new.delta else None)
-            run("INSERT INTO people VALUES (?, ?, ?, ?, ?, 0)", name, rule, *texts, new.budget_units)
-            facts = {"rule": rule, "epsilon": texts[0], "delta": texts[1]}
+            renewal = {} if every is None else {"every": every, "period": period}
+            values = name, rule, *texts, new.budget_units, every, period
+            run("INSERT INTO people VALUES (?, ?, ?, ?, ?, 0, ?, ?, 0)", *values)
+            facts = {"rule": rule, "epsilon": texts[0], "delta": texts[1], **renewal}
             self._append(run, queries.last_entry(run), "people", name, new.budget_units, facts=canonical_json(facts))
         return new
 
     def raise_budget(self, people: str, epsilon: Number, *, purpose: str = "") -> Population:
-        """Raise the budget of people to `epsilon` in all, under their rule, with an entry. It never falls."""
+        """Raise the budget of people to `epsilon`, in all or of each period, with an entry. It never falls."""
         current = self.population(people)
-        after = new_population(
-            people, epsilon, current.rule, current.delta
-        )  # rule and delta never change; zCDP takes its time
+        declared = new_population(people, epsilon, current.rule, current.delta)  # zCDP takes its time
         with self._store.writing() as run:
             before = queries.require_population(run, people, self.place)
+            after = before._replace(epsilon=declared.epsilon).with_allowance()
             if before.budget_units is None:
                 hint = "create people with a budget under another name, and name them in plans from now on"
                 raise ValueError(f"people must have a budget to raise, got {people}, counted without a cap; {hint}")
@@ -182,6 +192,22 @@ class Ledger:
                     run, queries.last_entry(run), "budget", people, after.budget_units, facts=canonical_json(facts)
                 )
             return queries.require_population(run, people, self.place)
+
+    def renew(self, people: str, period: str, *, purpose: str = "") -> Population:
+        """Open a later period for people whose budget renews, with an entry: its budget is spent on editions of it.
+
+        What was left of the period before is lost, and its editions are closed. What was spent so far stays in the
+        ledger and adds up: no renewal lowers it.
+        """
+        with self._store.writing() as run:
+            after = queries.require_population(run, people, self.place).renew(period)
+            values = after.budget_units, after.period, after.earlier_units, people
+            run("UPDATE people SET budget = ?, period = ?, earlier = ? WHERE name = ?", *values)
+            facts = {"period": period, "purpose": purpose and validate_name(purpose, "purpose")}
+            self._append(
+                run, queries.last_entry(run), "period", people, after.budget_units, facts=canonical_json(facts)
+            )
+            return after
 
     def people(self) -> list[Population]:
         """Return all populations, ordered by name."""
@@ -202,6 +228,8 @@ class Ledger:
         purpose: str = "",
         parts: Sequence[Number] | None = None,
         question: Any = None,
+        source: str = "",
+        edition: str = "",
     ) -> Charge:
         """Spend epsilon on people; durable when this returns.
 
@@ -209,19 +237,27 @@ class Ledger:
         other content it is refused. By default a random key.
         parts: the epsilons of independent parts that make up the whole, which zCDP adds up one by one.
         question: plain values that describe the question, for the digest.
+        source, edition: the declared place and edition of the data. A budget that renews is charged for editions of its
+        current period alone.
 
         Raises BudgetExceeded, with what is left, and charges nothing if the budget is too small.
         """
         price = Cost.from_epsilon(epsilon, parts)
-        request = ChargeRequest.from_arguments(people, price, self._ids() if key is None else key, purpose, question)
+        request = ChargeRequest.from_arguments(
+            people, price, self._ids() if key is None else key, purpose, question, source, edition
+        )
         with self._store.writing() as run:
             before = queries.population_state(run, people, request.key, self.place)
             return self._charge(run, request, before) if before.digest is None else self._again(run, request, before)
 
     def find(self, key: str) -> Charge | None:
         """Return the charge under a key, with its answer if one is stored; charge nothing."""
-        stored = queries.find_charge(self._store.look, key)
+        stored = queries.find_charge(self._store.look, key, self.place)
         return None if stored is None else _as_charge(key, stored)
+
+    def charges_about(self, source: str) -> list[tuple[str, str]]:
+        """Return the people and the edition of every charge for data at this declared place."""
+        return queries.charges_about(self._store.look, source)
 
     def has(self, key: str) -> bool:
         """Return whether something was charged under a key."""
@@ -237,9 +273,8 @@ class Ledger:
             stored = self._find_acknowledged(run, charge)
             if stored.answer is not None:
                 return stored.answer
-            facts = canonical_json({} if stored.draw is None else {"draw": sha256_hex(stored.draw)})
             last, name = stored.last, stored.people[0]
-            number, _ = self._append(run, last, "answer", name, key=charge.key, digest=sha256_hex(content), facts=facts)
+            number, _ = self._append(run, last, "answer", name, key=charge.key, digest=sha256_hex(content))
             run("INSERT INTO answers VALUES (?, ?)", number, content)
         return content
 
@@ -255,12 +290,13 @@ class Ledger:
             if stored.draw is not None:
                 return stored.draw
             if stored.answer is None:  # else there is an answer without a draw; `store` returns it
+                self._append(run, stored.last, "draw", stored.people[0], key=charge.key, digest=sha256_hex(content))
                 run("INSERT INTO draws VALUES (?, ?)", stored.number, content)
         return content
 
     def _find_acknowledged(self, run: Run, charge: Charge) -> queries.StoredCharge:
         """Return the charge as stored now; raise LedgerError if it is gone."""
-        stored = queries.find_charge(run, charge.key)
+        stored = queries.find_charge(run, charge.key, self.place)
         if stored is None or stored.sha256 != charge.sha256:
             raise LedgerError(f"{self.place} lost a charge that it had acknowledged; no answer is given out")
         return stored
@@ -283,9 +319,10 @@ class Ledger:
         """Charge the request; both this only writer and the database (`CHECK (spent <= budget)`) check the budget."""
         units, spent = price_units(before.rule, request.price), before.spent
         amount, budget = units_to_amount(before.rule, units), before.budget or MOST
+        before.people(spent).check_edition(request.edition)
         if units > budget - spent:
-            left = units_to_amount(before.rule, budget - spent)
-            raise BudgetExceeded(request.people, amount, left, units_to_amount(before.rule, budget), UNITS[before.rule])
+            left, whole = (units_to_amount(before.rule, budget - used) for used in (spent, before.earlier))
+            raise BudgetExceeded(request.people, amount, left, whole, UNITS[before.rule])
         run("UPDATE people SET spent = spent + ? WHERE name = ?", units, request.people)
         last, request_facts = LastEntry(before.number, before.sha256), (request.key, request.digest, request.facts)
         number, digest = self._append(run, last, "charge", request.people, units, *request_facts)
@@ -298,7 +335,7 @@ class Ledger:
                 f"key must be new for another question, price or people, got {request.key!r} of an earlier charge; "
                 "give another key"
             )
-        stored = queries.find_charge(run, request.key)
+        stored = queries.find_charge(run, request.key, self.place)
         assert stored is not None  # its digest was found
         return _as_charge(request.key, stored)
 

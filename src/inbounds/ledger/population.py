@@ -1,15 +1,23 @@
 """Populations: the people of a ledger, their budget, and what was spent on them."""
 
+import re
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from inbounds.exact import Number, format_all_digits, to_fraction
-from inbounds.ledger.units import RULES, UNITS, Rule, budget_units, units_to_amount
+from inbounds.ledger.units import MOST, RULES, UNITS, Rule, budget_units, units_to_amount
+
+Every = Literal["year", "month"]
+"""After what a budget renews."""
+
+PERIODS = {"year": r"[0-9]{4}", "month": r"[0-9]{4}-(0[1-9]|1[0-2])"}
+EXAMPLES = {"year": "2027", "month": "2027-03"}
+"""How periods are named, so that a later one is larger as a text."""
 
 LONGEST = 200
 """Most characters of a name or key."""
 
-DECLARED = ("name", "rule", "epsilon", "delta", "budget_units")
+DECLARED = ("name", "rule", "epsilon", "delta", "every")
 """The declared fields, which must be the same in two declarations."""
 
 
@@ -17,6 +25,9 @@ class Population(NamedTuple):
     """The people of a ledger. Amounts are exact, in epsilon under the rule sum, in rho under zCDP (`unit`).
 
     budget, remaining: None if spending is counted without a cap. epsilon, delta: as declared.
+
+    every: year or month if the budget renews; then epsilon and delta are those of one period, budget is what may be
+    spent in all until the end of the current period, and earlier_units were spent before it began.
     """
 
     name: str
@@ -25,6 +36,9 @@ class Population(NamedTuple):
     delta: Fraction | None
     budget_units: int | None
     spent_units: int
+    every: Every | None = None
+    period: str | None = None
+    earlier_units: int = 0
 
     @property
     def unit(self) -> str:
@@ -49,7 +63,53 @@ class Population(NamedTuple):
 
     def with_spent(self, units: int) -> "Population":
         """Return the population with other units spent."""
-        return Population(self.name, self.rule, self.epsilon, self.delta, self.budget_units, units)
+        return self._replace(spent_units=units)
+
+    @property
+    def earlier(self) -> Fraction:
+        """Return what was spent before the current period."""
+        return units_to_amount(self.rule, self.earlier_units)
+
+    @property
+    def period_spent(self) -> Fraction:
+        """Return what was spent in the current period; of a budget that does not renew, all."""
+        return self.spent - self.earlier
+
+    @property
+    def period_budget(self) -> Fraction | None:
+        """Return the budget of the current period; of a budget that does not renew, the whole."""
+        return None if self.budget is None else self.budget - self.earlier
+
+    def renew(self, period: str) -> "Population":
+        """Return the population in a later period, with a new budget; what was left of the old one is lost.
+
+        Raises ValueError unless the budget renews and the period is a later one.
+        """
+        if self.every is None or self.period is None:
+            raise ValueError(
+                f"people must have a budget that renews, got {self.name}; create people with a budget for every year "
+                "or month under another name"
+            )
+        if validate_period(period, self.every) <= self.period:
+            raise ValueError(f"period must be later than {self.period}, got {period}; a period is never opened again")
+        return self._replace(period=period, earlier_units=self.spent_units).with_allowance()
+
+    def with_allowance(self) -> "Population":
+        """Return the population with the units that its declared epsilon and delta allow until the period ends."""
+        if self.epsilon is None:
+            return self._replace(budget_units=None)
+        units = self.earlier_units + budget_units(self.rule, self.epsilon, self.delta)
+        if units > MOST:
+            raise ValueError(f"epsilon must add up to at most {MOST} units over all periods, got {units} units")
+        return self._replace(budget_units=units)
+
+    def check_edition(self, edition: str) -> None:
+        """Raise ValueError if data of this edition cannot be charged: a renewed budget is that of one period."""
+        if self.period is not None and not is_edition_of(edition, self.period):
+            raise ValueError(
+                f"edition must be of the current period of {self.name}, such as {self.period}, got {edition!r}; "
+                f"earlier periods are closed, and inbounds ledger renew opens a later one"
+            )
 
     @property
     def spent_epsilon(self) -> Fraction:
@@ -66,16 +126,22 @@ class Population(NamedTuple):
         amounts = {"budget": self.budget, "spent": self.spent, "left": self.remaining}
         named = {"name": self.name, **{key: _digits(value) for key, value in amounts.items()}}
         declared = {"epsilon": _digits(self.epsilon), "delta": _digits(self.delta)}
-        return {**named, "rule": self.rule, "unit": self.unit, **declared}
+        renewal = {"every": self.every, "period": self.period, "earlier": _digits(self.earlier)} if self.every else {}
+        return {**named, "rule": self.rule, "unit": self.unit, **declared, **renewal}
 
     def __str__(self) -> str:
         """Return name, amount spent and amount left in one line."""
         spent = f"{self.unit} {format_all_digits(self.spent)}"
         if self.remaining is None or self.budget is None:
             return f"{self.name}: {spent} spent, counted without a cap"
+        left = f"{format_all_digits(self.remaining)} left{self._format_promise()}"
+        if self.period is None:
+            return f"{self.name}: {spent} of {format_all_digits(self.budget)} spent, {left}"
+        assert self.period_budget is not None
+        own, whole = format_all_digits(self.period_spent), format_all_digits(self.period_budget)
         return (
-            f"{self.name}: {spent} of {format_all_digits(self.budget)} spent, "
-            f"{format_all_digits(self.remaining)} left{self._format_promise()}"
+            f"{self.name}: {self.unit} {own} of {whole} spent in {self.period}, {left}; "
+            f"{format_all_digits(self.spent)} in all periods so far"
         )
 
     def _format_promise(self) -> str:
@@ -88,6 +154,18 @@ def _digits(amount: Fraction | None) -> str | None:
     return None if amount is None else format_all_digits(amount)
 
 
+def validate_period(period: object, every: Every) -> str:
+    """Return the name of a period; raise ValueError unless it is a year such as 2027, or a month such as 2027-03."""
+    if not isinstance(period, str) or not re.fullmatch(PERIODS[every], period):
+        raise ValueError(f"period must be a {every}, such as {EXAMPLES[every]}, got {period!r}")
+    return period
+
+
+def is_edition_of(edition: str, period: str) -> bool:
+    """Return whether an edition belongs to a period: 2027, 2027-03 and "2027 spring" are editions of 2027."""
+    return edition == period or (edition.startswith(period) and not edition[len(period)].isalnum())
+
+
 def validate_name(text: object, what: str) -> str:
     """Return a name or key; raise ValueError unless it is one printable line without spaces at the ends."""
     if not isinstance(text, str) or not text.isprintable() or text != text.strip() or not 0 < len(text) <= LONGEST:
@@ -95,7 +173,14 @@ def validate_name(text: object, what: str) -> str:
     return text
 
 
-def new_population(name: str, epsilon: Number | None, rule: Rule, delta: Number | None) -> Population:
+def new_population(
+    name: str,
+    epsilon: Number | None,
+    rule: Rule,
+    delta: Number | None,
+    every: Every | None = None,
+    period: str | None = None,
+) -> Population:
     """Build a population as declared, with nothing spent; raise ValueError for an impossible budget."""
     if rule not in RULES:
         raise ValueError(f"rule must be one of {', '.join(RULES)}, got {rule!r}")
@@ -109,13 +194,25 @@ def new_population(name: str, epsilon: Number | None, rule: Rule, delta: Number 
         raise ValueError(f"epsilon must be positive, got {epsilon}")
     if delta_value is not None and not 0 < delta_value < 1:
         raise ValueError(f"delta must be between 0 and 1, got {delta}")
-    return Population(
-        name,
-        rule,
-        epsilon_value,
-        delta_value,
-        None if epsilon_value is None else budget_units(rule, epsilon_value, delta_value),
-        0,
+    if every is None and period is not None:
+        raise ValueError("period must not be given without every, the year or month after which the budget renews")
+    if every is not None:
+        if every not in PERIODS:
+            raise ValueError(f"every must be one of {', '.join(PERIODS)}, got {every!r}")
+        if epsilon_value is None:
+            raise ValueError("epsilon must be given, the budget of each period")
+        validate_period(period, every)
+    return Population(name, rule, epsilon_value, delta_value, None, 0, every, period).with_allowance()
+
+
+def describe_renewal(population: Population) -> str:
+    """Say what a budget that renews means for someone who is in the data of every period."""
+    each = "" if population.epsilon is None else format_all_digits(population.epsilon)
+    at = "" if population.delta is None else f" at delta {format_all_digits(population.delta)}"
+    return (
+        f"each {population.every} may spend epsilon {each}{at} on editions of that {population.every}; someone who is "
+        f"in the data of k of them is protected by the sum, at most k times as much. {UNITS[population.rule]} "
+        f"{format_all_digits(population.spent)} was spent so far"
     )
 
 

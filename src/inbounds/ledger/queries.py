@@ -1,21 +1,24 @@
 """SQL queries of a ledger's tables, run inside a transaction."""
 
+import json
+import re
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
+from json.encoder import encode_basestring_ascii as quoted
 from typing import Any, NamedTuple
 
 from inbounds.errors import LedgerError
 from inbounds.files import sha256_hex
 from inbounds.ledger.entries import START, Entry
-from inbounds.ledger.population import Population
+from inbounds.ledger.population import Every, Population
 from inbounds.ledger.store import Run
 from inbounds.ledger.units import Rule
 
 PAGE = 10_000
 """Number of entries that are read at once."""
 
-EVERYBODY = "SELECT name, rule, epsilon, delta, budget, spent FROM people"
+EVERYBODY = "SELECT name, rule, epsilon, delta, budget, spent, every, period, earlier FROM people"
 
 
 class LastEntry(NamedTuple):
@@ -34,19 +37,22 @@ class PopulationState(NamedTuple):
     delta: str | None
     budget: int | None
     spent: int
+    every: Every | None
+    period: str | None
+    earlier: int
     number: int
     sha256: str
     digest: str | None
 
     def people(self, spent: int) -> Population:
         """Return the population with so many units spent."""
-        return Population(self.name, self.rule, _fraction(self.epsilon), _fraction(self.delta), self.budget, spent)
+        return population_from_row(*self[:5], spent, *self[6:9])
 
 
 def population_state(run: Run, name: str, key: str, place: str) -> PopulationState:
     """Read all that a charge needs, in one statement; raise LedgerError if there is no such population."""
     (row,) = run(
-        "SELECT name, rule, epsilon, delta, budget, spent, number, sha256, "
+        "SELECT name, rule, epsilon, delta, budget, spent, every, period, earlier, number, sha256, "
         "(SELECT digest FROM entries WHERE key = ? AND kind = 'charge') "
         "FROM (SELECT number, sha256 FROM entries ORDER BY number DESC LIMIT 1) AS last LEFT JOIN people ON name = ?",
         *(key, name),
@@ -71,26 +77,34 @@ class StoredCharge(NamedTuple):
     last: LastEntry
 
 
-def find_charge(run: Run, key: str) -> StoredCharge | None:
-    """Read the charge under a key, in one statement."""
+def find_charge(run: Run, key: str, place: str) -> StoredCharge | None:
+    """Read the charge under a key, in one statement; raise LedgerError if what is stored under it was damaged."""
     rows = run(
-        "SELECT own.number, own.sha256, own.units, people.name, rule, epsilon, delta, budget, spent, answers.content, "
-        "CASE WHEN answers.content IS NULL THEN draws.content END, last.number, last.sha256 "
+        "SELECT own.number, own.sha256, own.units, name, rule, epsilon, delta, budget, spent, every, period, earlier, "
+        "answers.content, stored.digest, CASE WHEN answers.content IS NULL THEN draws.content END, drawn.digest, "
+        "last.number, last.sha256 "
         "FROM (SELECT number, sha256 FROM entries ORDER BY number DESC LIMIT 1) AS last CROSS JOIN entries AS own "
         "JOIN people ON people.name = own.people "
         "LEFT JOIN entries AS stored ON stored.key = own.key AND stored.kind = 'answer' "
+        "LEFT JOIN entries AS drawn ON drawn.key = own.key AND drawn.kind = 'draw' "
         "LEFT JOIN answers ON answers.entry = stored.number LEFT JOIN draws ON draws.entry = own.number "
         "WHERE own.kind = 'charge' AND own.key = ?",
         key,
     )
     if not rows:
         return None
-    number, digest, units, *people, answer, draw, last, mark = rows[0]
-    return StoredCharge(number, digest, units, tuple(people), _bytes(answer), _bytes(draw), LastEntry(last, mark))
+    number, digest, units, *people, answer, answered, draw, drawn, last, mark = rows[0]
+    answer, draw = _checked(answer, answered, number, place), _checked(draw, drawn, number, place)
+    return StoredCharge(number, digest, units, tuple(people), answer, draw, LastEntry(last, mark))
 
 
-def _bytes(content: Any) -> bytes | None:
-    return None if content is None else bytes(content)
+def _checked(content: Any, digest: str | None, charge: int, place: str) -> bytes | None:
+    """Return stored bytes; raise LedgerError unless they are those of which an entry states the digest."""
+    if content is None:
+        return None
+    if sha256_hex(bytes(content)) != digest:
+        raise LedgerError(f"{place} was damaged: what is stored for its charge {charge} is not what its entries name")
+    return bytes(content)
 
 
 def last_entry(run: Run) -> LastEntry:
@@ -136,10 +150,10 @@ def unknown_population_error(name: str, place: str) -> LedgerError:
 
 
 def population_from_row(
-    name: str, rule: Rule, epsilon: str | None, delta: str | None, budget: int | None, spent: int
+    name: str, rule: Rule, epsilon: str | None, delta: str | None, budget: int | None, spent: int, *renewal: Any
 ) -> Population:
     """Build a population from its row."""
-    return Population(name, rule, _fraction(epsilon), _fraction(delta), budget, spent)
+    return Population(name, rule, _fraction(epsilon), _fraction(delta), budget, spent, *renewal)
 
 
 @lru_cache(maxsize=256)
@@ -163,6 +177,15 @@ def all_entries(run: Run) -> Iterator[Entry]:
     while page := page_after(run, last):
         yield from page
         last = page[-1].number
+
+
+def charges_about(run: Run, source: str) -> list[tuple[str, str]]:
+    """Read the people and the edition of every charge for data at a place."""
+    ending = '"source":' + quoted(source) + "}"
+    pattern = "%" + re.sub(r"([!%_])", r"!\1", ending)
+    rows = run("SELECT people, facts FROM entries WHERE kind = 'charge' AND facts LIKE ? ESCAPE '!'", pattern)
+    charges = [(people, json.loads(facts)) for people, facts in rows]
+    return [(people, facts.get("edition", "")) for people, facts in charges if facts.get("source") == source]
 
 
 def draw_under(run: Run, charge: int) -> bytes | None:

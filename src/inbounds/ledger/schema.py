@@ -72,12 +72,16 @@ def _tables(whole: str, content: str, strict: str) -> tuple[str, ...]:
   delta TEXT,
   budget {whole} CHECK (budget > 0),
   spent {whole} NOT NULL DEFAULT 0 CHECK (spent >= 0),
-  CHECK (spent <= budget)
+  every TEXT CHECK (every IN ('year', 'month')),
+  period TEXT,
+  earlier {whole} NOT NULL DEFAULT 0 CHECK (earlier BETWEEN 0 AND spent),
+  CHECK (spent <= budget),
+  CHECK ((every IS NULL) = (period IS NULL) AND (every IS NULL OR budget IS NOT NULL))
 ){strict}""",
         f"""CREATE TABLE entries (
   number {whole} NOT NULL PRIMARY KEY,
   time TEXT NOT NULL,
-  kind TEXT NOT NULL CHECK (kind IN ('ledger', 'people', 'budget', 'charge', 'answer')),
+  kind TEXT NOT NULL CHECK (kind IN ('ledger', 'people', 'budget', 'period', 'charge', 'draw', 'answer')),
   people TEXT REFERENCES people (name),
   units {whole} CHECK (units >= 0),
   key TEXT,
@@ -100,8 +104,11 @@ def _tables(whole: str, content: str, strict: str) -> tuple[str, ...]:
 
 FALLS = """NEW.spent < OLD.spent OR NEW.name <> OLD.name OR NEW.rule <> OLD.rule
   OR coalesce(NEW.delta, '') <> coalesce(OLD.delta, '') OR (NEW.budget IS NULL) <> (OLD.budget IS NULL)
-  OR NEW.budget < OLD.budget"""
-"""Updates of people that a ledger never makes: spent and budget only rise, the rest stays."""
+  OR coalesce(NEW.every, '') <> coalesce(OLD.every, '') OR NEW.period < OLD.period OR NEW.earlier < OLD.earlier
+  OR (NEW.period = OLD.period AND (NEW.earlier <> OLD.earlier OR NEW.budget < OLD.budget))
+  OR (NEW.period > OLD.period AND NEW.earlier <> OLD.spent) OR (OLD.every IS NULL AND NEW.budget < OLD.budget)"""
+"""Updates of people that a ledger never makes: what was spent never falls, nor a budget within its period; a period is
+only left for a later one, with all that was spent before it."""
 
 OUT_OF_ORDER = """NEW.number <> (SELECT coalesce(max(number), 0) + 1 FROM entries)
   OR NEW.previous <> coalesce((SELECT sha256 FROM entries ORDER BY number DESC LIMIT 1), NEW.previous)

@@ -22,22 +22,25 @@ from inbounds.files import (
     sha256_hex,
 )
 from inbounds.ledger.entries import KINDS, START, Entry
-from inbounds.ledger.population import Population
+from inbounds.ledger.population import Population, is_edition_of, validate_period
 from inbounds.ledger.units import RULES, Rule, budget_units, charge_units
 
 HEAD_FIELDS = dict.fromkeys(("ledger", "entries", "entry_sha256"))
 PEOPLE_FIELDS = dict.fromkeys(
-    ("name", "budget", "spent", "left", "rule", "unit", "epsilon", "delta", "budget_units", "spent_units")
-)
+    ("name", "budget", "spent", "left", "rule", "unit", "epsilon", "delta", "budget_units", "spent_units",
+     "every", "period", "earlier", "earlier_units")
+)  # fmt: skip
 ENTRY_FIELDS = dict.fromkeys(
     ("number", "time", "kind", "people", "units", "key", "digest", "facts", "previous", "sha256")
 )
 FACTS = {
     "ledger": {"format", "version"},
-    "people": {"rule", "epsilon", "delta"},
+    "people": {"rule", "epsilon", "delta", "every", "period"},
     "budget": {"epsilon", "purpose"},
-    "charge": {"parts", "purpose"},
-    "answer": {"draw"},
+    "period": {"period", "purpose"},
+    "charge": {"parts", "purpose", "source", "edition"},
+    "draw": set(),
+    "answer": set(),
 }
 """What an entry of each kind may say beside its fields."""
 
@@ -171,7 +174,12 @@ class _Account:
         rule, epsilon, delta = facts["rule"], _exact(facts["epsilon"]), _exact(facts["delta"])
         if entry.people is None or entry.people in self.people or rule not in RULES:
             raise self.wrong(entry, "makes people who are there already, or under no known rule")
-        population = Population(entry.people, rule, epsilon, delta, entry.units, 0)
+        every, period = facts.get("every"), facts.get("period")
+        if (every is None) != (period is None) or (every is not None and epsilon is None):
+            raise self.wrong(entry, "makes people whose budget cannot renew")
+        if every is not None:
+            validate_period(period, every)
+        population = Population(entry.people, rule, epsilon, delta, entry.units, 0, every, period)
         self.people[population.name], self.spent[population.name] = self._check_allowance(entry, population), 0
 
     def _budget(self, entry: Entry) -> None:
@@ -181,10 +189,18 @@ class _Account:
             raise self.wrong(entry, "does not raise a budget")
         self.people[before.name] = self._check_allowance(entry, after)
 
+    def _period(self, entry: Entry) -> None:
+        name, period = _text(entry.people), entry.parsed_facts["period"]
+        before = self.people[name]
+        if before.every is None or before.period is None or validate_period(period, before.every) <= before.period:
+            raise self.wrong(entry, "opens a period that is not later than the one before")
+        after = before._replace(period=period, earlier_units=self.spent[name], budget_units=entry.units)
+        self.people[name] = self._check_allowance(entry, after)
+
     def _check_allowance(self, entry: Entry, people: Population) -> Population:
         """Check that the units of a budget are those of its epsilon and delta under its rule."""
         allowed = None if people.epsilon is None else budget_units(people.rule, people.epsilon, people.delta)
-        if people.budget_units != allowed:
+        if people.budget_units != (None if allowed is None else people.earlier_units + allowed):
             raise self.wrong(entry, "gives a budget of other units than its epsilon allows")
         return people
 
@@ -194,6 +210,8 @@ class _Account:
             raise self.wrong(entry, "charges under the key of an earlier one")
         if entry.units != _cost(before.rule, tuple(entry.parsed_facts["parts"])):
             raise self.wrong(entry, "charges other units than its parts cost")
+        if before.period is not None and not is_edition_of(_text(entry.parsed_facts["edition"]), before.period):
+            raise self.wrong(entry, "charges for an edition of another period")
         self.spent[before.name] += entry.units
         if before.budget_units is not None and self.spent[before.name] > before.budget_units:
             raise self.wrong(entry, "spends more than the budget")
@@ -204,15 +222,17 @@ class _Account:
         if key in self.answered or self.charged.get(key) != entry.people:
             raise self.wrong(entry, "answers without a charge, or a second time")
         self.answered[key] = entry.number, _text(entry.digest)
-        if "draw" in entry.parsed_facts:
-            self.drawn[self.numbers[key]] = str(entry.parsed_facts["draw"])
 
-    def waiting(self, draws: Mapping[int, str]) -> int:
-        """Count draws without an answer; raise LedgerError unless all others are those that the answers name."""
-        open_charges = {number for key, number in self.numbers.items() if key not in self.answered}
-        if {number: digest for number, digest in draws.items() if number not in open_charges} != self.drawn:
-            raise LedgerError(f"{self.place} was changed: the stored draws are not those its entries name")
-        return len(draws) - len(self.drawn)
+    def _draw(self, entry: Entry) -> None:
+        key = _text(entry.key)
+        if key in self.answered or self.charged.get(key) != entry.people or self.numbers[key] in self.drawn:
+            raise self.wrong(entry, "draws without a charge, after its answer, or a second time")
+        self.drawn[self.numbers[key]] = _text(entry.digest)
+
+    @property
+    def waiting(self) -> int:
+        """Count the draws without an answer."""
+        return len(self.drawn.keys() - {self.numbers[key] for key in self.answered})
 
     def totals(self) -> list[Population]:
         """Return the populations with the sums of their charges, ordered by name."""
@@ -245,9 +265,10 @@ def verify_entries(
     current = LedgerHead(account.id, account.count, account.last)
     if head is not None:
         compare_heads(place, current, head, mark)
+    if stored is not None and stored.draws != account.drawn:
+        raise LedgerError(f"{place} was changed: the stored draws are not those its entries name")
     counts = len(account.charged), len(account.answered)
-    waiting = 0 if stored is None else account.waiting(stored.draws)
-    return LedgerReport(current, tuple(account.totals()), *counts, head, stored is not None, waiting)
+    return LedgerReport(current, tuple(account.totals()), *counts, head, stored is not None, account.waiting)
 
 
 def compare_heads(place: str, current: LedgerHead, head: LedgerHead, mark: str) -> None:
@@ -274,9 +295,10 @@ def parse_export(content: Mapping[str, Any], place: str) -> tuple[Iterator[Entry
 
 
 def _plain_people(values: Mapping[str, Any]) -> Population:
-    facts = {name: _exact(values[name]) for name in ("epsilon", "delta")}
-    units = {name: None if values[name] is None else int(values[name]) for name in ("budget_units", "spent_units")}
-    return Population(name=str(values["name"]), rule=values["rule"], **facts, **units)  # type: ignore[arg-type]
+    facts: dict[str, Any] = {name: _exact(values[name]) for name in ("epsilon", "delta")}
+    facts |= {name: None if values[name] is None else int(values[name]) for name in ("budget_units", "spent_units")}
+    facts |= {name: values[name] for name in ("every", "period") if name in values}
+    return Population(str(values["name"]), values["rule"], **facts, earlier_units=int(values.get("earlier_units", 0)))
 
 
 @lru_cache(maxsize=4096)
@@ -309,6 +331,7 @@ def export_entries(head: LedgerHead, entries: Iterable[Entry], people: Sequence[
             **population.to_json(),
             "budget_units": _number(population.budget_units),
             "spent_units": str(population.spent_units),
+            **({"earlier_units": str(population.earlier_units)} if population.every else {}),
         }
         for population in people
     ]

@@ -290,6 +290,16 @@ class Plan:
         """Return the sha256 of the canonical JSON of the plan, without passwords of the source."""
         return sha256_hex(canonical_json(self.summary()))
 
+    def with_source(self, place: str) -> "Plan":
+        """Return the same plan for the same people about data elsewhere, such as the file of the next month.
+
+        place: a file or a URL. Everything else that the plan declares about its source stays.
+        """
+        url, path = (place, "") if "://" in place else ("", place)
+        with error_path("source"):
+            source = replace(self.source, url=url, path=path)
+        return replace(self, source=source, people=replace(self.people, name=self.population))
+
     @cached_property
     def place(self) -> dict[str, Any]:
         """Return which data is declared, as of the first call: see `Source.place`."""

@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass, field
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from inbounds.errors import LedgerError
 from inbounds.exact import format_all_digits
@@ -37,6 +37,10 @@ LedgerLike = Ledger | str | PathLike[str]
 
 class ReusedTableWarning(UserWarning):
     """The returned table was drawn by an earlier release with the same plan and edition."""
+
+
+class OtherPeopleWarning(UserWarning):
+    """The same data was charged to other people of the ledger before."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +138,36 @@ class ChargeSession:
             return ""
         return "; ".join(str(who) for who in self._ledger.people() if who.name == self.plan.population)
 
+    def describe_new_edition(self) -> str:
+        """Ask whether the data is new, if earlier editions were charged from the same place; else an empty text.
+
+        Only declared places and editions are compared. Whether the data changed is not looked at.
+        """
+        editions = {edition for _, edition in self._earlier_charges()}
+        if not editions or self.plan.edition in editions:
+            return ""
+        earlier = ", ".join(f"edition {name}" if name else "no edition" for name in sorted(editions))
+        return (
+            f"{self.plan.source.name} was released before with {earlier}: is there new data at this place now, of "
+            f"edition {self.plan.edition or 'none'}? The same data under two editions is charged twice, and published "
+            "as if it were new"
+        )
+
+    def describe_other_people(self) -> str:
+        """Say that the data was charged to other people of the ledger; empty if it was not."""
+        others = sorted({people for people, _ in self._earlier_charges()} - {self.plan.population})
+        if not others:
+            return ""
+        return (
+            f"{self.plan.source.name} was charged to {', '.join(others)} before, and is charged to "
+            f"{self.plan.population} now; if they are the same persons, name them alike in people.name, so that one "
+            "budget counts both"
+        )
+
+    def _earlier_charges(self) -> list[tuple[str, str]]:
+        place = self.plan.source.location
+        return self._ledger.charges_about(place) if place and self._has_ledger() else []
+
     def charge(self) -> Charge | None:
         """Spend the plan's epsilon, durably. No data may be read before.
 
@@ -200,6 +234,8 @@ class ChargeSession:
             purpose=f"release of {self.plan.source.summary()['name']}"[:LONGEST].strip(),
             parts=self.plan.epsilons,
             question=self.plan.identity,
+            source=self.plan.source.location,
+            edition=self.plan.edition,
         )
 
     def _decode(self, stored: bytes) -> StoredTable:
@@ -222,6 +258,12 @@ def format_population_state(record: ReleaseRecord) -> str:
     entry = record.get("ledger")
     if not entry:
         return "recorded in no ledger: nothing counts what this release spent"
+    if "period" in entry:
+        return (
+            f"{entry['people']}: {entry['unit']} {entry['period_spent']} of {entry['period_budget']} spent in "
+            f"{entry['period']}, {entry['left']} left, and {entry['spent']} in all periods so far, which is what "
+            f"protects someone who is in the data of every period (entry {entry['entry']} of their ledger)"
+        )
     budget = f" of {entry['budget']}, {entry['left']} left" if entry["budget"] else ", counted without a cap"
     return (
         f"{entry['people']}: {entry['unit']} {entry['spent']} in all{budget} (entry {entry['entry']} of their ledger)"
@@ -248,7 +290,11 @@ def decode_table(content: bytes) -> tuple[Any, ReleaseRecord]:
 def _reference(ledger: Ledger, charge: Charge) -> LedgerReference:
     """Return what a record states about its entry: where it is, and what was spent on these people."""
     people = charge.people
-    return {
+    renewal: dict[str, str] = {}
+    if people.period is not None and people.period_budget is not None:
+        spent, budget = format_all_digits(people.period_spent), format_all_digits(people.period_budget)
+        renewal = {"period": people.period, "period_spent": spent, "period_budget": budget}
+    reference: LedgerReference = {
         "id": ledger.id,
         "entry": charge.number,
         "sha256": charge.sha256,
@@ -260,6 +306,7 @@ def _reference(ledger: Ledger, charge: Charge) -> LedgerReference:
         "spent": format_all_digits(people.spent),
         "left": None if people.remaining is None else format_all_digits(people.remaining),
     }
+    return cast(LedgerReference, {**reference, **renewal})
 
 
 def _check_place(place: Path, others: tuple[str, ...]) -> None:

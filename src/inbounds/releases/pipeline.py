@@ -27,7 +27,13 @@ from inbounds.plan.load import PlanLike, load_plan, to_plan
 from inbounds.plan.plan import Plan
 from inbounds.progress import Progress, ignore_progress
 from inbounds.releases.aggregate import OpenSource, open_plan_source
-from inbounds.releases.charge_session import ChargeSession, LedgerLike, ReusedTableWarning, StoredTable
+from inbounds.releases.charge_session import (
+    ChargeSession,
+    LedgerLike,
+    OtherPeopleWarning,
+    ReusedTableWarning,
+    StoredTable,
+)
 from inbounds.releases.csvw import build_metadata, metadata_path
 from inbounds.releases.disasters import check_confirmed
 from inbounds.releases.drawing import Draw, DrawMethod, IndependentDraw
@@ -41,7 +47,14 @@ from inbounds.releases.write import check_page_target, check_target, is_same_rel
 from inbounds.report.notebook import SHOWN_ROWS, text_table
 from inbounds.report.templates import pick_evenly
 from inbounds.schema.columns import Column, LabelColumn, NumberColumn, PlainColumn
-from inbounds.schema.errors import AggregationError, PlanError, SourceError, UnfinishedRelease, error_path
+from inbounds.schema.errors import (
+    AggregationError,
+    PlanError,
+    SourceError,
+    UnconfirmedEdition,
+    UnfinishedRelease,
+    error_path,
+)
 from inbounds.schema.record_types import ReleaseRecord
 from inbounds.schema.text import format_number
 from inbounds.sources.groups import Groups, parse_groups
@@ -68,6 +81,7 @@ __all__ = [
     "Source",
     "SourceError",
     "Statistic",
+    "UnconfirmedEdition",
     "UnfinishedRelease",
     "estimate_totals",
     "find_mechanism",
@@ -319,6 +333,7 @@ def release(
     person: str | None = None,
     allow_useless: bool = False,
     read_again: bool = False,
+    new_data: bool = False,
 ) -> Release:
     """Answer a plan: charge, aggregate, draw with operating-system entropy, and write the table with its record.
 
@@ -336,6 +351,8 @@ def release(
     allow_useless: release a plan whose statistics are all no better than a constant; otherwise that is a `PlanError`.
     read_again: read the data again under the charge of an earlier run that failed before its draw was stored; otherwise
     that is an `UnfinishedRelease`.
+    new_data: confirm that there is new data at a place from which another edition was released; otherwise that is an
+    `UnconfirmedEdition`. Data charged to other people of the ledger gives the warning `OtherPeopleWarning`.
 
     Formal guarantee: between neighbouring tables (`plan.neighbours`), the probability of any release differs by a
     factor of at most exp(plan.total_epsilon). All releases in one ledger together: its budget.
@@ -351,6 +368,8 @@ def release(
             _check_output(resolved, target, overwrite)
             check_confirmed(resolved)
             charge = session.find_unfinished()
+            if charge is None:
+                _check_earlier_charges(session, new_data=new_data)
             with prepare_table(
                 resolved, _folder(cache), progress, allow_useless=allow_useless, open_source=charge is None
             ) as prepared:
@@ -373,6 +392,14 @@ def release(
     if target is None or (result.stored and is_same_release(stored.record, target)):
         return replace(result, path=target)
     return result.write(target, overwrite=overwrite)
+
+
+def _check_earlier_charges(session: ChargeSession, *, new_data: bool) -> None:
+    """Raise UnconfirmedEdition for an unconfirmed new edition, and warn if other people were charged for the data."""
+    if not new_data and (sentence := session.describe_new_edition()):
+        raise UnconfirmedEdition(f"{sentence}; if it is new, say new_data=True (--new-data)")
+    if other := session.describe_other_people():
+        warn(other, OtherPeopleWarning, stacklevel=4)
 
 
 ANEW = "new data need a new edition, another draw a key of its own (--redraw on the command line)"

@@ -100,13 +100,19 @@ def bars(values: Floats, names: Sequence[str], across: str, up: str, marked: Seq
     return drawing.picture(parts, top + high + 36, f"{up}, by {across}")
 
 
-def lines(curves: Mapping[str, Floats], names: Sequence[str], across: str, up: str) -> str:
-    """Draw curves over the same names that differ in dashes and colour, with a legend below."""
+def lines(curves: Mapping[str, Floats], names: Sequence[str], across: str, up: str, *, steps: bool = False) -> str:
+    """Draw curves over the same names that differ in dashes and colour, with a legend below.
+
+    steps: each value holds until the next name, instead of a line between the two.
+    """
     left, top, plot, high = 44, 8, drawing.WIDE - 52, 190
     peak = drawing.round_peak(max(float(curve.max()) for curve in curves.values()))
     x = left + plot * (np.arange(len(names)) + 0.5) / len(names)
+    edges = np.repeat(left + plot * np.arange(len(names) + 1) / len(names), 2)[1:-1]
     parts = drawing.axis(left, top, plot, high, peak)
-    parts += [drawing.polyline(x, top + high * (1 - curve / peak), k) for k, curve in enumerate(curves.values())]
+    for k, curve in enumerate(curves.values()):
+        heights = top + high * (1 - curve / peak)
+        parts.append(drawing.polyline(edges, np.repeat(heights, 2), k) if steps else drawing.polyline(x, heights, k))
     parts += [
         drawing.text_element(float(x[k]), top + high + 14, names[k], "middle")
         for k in pick_evenly(len(names), MOST_TICKS)

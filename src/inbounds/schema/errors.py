@@ -5,6 +5,7 @@
         └── SourceError       the source cannot be opened, or lacks the declared columns
     InboundsError
     ├── AggregationError      the engine stopped while aggregating
+    ├── UnconfirmedEdition    a new edition is declared of data at the same place; the owner confirms that it is new
     └── UnfinishedRelease     an earlier run was charged and stored no draw; the owner decides whether to read again
 
 No error contains a value from the data. An engine's error message may quote a record, so it is withheld.
@@ -50,6 +51,10 @@ class SourceError(PlanError):
 
 class AggregationError(InboundsError):
     """The engine stopped while aggregating. Its message may quote data and is withheld."""
+
+
+class UnconfirmedEdition(InboundsError):
+    """The plan declares a new edition, and an earlier one was released from the same place."""
 
 
 class UnfinishedRelease(InboundsError):

@@ -164,7 +164,7 @@ class ChainRecord(TypedDict):
 
 
 class LedgerReference(TypedDict):
-    """The ledger entry of a release, and the budget of its people after it."""
+    """The ledger entry of a release, and the budget of its people after it; of the current period, if it renews."""
 
     id: str
     entry: int
@@ -176,6 +176,9 @@ class LedgerReference(TypedDict):
     budget: str | None
     spent: str
     left: str | None
+    period: NotRequired[str]
+    period_spent: NotRequired[str]
+    period_budget: NotRequired[str]
 
 
 class TableReference(TypedDict):

@@ -177,6 +177,14 @@ class Source:
         }
 
     @property
+    def location(self) -> str:
+        """Return where the data is, for its owner: the file or URL, and the table; no password. Empty for a frame."""
+        if self.frame is not None:
+            return ""
+        place = redact_password(self.url) if self.url else os.path.realpath(self.path) if self.path else ""
+        return ", table ".join(part for part in (place, self.table) if part)
+
+    @property
     def name(self) -> str:
         """Return the path, the URL without its password, or the name of the table."""
         if self.url:

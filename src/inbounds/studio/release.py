@@ -120,12 +120,20 @@ def _start_release(studio: Studio, form: dict[str, str]) -> Response:
         raise ValueError(CHANGED)
     running = studio.releases.get(name)
     if running is None or running.finished.is_set():
-        arguments = (str(studio.workspace.path(name)), str(target), plan.digest, form.get("allow_useless") == "yes")
+        confirmed = (form.get("allow_useless") == "yes", form.get("new_data") == "yes")
+        arguments = (str(studio.workspace.path(name)), str(target), plan.digest, *confirmed)
         studio.releases[name] = studio.work.start_lasting(draw, *arguments)
     return RedirectResponse(f"/release?plan={quote(name)}", 303)
 
 
-def draw(path: str, target: str, digest: str, allow_useless: bool, progress: Progress = ignore_progress) -> None:
+def draw(
+    path: str,
+    target: str,
+    digest: str,
+    allow_useless: bool,
+    new_data: bool,
+    progress: Progress = ignore_progress,
+) -> None:
     """Release the plan in a worker process; an older table of the same name is not replaced."""
     file = Path(path)
     plan = load_draft(read_text(file), file.parent, file.name)
@@ -133,7 +141,7 @@ def draw(path: str, target: str, digest: str, allow_useless: bool, progress: Pro
         raise ValueError(CHANGED)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the page shows that the table was stored before
-        release(plan, output=target, allow_useless=allow_useless, progress=progress)
+        release(plan, output=target, allow_useless=allow_useless, new_data=new_data, progress=progress)
 
 
 # --- what can be taken away -------------------------------------------------------------------------------

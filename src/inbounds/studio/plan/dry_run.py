@@ -58,7 +58,8 @@ class DryRun:
     """A dry run in plain values.
 
     rows: of statistics that do not add up. levels: of those that do. split: how to change the division of epsilon among
-    levels. idle: what is no better than a yardstick, in words. standing: the state of the people's budget. digest: of
+    levels. idle: what is no better than a yardstick, in words. standing: the state of the people's budget. new_edition:
+    a question if another edition was released from the same place. other_people: what was charged to others. digest: of
     the plan.
     """
 
@@ -74,6 +75,8 @@ class DryRun:
     values: tuple[str, ...]
     spent: str
     standing: str
+    new_edition: str
+    other_people: str
     says_nothing: bool
     digest: str
     target: str
@@ -112,7 +115,8 @@ def dry_run(text: str, folder: str, name: str, progress: Progress = ignore_progr
     preview = preview_release(plan, progress=progress)
     target = output_target(plan, Path(folder), name)
     with ChargeSession.open(plan, target, None, None) as session:
-        standing = session.describe_state()
+        standing, new_edition = session.describe_state(), session.describe_new_edition()
+        other_people = session.describe_other_people()
     return DryRun(
         statement=preview.statement,
         account=preview.account,
@@ -130,6 +134,8 @@ def dry_run(text: str, folder: str, name: str, progress: Progress = ignore_progr
         values=tuple(preview.record.get("values", ())),
         spent=format_number(plan.total_epsilon),
         standing=standing,
+        new_edition=new_edition,
+        other_people=other_people,
         says_nothing=preview.says_nothing,
         digest=plan.digest,
         target=target.name,

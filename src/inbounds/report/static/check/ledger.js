@@ -5,7 +5,7 @@ const RHO_UNITS = 10n ** 15n;
 const MOST_UNITS = (1n << 63n) - 1n;
 const START = "0".repeat(64);
 const FINE = 256n;
-const ENTRY_KINDS = ["ledger", "people", "budget", "charge", "answer"];
+const ENTRY_KINDS = ["ledger", "people", "budget", "period", "charge", "draw", "answer"];
 const DECIMAL = /^(-?)([0-9]{1,400})(?:\.([0-9]{1,400}))?$/;
 
 /** "1/3", "2" or "0.25". */
@@ -121,7 +121,7 @@ function entryContent(entry) {
 
 class Account {
   constructor() {
-    Object.assign(this, { id: "", last: START, count: 0n, people: new Map(), charged: new Map(), answered: new Set() });
+    Object.assign(this, { id: "", last: START, count: 0n, people: new Map(), charged: new Map(), drawn: new Set(), answered: new Set() });
   }
 
   take(entry) {
@@ -151,7 +151,11 @@ class Account {
     const rule = field(said, "rule");
     const [epsilon, delta] = ["epsilon", "delta"].map((fact) => readAmountOrNull(field(said, fact)));
     insist(name !== null && !this.people.has(name) && Object.hasOwn(RULES, rule), `${where} makes people who cannot be`);
-    this.people.set(name, this.allowed({ name, rule, epsilon, delta, budget: units, spent: 0n }, where));
+    const [every, period] = ["every", "period"].map((fact) => said.get(fact) ?? null);
+    insist((every === null) === (period === null), `${where} makes people who cannot be`);
+    insist(every === null || (epsilon !== null && isPeriod(period, every)), `${where} makes people whose budget cannot renew`);
+    const made = { name, rule, epsilon, delta, budget: units, spent: 0n, every, period, earlier: 0n };
+    this.people.set(name, this.allowed(made, where));
   }
 
   take_budget(entry, units, where) {
@@ -161,12 +165,20 @@ class Account {
     this.people.set(before.name, this.allowed({ ...before, epsilon, budget: units }, where));
   }
 
+  take_period(entry, units, where) {
+    const [before, period] = [this.known(entry, where), field(field(entry, "facts"), "period")];
+    const later = before.every !== null && isPeriod(period, before.every) && period > before.period;
+    insist(later, `${where} opens a period that is not later than the one before`);
+    this.people.set(before.name, this.allowed({ ...before, period, earlier: before.spent, budget: units }, where));
+  }
+
   allowed(people, where) {
-    const { rule, epsilon, delta, budget } = people;
+    const { rule, epsilon, delta, earlier } = people;
+    const budget = people.budget === null ? null : people.budget - earlier;
     const wrong = `${where} gives a budget of other units than its epsilon allows`;
     if (epsilon === null) insist(budget === null, wrong);
     else {
-      insist(budget !== null && budget > 0n && budget <= MOST_UNITS, wrong);
+      insist(budget !== null && budget > 0n && people.budget <= MOST_UNITS, wrong);
       insist(RULES[rule].allows(epsilon, delta, budget), wrong);
     }
     return people;
@@ -177,12 +189,23 @@ class Account {
     insist(key !== null && !this.charged.has(key), `${where} charges under the key of an earlier one, or none`);
     const texts = field(field(entry, "facts"), "parts");
     insist(Array.isArray(texts), `${where} does not say what it charges for`);
+    const edition = field(entry, "facts").get("edition");
+    const current = before.period === null || (typeof edition === "string" && isEditionOf(edition, before.period));
+    insist(current, `${where} charges for an edition of another period`);
     const parts = texts.map(readAmount);
     insist(parts.every((part) => part.compare(ZERO) > 0), `${where} charges less than nothing`);
     insist(units === RULES[before.rule].cost(parts), `${where} charges other units than its parts cost`);
     before.spent += units;
     insist(before.budget === null || before.spent <= before.budget, `${where} spends more than the budget`);
     this.charged.set(key, before.name);
+  }
+
+  take_draw(entry, units, where) {
+    const key = entry.get("key");
+    const first = key !== null && !this.drawn.has(key) && !this.answered.has(key) && this.charged.has(key);
+    insist(first && this.charged.get(key) === entry.get("people"), `${where} draws without a charge, too late or twice`);
+    insist(entry.get("digest") !== null, `${where} has no digest of its draw`);
+    this.drawn.add(key);
   }
 
   take_answer(entry, units, where) {
@@ -200,6 +223,14 @@ class Account {
   }
 }
 
+const PERIODS = { year: /^[0-9]{4}$/, month: /^[0-9]{4}-(0[1-9]|1[0-2])$/ };
+
+const isPeriod = (text, every) => Object.hasOwn(PERIODS, every) && typeof text === "string" && PERIODS[every].test(text);
+
+/** 2027, 2027-03 and "2027 spring" are editions of 2027; 20271 is none. */
+const isEditionOf = (edition, period) =>
+  edition === period || (edition.startsWith(period) && !/^[\p{L}\p{N}]/u.test(edition.slice(period.length)));
+
 const sameAmount = (a, b) => (a === null || b === null ? a === b : a.equals(b));
 
 /** Refuse totals that are not what the entries add up to. */
@@ -215,16 +246,21 @@ function checkTotals(stated, account) {
     const [epsilon, delta] = ["epsilon", "delta"].map((name) => readAmountOrNull(field(part, name)));
     const declared = field(part, "rule") === found.rule && sameAmount(epsilon, found.epsilon) && sameAmount(delta, found.delta);
     const [budget, spent] = ["budget_units", "spent_units"].map((name) => readUnits(field(part, name)));
-    const same = declared && budget === found.budget && spent === found.spent;
+    const earlier = readUnits(part.get("earlier_units") ?? "0");
+    const renewed = ["every", "period"].every((name) => (part.get(name) ?? null) === found[name]) && earlier === found.earlier;
+    const same = declared && renewed && budget === found.budget && spent === found.spent;
     insist(same, "what is said to be spent is not what the entries add up to");
   }
 }
 
 const LEDGER_FIELDS = new Set(["head", "people", "entries"]);
-const PEOPLE_FIELDS = new Set(["name", "budget", "spent", "left", "rule", "unit", "epsilon", "delta", "budget_units", "spent_units"]);
+const PEOPLE_FIELDS = new Set([
+  "name", "budget", "spent", "left", "rule", "unit", "epsilon", "delta", "budget_units", "spent_units",
+  "every", "period", "earlier", "earlier_units",
+]);
 const FACTS = {
-  ledger: ["format", "version"], people: ["rule", "epsilon", "delta"], budget: ["epsilon", "purpose"],
-  charge: ["parts", "purpose"], answer: ["draw"],
+  ledger: ["format", "version"], people: ["rule", "epsilon", "delta", "every", "period"], budget: ["epsilon", "purpose"],
+  period: ["period", "purpose"], charge: ["parts", "purpose", "source", "edition"], draw: [], answer: [],
 };
 
 function checkLedger(envelope, report) {

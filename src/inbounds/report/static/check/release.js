@@ -103,6 +103,7 @@ const isReports = fields({
 const isEntry = fields({
   id: isText, entry: (value) => isInteger(value) && value >= 1n && value < 1n << 53n, sha256: isDigest, key: isText, people: isText, rule: isText,
   unit: isText, budget: orNull(isText), spent: isText, left: orNull(isText),
+  "period?": isText, "period_spent?": isText, "period_budget?": isText,
 });
 
 const isRecord = fields({
