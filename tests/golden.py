@@ -11,11 +11,13 @@ import pytest
 
 import inbounds as ib
 from inbounds.statistics import STATISTICS
+from inbounds.statistics.entries import KNOWN
 
 TEXTS = Path(__file__).parent / "texts"
 
 VARYING = {
     re.escape(ib.__version__): "<version>",
+    re.escape(", ".join(KNOWN)): "<every field of a statistic>",
     re.escape(", ".join(STATISTICS)): "<every kind of statistic>",
     r"\b[0-9a-f]{64}\b": "<sha256>",
     r"\b\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?": "<time>",

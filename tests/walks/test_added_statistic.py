@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -30,7 +31,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     registry = copy / "statistics" / REGISTRY
     before = registry.read_text("utf-8")
     after = before.replace("\n\n__all__", "\nfrom inbounds.statistics.range import Range\n\n__all__")
-    after = after.replace(" Mode)\n", " Mode, Range)\n")
+    after = re.sub(r"for statistic in \(", r"\g<0>Range, ", after)
     assert len(after.splitlines()) == len(before.splitlines()) + 1
     registry.write_text(after, "utf-8")
     places = {"PYTHONPATH": os.pathsep.join([str(place), str(HERE.parent)]), "XDG_CACHE_HOME": str(place / "cache")}
