@@ -706,7 +706,7 @@ def balanced_cells(original: Original) -> Iterator[Forgery]:
         return
     head, rows = original.rows
     leaves = original.record["plan"]["groups"]
-    top = original.record["plan"]["hierarchy"]["levels"][0]
+    top = next(level for level in original.record["plan"]["hierarchy"]["levels"] if level in head)
     for own in original.record["reports"]["statistics"]:
         for name in own["layers"][0]["columns"] if not own["shape"] else ():
             column, parent = head.index(name), head.index(top)

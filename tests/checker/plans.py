@@ -106,6 +106,8 @@ def cases() -> list[Case]:
     found += [Case(f"levels, {name}", plan_of(adding, name, **LEVELS), quick=name in quick) for name in RELATIONS]
     shares = {"hierarchy": {"levels": ["r", "s"], "shares": ["1/4", "3/4"], "weights": [1, 2]}}
     found.append(Case("levels with shares", plan_of([*adding[:4], adding[5]], "public", **shares, **INTERVAL)))
+    grand = {"hierarchy": {"levels": ["all", "r", "s"], "weights": [3, 1, 1]}}
+    found.append(Case("a grand total", plan_of([adding[0], adding[3], adding[4]], "persons", **grand), quick=True))
     parts = [{"count": "c = 'p'", "epsilon": 1}, {"sum": "z", "budget_share": "1/3"}]
     found.append(Case("parts of epsilon", plan_of(parts, "public"), quick=True))
     found.append(Case("all of epsilon", plan_of([*parts, {"median": "x", "epsilon": 1}], "at most"), quick=True))

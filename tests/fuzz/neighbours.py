@@ -82,7 +82,7 @@ def random_plan(rng: random.Random) -> Content:
     if "max_size" in keys and rng.random() < 0.3:
         found["where"] = rng.choice(CONDITIONS)
     if two and rng.random() < 0.4:
-        found["hierarchy"] = {"levels": ["g", "h"]}
+        found["hierarchy"] = {"levels": rng.choice([["g", "h"], ["all", "g", "h"]])}
     return found
 
 

@@ -34,6 +34,9 @@ SOURCES = {
     "csv", "parquet", "xlsx", "spss", "stata", "sas", "duckdb", "sqlite", "postgresql", "postgres", "spark", "frame",
 }  # fmt: skip
 
+GRAND = "all"
+"""The level of all groups together, which is above the columns that name a group."""
+
 MOST_SHARE_PARTS = 10**6
 """Largest denominator of a quantile."""
 
@@ -384,8 +387,10 @@ def _check_plan(plan: StatedPlan, whole: bool) -> None:
         _CHECKS[statistic.rule.subject](plan, statistic)
     hierarchy = plan.hierarchy
     if hierarchy is not None:
-        same = len(set(hierarchy.levels)) == len(hierarchy.levels) and set(hierarchy.levels) == set(plan.by)
-        insist(same, "the levels of a hierarchy must be the columns that name a group")
+        grand = hierarchy.levels[0] == GRAND and GRAND not in plan.by
+        columns = hierarchy.levels[1:] if grand else hierarchy.levels
+        same = len(set(columns)) == len(columns) and set(columns) == set(plan.by)
+        insist(same, "the levels of a hierarchy must be the columns that name a group, below one for all or not")
         adding = not whole or any(map(plan.adds_up, plan.statistics))
         insist(adding, "a hierarchy must have a statistic that adds up")
 

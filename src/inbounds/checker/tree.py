@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from inbounds.checker.fields import insist
-from inbounds.checker.plan import StatedPlan
+from inbounds.checker.plan import GRAND, StatedPlan
 
 Key = tuple[str, ...]
 
@@ -41,8 +41,9 @@ def sum_children(values: Iterable[int], parents: Iterable[int], nodes: int) -> l
 def build_group_tree(plan: StatedPlan) -> GroupTree:
     """Build the tree of a plan with a hierarchy; refuse it unless it has as many nodes as the plan states."""
     assert plan.hierarchy is not None
-    places = [plan.by.index(level) for level in plan.hierarchy.levels]
-    leaves = tuple(tuple(key[place] for place in places) for key in plan.keys)
+    levels = plan.hierarchy.levels
+    places = [plan.by.index(level) if level in plan.by else None for level in levels]
+    leaves = tuple(tuple(GRAND if place is None else key[place] for place in places) for key in plan.keys)
     keys: list[tuple[Key, ...]] = [leaves]
     for depth in range(len(places) - 1, 0, -1):
         keys.append(_nodes(leaves, depth))

@@ -55,6 +55,9 @@ Nested = Annotated[
         "--nested",
     ),
 ]
+Total = Annotated[
+    bool, _groups("All groups together are answered too, and all levels add up; columns of --by nest.", None, "--total")
+]
 Keys = Annotated[str | None, _groups("Public group keys: .txt (one per line), .csv, .parquet.", "FILE")]
 Size = Annotated[str | None, _groups("Public group size, or the column of --keys that holds it.", NUMBER)]
 MaxSize = Annotated[str | None, _groups("Largest possible group, if sizes are not public.", NUMBER)]
@@ -137,6 +140,7 @@ def release(
     other: Other = None,
     by: By = None,
     nested: Nested = False,
+    total: Total = False,
     keys: Keys = None,
     period: Period = None,
     missing_key: MissingKey = None,
@@ -185,7 +189,8 @@ def release(
     from inbounds.releases.write import check_page_target, record_path
 
     facts = {
-        "by": by, "nested": nested or None, "keys": keys, "period": period, "missing_key": missing_key,
+        "by": by, "nested": nested or None, "total": total or None, "keys": keys,
+        "period": period, "missing_key": missing_key,
         "size": size, "max_size": max_size, "typical": typical,
         "id": id_column, "one_record_each": one_record_each, "max_records": max_records, "max_groups": max_groups,
         "epsilon": epsilon, "table": table, "delimiter": delimiter, "decimal": decimal,

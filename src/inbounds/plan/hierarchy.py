@@ -17,10 +17,13 @@ from inbounds.sources.groups import Groups
 
 DESIGNED = "designed"
 
+ALL = "all"
+"""The level above all others: one node with every group. It is no column."""
+
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """Levels from the top down, all of them columns of the groups. Every level is counted, and levels add up.
+    """Levels from the top down: the columns of the groups, with "all" above them for grand totals. Levels add up.
 
     weights: how much the mean error of each level matters. shares: of epsilon, one for each level; empty if they are
     designed from the plan.
@@ -32,7 +35,10 @@ class Hierarchy:
 
     def __post_init__(self) -> None:
         if len(self.levels) < 2 or len(set(self.levels)) < len(self.levels):
-            raise PlanError("must name at least two different columns, from the top down", ("levels",))
+            raise PlanError(
+                f'must name at least two different columns, from the top down; "{ALL}" before them makes grand totals',
+                ("levels",),
+            )
         if len(self.weights) != len(self.levels) or min(self.weights) < 0 or max(self.weights) == 0:
             raise PlanError("must be 0 or more for each level, and not all 0", ("weights",))
         if self.shares and (len(self.shares) != len(self.levels) or sum(self.shares) != 1):
@@ -98,10 +104,12 @@ class NestedGroups:
 
 def build_group_tree(groups: Groups, levels: Sequence[str]) -> NestedGroups:
     """Build the tree of the groups: a node is a set of groups that agree in its level and all levels above."""
-    if set(levels) != set(groups.by):
-        raise PlanError(f"must be the columns that name a group, {', '.join(groups.by)}", ("hierarchy", "levels"))
-    columns = [groups.by.index(level) for level in levels]
-    keys = [tuple(key[k] for k in columns) for key in groups.keys]
+    if set(levels[1:] if _has_total(groups, levels) else levels) != set(groups.by):
+        raise PlanError(
+            f'must be the columns that name a group, {", ".join(groups.by)}; "{ALL}" before them makes grand totals',
+            ("hierarchy", "levels"),
+        )
+    keys = level_keys(groups, levels)
     first_seen: dict[tuple[str, ...], int] = {}
     for key in keys:
         for depth in range(1, len(levels) + 1):
@@ -117,6 +125,17 @@ def build_group_tree(groups: Groups, levels: Sequence[str]) -> NestedGroups:
     _check_nesting(groups, levels, [len(level) for level in nodes[::-1]])
     at_leaves = np.array(order, dtype=np.int64)
     return NestedGroups(at_leaves, Tree.from_leaves(groups.sizes[at_leaves], *parents), tuple(nodes))
+
+
+def _has_total(groups: Groups, levels: Sequence[str]) -> bool:
+    """Return whether the first level is that of all groups together, and not a column of that name."""
+    return levels[0] == ALL and ALL not in groups.by
+
+
+def level_keys(groups: Groups, levels: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return for every group its values of the levels, from the top down; of the level of all, its name."""
+    columns = [groups.by.index(level) if level in groups.by else -1 for level in levels]
+    return [tuple(ALL if k < 0 else key[k] for k in columns) for key in groups.keys]
 
 
 def _check_nesting(groups: Groups, levels: Sequence[str], counts: Sequence[int]) -> None:
@@ -135,10 +154,11 @@ def _check_nesting(groups: Groups, levels: Sequence[str], counts: Sequence[int])
 
 def _suggest_order(groups: Groups, levels: Sequence[str], below: str) -> str:
     """Suggest the order from the column with the fewest keys, if every level of it has nodes with several children."""
-    order = sorted(levels, key=lambda level: len({key[groups.by.index(level)] for key in groups.keys}))
+    top, rest = list(levels[: _has_total(groups, levels)]), [level for level in levels if level in groups.by]
+    order = sorted(rest, key=lambda level: len({key[groups.by.index(level)] for key in groups.keys}))
     places = [groups.by.index(level) for level in order]
     counts = [len({tuple(key[k] for k in places[:depth]) for key in groups.keys}) for depth in range(1, len(order) + 1)]
     if all(parents < children for parents, children in pairwise(counts)):
-        names = ", ".join(f'"{level}"' for level in order)
+        names = ", ".join(f'"{level}"' for level in [*top, *order])
         return f"write levels = [{names}]"
     return f"leave {below} out of the levels and of groups.by"

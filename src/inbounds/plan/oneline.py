@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from inbounds.plan.hierarchy import ALL
 from inbounds.plan.load import FIELDS, parse_plan
 from inbounds.plan.plan import Plan
 from inbounds.schema.condition.tree import columns_used
@@ -24,7 +25,8 @@ def one_line(
 
     asked: for every kind of statistic its conditions or columns, as `Statistic.from_option` reads them.
     facts: fields of a plan's parts by their names there (by, max_size, epsilon, id, credible_level …), as text; and
-    nested, whether the columns of by nest. Absent ones are None or left out.
+    nested, whether the columns of by nest, and total, whether all groups together are answered too. Absent ones are
+    None or left out.
     column: low, high, step, missing, labels and other. Each is a value, or COLUMN=VALUE if several columns have one.
 
     Columns in conditions have the type of what they are compared with. Raises ValueError if options are missing.
@@ -49,8 +51,8 @@ def one_line(
         options["by"] = [name.strip() for part in options["by"] for name in part.split(",")]
     parts = {part: {name: options[name] for name in FIELDS[part] if name in options} for part in DESCRIBED}
     parts["source"]["url" if "://" in source else "path"] = source
-    if "nested" in options:
-        parts["hierarchy"] = {"levels": options.get("by", [])}
+    if "nested" in options or "total" in options:
+        parts["hierarchy"] = {"levels": [*([ALL] if "total" in options else []), *options.get("by", [])]}
     columns = _declare_columns(statistics, {name: texts for name, texts in column.items() if texts})
     return parse_plan({**parts, "columns": columns, "statistics": entries})
 

@@ -77,17 +77,19 @@ def sort_rows(record: ReleaseRecord, table: Any) -> list[int]:
         return list(range(table.num_rows))
     paths = _paths(record, table)
     place = {path: row for row, path in enumerate(paths)}
-    return sorted(place.values(), key=lambda row: [place[paths[row][:depth]] for depth in _depths(paths[row])])
+    return sorted(place.values(), key=lambda row: [place[above] for above in _wholes(paths[row]) if above in place])
 
 
 def _paths(record: ReleaseRecord, table: Any) -> list[tuple[str, ...]]:
     """Return for every row its keys from the top level down."""
-    columns = [table[name].to_pylist() for name in record["plan"]["hierarchy"]["levels"]]
+    levels = [name for name in record["plan"]["hierarchy"]["levels"] if name in record["plan"]["by"]]
+    columns = [table[name].to_pylist() for name in levels]
     return [tuple(key for key in row if key is not None) for row in zip(*columns, strict=True)]
 
 
-def _depths(path: tuple[str, ...]) -> range:
-    return range(1, len(path) + 1)
+def _wholes(path: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Return the paths of all groups together, of every whole that a path is part of, and its own."""
+    return [path[:depth] for depth in range(len(path) + 1)]
 
 
 KEY, SIZE, NUMBER, PART, END, ERROR = "key", "size", "number", "part", "end", "error"

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inbounds.exact import Ints
+from inbounds.plan.hierarchy import level_keys
 from inbounds.plan.plan import LEVEL, Plan
 from inbounds.releases.budget import BudgetLine
 from inbounds.releases.layers import layer_query
@@ -45,8 +46,7 @@ def _levels_and_keys(plan: Plan) -> list[tuple[str, list[Any]]]:
     assert plan.hierarchy is not None
     levels, nest = plan.hierarchy.levels, plan.group_tree
     above = [key for nodes in nest.keys[:0:-1] for key in nodes]
-    group_keys = [tuple(key[plan.groups.by.index(level)] for level in levels) for key in plan.groups.keys]
-    rows = [*above, *group_keys]
+    rows = [*above, *level_keys(plan.groups, levels)]
     columns: list[tuple[str, list[Any]]] = [(LEVEL, [levels[len(key) - 1] for key in rows])]
     for name in plan.groups.by:
         k = levels.index(name)

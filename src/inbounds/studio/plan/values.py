@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from inbounds.files.bounded import parse_toml
+from inbounds.plan.hierarchy import ALL
 from inbounds.plan.write import dump_toml
 from inbounds.schema.errors import PlanError, error_path
 from inbounds.studio.forms import StatisticChoice, parse_number
@@ -130,7 +131,9 @@ def _from_content(content: Mapping[str, Any], schema: Mapping[str, str], plan: s
     columns = [_column_from(name, kind, declared.get(name)) for name, kind in schema.items()]
     special = dict.fromkeys(take("people", "one_record_each", []), "one_record_each")
     special |= {take("people", "id", ""): "person"} | dict.fromkeys(group_columns, "group")
-    nested = left.get("hierarchy", {}) == {"levels": group_columns} and bool(left.pop("hierarchy", None))
+    levels = left.get("hierarchy", {}).get("levels", [])
+    plain = left.get("hierarchy", {}) == {"levels": levels} and levels in (group_columns, [ALL, *group_columns])
+    nested = plain and bool(left.pop("hierarchy", None))
     columns = [
         replace(
             column,
@@ -144,7 +147,7 @@ def _from_content(content: Mapping[str, Any], schema: Mapping[str, str], plan: s
     statistics = tuple(_statistic_from(k, entry) for k, entry in enumerate(left.pop("statistics", [])))
     draft = Draft(
         tuple(columns), statistics, **single, **groups["single"],
-        nested="yes" if nested else "", levels=", ".join(group_columns) if nested else "",
+        nested="yes" if nested else "", levels=", ".join(levels) if nested else "",
         edition=_format_value(left.pop("edition", "")), plan=plan,
     )  # fmt: skip
     return replace(draft, more=dump_toml({name: part for name, part in left.items() if part}))

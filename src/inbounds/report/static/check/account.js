@@ -2,6 +2,9 @@
 
 const LAYERS_OF_CELLS = ["rows", "columns"];
 
+/** The level of all groups together, above the columns that name a group. */
+const GRAND = "all";
+
 /** Groups, account, lines and draws of a record, each held to the others. */
 function readRelease(content) {
   const plan = content.get("plan");
@@ -98,12 +101,14 @@ function readTree(plan, groups) {
   const hierarchy = plan.get("hierarchy");
   const levels = hierarchy.get("levels");
   const [weights, nodes] = [hierarchy.get("weights"), hierarchy.get("nodes")];
-  const places = levels.map((level) => plan.get("by").indexOf(level));
+  const by = plan.get("by");
+  const columns = levels[0] === GRAND && !by.includes(GRAND) ? levels.slice(1) : levels;
   const fits =
-    levels.length >= 2 && places.every((place) => place >= 0) && new Set(levels).size === plan.get("by").length &&
-    levels.length === plan.get("by").length && weights.length === levels.length && nodes.length === levels.length;
-  insist(fits, "the levels of a hierarchy must be the columns that name a group");
-  const leaves = groups.keys.map((key) => places.map((place) => key[place]));
+    levels.length >= 2 && columns.every((level) => by.includes(level)) &&
+    new Set(columns).size === by.length && columns.length === by.length &&
+    weights.length === levels.length && nodes.length === levels.length;
+  insist(fits, "the levels of a hierarchy must be the columns that name a group, below one for all or not");
+  const leaves = groups.keys.map((key) => levels.map((level) => (by.includes(level) ? key[by.indexOf(level)] : GRAND)));
   const root = new Map();
   for (const key of leaves) {
     let node = root;
