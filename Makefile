@@ -30,7 +30,7 @@ proof: .venv/test
 	@$(MAKE) --no-print-directory -C coq proof
 	@$(BIN)/python -m pytest -q tests/proof
 
-bench: .venv/bench .venv/studies .venv-opendp
+bench: .venv/bench .venv/studies .venv-opendp .venv-mbi
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python bench/run.py $(ONLY)
 
 docs: .venv/docs
@@ -60,10 +60,12 @@ figures: .venv/figures .venv/test
 	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e . -e ./studies
 	@touch $@
 
-# A peer of the benchmark that needs other versions than ours. Where it cannot be installed the page says that it was skipped.
+# Peers of the benchmark that need other versions than ours. Where one cannot be installed the page says that it was skipped.
 .venv-opendp: bench/opendp-polars.txt
+.venv-mbi: bench/mbi.txt
+.venv-opendp .venv-mbi:
 	@$(PYTHON) -m venv $@ && $@/bin/python -m pip install --quiet --disable-pip-version-check -r $< || rm -rf $@
 
 clean:
-	rm -rf .venv .venv-opendp site dist build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-opendp .venv-mbi site dist build .pytest_cache .mypy_cache .ruff_cache
 	$(MAKE) -C coq clean

@@ -24,7 +24,7 @@ class Source:
     name: str
     make: Callable[[Generator], tuple[Tree, Any]]
     reach: int = 1
-    draws: int = 12
+    draws: int = 8
     holds: bool = False
     """Whether the tables are drawn as the prior has them."""
 
@@ -79,7 +79,7 @@ SOURCES = [
     Source(
         "Simulated, the prior holds: spreads of groups and of parents drawn anew for each table",
         balanced(from_the_prior),
-        draws=40,
+        draws=24,
         holds=True,
     ),
     Source(
@@ -90,7 +90,7 @@ SOURCES = [
         "Simulated: one group in thirty has everybody",
         balanced(lambda rng: np.where(rng.random(1000) < 1 / 30, 1.0, 0.002)),
     ),
-    Source("Sums of values 0 to 5, the prior holds", balanced(from_the_prior, VALUES), VALUES, 12, holds=True),
+    Source("Sums of values 0 to 5, the prior holds", balanced(from_the_prior, VALUES), VALUES, holds=True),
 ]
 
 

@@ -20,8 +20,11 @@ from typing import Any
 
 HERE = Path(__file__).parent
 OURS = "inbounds"
-POLARS = "OpenDP, Polars"
-APART = {POLARS: HERE.parent / ".venv-opendp" / "bin" / "python"}
+POLARS, PGM = "OpenDP, Polars", "Private-PGM"
+APART = {
+    POLARS: HERE.parent / ".venv-opendp" / "bin" / "python",
+    PGM: HERE.parent / ".venv-mbi" / "bin" / "python",
+}
 """Peers that need other versions of libraries than we do: the interpreters of their own environments (Makefile)."""
 
 EXACT = "exact integers, OS entropy"
