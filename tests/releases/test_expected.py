@@ -21,6 +21,7 @@ from inbounds.releases.expected import expect_levels, sizes_prior, survey_seed
 from inbounds.releases.pipeline import preview_release, release
 from inbounds.schema.errors import PlanError
 from inbounds.statistics import ExpectedError
+from inbounds.statistics.sizes import size_prior
 from inbounds.studio.plan.dry_run import dry_run
 from raising import raises_at
 
@@ -143,10 +144,24 @@ def test_the_division_is_shown_with_a_sentence_on_how_to_change_it(tmp_path):
     preview = preview_release(plan([COUNT]), FRAME, cache=tmp_path)
     assert sum(level.share for level in preview.levels["n"]) == 1
     assert "weights = { r = 1, s = 3 }" in preview.split
+    assert "shares = { r = 0.25, s = 0.75 }" in preview.split
     assert preview.split in str(preview)
     heavier = preview_release(plan([COUNT], hierarchy={**LEVELS, "weights": {"r": 9}}), FRAME, cache=tmp_path)
     assert heavier.levels["n"][0].share > preview.levels["n"][0].share
     assert heavier.levels["n"][0].expected.error < preview.levels["n"][0].expected.error
+
+
+@pytest.mark.parametrize(
+    ("statistic", "hierarchy"),
+    [(COUNT, LEVELS), ({"crosstab": ["c", "d"], "name": "x"}, None)],
+    ids=["count", "crosstab"],
+)
+def test_the_record_of_a_file_states_the_errors_that_follow_from_it(tmp_path, statistic, hierarchy):
+    """Who verifies a record does not have the file, nor its name."""
+    (tmp_path / "pupils.csv").write_text("r,s,c,d\n" + "".join(f"{r},{s},a,x\n" for r, s in KEYS))
+    content = {**plan([statistic], hierarchy=hierarchy), "source": {"path": str(tmp_path / "pupils.csv")}}
+    release(content, output=tmp_path / "t.csv", cache=tmp_path)
+    assert ib.verify(tmp_path / "t.csv.release.json").is_valid
 
 
 def test_surveys_do_not_change_with_epsilon_or_its_division():
@@ -186,6 +201,41 @@ def test_sizes_that_are_only_a_maximum_are_not_taken_as_full():
     )
     assert sizes_prior(to_plan(public, FRAME)) is simulated.draw_public_sizes
     assert sizes_prior(to_plan(most, FRAME)) is simulated.draw_uniform_sizes
+
+
+def with_sizes(statistics, epsilon, typical=None, most=200):
+    groups = {"by": ["r", "s"], "keys": KEYS, "max_size": most, **({} if typical is None else {"typical": typical})}
+    return {**plan(statistics, epsilon=epsilon), "groups": groups}
+
+
+@pytest.mark.parametrize(("typical", "least", "most"), [(10, 0, 200), ([5, 15], 5, 15)])
+def test_a_typical_size_is_that_of_the_simulated_groups(typical, least, most):
+    draw, prior = (
+        sizes_prior(to_plan(with_sizes([COUNT], "1", typical), FRAME)),
+        size_prior(tuple(np.ravel(typical)), 200),
+    )
+    drawn = draw(np.full(4000, 200), np.random.default_rng(1))
+    assert least <= drawn.min()
+    assert drawn.max() <= most
+    deviation = np.sqrt((prior.weights[0] @ prior.sizes**2 - (prior.weights[0] @ prior.sizes) ** 2) / 4000)
+    assert abs(drawn.mean() - prior.weights[0] @ prior.sizes) < 5 * deviation
+
+
+def test_a_typical_size_changes_what_is_expected_of_levels_and_not_whether_they_are_refused(tmp_path):
+    """Of ten records a count is known to five without any data: noise of a few records is no better than that."""
+    declared, not_declared = (
+        preview_release(with_sizes([COUNT], "0.05", typical), FRAME, cache=tmp_path) for typical in (10, None)
+    )
+    assert [one.level for one in declared.no_better] == ["s", "r"]
+    assert not_declared.levels["n"][-1].expected.constant > 5 * declared.levels["n"][-1].expected.constant
+    assert not not_declared.no_better
+    assert not declared.says_nothing
+    assert any("half and twice 10" in line for line in declared.record["values"])
+    release(with_sizes([COUNT], "0.05", 10), FRAME, output=tmp_path / "t.csv", cache=tmp_path)
+    assert ib.verify(tmp_path / "t.csv.release.json").is_valid
+    for typical in (10, None):
+        with pytest.raises(PlanError, match="allow_useless=True"):
+            release(with_sizes([COUNT], "0.002", typical), FRAME, cache=tmp_path)
 
 
 def test_crosstabs_state_errors_of_cells_and_margins(tmp_path):

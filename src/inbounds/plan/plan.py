@@ -23,7 +23,7 @@ from inbounds.schema.spelling import PLAIN, Spelling
 from inbounds.sources.groups import Groups, check_keys_not_data
 from inbounds.sources.open import Source
 from inbounds.statistics import STATISTICS, Count, Statistic, StatisticContext
-from inbounds.statistics.designs import ADDING, DEFAULT_OPTIONS, DesignOptions
+from inbounds.statistics.designs import ADDING, DEFAULT_OPTIONS, DESIGN_FIELDS, DesignOptions
 
 CHANGE = "change one record"
 ADD_OR_REMOVE = "add or remove one record"
@@ -156,7 +156,8 @@ class Plan:
                     statistic.check(self.context, self.groups)
                 self.design_options(statistic)
                 if statistic.design is not None and self.is_layered(statistic):
-                    raise PlanError("must not name a mechanism: what adds up is always drawn with geometric noise")
+                    none = ", ".join(DESIGN_FIELDS)
+                    raise PlanError(f"must have none of {none}: what adds up is always drawn with geometric noise")
                 if self.design.aim == "worst" and self.is_layered(statistic):
                     raise PlanError(
                         "adds up and is drawn with geometric noise, whatever the aim; give the aim to others"

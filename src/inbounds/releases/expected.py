@@ -9,6 +9,7 @@ called before there is any data; nothing that reads or draws may import this mod
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from inbounds.adjust.simulated import (
     thin_groups,
 )
 from inbounds.adjust.tree import Tree
-from inbounds.exact import Floats
+from inbounds.exact import Floats, Ints
 from inbounds.files import canonical_json, sha256_hex, write_text
 from inbounds.plan.plan import Plan
 from inbounds.progress import Progress, ignore_progress
@@ -37,6 +38,7 @@ from inbounds.releases.layout import statistic_sums
 from inbounds.releases.workload import ReleaseDesign
 from inbounds.schema.report_types import COLUMNS, KNOWN, ROWS
 from inbounds.statistics import Crosstab, ExpectedError
+from inbounds.statistics.sizes import size_prior
 
 NEAR = 4
 """The error in groups of a size is the mean over the 1/NEAR of the simulated groups whose sizes are nearest."""
@@ -45,17 +47,25 @@ NEAR = 4
 def state_errors(
     designed: ReleaseDesign, folder: Path | None = None, progress: Progress = ignore_progress
 ) -> ReleaseDesign:
-    """Add the expected errors of statistics that add up: by group size, and of every level.
+    """Add the expected errors of statistics that add up: by group size, of every level, and without a typical size.
 
     folder: where simulated errors are kept; None to simulate again. Cost: see `adjust.simulated`; about a second for
     five answers in 40 groups.
     """
-    plan, rows, levels = designed.workload.plan, list(designed.expected), list(designed.levels)
+    plan, sizes = designed.workload.plan, designed.workload.sizes
+    rows, full, levels = list(designed.expected), list(designed.full), list(designed.levels)
     for k, entry in enumerate(designed.workload.entries):
         if entry.layered is not None:
-            rows[k], levels[k] = expect_levels(plan, k, entry, designed.workload.sizes, folder, progress)
-    return replace(designed, expected=tuple(rows), levels=tuple(levels))
+            rows[k], levels[k] = expect_levels(plan, k, entry, sizes, folder, progress)
+            full[k] = levels[k]
+            if plan.groups.typical:
+                undeclared = replace(plan, groups=replace(plan.groups, typical=()))
+                _, full[k] = expect_levels(undeclared, k, entry, sizes, folder, progress)
+    return replace(designed, expected=tuple(rows), full=tuple(full), levels=tuple(levels))
 
+
+SEEDED = ("by", "groups", "keys_sha256", "sizes", "columns", "statistics", "hierarchy")
+"""What of a plan the surveys depend on."""
 
 Stated = tuple[tuple[ExpectedError, ...], tuple[ExpectedError, ...]]
 """Expected errors in groups of each size, and of each level over all its nodes, the groups first."""
@@ -73,6 +83,7 @@ def expect_levels(
     identity = {
         "versions": [__version__, np.__version__],
         "plan": plan.digest,
+        "seed": survey_seed(plan),
         "statistic": k,
         "groups": sha256_hex(canonical_json(plan.groups.sizes.tolist())),
         "sizes": list(sizes),
@@ -96,12 +107,12 @@ def expect_levels(
 
 
 def survey_seed(plan: Plan) -> int:
-    """Return the seed of the surveys, from the digest of the plan without epsilon and its division among levels.
+    """Return the seed of the surveys, from the digest of the plan's groups, columns, statistics and levels.
 
-    So the surveys stay the same while these are changed, and errors differ by the noise alone. A typical size is no
-    part either: it may not decide whether a release is refused.
+    The source is no part: who verifies a record has another one. Nor are epsilon and its division among levels: while
+    these are changed the surveys stay the same, and errors differ by the noise alone.
     """
-    values: dict[str, Any] = {**plan.summary(), "epsilon": "", "typical": None}
+    values: dict[str, Any] = {name: value for name, value in plan.summary().items() if name in SEEDED}
     hierarchy = {name: value for name, value in values.get("hierarchy", {}).items() if name in ("levels", "nodes")}
     return int(sha256_hex(canonical_json({**values, "hierarchy": hierarchy}))[:16], 16)
 
@@ -117,8 +128,20 @@ def _simulate(plan: Plan, entry: BudgetLine, sizes: Sequence[int], seed: int, pr
 
 
 def sizes_prior(plan: Plan) -> SizesDraw:
-    """Return how sizes of groups are drawn: public ones are known, others are at most the maximum."""
-    return draw_public_sizes if plan.groups.public else draw_uniform_sizes
+    """Return how sizes of groups are drawn: public ones are known, others as declared, or any up to the maximum."""
+    groups = plan.groups
+    if groups.public:
+        return draw_public_sizes
+    return partial(_draw_typical_sizes, groups.typical) if groups.typical else draw_uniform_sizes
+
+
+def _draw_typical_sizes(typical: tuple[int, ...], sizes: Ints, generator: np.random.Generator) -> Ints:
+    """Draw sizes from the prior of a typical size."""
+    drawn = np.empty(len(sizes), np.int64)
+    for most in np.unique(sizes):
+        prior, members = size_prior(typical, int(most)), sizes == most
+        drawn[members] = generator.choice(prior.sizes, int(members.sum()), p=prior.weights[0])
+    return drawn
 
 
 def _rates(plan: Plan, entry: BudgetLine) -> dict[str, float]:

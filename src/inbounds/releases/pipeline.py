@@ -10,6 +10,7 @@ sources that it keeps (`curator.answer_pipeline`), and takes the second step.
 """
 
 import json
+import re
 import textwrap
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from warnings import warn
 
+from inbounds.exact import format_decimal
 from inbounds.files import with_file_name, write_text
 from inbounds.ledger.charges import Charge
 from inbounds.optional import import_optional
@@ -236,6 +238,21 @@ class LevelPreview:
         return {"level": self.name, "nodes": self.nodes, "share": str(self.share), **self.expected._asdict()}
 
 
+def _toml_table(numbers: Mapping[str, Fraction]) -> str:
+    """Write numbers by name as a plan does; a fraction as text."""
+    texts = {name: format_decimal(number) for name, number in numbers.items()}
+    parts = [
+        f"{name if PLAIN_KEY.fullmatch(name) else json.dumps(name, ensure_ascii=False)} = "
+        + (f'"{text}"' if "/" in text else text)
+        for name, text in texts.items()
+    ]
+    return f"{{ {', '.join(parts)} }}"
+
+
+PLAIN_KEY = re.compile("[A-Za-z0-9_-]+")
+"""A key of a TOML table that needs no quotation marks."""
+
+
 LEVELS_HEAD = ["adds up", "numbers", "share of epsilon", "expected error", "parent's average", "best constant"]
 """The columns of a preview of levels; errors are those of published numbers."""
 
@@ -280,9 +297,12 @@ class ReleasePreview:
         if self.plan.hierarchy is None:
             return ""
         levels = self.plan.hierarchy.levels
+        first = next(one.name for one in self.plan.statistics if one.over_groups)
+        weights = dict.fromkeys(levels, Fraction(1)) | {levels[-1]: Fraction(3)}
+        shares = {level.name: level.share for level in self.levels[first]}
         return (
-            f"To divide epsilon otherwise, weigh the levels under [hierarchy], such as weights = {{ {levels[0]} = 1, "
-            f"{levels[-1]} = 3 }}, or set their shares there."
+            "To divide epsilon otherwise, write under [hierarchy] how much each level matters, such as "
+            f"weights = {_toml_table(weights)}, or the shares themselves, such as shares = {_toml_table(shares)}."
         )
 
     def __repr__(self) -> str:

@@ -26,7 +26,7 @@ from inbounds.schema.report_types import ADJUSTMENT_TEXTS
 from inbounds.schema.text import format_number, is_date
 from inbounds.sources.csv_files import WELL_FORMED
 from inbounds.statistics import ExpectedError, Statistic
-from inbounds.statistics.designs import DesignedMechanism
+from inbounds.statistics.designs import DEFAULT_OPTIONS, DesignedMechanism
 from inbounds.statistics.sizes import describe_prior
 
 RECORDED_PACKAGES = ("ibis-framework", "duckdb", "psycopg", "pyspark", "pyarrow", "numpy", "scipy", "highspy")
@@ -265,6 +265,9 @@ def describe_accuracy(designed: ReleaseDesign) -> list[str]:
     every = list(enumerate(plan.statistics))
     sized = [one.name for k, one in every if designed.model(k, 0).is_sized and not plan.is_layered(one)]
     lines = []
+    adding = [] if plan.groups.public else [one.name for one in plan.statistics if plan.is_layered(one)]
+    if adding:
+        lines.append(f"{', '.join(adding)}: expected errors suppose that {describe_prior(plan.groups.typical)}")
     if sized:
         counted = plan.total_count_place
         told = "" if counted is None else f"; in the table, the drawn {plan.statistics[counted].name} tells the size"
@@ -287,6 +290,8 @@ def _describe_adding_up(plan: Plan) -> list[str]:
         f"{', '.join(names)}: drawn together with sums, all of which the record keeps, then made to add up in whole "
         "numbers within their ranges; the error is what is expected of each number after that"
     ]
+    if plan.design != DEFAULT_OPTIONS:
+        lines.append(f"{', '.join(names)}: drawn with geometric noise, whatever [design] says")
     within = [statistic.name for statistic in plan.statistics if plan.hierarchy is not None and statistic.over_cells]
     if within:
         lines.append(

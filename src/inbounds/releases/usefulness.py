@@ -47,9 +47,9 @@ class UselessStatistic:
     """A statistic that is no better than a yardstick in groups of some sizes, and what would help at the largest.
 
     everywhere: in groups of every size, and of a statistic that adds up, at every level. even_full: everywhere, also
-    in groups as large as their maximum, which decides whether a release is refused: what a plan declares about typical
-    sizes does not. level: of a statistic that adds up, the level or margin that is no better. parent: what the level
-    adds up to; empty at the top.
+    in groups as large as their maximum (of what adds up, without a typical size), which decides whether a release is
+    refused: what a plan declares about typical sizes does not. level: of a statistic that adds up, the level or margin
+    that is no better. parent: what the level adds up to; empty at the top.
     """
 
     statistic: str
@@ -154,12 +154,13 @@ def _judge(designed: ReleaseDesign, k: int, folder: Path) -> Iterator[UselessSta
 
 def _judge_levels(designed: ReleaseDesign, k: int) -> Iterator[UselessStatistic]:
     """Yield the levels of a statistic that adds up which are no better than a yardstick, the lowest first."""
-    workload, levels = designed.workload, designed.levels[k]
+    workload, levels, full = designed.workload, designed.levels[k], designed.full[k]
     entry, sizes = workload.entries[k], workload.sizes
     assert entry.layered is not None
     names = [name for name, _ in entry.layered.shares]
-    everywhere = all(level.no_better for level in levels)
-    for position, (name, expected) in enumerate(zip(names, levels, strict=True)):
+    everywhere, even_full = (all(one.no_better for one in stated) for stated in (levels, full))
+    for position, name in enumerate(names):
+        expected = full[position] if even_full and not levels[position].no_better else levels[position]
         if expected.no_better:
             helps = [f"more than epsilon {format_number(workload.plan.epsilon)} for the plan"]
             if entry.statistic.over_groups and position < len(names) - 1:
@@ -169,8 +170,8 @@ def _judge_levels(designed: ReleaseDesign, k: int) -> Iterator[UselessStatistic]
                 sizes,
                 expected,
                 tuple(helps),
-                everywhere,
-                everywhere,
+                everywhere or even_full,
+                even_full,
                 name,
                 _parent_name(names, position),
             )

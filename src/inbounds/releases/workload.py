@@ -124,10 +124,11 @@ class DesignCache:
 class ReleaseDesign:
     """A plan with all its mechanisms: for every statistic, one design per distinct size.
 
-    expected: for every statistic, the expected error in groups of each size. full: that in groups as large as their
-    maximum, which decides whether a release is refused. coverage: how often intervals are right, for groups of a tenth
-    of the maximum, of two tenths, … levels: for a statistic that adds up, the expected error of each of its levels over
-    all nodes, the groups first. `expected.state_errors` fills in what adds up.
+    expected: for every statistic, the expected error in groups of each size. full: what decides whether a release is
+    refused: that in groups as large as their maximum, and of a statistic that adds up, that of its levels without a
+    typical size. coverage: how often intervals are right, for groups of a tenth of the maximum, of two tenths, …
+    levels: for a statistic that adds up, the expected error of each of its levels over all nodes, the groups first.
+    `expected.state_errors` fills in what adds up.
     """
 
     workload: Workload
