@@ -66,7 +66,7 @@ class Judge:
                 flint.ctx.prec = before
         return self._enclosures[x]
 
-    def pairs(self, query) -> list[tuple[int, int, Fraction]]:
+    def pairs(self, query: Any) -> list[tuple[int, int, Fraction]]:
         """All neighbouring answers j < k with their distance, from the values of the answers alone."""
         values = list(query.answers)
         rule = type(query.neighbours).__name__
@@ -79,7 +79,7 @@ class Judge:
                 found.append((j, k, apart / query.neighbours.unit))
         return found
 
-    def private(self, weights, query, epsilon: Fraction) -> bool:
+    def private(self, weights: Any, query: Any, epsilon: Fraction) -> bool:
         """Whether weights (outputs × answers, whole numbers) are exactly epsilon-private for the query."""
         columns = [[int(w) for w in column] for column in zip(*weights, strict=True)]
         for j, k, distance in self.pairs(query):
@@ -92,7 +92,7 @@ class Judge:
                 return False
         return True
 
-    def distribution(self, weights, query) -> bool:
+    def distribution(self, weights: Any, query: Any) -> bool:
         """Whether weights have the query's shape, are non-negative whole numbers and sum to 2**62 per column."""
         rows = [[int(w) for w in row] for row in weights]
         outputs, answers = len(query.outputs), len(query.answers)
@@ -102,13 +102,13 @@ class Judge:
             and all(sum(column) == TOTAL for column in zip(*rows, strict=True))
         )
 
-    def certifies(self, mechanism) -> bool:
+    def certifies(self, mechanism: Any) -> bool:
         """The whole promise of a mechanism, judged anew."""
         weights = mechanism.weights.tolist()
         return self.distribution(weights, mechanism.query) and self.private(weights, mechanism.query, mechanism.epsilon)
 
 
-def _rational(point) -> Fraction:
+def _rational(point: Any) -> Fraction:
     mantissa, exponent = point.man_exp()
     return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
 
@@ -127,7 +127,7 @@ def _design_once(tmp_path_factory: pytest.TempPathFactory) -> None:
 
     Tests of the designs themselves import `design_request`, which stays as it is.
     """
-    designs = sys.modules.get("inbounds.statistics.designs")
+    designs: Any = sys.modules.get("inbounds.statistics.designs")
     if designs is None:
         return
     folder, own = tmp_path_factory.getbasetemp(), designs.design_request

@@ -95,7 +95,7 @@ def cases() -> list[Case]:
     """All kinds together, and those that add up over levels, under every relation."""
     quick = ("public", "persons with records")
     found = [Case(f"every kind, {name}", plan_of(every_kind(), name), quick=name in quick) for name in RELATIONS]
-    adding = [
+    adding: list[dict[str, Any]] = [
         {"count": "x > 3", "name": "n"},
         {"histogram": "d", "name": "h"},
         {"histogram": "c", "name": "k", "sum_to_size": True},
@@ -108,7 +108,7 @@ def cases() -> list[Case]:
     found.append(Case("levels with shares", plan_of([*adding[:4], adding[5]], "public", **shares, **INTERVAL)))
     grand = {"hierarchy": {"levels": ["all", "r", "s"], "weights": [3, 1, 1]}}
     found.append(Case("a grand total", plan_of([adding[0], adding[3], adding[4]], "persons", **grand), quick=True))
-    parts = [{"count": "c = 'p'", "epsilon": 1}, {"sum": "z", "budget_share": "1/3"}]
+    parts: list[dict[str, Any]] = [{"count": "c = 'p'", "epsilon": 1}, {"sum": "z", "budget_share": "1/3"}]
     found.append(Case("parts of epsilon", plan_of(parts, "public"), quick=True))
     found.append(Case("all of epsilon", plan_of([*parts, {"median": "x", "epsilon": 1}], "at most"), quick=True))
     one = {

@@ -23,7 +23,7 @@ def publish(
     folder: Path, plan: dict[str, Any] | None = None, name: str = "released.csv", cache: Path | None = None
 ) -> Published:
     """Release a plan into a folder; by default two statistics that the browser can recompute to the last cell."""
-    plain = [{"count": "c = 'p'", "name": "yes"}, {"histogram": "c", "sum_to_size": True}]
+    plain: list[dict[str, Any]] = [{"count": "c = 'p'", "name": "yes"}, {"histogram": "c", "sum_to_size": True}]
     asked = plan_of(plain, "public") if plan is None else plan
     mechanisms = folder / "mechanisms"
     ib.release(asked, FRAME, output=folder / name, mechanisms=mechanisms, cache=cache, allow_useless=True)

@@ -25,7 +25,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -122,7 +122,7 @@ EQUIVALENT: dict[str, str] = {
     "inbounds.ledger.sqlite:Lt in sqlite3.sqlite_version_info < OLDEST": "a version has three numbers, OLDEST two",
     "inbounds.ledger.sqlite:100 + 1 in HEADER = 100": "one byte more than anybody looks at",
     "inbounds.ledger.sqlite:Gt in time.monotonic() > deadline": "the very moment at which patience ends",
-    "inbounds.ledger.verify:0 + 1 in Population(entry.people, rule, epsilon, delta, entry.units, 0)": (
+    "inbounds.ledger.verify:0 + 1 in Population(entry.people, rule, epsilon, delta, entry.units, 0, every, period)": (
         "`totals` puts what was added up in its place"
     ),
 }
@@ -162,11 +162,11 @@ def _changes(node: ast.AST, parent: ast.AST) -> Iterator[tuple[str, Change]]:
     if isinstance(node, ast.Compare):
         for j, op in enumerate(node.ops):
             if type(op) in SWAPS:
-                yield f"{type(op).__name__} in {text}", lambda n, j=j, op=op: n.ops.__setitem__(j, SWAPS[type(op)]())
+                yield f"{type(op).__name__} in {text}", partial(_swap_comparison, j, SWAPS[type(op)])
     elif isinstance(node, ast.BoolOp | ast.BinOp) and type(node.op) in SWAPS:
         yield f"{type(node.op).__name__} in {text}", lambda n: setattr(n, "op", SWAPS[type(n.op)]())
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        yield f"not in {text}", lambda n: setattr(n, "op", ast.UAdd()) or setattr(n, "lost", True)
+        yield f"not in {text}", _lose_not
     elif isinstance(node, ast.Raise):
         yield f"left out: {text[:60]}", lambda n: setattr(n, "left_out", True)
     elif isinstance(node, ast.Constant) and type(node.value) is int and getattr(parent, "arg", "") != "maxsize":
@@ -174,10 +174,19 @@ def _changes(node: ast.AST, parent: ast.AST) -> Iterator[tuple[str, Change]]:
     elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith(SQL[0]):
         for old, new in SQL[1]:
             if old in node.value:
-                yield (
-                    f"{old} as {new} in {node.value[:50]!r}",
-                    lambda n, old=old, new=new: setattr(n, "value", n.value.replace(old, new, 1)),
-                )
+                yield f"{old} as {new} in {node.value[:50]!r}", partial(_replace_word, old, new)
+
+
+def _swap_comparison(place: int, other: type[ast.cmpop], node: Any) -> None:
+    node.ops[place] = other()
+
+
+def _lose_not(node: Any) -> None:
+    node.op, node.lost = ast.UAdd(), True
+
+
+def _replace_word(old: str, new: str, node: Any) -> None:
+    node.value = node.value.replace(old, new, 1)
 
 
 def _without_refusals(tree: ast.Module) -> ast.Module:

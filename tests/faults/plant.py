@@ -97,9 +97,10 @@ def survives(fault: Fault, root: Path) -> str:
 def planted(words: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
     """(name, why it survives) of the faults whose names hold one of the words; two at a time, each in its own copy."""
     faults, equivalents = listed()
-    for fault in (*faults, *equivalents):
+    stated: tuple[Fault | Equivalent, ...] = (*faults, *equivalents)
+    for fault in stated:
         place_of(fault, ROOT)
-    faults = [fault for fault in faults if not words or any(word in fault.name for word in words)]
+    faults = [one for one in faults if not words or any(word in one.name for word in words)]
     with copied() as first, copied() as second:
         clean = tested(first, sorted({name for fault in faults for name in fault.caught_by.split()}))
         if clean.returncode:

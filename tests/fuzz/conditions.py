@@ -60,7 +60,7 @@ def text_of(tree: Tree) -> str:
         case ("number", digits):
             return str(digits)
         case ("text", letters):
-            return "'" + letters.replace("'", "''") + "'"
+            return "'{}'".format(letters.replace("'", "''"))
         case ("truth", value):
             return str(value).lower()
         case ("compare", sign, left, right):
@@ -158,7 +158,8 @@ def holds(tree: Tree, record: Mapping[str, Any]) -> bool | None:
         case ("null", subject):
             return value(subject) is None
         case ("true", subject):
-            return value(subject)
+            truth: bool | None = value(subject)
+            return truth
         case ("not", inner):
             return opposite(holds(inner, record))
         case ("or", parts):

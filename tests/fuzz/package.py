@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from inbounds.releases.aggregate import materialise
-from inbounds.releases.pipeline import PlanError, open_plan_source, to_plan
+from inbounds.plan.load import to_plan
+from inbounds.releases.aggregate import materialise, open_plan_source
+from inbounds.releases.pipeline import PlanError
 from inbounds.sources.open import silence_engine
 
 Cells = list[list[Any]]

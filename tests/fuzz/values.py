@@ -174,7 +174,14 @@ ARROW = [
     *PARQUET,
     TIMES[1],
     replace(_number("decimal256(76,38)", pa.decimal256(76, 38), decimals(76, 38), Decimal), clear=False),
-    Type("date64", pa.date64(), tuple(d * DAY * 1000 for d in TWO_DAYS), times(1000)[6:-6], DATES, clear=False),
+    Type(
+        "date64",
+        pa.date64(),
+        (TWO_DAYS[0] * DAY * 1000, TWO_DAYS[1] * DAY * 1000),
+        times(1000)[6:-6],
+        DATES,
+        clear=False,
+    ),
     Type("string_view", pa.string_view(), ("a", "b"), (*TEXTS, *NULS)),
 ]
 CSV = [replace(own, gaps=False) for own in _texts(*NULS, *BYTES)]

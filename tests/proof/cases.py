@@ -73,7 +73,7 @@ def at_the_boundary(query: RangeQuery, epsilon: Fraction, rng: random.Random) ->
     outputs, answers = query.shape
     row = [0] * answers
     row[0] = rng.randrange(1, TOTAL >> rng.randrange(3, 40))
-    allowed = {}
+    allowed: dict[int, int] = {}
     for clique in query.cliques():
         allowed |= dict.fromkeys(range(clique.start, clique.stop), ratio_lower_bound(epsilon, clique.distance))
     lowest = row[0]
@@ -380,6 +380,7 @@ def hostile_texts(number: int, seed: int) -> Iterator[bytes]:
     """Honest passports with lies in them, signed again or not, torn or nested; and passports of all kinds."""
     rng = random.Random(seed)
     plain = [sealed(query, Fraction(1), matrix_json(at_the_boundary(query, Fraction(1), rng))) for query in queries()]
+    bases: list[tuple[str, Any, dict[str, Any]]]
     bases = [("passport", passports.to_passport(made).to_json(), {}) for made in _small_honest()]
     bases += [("passport", content, {}) for content in plain]
     for _ in range(number):

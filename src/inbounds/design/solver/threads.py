@@ -15,6 +15,6 @@ def one_thread() -> AbstractContextManager[Any]:
 def _libraries() -> Any:
     """Find the linear algebra libraries."""
     import scipy.linalg  # noqa: F401  # loads its own library, which must be found too
-    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+    from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
