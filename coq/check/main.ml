@@ -1,7 +1,7 @@
-(* inbounds-check: what a passport proves, of a mechanism or of a quantile, by the checkers extracted from the proof.
+(* inbounds-check: what a passport proves, of a mechanism or of quantiles, by the checkers extracted from the proof.
 
    The reading (json, canonical, sha256, spelling) is written by hand; the verdict is that of Checker.check_passport,
-   Checker.check_map or Checker.check_quantile. *)
+   Checker.check_map, Checker.check_quantile or Checker.check_several. *)
 
 let longest = 1 lsl 29
 
@@ -38,6 +38,7 @@ let check path =
   let fields = opened (Json.of_string (content path)) in
   let passed =
     if Spelling.is_quantile fields then Checker.check_quantile (Spelling.quantile fields)
+    else if Spelling.is_several fields then Checker.check_several (Spelling.several fields)
     else
       match Spelling.map_noise fields with
       | Some (query, noise) -> Checker.check_map query noise

@@ -184,7 +184,7 @@ let label_sets value =
   | _ -> refuse "sets of labels must be of one family"
 
 (* The laws that have a rule here. *)
-let laws = [ "matrix"; "noise"; "response"; "plane"; "blocks"; "scores"; "sides"; "central" ]
+let laws = [ "matrix"; "noise"; "response"; "plane"; "blocks"; "scores"; "sides"; "central"; "joint" ]
 
 let law_fields value =
   match fields_of "law" value with
@@ -283,19 +283,29 @@ let quantile_law value =
       Checker.CentralTable (one "first", one "length", rows (field fields "matrix"))
   | _ -> refuse "the law of a quantile must be scores, sides, or central records"
 
-let is_quantile fields =
+let is_kind kind fields =
   match List.assoc_opt "query" fields with
-  | Some (Object query) -> List.assoc_opt "kind" query = Some (String "quantile")
+  | Some (Object query) -> List.assoc_opt "kind" query = Some (String kind)
   | _ -> false
 
-let quantile fields =
+let is_quantile = is_kind "quantile"
+let is_several = is_kind "quantiles"
+
+(* The fields of a question about one or several quantiles. *)
+let quantile_fields fields =
   let part = fields_of "query" (field fields "query") in
   only "the passport" [ "query"; "epsilon"; "law"; "origin" ] fields;
   only "the query" [ "kind"; "values"; "at"; "size"; "public"; "missing"; "records" ] part;
   words fields;
   only "the values" [ "start"; "unit"; "size" ] (fields_of "values" (field part "values"));
+  part
+
+let is_public part = match field part "public" with Bool b -> b | _ -> refuse "public must be true or false"
+
+let quantile fields =
+  let part = quantile_fields fields in
   let one name = one_number name (field part name) in
-  let is_public = match field part "public" with Bool b -> b | _ -> refuse "public must be true or false" in
+  let is_public = is_public part in
   { Checker.grid = scale "values" (field part "values");
     share_at = fraction "at" (field part "at");
     records = one "size";
@@ -304,3 +314,22 @@ let quantile fields =
     per_person = one "records";
     at_epsilon = fraction "epsilon" (field fields "epsilon");
     by_law = quantile_law (field fields "law") }
+
+let several fields =
+  let part = quantile_fields fields in
+  let one name = one_number name (field part name) in
+  let shares = String.split_on_char ' ' (text_of "at" (field part "at")) in
+  match law_fields (field fields "law") with
+  | [ ("joint", value) ] ->
+      let law = fields_of "joint" value in
+      only "joint" [ "weight"; "spacing" ] law;
+      { Checker.several_grid = scale "values" (field part "values");
+        shares_at = List.map (fun share -> fraction "at" (String share)) shares;
+        several_records = one "size";
+        several_public = is_public part;
+        several_missing = one "missing";
+        several_per_person = one "records";
+        several_epsilon = fraction "epsilon" (field fields "epsilon");
+        level_weight = one_number "weight" (field law "weight");
+        spacings = whole_numbers "spacing" (field law "spacing") }
+  | _ -> refuse "the law of several quantiles must be joint"

@@ -1,7 +1,7 @@
 (** Every promise by its name, and what it assumes: compiling this file prints the axioms, which must be those of the
     real numbers and no others. *)
 From Inbounds Require Import Exp Privacy Matrix Noise Neighbours Response Blocks Prime Designs Passport Kinds Together Ledger Alias Integral Scores
-  Tight Depth ScoreCheck Lengths Sides Central Quantile Graph Plane.
+  Tight Depth ScoreCheck Lengths Sides Central Joint Quantile Graph Plane.
 
 Definition everything :=
   (@exp_below_sound, @ratio_below_sound, @exp_below_is_loop,
@@ -24,6 +24,7 @@ Definition everything :=
    (@flip_product, @moved_pairs, @sides_promise),
    (@window_moves, @consume_spec, @central_promise, @answer_promise, @central_distribution),
    (@quantile_scores, @quantile_passport, @sided_passport, @central_passport, @answer_private),
+   (@level_replaced, @level_true, @depth_replaced, @depth_last, @weight_replaced, @joint_pointwise, @joint_promise, @several_passport),
    (@check_edges_sound, @path_private, @graph_promise, @passport_graph),
    (@gathered, @check_plane_sound, @plane_pointwise, @plane_distribution),
    (@map_edges, @map_private, @map_promise, @map_distribution)).

@@ -7,9 +7,10 @@
     quantile_passport    for a public size and one record a person: all neighbouring groups, all sets of reports
     sided_passport       the same for a sided table
     central_passport     the same for a matrix over central records, and that its masses sum to one
-    answer_private       for a matrix over the quantile alone: any two groups, all sets of reports *)
+    answer_private       for a matrix over the quantile alone: any two groups, all sets of reports
+    several_passport     several quantiles in one draw: all groups that differ in one person's records, all sets of reports *)
 From Coq Require Import ZArith Reals List Bool Lra Lia Arith.
-From Inbounds Require Import Exp Privacy Matrix Noise Neighbours Passport Kinds Scores Tight Depth ScoreCheck Lengths Sides Central.
+From Inbounds Require Import Exp Privacy Matrix Noise Neighbours Passport Kinds Scores Tight Depth ScoreCheck Lengths Sides Central Joint.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -58,7 +59,8 @@ Definition side_of (numbers : list Z) : option side :=
 Definition MATRIX_LIMIT := 2 ^ 24.
 
 (** The rank of the quantile among the declared number of records, from 1. *)
-Definition rank_of (q : quantile) : Z := Z.max 1 (- (- (num (share_at q) * records q) / den (share_at q))).
+Definition rank_among (a : frac) (n : Z) : Z := Z.max 1 (- (- (num a * n) / den a)).
+Definition rank_of (q : quantile) : Z := rank_among (share_at q) (records q).
 
 (** The window holds the quantile and no other record: then any two groups may be neighbours. *)
 Definition is_answer (q : quantile) (lead count : Z) : bool := (count =? 1) && (lead =? rank_of q).
@@ -163,3 +165,59 @@ Section Accepted.
     intros E Ha. destruct (central_accepted _ _ _ E) as (_ & _ & columns & H). exact (answer_promise _ _ _ _ _ _ H answer eq_refl Ha).
   Qed.
 End Accepted.
+
+(** * Several quantiles in one draw *)
+Open Scope Z_scope.
+
+Record several := Several {
+  several_grid : scale;
+  shares_at : list frac;        (* rising *)
+  several_records : Z;
+  several_public : bool;
+  several_missing : Z;
+  several_per_person : Z;
+  several_epsilon : frac;
+  level_weight : Z;
+  spacings : list Z
+}.
+
+Definition MOST_QUANTILES := 100.
+
+Fixpoint shares_rise (l : list frac) : bool :=
+  match l with a :: (b :: _) as l' => negb (frac_le b a) && shares_rise l' | _ => true end.
+
+(** Quantiles of the same record are one rank. *)
+Fixpoint ranks_once (last : Z) (n : Z) (l : list frac) : list Z :=
+  match l with
+  | [] => []
+  | a :: l' => let k := rank_among a n in if k =? last then ranks_once last n l' else k :: ranks_once k n l'
+  end.
+
+Definition several_ok (q : several) : bool :=
+  let n := size_of (ticks (several_grid q)) in
+  let count := length_Z 0 (shares_at q) in
+  scale_ok (several_grid q) && regular (ticks (several_grid q)) && (2 <=? n) && (n <=? MOST_CELLS)
+  && forallb share_ok (shares_at q) && shares_rise (shares_at q) && (2 <=? count) && (count <=? MOST_QUANTILES)
+  && (1 <=? several_records q) && (several_records q <=? MOST_RECORDS) && (0 <=? several_missing q) && (several_missing q <? n)
+  && (1 <=? several_per_person q) && (several_per_person q <=? MOST_RECORDS) && range_ok (several_epsilon q).
+
+Definition check_several (q : several) : bool :=
+  several_ok q && several_public q && (length_Z 0 (spacings q) =? size_of (ticks (several_grid q)))
+  && check_joint (level_weight q) (spacings q) (ranks_once 0 (several_records q) (shares_at q)) (several_records q)
+       (several_per_person q) (num (several_epsilon q)) (den (several_epsilon q)).
+
+Open Scope R_scope.
+
+Theorem several_passport (q : several) : check_several q = true ->
+  let w := (length (spacings q) - 1)%nat in
+  let x := IZR (level_weight q) / IZR TOTAL in
+  forall outputs, (forall s, In s outputs -> sound w (several_records q) s) ->
+  forall lot any drawn, 0 <= lot <= 1 -> (forall s, 0 <= any s) ->
+  (forall db s, (1 - slack) * intended (level_weight q) (spacings q) (several_records q) outputs lot any db s <= drawn db s
+                <= (1 + slack) * intended (level_weight q) (spacings q) (several_records q) outputs lot any db s) ->
+  private (chain (joint_near (spacings q) (several_records q)) (Z.to_nat (several_per_person q))) (real (several_epsilon q))
+    (Mechanism outputs drawn).
+Proof.
+  intros H w x outputs Sound lot any drawn Lot Any Near. unfold check_several in H. rewrite !andb_true_iff in H. destruct H as [_ H].
+  exact (joint_promise _ _ _ _ _ _ _ H outputs Sound lot any drawn Lot Any Near).
+Qed.

@@ -33,6 +33,7 @@ from inbounds.mechanism.load import load
 from inbounds.query import (
     AllPairs,
     Graph,
+    JointQuantileQuery,
     Metric,
     QuantileQuery,
     RangeQuery,
@@ -50,6 +51,7 @@ from inbounds.query import (
     ordinal,
     pair_of_counts,
     quantile,
+    quantiles,
     snap_to_map,
     total,
     tree,
@@ -63,12 +65,15 @@ if TYPE_CHECKING:
     from inbounds.curator.client import connect
     from inbounds.design.optimal import optimal
     from inbounds.design.quantiles import (
+        JointSearch,
         QuantileSearch,
         RecordFamily,
         ScoreGrid,
         design_central,
+        design_joint,
         design_permute_flip,
         design_quantile,
+        design_quantiles,
         design_sided,
     )
     from inbounds.design.refinement import check_refinement, compare_closeness, is_derivable
@@ -87,6 +92,7 @@ __version__ = "0.2.0"
 
 _LOADED_ON_USE = {
     "Collector": "inbounds.local.collector",
+    "JointSearch": "inbounds.design.quantiles",
     "Ledger": "inbounds.ledger",
     "QuantileSearch": "inbounds.design.quantiles",
     "Reconstruction": "inbounds.local.reconstruct",
@@ -97,8 +103,10 @@ _LOADED_ON_USE = {
     "compose": "inbounds.accounting.compose",
     "connect": "inbounds.curator.client",
     "design_central": "inbounds.design.quantiles",
+    "design_joint": "inbounds.design.quantiles",
     "design_permute_flip": "inbounds.design.quantiles",
     "design_quantile": "inbounds.design.quantiles",
+    "design_quantiles": "inbounds.design.quantiles",
     "design_sided": "inbounds.design.quantiles",
     "estimate_totals": "inbounds.releases.totals",
     "find_mechanism": "inbounds.releases.passports",
@@ -147,6 +155,8 @@ __all__ = [
     "InboundsError",
     "InfeasibleDesign",
     "InvalidDistribution",
+    "JointQuantileQuery",
+    "JointSearch",
     "Ledger",
     "LedgerError",
     "Mechanism",
@@ -179,8 +189,10 @@ __all__ = [
     "connect",
     "count",
     "design_central",
+    "design_joint",
     "design_permute_flip",
     "design_quantile",
+    "design_quantiles",
     "design_sided",
     "distance",
     "epsilon_from_alpha",
@@ -209,6 +221,7 @@ __all__ = [
     "preview_release",
     "priors",
     "quantile",
+    "quantiles",
     "recommend",
     "reconstruct",
     "release",

@@ -186,7 +186,7 @@ def test_passports_of_every_kind_are_proved(checker):
 
 def test_the_page_gives_no_verdict_on_a_law_without_a_rule(checker):
     found = checker.judged(cases.beyond_other_checkers())
-    assert len(found) == 2
+    assert len(found) == 3
     assert {(verdict, promise) for verdict, promise, _ in found} == {("unjudged", False)}
     assert all("no verdict" in reason for _, _, reason in found)
 

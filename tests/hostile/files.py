@@ -174,6 +174,7 @@ def honest_quantiles() -> list[Mechanism]:
         ib.design_permute_flip(ib.quantile("9/10", 0, 20, maximum=30, records=2, step="1/2"), "1/2"),
         ib.design_sided(ib.quantile(1, 0, 3, size=4), 1),
         ib.design_central(median, 1, length=3),
+        ib.design_joint(ib.quantiles([0, "1/3", 1], 0, 3, size=4, records=2), 1),
         Mechanism(median, 1, oblivious, Origin("by hand")),
     ]
 

@@ -36,6 +36,7 @@ def one_of_each() -> dict[str, Mechanism]:
         ib.design_permute_flip(median, 1),
         ib.design_sided(ib.quantile(1, 0, 20, size=9), 1),
         ib.design_central(median, 1, length=2),
+        ib.optimal(ib.quantiles([0, 0.5], 0, 4, size=9), 1),
     ]
     return {one.law.kind: one for one in made}
 
@@ -68,7 +69,7 @@ def test_a_law_serves_only_its_own_type_of_query(kind):
         Mechanism(other, made.epsilon, made.law, made.origin)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in MADE if kind not in ("noise", "response")])
+@pytest.mark.parametrize("kind", [kind for kind in MADE if kind not in ("noise", "response", "joint")])
 def test_every_small_mechanism_has_a_channel_a_page_and_a_row_in_comparisons(kind):
     made = MADE[kind]
     channel = made.channel()
@@ -80,6 +81,21 @@ def test_every_small_mechanism_has_a_channel_a_page_and_a_row_in_comparisons(kin
     (row,) = ib.compare([made]).rows
     assert row.values["information"] >= 0
     assert describe_checkers(made) in mechanism_page(made)
+
+
+def test_several_quantiles_have_a_channel_each_one_page_and_no_row_in_comparisons():
+    made = MADE["joint"]
+    for single in made.query.singles:
+        channel = made.channel(at=single.at)
+        assert np.allclose(channel.matrix.sum(axis=0), 1)
+        assert channel.shape == (5, 5)
+        assert f"absolute error of the {single.name}" in mechanism_page(made)
+    assert made.sha256 in mechanism_page(made)
+    assert describe_checkers(made) in mechanism_page(made)
+    assert made._repr_html_().count("<svg") == 2
+    for arguments in ((made.query, 1), ([made],)):
+        with pytest.raises(ValueError, match="compare them one by one"):
+            ib.compare(*arguments)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in MADE if issubclass(LAWS[kind], AnswerLaw)])

@@ -21,7 +21,7 @@ from envelopes import wrap
 from hostile.files import honest_mechanisms, json_file
 from inbounds.exact import Ints
 from inbounds.files import MECHANISM, Json
-from inbounds.mechanism import Mechanism, Origin
+from inbounds.mechanism import AnyMechanism, Mechanism, Origin
 from inbounds.mechanism import passport as passports
 from inbounds.mechanism.codec import law_to_json, query_to_json
 from inbounds.mechanism.laws import CentralRecords, Noise
@@ -341,6 +341,34 @@ def central_passports(number: int, seed: int) -> Iterator[Json]:
         yield wrap(MECHANISM, {**asked, "epsilon": str(epsilon), "law": {"central": central}, **_ORIGIN})
 
 
+def joint_passports(number: int, seed: int) -> Iterator[Json]:
+    """Joint laws at the boundary and a hair beside it, at limits of what can be drawn, and quantiles that are none."""
+    rng = random.Random(seed)
+    for _ in range(number):
+        width, epsilon = rng.choice((1, 2, 7, 100)), Fraction(rng.choice((*EPSILONS[:6], "1/100000000")))
+        asked = _quantile(width, rng)
+        query = asked["query"]
+        size = int(query["size"])
+        count = rng.choice((2, 3, 3, 5, 19, 24, 25, *((1, 101) if rng.random() < 0.1 else ())))
+        shares = sorted(Fraction(rng.randint(0, 200), 200) for _ in range(count))
+        if rng.random() < 0.95:
+            shares = sorted({*shares})
+        query |= {"kind": "quantiles", "at": " ".join(map(str, shares))}
+        if rng.random() < 0.9:
+            query["public"] = True
+        if rng.random() < 0.3:  # beside the most records, or the most quantiles of so many records
+            ranks = len({max(1, math.ceil(share * size)) for share in shares})
+            query["size"] = str((1 << 20) // (ranks + 1) ** 2 - 65 - width + rng.choice((-1, 0, 1)))
+        p = ratio_lower_bound(epsilon, Fraction(1, max(1, int(query["records"]))))
+        power = -(-((TOTAL**4 * (2**28 + 1)) << EXP_BITS) // (p * (2**28 - 1)))
+        weight = math.isqrt(math.isqrt(power - 1)) + 1 + rng.choice((0, 0, 0, -1, 1))
+        spacing = [rng.choice((1, 9, (1 << 24) - 1)) for _ in range(width + 1)]
+        if rng.random() < 0.1:
+            spacing[0] = rng.choice((0, 1 << 24))
+        law = {"joint": {"weight": str(weight), "spacing": _line(spacing)}}
+        yield wrap(MECHANISM, {**asked, "epsilon": str(epsilon), "law": law, **_ORIGIN})
+
+
 def _histograms(length: int, width: int) -> list[tuple[int, ...]]:
     """All histograms of so many records on 0..width, in lexicographic order."""
     every = product(range(length + 1), repeat=width + 1)
@@ -409,18 +437,20 @@ def honest_quantiles() -> tuple[Json, ...]:
     persons = ib.quantile("1/10", -1, 4, maximum=9, step="1/2", missing=1, records=3)
     small = ib.median(0, 2, size=5)
     blind = CentralRecords.from_answers(small, ib.catalog.exponential(small.as_range_query, 1).weights)
-    made = [
+    made: list[AnyMechanism] = [
         ib.design_permute_flip(ib.median(1, 5, size=25), 1), ib.design_permute_flip(persons, "1/2"),
         ib.design_permute_flip(ib.median(0, 5000, maximum=4), 2), ib.design_sided(ib.quantile(1, 0, 100, size=30), 1),
-        ib.design_central(small, 1),
+        ib.design_central(small, 1), ib.design_joint(ib.quantiles([0, "1/3", 1], 0, 8, size=25, records=2), 1),
         Mechanism(small, Fraction(1), blind, Origin("oblivious")),
     ]  # fmt: skip
     return tuple(passports.to_passport(one).to_json() for one in made)
 
 
 def beyond_other_checkers() -> Iterator[Json]:
-    """A law that no checker but Python's may have a rule for, of an answer and of a quantile."""
-    for made in (ib.catalog.uniform(ib.count(3), 1), ib.design_permute_flip(ib.median(0, 3, size=9), 1)):
+    """A law that no checker but Python's may have a rule for, of an answer, of a quantile and of several."""
+    one: AnyMechanism = ib.design_permute_flip(ib.median(0, 3, size=9), 1)
+    several: AnyMechanism = ib.design_joint(ib.quantiles([0, 1], 0, 3, size=9), 1)
+    for made in (ib.catalog.uniform(ib.count(3), 1), one, several):
         yield wrap(MECHANISM, {**passports.to_passport(made).content, "law": {"unheard of": {"weight": "1"}}})
 
 

@@ -20,7 +20,7 @@ from inbounds.errors import InboundsError, PassportError
 from inbounds.files import LoadedFile
 from inbounds.mechanism import load
 from inbounds.mechanism.laws import central
-from inbounds.trusted import block_designs, bounds, certify, permute_flip, sided_scores
+from inbounds.trusted import block_designs, bounds, certify, joint_quantiles, permute_flip, sided_scores
 from proof import cases
 from proof.checker import PROGRAM, answers, verdicts
 
@@ -187,7 +187,14 @@ def test_score_tables_have_equal_verdicts():
 
 @pytest.mark.parametrize("number", [200, pytest.param(3000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
-    "make", [cases.quantile_passports, cases.sided_passports, cases.answer_passports, cases.central_passports]
+    "make",
+    [
+        cases.quantile_passports,
+        cases.sided_passports,
+        cases.answer_passports,
+        cases.central_passports,
+        cases.joint_passports,
+    ],
 )
 def test_verdicts_on_passports_of_quantiles_are_equal(make, number, tmp_path):
     files = cases.written(tmp_path, make(number, number))
@@ -263,6 +270,11 @@ def _sets_drawn_alike(blocks: int, holding: int, inside: int) -> tuple[int, int]
     return least, max(inside * (TOTAL // holding), (TOTAL - inside) * (TOTAL // (blocks - holding)))
 
 
+def _all_for_one_record(epsilon: Fraction, distance: Fraction) -> int:
+    """Every record of a person may cost all of epsilon."""
+    return RIGHT["exp_below"](epsilon)
+
+
 def _set_too_many(design: Any) -> int:
     return RIGHT["holding"].fget(design) + 1
 
@@ -307,6 +319,8 @@ FAULTS: list[tuple[Any, str, Any, Any]] = [
     (block_designs.Planes, "holding", property(_set_too_many), cases.label_passports),
     (block_designs, "is_prime", lambda number: True, cases.label_passports),
     (central, "neighbour_groups", _last_value_forgotten, cases.central_passports),
+    (joint_quantiles, "ratio_lower_bound", _all_for_one_record, cases.joint_passports),
+    (joint_quantiles, "SLACK_BITS", 29, cases.joint_passports),
 ]
 
 

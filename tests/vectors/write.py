@@ -209,6 +209,25 @@ def sides() -> Iterator[Case]:
         yield "refuse", name, _changed(base, change)
 
 
+def joint() -> Iterator[Case]:
+    """Yield laws of several quantiles in one draw."""
+    queries = {
+        "quartiles": ib.quantiles(["1/4", "1/2", "3/4"], 0, 100, size=30),
+        "persons": ib.quantiles([0, "1/2", 1], -1, 4, size=9, step="1/2", missing=1, records=3),
+        "one-record": ib.quantiles(["1/10", "1/5"], 0, 1, size=3),
+        "many": ib.quantiles([Fraction(k, 20) for k in range(1, 20)], 0, 50, size=400),
+    }
+    for name, query in queries.items():
+        made = to_passport(ib.design_joint(query, "3/2")).to_json()
+        weight = int(made["content"]["law"]["joint"]["weight"])
+        yield "accept", name, made
+        change = lambda number: _set("law", "joint", "weight", str(number))  # noqa: E731
+        yield from _border(f"{name}-weight", made, change, weight, 1)
+    base = to_passport(ib.design_joint(queries["quartiles"], "3/2")).to_json()
+    for name, change in {**JOINT_CHANGES, **JOINT_QUERY_CHANGES, **EPSILON_CHANGES}.items():
+        yield "refuse", name, _changed(base, change)
+
+
 LAWS = {
     "matrix": matrix,
     "plane": plane,
@@ -220,6 +239,7 @@ LAWS = {
     "central": central,
     "scores": scores,
     "sides": sides,
+    "joint": joint,
 }
 """How the vectors of each law are made."""
 
@@ -741,6 +761,43 @@ QUANTILE_CHANGES = {
     "values-without-unit": _set("query", "values", "unit", "0"),
 }
 """Changes of a quantile after which no law may be accepted."""
+
+
+JOINT_QUERY_CHANGES = {
+    **{name: change for name, change in QUANTILE_CHANGES.items() if not name.startswith("at-")},
+    "at-of-one": _set("query", "at", "1/2"),
+    "at-falling": _set("query", "at", "3/4 1/2"),
+    "at-twice": _set("query", "at", "1/2 1/2 3/4"),
+    "at-above-one": _set("query", "at", "1/2 5/4"),
+    "at-not-in-lowest-terms": _set("query", "at", "2/4 3/4"),
+    "at-as-list": _set("query", "at", ["1/4", "1/2"]),
+    "at-with-two-spaces": _set("query", "at", "1/4  1/2"),
+    "at-too-many": _set("query", "at", " ".join(str(Fraction(k, 1000)) for k in range(101))),
+    "kind-of-one": _set("query", "kind", "quantile"),
+    "secret-size": _set("query", "public", False),
+    "several-records": _set("query", "records", "2"),
+    "more-values": _set("query", "values", "size", 102),
+    "more-records-than-a-draw-holds": _set("query", "size", str(1 << 16)),
+}
+"""Changes of three quantiles of 30 records with 101 values after which no joint law may be accepted."""
+
+JOINT = ("law", "joint")
+
+JOINT_CHANGES = {
+    "weight-zero": _set(*JOINT, "weight", "0"),
+    "weight-of-no-fall": _set(*JOINT, "weight", str(TOTAL)),
+    "weight-as-number": _set(*JOINT, "weight", 3 << 60),
+    "weight-missing": _remove(*JOINT, "weight"),
+    "spacing-zero": _line(*JOINT, "spacing", to=_replaced(3, 0)),
+    "spacing-too-large": _line(*JOINT, "spacing", to=_replaced(0, 1 << 24)),
+    "spacing-too-short": _set(*JOINT, "spacing", "3 2 1"),
+    "spacing-as-list": _set(*JOINT, "spacing", [3, 2, 1]),
+    "spacing-missing": _remove(*JOINT, "spacing"),
+    "joint-field-of-no-rule": _set(*JOINT, "more", "1"),
+    "joint-and-scores": _set("law", "scores", {}),
+    "another-law": lambda content: content.update(law={"scores": {"table": f"{TOTAL} 1", "stride": "1", "deeper": ""}}),
+}
+"""Changes of a joint law after which it must be refused."""
 
 
 def _with_ends_exchanged(line: str) -> str:

@@ -7,11 +7,11 @@ from inbounds.design import designer
 from inbounds.design.goal import Aim
 from inbounds.exact import Number
 from inbounds.losses import LossLike, Prior, Restriction, to_loss, to_prior
-from inbounds.mechanism import AnyMechanism, Mechanism, QuantileMechanism
+from inbounds.mechanism import AnyMechanism, JointMechanism, Mechanism, QuantileMechanism
 from inbounds.mechanism.expected_channel import quantile_distribution
 from inbounds.mechanism.laws import CentralRecords
 from inbounds.properties import ColumnRatio
-from inbounds.query import QuantileQuery, Query
+from inbounds.query import JointQuantileQuery, QuantileQuery, Query
 
 
 def optimal(
@@ -44,7 +44,8 @@ def optimal(
     gap. A solve that reaches `max_seconds` returns the best mechanism so far, with its gap.
 
     For a quantile of records `prior` is the distribution of their values. `design_quantile` chooses the law with the
-    least expected absolute error; other goals are met by a law of the true quantile alone.
+    least expected absolute error; other goals are met by a law of the true quantile alone. Several quantiles are drawn
+    together by `design_quantiles`, which has no other goals.
 
     >>> from inbounds.query import count
     >>> round(optimal(count(4), 0.5).optimality.value, 6)
@@ -53,6 +54,8 @@ def optimal(
     options: dict[str, Any] = {"properties": properties, "aim": aim, "subject_to": subject_to, "then": then}
     if isinstance(query, QuantileQuery):
         return _optimal_quantile(query, epsilon, loss, prior, options, max_seconds)
+    if isinstance(query, JointQuantileQuery):
+        return _optimal_joint(query, epsilon, loss, prior, options)
     return designer.optimal(query, epsilon, loss, prior, **options, max_seconds=max_seconds)
 
 
@@ -69,3 +72,16 @@ def _optimal_quantile(
         prior = quantile_distribution(to_prior(prior, answers), query.at, query.size)
     best = designer.optimal(answers, epsilon, loss, prior, **options, max_seconds=max_seconds)
     return Mechanism(query, best.epsilon, CentralRecords.from_answers(query, best.weights), best.origin)
+
+
+def _optimal_joint(
+    query: JointQuantileQuery, epsilon: Number, loss: LossLike, prior: Prior, options: dict[str, Any]
+) -> JointMechanism:
+    from inbounds.design.quantiles import design_quantiles
+
+    is_plain = to_loss(loss).name == "absolute" and options["aim"] == "average" and prior is None
+    if not is_plain or any(options[name] for name in ("properties", "subject_to", "then")):
+        raise ValueError(
+            "several quantiles must be designed without a prior, another loss or properties; ask one by one"
+        )
+    return design_quantiles(query, epsilon).mechanism

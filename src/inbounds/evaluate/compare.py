@@ -15,7 +15,7 @@ from inbounds.losses import Loss, LossLike, Prior, to_loss, to_prior
 from inbounds.mechanism import AnyMechanism, Channel, Mechanism
 from inbounds.mechanism.limits import MATRIX_LIMIT
 from inbounds.optional import to_pandas_frame, to_polars_frame
-from inbounds.query import QuantileQuery, Query, RangeQuery
+from inbounds.query import JointQuantileQuery, QuantileQuery, Query, RangeQuery
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,6 +44,9 @@ TIE = 1e-9
 
 NOTHING = 1e-12
 """Measures below this are printed as zero: they are rounding errors."""
+
+SEVERAL = "several quantiles have no common loss; compare them one by one"
+"""Why quantiles that are drawn together are not compared."""
 
 MOST_DRAWN = 8
 """The most mechanisms in one figure: those with the least loss."""
@@ -306,6 +309,8 @@ def applicable_entries(
     loss: what optimized mechanisms minimize, if they let the caller choose.
     """
     bound = to_epsilon(epsilon)
+    if isinstance(query, JointQuantileQuery):
+        raise ValueError(SEVERAL)
     if isinstance(query, QuantileQuery):
         return _quantile_entries(query, bound)
     mechanisms: dict[str, AnyMechanism] = {}
@@ -376,6 +381,8 @@ def _one_question(mechanisms: Mapping[str, AnyMechanism]) -> Query:
             )
     (first, first_mechanism), *others = mechanisms.items()
     question: Query = first_mechanism.query
+    if isinstance(question, JointQuantileQuery):
+        raise ValueError(SEVERAL)
     for name, mechanism in others:
         if not question.is_same_question(mechanism.query):
             raise ValueError(

@@ -6,6 +6,7 @@ into `PassportError`.
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from inbounds.mechanism.origin import Optimality, Origin
 from inbounds.query import (
     AllPairs,
     Graph,
+    JointQuantileQuery,
     Metric,
     Neighbours,
     OutputCells,
@@ -34,12 +36,16 @@ from inbounds.query import (
     Reach,
     Scale,
 )
+from inbounds.query.joint_quantile import MOST_QUANTILES
 from inbounds.query.places import PlaceTuples, format_place
 from inbounds.trusted.bounds import Edge
 from inbounds.trusted.limits import MOST_ANSWERS, MOST_CELLS, MOST_DIGITS, MOST_LISTED, MOST_ROUNDED
 
 QUANTILE = "quantile"
 """The kind of a query about a group's records."""
+
+JOINT = "quantiles"
+"""The kind of a query about several quantiles of a group's records."""
 
 ORIGIN_FIELDS = dict.fromkeys(("name", "parameters", "reference"))
 
@@ -57,12 +63,12 @@ QUANTILE_FIELDS = {
     "values": dict.fromkeys(("start", "unit", "size")),
     **dict.fromkeys(("kind", "at", "size", "public", "missing", "records")),
 }
-"""Every field of a quantile's query."""
+"""Every field of a query about one or several quantiles."""
 
 
 def query_to_json(query: Query) -> Json:
     """Return a query as plain JSON values, as in passports and release records."""
-    return _quantile_to_json(query) if isinstance(query, QuantileQuery) else _range_to_json(query)
+    return _range_to_json(query) if isinstance(query, RangeQuery) else _quantile_to_json(query)
 
 
 def query_fields(part: Any) -> dict[str, Any]:
@@ -71,7 +77,7 @@ def query_fields(part: Any) -> dict[str, Any]:
 
 
 def _is_quantile(part: Any) -> bool:
-    return isinstance(part, dict) and part.get("kind") == QUANTILE
+    return isinstance(part, dict) and part.get("kind") in (QUANTILE, JOINT)
 
 
 def query_from_json(part: Json, most: int = MOST_CELLS) -> Query:
@@ -79,11 +85,12 @@ def query_from_json(part: Json, most: int = MOST_CELLS) -> Query:
     return _quantile_from_json(part) if _is_quantile(part) else _range_from_json(part, most)
 
 
-def _quantile_to_json(query: QuantileQuery) -> Json:
+def _quantile_to_json(query: QuantileQuery | JointQuantileQuery) -> Json:
+    shares = query.at if isinstance(query, JointQuantileQuery) else (query.at,)
     return {
-        "kind": QUANTILE,
+        "kind": JOINT if isinstance(query, JointQuantileQuery) else QUANTILE,
         "values": scale_to_json(query.values),
-        "at": str(query.at),
+        "at": " ".join(map(str, shares)),
         "size": str(query.size),
         "public": query.public_size,
         "missing": str(query.missing),
@@ -91,12 +98,20 @@ def _quantile_to_json(query: QuantileQuery) -> Json:
     }
 
 
-def _quantile_from_json(part: Json) -> QuantileQuery:
+def _quantile_from_json(part: Json) -> QuantileQuery | JointQuantileQuery:
     if type(part["public"]) is not bool:
         raise TypeError("public must be true or false")
     size, missing, records = (parse_integer(part[key]) for key in ("size", "missing", "records"))
-    values, at = scale_from_json(part["values"]), parse_fraction(part["at"])
-    return QuantileQuery(values, at, size, part["public"], missing, records)
+    values = scale_from_json(part["values"])
+    if part["kind"] == QUANTILE:
+        return QuantileQuery(values, parse_fraction(part["at"]), size, part["public"], missing, records)
+    return JointQuantileQuery(values, _read_shares(part["at"]), size, part["public"], missing, records)
+
+
+def _read_shares(text: Any) -> tuple[Fraction, ...]:
+    if not isinstance(text, str) or text.count(" ") >= MOST_QUANTILES:
+        raise ValueError(f"at must be a text with at most {MOST_QUANTILES} quantiles")
+    return tuple(map(parse_fraction, text.split(" ")))
 
 
 def _range_to_json(query: RangeQuery) -> Json:

@@ -12,19 +12,22 @@ Groups are drawn for every true answer, with a fixed seed, and the known probabi
 For judging and choosing mechanisms, never for a release.
 """
 
+from collections.abc import Hashable
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import Protocol
 
 import numpy as np
 
-from inbounds.exact import Floats, Ints, to_int
+from inbounds.exact import Floats, Ints, Number, format_decimal, to_fraction, to_int
 from inbounds.losses import Prior, to_prior
 from inbounds.mechanism.channel import Channel, ExpectedMatrix
-from inbounds.mechanism.laws.base import RecordsLaw
+from inbounds.mechanism.laws.joint import JointLaw
 from inbounds.mechanism.laws.scores import ROWS
 from inbounds.mechanism.limits import refuse_beyond_limit
 from inbounds.mechanism.record_models import enumerate_groups
-from inbounds.query import QuantileQuery
+from inbounds.query import JointQuantileQuery, QuantileQuery
 from inbounds.trusted.path_lengths import quantile_rank
 
 GROUPS = 1600
@@ -49,7 +52,29 @@ UNLIKELY = 1e-9
 """No groups are drawn for a true answer of at most this probability."""
 
 
-def expected_channel(query: QuantileQuery, law: RecordsLaw, prior: Prior, size: int | None, parts: int = 1) -> Channel:
+@dataclass(frozen=True)
+class QuantileOfJoint:
+    """One quantile of several that are drawn together, with the probabilities of its values."""
+
+    whole: JointQuantileQuery
+    law: JointLaw
+    place: int
+
+    def probabilities(self, query: QuantileQuery, histograms: Ints) -> Floats:
+        """Return Pr[value] for every group: groups × values."""
+        return np.asarray(self.law.probabilities(self.whole, histograms)[:, self.place])
+
+
+class HasProbabilities(Hashable, Protocol):
+    """The law of a quantile, or one quantile of several."""
+
+    def probabilities(self, query: QuantileQuery, histograms: Ints) -> Floats:
+        """Return Pr[output] for every group, to float precision: groups × outputs."""
+
+
+def expected_channel(
+    query: QuantileQuery, law: HasProbabilities, prior: Prior, size: int | None, parts: int = 1
+) -> Channel:
     """Return the channel from the true quantile to the report, as `Mechanism.channel` describes it.
 
     parts: how many channels of different sizes are averaged; each is computed from so much fewer groups.
@@ -59,8 +84,23 @@ def expected_channel(query: QuantileQuery, law: RecordsLaw, prior: Prior, size: 
     return cached(query, law, values, query.size if size is None else to_int(size, "size", 1), parts)
 
 
+def joint_channel(
+    query: JointQuantileQuery, law: JointLaw, at: Number | None, prior: Prior, size: int | None, parts: int = 1
+) -> Channel:
+    """Return the channel of one of several quantiles that are drawn together, as `expected_channel` does.
+
+    Raises `ValueError` unless `at` is one of them.
+    """
+    names = ", ".join(map(format_decimal, query.at))
+    share = None if at is None else to_fraction(at, "at")
+    if share not in query.at:
+        raise ValueError(f"at must be one of the quantiles {names}: each has a channel of its own")
+    place = query.at.index(share)
+    return expected_channel(query.singles[place], QuantileOfJoint(query, law, place), prior, size, parts)
+
+
 def _make_channel(
-    query: QuantileQuery, law: RecordsLaw, values: tuple[float, ...] | None, size: int, parts: int
+    query: QuantileQuery, law: HasProbabilities, values: tuple[float, ...] | None, size: int, parts: int
 ) -> Channel:
     if values is None:
         return channel_of_unknown_records(query, law, size, parts)
@@ -70,7 +110,7 @@ def _make_channel(
 _small_channel, _large_channel = lru_cache(maxsize=1024)(_make_channel), lru_cache(maxsize=32)(_make_channel)
 
 
-def channel_of_unknown_records(query: QuantileQuery, law: RecordsLaw, size: int, parts: int = 1) -> Channel:
+def channel_of_unknown_records(query: QuantileQuery, law: HasProbabilities, size: int, parts: int = 1) -> Channel:
     """Return the channel for `size` records of unknown shares, all values equally likely to be their quantile.
 
     Raises `TooLarge` beyond MATRIX_LIMIT entries.
@@ -91,7 +131,7 @@ def channel_of_unknown_records(query: QuantileQuery, law: RecordsLaw, size: int,
     return Channel(query.as_range_query, np.full(values, 1 / values), law_of_reports)
 
 
-def channel_of_prior(query: QuantileQuery, law: RecordsLaw, values: Floats, size: int, parts: int = 1) -> Channel:
+def channel_of_prior(query: QuantileQuery, law: HasProbabilities, values: Floats, size: int, parts: int = 1) -> Channel:
     """Return the channel for `size` independent records. values: the probability of each value.
 
     Raises `TooLarge` beyond MATRIX_LIMIT entries.

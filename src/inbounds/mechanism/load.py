@@ -14,6 +14,7 @@ from inbounds.files import (
     refuse_unknown_fields,
 )
 from inbounds.mechanism.codec import (
+    JOINT,
     ORIGIN_FIELDS,
     QUANTILE,
     count_law_cells,
@@ -45,7 +46,7 @@ def mechanism_from_document(passport: Document) -> AnyMechanism:
     Raises `PassportError` if anything is wrong.
     """
     mechanism, content = certify_document(passport), passport.content
-    if content["query"] != query_to_json(mechanism.query) or content["query"]["kind"] not in {*KINDS, QUANTILE}:
+    if content["query"] != query_to_json(mechanism.query) or content["query"]["kind"] not in {*KINDS, QUANTILE, JOINT}:
         raise PassportError("the query must be written as passports write one, of a known kind and without more fields")
     if mechanism.law.has_claims:
         _compare_claims(mechanism, content)

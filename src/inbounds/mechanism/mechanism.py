@@ -19,15 +19,15 @@ from inbounds.mechanism import bayes, measures, passport
 from inbounds.mechanism.audit import COLUMN_SLACK, audit, transpose_hint
 from inbounds.mechanism.channel import Channel
 from inbounds.mechanism.exact_measures import ExactMeasures
-from inbounds.mechanism.expected_channel import expected_channel
-from inbounds.mechanism.laws import LAWS, Matrix
+from inbounds.mechanism.expected_channel import expected_channel, joint_channel
+from inbounds.mechanism.laws import LAWS, JointLaw, Matrix
 from inbounds.mechanism.laws.base import AnswerLaw, DrawFunction, Law, RecordsLaw, freeze_weights
 from inbounds.mechanism.limits import refuse_beyond_limit
 from inbounds.mechanism.origin import Optimality, Origin
 from inbounds.mechanism.rounding import round_on_graph, round_on_line, round_symmetric
 from inbounds.optional import to_pandas_frame, to_polars_frame
 from inbounds.properties import list_meaningful, measure_properties
-from inbounds.query import QuantileQuery, Query, RangeQuery, check_query
+from inbounds.query import JointQuantileQuery, QuantileQuery, Query, RangeQuery, check_query
 from inbounds.query.places import take_places
 from inbounds.trusted.bounds import TOTAL, TOTAL_BITS
 from inbounds.trusted.inputs import read_array
@@ -203,7 +203,7 @@ class Mechanism(Generic[Q, L]):
     def sample(self, values: Any, *, clip: bool = False) -> Any:
         """Draw private reports with operating-system entropy. A scalar gives a scalar.
 
-        values: true answers; for a quantile the records of one group, which give one report. clip: move numbers outside
+        values: true answers; for quantiles the records of one group, which give one report. clip: move numbers outside
         the query's range to its nearer end. Clipping never increases the distance of two answers, so the guarantee is
         the same. Raises `ValueError` for an answer outside the range otherwise.
         """
@@ -228,10 +228,14 @@ class Mechanism(Generic[Q, L]):
         if places is not None and not is_text_array(read_array(values)):  # coordinates in, coordinates out
             return take_places(places, outputs)
         reports = self.law.decode(self.query, outputs)
-        return np.asarray(reports).tolist() if outputs.ndim == 0 else reports
+        is_one = outputs.ndim == 0 or isinstance(self.law, JointLaw)  # the records of one group are one report
+        return np.asarray(reports).tolist() if is_one else reports
 
     def sample_groups(self, histograms: Any) -> Any:
-        """Draw private quantiles of many groups. histograms: groups × number of records with each value."""
+        """Draw private quantiles of many groups. histograms: groups × number of records with each value.
+
+        Several quantiles drawn together give groups × quantiles.
+        """
         return self.law.decode(self.query, self.draw(self._histograms(histograms), system_entropy))
 
     def simulate_groups(self, histograms: Any, rng: np.random.Generator) -> Any:
@@ -239,7 +243,7 @@ class Mechanism(Generic[Q, L]):
         return self.law.decode(self.query, self.draw(self._histograms(histograms), seeded_entropy(rng)))
 
     def _histograms(self, histograms: Any) -> Ints:
-        if not isinstance(self.query, QuantileQuery):
+        if not isinstance(self.query, QuantileQuery | JointQuantileQuery):
             raise ValueError("histograms must be those of a quantile's groups; use sample for single answers")
         return self.query.check_histograms(histograms)
 
@@ -249,9 +253,10 @@ class Mechanism(Generic[Q, L]):
 
     @cached_property
     def _draw(self) -> DrawFunction:
-        if isinstance(self.law, RecordsLaw):
-            return self.law.make_sampler(cast(QuantileQuery, self.query))
-        return partial(draw_outputs, self._sampler)
+        if isinstance(self.law, AnswerLaw):
+            return partial(draw_outputs, self._sampler)
+        assert isinstance(self.law, RecordsLaw | JointLaw)
+        return self.law.make_sampler(cast(Any, self.query))
 
     @cached_property
     def _sampler(self) -> Sampler:
@@ -259,14 +264,18 @@ class Mechanism(Generic[Q, L]):
 
     # --- usefulness: the functions of `measures` and `bayes`, as methods -----------------------------------
 
-    def channel(self, prior: Prior = None, size: int | None = None) -> Channel:
+    def channel(self, prior: Prior = None, size: int | None = None, at: Number | None = None) -> Channel:
         """Return Pr[report | true answer] with a prior of the true answer.
 
         prior: a weight for each answer, uniform by default. For a quantile it is a weight for each value, and records
         are drawn independently from it; by default nothing is known: all values are equally likely to be the quantile,
         and given the quantile all histograms are equally likely. size: the number of records of the group, for a
-        quantile only; by default the declared one.
+        quantile only; by default the declared one. at: which of several quantiles that are drawn together.
         """
+        if isinstance(self.law, JointLaw):
+            return joint_channel(cast(JointQuantileQuery, self.query), self.law, at, prior, size)
+        if at is not None:
+            raise ValueError("at must be left out: only several quantiles have a channel each")
         if isinstance(self.law, RecordsLaw):
             return expected_channel(cast(QuantileQuery, self.query), self.law, prior, size)
         if size is not None:
@@ -275,10 +284,13 @@ class Mechanism(Generic[Q, L]):
         return Channel(query, to_prior(prior, query), self.answer_law, make_matrix=lambda: self.matrix)
 
     def probabilities(self, histograms: Any) -> Floats:
-        """Return Pr[output] for each group of a quantile, to float precision. histograms: as for `sample_groups`."""
+        """Return Pr[output] for each group of a quantile, to float precision. histograms: as for `sample_groups`.
+
+        For several quantiles drawn together: groups × quantiles × values.
+        """
         counts = self._histograms(histograms)
-        assert isinstance(self.law, RecordsLaw)
-        return self.law.probabilities(cast(QuantileQuery, self.query), counts)
+        assert isinstance(self.law, RecordsLaw | JointLaw)
+        return self.law.probabilities(cast(Any, self.query), counts)
 
     loss = measures.loss
     worst_loss = measures.worst_loss
@@ -353,9 +365,15 @@ class Mechanism(Generic[Q, L]):
         return mechanism_card(self)
 
     def plot(self) -> "Figure":
-        """Draw the heatmap as a figure (extra `figures`): true answers across, reports up."""
+        """Draw the heatmap as a figure (extra `figures`): true answers across, reports up.
+
+        For several quantiles that are drawn together a heatmap for each.
+        """
         from inbounds.report.figures import heatmaps
 
+        if isinstance(self.law, JointLaw):
+            query = cast(JointQuantileQuery, self.query)
+            return heatmaps([self.channel(at=at) for at in query.at], [single.name for single in query.singles])
         return heatmaps([self.channel()], [str(self.origin)])
 
     def to_pandas(self) -> Any:
@@ -392,6 +410,9 @@ class Mechanism(Generic[Q, L]):
 
 QuantileMechanism = Mechanism[QuantileQuery, RecordsLaw]
 """The type of a mechanism for a quantile, for annotations."""
+
+JointMechanism = Mechanism[JointQuantileQuery, JointLaw]
+"""The type of a mechanism for several quantiles, for annotations."""
 
 AnyMechanism = Mechanism[Any, Any]
 """The type of a mechanism for any query, for annotations."""

@@ -16,6 +16,7 @@ from inbounds.query.constructors import (
     with_outputs,
 )
 from inbounds.query.graphs import graph, grid, histogram_query, pair_of_counts, snap_to_map, tree
+from inbounds.query.joint_quantile import JointQuantileQuery, check_joint_quantile, quantiles
 from inbounds.query.neighbours import AllPairs, Graph, Metric, Neighbours, Reach
 from inbounds.query.outputs import OutputCells, cells, parse_bounds
 from inbounds.query.pairs import NeighboursLike, Pairs
@@ -23,12 +24,13 @@ from inbounds.query.quantile import QuantileQuery, check_quantile, median, quant
 from inbounds.query.query import RangeQuery, check_query
 from inbounds.trusted.scale import Scale
 
-Query = RangeQuery | QuantileQuery
-"""A query with one answer in a range, or a quantile of a group's records."""
+Query = RangeQuery | QuantileQuery | JointQuantileQuery
+"""A query with one answer in a range, or one or several quantiles of a group's records."""
 
 __all__ = [
     "AllPairs",
     "Graph",
+    "JointQuantileQuery",
     "Metric",
     "Neighbours",
     "NeighboursLike",
@@ -42,6 +44,7 @@ __all__ = [
     "Scale",
     "category",
     "cells",
+    "check_joint_quantile",
     "check_quantile",
     "check_query",
     "count",
@@ -56,6 +59,7 @@ __all__ = [
     "pair_of_counts",
     "parse_bounds",
     "quantile",
+    "quantiles",
     "snap_to_map",
     "total",
     "tree",

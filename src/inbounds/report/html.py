@@ -14,6 +14,7 @@ from inbounds.files import write_text
 from inbounds.losses import Prior
 from inbounds.mechanism import AnyMechanism, Channel
 from inbounds.mechanism.bayes import Interpretation, answer_values, format_percent
+from inbounds.mechanism.laws import JointLaw
 from inbounds.mechanism.passport import recompute_objective
 from inbounds.report import notebook, plots, svg, wording
 from inbounds.report.maps import map_picture
@@ -47,17 +48,24 @@ def save_page(
 
 
 def mechanism_card(mechanism: AnyMechanism) -> str:
-    """Return HTML for notebooks: the guarantee in words above the heatmap."""
-    channel = mechanism.channel()
-    outputs, answers = channel.shape
+    """Return HTML for notebooks: the guarantee in words above the heatmap, or the heatmaps of several quantiles."""
+    channels = _list_channels(mechanism, None)
+    outputs, answers = channels[0].shape
     values = {
         "origin": str(mechanism.origin),
         "subject": mechanism.query.describe(),
         "promise": wording.format_guarantee(mechanism),
-        "picture": None if channel.is_too_large else _heatmap(channel),
+        "picture": None if channels[0].is_too_large else "".join(map(_heatmap, channels)),
         "size": f"{outputs} × {answers}",
     }
     return render_template("card.html", values)
+
+
+def _list_channels(mechanism: AnyMechanism, prior: Prior) -> list[Channel]:
+    """Return the channel of the mechanism, or those of several quantiles that it draws together."""
+    if isinstance(mechanism.law, JointLaw):
+        return [mechanism.channel(prior, at=at) for at in mechanism.query.at]
+    return [mechanism.channel(prior)]
 
 
 def recommendation_card(reason: str, mechanism: AnyMechanism) -> str:
@@ -74,17 +82,31 @@ def comparison_table(comparison: Comparison) -> str:
 
 
 def _mechanism(m: AnyMechanism, prior: Prior, level: float) -> dict[str, Any]:
-    channel = m.channel(prior)
-    belief = wording.describe_belief(channel, prior is not None)
+    channels = _list_channels(m, prior)
+    channel, belief = channels[0], wording.describe_belief(channels[0], prior is not None)
+    if isinstance(m.law, JointLaw):
+        about: dict[str, Any] = {
+            "title": f"Private {m.query.describe()}",
+            "accuracy": wording.describe_joint_accuracy(m, channels, belief),
+            "measures": [
+                [f"absolute error of the {single.name}", *_measures(each)[0][1:]]
+                for single, each in zip(m.query.singles, channels, strict=True)
+            ],
+            "pictures": None,
+        }
+    else:
+        about = {
+            "title": f"{'A private' if channel.query.is_ordered else 'Privately'} {m.query.describe()}",
+            "accuracy": wording.describe_accuracy(m, channel, belief),
+            "measures": _measures(channel),
+            "pictures": None if channel.is_too_large else _pictures(channel, belief, level),
+        }
     return {
-        "title": f"{'A private' if channel.query.is_ordered else 'Privately'} {m.query.describe()}",
+        **about,
         "origin": str(m.origin),
         "epsilon": format_decimal(m.epsilon),
         "promise": wording.format_guarantee(m),
         "relation": m.query.describe_neighbours(),
-        "accuracy": wording.describe_accuracy(m, channel, belief),
-        "measures": _measures(channel),
-        "pictures": None if channel.is_too_large else _pictures(channel, belief, level),
         **({"properties": _properties(m)} if m.law.has_claims else {}),
         "proof": wording.describe_proof(m),
         "passport": _passport(m),

@@ -1,8 +1,10 @@
 """The guarantee of a mechanism, its proof and its accuracy, in plain sentences."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from inbounds.mechanism import AnyMechanism, Channel, Mechanism
+from inbounds.mechanism import AnyMechanism, Channel, JointMechanism, Mechanism
 from inbounds.mechanism.bayes import format_percent
 from inbounds.mechanism.claims import list_unchecked_claims
 from inbounds.mechanism.laws.base import BROWSER, COQ
@@ -13,6 +15,7 @@ __all__ = [
     "describe_accuracy",
     "describe_belief",
     "describe_checkers",
+    "describe_joint_accuracy",
     "describe_proof",
     "format_guarantee",
     "list_unchecked_claims",
@@ -88,6 +91,18 @@ def describe_accuracy(mechanism: Mechanism, channel: Channel, belief: str) -> st
         f"Averaged over all true answers it misses by {mechanism.loss():.3g}; for the true answer that it serves "
         f"worst, by {mechanism.worst_loss():.3g}. Whatever the truth, the report is within ±{float(distance):g} of it "
         f"with probability 90 % or more. It hits the truth itself {truth_text}."
+    )
+
+
+def describe_joint_accuracy(mechanism: JointMechanism, channels: Sequence[Channel], belief: str) -> str:
+    """Describe the errors of several quantiles that are drawn together. channels: one for each of them."""
+    errors = [
+        f"{channel.loss():.4g} for the {single.name}, where the best constant has {channel.constant_loss():.4g}"
+        for single, channel in zip(mechanism.query.singles, channels, strict=True)
+    ]
+    return (
+        f"When {belief}: the expected absolute error is {'; '.join(errors)}. All quantiles are one report and rise. "
+        "Records that lie together around them make the errors smaller, gaps there make them larger."
     )
 
 

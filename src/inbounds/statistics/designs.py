@@ -35,7 +35,7 @@ from inbounds.mechanism.codec import query_to_json
 from inbounds.mechanism.laws import CentralRecords
 from inbounds.mechanism.load import PASSPORT, certify_document
 from inbounds.properties import canonical_property
-from inbounds.query import QuantileQuery, Query, RangeQuery
+from inbounds.query import QuantileQuery, RangeQuery
 from inbounds.query.query import KINDS
 from inbounds.schema.errors import PlanError, error_path
 from inbounds.schema.types import Schema, check_known_fields, to_exact
@@ -177,7 +177,7 @@ ADDING = DesignOptions(mechanism=NOISE)
 class DesignRequest:
     """The query, epsilon and options that determine a mechanism."""
 
-    query: Query
+    query: RangeQuery | QuantileQuery
     epsilon: Fraction
     options: DesignOptions
 
@@ -247,7 +247,7 @@ def load_or_design(request: DesignRequest, folder: Path) -> DesignedMechanism:
     return DesignedMechanism(mechanism, mechanism.sha256)
 
 
-def design_request(query: Query, epsilon: Fraction, options: DesignOptions) -> AnyMechanism:
+def design_request(query: RangeQuery | QuantileQuery, epsilon: Fraction, options: DesignOptions) -> AnyMechanism:
     """Design the mechanism of a request."""
     return (
         design_quantile_request(query, epsilon, options)

@@ -10,6 +10,7 @@ from typing import Any, Final
 from inbounds.mechanism.laws.base import AnswerLaw, Law, RecordsLaw
 from inbounds.mechanism.laws.blocks import BlockResponse
 from inbounds.mechanism.laws.central import CentralRecords
+from inbounds.mechanism.laws.joint import JointLaw, JointPathLengths
 from inbounds.mechanism.laws.matrix import Matrix
 from inbounds.mechanism.laws.noise import Noise
 from inbounds.mechanism.laws.plane import PlaneNoise
@@ -29,6 +30,7 @@ LAWS: Final = MappingProxyType[str, type[Law[Any]]](
             PermuteAndFlip,
             SidedPermuteAndFlip,
             CentralRecords,
+            JointPathLengths,
         )
     }
 )
@@ -39,6 +41,8 @@ __all__ = [
     "AnswerLaw",
     "BlockResponse",
     "CentralRecords",
+    "JointLaw",
+    "JointPathLengths",
     "Law",
     "Matrix",
     "Noise",

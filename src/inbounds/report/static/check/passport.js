@@ -50,6 +50,8 @@ const QUANTILE_FIELDS = {
   },
 };
 
+const JOINT_FIELDS = { ...QUANTILE_FIELDS, law: { joint: { weight: null, spacing: null } } };
+
 const LABEL_FIELDS = {
   epsilon: null, origin: ORIGIN_FIELDS, query: PASSPORT_FIELDS.query,
   law: {
@@ -106,7 +108,7 @@ function checkOrigin(content) {
   return name;
 }
 
-const LAWS_WITH_RULES = new Set([PASSPORT_FIELDS, QUANTILE_FIELDS, LABEL_FIELDS].flatMap(({ law }) => Object.keys(law)));
+const LAWS_WITH_RULES = new Set([PASSPORT_FIELDS, QUANTILE_FIELDS, JOINT_FIELDS, LABEL_FIELDS].flatMap(({ law }) => Object.keys(law)));
 
 /** One format for every mechanism: the kind of the query, and the key of the law, tell them apart. */
 function checkPassport(envelope, report) {
@@ -115,6 +117,7 @@ function checkPassport(envelope, report) {
   if (law instanceof Map && law.size === 1 && !LAWS_WITH_RULES.has([...law.keys()][0]))
     throw new Unjudged("this page has no verdict on a law of this kind; use inbounds verify");
   if (query instanceof Map && query.get("kind") === "quantile") checkQuantilePassport(content, report);
+  else if (query instanceof Map && query.get("kind") === "quantiles") checkJointPassport(content, report);
   else if (law instanceof Map && law.has("blocks")) checkLabelPassport(content, report);
   else checkRangePassport(content, report);
 }
@@ -207,7 +210,7 @@ function checkWords(content, report, { rows, noise, query, epsilon }) {
 
 /** Refuse a quantile whose exact numbers are not in lowest terms. */
 function refuseOtherNumbers(part) {
-  const written = [part.get("at"), part.get("values").get("start"), part.get("values").get("unit")];
+  const written = [...part.get("at").split(" "), part.get("values").get("start"), part.get("values").get("unit")];
   const plain = written.every((text) => Fraction.read(text).toString() === text);
   insist(plain, "the query must be written as passports write one");
 }
@@ -234,6 +237,25 @@ function checkQuantilePassport(content, report) {
   if (theorem !== null)
     report.checked.push(`the bounds are those of Theorem ${theorem} on quantiles, the rounding of the sampler's index included`);
   report.checked.push(IN_RATIOS);
+  report.unchecked.push("that the question is what was asked, and where the mechanism comes from");
+}
+
+function checkJointPassport(content, report) {
+  report.kind = "quantile passport";
+  refuseUnknownFields(content, JOINT_FIELDS);
+  const group = new Quantiles(field(content, "query"));
+  refuseOtherNumbers(content.get("query"));
+  const epsilon = readEpsilon(field(content, "epsilon"));
+  const law = readJointLaw(field(content, "law"));
+  const name = checkOrigin(content);
+  Object.assign(report, { title: `${name}: quantiles ${group.at.join(", ")}, epsilon ${epsilon}`, epsilon: epsilon.toString() });
+  report.nearest = law.check(group, epsilon);
+  promised(report, epsilon, "of a neighbouring group");
+  report.checked.push(
+    "no weight of a vector moves by more than x^2 when a record changes, nor does their sum: x^-4 for each record of a person",
+    "the sampler's rounding, up to 2^-28 of each probability, is included",
+    IN_RATIOS,
+  );
   report.unchecked.push("that the question is what was asked, and where the mechanism comes from");
 }
 

@@ -1,4 +1,5 @@
-// Laws of a quantile: score tables (permute-and-flip), alike or not on both sides, and a matrix over the central records.
+// Laws of a quantile: score tables (permute-and-flip), alike or not on both sides, and a matrix over the central records;
+// and the law of several quantiles in one draw.
 
 const MOST_OUTPUTS = 1n << 24n;
 const MOST_SCORED = 4096n;
@@ -8,32 +9,69 @@ const MOST_RECORDS = 1n << 40n;
 const MOST_PARTS = 10n ** 6n;
 const MATRIX_LIMIT = 1n << 24n;
 
-class Quantile {
+const MOST_QUANTILES = 100;
+
+/** A share of the records that a quantile does not exceed. */
+function readShare(text) {
+  const at = Fraction.read(text);
+  const share = at.compare(ZERO) >= 0 && at.compare(ONE) <= 0 && at.denominator <= MOST_PARTS;
+  insist(share, "a quantile must be between 0 and 1, with at most six digits");
+  return at;
+}
+
+/** The place of a quantile among so many records, from 1. */
+function placeOf({ numerator, denominator }, size) {
+  const place = (numerator * size + denominator - 1n) / denominator;
+  return place > 1n ? place : 1n;
+}
+
+/** What is asked of a group, whichever of its quantiles. */
+class Group {
   constructor(part) {
     const values = Scale.read(field(part, "values"));
     const [size, missing, records] = ["size", "missing", "records"].map((name) => readWhole(field(part, name)));
-    const [at, open] = [Fraction.read(field(part, "at")), field(part, "public")];
+    const open = field(part, "public");
     insist(typeof open === "boolean", "public must be true or false");
     const even = values.regular && values.size >= 2n && values.size <= MOST_CELLS;
     insist(even, "the values of a quantile must be 2 to 8192, evenly spaced");
-    const share = at.compare(ZERO) >= 0 && at.compare(ONE) <= 0 && at.denominator <= MOST_PARTS;
-    insist(share, "a quantile must be between 0 and 1, with at most six digits");
     insist(size >= 1n && size <= MOST_RECORDS, "the size must be 1 to 2^40");
     insist(missing < values.size, "missing must be one of the values");
     insist(records >= 1n && records <= MOST_RECORDS, "the records of one person must be 1 to 2^40");
-    Object.assign(this, { values, at, size, public: open, missing, records });
-    Object.freeze(this);
+    Object.assign(this, { values, size, public: open, missing, records });
   }
 
   get width() {
     return this.values.size - 1n;
   }
+}
 
-  /** The place of the quantile among as many records as the size says, from 1. */
+class Quantile extends Group {
+  constructor(part) {
+    super(part);
+    this.at = readShare(field(part, "at"));
+    Object.freeze(this);
+  }
+
   get rank() {
-    const { numerator, denominator } = this.at;
-    const place = (numerator * this.size + denominator - 1n) / denominator;
-    return place > 1n ? place : 1n;
+    return placeOf(this.at, this.size);
+  }
+}
+
+class Quantiles extends Group {
+  constructor(part) {
+    super(part);
+    const at = field(part, "at");
+    insist(typeof at === "string", "at must be a text");
+    this.at = at.split(" ").map(readShare);
+    insist(this.at.length >= 2 && this.at.length <= MOST_QUANTILES, "several quantiles must be 2 to 100");
+    const rises = this.at.every((share, k) => k === 0 || this.at[k - 1].compare(share) < 0);
+    insist(rises, "several quantiles must rise");
+    Object.freeze(this);
+  }
+
+  /** The places of all quantiles; those of the same record are one. */
+  get places() {
+    return [...new Set(this.at.map((share) => placeOf(share, this.size)))];
   }
 }
 
@@ -275,4 +313,46 @@ function readQuantileLaw(part) {
   if (part.has("sides")) return { kind: "sided score table", law: new SidedTable(part.get("sides")), rows: null };
   const law = new Central(field(part, "central"));
   return { kind: "matrix over the central records", law, rows: law.rows };
+}
+
+// --- several quantiles in one draw ------------------------------------------------------------------------------
+
+const JOINT_SLACK = 1n << 28n;
+const MOST_SPACING = 1n << 24n;
+
+/** W = spacings · x^level, x = weight / 2^62; a changed record moves W by x^2 at most, so it does their sum. */
+class JointWeights {
+  constructor(part) {
+    this.weight = readWhole(field(part, "weight"));
+    this.spacing = readWholes(field(part, "spacing"));
+    Object.freeze(this);
+  }
+
+  check(group, epsilon) {
+    insist(group.public, "several quantiles in one draw need a public size");
+    this.refuseOtherForms(group);
+    // what each of a person's records may reveal: epsilon / records
+    const p = ratioAllowed(new Fraction(epsilon.numerator, epsilon.denominator * group.records));
+    const nearest = new Nearest();
+    const [high, low] = [TOTAL ** 4n * (JOINT_SLACK + 1n), this.weight ** 4n * (JOINT_SLACK - 1n)];
+    nearest.compare(high, low, p, () => ({ subject: "an output", circumstance: "for a group than for one with a record changed" }));
+    return nearest.found;
+  }
+
+  /** What the sampler's floats can hold, and draw within the slack. */
+  refuseOtherForms(group) {
+    const [values, places] = [group.values.size, group.places];
+    const count = BigInt(places.length);
+    insist(this.weight >= 1n && this.weight < TOTAL, "the weight of a level must be between 0 and 2^62");
+    insist(BigInt(this.spacing.length) === values, "there must be a weight for each spacing of the values");
+    insist(this.spacing.every((one) => one >= 1n && one < MOST_SPACING), "the weights of spacings must be 1 to 2^24 - 1");
+    const steps = (count + 1n) ** 2n * (group.size + values + 64n) <= 1n << 20n && (group.size + values) * values <= 1n << 24n;
+    const bits = count * (24n + 2n * BigInt(values.toString(2).length)) <= 900n;
+    insist(steps && bits, "there are too many quantiles, records or values for one draw");
+  }
+}
+
+function readJointLaw(part) {
+  insist(part instanceof Map && part.size === 1 && part.has("joint"), "the law of several quantiles must be joint");
+  return new JointWeights(part.get("joint"));
 }
