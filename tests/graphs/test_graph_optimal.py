@@ -1,5 +1,6 @@
 """The optimum on graphs: as good as the full linear program, never below what is possible, certified for all pairs."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import highspy
@@ -11,8 +12,16 @@ from scipy.sparse import coo_array, eye, hstack, kron, vstack
 import inbounds as ib
 from graphs.cases import keeps_all_pairs, random_graph, random_tree
 from inbounds.design.goal import build_problem
-from inbounds.design.graphs import closure_pricing, graph_route, tree_pricing
+from inbounds.design.graphs import (
+    closure_pricing,
+    graph_columns,
+    graph_interior,
+    graph_remap,
+    graph_route,
+    tree_pricing,
+)
 from inbounds.design.graphs.bound import lower_bound
+from inbounds.design.graphs.factors import BandFactors, DenseFactors, EdgePairs, TimeIsUp, TreeFactors, make_factors
 from inbounds.design.graphs.network import find_components
 from inbounds.design.problem import EdgeArrays
 from inbounds.design.run import run_routes
@@ -253,15 +262,102 @@ def test_a_small_value_is_as_exact_as_a_large_one():
     assert problem.value(proposal.matrix) < 1e-3
 
 
-def test_the_full_program_closes_a_gap_that_flows_in_integers_leave():
+def test_an_interior_point_closes_a_gap_that_flows_in_integers_leave():
     rng = np.random.default_rng(24)
     query = random_graph(rng, int(rng.integers(4, 18)), more=rng.uniform(0, 2))
     loss = 1 - np.eye(len(query.answers))
     problem = build_problem(query, Fraction("8.14"), to_loss(loss.tolist()), None, frozenset(), "worst")
-    assert not graph_route.solve(problem, np.inf).is_closed(problem)
+    ((_, part, _),) = graph_route._parts(problem)
+    mix, low = graph_columns.generate(part, np.inf)
+    assert part.value(mix) - low > 1e-9 * low
     best = run_routes(problem, np.inf)
     assert best.is_closed(problem)
     assert problem.value(best.matrix) == pytest.approx(full_program(query, 8.14, loss, None, worst=True), abs=EQUAL)
+
+
+@pytest.mark.parametrize("metric", ["manhattan", "euclidean"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_worst_answer_of_a_map_loses_as_little_as_in_the_full_program(metric, weighted):
+    query = ib.grid(5, 5, metric=metric)
+    prior = np.random.default_rng(4).dirichlet(np.ones(25)) if weighted else None
+    loss = ib.losses.distance.table(query)
+    found = ib.optimal(query, 1, "distance", prior, aim="worst")
+    true = full_program(query, 1.0, loss * prior if weighted else loss, None, worst=True)
+    assert found.optimality.value == pytest.approx(true, rel=1e-5)
+    assert found.optimality.bound <= true * (1 + 1e-9)
+
+
+def test_the_worst_answer_of_a_map_is_closed_without_columns():
+    query = ib.grid(9, 9, metric="manhattan")
+    found = ib.optimal(query, 1, "distance", aim="worst", max_seconds=1000)
+    assert found.optimality.gap < 1e-5 * found.optimality.value
+    average = ib.optimal(query, 1, "distance", max_seconds=1000)
+    assert average.optimality.bound <= found.optimality.value <= average.worst_loss("distance")
+
+
+@pytest.mark.parametrize("aim", ["average", "worst"])
+def test_without_time_no_design_loses_more_than_equal_reports_and_bounds_hold(aim):
+    rng = np.random.default_rng(6)
+    for query in (ib.grid(4, 4), random_tree(rng, 14), random_graph(rng, 12), ib.histogram_query(3, 3)):
+        loss = ib.losses.distance.table(query)
+        prior = rng.dirichlet(np.ones(len(loss)))
+        found = ib.optimal(query, 1, "distance", prior if aim == "average" else None, aim=aim, max_seconds=1e-9)
+        even = loss.mean(axis=0)
+        assert found.optimality.value <= (even @ prior if aim == "average" else even.max()) * (1 + 1e-9)
+        true = full_program(query, 1.0, loss, prior, worst=aim == "worst")
+        assert found.optimality.bound <= true + 1e-9
+
+
+@pytest.mark.parametrize("aim", ["average", "worst"])
+def test_a_design_without_time_for_a_search_is_the_remapped_mechanism_of_the_metric(monkeypatch, aim):
+    monkeypatch.setattr(graph_route, "QUICK", 10)
+    monkeypatch.setattr(graph_route, "LARGE", 18)
+    monkeypatch.setattr(graph_remap, "TILES", (9, 16))
+    query = ib.grid(4, 5, metric="manhattan")
+    loss, prior = ib.losses.distance.table(query), np.random.default_rng(1).dirichlet(np.ones(20))
+    problem = build_problem(query, Fraction(1), ib.losses.distance, prior, frozenset(), aim)
+    found = graph_route.solve(problem)
+    assert found.route == "metric geometric remap"
+    value, true = problem.value(found.matrix), full_program(query, 1.0, loss, prior, worst=aim == "worst")
+    assert 0.5 * true < found.bound <= true * (1 + 1e-9) <= value * (1 + 1e-8)
+    geometric = ib.catalog.metric_geometric(query, 1)
+    most = geometric.worst_loss("distance") if aim == "worst" else geometric.bayes_loss("distance", prior)
+    assert value <= most + 1e-9
+
+
+def test_a_search_whose_time_is_up_stops_within_a_step():
+    query = ib.grid(5, 5)
+    problem = build_problem(query, Fraction(1), ib.losses.distance, None, frozenset(), "average")
+    ((_, part, _),) = graph_route._parts(problem)
+    form = graph_interior.EdgeProgram(part, -np.inf)
+    with pytest.raises(TimeIsUp):
+        form.factor(form.start())
+    assert replace(part.network).find_distances(-np.inf) is not None  # many edges among few answers: one step
+    line = ib.tree({f"n{j}": f"n{j - 1}" for j in range(1, 60)})
+    long = build_problem(line, Fraction(1), ib.losses.distance, None, frozenset(), "average")
+    ((_, chain, _),) = graph_route._parts(long)
+    assert chain.network.find_distances(-np.inf) is None
+
+
+@pytest.mark.parametrize("kind", ["tree", "map", "crowded map"])
+def test_weighted_inverses_are_those_of_the_written_out_matrices(kind):
+    rng = np.random.default_rng(3)
+    query = {"tree": random_tree(rng, 9), "map": ib.grid(3, 4, metric="manhattan"), "crowded map": ib.grid(8, 8)}[kind]
+    problem = build_problem(query, Fraction(1), to_loss("distance"), None, frozenset(), "average")
+    ((_, part, _),) = graph_route._parts(problem)
+    pairs, n, m = EdgePairs.among(part.network), part.network.size, 3
+    beside = rng.uniform(-1, 0, (m, len(pairs.first)))
+    A = np.zeros((m, n, n))
+    A[:, pairs.first, pairs.second] = A[:, pairs.second, pairs.first] = beside
+    diagonal = 1 - A.sum(axis=2)
+    A[:, np.arange(n), np.arange(n)] = diagonal
+    weights = [rng.uniform(1, 2, (m, n)) for _ in range(2)]
+    found = make_factors(pairs, diagonal, beside).inverses(weights)
+    kinds = {"tree": TreeFactors, "map": BandFactors, "crowded map": DenseFactors}
+    assert isinstance(make_factors(pairs, diagonal, beside), kinds[kind])
+    inverse = np.linalg.inv(A)
+    true = np.block([[(a[:, :, None] * inverse * b[:, None, :]).sum(axis=0) for b in weights] for a in weights])
+    assert found == pytest.approx(true, rel=1e-9)
 
 
 def test_properties_and_limits_on_a_small_graph():

@@ -1,6 +1,7 @@
 """The ways to the optimum on a graph: each by itself, where the route would take another."""
 
 import time
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -8,11 +9,13 @@ import pytest
 import inbounds as ib
 from graphs.cases import random_graph, random_tree
 from graphs.test_graph_optimal import full_program
+from inbounds.design.goal import build_problem
 from inbounds.design.graphs import graph_interior, graph_route
 from inbounds.design.graphs.factors import BandFactors, EdgePairs, TreeFactors
 from inbounds.design.graphs.graph_columns import GraphComponent, generate
 from inbounds.design.graphs.network import FAR, find_components
 from inbounds.design.problem import EdgeArrays
+from inbounds.losses import to_loss
 
 
 def edges_of(query):
@@ -48,9 +51,9 @@ def test_factors_solve_every_system_and_sum_up_their_inverses(seed):
     expected = np.array([np.linalg.solve(a, b) for a, b in zip(A, right, strict=True)])
     inverses = sum(np.linalg.inv(a) * np.outer(s, s) for a, s in zip(A, scale, strict=True))
     for kind in (TreeFactors, BandFactors) if network.is_tree else (BandFactors,):
-        factors = kind.from_pairs(pairs, diagonal, beside)
+        factors = kind.from_pairs(pairs, diagonal, beside, np.inf)
         assert factors.solve(right) == pytest.approx(expected, rel=1e-8, abs=1e-10)
-        assert factors.inverses(scale) == pytest.approx(inverses, rel=1e-8, abs=1e-10)
+        assert factors.inverses([scale]) == pytest.approx(inverses, rel=1e-8, abs=1e-10)
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.5, 2.0])
@@ -74,12 +77,16 @@ def test_the_remap_of_a_large_graph_is_private_and_its_bound_holds(monkeypatch):
     loss = query.distances()
     true = full_program(query, 1.0, loss, prior)
     monkeypatch.setattr(graph_route, "LARGE", 20)
-    monkeypatch.setattr("inbounds.design.graphs.graph_remap.TILE", 7)
-    made = ib.optimal(query, 1, "distance", prior)
-    assert made.origin.parameters["route"] == "metric geometric remap"
-    assert 0.2 * true < made.optimality.bound <= true <= made.optimality.value + 1e-9
+    monkeypatch.setattr(graph_route, "QUICK", 10)
+    monkeypatch.setattr("inbounds.design.graphs.graph_remap.TILES", (7,))
+    problem = build_problem(query, Fraction(1), to_loss("distance"), prior, frozenset(), "average")
+    made = graph_route.solve(problem)
+    assert made.route == "metric geometric remap"
+    value = problem.value(made.matrix)
+    assert 0.2 * true < made.bound <= true <= value + 1e-9
+    assert ib.certify(made.matrix, query, 1).epsilon == 1
     geometric = ib.catalog.metric_geometric(query, 1)
-    assert made.optimality.value == pytest.approx(geometric.bayes_loss("distance", prior), rel=1e-9)
+    assert value == pytest.approx(geometric.bayes_loss("distance", prior), rel=1e-9)
 
 
 def test_a_search_that_is_stopped_returns_a_mechanism_and_a_bound():

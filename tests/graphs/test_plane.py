@@ -19,6 +19,7 @@ from inbounds.query.graphs import _map_edges, _straight, _visible_moves
 from inbounds.query.maps import find_map_metric
 from inbounds.trusted.bounds import TOTAL, Edge
 from inbounds.trusted.certify import check_edges
+from inbounds.trusted.limits import MOST_MOVES
 from inbounds.trusted.plane_noise import check_plane, map_moves, remaining_weight
 from inbounds.trusted.samplers import seeded_entropy
 
@@ -269,16 +270,42 @@ def test_the_optimum_of_a_large_map_lies_between_its_bound_and_its_value(tiny_li
 
 
 def test_a_large_map_is_tiled_whatever_its_sides_are(tiny_limit, monkeypatch):
-    monkeypatch.setattr("inbounds.design.graphs.maps.ALIKE", 3)
+    monkeypatch.setattr("inbounds.design.graphs.maps.SIDES", (3,))
     query = ib.grid(7, 4, metric="manhattan")
     found = ib.optimal(query, 1, "distance").optimality
     true = full_program(query, 1.0, ib.losses.distance.table(query), np.full(28, 1 / 28))
     assert 0.5 * true < found.bound <= true + 1e-9
 
 
+@pytest.mark.parametrize("metric", ["manhattan", "euclidean"])
+@pytest.mark.parametrize("loss", ["distance", "euclidean", "zero-one"])
+def test_the_worst_answer_of_a_large_map_lies_between_its_bound_and_its_value(tiny_limit, metric, loss):
+    query = ib.grid(4, 5, metric=metric)
+    found = ib.optimal(query, 1, loss, aim="worst")
+    true = full_program(query, 1.0, ib.losses.parse_loss(loss).table(query), None, worst=True)
+    assert isinstance(found.law, PlaneNoise)
+    assert 0.5 * true < found.optimality.bound <= true + 1e-9
+    assert found.optimality.value >= true - 1e-9
+    assert found.worst_loss(loss) == pytest.approx(found.optimality.value)
+    assert found.optimality.value <= noise(query, 1).worst_loss(loss) + 1e-9
+
+
+def test_a_map_of_a_thousand_places_has_a_noise_table(monkeypatch):
+    monkeypatch.setattr("inbounds.design.graphs.maps.LARGE", 12)
+    for query in (ib.grid(3, 4, metric="manhattan"), ib.grid(3, 4)):
+        for asked in ({}, {"aim": "worst"}, {"prior": np.arange(1.0, 13) / 78}):
+            found = ib.optimal(query, 1, "distance", **asked)
+            assert isinstance(found.law, PlaneNoise)
+            assert keeps_all_pairs(found)
+    assert not isinstance(ib.optimal(ib.grid(2, 4), 1, "distance", max_seconds=1000).law, PlaneNoise)
+    fair = ib.optimal(ib.grid(3, 4, metric="manhattan"), 1, "distance", properties=["fair"])
+    assert fair.properties()["fair"]
+    assert ib.optimal(ib.grid(3, 4), 1, 1 - np.eye(12)).optimality.gap < 1e-6
+
+
 def test_what_is_not_known_for_large_maps_is_refused(tiny_limit):
     query = ib.grid(4, 4, metric="manhattan")
-    for asked in ({"aim": "worst"}, {"properties": ["fair"]}):
+    for asked in ({"aim": "worst", "prior": np.ones(16)}, {"properties": ["fair"]}):
         with pytest.raises(TooLarge):
             ib.optimal(query, 1, "distance", **asked)
     with pytest.raises(TooLarge, match="must be 'distance'"):
@@ -358,4 +385,5 @@ def test_a_map_too_large_for_all_edges_is_stretched_by_itself():
         < _map_edges(100, 100, _visible_moves(100, 100, max(map(max, chosen)) + 1))
     )
     assert all(0.98 < float(length) ** 2 / (a * a + b * b) < 1 for (a, b), length in chosen.items())
+    assert all(2 * len(_straight(side, side, unit, None)) <= MOST_MOVES for side in (25, 32, 40))
     assert _straight(12, 12, unit, None) == _straight(12, 12, unit, unit)

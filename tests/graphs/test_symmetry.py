@@ -117,4 +117,4 @@ def test_factors_solve_and_sum_up_inverses_as_full_matrices_do(query, kind):
     right, scale = rng.normal(size=(3, n)), rng.uniform(0.5, 2, (3, n))
     assert found.solve(right) == pytest.approx(np.linalg.solve(full, right[:, :, None])[:, :, 0])
     inverse = np.linalg.inv(full)
-    assert found.inverses(scale) == pytest.approx(np.einsum("ijk,ij,ik->jk", inverse, scale, scale))
+    assert found.inverses([scale]) == pytest.approx(np.einsum("ijk,ij,ik->jk", inverse, scale, scale))

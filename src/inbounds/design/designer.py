@@ -12,7 +12,8 @@ from functools import partial
 import numpy as np
 
 from inbounds.design.goal import Aim, DesignGoal, average_mirror, build_problem, symmetrizing_error
-from inbounds.design.large import design_large
+from inbounds.design.graphs import maps
+from inbounds.design.large import design_large, design_large_map
 from inbounds.design.loss_limits import (
     can_be_broken,
     enforce_limits,
@@ -40,6 +41,15 @@ MOMENT = 0.5
 
 FINISHING = 2e-6
 """Seconds per cell for rounding and checking at most; the search leaves them free."""
+
+FINISHING_EDGE = 1.2e-7
+"""The same for each cell and edge of its answer, on graphs."""
+
+SEARCHING = 0.1
+"""Share of the time that the search gets, whatever remains."""
+
+MOST_CHECKED = 1 << 31
+"""Outputs times edges of the largest matrix on a graph: some minutes for rounding and checking."""
 
 
 def optimal(
@@ -70,6 +80,10 @@ def optimal(
         aims = [weigh_loss(aimed, prior, query) for aimed in aims]
     if is_large:
         return design_large(query, bound, aims, DesignGoal(aims[0], prior, property_names, aim, limits), max_seconds)
+    is_plain = not (property_names or limits or len(aims) > 1)
+    is_long = len(query.answers) >= maps.LARGE or _finishing_seconds(query) > max_seconds / 2
+    if is_plain and not query.neighbours.is_line and is_long and maps.accepts(query, aims[0]):
+        return design_large_map(query, bound, DesignGoal(aims[0], prior, property_names, aim, limits), max_seconds)
     start = time.monotonic()
     for k, judged in enumerate(aims):
         goal = DesignGoal(judged, prior, property_names, aim, limits, tuple(aims[:k]))
@@ -80,15 +94,29 @@ def optimal(
     return mechanism
 
 
+def _finishing_seconds(query: RangeQuery) -> float:
+    """Return the seconds for rounding and checking a matrix."""
+    outputs, answers = query.shape
+    edges = 0 if query.neighbours.is_line else len(query.edges)
+    return FINISHING * outputs * answers + FINISHING_EDGE * outputs * edges
+
+
 def _solve_goal(query: RangeQuery, epsilon: Fraction, goal: DesignGoal, max_seconds: float) -> Mechanism:
     """Design the best mechanism for one goal."""
+    start = time.monotonic()
+    if not query.neighbours.is_line and query.shape[0] * len(query.edges) > MOST_CHECKED:
+        raise TooLarge(
+            f"a matrix with {query.shape[0]} outputs on a graph with {len(query.edges)} edges is too large to be "
+            "checked; leave out stretch, or use coarser answers"
+        )
     if isinstance(goal.loss, GraphLoss):  # shortest paths are found once
         goal = replace(goal, loss=TableLoss(goal.loss.table(query), goal.loss.name))
     problem = build_problem(query, epsilon, goal.loss, goal.prior, goal.properties, goal.aim)
     limits = tuple(limit for limit in goal.limits if can_be_broken(limit, query, goal.prior))
     tables = (table for limit in limits for table in limit_tables(limit, query, average_mirror, goal.prior))
     problem = replace(problem, limits=tuple(tables))
-    seconds = max(max_seconds - FINISHING * problem.loss.size, max_seconds / 2)
+    remaining = max_seconds - (time.monotonic() - start) - _finishing_seconds(query)
+    seconds = max(remaining, SEARCHING * max_seconds)
     law_of = partial(_round_to_law, problem=problem, query=query, epsilon=epsilon)
     with np.errstate(all="ignore"), one_thread():  # large ratios overflow where they lose anyway
         if limits:

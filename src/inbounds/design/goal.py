@@ -117,7 +117,9 @@ def build_problem(
 def _build_edges(query: RangeQuery, epsilon: Fraction) -> EdgeArrays:
     """Return the edges of a graph query as arrays."""
     tails, heads, lengths = zip(*query.edges, strict=True)
-    return EdgeArrays(np.array(tails), np.array(heads), np.array([float(min(d, FARTHEST / epsilon)) for d in lengths]))
+    distinct = {id(length): length for length in lengths}  # edges of a map share the objects of their lengths
+    floats = {key: float(min(length, FARTHEST / epsilon)) for key, length in distinct.items()}
+    return EdgeArrays(np.array(tails), np.array(heads), np.array([floats[id(length)] for length in lengths]))
 
 
 def _check_magnitude(table: Floats) -> Floats:

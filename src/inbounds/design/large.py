@@ -31,8 +31,8 @@ def design_large(
     if labels and goal.is_unconstrained and loss.name == "zero-one" and len(aims) == 1:
         return _design_randomized_response(query, epsilon, goal)
     has_extras = goal.properties or goal.limits or len(aims) > 1 or goal.aim != "average"
-    if not (query.neighbours.is_line or query.is_ordered or has_extras):
-        return _design_large_map(query, epsilon, goal, max_seconds)
+    if not (query.neighbours.is_line or query.is_ordered or goal.properties or goal.limits or len(aims) > 1):
+        return design_large_map(query, epsilon, goal, max_seconds)
     has_noise_design = is_regular_grid(query) and (loss.name in POWERS or find_noise_reach(query)[0] == 1)
     if has_extras or not has_noise_design or not isinstance(loss, ErrorLoss):
         raise TooLarge(
@@ -43,12 +43,13 @@ def design_large(
     return design_noise(query, epsilon, loss, goal.prior)
 
 
-def _design_large_map(query: RangeQuery, epsilon: Fraction, goal: DesignGoal, max_seconds: float) -> Mechanism:
+def design_large_map(query: RangeQuery, epsilon: Fraction, goal: DesignGoal, max_seconds: float) -> Mechanism:
     """Design remapped metric noise for a large map."""
-    prior = to_prior(goal.prior, query)
+    prior, worst = to_prior(goal.prior, query), goal.aim == "worst"
     with np.errstate(all="ignore"), one_thread():
-        law, low = maps.remapped_noise(query, epsilon, goal.loss, prior, max_seconds)
-    return Mechanism(query, epsilon, law, goal.origin("metric noise, remapped"), goal.optimality(law, query, low))
+        law, low = maps.remapped_noise(query, epsilon, goal.loss, prior, worst, max_seconds)
+    route = "metric noise" if law.remap is None else "metric noise, remapped"
+    return Mechanism(query, epsilon, law, goal.origin(route), goal.optimality(law, query, low))
 
 
 def _design_randomized_response(query: RangeQuery, epsilon: Fraction, goal: DesignGoal) -> Mechanism:

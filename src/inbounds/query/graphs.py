@@ -19,14 +19,14 @@ from inbounds.query.pairs import Pairs, connect_pairs, find_numbers
 from inbounds.query.places import PlaceTuples, find_map_axes, format_place
 from inbounds.query.query import RangeQuery, check_query
 from inbounds.trusted.bounds import Edge
-from inbounds.trusted.limits import MOST_EDGES
+from inbounds.trusted.limits import MOST_EDGES, MOST_MOVES
 from inbounds.trusted.scale import Scale
 
 MOST_NODES = 1 << 16
 """The most answers of a map, a pair of counts or a histogram."""
 
-UNASKED = 1 << 19
-"""The most edges of a map without a `stretch` argument, if it is too large for an edge between all visible pairs."""
+UNASKED, EXACT = 1 << 19, 1 << 17
+"""The most edges of a map without a `stretch` argument, and the most where every visible pair has one."""
 
 FINE = 40
 """Irrational lengths are rounded down to multiples of 2**-FINE steps: less than 10^-12 of a step."""
@@ -79,8 +79,8 @@ def grid(
     shorter by at most 10^-12, so the promise holds for the true distance. With stretch 1 there is an edge between any
     two cells with no other cell on the line between them. A larger stretch needs fewer edges, whose lengths are divided
     by at most `stretch` (a spanner). The promise is the same, but the mechanism is as noisy as if epsilon were up to
-    `stretch` times smaller. The default is 1 if possible (up to some 40 × 40 cells), else the least stretch with at
-    most 2^19 edges (100 × 100: 1.008).
+    `stretch` times smaller. The default is 1 up to 20 × 20 cells, and for more the least stretch with at most 2^19
+    edges and 512 moves, so that a noise table serves the map (30 × 30: 1.0007, 100 × 100: 1.008).
 
     >>> grid(3, 4, metric="manhattan")
     <map: 12 places; neighbours: 17 edges, epsilon for every 1 of length>
@@ -224,6 +224,11 @@ def _map_edges(rows: int, columns: int, moves: Iterable[Step]) -> int:
     return 2 * sum(max(0, rows - abs(a)) * max(0, columns - abs(b)) for a, b in moves)
 
 
+def _is_light(rows: int, columns: int, moves: Sequence[Step]) -> bool:
+    """Return whether a map with these moves has few enough edges, and few enough moves for a noise table."""
+    return _map_edges(rows, columns, moves) <= UNASKED and 2 * len(moves) <= MOST_MOVES
+
+
 def _straight(rows: int, columns: int, unit: Fraction, stretch: Fraction | None) -> dict[Step, Fraction]:
     """Return the moves between cells without another cell on the line between them, with lengths rounded down.
 
@@ -233,10 +238,9 @@ def _straight(rows: int, columns: int, unit: Fraction, stretch: Fraction | None)
     """
     farthest, reach = max(rows, columns) - 1, 1
     if stretch is None:
-        max_edges = (
-            MOST_EDGES if _map_edges(rows, columns, _visible_moves(rows, columns, farthest)) <= MOST_EDGES else UNASKED
-        )
-        while reach < farthest and _map_edges(rows, columns, _visible_moves(rows, columns, reach + 1)) <= max_edges:
+        if _map_edges(rows, columns, _visible_moves(rows, columns, farthest)) <= EXACT:
+            reach = farthest
+        while reach < farthest and _is_light(rows, columns, _visible_moves(rows, columns, reach + 1)):
             reach += 1
     else:
         while reach < farthest and _shrink(reach) * stretch < 1 << FINE:

@@ -72,12 +72,25 @@ class MapMetric:
         return moves
 
 
+KEPT = "_map_metric"
+"""Where a query keeps its map."""
+
 ALIKE = 1e-12
 """Angles of two steps in one direction differ by less, those of different directions by more."""
 
 
 def find_map_metric(query: RangeQuery) -> MapMetric | None:
-    """Return the map of a query whose answers are its cells, with its moves; None for other queries."""
+    """Return the map of a query whose answers are its cells, with its moves; None for other queries.
+
+    It is kept with the query, as a cached property is: finding it reads every edge.
+    """
+    if KEPT not in query.__dict__:
+        query.__dict__[KEPT] = _read_map_metric(query)
+    metric: MapMetric | None = query.__dict__[KEPT]
+    return metric
+
+
+def _read_map_metric(query: RangeQuery) -> MapMetric | None:
     axes = find_map_axes(query.coordinates)
     if axes is None or query.neighbours.is_line:
         return None

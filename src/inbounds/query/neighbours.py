@@ -32,6 +32,9 @@ MOST_SHOWN = 6
 LONGEST_MEASURED = 1 << 1000
 """The longest edge for which distances are computed: sums of up to MOST_EDGES such lengths fit a float."""
 
+MANY, CROWDED = 100, 16
+"""From MANY answers on, if one pair in CROWDED has an edge, all shortest paths are found at once (Floyd, Warshall)."""
+
 ROUNDING = 1e-9
 """Paths longer than 1 by at most this count as 1: lengths are added in floats, and an extra pair is safe."""
 
@@ -123,11 +126,14 @@ class Neighbours(ABC):
 
         check_list_size(len(answers) ** 2)
         tails, heads, lengths = zip(*self.list_edges(answers), strict=True)
-        if max(lengths) > LONGEST_MEASURED:
+        distinct = {id(length): length for length in lengths}  # edges of a map share the objects of their lengths
+        if max(distinct.values()) > LONGEST_MEASURED:
             raise ValueError("length must be at most 2**1000 for distances to be measured; use a larger unit")
+        floats = {key: float(length) for key, length in distinct.items()}
         shape = len(answers), len(answers)
-        adjacency = csr_array((np.array([*map(float, lengths)]), (tails, heads)), shape=shape)
-        return np.asarray(shortest_path(adjacency, method="D", directed=directed))
+        adjacency = csr_array((np.array([floats[id(length)] for length in lengths]), (tails, heads)), shape=shape)
+        together = len(answers) >= MANY and CROWDED * len(tails) > len(answers) ** 2
+        return np.asarray(shortest_path(adjacency, method="FW" if together else "D", directed=directed))
 
     def is_connected(self, answers: Scale) -> bool:
         """Return whether there is a path from every answer to every other."""

@@ -8,6 +8,8 @@ and the flow on the tight edges is the multiplier that proves it. The largest -r
 min (r + gain w) · x = 0 (Dinkelbach 1967).
 """
 
+import time
+
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
@@ -29,9 +31,11 @@ PASSES = 3
 
 
 def price_closures(
-    network: Network, r: Floats, w: Floats, potentials: Floats, most: int
+    network: Network, r: Floats, w: Floats, potentials: Floats, most: int, deadline: float = np.inf
 ) -> tuple[Floats, Floats, bool]:
     """Improve the rows `potentials` (log x), one for each row of r, by raising closed sets at most `most` times.
+
+    Nothing is raised after the deadline (monotonic clock).
 
     Returns the rows, their gains -r · x / w · x, and whether these are the largest possible.
     """
@@ -41,7 +45,7 @@ def price_closures(
     for _ in range(most):
         better, new_rows, new_gain = _raise_set(network, r[live], w, h[live], gain[live])
         live = live[better]
-        if not len(live):
+        if not len(live) or time.monotonic() > deadline:
             break
         h[live], gain[live] = new_rows[better], new_gain[better]
     return h, gain, not len(live)

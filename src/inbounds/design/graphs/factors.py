@@ -6,7 +6,10 @@ else as a band of blocks, in an order that keeps it narrow (Cuthill and McKee 19
 and sum the inverses.
 """
 
-from dataclasses import dataclass, field
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -22,6 +25,16 @@ MANY_PAIRS = 12
 
 AT_A_TIME = 32
 """Number of outputs whose inverses are summed together."""
+
+
+class TimeIsUp(LinAlgError):  # type: ignore[misc]
+    """The deadline passed before all outputs were factored. The interior point ends, as where a system is singular."""
+
+
+def stop_at(deadline: float) -> None:
+    """Raise `TimeIsUp` after the deadline (monotonic clock)."""
+    if time.monotonic() > deadline:
+        raise TimeIsUp("no time is left")
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +63,7 @@ class TreeFactors:
     ratio: Floats
 
     @classmethod
-    def from_pairs(cls, pairs: EdgePairs, diagonal: Floats, beside: Floats) -> "TreeFactors":
+    def from_pairs(cls, pairs: EdgePairs, diagonal: Floats, beside: Floats, deadline: float) -> "TreeFactors":
         """Factor the matrices with this diagonal and these entries `beside` it, one per pair."""
         n = diagonal.shape[1]
         ends = np.r_[pairs.first, pairs.second], np.r_[pairs.second, pairs.first]
@@ -61,6 +74,7 @@ class TreeFactors:
         place = {(a, b): k for k, (a, b) in enumerate(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True))}
         pivot, ratio = diagonal.T.copy(), np.zeros((n, len(diagonal)))
         for child in order[:0:-1].tolist():
+            stop_at(deadline)
             above = int(parent[child])
             off = beside[:, place[min(child, above), max(child, above)]]
             ratio[child] = off / pivot[child]
@@ -77,18 +91,21 @@ class TreeFactors:
             y[child] -= self.ratio[child] * y[self.parent[child]]
         return np.asarray(y.T)
 
-    def inverses(self, scale: Floats) -> Floats:
-        """Compute sum_i diag(scale_i) A_i^-1 diag(scale_i).
+    def inverses(self, weights: Sequence[Floats], deadline: float = np.inf) -> Floats:
+        """Compute sum_i diag(a_i) A_i^-1 diag(b_i) for any two weights a and b, as blocks of one matrix.
 
         A^-1[j, l] is the sum over common ancestors k of u_jk u_lk / pivot_k, u_jk the product of -ratio on the way from
         j up to k: one product of matrices for every node, over its descendants and all outputs.
         """
         n = len(self.pivot)
-        total, below = np.zeros((n, n)), dict[int, list[tuple[Ints, Floats]]]()
+        total, below = np.zeros((len(weights) * n,) * 2), dict[int, list[tuple[Ints, Floats]]]()
         for k in self.order[::-1].tolist():
-            leaf_part = np.array([k]), scale[:, k][None, :]
+            stop_at(deadline)
+            leaf_part = np.array([k]), np.ones((1, self.pivot.shape[1]))
             nodes, u = (np.concatenate(parts) for parts in zip(leaf_part, *below.pop(k, []), strict=True))
-            total[np.ix_(nodes, nodes)] += (u / self.pivot[k]) @ u.T
+            weighted = np.concatenate([weight.T[nodes] * u for weight in weights])
+            places = np.concatenate([nodes + start for start in range(0, len(total), n)])
+            total[np.ix_(places, places)] += (weighted / self.pivot[k]) @ weighted.T
             below.setdefault(int(self.parent[k]), []).append((nodes, -self.ratio[k] * u))
         return total
 
@@ -110,10 +127,10 @@ class BandFactors:
     place: Ints
     inverted: list[Floats]
     left: list[Floats]
-    width: int = field(default=0)
+    width: int
 
     @classmethod
-    def from_pairs(cls, pairs: EdgePairs, diagonal: Floats, beside: Floats) -> "BandFactors":
+    def from_pairs(cls, pairs: EdgePairs, diagonal: Floats, beside: Floats, deadline: float) -> "BandFactors":
         """Factor the matrices with this diagonal and these entries `beside` it, one per pair."""
         m, n = diagonal.shape
         ends = np.r_[pairs.first, pairs.second], np.r_[pairs.second, pairs.first]
@@ -134,6 +151,7 @@ class BandFactors:
         inverted, left = [], []
         pivot = middle[0]
         for k in range(count):
+            stop_at(deadline)
             inverted.append(np.linalg.inv(pivot))
             if k + 1 < count:
                 left.append(inverted[k] @ right[k])
@@ -153,15 +171,16 @@ class BandFactors:
             x[k] = x[k] - self.left[k] @ x[k + 1]
         return np.asarray(np.concatenate(x, axis=1)[:, self.place, 0])
 
-    def inverses(self, scale: Floats) -> Floats:
-        """Compute sum_i diag(scale_i) A_i^-1 diag(scale_i).
+    def inverses(self, weights: Sequence[Floats], deadline: float = np.inf) -> Floats:
+        """Compute sum_i diag(a_i) A_i^-1 diag(b_i) for any two weights a and b, as blocks of one matrix.
 
         Block row k of an inverse is -left[k] times block row k + 1, plus its diagonal block.
         """
         count, width, m = len(self.inverted), self.width, len(self.inverted[0])
-        total = np.zeros((count * width, count * width))
-        padded = np.zeros((m, count * width))
-        padded[:, self.place] = scale
+        size, kinds = count * width, range(len(weights))
+        totals = np.zeros((len(weights), len(weights), size, size))  # each with its upper blocks of the inverse alone
+        padded = np.zeros((len(weights), m, size))
+        padded[:, :, self.place] = weights
         for start in range(0, m, AT_A_TIME):
             batch = slice(start, start + AT_A_TIME)
             row = self.inverted[-1][batch]
@@ -172,10 +191,15 @@ class BandFactors:
                         0, 2, 1
                     )
                     row = np.concatenate([diagonal_block, ahead], axis=2)
-                here, ahead_of = padded[batch, k * width : (k + 1) * width], padded[batch, k * width :]
-                total[k * width : (k + 1) * width, k * width :] += np.einsum("iab,ia,ib->ab", row, here, ahead_of)
-        total = np.triu(total) + np.triu(total, 1).T
-        return total[np.ix_(self.place, self.place)]
+                stop_at(deadline)
+                at, ahead_of = slice(k * width, (k + 1) * width), slice(k * width, size)
+                for a, b in product(kinds, kinds):
+                    scaled = row * padded[a, batch, at, None]
+                    totals[a, b, at, ahead_of] += np.einsum("iab,ib->ab", scaled, padded[b, batch, ahead_of])
+        upper = np.arange(size)[:, None] // width <= np.arange(size) // width
+        places = np.ix_(self.place, self.place)
+        full = [[np.where(upper, totals[a, b], totals[b, a].T)[places] for b in kinds] for a in kinds]
+        return np.block(full)
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,10 +209,11 @@ class DenseFactors:
     roots: list[Floats]
 
     @classmethod
-    def from_pairs(cls, pairs: EdgePairs, diagonal: Floats, beside: Floats) -> "DenseFactors":
+    def from_pairs(cls, pairs: EdgePairs, diagonal: Floats, beside: Floats, deadline: float) -> "DenseFactors":
         """Factor the matrices with this diagonal and these entries `beside` it, one per pair."""
         n, roots = diagonal.shape[1], []
         for entries, beside_entries in zip(diagonal, beside, strict=True):
+            stop_at(deadline)
             A = np.zeros((n, n), order="F")
             A[pairs.second, pairs.first] = beside_entries
             A[np.diag_indices(n)] = entries
@@ -202,12 +227,21 @@ class DenseFactors:
         """Solve A_i y_i = right_i for all outputs i."""
         return np.array([dpotrs(root, b, lower=1)[0] for root, b in zip(self.roots, right, strict=True)])
 
-    def inverses(self, scale: Floats) -> Floats:
-        """Compute sum_i diag(scale_i) A_i^-1 diag(scale_i)."""
-        total = np.zeros_like(self.roots[0])
-        for root, factor in zip(self.roots, scale, strict=True):
-            total += dpotri(root, lower=1)[0] * factor * factor[:, None]
-        return np.tril(total) + np.tril(total, -1).T
+    def inverses(self, weights: Sequence[Floats], deadline: float = np.inf) -> Floats:
+        """Compute sum_i diag(a_i) A_i^-1 diag(b_i) for any two weights a and b, as blocks of one matrix."""
+        n, kinds = len(self.roots[0]), range(len(weights))
+        totals = np.zeros((len(weights), len(weights), n, n))
+        for i, root in enumerate(self.roots):
+            stop_at(deadline)
+            inverse = dpotri(root, lower=1)[0]  # its lower triangle
+            if len(weights) > 1:
+                inverse = np.tril(inverse) + np.tril(inverse, -1).T
+            for a, b in product(kinds, kinds):
+                if a <= b:
+                    totals[a, b] += inverse * weights[b][i] * weights[a][i][:, None]
+        if len(weights) == 1:
+            return np.asarray(np.tril(totals[0, 0]) + np.tril(totals[0, 0], -1).T)
+        return np.block([[totals[a, b] if a <= b else totals[b, a].T for b in kinds] for a in kinds])
 
     def spread(self, scale: Floats, means: Floats) -> Floats:
         """Compute diag(scale_i) A_i^-1 diag(scale_i) M' for every output i."""
@@ -219,12 +253,13 @@ class DenseFactors:
         )
 
 
-def make_factors(pairs: EdgePairs, diagonal: Floats, beside: Floats) -> "Factors":
+def make_factors(pairs: EdgePairs, diagonal: Floats, beside: Floats, deadline: float = np.inf) -> "Factors":
     """Factor by the method that suits the graph: a tree, a full matrix for many edges, else a band."""
     n = diagonal.shape[1]
     if len(pairs.first) == n - 1:
-        return TreeFactors.from_pairs(pairs, diagonal, beside)
-    return (DenseFactors if len(pairs.first) > MANY_PAIRS * n else BandFactors).from_pairs(pairs, diagonal, beside)
+        return TreeFactors.from_pairs(pairs, diagonal, beside, deadline)
+    method = DenseFactors if len(pairs.first) > MANY_PAIRS * n else BandFactors
+    return method.from_pairs(pairs, diagonal, beside, deadline)
 
 
 Factors = TreeFactors | BandFactors | DenseFactors

@@ -32,6 +32,8 @@ RADII = (1.0, 2.0, 3.0)
 UNLIKE = 0.1
 #: seconds that the first program gets even when no time is left
 MOMENT = 1.0
+#: share of the time that is left for the bound
+PROVING = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +52,11 @@ class GraphComponent:
 
     @property
     def constant(self) -> Floats:
-        """The best matrix that always reports the same output."""
+        """The best matrix that reports the same for every answer: always one output, or for the worst answer any."""
         P = np.zeros(self.loss.shape)
         P[(self.loss.max(axis=1) if self.worst else self.loss @ self.prior).argmin()] = 1.0
-        return P
+        even = np.full(self.loss.shape, 1.0 / len(self.loss))
+        return even if self.worst and self.value(even) < self.value(P) else P
 
     def value(self, P: Floats) -> float:
         """Return the objective of P."""
@@ -90,7 +93,7 @@ class ComponentDuals:
 class Pricing(NamedTuple):
     """A pricing method: a function that improves rows, and one for the multipliers that prove a bound."""
 
-    improved: Callable[[Network, Floats, Floats, Floats, int], tuple[Floats, Floats, bool]]
+    improved: Callable[[Network, Floats, Floats, Floats, int, float], tuple[Floats, Floats, bool]]
     multipliers: Callable[[Network, Floats, Floats], Floats]
 
 
@@ -101,6 +104,7 @@ ON_TREES = Pricing(tree_pricing.price_tree_rows, tree_pricing.multipliers)
 def generate(part: GraphComponent, deadline: float) -> tuple[Floats, float]:
     """Find the best mix of rows until the deadline, and a valid bound."""
     pricing = ON_TREES if part.network.is_tree else BY_CUTS
+    end, deadline = deadline, deadline - PROVING * max(deadline - time.monotonic(), 0.0)
     master, rows = _start(part)
     all_outputs = np.arange(len(part.loss))
     live, smooth, most, fine = all_outputs, SMOOTH, RAISES, False
@@ -109,7 +113,7 @@ def generate(part: GraphComponent, deadline: float) -> tuple[Floats, float]:
     while (mix := master.solve(max(deadline - time.monotonic(), MOMENT))) is not None:
         P = master.matrix(mix.weights)
         last = ComponentDuals(mix.v, mix.mu).mix(last, smooth if last.v.any() else 0.0)
-        gain, sure = _improve_rows(part, pricing, last, rows, live, most)
+        gain, sure = _improve_rows(part, pricing, last, rows, live, most, end)
         better = live[gain > LEAST * mix.value]
         added = master.add(rows[better].T, _cheapest(part, last.weights, rows[better]))
         if len(live) == len(all_outputs):
@@ -127,16 +131,16 @@ def generate(part: GraphComponent, deadline: float) -> tuple[Floats, float]:
         few_added = added <= len(all_outputs) / FEW
         smooth, most = (0.0, RAISES if added else ALL) if few_added else (smooth, RAISES)
         live = all_outputs if few_added else better
-    return P, _prove_bound(part, pricing, best, rows)
+    return P, _prove_bound(part, pricing, best, rows, end)
 
 
 def _improve_rows(
-    part: GraphComponent, pricing: Pricing, duals: ComponentDuals, rows: Floats, live: Ints, most: int
+    part: GraphComponent, pricing: Pricing, duals: ComponentDuals, rows: Floats, live: Ints, most: int, end: float
 ) -> tuple[Floats, bool]:
     """Improve the rows of the outputs `live` in place; return what each gains, and whether that is the most."""
     n = part.network.size
     r = (duals.weights * part.loss - duals.v)[live]
-    rows[live], gain, sure = pricing.improved(part.network, r, np.full(n, 1.0 / n), rows[live], most)
+    rows[live], gain, sure = pricing.improved(part.network, r, np.full(n, 1.0 / n), rows[live], most, end)
     return gain, sure
 
 
@@ -172,11 +176,11 @@ def _cheapest(part: GraphComponent, weights: Floats, rows: Floats) -> Ints:
     return np.asarray((x @ (weights * part.loss).T).argmin(axis=1))
 
 
-def _prove_bound(part: GraphComponent, pricing: Pricing, best: ComponentDuals, rows: Floats) -> float:
-    """Prove the bound of the best duals: improve all rows fully, and lower v by what they gain."""
+def _prove_bound(part: GraphComponent, pricing: Pricing, best: ComponentDuals, rows: Floats, end: float) -> float:
+    """Prove the bound of the best duals: improve all rows fully, or until `end`, and lower v by what they gain."""
     n = part.network.size
     w = np.full(n, 1.0 / n)
     r = best.weights * part.loss - best.v
-    h, gain, _ = pricing.improved(part.network, r, w, rows, ALL)
+    h, gain, _ = pricing.improved(part.network, r, w, rows, ALL, end)
     r = r + np.maximum(gain, 0.0)[:, None] * w
     return part.bound(best.weights, pricing.multipliers(part.network, r, h))

@@ -11,17 +11,20 @@ from inbounds.design.graphs.network import find_components
 from inbounds.design.problem import Floats, Ints, Problem, Proposal
 
 name = "graphs"
-#: relative gap at which no other way is tried
-CLOSED = 1e-6
+#: relative gap at which no other method is tried, on small and on larger graphs; values that are the same
+CLOSED, NEARLY, ALIKE = 1e-6, 1e-5, 1e-12
 #: epsilon · diameter below which an interior point comes first, from so many answers on; edges per answer (each way is
 #: one) from which it does; answers from which a tree does
 FLAT, SMALL, CROWDED, LARGE_TREE = 14.0, 25, 16, 60
 #: the same epsilon · diameter for maps with so many symmetries, which only an interior point makes use of
 FLAT_TURNED, TURNED = 45.0, 4
 
-#: answers beyond which the metric's own mechanism is taken and remapped; outputs times edges beyond which the longest
-#: edges are left out
-LARGE, MOST_PAIRS = 1000, 1 << 24
+#: answers beyond which the metric's own mechanism is remapped first, for a share of the time, and beyond which nothing
+#: else is tried
+QUICK, AT_FIRST, LARGE = 150, 0.1, 1000
+
+#: outputs times edges beyond which the longest edges are left out
+MOST_PAIRS = 1 << 24
 
 
 def accepts(problem: Problem) -> bool:
@@ -59,15 +62,21 @@ def solve_part(part: GraphComponent, deadline: float) -> tuple[Floats, float, st
     """Solve a component by the method that suits it, and by another one if a gap and time remain."""
     if part.network.size == 1 or not (part.loss * part.weights).any():
         return part.constant, 0.0, "one report"
-    if part.network.size > LARGE and not part.worst:
-        return (*graph_remap.solve(part, deadline, solve_part), "metric geometric remap")
     best, low, name = part.constant, 0.0, "one report"
+    if part.network.size > QUICK and len(part.loss) == part.network.size:
+        now = time.monotonic()
+        share = 1.0 if part.network.size > LARGE else AT_FIRST
+        best, low = graph_remap.solve(part, now + share * (deadline - now), solve_part)
+        name = "metric geometric remap"
+    if part.network.size > LARGE:
+        return best, low, name
     for method in _choose_methods(part):
         P, proved = METHODS[method](part, deadline)
         low = max(low, proved)
-        if part.value(P) < part.value(best):
+        if part.value(P) <= part.value(best) * (1 + ALIKE):
             best, name = P, method
-        if part.value(best) - low <= CLOSED * part.value(best) or time.monotonic() > deadline:
+        gap = part.value(best) - low
+        if gap <= (CLOSED if part.network.size <= QUICK else NEARLY) * part.value(best) or time.monotonic() > deadline:
             break
     return best, low, name
 
@@ -83,19 +92,20 @@ METHODS = {
 def _choose_methods(part: GraphComponent) -> list[str]:
     """List the methods to try, in order.
 
-    Closed sets where rows fall steeply; an interior point where rows are nearly flat, where answers have many edges,
-    and on large trees; without long edges if there are very many.
+    Closed sets where rows fall steeply; an interior point for the worst answer, where rows are nearly flat, where
+    answers have many edges, and on large trees; without long edges if there are very many.
     """
     network = part.network
     rows = "tree rows" if network.is_tree else "closures"
-    if part.worst or len(part.loss) != network.size:
+    if len(part.loss) != network.size:
         return [rows]
     if len(part.loss) * len(network.tails) > MOST_PAIRS:
         return ["interior point without long edges"]
-    has_symmetries = len(symmetry.find_symmetry(part.loss, part.prior, network).group) >= TURNED
+    has_symmetries = len(symmetry.find_symmetry(part.loss, part.weights, network).group) >= TURNED
     crowded = len(network.tails) > CROWDED * network.size
     interior_first = (
-        network.diameter < (FLAT_TURNED if has_symmetries else FLAT)
+        part.worst
+        or network.diameter < (FLAT_TURNED if has_symmetries else FLAT)
         or crowded
         or (network.is_tree and network.size >= LARGE_TREE)
     )

@@ -1,5 +1,6 @@
 """A graph of answers as plain arrays, one connected component at a time."""
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +16,12 @@ Flags = NDArray[np.bool_]
 
 FAR = 40.0
 """Larger log-ratios count as this one in a proposal: a ratio of 10^17. No bound uses such edges."""
+
+DENSE = 1 / 16
+"""Share of all pairs of answers that are edges from which all shortest paths are found together (Floyd, Warshall)."""
+
+AT_ONCE, STEP = 1000, 1 << 21
+"""The most answers for that; without it, edges that are passed before the time is looked at."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +45,26 @@ class Network:
     @cached_property
     def distances(self) -> Floats:
         """distances[j, k]: the shortest path from j to k; log x_j - log x_k is at most that."""
+        distances = self.find_distances(np.inf)
+        assert distances is not None
+        return distances
+
+    def find_distances(self, deadline: float) -> Floats | None:
+        """Return `distances`, or None if they are not all found before the deadline."""
+        if "distances" in self.__dict__:
+            return self.distances
         joined = csr_array((self.lengths, (self.tails, self.heads)), shape=(self.size, self.size))
-        return np.asarray(shortest_path(joined, method="D"))
+        if len(self.tails) > DENSE * self.size**2 and self.size <= AT_ONCE:
+            return np.asarray(shortest_path(joined, method="FW"))
+        distances = np.empty((self.size, self.size))
+        step = max(1, STEP // len(self.tails))
+        for start in range(0, self.size, step):
+            if time.monotonic() > deadline:
+                return None
+            some = np.arange(start, min(start + step, self.size))
+            distances[some] = shortest_path(joined, method="D", indices=some)
+        self.__dict__["distances"] = distances
+        return distances
 
     @property
     def diameter(self) -> float:

@@ -12,14 +12,17 @@ from dataclasses import replace
 import numpy as np
 
 from inbounds.design.graphs import graph_interior, symmetry
+from inbounds.design.graphs.factors import MANY_PAIRS
 from inbounds.design.graphs.graph_columns import GraphComponent
 from inbounds.design.graphs.network import Network
 from inbounds.design.problem import Floats
 
 #: edges per answer that are kept, in turn; where rows are nearly flat (epsilon · diameter below that) long edges matter
 KEPT, FLAT = (40.0, 120.0), 14.0
-#: the same for more outputs than that, where no symmetry spares any
-KEPT_BY_ALL, MANY_OUTPUTS = (7.0, 14.0), 128
+#: the same where full factors of all outputs would take more multiplications than that
+KEPT_BY_ALL, MOST_WORK = (7.0, 14.0, 24.0), 1e10
+#: the most entries of the factors of all outputs
+MOST_ENTRIES = 1 << 27
 #: the gap at which no more edges are tried, and that of each search
 ENOUGH, SEARCHED = 2e-3, 4e-4
 #: how many times the time that was taken must be left for more edges
@@ -29,11 +32,13 @@ RAISED, FACTOR = 40, 1.25
 
 
 def solve(part: GraphComponent, deadline: float) -> tuple[Floats, float]:
-    """Return the best matrix that the short edges lead to, and the best bound; for average losses."""
+    """Return the best matrix that the short edges lead to, and the best bound."""
     best, low = part.constant, 0.0
-    outputs = len(symmetry.find_symmetry(part.loss, part.prior, part.network).outputs)
-    choices = KEPT if outputs <= MANY_OUTPUTS else KEPT_BY_ALL
+    outputs, n = len(symmetry.find_symmetry(part.loss, part.weights, part.network).outputs), part.network.size
+    choices = KEPT if outputs * n**3 <= MOST_WORK else KEPT_BY_ALL
     for edges_per_answer in choices if part.network.diameter >= FLAT else choices[1:]:
+        if edges_per_answer >= 2 * MANY_PAIRS and outputs * n**2 > MOST_ENTRIES:
+            break
         start = time.monotonic()
         x, proved = graph_interior.solve(
             replace(part, network=_keep_short_edges(part.network, edges_per_answer)), deadline, SEARCHED

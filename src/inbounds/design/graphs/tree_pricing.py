@@ -6,6 +6,7 @@ value is negative is raised as far as its edge allows, any other lowered:
     least_p = r_p + sum over children c of  exp(d_cp) least_c  if least_c < 0,  else  exp(-d_pc) least_c.
 """
 
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,13 +61,15 @@ def _least(network: Network, r: Floats, all_levels: list[TreeLevel]) -> Floats:
 
 
 def price_tree_rows(
-    network: Network, r: Floats, w: Floats, potentials: Floats, most: int
+    network: Network, r: Floats, w: Floats, potentials: Floats, most: int, deadline: float = np.inf
 ) -> tuple[Floats, Floats, bool]:
     """Find the rows with the largest -r · x / w · x; arguments and results as in `closure_pricing.price_closures`."""
     h = potentials - potentials.max(axis=1, keepdims=True)
     gain = closure_gains(r, w, np.exp(h))
     all_levels = tree_levels(network)
     for _ in range(STEPS):
+        if time.monotonic() > deadline:
+            break
         new_rows = _best_rows(network, _least(network, r + gain[:, None] * w, all_levels) < 0, all_levels)
         new_gain = closure_gains(r, w, np.exp(new_rows))
         better = new_gain > gain
