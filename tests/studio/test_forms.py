@@ -163,6 +163,15 @@ PLANNED = {
 }
 
 
+PERSONS = {
+    "column.3.use": "plain",  # age
+    "column.4.use": "person",  # pupil
+    "column.1.other": "no",
+    "sizes": "max_size",
+}
+"""A plan in which a person may have several records."""
+
+
 def assert_inputs(page: str, kind: str, prefix: str) -> None:
     assert f'<option value="{kind}"' in page
     assert forms.describe_kinds()[kind] in page
@@ -176,7 +185,8 @@ def test_every_kind_can_be_planned_in_the_form(client: httpx.Client) -> None:
     for kind in STATISTICS:
         assert_inputs(page, kind, "statistic.0.")
         columns = {"number": ["score"], "labels": ["answer", "pupil"]}
-        entered = {**PLANNED, **enter_example(kind, columns, "statistic.0.")}
+        planned = PERSONS if STATISTICS[kind].once else PLANNED
+        entered = {**planned, **enter_example(kind, columns, "statistic.0.")}
         plan = parse_plan(values.content(from_form(changed(form_of(page), **entered), SCHEMA)))
         assert plan.statistics[0].kind == kind
         assert plan.statistics[0].name == "yes"

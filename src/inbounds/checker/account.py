@@ -6,8 +6,9 @@ with all records. Each number that the change can move costs the epsilon at whic
     a record changed, public sizes      one number; of cells two: the one it leaves and the one it enters
     a record changed, sizes at most     two: in the group it leaves and in the one it enters
     a record added or removed           one
-    a person, r records in c groups     c numbers, each drawn for r records at once; where records of one person may
-                                        move several numbers, r·c, each drawn for one record
+    a person, r records in c groups     c numbers, each drawn for r records at once, or for one if a person counts
+                                        once; where records of one person may move several numbers, r·c, each drawn
+                                        for one record
 
 Statistics that add up are drawn in layers, and a record is in one number of each layer: the epsilons of the layers sum
 to that of one number.
@@ -87,7 +88,8 @@ def _cost(line: Any, statistic: StatedStatistic, part: Fraction, plan: StatedPla
     if plan.adds_up(statistic):
         layers = _layers(fields.take("layers", read_object, "an object"), statistic, plan, drawn_at)
     fields.end()
-    records = 1 if plan.person is None or _has_cost_per_record(statistic, plan) else plan.person.records
+    one = plan.person is None or _has_cost_per_record(statistic, plan) or statistic.rule.once
+    records = 1 if one or plan.person is None else plan.person.records
     return StatedCost(statistic, spent, layers, records)
 
 

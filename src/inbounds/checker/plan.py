@@ -48,7 +48,8 @@ class KindRule:
     options: the fields that only some kinds have; a statistic with any other field is refused. in_cells: whether it has
     several numbers, with each record in at most one of them. moves_several: whether records of one person may move
     several of its numbers. over_groups, over_cells: whether its numbers add up over levels, or over margins. pair: the
-    ends of the names of the two columns that it is computed from in groups of secret size.
+    ends of the names of the two columns that it is computed from in groups of secret size. once: whether a person with
+    several records moves a number by one all the same.
     """
 
     subject: str
@@ -58,12 +59,14 @@ class KindRule:
     over_groups: bool = False
     over_cells: bool = False
     pair: tuple[str, ...] = ()
+    once: bool = False
 
 
 CONDITION, NUMBER, LABELS, CROSSED = "condition", "number", "labels", "crossed"
 QUANTILES = {"min": Fraction(0), "median": Fraction(1, 2), "max": Fraction(1), "quantile": None}
 RULES = {
     "count": KindRule(CONDITION, over_groups=True),
+    "count_distinct": KindRule(CONDITION, once=True),
     "histogram": KindRule(LABELS, ("sum_to_size",), in_cells=True, moves_several=True, over_groups=True),
     "crosstab": KindRule(CROSSED, ("margins",), in_cells=True, moves_several=True, over_cells=True),
     "sum": KindRule(NUMBER, over_groups=True),
@@ -416,9 +419,14 @@ def _check_crossed(plan: StatedPlan, statistic: StatedStatistic) -> None:
     insist(fit, f"the margins of {statistic.name} must be columns of it")
 
 
+def _check_condition(plan: StatedPlan, statistic: StatedStatistic) -> None:
+    of_persons = plan.person is not None or not statistic.rule.once
+    insist(of_persons, f"{statistic.name} counts persons, but the plan has no privacy unit of several records")
+
+
 _CHECKS: dict[str, Callable[[StatedPlan, StatedStatistic], None]] = {
     NUMBER: _check_number,
     LABELS: _check_labels,
     CROSSED: _check_crossed,
-    CONDITION: lambda plan, statistic: None,
+    CONDITION: _check_condition,
 }

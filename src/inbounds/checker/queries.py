@@ -82,7 +82,7 @@ def required_query(statistic: StatedStatistic, plan: StatedPlan, size: int, reco
 
 def _step_query(statistic: StatedStatistic, plan: StatedPlan, size: int) -> tuple[str, AnswerGrid, int]:
     """Return the kind of the query, its answers, and how many steps one record moves the answer."""
-    if statistic.kind in ("count", "histogram", "crosstab"):
+    if statistic.kind in ("count", "count_distinct", "histogram", "crosstab"):
         return "count", AnswerGrid(Fraction(0), Fraction(1), size), 1
     column = plan.column(statistic)
     if statistic.kind in ("mean", "percentage"):

@@ -176,7 +176,7 @@ class Plan:
     @cached_property
     def context(self) -> StatisticContext:
         """Return what the plan declares about its statistics."""
-        return StatisticContext(self.columns, self.groups.public)
+        return StatisticContext(self.columns, self.groups.public, bool(self.people.id))
 
     def spelling(self, name: str) -> Spelling:
         """Return how texts of a column are read."""

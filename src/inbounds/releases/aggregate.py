@@ -414,10 +414,9 @@ def write_contributions(plan: Plan, records: CanonicalRecords, groups: str) -> s
     sql = f"SELECT {selected} FROM {records.name} AS r{joined}"
     if not plan.people.id:
         return sql
-    most = plan.contribution
-    return bound_contributions(
-        engine, f"({sql}) AS own", numbers, most.records, most.groups if most.groups < len(plan.groups) else 0
-    )
+    most, once = plan.contribution, [f"v{k}" for k, statistic in enumerate(plan.statistics) if statistic.once]
+    groups_counted = most.groups if most.groups < len(plan.groups) else 0
+    return bound_contributions(engine, f"({sql}) AS own", numbers, most.records, groups_counted, once)
 
 
 def _number(plan: Plan, statistic: Statistic, writer: RecordWriter) -> str:

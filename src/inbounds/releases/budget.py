@@ -8,7 +8,8 @@ With a maximum, one record is added or removed. Changing a record, also to anoth
 a plan that promises this with a maximum answers everything at half its epsilon.
 
 With persons, one person is added or removed, with up to r records in each of up to c groups. A statistic of one number
-is moved by r records at once, in c groups: it is drawn at epsilon/c for neighbours r times as far apart. If records may
+is moved by r records at once, in c groups: it is drawn at epsilon/c for neighbours r times as far apart, or one record
+apart if it counts a person once. If records may
 touch different numbers (cells, or a pair of sums), each of the r·c costs its own part: drawn at epsilon/(r·c) for
 neighbours one record apart, so that k records in one number cost k times that. Drawing every cell for r records at
 epsilon/c would cost up to r times too much.
@@ -57,7 +58,7 @@ def plan_budget(plan: Plan) -> list[BudgetLine]:
     for statistic, spent in zip(plan.statistics, plan.epsilons, strict=True):
         by_unit = statistic.by_unit or plan.is_layered(statistic)
         drawn_at, reason = draw_epsilon(statistic, plan.groups.public, plan.neighbours, spent, person, by_unit)
-        records = 1 if by_unit else person.records
+        records = 1 if by_unit or statistic.once else person.records
         layers = plan_layers(plan, statistic, drawn_at) if plan.is_layered(statistic) else None
         lines.append(BudgetLine(statistic, spent, drawn_at, reason, records, layers))
     return lines
@@ -71,7 +72,7 @@ def draw_epsilon(
     by_unit: records of one person may touch different numbers, so that each costs its own part.
     """
     if neighbours == PERSON:
-        return _draw_epsilon_for_persons(by_unit, spent, person)
+        return _draw_epsilon_for_persons(by_unit, spent, replace(person, records=1) if statistic.once else person)
     if neighbours == CHANGE and not public:
         return spent / 2, "half, because a changed record may leave one group and enter another"
     if neighbours == CHANGE and statistic.in_cells:

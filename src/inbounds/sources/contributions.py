@@ -40,13 +40,17 @@ def check_person(name: str, kind: Any) -> None:
         raise SourceError(message + ('; convert it with .astype("Int64")' if kind.is_floating() else ""), WHERE)
 
 
-def bound_contributions(engine: Engine, table: str, numbers: Sequence[str], most_records: int, most_groups: int) -> str:
+def bound_contributions(
+    engine: Engine, table: str, numbers: Sequence[str], most_records: int, most_groups: int, once: Sequence[str] = ()
+) -> str:
     """Write SQL that selects the records that count, as a group and one whole number per statistic.
 
     most_records: records of a person that count in one group. most_groups: groups of a person that count, or 0 if they
-    need not be limited. Records outside all groups are kept in any number; they come last among a person's groups.
+    need not be limited. once: numbers, 0 or 1, that are left in one record of each person and group only. Records
+    outside all groups are kept in any number; they come last among a person's groups.
     """
     columns = ", ".join(numbers)
+    counted = ", ".join(_leave_once(name) if name in once else name for name in numbers)
     record, group = f"{PERSON}, {GROUP}, {columns}", f"{PERSON}, {GROUP}"
     copies = f"SELECT {record}, ROW_NUMBER() OVER (PARTITION BY {record} ORDER BY {GROUP}) - 1 AS copy_ FROM {table}"
     order_hash = _hash(engine, [PERSON, GROUP, *numbers, "copy_"])
@@ -56,12 +60,18 @@ def bound_contributions(engine: Engine, table: str, numbers: Sequence[str], most
     )
     bounded = f"SELECT {record} FROM ({ranked}) AS ranked WHERE record_ <= {most_records} OR {GROUP} = {NOWHERE}"
     if not most_groups:
-        return f"SELECT {GROUP}, {columns} FROM ({bounded}) AS kept"
+        return f"SELECT {GROUP}, {counted} FROM ({bounded}) AS kept"
     order = f"CASE WHEN {GROUP} = {NOWHERE} THEN 1 ELSE 0 END, {_hash(engine, [PERSON, GROUP])}, {GROUP}"
     grouped = (
         f"SELECT {record}, DENSE_RANK() OVER (PARTITION BY {PERSON} ORDER BY {order}) AS rank_ FROM ({bounded}) AS kept"
     )
-    return f"SELECT {GROUP}, {columns} FROM ({grouped}) AS placed WHERE rank_ <= {most_groups} OR {GROUP} = {NOWHERE}"
+    return f"SELECT {GROUP}, {counted} FROM ({grouped}) AS placed WHERE rank_ <= {most_groups} OR {GROUP} = {NOWHERE}"
+
+
+def _leave_once(number: str) -> str:
+    """Write SQL for a number, 0 or 1, that is 1 in one record of a person and group if it is in any."""
+    first = f"ROW_NUMBER() OVER (PARTITION BY {PERSON}, {GROUP} ORDER BY {number} DESC) = 1"
+    return f"CASE WHEN {first} AND {number} = 1 THEN 1 ELSE 0 END AS {number}"
 
 
 def _hash(engine: Engine, names: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from inbounds.statistics.base import (
     StatisticContext,
 )
 from inbounds.statistics.count import Count
+from inbounds.statistics.count_distinct import CountDistinct
 from inbounds.statistics.crosstab import Crosstab
 from inbounds.statistics.histogram import Histogram
 from inbounds.statistics.mean import Mean
@@ -22,6 +23,7 @@ from inbounds.statistics.sum import Sum
 __all__ = [
     "STATISTICS",
     "Count",
+    "CountDistinct",
     "Crosstab",
     "DerivedValue",
     "ExpectedError",
@@ -41,8 +43,8 @@ __all__ = [
 
 STATISTICS: Mapping[str, type[Statistic]] = MappingProxyType(
     {
-        statistic.model_fields["kind"].default: statistic
-        for statistic in (Count, Percentage, Histogram, Crosstab, Sum, Mean, Min, Max, Median, Quantile, Mode)
+        one.model_fields["kind"].default: one
+        for one in (Count, CountDistinct, Percentage, Histogram, Crosstab, Sum, Mean, Min, Max, Median, Quantile, Mode)
     }
 )
 """Every statistic, by its kind."""

@@ -33,10 +33,14 @@ Sum = Callable[[str], str]
 
 @dataclass(frozen=True)
 class StatisticContext:
-    """What a plan declares about its statistics: the columns, and whether group sizes are public."""
+    """What a plan declares about its statistics.
+
+    columns: by name. public: whether group sizes are. persons: whether one person may have several records.
+    """
 
     columns: Mapping[str, Declared]
     public: bool
+    persons: bool = False
 
     def column(self, name: str) -> Declared:
         """Return a declared column; raise PlanError if there is none of this name."""
@@ -145,6 +149,7 @@ class Statistic(Schema):
 
     in_cells: it has several numbers per group with each record in one of them, so a changed record moves two.
     by_unit: with a maximum size, records of one person may touch different numbers, so each costs its own part.
+    once: one person moves each of its numbers by one record at most, however many records the person has.
     counts_values: it is drawn from the number of records with each value, not from sums.
     over_groups: its numbers of several groups sum to that of their union. over_cells: its cells sum to margins.
     loss: the loss that the error column states. has_order: answers are ordered, so there can be intervals.
@@ -163,6 +168,7 @@ class Statistic(Schema):
     subject: ClassVar[str] = "column"
     in_cells: ClassVar[bool] = False
     by_unit: ClassVar[bool] = False
+    once: ClassVar[bool] = False
     counts_values: ClassVar[bool] = False
     over_groups: ClassVar[bool] = False
     over_cells: ClassVar[bool] = False

@@ -167,6 +167,7 @@ function checkStatistic(statistic, plan, kind) {
     insist(crossed.every((name) => columnOf(plan, name).labels !== undefined), WRONG_PLAN);
     insist(new Set(margins).size === margins.length && margins.every((name) => crossed.includes(name)), WRONG_PLAN);
   }
+  insist(kind.once !== true || plan.has("unit"), WRONG_PLAN);
   if (kind.subject === undefined) return;
   const { other } = subjectOf(plan, statistic, kind.subject);
   const filled = !optional(statistic, "sum_to_size", false) || plan.get("sizes") !== "public" || other !== undefined;
@@ -215,7 +216,7 @@ function numbersMoved(plan, groups, kind, alone) {
     const [records, most] = [person.get("max_records"), person.get("max_groups")];
     insist(records >= 1n && most >= 1n, "a person must count in some record of some group");
     const among = least(most, BigInt(groups.sizes.length));
-    return alone ? { moved: among * records, records: 1n } : { moved: among, records };
+    return alone ? { moved: among * records, records: 1n } : { moved: among, records: kind.once ? 1n : records };
   }
   const two = plan.get("neighbours") === CHANGE && (plan.get("sizes") !== "public" || kind.cells === true);
   return { moved: two ? 2n : 1n, records: 1n };

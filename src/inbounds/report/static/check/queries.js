@@ -68,7 +68,7 @@ function requiredQuery(statistic, plan, size, records = 1n) {
     const grid = { start: ZERO, unit: ONE, last: BigInt(labels.length) - 1n };
     return { json: queryJson("category", grid, ["everyone", true], labels), grid, steps: 0n };
   }
-  if (["count", "histogram", "crosstab"].includes(kind)) {
+  if (["count", "count_distinct", "histogram", "crosstab"].includes(kind)) {
     const grid = { start: ZERO, unit: ONE, last: size };
     return reaching("count", grid, 1n, records);
   }

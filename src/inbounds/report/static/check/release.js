@@ -39,10 +39,12 @@ const isDesign = fields({
 
 /** The rule of each kind of statistic. form: the fields that it has beside those of every kind. subject: what its column
  *  must have. cells: a record is in one of several numbers. byUnit: records of one person may touch several. groups,
- *  margins: sums. pair: the ends of the names of the two numbers that it is computed from if sizes are secret. A record with any other kind is not verifiable yet. */
+ *  margins: sums. pair: the ends of the names of the two numbers that it is computed from if sizes are secret.
+ *  once: a person moves a number by one, however many records there are. A record with any other kind is not verifiable yet. */
 const ofColumn = { column: isText };
 const STATISTICS = new Map([
   ["count", { form: { condition: isText }, groups: true }],
+  ["count_distinct", { form: { condition: isText }, once: true }],
   ["histogram", { form: { ...ofColumn, "sum_to_size?": isBoolean }, subject: "labels", cells: true, byUnit: true, groups: true }],
   ["crosstab", { form: { columns: listOf(isText), margins: listOf(isText) }, cells: true, byUnit: true, margins: true }],
   ["sum", { form: ofColumn, subject: "low", groups: true }],
