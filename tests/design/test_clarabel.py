@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+import inbounds as ib
 from inbounds.design.problem import Problem
 from inbounds.design.routes import linear_program
 from inbounds.design.routes.folding import fold_program
@@ -78,3 +79,15 @@ def test_ties_are_expected_where_an_answer_does_not_tell_outputs_apart() -> None
     assert linear_program.may_tie(replace(problem, loss=(problem.loss > 2).astype(float)))
     assert linear_program.may_tie(replace(problem, prior=np.eye(14)[0]))
     assert linear_program.may_tie(replace(problem, worst=True))
+
+
+@pytest.mark.parametrize("names", [{"fair", "row_monotone", "weakly_honest"}, {"fair"}, {"column_monotone"}])
+@pytest.mark.parametrize("epsilon", ["0.3", "4.06"])
+def test_mechanisms_from_interior_points_have_their_properties(epsilon: str, names: set[str]) -> None:
+    query = ib.interval(0, 24, 2, 24, holes=[(8, 11)])
+    prior = np.round(np.random.default_rng(13).random(len(query.answers)), 2) + 0.01
+    mechanism = ib.optimal(query, epsilon, prior=prior, properties=names)
+    assert "interior point" in mechanism.origin.parameters["route"]
+    held = mechanism.properties()
+    assert all(held[name] for name in names)
+    assert mechanism.optimality.gap <= 1e-8 * mechanism.optimality.value

@@ -17,7 +17,7 @@ from inbounds.properties import MatrixLayout, measure_properties
 from inbounds.query import RangeQuery
 from inbounds.trusted.bounds import TOTAL
 
-SHARES = (1e-13, 1e-12, 1e-11, 1e-10)
+SHARES = (1e-13, 1e-12, 1e-11, 1e-10, 1e-9)
 """Shares of the mechanism with room to spare that are tried, smallest first."""
 
 

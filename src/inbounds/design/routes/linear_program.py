@@ -11,7 +11,7 @@ import highspy
 import numpy as np
 
 from inbounds.design.bounds.duality import Duals, EqualityGroup, lower_bound, trivial_bound
-from inbounds.design.comparisons import CellInequalities, floors
+from inbounds.design.comparisons import CellInequalities, floors, requested_properties
 from inbounds.design.graphs import graph_route
 from inbounds.design.problem import Floats, Problem, Proposal
 from inbounds.design.routes import column_generation, limited
@@ -227,7 +227,14 @@ def _solve_by_interior_point(built: FoldedProgram, deadline: float) -> Proposal:
 def _sound_matrix(built: FoldedProgram, solution: clarabel.LinearSolution) -> Floats | None:
     """Repair the matrix of an interior point; None if its columns are far from a sum of one."""
     P = _repair_solution(built, solution.values[: built.size] / highs.MASS)
-    return normalize_columns(P) if _column_error(P) <= LOOSE else None
+    return _normalize(built.problem, P) if _column_error(P) <= LOOSE else None
+
+
+def _normalize(problem: Problem, P: Floats) -> Floats:
+    """Scale columns to sum to one. The common truth of a fair mechanism is left as it is: columns differ by more than a
+    property may be missed."""
+    fair = "fair" in requested_properties(problem)
+    return normalize_columns(P, np.arange(len(P))[:, None] == problem.home if fair else None)
 
 
 def _solve_by_simplex(built: FoldedProgram, deadline: float) -> Proposal:
