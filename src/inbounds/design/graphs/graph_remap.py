@@ -23,8 +23,8 @@ TILES = (16, 64, 144)
 LONGER = 4.0
 """Times as much time must remain as tiles of the last size took, for the next size to be tried."""
 
-AT_A_TIME = 256
-"""Outputs whose best reports are found together."""
+AT_ONCE = 1 << 30
+"""Multiplications between two looks at the clock: all best reports of up to 1,024 answers are found."""
 
 Solve = Callable[[GraphComponent, float], tuple[Floats, float, str]]
 
@@ -53,10 +53,11 @@ def solve(part: GraphComponent, deadline: float, solve_tile: Solve) -> tuple[Flo
 def _remap(part: GraphComponent, P: Floats, deadline: float) -> Floats:
     """Report the best output under the prior, or equal weights, for each output of P, until the deadline."""
     guesses = np.arange(len(P))
-    for start in range(0, len(P), AT_A_TIME):
-        if time.monotonic() > deadline:
+    step = max(1, AT_ONCE // part.loss.size)
+    for start in range(0, len(P), step):
+        if start and time.monotonic() > deadline:
             break
-        block = slice(start, start + AT_A_TIME)
+        block = slice(start, start + step)
         guesses[block] = ((part.weights * part.loss) @ P[block].T).argmin(axis=0)
     remapped = np.zeros(part.loss.shape)
     np.add.at(remapped, guesses, P)
