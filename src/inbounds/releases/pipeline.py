@@ -253,7 +253,7 @@ PLAIN_KEY = re.compile("[A-Za-z0-9_-]+")
 """A key of a TOML table that needs no quotation marks."""
 
 
-LEVELS_HEAD = ["adds up", "numbers", "share of epsilon", "expected error", "parent's average", "best constant"]
+LEVELS_HEAD = ["adds up", "groups", "share of epsilon", "expected error", "parent's average", "best constant"]
 """The columns of a preview of levels; errors are those of published numbers."""
 
 
