@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 import inbounds as ib
+from inbounds.errors import LedgerError
 from inbounds.files import SQLITE_MAGIC
 from inbounds.ledger import Ledger, sqlite
+from inbounds.ledger.ledger import verify_ledger
 from inbounds.ledger.schema import APPLICATION
 from inbounds.ledger.sqlite import Driver, Sqlite, is_ledger
 
@@ -132,7 +134,7 @@ def test_a_ledger_is_known_by_its_first_bytes(file, tmp_path):
 
 def test_an_empty_file_becomes_a_ledger(file):
     file.touch()
-    with Ledger.open(file, create=False) as ledger:
+    with Ledger.open(file) as ledger:
         assert ledger.head().entries == 1
 
 
@@ -165,3 +167,31 @@ def test_an_index_that_does_not_hold_what_its_table_does_is_found(file):
     file.write_bytes(content[:place] + b"A" + content[place + 1 :])
     with Ledger.open(file) as ledger, pytest.raises(ib.LedgerError, match=r"was changed: .*index entries_key"):
         ledger.verify()
+
+
+@pytest.mark.parametrize("ending", ["-wal", "-shm"])
+def test_nothing_is_charged_after_its_log_was_removed(tmp_path, ending):
+    with Ledger.open(tmp_path / "l.db") as ledger:
+        ledger.add_population("pupils", epsilon=2)
+        ledger.charge("pupils", 1, key="a")
+        (tmp_path / f"l.db{ending}").unlink()
+        with pytest.raises(LedgerError, match=r"the log of .* was removed while it was open"):
+            ledger.charge("pupils", "0.5", key="b")
+
+
+def test_an_emptied_ledger_is_not_made_anew(tmp_path):
+    file = tmp_path / "l.db"
+    with Ledger.open(file) as ledger:
+        ledger.add_population("pupils", epsilon=2)
+    file.write_bytes(b"")
+    for use in (lambda: Ledger.open(file, create=False), lambda: verify_ledger(str(file))):
+        with pytest.raises(LedgerError, match="is empty, so what it counted is lost"):
+            use()
+    assert file.stat().st_size == 0
+
+
+def test_only_its_owner_may_read_a_new_ledger(tmp_path):
+    with Ledger.open(tmp_path / "l.db") as ledger:
+        ledger.add_population("pupils", epsilon=2)
+        assert {file.stat().st_mode & 0o777 for file in tmp_path.iterdir()} == {0o600}
+        assert len(list(tmp_path.iterdir())) == 3

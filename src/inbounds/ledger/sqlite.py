@@ -116,12 +116,13 @@ class Sqlite:
                 self._prepare()
             self._hold(f"{os.path.realpath(path)}-shm")
             self._check_mode()
-            self._file = before or _identity(self.place)
+            self._file, self._logs = before or _identity(self.place), dict[str, int]()
             with self.writing() as run:
                 self.migrated_steps = migrate(run, steps, self.place, _has_steps)
             self._connection.set_authorizer(_refuse_settings)
             if self.migrated_steps:
                 sync_directory(path.absolute().parent)
+            self._logs = {name: number for name in self._log_names() if (number := _file_number(name)) is not None}
         except BaseException:
             self.close()
             raise
@@ -178,13 +179,24 @@ class Sqlite:
         self._run("COMMIT")
 
     def _check_name(self) -> None:
-        """Raise LedgerError if the file was replaced by another of its name.
+        """Raise LedgerError if the file was replaced by another of its name, or its log taken away.
+
+        Until they are copied into the file, the last charges are in the log alone.
 
         The mode was checked when the file was opened and cannot be set since. The journal mode belongs to the file and
         stays while it is open.
         """
         if _identity(self.place) != self._file:
             raise LedgerError(f"{self.place} was replaced while it was open; open it again")
+        if any(_file_number(name) != number for name, number in self._logs.items()):
+            raise LedgerError(
+                f"the log of {self.place} was removed while it was open, and with it the last charges; stop what has "
+                "it open, and compare a head before anything more is spent"
+            )
+
+    def _log_names(self) -> tuple[str, str]:
+        real = os.path.realpath(self.place)
+        return f"{real}-wal", f"{real}-shm"
 
     def _undo(self) -> None:
         """Roll back; after an error the database may have done so itself."""
@@ -274,13 +286,24 @@ def _identity(path: str) -> tuple[int, int]:
     return file_identity(status)
 
 
+def _file_number(path: str) -> int | None:
+    """Return the number of a file on its disk; None if there is none."""
+    try:
+        return os.stat(path).st_ino
+    except OSError:
+        return None
+
+
 def _check_file(path: Path, create: bool) -> None:
     if not path.exists():
         if not create:
             raise LedgerError(f"{path} must be a ledger, got no file; make one: inbounds ledger init {path} --people …")
         if not path.absolute().parent.is_dir():
             raise ValueError(f"a ledger must be in a folder that is there, got {path}")
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))  # its log gets the same permissions
         return
+    if not path.stat().st_size and not create:
+        raise LedgerError(f"{path} is empty, so what it counted is lost; restore it from a copy, and compare a head")
     open_database = find_open_database(path)
     if open_database is not None and open_database.inherited:
         raise LedgerError(
