@@ -15,6 +15,7 @@ the limits cannot be kept even alone.
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import highspy
@@ -266,17 +267,17 @@ def _search(s: LimitedProgram, deadline: float) -> LimitedSolution:
     _begin(s, master)
     best = LimitedSolution(None, -math.inf, 0.0)
     try_interior = windows_interior.is_applicable(s.cone) and len(s.problem.limits) <= FEW
-    for impatient in (try_interior, False):
-        work_limit = STAIRS_SHARE * windows_interior.work(s.cone, s.size) if impatient else math.inf
-        best = _better(s, best, _generate_columns(s, master, work_limit, deadline))
-        if not impatient or _is_closed(s, best) or time.monotonic() > deadline:
-            break
-        if best.matrix is None and not _can_keep_each(s.problem, deadline):
-            break
+    work_limit = STAIRS_SHARE * windows_interior.work(s.cone, s.size) if try_interior else math.inf
+    best = _better(s, best, _generate_columns(s, master, PRICES[:1], work_limit, deadline))
+    if _is_closed(s, best) or time.monotonic() > deadline:
+        return best
+    if best.matrix is None and not _can_keep_each(s.problem, deadline):
+        return best
+    if try_interior:
         best = _better(s, best, _interior(s, deadline))
-        if _is_closed(s, best) or time.monotonic() > deadline:
-            break
-    return best
+    if _is_closed(s, best) or time.monotonic() > deadline:
+        return best
+    return _better(s, best, _generate_columns(s, master, PRICES, math.inf, deadline))
 
 
 def _can_keep_each(problem: Problem, deadline: float) -> bool:
@@ -303,13 +304,12 @@ def _is_closed(s: LimitedProgram, solution: LimitedSolution) -> bool:
     return solution.matrix is not None and s.value(solution.matrix) - solution.bound <= ENOUGH * abs(solution.bound)
 
 
-def _generate_columns(s: LimitedProgram, master: LimitedMaster, share: float, deadline: float) -> LimitedSolution:
-    """Run column generation at rising prices of excess until none is bought.
-
-    With a finite `share` of work, when an interior point will follow, only at the first price.
-    """
+def _generate_columns(
+    s: LimitedProgram, master: LimitedMaster, prices: Sequence[float], share: float, deadline: float
+) -> LimitedSolution:
+    """Run column generation at rising prices of excess until none is bought, each for a `share` of work."""
     low, least_excess = -math.inf, 0.0
-    for price in PRICES if share == math.inf else PRICES[:1]:
+    for price in prices:
         master.price(price)
         low = max(low, _generate(s, master, master.work + share, deadline))
         # no loss is above one, so the rest of the bound is the price of excess
