@@ -49,9 +49,12 @@ def exponentials(rate: Fraction, first: int, count: int, offset: Fraction = Frac
     Each is a product of two table entries, which are floats nearest to correctly rounded exponentials: three roundings.
     """
     block = _block(abs(rate), count)
+    with localcontext(_context(40)):  # of exponents: at most 695 in size, so right to 10^-36
+        step, shift = as_decimal(rate), as_decimal(offset)
+        outer_exponents = [_clip(step * (first + start) - shift) for start in range(0, count, block)]
+        inner_exponents = [step * j for j in range(block)]
     with localcontext(_context(30)):
-        outer = [_clip(rate * (first + start) - offset) for start in range(0, count, block)]
-        inner = [float(as_decimal(rate * j).exp()) for j in range(block)]
+        outer, inner = ([float(exponent.exp()) for exponent in part] for part in (outer_exponents, inner_exponents))
     return np.outer(outer, inner).ravel()[:count]
 
 
@@ -79,8 +82,8 @@ def _context(digits: int) -> Context:
     return Context(prec=digits, Emin=-(10**9), Emax=10**9)
 
 
-def _clip(exponent: Fraction) -> float:
-    return float(as_decimal(max(Fraction(-695), min(Fraction(695), exponent))).exp())
+def _clip(exponent: Decimal) -> Decimal:
+    return max(Decimal(-695), min(Decimal(695), exponent))
 
 
 def _whole_below(exponent: Fraction, bits: int) -> int:

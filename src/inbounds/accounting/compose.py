@@ -113,7 +113,7 @@ class Composition:
 
     @cached_property
     def _enumeration(self) -> "Enumeration | None":
-        """The exact value, if it is affordable and valid for this kind of composition."""
+        """The losses one by one, if that is affordable and valid for this kind of composition."""
         from inbounds.accounting.enumeration import enumerate_if_small
 
         return enumerate_if_small(self)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inbounds.directed_rounding import ROUNDOFF, exp_above, log_above, powers_below
-from inbounds.exact import Floats
+from inbounds.exact import Floats, Ints
 
 Wholes = NDArray[Any]
 """An object array of Python integers."""
@@ -67,19 +67,20 @@ class Curve:
         return np.array(p, dtype=object), np.array(q, dtype=object)
 
     @cached_property
-    def _ratios(self) -> Floats:
+    def ratios(self) -> Floats:
+        """The ratios P/Q as floats, falling."""
         return np.array([p / q for _, p, q in self._order])
 
     def rough(self, x: Floats, total: int) -> Floats:
         """Return the curve as a share of the total, in floats."""
         p, q = (sums.astype(np.float64) / total for sums in self._sums)
-        count = np.searchsorted(-self._ratios, -x, side="left")
+        count = np.searchsorted(-self.ratios, -x, side="left")
         return np.asarray(p[count] - x * q[count])
 
     def exactly(self, wholes: Wholes, x: Floats, bits: int) -> Wholes:
         """Return the curve times 2**bits at X = wholes / 2**bits; x are the same numbers as floats."""
         margins = 1 - 8 * ROUNDOFF, 1 + 8 * ROUNDOFF
-        count, most_count = (np.searchsorted(-self._ratios * factor, -x, side="left") for factor in margins)
+        count, most_count = (np.searchsorted(-self.ratios * factor, -x, side="left") for factor in margins)
         for i in np.flatnonzero(count != most_count):
             undecided = self._order[count[i] : most_count[i]]
             count[i] += sum(p << bits >= wholes[i] * q for _, p, q in undecided)
@@ -142,15 +143,66 @@ class AnswerGroup:
         return np.where(rounded > 0, np.maximum(rounded * (1 + 4 * ROUNDOFF), LEAST_MASS), 0.0)
 
     def _highest(self, wholes: Wholes, x: Floats, bits: int) -> Wholes:
-        """Return the maximum of the curves; exact where floats cannot tell which curve is the highest."""
+        """Return the maximum of the curves; exact where floats cannot tell which curve is the highest.
+
+        Along a run of points on which every curve is linear, a curve that is the highest at both ends is the highest
+        between them. Other runs are halved. So few points need the exact value of every curve.
+        """
         rough = [curve.rough(x, self.total) for curve in self.curves]
         threshold = np.maximum.reduce(rough) - 16 * ROUNDOFF * (1 + x)
-        top = np.zeros(len(x), dtype=object)
-        for curve, values in zip(self.curves, rough, strict=True):
-            candidates = np.flatnonzero(values >= threshold)
-            if len(candidates):
-                top[candidates] = np.maximum(top[candidates], curve.exactly(wholes[candidates], x[candidates], bits))
+        alike = np.array([values >= threshold for values in rough])
+        top, highest = np.zeros(len(x), dtype=object), np.zeros(alike.shape, dtype=bool)
+        runs = np.stack(_linear_runs(self.curves, x))
+        places = np.unique(runs)
+        while len(places):
+            self._compare_at(places, alike, wholes, x, bits, top, highest)
+            first, last = runs
+            common = highest[:, first] & highest[:, last]
+            winner = np.where(common.any(axis=0), common.argmax(axis=0), -1)
+            for k in np.unique(winner[winner >= 0]).tolist():
+                inner = _between(first[winner == k], last[winner == k])
+                top[inner] = self.curves[k].exactly(wholes[inner], x[inner], bits)
+            first, last = (ends[(winner < 0) & (last - first > 1)] for ends in runs)
+            places = (first + last) // 2
+            runs = np.stack([np.concatenate([first, places]), np.concatenate([places, last])])
         return top
+
+    def _compare_at(
+        self,
+        places: Ints,
+        alike: NDArray[np.bool_],
+        wholes: Wholes,
+        x: Floats,
+        bits: int,
+        top: Wholes,
+        highest: NDArray[np.bool_],
+    ) -> None:
+        """Write the exact maximum at some points, and which of the curves that floats cannot tell apart reach it."""
+        exact = np.zeros((len(self.curves), len(places)), dtype=object)
+        for k, curve in enumerate(self.curves):
+            near = np.flatnonzero(alike[k, places])
+            if len(near):
+                exact[k, near] = curve.exactly(wholes[places[near]], x[places[near]], bits)
+        top[places] = exact.max(axis=0)
+        highest[:, places] = alike[:, places] & (exact == top[places])
+
+
+def _between(first: Ints, last: Ints) -> Ints:
+    """Return all places strictly between the ends of each run."""
+    count = np.maximum(last - first - 1, 0)
+    starts = np.repeat(first + 1 - (np.cumsum(count) - count), count)
+    return np.asarray(starts + np.arange(count.sum()))
+
+
+def _linear_runs(curves: Sequence[Curve], x: Floats) -> tuple[Ints, Ints]:
+    """Return the first and last places of runs of points between which no curve has a kink, to float precision."""
+    kinked = np.zeros(len(x) + 1, dtype=bool)  # between x[i - 1] and x[i]
+    for curve in curves:
+        for factor in (1 - 8 * ROUNDOFF, 1 + 8 * ROUNDOFF):
+            kinked[np.searchsorted(x, curve.ratios * factor)] = True
+    kinked[0] = kinked[-1] = True
+    breaks = np.flatnonzero(kinked)
+    return breaks[:-1], breaks[1:] - 1
 
 
 def response_pair(epsilon: Fraction, times: int) -> AnswerGroup:
