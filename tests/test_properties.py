@@ -116,3 +116,22 @@ def test_symmetry_is_refused_where_the_cells_have_no_mirror():
     with pytest.raises(ValueError, match="mirror image"):
         compile_property("symmetric", lopsided)
     assert "symmetric" not in measure_properties(np.ones((2, 3), np.int64), lopsided, 2)
+
+
+@given(st.integers(1, 6), st.integers(1, 6), st.data())
+def test_whole_rows_and_columns_are_measured_like_the_listed_comparisons(outputs, answers, data):
+    """For any cells: each output holds a run of answers, or none; edges lie anywhere in order."""
+    home = np.sort(np.array(data.draw(st.lists(st.integers(0, outputs - 1), min_size=answers, max_size=answers))))
+    edges = st.lists(st.integers(0, answers), min_size=outputs, max_size=outputs)
+    below, above = (np.sort(np.array(data.draw(edges))) for _ in range(2))
+    layout = MatrixLayout(outputs, home, below, above)
+    weights = data.draw(arrays(np.int64, (outputs, answers), elements=st.sampled_from([0, 1, 2, 3, 7, TOTAL])))
+    for name in NAMES:
+        if name == "symmetric" and not layout.mirrors:
+            with pytest.raises(ValueError, match="mirror image"):
+                measure_violation(name, weights, layout, TOTAL)
+            continue
+        constraint, flat = compile_property(name, layout), weights.ravel()
+        short = flat[constraint.lesser] - flat[constraint.greater]
+        floor = -(-TOTAL // outputs) - flat[constraint.floored]
+        assert measure_violation(name, weights, layout, TOTAL) == max(0, *short.tolist(), *floor.tolist(), 0), name

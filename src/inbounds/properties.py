@@ -149,13 +149,18 @@ def _weakly_honest(layout: MatrixLayout) -> PropertyConstraint:
 
 
 def _symmetric(layout: MatrixLayout) -> PropertyConstraint:
+    _refuse_without_mirror(layout)
+    cell = _cells(layout)
+    return _compare_cells(cell, cell[::-1, ::-1])
+
+
+def _refuse_without_mirror(layout: MatrixLayout) -> None:
+    """Raise `ValueError` if a matrix of this layout has no mirror image."""
     if not layout.mirrors:
         raise ValueError(
             "symmetric must be asked of a query that is its own mirror image, and here the cells are not; "
             "leave it out or choose outputs that mirror"
         )
-    cell = _cells(layout)
-    return _compare_cells(cell, cell[::-1, ::-1])
 
 
 def _compare_cells(greater: Ints, lesser: Ints) -> PropertyConstraint:
@@ -235,6 +240,9 @@ def measure_violation(
     lesser - ratio * greater, that of a floor total / outputs - cell, both rounded up. Cost: O(outputs * answers).
     outputs: the mechanism's number of outputs, if `weights` holds only some of them.
     """
+    measure = _MEASURES.get(canonical_property(name))
+    if measure is not None:
+        return max(0, measure(weights, layout))
     constraint, flat = compile_property(name, layout), weights.ravel()
     worst = 0
     if constraint.greater.size:
@@ -242,6 +250,47 @@ def measure_violation(
     if constraint.floored.size:
         worst = max(worst, -(-total // (outputs or layout.outputs)) - int(flat[constraint.floored].min()))
     return worst
+
+
+# Properties that compare whole rows and columns, measured without a list of all comparisons, which takes ten times as
+# long for a large matrix. Weights are at most 2^62, so differences fit.
+
+
+def _measure_row_honest(weights: Ints, layout: MatrixLayout) -> int:
+    return int((weights.max(axis=1)[layout.home] - _truths(weights, layout)).max(initial=0))
+
+
+def _measure_column_honest(weights: Ints, layout: MatrixLayout) -> int:
+    return int((weights.max(axis=0) - _truths(weights, layout)).max(initial=0))
+
+
+def _truths(weights: Ints, layout: MatrixLayout) -> Ints:
+    return np.asarray(weights[layout.home, np.arange(layout.answers)])
+
+
+def _measure_row_monotone(weights: Ints, layout: MatrixLayout) -> int:
+    step, j = np.diff(weights, axis=1), np.arange(layout.answers - 1)
+    falls = np.max(step, initial=0, where=j >= layout.above[:, None])
+    return max(int(falls), -int(np.min(step, initial=0, where=j + 1 < layout.below[:, None])))
+
+
+def _measure_column_monotone(weights: Ints, layout: MatrixLayout) -> int:
+    step, rising = np.diff(weights, axis=0), np.arange(layout.outputs - 1)[:, None] < layout.home
+    return max(-int(np.min(step, initial=0, where=rising)), int(np.max(step, initial=0, where=~rising)))
+
+
+def _measure_symmetric(weights: Ints, layout: MatrixLayout) -> int:
+    _refuse_without_mirror(layout)
+    return int((weights - weights[::-1, ::-1]).max(initial=0))
+
+
+_MEASURES: dict[str, Callable[[Ints, MatrixLayout], int]] = {
+    "row_honest": _measure_row_honest,
+    "column_honest": _measure_column_honest,
+    "row_monotone": _measure_row_monotone,
+    "column_monotone": _measure_column_monotone,
+    "symmetric": _measure_symmetric,
+}
 
 
 def _shortfall(greater: Ints, lesser: Ints, ratio: Fraction) -> int:

@@ -34,6 +34,7 @@ from inbounds.mechanism import AnyMechanism, Mechanism, QuantileMechanism
 from inbounds.mechanism.codec import query_to_json
 from inbounds.mechanism.laws import CentralRecords
 from inbounds.mechanism.load import PASSPORT, certify_document
+from inbounds.mechanism.passport import to_passport
 from inbounds.properties import canonical_property
 from inbounds.query import QuantileQuery, RangeQuery
 from inbounds.query.query import KINDS
@@ -238,13 +239,14 @@ def load_or_design(request: DesignRequest, folder: Path) -> DesignedMechanism:
         except (InboundsError, OSError):
             pass  # not the cached mechanism: design it again
     mechanism = design_request(request.query, request.epsilon, request.options)
+    passport = to_passport(mechanism)  # once: its claims may take as long as the design
     try:
         folder.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)  # the file there is not the mechanism
-        mechanism.save(path)
+        passport.save(path)
     except OSError:
         pass  # a cache that cannot be written is only slower
-    return DesignedMechanism(mechanism, mechanism.sha256)
+    return DesignedMechanism(mechanism, passport.sha256)
 
 
 def design_request(query: RangeQuery | QuantileQuery, epsilon: Fraction, options: DesignOptions) -> AnyMechanism:

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from inbounds.errors import InvalidDistribution, TooLarge
 from inbounds.exact import Floats, FrozenArray, Ints
@@ -105,9 +106,15 @@ class Noise(AnswerLaw):
             return self.clamped_matrix()
         starts, stops, targets = clamped.remap_runs(self.remap)
         refuse_beyond_limit(query, len(targets))
-        cumulative, answers = np.cumsum(self.all_weights()), np.arange(self.size + 1)
+        upto = sliding_window_view(np.cumsum(self.all_weights()), self.size + 1)[:, ::-1]  # upto[s, j] = C(s - j)
+        runs = upto[stops]
+        runs[stops >= self.size] = TOTAL
+        runs[starts > 0] -= upto[starts[starts > 0] - 1]
         weights = np.zeros(query.shape, dtype=np.int64)
-        np.add.at(weights, targets, clamped.interval_weights(cumulative, starts[:, None], stops[:, None], answers))
+        if (np.diff(targets) > 0).all():
+            weights[targets] = runs
+        else:
+            np.add.at(weights, targets, runs)
         return weights
 
     def clamped_matrix(self) -> Ints:
