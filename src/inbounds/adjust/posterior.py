@@ -28,6 +28,7 @@ from inbounds.adjust.windows import (
     crop_window,
     fold_children,
     normalize_mass,
+    place_windows,
     scale_to_max,
     unfold_children,
 )
@@ -111,7 +112,7 @@ def posterior(tree: Tree, reports: Sequence[LevelReports], prior: Prior) -> list
         outgoing = down * likelihood
         if level > 1:
             inner, tape = tapes[level - 2]
-            down = _place_message(
+            down = place_windows(
                 unfold_children(outgoing, tape), inner.low - up[level - 2][0].low, up[level - 2][0].width
             )
     low, width = leaves.low, leaves.width
@@ -135,13 +136,6 @@ def _cut_message(down: Floats, up: Floats) -> tuple[Floats, Floats]:
     """Set a message to zero where the marginal has no mass, so that transforms do not mix scales; return both."""
     mass = normalize_mass(up * down)
     return scale_to_max(np.where(mass > TOLERANCE / mass.shape[-1], down, 0.0)), mass
-
-
-def _place_message(message: Floats, begin: Ints, width: int) -> Floats:
-    """Copy a message into wider windows, starting at `begin`."""
-    wide = np.zeros((*message.shape[:-1], width))
-    np.put_along_axis(wide, begin[..., None] + np.arange(message.shape[-1]), message, axis=-1)
-    return wide
 
 
 def leaf_window(values: int, leaves: LevelReports) -> int:
@@ -212,13 +206,12 @@ class _Leaves:
         weights = np.exp(weights - weights.max(axis=1, keepdims=True))
         return mass / np.maximum(evidence, 1e-300)[..., None], weights / weights.sum(axis=1, keepdims=True)
 
-    def _tilts(self, parents: slice, leaves: slice) -> Floats:
+    def _tilts(self, parents: slice, leaves: slice, by_class: Floats, weights: Floats) -> Floats:
         """Compute for each parent the tilt t for which its leaves sum to the least-squares value; 0 where they nearly
-        do.
+        do. by_class, weights: of the leaves without a tilt.
         """
         parent = self.tree.parents[0][leaves] - parents.start
         no_tilt = np.zeros(parents.stop - parents.start)
-        by_class, weights = self._tilted_leaves(parents, leaves, no_tilt)
         leaf = np.einsum("nk,nkx->nx", weights[parent], by_class)
         x = np.arange(self.width)
         base = np.bincount(parent, self.low[leaves])
@@ -232,12 +225,15 @@ class _Leaves:
 
     def sum_portion(self, portion: tuple[slice, slice]) -> _LeafSums:
         """Compute the distribution of the sum over the leaves of each parent."""
-        tilt = self._tilts(*portion)
-        leaf_masses, weights = self._tilted_leaves(*portion, tilt)
+        parents, _ = portion
+        leaf_masses, weights = self._tilted_leaves(*portion, np.zeros(parents.stop - parents.start))
+        tilt = self._tilts(*portion, leaf_masses, weights)
+        if tilt.any():
+            leaf_masses, weights = self._tilted_leaves(*portion, tilt)
         by_class, _ = self._fold(portion, leaf_masses)
         begin = by_class.low.min(axis=1)
         width = int((by_class.low.max(axis=1) - begin).max()) + by_class.width
-        wide = _place_message(by_class.mass, by_class.low - begin[:, None], width)
+        wide = place_windows(by_class.mass, by_class.low - begin[:, None], width)
         mixed = Message(begin[:, None], np.einsum("gk,gks->gs", weights, wide)[:, None, :])
         return _LeafSums(mixed, weights, tilt)
 

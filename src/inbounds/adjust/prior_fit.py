@@ -110,26 +110,33 @@ def _evidence(distinct: "_DistinctReports", rates: Floats, sums: LevelReports) -
     """Compute the evidence of all candidate shapes from the reports about leaves and parents."""
     if int(distinct.sizes.max()) >= WIDEST or distinct.counts.sum() < KINDS:
         return {shape: distinct.log_evidence(rates, shape, sums) for shape in map(BetaBinomialShape, SPREADS)}
-    of_leaves = _evidence_of_leaves(distinct, rates)
-    return {shape: log + distinct.log_evidence_of_sums(rates, shape, sums) for shape, log in of_leaves.items()}
+    return _evidence_by_halves(distinct, rates, sums)
 
 
-def _evidence_of_leaves(distinct: "_DistinctReports", rates: Floats) -> Evidence:
-    """Compute the evidence of the beta-binomials, or of a mixture if it predicts held-out leaves better."""
-    beta_binomials = [BetaBinomialShape(spread) for spread in SPREADS]
-    halves = distinct.halves
-    of_halves = [{shape: half.log_evidence(rates, shape) for shape in beta_binomials} for half in halves]
-    every: Evidence = {shape: of_halves[0][shape] + of_halves[1][shape] for shape in beta_binomials}
+def _evidence_by_halves(distinct: "_DistinctReports", rates: Floats, sums: LevelReports) -> Evidence:
+    """Compute the evidence of the beta-binomials, or of a mixture if it predicts held-out leaves better.
+
+    The values of a shape are computed once for both halves and for the sums.
+    """
+    halves, of_halves, of_sums = distinct.halves, (Evidence(), Evidence()), Evidence()
+    for shape in map(BetaBinomialShape, SPREADS):
+        moments = distinct.moments(rates, shape, 2)
+        for half, evidence in zip(halves, of_halves, strict=True):
+            evidence[shape] = half.log_evidence_of_leaves(moments)
+        of_sums[shape] = distinct.log_evidence_of_sums(moments, sums)
+    every: Evidence = {shape: of_halves[0][shape] + of_halves[1][shape] for shape in of_sums}
     gain = 0.0
     for fitted, before, held_out in zip(halves, of_halves, halves[::-1], strict=True):
         kinds = fitted.kinds()
-        log_evidence = fitted.log_evidence(rates, kinds)
-        gain += _total({kinds: log_evidence + held_out.log_evidence(rates, kinds)}) - _total({kinds: log_evidence})
+        moments = distinct.moments(rates, kinds, 0)
+        log_evidence = fitted.log_evidence_of_leaves(moments)
+        both = log_evidence + held_out.log_evidence_of_leaves(moments)
+        gain += _total({kinds: both}) - _total({kinds: log_evidence})
         gain -= _total(every) - _total(before)
     if gain <= 0:
-        return every
+        return {shape: every[shape] + of_sums[shape] for shape in every}
     kinds = distinct.kinds()
-    return {kinds: distinct.log_evidence(rates, kinds)}
+    return {kinds: distinct.log_evidence(rates, kinds, sums)}
 
 
 def _total(evidence: Mapping[Any, Floats]) -> float:
@@ -300,26 +307,27 @@ class _DistinctReports:
         """Compute the log probability of the reports about a parent's leaves, and `sums` about itself, parents ×
         rates.
         """
-        moments = self._moments(rates, shape, 0 if sums is None else 2)
-        of_leaves = np.asarray(self.counts @ np.log(moments[0]))
-        return of_leaves if sums is None else of_leaves + self._log_evidence_of_sums(moments, sums)
+        moments = self.moments(rates, shape, 0 if sums is None else 2)
+        of_leaves = self.log_evidence_of_leaves(moments)
+        return of_leaves if sums is None else of_leaves + self.log_evidence_of_sums(moments, sums)
 
-    def log_evidence_of_sums(self, rates: Floats, shape: Shape, sums: LevelReports) -> Floats:
-        """Compute the log probability of the reports about parents, given the rate and the leaves' reports."""
-        return self._log_evidence_of_sums(self._moments(rates, shape, 2), sums)
+    def log_evidence_of_leaves(self, moments: Floats) -> Floats:
+        """Compute the log probability of the reports about a parent's leaves from the moments of a shape."""
+        return np.asarray(self.counts @ np.log(moments[0]))
 
-    def _log_evidence_of_sums(self, moments: Floats, sums: LevelReports) -> Floats:
-        """Approximate that log probability by a normal density, which is accurate enough to place a grid.
+    def log_evidence_of_sums(self, moments: Floats, sums: LevelReports) -> Floats:
+        """Approximate the log probability of the reports about parents, given the rate and the leaves' reports.
 
-        The means and variances of the leaves given their reports add up. Treating the sums as independent of the
-        leaves' reports, which are about the same people, would make leaves look more alike than they are.
+        It is that of a normal density, which is accurate enough to place a grid. The means and variances of the leaves
+        given their reports add up. Treating the sums as independent of the leaves' reports, which are about the same
+        people, would make leaves look more alike than they are.
         """
         chances, first, second = moments
         mean = first / chances
         variance = sums.variance + self.counts @ np.maximum(second / chances - mean**2, 0.0) + 1e-9
         return np.asarray(-((sums.y[:, None] - self.counts @ mean) ** 2) / (2 * variance) - np.log(variance) / 2)
 
-    def _moments(self, rates: Floats, shape: Shape, most: int) -> Floats:
+    def moments(self, rates: Floats, shape: Shape, most: int) -> Floats:
         """Compute E[x^power; report] of a leaf of each mean rate, powers 0..most × distinct reports × rates.
 
         At power 0 this is the probability of the report. Only values within reach of the reports are used.
@@ -348,7 +356,7 @@ class _DistinctReports:
         """Fit the shares of the kinds of leaves by expectation maximization from equal shares."""
         rates = _rate(_midpoints(KINDS))
         chances, counts = (
-            self._moments(rates, BetaBinomialShape(0.0), 0)[0],
+            self.moments(rates, BetaBinomialShape(0.0), 0)[0],
             np.asarray(self.counts.sum(axis=0)).ravel(),
         )
         shares = np.full(KINDS, 1 / KINDS)

@@ -7,6 +7,7 @@ other.
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 
@@ -53,14 +54,28 @@ def crop_window(mass: Floats, low: Ints) -> Message:
     """Crop every row to the common width that holds all but TOLERANCE of each."""
     mass = normalize_mass(mass)
     cumulative = np.cumsum(mass, axis=-1)
-    first = (cumulative <= TOLERANCE / 2).sum(axis=-1)
-    last = np.maximum((cumulative < 1 - TOLERANCE / 2).sum(axis=-1), first)
-    place = np.arange(mass.shape[-1])
-    inside = (place >= first[..., None]) & (place <= last[..., None])  # outside: rounding errors
+    first = np.count_nonzero(cumulative <= TOLERANCE / 2, axis=-1)
+    last = np.maximum(np.count_nonzero(cumulative < 1 - TOLERANCE / 2, axis=-1), first)
     width = int((last - first).max()) + 1
     begin = np.minimum(first, mass.shape[-1] - width)
-    cropped = np.take_along_axis(np.where(inside, mass, 0.0), begin[..., None] + np.arange(width), axis=-1)
+    cropped = copy_windows(mass, begin, width)
+    place = np.arange(width)
+    cropped[(place < (first - begin)[..., None]) | (place > (last - begin)[..., None])] = 0.0  # rounding errors
     return Message(low + begin, cropped)
+
+
+def copy_windows(rows: Floats, begin: Ints, width: int) -> Floats:
+    """Copy `width` entries of every row from its own beginning on; all must lie in the row."""
+    places = np.ogrid[tuple(map(slice, begin.shape))]
+    return np.asarray(sliding_window_view(rows, width, axis=-1)[(*places, begin)])
+
+
+def place_windows(rows: Floats, begin: Ints, width: int) -> Floats:
+    """Copy every row into one of `width` zeros, from its own beginning on: the reverse of `copy_windows`."""
+    wide = np.zeros((*rows.shape[:-1], width))
+    places = np.ogrid[tuple(map(slice, begin.shape))]
+    sliding_window_view(wide, rows.shape[-1], axis=-1, writeable=True)[(*places, begin)] = rows
+    return wide
 
 
 def fold_children(message: Message, children: Ints) -> tuple[Message, list[Fold]]:
@@ -91,8 +106,7 @@ def unfold_children(down: Floats, tape: list[Fold]) -> Floats:
     """Turn messages from above, on the windows of the sums, into messages to every child on its window."""
     for fold in reversed(tape):
         width = fold.folded.width
-        full = np.zeros((*down.shape[:-1], 2 * width - 1))
-        np.put_along_axis(full, (fold.low - fold.begin)[..., None] + np.arange(down.shape[-1]), down, axis=-1)
+        full = place_windows(down, fold.low - fold.begin, 2 * width - 1)
         new = np.zeros_like(fold.folded.mass)
         new[fold.first[~fold.paired]] = full[~fold.paired, :, :width]
         one = fold.first[fold.paired]
