@@ -11,7 +11,7 @@ import pytest
 
 import inbounds as ib
 from envelopes import seal
-from inbounds.files import MECHANISM, Document
+from inbounds.files import MECHANISM, Document, format_json
 from inbounds.mechanism import Mechanism, Optimality, Origin, load
 from inbounds.mechanism import passport as passports
 from inbounds.mechanism.laws import Noise
@@ -406,3 +406,26 @@ def test_cells_that_overlap_or_do_not_match_are_refused():
         content["query"]["outputs"].update(cells)
         with pytest.raises(ib.PassportError, match=r"malformed|claims"):
             load.load(signed(content))
+
+
+def test_json_for_people_is_the_same_values_with_a_line_for_each_row():
+    values = {
+        "name": "é",
+        "keys": [["North", "1"], ["South", "2"]],
+        "sizes": [3, 4.5, None],
+        "none": [],
+        "nothing": {},
+        "rows": [{"a": (1, 2)}, 5],
+    }
+    text = format_json(values)
+    assert json.loads(text) == json.loads(json.dumps(values))
+    assert text.splitlines()[:8] == [
+        "{",
+        ' "name": "é",',
+        ' "keys": [',
+        '  ["North", "1"],',
+        '  ["South", "2"]',
+        " ],",
+        ' "sizes": [3, 4.5, null],',
+        ' "none": [],',
+    ]

@@ -49,6 +49,26 @@ def canonical_json(value: Any) -> str:
     return _CANONICAL.encode(value)
 
 
+_LINE = json.JSONEncoder(ensure_ascii=False)
+
+
+def format_json(value: Any, margin: str = "") -> str:
+    """Return JSON text for people: a line for each field and item; a list without lists and objects is one line."""
+    inner = margin + " "
+    if isinstance(value, dict) and value:
+        lines = [f"{_LINE.encode(name)}: {format_json(part, inner)}" for name, part in value.items()]
+        first, last = "{", "}"
+    elif isinstance(value, list | tuple) and not _CONTAINERS.isdisjoint(map(type, value)):
+        lines = [format_json(item, inner) for item in value]
+        first, last = "[", "]"
+    else:
+        return _LINE.encode(value)
+    return f"{first}\n" + ",\n".join(f"{inner}{line}" for line in lines) + f"\n{margin}{last}"
+
+
+_CONTAINERS = frozenset({dict, list, tuple})
+
+
 def sha256_hex(content: str | bytes) -> str:
     """Return the SHA-256 of bytes, or of a text in UTF-8, in hexadecimal."""
     return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()

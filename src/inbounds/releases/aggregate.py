@@ -19,7 +19,7 @@ import numpy as np
 
 from inbounds.exact import Ints
 from inbounds.plan.plan import Plan
-from inbounds.releases.check_source import check_schema, key_types, read_columns, used_columns
+from inbounds.releases.check_source import canonical_keys, check_schema, key_types, read_columns, used_columns
 from inbounds.releases.disasters import check_foreseeable
 from inbounds.schema.columns import NumberColumn
 from inbounds.schema.condition import tree as language
@@ -34,7 +34,6 @@ from inbounds.sources.records import (
     RecordLayout,
     choose_form,
     first_columns,
-    fit_text,
     key_text,
     key_value,
     person_text,
@@ -330,17 +329,8 @@ def _layout(plan: Plan, table: Any, engine: str) -> RecordLayout:
 
 
 def _key_digits(plan: Plan, k: int, kind: Any) -> list[str]:
-    """Return the declared keys of a column in its spelling, in digits; periods and the missing key unchanged."""
-    groups, name = plan.groups, plan.groups.by[k]
-    spelling, texts = plan.spelling(name), (key[k] for key in groups.keys)
-    return [
-        text_to_digits(
-            spelling.spell(text)
-            if name in groups.period or text == groups.missing_key
-            else fit_text(text, kind, spelling)
-        )
-        for text in texts
-    ]
+    """Return the declared keys of a column in its spelling, in digits."""
+    return list(map(text_to_digits, canonical_keys(plan, k, kind)))
 
 
 def _by_date(plan: Plan) -> set[str]:

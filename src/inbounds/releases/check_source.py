@@ -96,16 +96,26 @@ def _check_keys(plan: Plan, schema: dict[str, Any]) -> None:
         if period and not (kind.is_string() or kind.is_date() or kind.is_timestamp()):
             message = f"must be about dates, times or texts, but {name!r} is {kind}"
             raise SourceError(message, ("groups", "period", name))
-        unchanged = (plan.groups.missing_key,)
-        fits = [
-            plan.spelling(name).spell(key[k])
-            if period or key[k] in unchanged
-            else _check_spelling(key[k], name, kind, KEYS, plan.spelling(name))
-            for key in plan.groups.keys
-        ]
-        forms.append(fits)
+        forms.append(canonical_keys(plan, k, kind))
     if forms and len(set(zip(*forms, strict=True))) < len(plan.groups):
         raise SourceError("must be different values of their columns", KEYS)
+
+
+def canonical_keys(plan: Plan, k: int, kind: Any) -> list[str]:
+    """Return the keys of a column, one per group, as canonical records of this Ibis type spell them.
+
+    Periods and the missing key have only the spelling of the plan. Each different text is looked at once. Raises
+    SourceError if no record can have one.
+    """
+    name, spelling, texts = plan.groups.by[k], plan.spelling(plan.groups.by[k]), plan.groups.columns[k]
+    as_declared = name in plan.groups.period
+    forms = {
+        text: spelling.spell(text)
+        if as_declared or text == plan.groups.missing_key
+        else _check_spelling(text, name, kind, KEYS, spelling)
+        for text in dict.fromkeys(texts)
+    }
+    return [forms[text] for text in texts]
 
 
 def key_types(plan: Plan, schema: dict[str, Any]) -> dict[str, str]:

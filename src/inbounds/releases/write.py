@@ -19,6 +19,7 @@ from inbounds.files import (
     RELEASE,
     Document,
     LoadedFile,
+    format_json,
     is_same_file,
     refuse_database,
     sha256_hex,
@@ -103,7 +104,7 @@ def write_release(
         **record,
         "table": {"file": target.name, "rows": table.num_rows, "sha256": sha256_hex(content)},
     }
-    text = json.dumps(Document.wrap(RELEASE, {**full}).to_json(), indent=1, ensure_ascii=False) + "\n"
+    text = format_json(Document.wrap(RELEASE, {**full}).to_json()) + "\n"
     with (
         synced_file(target, content) as table_part,
         synced_file(record_path(target), text.encode("utf-8")) as record_part,
@@ -135,13 +136,14 @@ def encode_table_file(table: Any, suffix: str) -> bytes:
 
 
 def _fields(column: Any) -> Iterator[str]:
-    """Return the fields of a column; columns of integers, the most common, take a faster path."""
+    """Return the fields of a column; numbers need no quotes, and each different text is looked at once."""
     import pyarrow.types
 
     values = column.to_pylist()
-    if column.null_count or not pyarrow.types.is_integer(column.type):
-        return map(_field, values)
-    return map(str, values)
+    if pyarrow.types.is_string(column.type):
+        return map({text: _field(text) for text in set(values)}.__getitem__, values)
+    is_number = pyarrow.types.is_integer(column.type) or pyarrow.types.is_floating(column.type)
+    return map(_field if column.null_count or not is_number else str, values)
 
 
 def _field(value: Any) -> str:

@@ -88,6 +88,11 @@ class Groups:
         """Return the digest of keys and sizes in their order, as records state it."""
         return sha256_hex(json.dumps([self.keys, self.sizes.tolist()]))
 
+    @cached_property
+    def columns(self) -> tuple[tuple[str, ...], ...]:
+        """Return the keys by column: for each of `by` one value per group."""
+        return tuple(zip(*self.keys, strict=True))
+
     def _check_period(self) -> None:
         for name, period in self.period.items():
             if name not in self.by:

@@ -5,7 +5,6 @@ True values never reach this process.
 """
 
 import io
-import json
 import warnings
 import zipfile
 from pathlib import Path
@@ -17,7 +16,7 @@ from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse
 
-from inbounds.files import RELEASE, Document
+from inbounds.files import RELEASE, Document, format_json
 from inbounds.files.bounded import read_text
 from inbounds.plan.plan import Plan
 from inbounds.progress import Progress, ignore_progress
@@ -175,11 +174,7 @@ def _table(plan: str, stored: StoredTable, target: Path) -> Response:
 def _record(plan: str, stored: StoredTable, target: Path) -> Response:
     """Return the record beside the table; before the table is written, as the ledger stores it."""
     beside = record_path(target)
-    text = (
-        read_text(beside)
-        if beside.exists()
-        else json.dumps(Document.wrap(RELEASE, {**stored.record}).to_json(), indent=1)
-    )
+    text = read_text(beside) if beside.exists() else format_json(Document.wrap(RELEASE, {**stored.record}).to_json())
     return _file(text.encode(), beside.name, "application/json")
 
 
