@@ -345,7 +345,7 @@ def test_a_channel_belongs_to_one_of_the_quantiles():
     joint = ib.optimal(ib.quantiles([0, 1], 0, 4, size=9), 1)
     assert joint.channel(at=1).loss() == pytest.approx(joint.channel(at=0).loss())  # mirror images
     for at in (None, "1/2"):
-        with pytest.raises(ValueError, match="one of the quantiles 0, 1"):
+        with pytest.raises(ValueError, match="at must be one of 0, 1"):
             joint.channel(at=at)
     with pytest.raises(ValueError, match="at must be left out"):
         ib.optimal(ib.count(4), 1).channel(at=0)

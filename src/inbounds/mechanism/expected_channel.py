@@ -91,10 +91,11 @@ def joint_channel(
 
     Raises `ValueError` unless `at` is one of them.
     """
-    names = ", ".join(map(format_decimal, query.at))
-    share = None if at is None else to_fraction(at, "at")
+    share, names = None if at is None else to_fraction(at, "at"), [*map(format_decimal, query.at)]
     if share not in query.at:
-        raise ValueError(f"at must be one of the quantiles {names}: each has a channel of its own")
+        raise ValueError(
+            f"at must be one of {', '.join(names)}: several quantiles have a channel each, that of channel(at=…)"
+        )
     place = query.at.index(share)
     return expected_channel(query.singles[place], QuantileOfJoint(query, law, place), prior, size, parts)
 

@@ -98,12 +98,13 @@ class JointPathLengths(JointLaw):
         return np.concatenate(parts)[:, np.searchsorted(ranks, query.ranks)]
 
     def proof_steps(self, query: JointQuantileQuery) -> list[str]:
+        whose = "" if query.records == 1 else f"for each of the {query.records} records of a person "
         return [
             f"a vector has a weight of its own, times x^2 for each record that must change until it is the true one, "
             f"x = {self.weight} / 2^62; the true one has x^-2 for each record that may change before it is another",
-            "when a record changes no weight moves by more than x^2, and neither does their sum: for each of the "
-            f"{query.records} records of a person the ratio is at most x^-4, with 2^-{SLACK_BITS} of the probability "
-            "for the sampler's rounding, and that is at most p/2^128",
+            "when a record changes no weight moves by more than x^2, and neither does their sum: "
+            f"{whose}the ratio is at most x^-4, with 2^-{SLACK_BITS} of the probability for the sampler's rounding, "
+            "and that is at most p/2^128",
             RATIO_BOUND.replace("epsilon", "(epsilon / records of a person)") if query.records > 1 else RATIO_BOUND,
         ]
 
