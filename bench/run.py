@@ -26,7 +26,7 @@ RESULTS = TARGET / "results.json"
 ALONE = ("releasing", "ledger", "curator")
 """Parts that take more than one core, or wait for the disk."""
 
-BESIDE = ("local", "quantiles", "adding", "covering")
+BESIDE = ("local", "quantiles", "several_quantiles", "adding", "covering")
 """Scripts about errors, which nothing that runs beside them changes."""
 
 OWN_PAGES = {"sweep": ("ours", "peers", "page"), **dict.fromkeys(("graphs", *BESIDE), ("",))}

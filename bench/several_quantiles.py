@@ -1,0 +1,231 @@
+"""Errors of several quantiles in one draw beside single draws, JointExp and OpenDP, on random cases.
+
+No report is drawn: given the records, the probabilities of all values of every quantile are known for each side, and
+so is the expected error. What is left to chance is which groups a distribution gives, the same for all.
+
+`python bench/several_quantiles.py` writes docs/benchmarks/several-quantiles.md and several-quantiles.json; `--quick`
+prints a few cases. Distributions are those of quantile_cases.py; the cases were drawn once, after the design was
+settled, and nothing was changed after looking at them.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from harness import machine, one_thread
+from pages import WIDE, machine_line
+from quantile_cases import Case, draw_distribution
+from quantile_peers import OpenDP
+
+import inbounds as ib
+from inbounds.exact import Floats, Ints
+from inbounds.query import JointQuantileQuery
+from quantiles import NEGLIGIBLE, NOTICEABLE, table
+
+PAGE = Path(__file__).parents[1] / "docs" / "benchmarks" / "several-quantiles.md"
+SEED, CASES, GROUPS = 20261119, 150, 40
+SIZES, VALUES, EPSILONS = (8, 1000), (4, 200), (0.2, 5.0)
+"""Ranges of sizes, of numbers of values and of epsilons; all are drawn evenly on a logarithmic scale."""
+
+SETS = {
+    "quartiles": ("1/4", "1/2", "3/4"),
+    "minimum, median, maximum": ("0", "1/2", "1"),
+    "deciles": tuple(str(Fraction(k, 10)) for k in range(1, 10)),
+    "5 %, median, 95 %": ("1/20", "1/2", "19/20"),
+}
+PEERS = ("single draws", "JointExp", "OpenDP, single")
+
+Row = dict[str, Any]
+"""A case and the mean errors of all sides."""
+
+
+@dataclass(frozen=True)
+class JointCase:
+    """A question, the kind of distribution that its records have, and the groups drawn from it."""
+
+    name: str
+    size: int
+    values: int
+    epsilon: str
+    shape: str
+    groups: Ints
+
+    @property
+    def query(self) -> JointQuantileQuery:
+        return ib.quantiles(SETS[self.name], 0, self.values - 1, size=self.size)
+
+    @property
+    def singles(self) -> list[Case]:
+        """Every quantile as a case of its own, with an equal part of epsilon."""
+        part, shares = repr(float(self.epsilon) / len(SETS[self.name])), SETS[self.name]
+        return [Case(self.size, self.values, part, at, self.shape, self.groups) for at in shares]
+
+    def error(self, probabilities: Floats) -> float:
+        """Compute the mean error over quantiles and groups, in steps. probabilities: groups × quantiles × values."""
+        truths = np.stack([single.true_positions(self.groups) for single in self.query.singles], axis=1)
+        distances = np.abs(np.arange(self.values) - truths[:, :, None])
+        return float((probabilities * distances).sum(axis=2).mean())
+
+
+def draw_cases(count: int) -> Iterator[JointCase]:
+    """Draw the first `count` cases."""
+    for number in range(count):
+        rng = np.random.default_rng([SEED, number])
+        size, values = (round(float(np.exp(rng.uniform(*np.log(ends))))) for ends in (SIZES, VALUES))
+        epsilon = f"{float(np.exp(rng.uniform(*np.log(EPSILONS)))):.2g}"
+        name = str(rng.choice([*SETS]))
+        shape, weights = draw_distribution(values, rng)
+        yield JointCase(name, size, values, epsilon, shape, rng.multinomial(size, weights, size=GROUPS))
+
+
+def joint_exp(case: JointCase) -> Floats:
+    """JointExp in floats, on the values of the range: exp(-epsilon/4) for each record too many or too few of an
+    interval between two outputs, lower ends open; every vector alike beforehand.
+    """
+    upto = np.cumsum(case.groups, axis=1)
+    ranks = [0, *case.query.ranks, case.size]
+    rises = np.triu(np.ones((case.values, case.values), dtype=bool))  # from a value to one that is not below
+
+    def weigh(between: Ints, places: int) -> Floats:
+        return np.asarray(-float(case.epsilon) / 4 * np.abs(between - places))  # logarithms: none may underflow
+
+    forward, moves = [weigh(upto, ranks[1])], list[Floats]()
+    for before, rank in pairwise(ranks[1:-1]):
+        moves.append(np.where(rises, weigh(upto[:, None, :] - upto[:, :, None], rank - before), -np.inf))
+        forward.append(np.logaddexp.reduce(forward[-1][:, :, None] + moves[-1], axis=1))
+    backward, found = weigh(case.size - upto, case.size - ranks[-2]), []
+    for j in range(len(forward) - 1, -1, -1):
+        found.append(forward[j] + backward)
+        if j:
+            backward = np.logaddexp.reduce(moves[j - 1] + backward[:, None, :], axis=2)
+    logs = np.stack(found[::-1], axis=1)
+    law = np.exp(logs - logs.max(axis=2, keepdims=True))
+    return np.asarray(law / law.sum(axis=2, keepdims=True))
+
+
+def measure(count: int) -> list[Row]:
+    """Measure the mean errors of all sides in every case; `seconds` is the processor time of the design."""
+    cases = list(draw_cases(count))
+    opendp = OpenDP([single for case in cases for single in case.singles])
+    rows = []
+    for case in cases:
+        start = time.process_time()
+        own = ib.design_quantiles(case.query, case.epsilon).mechanism
+        spent = time.process_time() - start
+        part = Fraction(case.epsilon) / len(case.query.at)
+        single = [ib.design_quantile(one, part).mechanism.probabilities(case.groups) for one in case.query.singles]
+        laws = {
+            "inbounds": own.probabilities(case.groups),
+            "single draws": np.stack(single, axis=1),
+            "JointExp": joint_exp(case),
+            "OpenDP, single": np.stack([opendp(one) for one in case.singles], axis=1),
+        }
+        facts = {name: getattr(case, name) for name in ("name", "size", "values", "epsilon", "shape")}
+        errors = {name: case.error(law) for name, law in laws.items()}
+        closeness = own.origin.parameters["closeness"]
+        rows.append({**facts, "closeness": closeness, "seconds": round(spent, 3), "errors": errors})
+    return rows
+
+
+def ratios(rows: list[Row], peer: str) -> Floats:
+    """Return our errors over a peer's, without the cases in which both are negligible."""
+    pairs = [(row["errors"]["inbounds"], row["errors"][peer]) for row in rows]
+    return np.array([own / other for own, other in pairs if max(own, other) > NEGLIGIBLE])
+
+
+# --- the page ---------------------------------------------------------------------------------------------
+
+ABOUT = """Expected absolute errors of several quantiles of groups of public size, given the records, averaged over the
+quantiles: {cases} random cases, {groups} groups each (seed {seed}). Distributions are drawn as those of [single
+quantiles](quantiles.md); groups have {sizes[0]} to {sizes[1]} records, {values[0]} to {values[1]} values and an epsilon
+of {epsilons[0]:g} to {epsilons[1]:g} for all quantiles together, all even on a logarithmic scale. Every error is
+computed, not drawn, and all sides get the same groups. The cases were drawn once, after [the
+design](../theory/several-quantiles.md) was settled, and nothing was changed after looking at them. All of them are in
+[several-quantiles.json](several-quantiles.json).
+
+`inbounds` is what `ib.design_quantiles` takes before any record is seen. Its peers get the same records and the same
+epsilon:
+
+- *single draws*: `ib.design_quantile` for each quantile, with an equal part of epsilon;
+- *JointExp* (Gillenwater, Joseph and Kulesza 2021): in floats, on the values of the range as they are. It was made for
+  records without ties; noise that splits ties, which its authors add, may help it;
+- *OpenDP, single*: `make_private_quantile` for each quantile, with an equal part of epsilon."""
+
+LIMITS = """**What this does not say.** Nothing about sizes that are not public. Single draws are not put in order here;
+sorting them, as a plan does, makes them a little better. A case where both sides err by less than a thousandth of a
+step is left out of the ratios."""
+
+
+def summary(rows: list[Row], fact: str | None = None) -> str:
+    """Return a table of the ratios to every peer, of all cases or for each value of a fact."""
+    parts = {"all": rows} if fact is None else {name: [row for row in rows if row[fact] == name] for name in SETS}
+    lines = []
+    for name, part in parts.items():
+        for peer in PEERS:
+            found = ratios(part, peer)
+            numbers = (np.exp(np.log(found).mean()), found.mean(), *np.quantile(found, (0.1, 0.5, 0.9)), found.max())
+            above = str(int((found > NOTICEABLE).sum()))
+            lines.append([name, peer, str(len(found)), *(f"{number:.3f}" for number in numbers), above])
+    head = ["quantiles", "peer", "cases", "geometric mean", "mean", "10 %", "median", "90 %", "worst", "above 1.02"]
+    return table(head, lines)
+
+
+def worse(rows: list[Row]) -> str:
+    """List every case in which a peer errs noticeably less, the worst first."""
+    lines = []
+    for row in rows:
+        for peer in PEERS:
+            own, other = row["errors"]["inbounds"], row["errors"][peer]
+            if max(own, other) > NEGLIGIBLE and own > NOTICEABLE * other:
+                facts = f"{row['name']}, {row['size']} records, {row['values']} values, epsilon {row['epsilon']}"
+                lines.append(
+                    (own / other, [facts, row["shape"], peer, f"{own / other:.3f}", f"{own:.3g}", f"{other:.3g}"])
+                )
+    head = ["case", "records", "peer", "ratio", "our error", "its error"]
+    return table(head, [line for _, line in sorted(lines, reverse=True)]) if lines else "None."
+
+
+def page(rows: list[Row]) -> str:
+    about = ABOUT.format(
+        cases=len(rows), groups=GROUPS, seed=SEED, sizes=SIZES, values=VALUES, epsilons=EPSILONS
+    )  # fmt: skip
+    seconds = np.array([row["seconds"] for row in rows])
+    parts = [
+        WIDE,
+        "# Several quantiles",
+        about,
+        "## Our error over theirs",
+        summary(rows),
+        f"Below 1, ours is smaller. A design took {np.median(seconds):.2f} s of processor time in the median, "
+        f"{seconds.max():.2f} s at most.",
+        summary(rows, "name"),
+        "## Where a peer is better",
+        "Every case above 1.02. Errors are in steps of the range.",
+        worse(rows),
+        LIMITS,
+        "**Repeat it:** `python bench/several_quantiles.py`.",
+        machine_line(machine()),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def main(quick: bool) -> None:
+    one_thread()
+    rows = measure(12 if quick else CASES)
+    if quick:
+        print(summary(rows), worse(rows), sep="\n\n")
+        return
+    lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    PAGE.with_suffix(".json").write_text(f"[\n{lines}\n]\n", "utf-8")
+    PAGE.write_text(page(rows), "utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:] == ["--quick"])
