@@ -110,6 +110,7 @@ def cases() -> list[Case]:
     found.append(Case("a grand total", plan_of([adding[0], adding[3], adding[4]], "persons", **grand), quick=True))
     once = [{"count_distinct": "x > 3"}, {"count": "true", "name": "n"}]
     found.append(Case("persons once", plan_of(once, "persons with records"), quick=True))
+    found.append(Case("a variance", plan_of([{"variance": "y"}, {"variance": "z"}], "public"), quick=True))
     parts: list[dict[str, Any]] = [{"count": "c = 'p'", "epsilon": 1}, {"sum": "z", "budget_share": "1/3"}]
     found.append(Case("parts of epsilon", plan_of(parts, "public"), quick=True))
     found.append(Case("all of epsilon", plan_of([*parts, {"median": "x", "epsilon": 1}], "at most"), quick=True))

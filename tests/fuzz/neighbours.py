@@ -81,6 +81,10 @@ def random_plan(rng: random.Random) -> Content:
         found["people"] = {"id": "who", "max_records": rng.choice([1, 2]), "max_groups": rng.choice([1, 2])}
     if "max_size" in keys and rng.random() < 0.3:
         found["where"] = rng.choice(CONDITIONS)
+    if "size" in keys and rng.random() < 0.3:
+        found["statistics"].append({"variance": rng.choice(["n", "x"]), "name": "spread"})
+    if "people" in found and rng.random() < 0.3:
+        found["statistics"].append({"count_distinct": rng.choice(CONDITIONS), "name": "persons"})
     if two and rng.random() < 0.4:
         found["hierarchy"] = {"levels": rng.choice([["g", "h"], ["all", "g", "h"]])}
     return found

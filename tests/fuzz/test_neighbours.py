@@ -10,7 +10,8 @@ import pytest
 
 from fuzz.neighbours import NeighbourFuzzer
 
-KINDS = {"count", "sum", "mean", "percentage", "min", "max", "median", "quantile", "histogram", "crosstab", "mode"}
+KINDS = {"count", "count_distinct", "sum", "mean", "variance", "percentage"}
+KINDS |= {"min", "max", "median", "quantile", "histogram", "crosstab", "mode"}
 FOLDERS = ["arrow", "csv", "parquet", "duckdb", "sqlite", "pandas", "polars"]
 
 

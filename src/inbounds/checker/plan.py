@@ -71,6 +71,7 @@ RULES = {
     "crosstab": KindRule(CROSSED, ("margins",), in_cells=True, moves_several=True, over_cells=True),
     "sum": KindRule(NUMBER, over_groups=True),
     "mean": KindRule(NUMBER, moves_several=True, pair=("above_low", "below_high")),
+    "variance": KindRule(NUMBER),
     "percentage": KindRule(CONDITION, moves_several=True, pair=("with", "without")),
     "mode": KindRule(LABELS),
     **{kind: KindRule(NUMBER, ("at",) if kind == "quantile" else ()) for kind in QUANTILES},
@@ -401,6 +402,8 @@ def _check_plan(plan: StatedPlan, whole: bool) -> None:
 def _check_number(plan: StatedPlan, statistic: StatedStatistic) -> None:
     known = statistic.column in plan.columns and plan.column(statistic).width > 0
     insist(known, f"{statistic.name} must be about a column with bounds")
+    spread = statistic.kind != "variance" or (plan.public and min(plan.sizes) >= 2)
+    insist(spread, f"{statistic.name} needs public sizes of at least two")
 
 
 def _check_labels(plan: StatedPlan, statistic: StatedStatistic) -> None:

@@ -10,6 +10,8 @@ number of one person's records that a single number must cover; r is 1 if the pl
     mean, at most           two sums, each 0..n·w steps           distance high - low costs one epsilon
     percentage, public      0..100, 100/n                         one changed record moves it by 1 step
     percentage, at most     two counts, each 0..n                 distance 1 costs one epsilon
+    variance, public        0..floor(n^2/4)*w^2 in steps of q     one changed record moves it by (n-1)*w^2, q being
+                                                                  that over 16, rounded down, and at least 1
     mode                    the labels                            one record moves it anywhere
     min, median, max, …     the values of the column              a quantile of the records themselves
 """
@@ -87,12 +89,22 @@ def _step_query(statistic: StatedStatistic, plan: StatedPlan, size: int) -> tupl
     column = plan.column(statistic)
     if statistic.kind in ("mean", "percentage"):
         return "mean", AnswerGrid(column.low, column.step / size, size * column.width), column.width
+    if statistic.kind == "variance":
+        return _variance(column, size)
     if plan.public:
         return "total", AnswerGrid(size * column.low, column.step, size * column.width), column.width
     unit = _common_unit(column)
     low, high = int(column.low / unit), int(column.high / unit)
     first, last = min(0, size * low), max(0, size * high)
     return "total", AnswerGrid(first * unit, unit, last - first), max(abs(low), abs(high))
+
+
+def _variance(column: StatedColumn, size: int) -> tuple[str, AnswerGrid, int]:
+    """Return the query of n times the sum of squares less the square of the sum, over n squared, in units of q."""
+    moved = (size - 1) * column.width**2
+    unit = max(1, moved // 16)
+    last = (size * size // 4 * column.width**2 + unit // 2) // unit
+    return "total", AnswerGrid(Fraction(0), unit * column.step**2 / size**2, last), math.ceil(Fraction(moved, unit))
 
 
 def _common_unit(column: StatedColumn) -> Fraction:

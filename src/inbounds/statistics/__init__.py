@@ -19,6 +19,7 @@ from inbounds.statistics.mode import Mode
 from inbounds.statistics.percentage import Percentage
 from inbounds.statistics.quantile import Max, Median, Min, Quantile
 from inbounds.statistics.sum import Sum
+from inbounds.statistics.variance import Variance
 
 __all__ = [
     "STATISTICS",
@@ -39,12 +40,27 @@ __all__ = [
     "Statistic",
     "StatisticContext",
     "Sum",
+    "Variance",
 ]
 
 STATISTICS: Mapping[str, type[Statistic]] = MappingProxyType(
     {
         one.model_fields["kind"].default: one
-        for one in (Count, CountDistinct, Percentage, Histogram, Crosstab, Sum, Mean, Min, Max, Median, Quantile, Mode)
+        for one in (
+            Count,
+            CountDistinct,
+            Percentage,
+            Histogram,
+            Crosstab,
+            Sum,
+            Mean,
+            Variance,
+            Min,
+            Max,
+            Median,
+            Quantile,
+            Mode,
+        )
     }
 )
 """Every statistic, by its kind."""

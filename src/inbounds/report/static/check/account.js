@@ -11,7 +11,7 @@ function readRelease(content) {
   for (const name of plan.get("columns").keys()) columnOf(plan, name);
   const groups = readGroups(content, plan);
   const tree = plan.has("hierarchy") ? readTree(plan, groups) : null;
-  checkStatistics(plan);
+  checkStatistics(plan, groups.sizes);
   const costs = readAccount(content, plan, groups);
   const lines = costs.flatMap((cost) => requiredLines(cost, plan, groups, tree));
   checkLines(content.get("mechanisms"), lines);
@@ -144,7 +144,7 @@ function summedBy(values, parents, count) {
 // --- the statistics ---------------------------------------------------------------------------------------------
 
 /** Hold every statistic to the rule of its kind. Only then say that a kind has no rule: whatever else is wrong is refused. */
-function checkStatistics(plan) {
+function checkStatistics(plan, sizes) {
   const statistics = plan.get("statistics");
   insist(statistics.length > 0, "a plan must have a statistic");
   const names = new Set(statistics.map((one) => one.get("name")));
@@ -154,6 +154,8 @@ function checkStatistics(plan) {
     const kind = STATISTICS.get(statistic.get("kind"));
     if (kind === undefined) unknown.add(`"${statistic.get("kind")}"`);
     else checkStatistic(statistic, plan, kind);
+    const spread = kind === undefined || kind.publicSizes !== true || (plan.get("sizes") === "public" && sizes.every((size) => size >= 2n));
+    insist(spread, WRONG_PLAN);
   }
   if (unknown.size > 0)
     throw new Unjudged(`not verifiable yet: this page has no rule for statistics of the kind ${[...unknown].join(", ")}`);

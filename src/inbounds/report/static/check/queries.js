@@ -91,12 +91,23 @@ function requiredQuery(statistic, plan, size, records = 1n) {
     const grid = { start: column.low, unit: column.step.over(new Fraction(size)), last: most };
     return reaching("mean", grid, column.width, records);
   }
+  if (kind === "variance") return spreadQuery(column, size);
   insist(kind === "sum", WRONG_PLAN);
   if (isPublic) {
     const grid = { start: column.low.times(new Fraction(size)), unit: column.step, last: most };
     return reaching("total", grid, column.width, records);
   }
   return openSum(column, size, records);
+}
+
+/** n·Q - S², with S and Q the sums of the steps and of their squares, over n²: rounded to a sixteenth of what one record moves. */
+function spreadQuery({ step, width }, size) {
+  const moved = (size - 1n) * width * width;
+  const unit = largest(1n, moved / 16n);
+  const last = ((size * size / 4n) * width * width + unit / 2n) / unit;
+  const part = step.over(new Fraction(size));
+  const grid = { start: ZERO, unit: part.times(part).times(new Fraction(unit)), last };
+  return reaching("total", grid, (moved + unit - 1n) / unit, 1n);
 }
 
 /** A query whose answers one record moves by so many steps. */

@@ -40,7 +40,8 @@ const isDesign = fields({
 /** The rule of each kind of statistic. form: the fields that it has beside those of every kind. subject: what its column
  *  must have. cells: a record is in one of several numbers. byUnit: records of one person may touch several. groups,
  *  margins: sums. pair: the ends of the names of the two numbers that it is computed from if sizes are secret.
- *  once: a person moves a number by one, however many records there are. A record with any other kind is not verifiable yet. */
+ *  once: a person moves a number by one, however many records there are. publicSizes: sizes must be public,
+ *  and at least two. A record with any other kind is not verifiable yet. */
 const ofColumn = { column: isText };
 const STATISTICS = new Map([
   ["count", { form: { condition: isText }, groups: true }],
@@ -49,6 +50,7 @@ const STATISTICS = new Map([
   ["crosstab", { form: { columns: listOf(isText), margins: listOf(isText) }, cells: true, byUnit: true, margins: true }],
   ["sum", { form: ofColumn, subject: "low", groups: true }],
   ["mean", { form: ofColumn, subject: "low", byUnit: true, pair: ["above_low", "below_high"] }],
+  ["variance", { form: ofColumn, subject: "low", publicSizes: true }],
   ["percentage", { form: { condition: isText }, byUnit: true, pair: ["with", "without"] }],
   ["min", { form: ofColumn, subject: "low" }],
   ["median", { form: ofColumn, subject: "low" }],

@@ -1,0 +1,122 @@
+"""Variances in groups of public size: the squared distances of all pairs, which one record moves by (n - 1)·w²."""
+
+import math
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import inbounds as ib
+from fuzz.joint import exp_below, joint_law, largest_ratio
+from inbounds.query import Reach
+from inbounds.releases.pipeline import PlanError, open_plan_source, preview_release, release, to_plan
+from inbounds.releases.workload import Workload
+from inbounds.schema.columns import number_column
+from inbounds.statistics import StatisticContext, Variance
+from inbounds.statistics.variance import PARTS
+from raising import raises_at
+
+PLAN = {
+    "groups": {"by": ["g"], "keys": ["A", "B"], "size": [3, 4]},
+    "columns": {"x": {"low": -1, "high": 2, "missing": 0}},
+    "statistics": [{"variance": "x"}],
+    "privacy": {"epsilon": 1},
+}
+
+
+def table(rows):
+    return pa.table(
+        {"g": pa.array([r[0] for r in rows], pa.string()), "x": pa.array([r[1] for r in rows], pa.float64())}
+    )
+
+
+def variance(values):
+    mean = Fraction(sum(values), len(values))
+    return sum((value - mean) ** 2 for value in values) / len(values)
+
+
+def query_of(size, column):
+    return Variance(column="x").query(StatisticContext({"x": column}, public=True), size)
+
+
+@pytest.mark.parametrize(("width", "size"), [(1, 2), (1, 5), (3, 3), (2, 4), (4, 3)])
+def test_every_small_group_has_its_variance_rounded_and_neighbours_are_as_near_as_said(width, size):
+    """All groups; one value changed to any other. The bound is reached."""
+    column = number_column(0, width)
+    query = query_of(size, column)
+    groups, positions, moved = list(combinations_with_replacement(range(width + 1), size)), {}, 0
+    keys = [str(k) for k in range(len(groups))]
+    all_rows = [(key, float(value)) for key, values in zip(keys, groups, strict=True) for value in values]
+    content = {**PLAN, "groups": {"by": ["g"], "keys": keys, "size": size}, "columns": {"x": {"low": 0, "high": width}}}
+    (found,) = open_plan_source(to_plan(content, table(all_rows))).aggregate().positions
+    for values, position in zip(groups, found.tolist(), strict=True):
+        assert abs(query.answers[position] - variance(values)) <= query.answers.unit / 2
+        positions[values] = position
+    for values, position in positions.items():
+        for k, new in product(range(size), range(width + 1)):
+            other = positions[tuple(sorted((*values[:k], *values[k + 1 :], new)))]
+            moved = max(moved, abs(position - other))
+    assert isinstance(query.neighbours, Reach)
+    assert moved <= query.neighbours.steps
+    assert moved >= query.neighbours.steps - 1
+    assert max(positions.values()) == len(query.answers) - 1
+
+
+ROWS = [(key, value) for key in "AB" for value in (-1.0, 0.0, 2.0, None)]
+TABLES = [
+    [*rows, *more]
+    for n in range(6)
+    for rows in combinations_with_replacement(ROWS[:4], n)
+    for more in ([], [("B", 2.0)])
+]
+
+
+def test_more_and_fewer_records_than_the_size_cost_no_more(tmp_path):
+    """All tables of up to five records in a group of three, one record changed within its group or left out: exact."""
+    laws = {}
+    for rows in TABLES:
+        plan = to_plan(PLAN, table(rows))
+        laws[tuple(rows)] = joint_law(plan, open_plan_source(plan).aggregate(), tmp_path)
+    ratios = []
+    for rows, law in laws.items():
+        if rows and rows[-1][0] == "B":
+            continue
+        for k in range(len(rows)):
+            rest = (*rows[:k], *rows[k + 1 :])
+            changed = {tuple(sorted((*rest, new), key=ROWS.index)) for new in ROWS[:4]} | {rest}
+            ratios += [largest_ratio(*pair) for one in changed for pair in ((law, laws[one]), (laws[one], law))]
+    assert max(ratios) <= exp_below(plan.total_epsilon)
+    assert float(max(ratios) / exp_below(plan.total_epsilon)) > 0.9
+
+
+@pytest.mark.parametrize(("width", "size"), [(1, 2), (10, 25), (100, 1000), (2000, 40)])
+def test_rounding_costs_little(width, size):
+    query = query_of(size, number_column(0, width))
+    one_record = Fraction((size - 1) * width**2, size**2)
+    assert query.answers.unit <= max(one_record / PARTS, Fraction(1, size**2))
+    assert query.sensitivity <= one_record * (1 + Fraction(1, PARTS))
+    assert math.isclose(float(query.answers[-1]), (size**2 // 4) * width**2 / size**2, rel_tol=0.5 / PARTS)
+
+
+def test_a_released_variance_verifies(tmp_path):
+    rng = np.random.default_rng(1)
+    rows = [("A", float(x)) for x in rng.integers(0, 11, 200)] + [("B", 5.0)] * 200
+    content = {
+        **PLAN,
+        "groups": {"by": ["g"], "keys": ["A", "B"], "size": 200},
+        "columns": {"x": {"low": 0, "high": 10, "missing": 5}},
+        "output": {"credible_level": 0.9},
+    }
+    done = release(content, table(rows), cache=tmp_path, output=tmp_path / "t.csv")
+    assert done.table.column_names == ["g", *(f"x_variance{end}" for end in ("", "_error", "_low", "_high"))]
+    assert ib.verify(tmp_path / "t.csv.release.json").is_valid
+    assert len(Workload.from_plan(done.plan).requests[0]) == 1
+
+
+@pytest.mark.parametrize("groups", [{"max_size": 4}, {"size": 1}])
+def test_secret_sizes_and_single_records_are_refused(groups, tmp_path):
+    content = {**PLAN, "groups": {"by": ["g"], "keys": ["A", "B"], **groups}}
+    with raises_at(PlanError, ("statistics", 0, "variance")):
+        preview_release(content, table([]), cache=tmp_path)
