@@ -8,6 +8,7 @@ from harness import EXACT, OURS, Row, serve, timed
 import inbounds as ib
 
 TASK = "0..100, epsilon 1/2, mixed answers"
+ONE, CALLS = "one int in a call, 0..100", 20_000
 ANSWERS = np.random.default_rng(1).integers(0, 101, 10_000_000)
 
 
@@ -25,6 +26,23 @@ def inbounds() -> list[Row]:
     return [
         timed(TASK, OURS, lambda: small.sample(ANSWERS), note="table of 101 × 101 probabilities", **facts),
         timed("0..1,000,000", OURS, lambda: large.sample(ANSWERS), note="table of the noise", **facts),
+        *one_by_one(small),
+    ]
+
+
+def one_by_one(mechanism: ib.Mechanism) -> list[Row]:
+    """One value in each call, and lists beside arrays."""
+    facts: dict[str, Any] = {
+        "per": "value",
+        "proved": True,
+        "privacy": f"ε {float(mechanism.epsilon)}, certified; {EXACT}",
+    }
+    values = ANSWERS[:CALLS].tolist()
+    many = ANSWERS[:1_000_000].tolist()
+    note = "entropy is read anew in each call"
+    return [
+        timed(ONE, OURS, lambda: [mechanism.sample(value) for value in values], amount=CALLS, note=note, **facts),
+        timed("a list of 10^6 ints", OURS, lambda: mechanism.sample(many), amount=1e6, **facts),
     ]
 
 
@@ -56,8 +74,25 @@ def numpy() -> list[Row]:
     def draw() -> None:
         np.searchsorted(offsets, ANSWERS + rng.random(len(ANSWERS))) % 101
 
-    facts: dict[str, Any] = {"amount": 1e7, "per": "value", "proved": False, "privacy": "floats, seeded generator"}
-    return [timed(TASK, "NumPy generator", draw, note="inverse of the distribution; not for release", **facts)]
+    columns, values = list(cumulative.T.copy()), ANSWERS[:CALLS].tolist()
+
+    def inverse() -> None:
+        for value in values:
+            int(columns[value].searchsorted(rng.random()))
+
+    def clipped() -> None:
+        for value in values:
+            min(max(value + int(rng.geometric(-np.expm1(-0.5)) - rng.geometric(-np.expm1(-0.5))), 0), 100)
+
+    facts: dict[str, Any] = {"per": "value", "proved": False, "privacy": "floats, seeded generator"}
+    note = "inverse of the distribution; not for release"
+    return [
+        timed(TASK, "NumPy generator", draw, amount=1e7, note=note, **facts),
+        timed(ONE, "NumPy generator", inverse, amount=CALLS, note=note, **facts),
+        timed(
+            ONE, "NumPy generator, clipped", clipped, amount=CALLS, note="two geometric draws; not for release", **facts
+        ),
+    ]
 
 
 def opendp() -> list[Row]:
@@ -85,8 +120,13 @@ def diffprivlib() -> list[Row]:
     mechanism = GeometricTruncated(epsilon=0.5, sensitivity=1, lower=0, upper=100)
     values = ANSWERS[:50_000].tolist()
     run = lambda: [mechanism.randomise(value) for value in values]  # noqa: E731
-    facts: dict[str, Any] = {"amount": 5e4, "per": "value", "proved": False, "privacy": "floats, OS entropy"}
-    return [timed(TASK, "diffprivlib", run, note="one value a call, as its interface has it", **facts)]
+    facts: dict[str, Any] = {"per": "value", "proved": False, "privacy": "floats, OS entropy"}
+    note = "one value a call, as its interface has it"
+    few = lambda: [mechanism.randomise(value) for value in values[:CALLS]]  # noqa: E731
+    return [
+        timed(TASK, "diffprivlib", run, amount=5e4, note=note, **facts),
+        timed(ONE, "diffprivlib", few, amount=CALLS, **facts),
+    ]
 
 
 serve(
