@@ -215,7 +215,7 @@ def _solve_by_interior_point(built: FoldedProgram, deadline: float) -> Proposal:
     if may_tie(problem) and time.monotonic() < deadline:
         far = costs(built, _squared_distances(problem), plain)
         cost = cost + (SHARE / far.max()) * far
-        steps = TIE_STEPS * solution.steps
+        steps = min(TIE_STEPS * solution.steps, clarabel.MOST_STEPS)
         solution = clarabel.solve_linear_program(cost, least, rows.matrix, rows.lower, rows.upper, deadline, steps)
         matrices.insert(0, None if solution is None else _sound_matrix(built, solution))
     sound = [P for P in matrices if P is not None]
