@@ -16,13 +16,17 @@ VALUES = {"low": "0", "high": "9", "labels": "a,b"}
 FACTS = ["--size", "20", "--epsilon", "20", "--dry-run", "--json"]
 
 
+PERSONS = ["--max-size" if word == "--size" else word for word in FACTS] + ["--id", "gender"]
+"""A person may have several records."""
+
+
 def example_words(kind: str) -> list[str]:
     """The words of a command for the declared example of a statistic and of its columns."""
     statistic = STATISTICS[kind]
     subject = statistic.model_fields[statistic.subject].examples[0]
     columns = [subject] if isinstance(subject, str) else subject
     must = [field.examples[0] for name, field in statistic.model_fields.items() if field.is_required()][1:]
-    words = [f"--{kind}", "@".join([",".join(columns), *must])]
+    words = [f"--{kind.replace('_', '-')}", "@".join([",".join(columns), *must])]
     for column in columns:
         words += [word for name in statistic.needed_options for word in (f"--{name}", f"{column}={VALUES[name]}")]
     return words
@@ -31,7 +35,8 @@ def example_words(kind: str) -> list[str]:
 @pytest.mark.parametrize("kind", STATISTICS)
 def test_every_statistic_has_an_option_that_makes_a_plan_with_it(tmp_path, command, kind):
     (tmp_path / "t.csv").write_text("age,answer,gender\n1,a,b\n")
-    done = command(tmp_path, "release", "t.csv", *example_words(kind), *FACTS)
+    facts = PERSONS if STATISTICS[kind].once else FACTS
+    done = command(tmp_path, "release", "t.csv", *example_words(kind), *facts)
     assert done.returncode == 0, done.stderr
     assert {one["kind"] for one in json.loads(done.stdout)["plan"]["statistics"]} == {kind}
 

@@ -33,5 +33,6 @@ def test_an_example_in_a_draft_is_a_statistic(draft, kind):
     (line,) = [line for line in draft.splitlines() if line.startswith(f"#   {kind} = ")]
     example = tomllib.loads(line.removeprefix("#   ").partition("   ")[0].replace(" and ", "\n"))
     columns = {"age": {"low": 0, "high": 9}} | {name: {"labels": ["a", "b"]} for name in ("answer", "gender")}
-    plan = {"groups": {"size": 5}, "privacy": {"epsilon": 1}, "columns": columns, "statistics": [example]}
+    people = {"groups": {"max_size": 5}, "people": {"id": "who"}} if STATISTICS[kind].once else {"groups": {"size": 5}}
+    plan = {**people, "privacy": {"epsilon": 1}, "columns": columns, "statistics": [example]}
     assert {statistic.kind for statistic in parse_plan(plan, frame=object()).statistics} == {kind}

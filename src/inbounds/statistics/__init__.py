@@ -45,8 +45,8 @@ __all__ = [
 
 STATISTICS: Mapping[str, type[Statistic]] = MappingProxyType(
     {
-        one.model_fields["kind"].default: one
-        for one in (
+        statistic.model_fields["kind"].default: statistic
+        for statistic in (
             Count,
             CountDistinct,
             Percentage,
