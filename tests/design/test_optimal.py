@@ -164,14 +164,12 @@ def test_a_large_count_is_designed_without_a_matrix():
 
 
 def test_a_large_count_agrees_with_the_matrix_design_at_a_size_that_has_both():
+    from inbounds.design.goal import DesignGoal
     from inbounds.design.large import design_noise
     from inbounds.losses import absolute
 
-    query = ib.count(60)
-    table, matrix = (
-        design_noise(query, Fraction(1, 2), absolute),
-        ib.optimal(query, 0.5),
-    )
+    query, goal = ib.count(60), DesignGoal(absolute, None, frozenset(), "average", ())
+    table, matrix = design_noise(query, Fraction(1, 2), goal), ib.optimal(query, 0.5)
     assert np.abs(table.matrix - matrix.matrix).max() < 1e-12
     assert table.loss() == pytest.approx(matrix.loss(), rel=1e-12)
     assert table.optimality.bound <= matrix.optimality.value

@@ -13,7 +13,14 @@ import numpy as np
 
 from inbounds.design.goal import Aim, DesignGoal, average_mirror, build_problem, symmetrizing_error
 from inbounds.design.graphs import maps
-from inbounds.design.large import design_large, design_large_map
+from inbounds.design.large import (
+    CLOSE,
+    design_large,
+    design_large_map,
+    design_noise_sharply,
+    has_noise_design,
+    is_count,
+)
 from inbounds.design.loss_limits import (
     can_be_broken,
     enforce_limits,
@@ -38,6 +45,9 @@ from inbounds.query import RangeQuery, check_query
 
 MOMENT = 0.5
 """Least seconds for each aim, even when no time is left."""
+
+MANY = 1000
+"""Answers from which a noise table is designed first: a search takes some ten seconds there, and soon a minute."""
 
 FINISHING = 2e-6
 """Seconds per cell for rounding and checking at most; the search leaves them free."""
@@ -102,7 +112,51 @@ def _finishing_seconds(query: RangeQuery) -> float:
 
 
 def _solve_goal(query: RangeQuery, epsilon: Fraction, goal: DesignGoal, max_seconds: float) -> Mechanism:
-    """Design the best mechanism for one goal."""
+    """Design the best mechanism for one goal: with many answers a noise table, unless a search might gain much."""
+    start = time.monotonic()
+    has_table = not goal.before and has_noise_design(query, goal) and not _is_closed_form(query, goal)
+    table = _try_table(query, epsilon, goal) if has_table and len(query.answers) >= MANY else None
+    if table is not None and _is_close(table):
+        return table
+    found = _search(query, epsilon, goal, max(max_seconds - (time.monotonic() - start), MOMENT))
+    if _is_close(found) or not has_table:
+        return found
+    table = table or _try_table(query, epsilon, goal)
+    return found if table is None else _better(found, table)
+
+
+def _try_table(query: RangeQuery, epsilon: Fraction, goal: DesignGoal) -> Mechanism | None:
+    """Design a noise table; return None if none has the properties."""
+    try:
+        return design_noise_sharply(query, epsilon, goal)
+    except TooLarge:
+        return None
+
+
+def _is_closed_form(query: RangeQuery, goal: DesignGoal) -> bool:
+    """Return whether the best matrix of any size is found without a search."""
+    return is_count(query) and goal.aim == "average" and not goal.properties
+
+
+def _is_close(mechanism: Mechanism) -> bool:
+    """Return whether a search could gain little."""
+    best = mechanism.optimality
+    return best is not None and best.gap <= CLOSE * abs(best.value)
+
+
+def _better(one: Mechanism, other: Mechanism) -> Mechanism:
+    """Return the better of two mechanisms for the same goal, the first if they are equal, with the better bound."""
+    assert one.optimality is not None
+    assert other.optimality is not None
+    best = one if one.optimality.value <= other.optimality.value else other
+    bound = max(one.optimality.bound, other.optimality.bound)
+    assert best.optimality is not None
+    proved = replace(best.optimality, bound=min(bound, best.optimality.value))
+    return Mechanism(best.query, best.epsilon, best.law, best.origin, proved)
+
+
+def _search(query: RangeQuery, epsilon: Fraction, goal: DesignGoal, max_seconds: float) -> Mechanism:
+    """Design a matrix by the cheapest route."""
     start = time.monotonic()
     if not query.neighbours.is_line and query.shape[0] * len(query.edges) > MOST_CHECKED:
         raise TooLarge(

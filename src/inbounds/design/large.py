@@ -1,23 +1,25 @@
 """Designs for grids and maps that are too large for a matrix."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
 from inbounds.design.goal import DesignGoal
 from inbounds.design.graphs import maps
-from inbounds.design.routes import grid_noise
+from inbounds.design.routes.wide_noise import KEPT, is_weakly_honest, propose_noise, sharpen_bound
 from inbounds.design.solver.threads import one_thread
 from inbounds.errors import TooLarge
-from inbounds.losses import ErrorLoss, Loss, Prior, to_prior
+from inbounds.exact import Floats
+from inbounds.losses import ErrorLoss, Loss, to_prior
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.laws.noise import find_noise_reach, make_geometric_noise
+from inbounds.mechanism.laws.noise import find_noise_reach
 from inbounds.mechanism.laws.response import make_tight_response
 from inbounds.query import RangeQuery, Reach
 
-POWERS = {"absolute": 1, "squared": 2}
-"""Losses that are a power of the error and have a bound for long chains."""
+CLOSE = 0.01
+"""Share of the loss, left to gain at most, for which a bound is not sharpened and a search is not tried."""
 
 MOST_REMAPPED = 1 << 24
 """Largest number of answers for which the best reports are computed: some gigabytes and a minute or two."""
@@ -30,17 +32,20 @@ def design_large(
     loss, labels = goal.loss, query.neighbours.is_complete and query.one_output_per_answer
     if labels and goal.is_unconstrained and loss.name == "zero-one" and len(aims) == 1:
         return _design_randomized_response(query, epsilon, goal)
-    has_extras = goal.properties or goal.limits or len(aims) > 1 or goal.aim != "average"
     if not (query.neighbours.is_line or query.is_ordered or goal.properties or goal.limits or len(aims) > 1):
         return design_large_map(query, epsilon, goal, max_seconds)
-    has_noise_design = is_regular_grid(query) and (loss.name in POWERS or find_noise_reach(query)[0] == 1)
-    if has_extras or not has_noise_design or not isinstance(loss, ErrorLoss):
+    if len(aims) > 1 or not has_noise_design(query, goal):
         raise TooLarge(
             "a design of this size is only known for counts, totals, means, ordinal answers and maps, with one output "
-            "per answer, an average loss of the error (absolute or squared for totals and means), and neither "
-            "properties nor limits; use coarser answers or outputs"
+            "per answer, a loss of the error (not of the worst answer under a prior), neither limits nor further "
+            f"losses, and no other properties than {', '.join(sorted(KEPT))}; use coarser answers or outputs"
         )
-    return design_noise(query, epsilon, loss, goal.prior)
+    if len(query.answers) > MOST_REMAPPED:
+        raise TooLarge(
+            f"a range must have at most {MOST_REMAPPED} answers to be designed for, got {len(query.answers)}; "
+            "use coarser answers, or truncated_geometric, which is as good but for the ends of the range"
+        )
+    return design_noise_sharply(query, epsilon, goal)
 
 
 def design_large_map(query: RangeQuery, epsilon: Fraction, goal: DesignGoal, max_seconds: float) -> Mechanism:
@@ -74,21 +79,50 @@ def is_count(query: RangeQuery) -> bool:
     return query.neighbours == Reach(1) and is_regular_grid(query)
 
 
-def design_noise(query: RangeQuery, epsilon: Fraction, loss: ErrorLoss, prior: Prior = None) -> Mechanism:
-    """Design noise and a remap on a grid for an average loss of the error: O(answers) numbers, no matrix.
+def has_noise_design(query: RangeQuery, goal: DesignGoal) -> bool:
+    """Return whether `design_noise` can meet a goal."""
+    is_plain = isinstance(goal.loss, ErrorLoss) and not goal.limits and goal.properties <= KEPT
+    return is_plain and is_regular_grid(query) and not (goal.aim == "worst" and goal.prior is not None)
 
-    Geometric noise with the best report of each value is optimal for counts and metric privacy (Ghosh, Roughgarden and
-    Sundararajan 2009); for totals and means the gap says what may remain.
+
+def design_noise(
+    query: RangeQuery, epsilon: Fraction, goal: DesignGoal, most_remapped: int = MOST_REMAPPED
+) -> Mechanism:
+    """Design noise on a grid, with a remap where the properties allow one: O(answers) numbers, no matrix.
+
+    For an average loss on counts, and under metric privacy, geometric noise with the best report of each value is
+    optimal (Ghosh, Roughgarden and Sundararajan 2009). For totals and means it is staircase noise far from the ends of
+    the range (Geng and Viswanath 2014), and the gap says what may remain. Totals and means with more than
+    `most_remapped` answers get no remap.
     """
-    if len(query.answers) > MOST_REMAPPED:
-        raise TooLarge(
-            f"a range must have at most {MOST_REMAPPED} answers to be designed for, got {len(query.answers)}; "
-            "use coarser answers, or truncated_geometric, which is as good but for the ends of the range"
-        )
-    reach, distance = find_noise_reach(query)
+    assert isinstance(goal.loss, ErrorLoss)
+    losses = _tabulate_loss(query, goal.loss)
+    with np.errstate(all="ignore"), one_thread():
+        proposals = [*propose_noise(query, epsilon, goal, losses, most_remapped)]
+    if "weakly_honest" in goal.properties and not all(is_weakly_honest(proposal.law) for proposal in proposals):
+        raise TooLarge("noise of this epsilon is not weakly honest on this range; use coarser answers")
+    bound = max(proposal.bound for proposal in proposals)
+    best = min(proposals, key=lambda proposal: goal.optimality(proposal.law, query, 0.0).value)
+    return Mechanism(query, epsilon, best.law, goal.origin(best.route), goal.optimality(best.law, query, bound))
+
+
+def design_noise_sharply(query: RangeQuery, epsilon: Fraction, goal: DesignGoal) -> Mechanism:
+    """Design as `design_noise`; if the gap is not small, spend some seconds on a sharper bound."""
+    made = design_noise(query, epsilon, goal)
+    best = made.optimality
+    assert best is not None
+    if best.gap <= CLOSE * abs(best.value) or goal.prior is not None or find_noise_reach(query)[0] == 1:
+        return made
+    assert isinstance(goal.loss, ErrorLoss)
+    with np.errstate(all="ignore"), one_thread():
+        bound = sharpen_bound(query, epsilon, _tabulate_loss(query, goal.loss))
+    sharp = replace(best, bound=max(best.bound, min(bound, best.value)))
+    return Mechanism(query, epsilon, made.law, made.origin, sharp)
+
+
+def _tabulate_loss(query: RangeQuery, loss: ErrorLoss) -> Floats:
+    """Return the loss of an error of 0, 1, … steps; raise `ValueError` if it falls."""
     losses = np.asarray(loss.of(np.arange(len(query.answers)) * float(query.answers.unit)), float)
-    rate = float(epsilon * distance)
-    guesses = grid_noise.guesses(reach, rate, losses, POWERS.get(loss.name), to_prior(prior, query))
-    law = make_geometric_noise(query, epsilon, guesses.remap)
-    goal = DesignGoal(loss, prior, frozenset(), "average", ())
-    return Mechanism(query, epsilon, law, goal.origin("geometric remap"), goal.optimality(law, query, guesses.bound))
+    if not np.all(np.diff(losses) >= 0):
+        raise ValueError("loss must not fall as the error grows; a smaller query takes any loss table")
+    return losses

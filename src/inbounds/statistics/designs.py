@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import (
     BeforeValidator,
@@ -25,11 +25,11 @@ from pydantic import (
 )
 
 from inbounds import priors
-from inbounds.catalog.noise_tables import geometric_table, median_geometric_table
+from inbounds.catalog.noise_tables import geometric_table
 from inbounds.catalog.registry import REGISTRY
 from inbounds.errors import InboundsError
 from inbounds.exact import Floats, format_decimal
-from inbounds.losses import ErrorLoss, parse_limit, parse_loss
+from inbounds.losses import parse_limit, parse_loss
 from inbounds.mechanism import AnyMechanism, Mechanism, QuantileMechanism
 from inbounds.mechanism.codec import query_to_json
 from inbounds.mechanism.laws import CentralRecords
@@ -41,8 +41,11 @@ from inbounds.query.query import KINDS
 from inbounds.schema.errors import PlanError, error_path
 from inbounds.schema.types import Schema, check_known_fields, to_exact
 
+if TYPE_CHECKING:
+    from inbounds.design.goal import DesignGoal
+
 DESIGNED_UP_TO = 400
-"""Most answers of a mechanism that is optimized as a matrix; beyond, geometric noise is a small table."""
+"""Most answers of a mechanism that is optimized as a matrix; beyond, noise is a small table."""
 
 LARGEST_MATRIX = 2000
 """Most answers of any matrix: the passport of a larger one would exceed 80 megabytes."""
@@ -59,7 +62,7 @@ MOST_REACH = 5000
 PATIENCE = 30.0
 """Seconds after which a design is used as it is, with its proved optimality gap."""
 
-EDITION = 5
+EDITION = 6
 """Part of every request's digest: raised when the same request would be designed differently."""
 
 
@@ -277,13 +280,12 @@ def design_range_request(query: RangeQuery, epsilon: Fraction, options: DesignOp
         return geometric_table(query, epsilon)
     if options.mechanism != "optimal":
         return find_catalog_entry(options.mechanism)(query, epsilon)
-    from inbounds.design.large import MOST_REMAPPED, design_noise, is_count
+    from inbounds.design.large import MOST_REMAPPED, design_noise, has_noise_design, is_count
 
-    loss, prior = parse_loss(options.loss), resolve_prior(options, query)
-    plain = not (options.properties or options.limits)
-    if is_count(query) and isinstance(loss, ErrorLoss) and options.aim == "average" and plain:
+    goal = _goal(query, options)
+    if is_count(query) and has_noise_design(query, goal) and options.aim == "average" and not options.properties:
         _check_width(query, MOST_REMAPPED)
-        return design_noise(query, epsilon, loss, prior)
+        return design_noise(query, epsilon, goal)
     return design_matrix_request(query, epsilon, options)
 
 
@@ -291,6 +293,15 @@ def _check_kind(query: RangeQuery) -> None:
     """Raise ValueError if passports do not have queries of this kind: the mechanism's could not be loaded."""
     if query.kind not in KINDS:
         raise ValueError(f"has a query of the kind {query.kind!r}, but passports have {', '.join(sorted(KINDS))} only")
+
+
+def _goal(query: RangeQuery, options: DesignOptions) -> "DesignGoal":
+    """Return the goal that the options state for a query."""
+    from inbounds.design.goal import DesignGoal
+
+    limits = tuple(parse_limit(text) for text in options.limits)
+    loss, prior = parse_loss(options.loss), resolve_prior(options, query)
+    return DesignGoal(loss, prior, frozenset(options.properties), options.aim, limits)
 
 
 def _check_width(query: RangeQuery, most: int) -> None:
@@ -302,9 +313,13 @@ def _check_width(query: RangeQuery, most: int) -> None:
 
 
 def design_matrix_request(query: RangeQuery, epsilon: Fraction, options: DesignOptions) -> Mechanism:
-    """Design the optimal matrix for few answers, else geometric noise with the best report for each value."""
+    """Design the optimal matrix for few answers, else a noise table."""
+    from inbounds.design.large import has_noise_design
+
     plain = not (options.properties or options.limits)
-    if len(query.answers) > DESIGNED_UP_TO and not query.neighbours.is_complete and plain:
+    has_table = has_noise_design(query, _goal(query, options))
+    most = DESIGNED_UP_TO if plain and not query.neighbours.is_complete else LARGEST_MATRIX
+    if len(query.answers) > most and (plain or has_table) and not query.neighbours.is_complete:
         return design_noise_table(query, epsilon, options)
     if len(query.answers) > LARGEST_MATRIX:
         answers = len(query.answers)
@@ -327,18 +342,18 @@ def design_matrix_request(query: RangeQuery, epsilon: Fraction, options: DesignO
 
 
 def design_noise_table(query: RangeQuery, epsilon: Fraction, options: DesignOptions) -> Mechanism:
-    """Build geometric noise as a table, with the best report for every noisy value if the options have one.
+    """Design noise as a table, with the best report for every noisy value up to LARGEST_REMAP answers."""
+    from inbounds.design.large import design_noise, has_noise_design
 
-    Only for absolute loss, and up to LARGEST_REMAP answers: the remap matters near the ends.
-    """
     _check_fineness(query.steps, epsilon)
     if options.aim == "worst" and options.prior is not None:
         raise ValueError(
             f"has {len(query.answers)} possible answers, over {DESIGNED_UP_TO}, too many for the worst answer under a "
             "prior; leave out prior or aim"
         )
-    if options.loss == "absolute" and options.aim == "average" and len(query.answers) <= LARGEST_REMAP:
-        return median_geometric_table(query, epsilon, resolve_prior(options, query))
+    goal = _goal(query, options)
+    if has_noise_design(query, goal):
+        return design_noise(query, epsilon, goal, LARGEST_REMAP)
     return geometric_table(query, epsilon)
 
 

@@ -51,3 +51,28 @@ def staircase_tail(epsilon: float, gamma: float) -> LogTail:
         return np.where(np.isfinite(x), -epsilon * k + np.log(0.5 - spent), -np.inf)
 
     return log_tail
+
+
+LIGHTEST = 45.0
+"""Privacy loss beyond which the weights of staircase noise, below 2^-64 of the largest, are left out of sums."""
+
+
+def staircase_losses(losses: Floats, reach: int, rate: float) -> Floats:
+    """Compute the expected loss of whole staircase noise with each split, on an endless range.
+
+    With split g = 1..reach, noise d has weight 1 for |d| < g, and exp(-rate) times less with each further `reach`
+    (Geng and Viswanath 2014, the discrete case). losses[e]: of an error of e steps; beyond the last it counts as that.
+    """
+    levels = math.ceil(LIGHTEST / rate) + 1
+    steps = np.arange(reach * (levels + 1) + 1)
+    errors = 2.0 * losses[np.minimum(steps[:-1], len(losses) - 1)]
+    errors[0] /= 2
+    sums = np.concatenate([[0.0], np.cumsum(errors)])  # over |d| < m
+    counts = np.maximum(2.0 * steps - 1, 0.0)
+    split = np.arange(1, reach + 1)
+    loss, weight = sums[split].copy(), counts[split].copy()
+    for level in range(1, levels + 1):
+        outer, share = split + level * reach, math.exp(-rate * level)
+        loss += share * (sums[outer] - sums[outer - reach])
+        weight += share * (counts[outer] - counts[outer - reach])
+    return np.asarray(loss / weight)

@@ -2,6 +2,7 @@
 
 import math
 import operator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Self
@@ -267,7 +268,28 @@ def find_noise_reach(query: RangeQuery) -> tuple[int, Fraction]:
 
 
 def make_geometric_noise(query: RangeQuery, epsilon: Fraction, remap: Ints | None = None) -> Noise:
-    """Make two-sided geometric noise as integers: t[d] near t[0]·beta**|d|, never below t[d - reach] / ratio.
+    """Make two-sided geometric noise as integers: t[d] near t[0]·beta**|d|, never below t[d - reach] / ratio."""
+    reach, distance = find_noise_reach(query)
+    beta = math.exp(-float(epsilon * distance) / reach)
+    return _make_noise(query, epsilon, lambda d: beta**d, 1, remap)
+
+
+def make_staircase_noise(query: RangeQuery, epsilon: Fraction, split: int, remap: Ints | None = None) -> Noise:
+    """Make staircase noise as integers: t[d] = t[0] for |d| < split, then exp(-epsilon) times less with each reach.
+
+    split: 1..reach. (Geng and Viswanath 2014, the discrete case. With reach 1 it is geometric noise.)
+    """
+    reach, distance = find_noise_reach(query)
+    if not 1 <= split <= reach:
+        raise ValueError(f"split must be in 1..{reach}, the steps that one person moves the answer, got {split}")
+    rate = float(epsilon * distance)
+    return _make_noise(query, epsilon, lambda d: math.exp(-rate * ((d - split) // reach + 1)), split, remap)
+
+
+def _make_noise(
+    query: RangeQuery, epsilon: Fraction, share: Callable[[int], float], plateau: int, remap: Ints | None
+) -> Noise:
+    """Make symmetric noise as integers, private within the reach: t[d] = t[0] for |d| < plateau, else share(|d|)·t[0].
 
     Weights are computed outwards from t[0], each at least what its inner neighbours require, until integers cannot
     fall further. What is left of 2**62 goes to the ends. O(reach / epsilon), independent of the size.
@@ -277,10 +299,9 @@ def make_geometric_noise(query: RangeQuery, epsilon: Fraction, remap: Ints | Non
     p = ratio_lower_bound(epsilon, distance)
     if p == 1 << EXP_BITS:
         raise ValueError("epsilon is too small for answers this close: whole numbers cannot tell them apart")
-    beta = math.exp(-float(epsilon * distance) / reach)
     start = TOTAL
     while True:
-        side, floor = _decay(start, beta, reach, size, p)
+        side, floor = _decay(start, share, plateau, reach, size, p)
         run = size - 1 - len(side)
         outermost = sum(([start, *side] + [floor] * min(run, reach))[-reach:])
         least_end = -((-outermost << EXP_BITS) // (p - (1 << EXP_BITS)))  # e + outermost <= ratio · e
@@ -292,12 +313,14 @@ def make_geometric_noise(query: RangeQuery, epsilon: Fraction, remap: Ints | Non
         start = start * (TOTAL - 2 * run * floor - 4 * len(side) - 4) // spent & ~1
 
 
-def _decay(start: int, beta: float, reach: int, size: int, p: int) -> tuple[list[int], int]:
-    """Return the weights of noise 1, 2, … as max(floor(start·beta^d), least allowed), and the floor they end at."""
-    side: list[int] = []
-    for d in range(1, size):
+def _decay(
+    start: int, share: Callable[[int], float], plateau: int, reach: int, size: int, p: int
+) -> tuple[list[int], int]:
+    """Return the weights of noise 1, 2, … as max(floor(start·share), least allowed), and the floor they end at."""
+    side: list[int] = [start] * (min(plateau, size) - 1)
+    for d in range(plateau, size):
         inner = start if d <= reach else side[d - reach - 1]
-        side.append(max(int(start * beta**d), -((-inner << EXP_BITS) // p)))
+        side.append(max(int(start * share(d)), -((-inner << EXP_BITS) // p)))
         if side[-1] == inner:
             break
     return side, side[-1] if side else start
