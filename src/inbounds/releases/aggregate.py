@@ -329,8 +329,11 @@ def _layout(plan: Plan, table: Any, engine: str) -> RecordLayout:
 
 
 def _key_digits(plan: Plan, k: int, kind: Any) -> list[str]:
-    """Return the declared keys of a column in its spelling, in digits."""
-    return list(map(text_to_digits, canonical_keys(plan, k, kind)))
+    """Return the declared keys of a column in its spelling, in digits; computed once."""
+    place = k, kind, plan.spelling(plan.groups.by[k]), "digits"
+    if place not in plan.groups.spelled:
+        plan.groups.spelled[place] = list(map(text_to_digits, canonical_keys(plan, k, kind)))
+    return plan.groups.spelled[place]
 
 
 def _by_date(plan: Plan) -> set[str]:

@@ -104,18 +104,24 @@ def _check_keys(plan: Plan, schema: dict[str, Any]) -> None:
 def canonical_keys(plan: Plan, k: int, kind: Any) -> list[str]:
     """Return the keys of a column, one per group, as canonical records of this Ibis type spell them.
 
-    Periods and the missing key have only the spelling of the plan. Each different text is looked at once. Raises
-    SourceError if no record can have one.
+    Periods and the missing key have only the spelling of the plan. Computed once, and raises SourceError if no record
+    can have one.
     """
-    name, spelling, texts = plan.groups.by[k], plan.spelling(plan.groups.by[k]), plan.groups.columns[k]
-    as_declared = name in plan.groups.period
-    forms = {
-        text: spelling.spell(text)
-        if as_declared or text == plan.groups.missing_key
-        else _check_spelling(text, name, kind, KEYS, spelling)
-        for text in dict.fromkeys(texts)
-    }
-    return [forms[text] for text in texts]
+    groups, name, spelling = plan.groups, plan.groups.by[k], plan.spelling(plan.groups.by[k])
+    place = k, kind, spelling
+    if place not in groups.spelled:
+
+        def spell(text: str) -> str:
+            if name in groups.period or text == groups.missing_key:
+                return spelling.spell(text)
+            return _check_spelling(text, name, kind, KEYS, spelling)
+
+        texts = groups.columns[k]
+        distinct = dict.fromkeys(texts)
+        repeats = 2 * len(distinct) < len(texts)
+        find = {text: spell(text) for text in distinct}.__getitem__ if repeats else spell
+        groups.spelled[place] = list(map(find, texts))
+    return groups.spelled[place]
 
 
 def key_types(plan: Plan, schema: dict[str, Any]) -> dict[str, str]:

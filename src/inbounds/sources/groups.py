@@ -93,6 +93,11 @@ class Groups:
         """Return the keys by column: for each of `by` one value per group."""
         return tuple(zip(*self.keys, strict=True))
 
+    @cached_property
+    def spelled(self) -> dict[Any, list[str]]:
+        """Return what was computed of the keys of a column, by the column and how records spell it: each once."""
+        return {}
+
     def _check_period(self) -> None:
         for name, period in self.period.items():
             if name not in self.by:
