@@ -143,7 +143,7 @@ def _options(
 def main() -> None:
     """Run the command line; errors are one sentence unless --debug, wherever it stands, asks for the traceback."""
     try:
-        app([word for word in sys.argv[1:] if word != "--debug"])
+        app([word for word in sys.argv[1:] if word != "--debug"], prog_name="inbounds")
     except (InboundsError, ValueError, TypeError, OSError, ImportError, MemoryError) as error:
         if "--debug" in sys.argv:
             raise
