@@ -102,8 +102,9 @@ def design_noise(
     if "weakly_honest" in goal.properties and not all(is_weakly_honest(proposal.law) for proposal in proposals):
         raise TooLarge("noise of this epsilon is not weakly honest on this range; use coarser answers")
     bound = max(proposal.bound for proposal in proposals)
-    best = min(proposals, key=lambda proposal: goal.optimality(proposal.law, query, 0.0).value)
-    return Mechanism(query, epsilon, best.law, goal.origin(best.route), goal.optimality(best.law, query, bound))
+    reached = [goal.optimality(proposal.law, query, bound) for proposal in proposals]
+    best = min(range(len(proposals)), key=lambda k: reached[k].value)
+    return Mechanism(query, epsilon, proposals[best].law, goal.origin(proposals[best].route), reached[best])
 
 
 def design_noise_sharply(query: RangeQuery, epsilon: Fraction, goal: DesignGoal) -> Mechanism:

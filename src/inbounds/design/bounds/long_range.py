@@ -63,6 +63,8 @@ ROUNDS, NEAR = 25, 1e-3
 """Rounds of constraints at most; share of the deficit that may be left when they stop."""
 
 UNIT = 2.0**-53
+DIGITS = 40
+"""Binary digits of losses, fewer than floats have."""
 LEVEL = 1e-6
 """Share by which finer chains must be better."""
 LOWER, TINY = 2.0**-40, 2.0**-1000
@@ -184,9 +186,19 @@ def average_bound(size: int, reach: int, rate: float, losses: Floats, work: floa
     depth = _round_depth(depth_of_ends(reach, rate), (size - 1) // 2)
     if not 1 <= depth <= DEEPEST or rate > STEEPEST:
         return base
-    table = (losses[: 2 * depth + 1] - base) / scale * (1 - 4 * UNIT)
+    table = _round_losses((losses[: 2 * depth + 1] - base) / scale)
     found = _long_range_duals(table.tobytes(), reach, rate, depth, work).average(size)
     return base + scale * found * (1 - 4 * UNIT) if found > 0 else base
+
+
+def _round_losses(losses: Floats) -> Floats:
+    """Round losses down to DIGITS binary digits, so that the same loss in other units is the same table.
+
+    Means of groups of different sizes lose multiples of different steps, and these quotients differ in their last bits.
+    """
+    digits, powers = np.frexp(losses * (1 + 2.0 ** -(DIGITS + 5)))
+    rounded = np.ldexp(np.floor(np.ldexp(digits, DIGITS)), powers - DIGITS)
+    return np.asarray(rounded * (1 - 2.0 ** -(DIGITS + 3)))
 
 
 def depth_of_ends(reach: int, rate: float) -> int:

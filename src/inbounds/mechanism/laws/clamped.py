@@ -137,11 +137,27 @@ def expected_error_terms(law: "Noise", query: RangeQuery, f: ErrorFunction) -> F
 
 
 def _add_moved(result: Floats, law: "Noise", f: ErrorFunction, steps: Floats, reported: Floats) -> None:
-    """Add to the expectation, in place, what the remap of inner steps changes; in blocks that fit into the cache."""
+    """Add to the expectation, in place, what the remap of inner steps changes."""
+    moved = np.flatnonzero(reported[1:-1] != steps[1:-1]) + 1
+    if len(moved) <= 2 * law.half_width + 1:
+        _add_by_step(result, law, f, steps, reported, moved)
+    else:
+        _add_by_noise(result, law, f, steps, reported, moved)
+
+
+def _add_by_step(result: Floats, law: "Noise", f: ErrorFunction, steps: Floats, reported: Floats, moved: Ints) -> None:
+    k, n, chances = law.half_width, law.size, law.core[::-1] / TOTAL
+    for s in moved.tolist():
+        low, high = max(s - k, 0), min(s + k, n) + 1  # answers whose noise leads to s
+        after, before = f(reported[s] - steps[low:high]), f(steps[s] - steps[low:high])
+        result[low:high] += chances[low - s + k : high - s + k] * (after - before)
+
+
+def _add_by_noise(result: Floats, law: "Noise", f: ErrorFunction, steps: Floats, reported: Floats, moved: Ints) -> None:
+    """Add in blocks of steps that fit into the cache."""
     k, n = law.half_width, law.size
     noise = np.arange(-k, k + 1)
     unmoved = f(np.sign(noise) * (steps[np.abs(noise)] - steps[0]))
-    moved = np.flatnonzero(reported[1:-1] != steps[1:-1]) + 1
     for block in np.split(moved, np.searchsorted(moved, range(BLOCK, n, BLOCK))):
         if not len(block):
             continue
