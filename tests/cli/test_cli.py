@@ -186,7 +186,7 @@ def test_a_page_is_not_written_under_the_name_of_another_format(tmp_path):
 
 
 def test_too_little_memory_is_said_in_one_sentence(monkeypatch, capsys):
-    def starved(words):
+    def starved(words, prog_name):
         raise MemoryError
 
     monkeypatch.setitem(main.__globals__, "app", starved)
