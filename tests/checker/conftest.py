@@ -1,8 +1,10 @@
 """Releases of every kind, made once, and whether forgeries of them are believed."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +14,11 @@ from checker.plans import Case, cases
 from checker.released import Published, publish
 from inbounds.checker import check_cells, check_record, read_table
 from inbounds.errors import PassportError
+from inbounds.plan.plan import Plan
+from inbounds.releases import expected
+from inbounds.releases.accuracy import Coverage, StatisticModel
+from inbounds.releases.workload import DesignCache, ReleaseDesign
+from inbounds.statistics import ExpectedError
 
 Publishing = Callable[[Case], Published]
 
@@ -24,7 +31,36 @@ def designs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setattr("inbounds.releases.recompute.default_cache_folder", lambda: folder)
         # What would help a useless statistic takes many designs, and is text that no rule of the checker reads.
         patch.setattr("inbounds.releases.usefulness._helps", lambda *given: ("epsilon 6 for the plan",))
+        patch.setattr(expected, "_simulate", remember_simulations())
+        patch.setattr("inbounds.releases.recompute.DesignCache", partial(SharedCache, expected={}, coverage={}))
         yield folder
+
+
+class SharedCache(DesignCache):
+    """What was computed of the accuracy of the same mechanisms, for all records of the same plans."""
+
+    def expected_error(self, model: StatisticModel) -> ExpectedError:
+        key = model.key, model.mechanism.sha256
+        if key not in self.expected:
+            self.expected[key] = model.expected_error()
+        return self.expected[key]
+
+    def interval_coverage(self, designed: ReleaseDesign, k: int, model: StatisticModel) -> Coverage:
+        own: Any = self.coverage.setdefault(model.mechanism.sha256, {})  # type: ignore[arg-type]
+        return DesignCache(coverage=own).interval_coverage(designed, k, model)
+
+
+def remember_simulations() -> Callable[..., Any]:
+    """Simulate the errors of a statistic of a plan once."""
+    simulate, known = expected._simulate, dict[Hashable, Any]()
+
+    def simulate_once(plan: Plan, entry: Any, sizes: Sequence[int], seed: int, progress: Any) -> Any:
+        key = plan.digest, plan.groups.sizes.tobytes(), entry.statistic.name, str(entry.layered), tuple(sizes), seed
+        if key not in known:
+            known[key] = simulate(plan, entry, sizes, seed, progress)
+        return known[key]
+
+    return simulate_once
 
 
 @pytest.fixture(scope="session")
