@@ -159,7 +159,10 @@ def test_a_declaration_changes_no_mechanism_no_charge_and_no_identity(typical, f
     assert told.expected[0] != plain.expected[0]
 
 
-@pytest.mark.parametrize("epsilon", ["0.0001", "0.001", "0.003", "0.01", "0.03", "0.1"])
+SLOW_EPSILONS = [pytest.param(epsilon, marks=pytest.mark.slow) for epsilon in ("0.001", "0.01", "0.03")]
+
+
+@pytest.mark.parametrize("epsilon", ["0.0001", "0.003", "0.1", *SLOW_EPSILONS])
 @pytest.mark.parametrize("statistic", NUMBERS, ids=lambda one: next(iter(one)))
 def test_whether_a_release_is_refused_does_not_depend_on_it(statistic, epsilon, folder):
     facts = [{}, {"typical": 1}, {"typical": 30}, {"typical": [0, 3]}, {"typical": [30, 30]}]
