@@ -255,3 +255,15 @@ def test_a_passport_of_a_wide_total_is_read_back(tmp_path: Path) -> None:
         made = ib.optimal(ib.total(1100, 0, 4), 1, "squared", prior, aim=aim)  # type: ignore[arg-type]
         made.save(tmp_path / "wide.json")
         assert ib.load(tmp_path / "wide.json").law == made.law
+
+
+@pytest.mark.parametrize("power", [1, 2, 0.5, 1.7])
+def test_the_same_loss_in_other_units_is_rounded_down_to_the_same_table(power):
+    tables = []
+    for unit in (1.0, 1 / 3, 1 / 150, 7e-5):
+        losses = np.arange(200.0) ** power * unit
+        table = long_range._round_losses(losses / losses[1])
+        assert (table <= np.arange(200.0) ** power).all()
+        assert np.allclose(table, np.arange(200.0) ** power, rtol=1e-11)
+        tables.append(table.tobytes())
+    assert len(set(tables)) == 1
