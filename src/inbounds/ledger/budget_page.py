@@ -93,7 +93,7 @@ def _draw_budget(population: Population, moments: Sequence[Moment]) -> str:
     if population.budget is not None:
         curves["budget"] = np.array([float(moment.budget or 0) for moment in picked])
     names = [moment.name for moment in picked]
-    return svg.lines(curves, names, "edition, or day of the entry", f"{population.unit} in all", steps=True)
+    return svg.lines(curves, names, "edition or day", f"{population.unit} in all", steps=True)
 
 
 def _row(population: Population) -> list[str]:
