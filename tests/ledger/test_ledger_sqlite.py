@@ -195,3 +195,12 @@ def test_only_its_owner_may_read_a_new_ledger(tmp_path):
         ledger.add_population("pupils", epsilon=2)
         assert {file.stat().st_mode & 0o777 for file in tmp_path.iterdir()} == {0o600}
         assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_a_file_that_another_thread_made_meanwhile_is_not_opened_and_closed(tmp_path, monkeypatch):
+    file, closed = tmp_path / "l.db", []
+    with Ledger.open(file):
+        monkeypatch.setattr(sqlite.os, "close", closed.append)
+        sqlite._create(file)
+        monkeypatch.undo()
+    assert closed == []

@@ -300,7 +300,7 @@ def _check_file(path: Path, create: bool) -> None:
             raise LedgerError(f"{path} must be a ledger, got no file; make one: inbounds ledger init {path} --people …")
         if not path.absolute().parent.is_dir():
             raise ValueError(f"a ledger must be in a folder that is there, got {path}")
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))  # its log gets the same permissions
+        _create(path)
         return
     if not path.stat().st_size and not create:
         raise LedgerError(f"{path} is empty, so what it counted is lost; restore it from a copy, and compare a head")
@@ -318,6 +318,15 @@ def _check_file(path: Path, create: bool) -> None:
             f"{path} must not be mounted by itself, because its log is beside it under each of its names; mount its "
             "folder"
         )
+
+
+def _create(path: Path) -> None:
+    """Create an empty file that its owner alone may read; its log gets the same permissions.
+
+    A file that another thread created meanwhile is not opened, because closing it here would release the locks there.
+    """
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 def _find_mount(path: str) -> str:
