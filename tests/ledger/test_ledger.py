@@ -722,12 +722,12 @@ def test_an_open_connection_cannot_be_told_to_wait_for_less(ledger, setting):
     assert found == [3, 1, "wal"]
 
 
-def test_a_ledger_in_memory_is_refused():
+def test_a_ledger_in_memory_is_refused(tmp_path):
     def in_memory(path, create):
         return sqlite3.connect(":memory:", isolation_level=None)
 
     with pytest.raises(ib.LedgerError, match="got memory"):
-        Sqlite(Path("none.db"), create=True, driver=Driver(in_memory, sqlite3.Error))
+        Sqlite(tmp_path / "none.db", create=True, driver=Driver(in_memory, sqlite3.Error))
 
 
 def test_other_files_are_no_ledgers_and_stay_as_they_are(tmp_path):
