@@ -2,10 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 import pytest
 
 from inbounds.schema.errors import Path, PlanError
+
+E = TypeVar("E", bound=Exception)
 
 
 @contextmanager
@@ -23,3 +26,18 @@ def raises_at(
     assert about in caught.value.message
     if line is not None:
         assert caught.value.place.endswith(f", line {line}")
+
+
+@contextmanager
+def rejects(kind: type[E], subject: str = "", *, about: str = "") -> Iterator[pytest.ExceptionInfo[E]]:
+    """Expect an error of exactly this kind about this argument.
+
+    subject: the argument's name, with which the message begins; empty for an error about no single argument.
+    about: a word that tells the error from others about the same argument.
+    """
+    with pytest.raises(kind) as caught:
+        yield caught
+    assert caught.type is kind
+    message = str(caught.value)
+    assert not subject or message.startswith(f"{subject} ")
+    assert about in message
