@@ -265,7 +265,7 @@ def read_table(source: Source, table: Any, wanted: Sequence[str], person: str = 
         kinds = {name: kind for name, kind in _sqlite_types(source, wanted).items() if name in wanted}
         records = sqlite_cells.arrow_table(source.path, source.table, kinds, person)
     elif source.is_decoded:
-        records = _text_table(source, [name for name in wanted if name in table.columns], person)
+        records = _text_table(source, [name for name in table.columns if name in wanted], person)  # in the file's order
     elif source.kind == "parquet":
         records = frames.arrow_table(_parquet_file(source.path).read(list(table.columns)), wanted, person)
     else:
