@@ -57,7 +57,8 @@ def design(typical: Any, epsilon: str, counted: bool) -> ReleaseDesign:
         "statistics": statistics,
         "output": {"credible_level": "0.9"},
     }
-    return ReleaseDesign.from_workload(Workload.from_plan(parse_plan(plan)), default_cache_folder())
+    workload = Workload.from_plan(parse_plan(plan))
+    return ReleaseDesign.from_workload(workload, default_cache_folder()).with_coverage()
 
 
 def geometric(mechanism: Any, truth: Ints, rng: np.random.Generator) -> Ints:

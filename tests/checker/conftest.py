@@ -45,9 +45,9 @@ class SharedCache(DesignCache):
             self.expected[key] = model.expected_error()
         return self.expected[key]
 
-    def interval_coverage(self, designed: ReleaseDesign, k: int, model: StatisticModel) -> Coverage:
-        own: Any = self.coverage.setdefault(model.mechanism.sha256, {})  # type: ignore[arg-type]
-        return DesignCache(coverage=own).interval_coverage(designed, k, model)
+    def interval_coverage(self, designed: ReleaseDesign, k: int, s: int) -> Coverage:
+        own: Any = self.coverage.setdefault(designed.designs[k][s].sha256, {})  # type: ignore[arg-type]
+        return DesignCache(coverage=own).interval_coverage(designed, k, s)
 
 
 def remember_simulations() -> Callable[..., Any]:

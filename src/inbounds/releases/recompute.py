@@ -67,7 +67,7 @@ def check_release(record: FileLike, mechanisms: Mapping[str, AnyMechanism] | Non
     cells = check_cells(checked, table)
     with _ReplayErrors(file.name):
         plan = plan_from_record(content)
-        designed = state_errors(_load_designs(content, plan, mechanisms_by_sha256, checked))
+        designed = state_errors(_load_designs(content, plan, mechanisms_by_sha256, checked)).with_coverage()
         drawing = _draw_method(content, designed)
         recomputed = drawing.answers(list(_rows(content, designed)))
         _compare_texts(content, build_record(designed, (), recomputed, content["groups"]["types"]))

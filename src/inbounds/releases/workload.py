@@ -100,18 +100,17 @@ class DesignCache:
             self.expected[model.key] = model.expected_error()
         return self.expected[model.key]
 
-    def interval_coverage(self, designed: "ReleaseDesign", k: int, model: StatisticModel) -> Coverage:
+    def interval_coverage(self, designed: "ReleaseDesign", k: int, s: int) -> Coverage:
         """Return how often the intervals of a statistic are right in groups of a tenth of the maximum, of two tenths, …
 
         Nothing if it has no intervals, if sizes are public, or if the statistic adds up.
         """
-        workload = designed.workload
+        workload, model = designed.workload, designed.model(k, s)
         plan, counted = workload.plan, workload.plan.total_count_place
         adds_up = workload.entries[k].layered is not None
         if not plan.has_interval(plan.statistics[k]) or adds_up or model.beliefs is None:
             return ()
         assert plan.credible_level is not None
-        s = workload.sizes.index(model.size)
         counter = None if counted is None or counted == k else designed.designs[counted][s]
         key = model.key, plan.credible_level, None if counter is None else counter.sha256
         if key not in self.coverage:
@@ -128,7 +127,7 @@ class ReleaseDesign:
     refused: that in groups as large as their maximum, and of a statistic that adds up, that of its levels without a
     typical size. coverage: how often intervals are right, for groups of a tenth of the maximum, of two tenths, …
     levels: for a statistic that adds up, the expected error of each of its levels over all nodes, the groups first.
-    `expected.state_errors` fills in what adds up.
+    `expected.state_errors` fills in what adds up, `with_coverage` the coverage. memory: what was computed before.
     """
 
     workload: Workload
@@ -138,6 +137,7 @@ class ReleaseDesign:
     full: tuple[tuple[ExpectedError, ...], ...] = field(default=(), repr=False)
     coverage: tuple[tuple[Coverage, ...], ...] = field(default=(), repr=False)
     levels: tuple[tuple[ExpectedError, ...], ...] = ()
+    memory: DesignCache = field(default_factory=DesignCache, repr=False, compare=False)
 
     @property
     def has_useless(self) -> bool:
@@ -155,7 +155,7 @@ class ReleaseDesign:
     ) -> "ReleaseDesign":
         """Design every distinct request once; an error names the statistic that cannot be designed.
 
-        Expected errors of statistics that add up are left out: see `expected.state_errors`.
+        Expected errors of statistics that add up are left out: see `expected.state_errors`; so is the coverage.
         """
         memory = memory or DesignCache()
         mechanisms = memory.designs
@@ -183,16 +183,23 @@ class ReleaseDesign:
             [at_most.model(k, s) for s in range(len(workload.sizes))] if entry.layered is None else []
             for k, entry in enumerate(workload.entries)
         ]
-        unknown: tuple[Coverage, ...] = ((),) * len(workload.sizes)
         return replace(
             at_most,
             expected=tuple(tuple(memory.expected_error(model) for model in row) for row in every),
             full=tuple(tuple(memory.expected_error(replace(model, beliefs=None)) for model in row) for row in every),
-            coverage=tuple(
-                tuple(memory.interval_coverage(at_most, k, model) for model in row) or unknown
-                for k, row in enumerate(every)
-            ),
             levels=((),) * len(every),
+            memory=memory,
+        )
+
+    def with_coverage(self) -> "ReleaseDesign":
+        """Add how often intervals are right. A record states it; what is refused does not need it."""
+        sizes = range(len(self.workload.sizes))
+        return replace(
+            self,
+            coverage=tuple(
+                tuple(self.memory.interval_coverage(self, k, s) for s in sizes)
+                for k in range(len(self.workload.entries))
+            ),
         )
 
     def model(self, k: int, s: int) -> StatisticModel:

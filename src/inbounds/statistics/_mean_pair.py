@@ -332,9 +332,22 @@ def mean_coverage(
         for part, turn in ((above, turns[:, 1]), (both - above, turns[:, 2]))
     ]
     beliefs = replace(beliefs, place=np.arange(TRUTHS) % len(beliefs.weights))
-    low, high = mean_interval(column, mechanism, drawn, level, prior, beliefs)
-    truth = mean_from_sums(column, above, both - above)
-    return float(((low <= truth) & (truth <= high)).mean())
+    truth, published, tail = (
+        mean_from_sums(column, above, both - above),
+        mean_from_sums(column, *drawn),
+        (1 - float(level)) / 2,
+    )
+    held = 0
+    for rows in _chunks(TRUTHS, SIZES * POINTS):
+        means, weights = _posterior(column, mechanism, drawn[0][rows], drawn[1][rows], prior, beliefs, rows)
+        total, at = weights.sum(axis=1), truth[rows, None]
+        upto, before = ((weights * part).sum(axis=1) / total for part in (means <= at, means < at))
+        low_holds = (published[rows] <= truth[rows]) | (
+            upto >= tail
+        )  # as `mean_interval` has its ends, without sorting
+        high_holds = (published[rows] >= truth[rows]) | (before < 1 - tail)
+        held += int((low_holds & high_holds).sum())
+    return held / TRUTHS
 
 
 def _noise_at(mechanism: Mechanism, places: Floats) -> Ints:
