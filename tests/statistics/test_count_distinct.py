@@ -74,11 +74,18 @@ MINE = [rows for n in range(5) for rows in combinations_with_replacement(RECORDS
 
 @pytest.mark.parametrize(("records", "groups"), [(1, 1), (2, 1), (1, 2), (3, 2)])
 def test_a_person_with_any_records_costs_epsilon_in_whole_numbers(records, groups, tmp_path):
-    """Every person with up to four records comes or goes beside another one: exact joint laws, and tight."""
-    content, other, laws = plan_with(records, groups), [("A", "another", 3.0)], []
-    for mine in ((), *MINE):
-        plan = to_plan(content, table([*other, *((g, "me", x) for g, x in mine)]))
-        laws.append(joint_law(plan, open_plan_source(plan).aggregate(), tmp_path))
+    """Every person with up to four records comes or goes beside another one: exact joint laws, and tight.
+
+    Each of these tables is two groups of one large table, with people of their own.
+    """
+    tables, rows = ((), *MINE), []
+    for n, mine in enumerate(tables):
+        rows += [(f"A{n}", f"another of {n}", 3.0), *((f"{group}{n}", f"me of {n}", x) for group, x in mine)]
+    keys = [f"{group}{n}" for n in range(len(tables)) for group in "AB"]
+    content = {**plan_with(records, groups), "groups": {**PLAN["groups"], "keys": keys}}
+    plan = to_plan(content, table(rows))
+    every = joint_law(plan, open_plan_source(plan).aggregate(), tmp_path)
+    laws = [every[k : k + 2] + every[len(keys) + k :][:2] for k in range(0, len(keys), 2)]  # of both statistics
     ratios = [largest_ratio(*pair) for law in laws[1:] for pair in ((laws[0], law), (law, laws[0]))]
     bound = exp_below(plan.total_epsilon)
     assert max(ratios) <= bound
