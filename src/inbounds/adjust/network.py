@@ -8,7 +8,6 @@ method of HiGHS ends at a vertex. The result is checked in integers.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linprog
 from scipy.sparse import csr_matrix
 
 from inbounds.adjust.costs import NodeCost
@@ -112,6 +111,8 @@ def _solve_flow(
     ends: list[tuple[Ints, Ints, float]], arcs: tuple[_FlowArcs, ...], least: Floats, most: Floats
 ) -> Floats:
     """Find whole flows of least cost, with every equation between `least` and `most`."""
+    from scipy.optimize import linprog  # slow to import, and only two-way tables need it
+
     equation, variable = (np.concatenate([end[k] for end in ends]) for k in (0, 1))
     sign = np.concatenate([np.full(len(end[0]), end[2]) for end in ends])
     cost, capacity = (np.concatenate([getattr(kind, name) for kind in arcs]) for name in ("slope", "capacity"))

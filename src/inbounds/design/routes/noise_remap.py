@@ -6,11 +6,12 @@ width of the noise. Under a uniform prior a value far from both ends is its own 
 """
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.signal import fftconvolve
+from scipy.fft import irfft, next_fast_len, rfft
 
 from inbounds.design.problem import Floats, Ints
 from inbounds.mechanism.laws import Noise
@@ -41,15 +42,16 @@ def best_reports(noise: Floats, losses: Floats, prior: Floats, reach: int, rate:
     core, steps, values = noise[most - half : most + half + 1], np.arange(-half, half + 1), np.arange(n)
     best, reports = np.full(n, np.inf), values.copy()
     shifts = _shifts(reach, rate)
+    around = _Convolution.from_vector(prior, len(core))
     for u in shifts.tolist():
-        cost = fftconvolve(prior, core * losses[np.minimum(np.abs(steps + u), n - 1)])[half : half + n]
+        cost = around.convolve(core * losses[np.minimum(np.abs(steps + u), n - 1)])[half : half + n]
         better = (cost < best * (1 - BETTER)) & (values + u >= 0) & (values + u < n)
         best[better], reports[better] = cost[better], values[better] + u
     rest = max(1.0 - float(noise.sum()), 0.0) / 2  # on each side, beyond the noise that is listed
     below = np.append(rest + np.cumsum(noise[: most + 1])[::-1], rest)  # below[j]: the probability of noise -j or less
     reports[0] = _report_of_first(below, losses, prior)
     reports[-1] = n - 1 - _report_of_first(below, losses, prior[::-1])
-    mass = fftconvolve(prior, core)[half : half + n]
+    mass = around.convolve(core)[half : half + n]
     sure = (mass > FAINT * mass[1:-1].max(initial=0.0)) & (np.abs(reports - values) < shifts.max())
     sure[[0, -1]] = True
     reports = _fill_unsure(reports, sure)
@@ -83,11 +85,34 @@ def _reports_of_end(losses: bytes, split: int, reach: int, rate: float) -> bytes
     return reports[: len(table) // 2].tobytes()
 
 
+@dataclass(frozen=True, eq=False)
+class _Convolution:
+    """Convolutions with one vector, by Fourier transforms: its own is computed once.
+
+    scipy.signal has the same function, and takes half a second to import.
+    """
+
+    transform: NDArray[np.complex128]
+    size: int
+    padded: int
+
+    @classmethod
+    def from_vector(cls, vector: Floats, longest: int) -> "_Convolution":
+        """Transform the vector; the others have `longest` entries."""
+        size = len(vector) + longest - 1
+        padded = next_fast_len(size, real=True)
+        return cls(rfft(vector, padded), size, padded)
+
+    def convolve(self, other: Floats) -> Floats:
+        return np.asarray(irfft(self.transform * rfft(other, self.padded), self.padded)[: self.size])
+
+
 def _report_of_first(below: Floats, losses: Floats, prior: Floats) -> int:
     """Return the best report for the first value, which stands for all values below it too."""
     count = min(len(below), len(prior))
     f = losses[:count]
-    cost = fftconvolve(prior[:count] * below[:count], np.concatenate([f[:0:-1], f]))[count - 1 : 2 * count - 1]
+    weights = _Convolution.from_vector(prior[:count] * below[:count], 2 * count - 1)
+    cost = weights.convolve(np.concatenate([f[:0:-1], f]))[count - 1 : 2 * count - 1]
     return int(np.argmax(cost <= cost.min() * (1 + BETTER)))
 
 
