@@ -13,8 +13,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-import dp_accounting.pld.pld_pmf  # noqa: F401 - what is imported when needed counts as imported
-import pandas  # noqa: F401 - pyarrow imports it where it is installed
+import pandas  # noqa: F401 - pyarrow imports it where it is installed; what is imported when needed counts as imported
 import pyarrow.parquet  # noqa: F401
 
 import inbounds as ib

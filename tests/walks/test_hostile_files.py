@@ -52,10 +52,9 @@ class Worker:
         return process.returncode
 
 
-@pytest.fixture
-def worker(tmp_path):
-    (tmp_path / "read").mkdir()
-    found = Worker(tmp_path / "read")
+@pytest.fixture(scope="module")
+def worker(tmp_path_factory):
+    found = Worker(tmp_path_factory.mktemp("read"))
     yield found
     found.end()
 
@@ -100,5 +99,5 @@ def test_the_limits_are_noticed(worker):
     slow = Hostile("waste", "file.json", b"seconds", {})
     assert worker.read(slow)["seconds"] > SECONDS
     assert "MemoryError" in worker.read(slow._replace(content=b"memory"))["problem"]
-    assert "died" in worker.read(slow._replace(content=b"for ever"))["problem"]
     assert "RecursionError" in worker.read(slow._replace(content=b"deep"))["problem"]
+    assert "died" in worker.read(slow._replace(content=b"for ever"))["problem"]
