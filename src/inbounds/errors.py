@@ -99,15 +99,18 @@ class ConvergenceError(InboundsError):
 class BudgetExceeded(InboundsError):
     """A charge that would exceed the budget of the people in the data; nothing was charged.
 
-    people: the name of their budget. asked, left, budget: exact, in `unit` (epsilon, or rho for zCDP).
+    people: the name of their budget. asked, left, budget: exact, in `unit` (epsilon, rho for zCDP, or delta, of which
+    people have none unless it was declared with their budget).
     """
 
     def __init__(self, people: str, asked: Fraction, left: Fraction, budget: Fraction, unit: str = "epsilon") -> None:
         self.people, self.asked, self.left, self.budget, self.unit = people, asked, left, budget, unit
+        ask = "ask for less, or raise the budget"
+        if unit == "delta" and not budget:
+            ask = "declare a delta with the budget of the people (inbounds ledger init FILE --people NAME --delta …)"
         super().__init__(
             f"{unit} must be at most what is left for {people}, {format_all_digits(left)} of "
-            f"{format_all_digits(budget)}, got "
-            f"{format_all_digits(asked)}; ask for less, or raise the budget"
+            f"{format_all_digits(budget)}, got {format_all_digits(asked)}; {ask}"
         )
 
     def __reduce__(self) -> tuple[type, tuple[str, Fraction, Fraction, Fraction, str]]:

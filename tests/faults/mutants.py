@@ -122,7 +122,7 @@ EQUIVALENT: dict[str, str] = {
     "inbounds.ledger.sqlite:Lt in sqlite3.sqlite_version_info < OLDEST": "a version has three numbers, OLDEST two",
     "inbounds.ledger.sqlite:100 + 1 in HEADER = 100": "one byte more than anybody looks at",
     "inbounds.ledger.sqlite:Gt in time.monotonic() > deadline": "the very moment at which patience ends",
-    "inbounds.ledger.verify:0 + 1 in Population(entry.people, rule, epsilon, delta, entry.units, 0, every, ": (
+    "inbounds.ledger.verify:0 + 1 in (entry.people, rule, epsilon, delta, entry.units, 0, every, period)": (
         "`totals` puts what was added up in its place"
     ),
 }

@@ -33,7 +33,13 @@ def init(
     rule: Annotated[
         str, typer.Option(help="How charges add up: sum, or zcdp with --delta.", autocompletion=completion.rules)
     ] = "sum",
-    delta: Annotated[str | None, typer.Option(help="Under zcdp: the delta of the budget.", metavar=NUMBER)] = None,
+    delta: Annotated[
+        str | None,
+        typer.Option(help="The delta of the budget; under sum what answers with a delta may spend.", metavar=NUMBER),
+    ] = None,
+    answer_delta: Annotated[
+        str | None, typer.Option(help="Under zcdp: the part of delta that answers may spend.", metavar=NUMBER)
+    ] = None,
     every: Annotated[
         str | None, typer.Option(help="The budget renews: year or month.", autocompletion=completion.every)
     ] = None,
@@ -51,7 +57,8 @@ def init(
     from inbounds.ledger.population import describe_renewal
 
     with _open_ledger(place, create=True) as ledger:
-        added = ledger.add_population(people, epsilon, rule, delta, every=every, period=period)  # type: ignore[arg-type]
+        renewal: dict[str, Any] = {"every": every, "period": period}
+        added = ledger.add_population(people, epsilon, rule, delta, **renewal, answer_delta=answer_delta)  # type: ignore[arg-type]
         _print_people([added], as_json)
         if added.every is not None and not as_json:
             out.print(describe_renewal(added), markup=False)
@@ -86,6 +93,7 @@ def raise_budget(
     people: Name,
     epsilon: Annotated[str, typer.Option(help="The new budget in all.", metavar=NUMBER)],
     purpose: Annotated[str, typer.Option(help="Why, for the entry.")] = "",
+    delta: Annotated[str | None, typer.Option(help="The new delta in all, if it rises.", metavar=NUMBER)] = None,
     as_json: AsJson = False,
 ) -> None:
     """Raise the budget of people; an entry says so, and it never falls.
@@ -93,7 +101,7 @@ def raise_budget(
     Example: [bold]inbounds ledger raise-budget budget.db --people pupils --epsilon 3 --purpose "decided 2026-11-02"[/]
     """
     with _open_ledger(place) as ledger:
-        _print_people([ledger.raise_budget(people, epsilon, purpose=purpose)], as_json)
+        _print_people([ledger.raise_budget(people, epsilon, purpose=purpose, delta=delta)], as_json)
 
 
 @commands.command()

@@ -18,7 +18,7 @@ from inbounds.report.templates import pick_evenly, render_template
 SHOWN = 200
 """Most entries on the page; the ledger and its export hold all of them."""
 
-COLUMNS = ("people", "spent", "budget", "left", "in units of", "rule", "period")
+COLUMNS = ("people", "spent", "budget", "left", "in units of", "rule", "period", "delta spent")
 
 POINTS = 60
 """Most points of a picture; of more entries an even selection with the last one."""
@@ -100,7 +100,9 @@ def _row(population: Population) -> list[str]:
     amounts = [population.spent, population.budget, population.remaining]
     texts = ["no cap" if amount is None else format_all_digits(amount) for amount in amounts]
     period = "" if population.period is None else f"{population.period}, one {population.every}"
-    return [population.name, *texts, population.unit, population.rule, period]
+    delta = population.delta_spent, population.delta_budget
+    of_delta = " of ".join(map(format_all_digits, delta)) if population.delta_budget_units else ""
+    return [population.name, *texts, population.unit, population.rule, period, of_delta]
 
 
 def _entry(entry: Entry, people: Sequence[Population]) -> list[str]:

@@ -1,13 +1,13 @@
 """Requests to charge a ledger, and the receipts it gives."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from json.encoder import encode_basestring_ascii as quoted
 from typing import Any, NamedTuple
 
-from inbounds.exact import Number, to_epsilon
+from inbounds.exact import Number, to_epsilon, to_fraction
 from inbounds.files import canonical_json, sha256_hex
 from inbounds.ledger.population import Population, validate_name
 from inbounds.ledger.units import Rule, charge_units
@@ -16,8 +16,8 @@ from inbounds.ledger.units import Rule, charge_units
 class Charge(NamedTuple):
     """A receipt: the charge is durable, and its holder may read the data.
 
-    people: the population right after the charge. amount: exact, in its unit. answer: what was stored for this key
-    before.
+    people: the population right after the charge. amount: exact, in its unit. delta: what the answer's own delta cost.
+    answer: what was stored for this key before.
     repeated: the charge existed before and cost nothing now. draw: what was drawn under it before, if the answer was
     not computed yet.
     """
@@ -30,6 +30,7 @@ class Charge(NamedTuple):
     answer: bytes | None = None
     repeated: bool = False
     draw: bytes | None = None
+    delta: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True)
@@ -46,17 +47,23 @@ PLAIN = (str, int, float, Fraction)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cost:
-    """The epsilons of the parts of a question. texts: their canonical JSON, as in the entry.
+    """The epsilons of the parts of a question, and their delta in all. texts: the parts' canonical JSON, as in entries.
 
     Costs are compared by identity, because comparing fractions takes longer than the rest of a request.
     """
 
     parts: tuple[Fraction, ...]
     texts: str
+    delta: Fraction = Fraction(0)
 
     @staticmethod
-    def from_epsilon(epsilon: Number, parts: Sequence[Number] | None) -> "Cost":
+    def from_epsilon(epsilon: Number, parts: Sequence[Number] | None, delta: Number = 0) -> "Cost":
         """Build the cost of a whole in one part, or in parts that add up to it; raise ValueError if they do not."""
+        if delta:
+            whole_delta = to_fraction(delta, "delta")
+            if not 0 <= whole_delta < 1:
+                raise ValueError(f"delta must be at least 0 and below 1, got {delta}")
+            return replace(Cost.from_epsilon(epsilon, parts), delta=whole_delta)
         if parts is None:
             return _in_one_part(epsilon if type(epsilon) in PLAIN else to_epsilon(epsilon))  # type: ignore[arg-type]
         whole, part_epsilons = to_epsilon(epsilon), tuple(map(to_epsilon, parts))
@@ -101,8 +108,8 @@ def _has_text_names(value: Any) -> bool:
 class ChargeRequest(NamedTuple):
     """A question, its people and its cost, and their digest: all that must be equal when a key is used again.
 
-    facts: canonical JSON of edition, parts, purpose and source, as in the entry. digest: of the canonical JSON of
-    these, the people and the question. Both are written out by hand, because a charge does little else.
+    facts: canonical JSON of delta, edition, parts, purpose and source, as in the entry. digest: of the canonical JSON
+    of these, the people and the question. Both are written out by hand, because a charge does little else.
     """
 
     people: str
@@ -124,10 +131,11 @@ class ChargeRequest(NamedTuple):
                 validate_name(text, name)
         question_text, texts, purpose_text = _as_question(question), price.texts, quoted(purpose)
         data = f',"source":{quoted(source)}' if source else ""
-        edition_text = f'"edition":{quoted(edition)},' if edition else ""
+        named = f'"delta":{quoted(str(price.delta))},' if price.delta else ""
+        named += f'"edition":{quoted(edition)},' if edition else ""
         content = (
-            f'{{{edition_text}"parts":{texts},"people":{quoted(people)},"purpose":{purpose_text},'
+            f'{{{named}"parts":{texts},"people":{quoted(people)},"purpose":{purpose_text},'
             f'"question":{question_text}{data}}}'
         )
-        facts = f'{{{edition_text}"parts":{texts},"purpose":{purpose_text}{data}}}'
+        facts = f'{{{named}"parts":{texts},"purpose":{purpose_text}{data}}}'
         return ChargeRequest(people, price, key, facts, sha256_hex(content), edition)

@@ -25,12 +25,14 @@ def import_release(ledger: Ledger, record: Mapping[str, Any], people: str = "") 
     name = people or plan.get("people") or plan["source"]["name"][:LONGEST]
     if all(population.name != name for population in ledger.people()):
         ledger.add_population(name)
+    delta = Fraction(plan.get("delta", 0))
     return ledger.charge(
         name,
         Fraction(record["epsilon"]["spent"]),
         key=f"release {record['id']}",
         purpose=f"release of {plan['source']['name']} at {record['time']}"[:LONGEST],
-        parts=[Fraction(line["spent"]) for line in record["account"]],
+        parts=None if delta else [Fraction(line["spent"]) for line in record["account"]],
+        delta=delta,
         question={"plan_sha256": record["plan_sha256"], "time": record["time"]},
     )
 

@@ -35,7 +35,7 @@ from inbounds.ledger.entries import Entry, canonical_entry
 from inbounds.ledger.population import Every, Population, check_same_population, new_population, validate_name
 from inbounds.ledger.queries import LastEntry, PopulationState
 from inbounds.ledger.store import Run, Store
-from inbounds.ledger.units import MOST, UNITS, Rule, units_to_amount
+from inbounds.ledger.units import ATTO, MOST, UNITS, Rule, delta_units, units_to_amount
 from inbounds.ledger.verify import (
     LedgerHead,
     LedgerReport,
@@ -150,44 +150,62 @@ class Ledger:
         *,
         every: Every | None = None,
         period: str | None = None,
+        answer_delta: Number | None = None,
     ) -> Population:
         """Add people with a budget; without epsilon, what is spent on them is counted without a cap.
 
-        rule: "sum" (pure epsilons add up) or "zcdp" (for epsilon at delta; many small questions cost less together).
+        rule: "sum" (epsilons add up) or "zcdp" (for epsilon at delta; many small questions cost less together).
+        delta: of the whole promise. Under sum it is what answers with a delta of their own may spend, by default none.
+        answer_delta: under zcdp, the part of delta that such answers may spend, by default none.
         every, period: "year" or "month" if the budget renews, and the first period, such as "2027". Then epsilon is the
         budget of each period, and someone who is in the data of every period is protected by the sum of them all.
         Adding the same people again returns them; raises ValueError if the budget or rule differs.
         """
-        new = new_population(validate_name(name, "people"), epsilon, rule, delta, every, period)
+        new = new_population(validate_name(name, "people"), epsilon, rule, delta, every, period, answer_delta)
         with self._store.writing() as run:
             existing = queries.find_population(run, name)
             if existing is not None:
                 return check_same_population(existing, new)
-            texts = (str(new.epsilon) if new.epsilon else None, str(new.delta) if new.delta else None)
+            texts = [None if one is None else str(one) for one in (new.epsilon, new.delta, new.answer_delta)]
             renewal = {} if every is None else {"every": every, "period": period}
-            values = name, rule, *texts, new.budget_units, every, period
-            run("INSERT INTO people VALUES (?, ?, ?, ?, ?, 0, ?, ?, 0)", *values)
-            facts = {"rule": rule, "epsilon": texts[0], "delta": texts[1], **renewal}
+            part = {} if texts[2] is None else {"answer_delta": texts[2]}
+            values = name, rule, *texts[:2], new.budget_units, every, period, texts[2], new.delta_budget_units
+            run("INSERT INTO people VALUES (?, ?, ?, ?, ?, 0, ?, ?, 0, ?, ?, 0, 0)", *values)
+            facts = {"rule": rule, "epsilon": texts[0], "delta": texts[1], **renewal, **part}
             self._append(run, queries.last_entry(run), "people", name, new.budget_units, facts=canonical_json(facts))
         return new
 
-    def raise_budget(self, people: str, epsilon: Number, *, purpose: str = "") -> Population:
-        """Raise the budget of people to `epsilon`, in all or of each period, with an entry. It never falls."""
+    def raise_budget(
+        self, people: str, epsilon: Number, *, purpose: str = "", delta: Number | None = None
+    ) -> Population:
+        """Raise the budget of people to `epsilon`, in all or of each period, with an entry. It never falls.
+
+        delta: the new delta budget where epsilons add up; by default it stays. Under zCDP it cannot be raised, because
+        rho is converted at it.
+        """
         current = self.population(people)
-        declared = new_population(people, epsilon, current.rule, current.delta)  # zCDP takes its time
+        if delta is not None and current.rule != "sum":
+            raise ValueError("delta must not be given under zcdp, where it is fixed; create people under another name")
+        declared = new_population(people, epsilon, "sum", delta)
+        current._replace(epsilon=declared.epsilon).with_allowance()  # zCDP takes its time, outside the transaction
         with self._store.writing() as run:
             before = queries.require_population(run, people, self.place)
-            after = before._replace(epsilon=declared.epsilon).with_allowance()
+            whole = before.delta if delta is None else declared.delta
+            after = before._replace(epsilon=declared.epsilon, delta=whole).with_allowance()
             if before.budget_units is None:
                 hint = "create people with a budget under another name, and name them in plans from now on"
                 raise ValueError(f"people must have a budget to raise, got {people}, counted without a cap; {hint}")
             assert after.budget_units is not None
             if after.budget_units < before.budget_units:
                 raise ValueError(f"epsilon must be at least the budget it raises, {before.epsilon}, got {epsilon}")
-            if after.budget_units > before.budget_units:
-                values = after.budget_units, str(after.epsilon), people
-                run("UPDATE people SET budget = ?, epsilon = ? WHERE name = ?", *values)
+            if after.delta_budget_units < before.delta_budget_units:
+                raise ValueError(f"delta must be at least the budget it raises, {before.delta}, got {delta}")
+            if (after.budget_units, after.delta_budget_units) != (before.budget_units, before.delta_budget_units):
+                text = None if after.delta is None else str(after.delta)
+                values = after.budget_units, str(after.epsilon), text, after.delta_budget_units, people
+                run("UPDATE people SET budget = ?, epsilon = ?, delta = ?, delta_budget = ? WHERE name = ?", *values)
                 facts = {"epsilon": str(after.epsilon), "purpose": purpose and validate_name(purpose, "purpose")}
+                facts |= {"delta": str(after.delta)} if delta is not None else {}
                 self._append(
                     run, queries.last_entry(run), "budget", people, after.budget_units, facts=canonical_json(facts)
                 )
@@ -201,8 +219,13 @@ class Ledger:
         """
         with self._store.writing() as run:
             after = queries.require_population(run, people, self.place).renew(period)
-            values = after.budget_units, after.period, after.earlier_units, people
-            run("UPDATE people SET budget = ?, period = ?, earlier = ? WHERE name = ?", *values)
+            spent = after.earlier_units, after.delta_budget_units, after.delta_earlier_units
+            values = after.budget_units, after.period, *spent, people
+            run(
+                "UPDATE people SET budget = ?, period = ?, earlier = ?, delta_budget = ?, delta_earlier = ? "
+                "WHERE name = ?",
+                *values,
+            )
             facts = {"period": period, "purpose": purpose and validate_name(purpose, "purpose")}
             self._append(
                 run, queries.last_entry(run), "period", people, after.budget_units, facts=canonical_json(facts)
@@ -230,8 +253,9 @@ class Ledger:
         question: Any = None,
         source: str = "",
         edition: str = "",
+        delta: Number = 0,
     ) -> Charge:
-        """Spend epsilon on people; durable when this returns.
+        """Spend epsilon, and a delta if the answer has one, on people; durable when this returns.
 
         key: the name of the request. The same key again with the same content returns the same charge at no cost; with
         other content it is refused. By default a random key.
@@ -239,10 +263,11 @@ class Ledger:
         question: plain values that describe the question, for the digest.
         source, edition: the declared place and edition of the data. A budget that renews is charged for editions of its
         current period alone.
+        delta: that of the whole answer; it is spent from the delta budget, which is 0 unless declared.
 
         Raises BudgetExceeded, with what is left, and charges nothing if the budget is too small.
         """
-        price = Cost.from_epsilon(epsilon, parts)
+        price = Cost.from_epsilon(epsilon, parts, delta)
         request = ChargeRequest.from_arguments(
             people, price, self._ids() if key is None else key, purpose, question, source, edition
         )
@@ -319,14 +344,21 @@ class Ledger:
         """Charge the request; both this only writer and the database (`CHECK (spent <= budget)`) check the budget."""
         units, spent = price_units(before.rule, request.price), before.spent
         amount, budget = units_to_amount(before.rule, units), before.budget or MOST
-        before.people(spent).check_edition(request.edition)
+        people = before.people(spent, before.delta_spent)
+        people.check_edition(request.edition)
+        deltas = delta_units(request.price.delta) if request.price.delta else 0
+        if deltas > before.delta_budget - before.delta_spent:
+            whole_delta = (before.delta_budget - before.delta_earlier) * ATTO
+            raise BudgetExceeded(request.people, deltas * ATTO, people.delta_remaining, whole_delta, "delta")
         if units > budget - spent:
             left, whole = (units_to_amount(before.rule, budget - used) for used in (spent, before.earlier))
             raise BudgetExceeded(request.people, amount, left, whole, UNITS[before.rule])
-        run("UPDATE people SET spent = spent + ? WHERE name = ?", units, request.people)
+        values = units, deltas, request.people
+        run("UPDATE people SET spent = spent + ?, delta_spent = delta_spent + ? WHERE name = ?", *values)
         last, request_facts = LastEntry(before.number, before.sha256), (request.key, request.digest, request.facts)
         number, digest = self._append(run, last, "charge", request.people, units, *request_facts)
-        return Charge(request.key, number, digest, before.people(spent + units), amount)
+        after = people.with_spent(spent + units, before.delta_spent + deltas)
+        return Charge(request.key, number, digest, after, amount, delta=deltas * ATTO)
 
     def _again(self, run: Run, request: ChargeRequest, before: PopulationState) -> Charge:
         """Return the existing charge of the same key; raise LedgerError if it is for another question."""
@@ -405,8 +437,9 @@ class Ledger:
 def _as_charge(key: str, stored: queries.StoredCharge) -> Charge:
     """Return the receipt of an existing charge."""
     population = queries.population_from_row(*stored.people)
-    cost = units_to_amount(population.rule, stored.units)
-    return Charge(key, stored.number, stored.sha256, population, cost, stored.answer, repeated=True, draw=stored.draw)
+    cost, delta = units_to_amount(population.rule, stored.units), delta_units(stored.delta) * ATTO
+    found = stored.number, stored.sha256, population, cost, stored.answer
+    return Charge(key, *found, repeated=True, draw=stored.draw, delta=delta)
 
 
 def _check_bytes(content: object, name: str) -> None:

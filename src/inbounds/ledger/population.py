@@ -5,7 +5,16 @@ from fractions import Fraction
 from typing import Literal, NamedTuple
 
 from inbounds.exact import Number, format_all_digits, to_fraction
-from inbounds.ledger.units import MOST, RULES, UNITS, Rule, budget_units, units_to_amount
+from inbounds.ledger.units import (
+    ATTO,
+    MOST,
+    RULES,
+    UNITS,
+    Rule,
+    budget_units,
+    delta_budget_units,
+    units_to_amount,
+)
 
 Every = Literal["year", "month"]
 """After what a budget renews."""
@@ -17,7 +26,7 @@ EXAMPLES = {"year": "2027", "month": "2027-03"}
 LONGEST = 200
 """Most characters of a name or key."""
 
-DECLARED = ("name", "rule", "epsilon", "delta", "every")
+DECLARED = ("name", "rule", "epsilon", "delta", "every", "answer_delta")
 """The declared fields, which must be the same in two declarations."""
 
 
@@ -28,6 +37,9 @@ class Population(NamedTuple):
 
     every: year or month if the budget renews; then epsilon and delta are those of one period, budget is what may be
     spent in all until the end of the current period, and earlier_units were spent before it began.
+
+    Answers with a delta of their own spend from the delta budget, which is 0 unless declared: all of delta under sum;
+    under zCDP answer_delta, a part of delta, and the rest of delta converts rho.
     """
 
     name: str
@@ -39,6 +51,10 @@ class Population(NamedTuple):
     every: Every | None = None
     period: str | None = None
     earlier_units: int = 0
+    answer_delta: Fraction | None = None
+    delta_budget_units: int = 0
+    delta_spent_units: int = 0
+    delta_earlier_units: int = 0
 
     @property
     def unit(self) -> str:
@@ -61,9 +77,34 @@ class Population(NamedTuple):
         left = None if self.budget_units is None else self.budget_units - self.spent_units
         return None if left is None else units_to_amount(self.rule, left)
 
-    def with_spent(self, units: int) -> "Population":
+    @property
+    def delta_budget(self) -> Fraction:
+        """Return the delta that answers with a delta of their own may spend."""
+        return self.delta_budget_units * ATTO
+
+    @property
+    def delta_spent(self) -> Fraction:
+        """Return the delta that was spent by answers with a delta of their own."""
+        return self.delta_spent_units * ATTO
+
+    @property
+    def delta_remaining(self) -> Fraction:
+        """Return what is left of the delta budget."""
+        return self.delta_budget - self.delta_spent
+
+    @property
+    def rho_delta(self) -> Fraction | None:
+        """Return the delta at which rho is converted: what answer_delta leaves of delta."""
+        return None if self.delta is None else self.delta - (self.answer_delta or 0)
+
+    @property
+    def declared_delta_budget(self) -> Fraction | None:
+        """Return the declared delta budget, of one period if it renews; None if there is none."""
+        return self.delta if self.rule == "sum" else self.answer_delta
+
+    def with_spent(self, units: int, delta_units: int) -> "Population":
         """Return the population with other units spent."""
-        return self._replace(spent_units=units)
+        return self._replace(spent_units=units, delta_spent_units=delta_units)
 
     @property
     def earlier(self) -> Fraction:
@@ -92,16 +133,21 @@ class Population(NamedTuple):
             )
         if validate_period(period, self.every) <= self.period:
             raise ValueError(f"period must be later than {self.period}, got {period}; a period is never opened again")
-        return self._replace(period=period, earlier_units=self.spent_units).with_allowance()
+        later = self._replace(period=period, earlier_units=self.spent_units)
+        return later._replace(delta_earlier_units=self.delta_spent_units).with_allowance()
 
     def with_allowance(self) -> "Population":
         """Return the population with the units that its declared epsilon and delta allow until the period ends."""
+        own = self.declared_delta_budget
+        delta = 0 if own is None else self.delta_earlier_units + delta_budget_units(own)
+        if delta > MOST:
+            raise ValueError(f"delta must add up to at most {MOST} units over all periods, got {delta} units")
         if self.epsilon is None:
-            return self._replace(budget_units=None)
-        units = self.earlier_units + budget_units(self.rule, self.epsilon, self.delta)
+            return self._replace(budget_units=None, delta_budget_units=delta)
+        units = self.earlier_units + budget_units(self.rule, self.epsilon, self.rho_delta)
         if units > MOST:
             raise ValueError(f"epsilon must add up to at most {MOST} units over all periods, got {units} units")
-        return self._replace(budget_units=units)
+        return self._replace(budget_units=units, delta_budget_units=delta)
 
     def check_edition(self, edition: str) -> None:
         """Raise ValueError if data of this edition cannot be charged: a renewed budget is that of one period."""
@@ -113,13 +159,16 @@ class Population(NamedTuple):
 
     @property
     def spent_epsilon(self) -> Fraction:
-        """Return the epsilon guaranteed for all that was spent; under zCDP at their delta, rounded up."""
+        """Return the epsilon guaranteed for all that was spent; under zCDP at their delta, rounded up.
+
+        Under sum its delta is what was spent of delta.
+        """
         if self.rule == "sum":
             return self.spent
         from inbounds.accounting.zcdp_filter import epsilon_from_rho
 
-        assert self.delta is not None
-        return epsilon_from_rho(self.spent_units, self.delta)
+        assert self.rho_delta is not None
+        return epsilon_from_rho(self.spent_units, self.rho_delta)
 
     def to_json(self) -> dict[str, str | None]:
         """Return plain JSON values; amounts as exact decimals in text."""
@@ -127,10 +176,29 @@ class Population(NamedTuple):
         named = {"name": self.name, **{key: _digits(value) for key, value in amounts.items()}}
         declared = {"epsilon": _digits(self.epsilon), "delta": _digits(self.delta)}
         renewal = {"every": self.every, "period": self.period, "earlier": _digits(self.earlier)} if self.every else {}
-        return {**named, "rule": self.rule, "unit": self.unit, **declared, **renewal}
+        return {**named, "rule": self.rule, "unit": self.unit, **declared, **renewal, **self._delta_to_json()}
+
+    def _delta_to_json(self) -> dict[str, str | None]:
+        if not self.delta_budget_units:
+            return {}
+        amounts = {"budget": self.delta_budget, "spent": self.delta_spent, "left": self.delta_remaining}
+        return {
+            **({} if self.answer_delta is None else {"answer_delta": _digits(self.answer_delta)}),
+            **{f"delta_{key}": _digits(value) for key, value in amounts.items()},
+        }
 
     def __str__(self) -> str:
         """Return name, amount spent and amount left in one line."""
+        return f"{self._format_amounts()}{self.describe_delta()}"
+
+    def describe_delta(self) -> str:
+        """Return "; delta 0 of 0.000001 spent", or an empty text if there is no delta budget."""
+        if not self.delta_budget_units:
+            return ""
+        spent, whole = format_all_digits(self.delta_spent), format_all_digits(self.delta_budget)
+        return f"; delta {spent} of {whole} spent" + (" in all periods so far" if self.every else "")
+
+    def _format_amounts(self) -> str:
         spent = f"{self.unit} {format_all_digits(self.spent)}"
         if self.remaining is None or self.budget is None:
             return f"{self.name}: {spent} spent, counted without a cap"
@@ -180,20 +248,24 @@ def new_population(
     delta: Number | None,
     every: Every | None = None,
     period: str | None = None,
+    answer_delta: Number | None = None,
 ) -> Population:
     """Build a population as declared, with nothing spent; raise ValueError for an impossible budget."""
     if rule not in RULES:
         raise ValueError(f"rule must be one of {', '.join(RULES)}, got {rule!r}")
     if rule == "zcdp" and (epsilon is None or delta is None):
         raise ValueError("epsilon and delta must both be given under zcdp; the budget is the rho that converts to them")
-    if rule == "sum" and delta is not None:
-        raise ValueError("delta must not be given where epsilons add up; under rule zcdp it is")
+    if rule == "sum" and answer_delta is not None:
+        raise ValueError("answer_delta must not be given where epsilons add up; there answers may spend all of delta")
     epsilon_value = None if epsilon is None else to_fraction(epsilon, "epsilon")
     delta_value = None if delta is None else to_fraction(delta, "delta")
     if epsilon_value is not None and not epsilon_value > 0:
         raise ValueError(f"epsilon must be positive, got {epsilon}")
     if delta_value is not None and not 0 < delta_value < 1:
         raise ValueError(f"delta must be between 0 and 1, got {delta}")
+    answer_value = None if answer_delta is None else to_fraction(answer_delta, "answer_delta")
+    if answer_value is not None and not (delta_value is not None and 0 < answer_value < delta_value):
+        raise ValueError(f"answer_delta must be a part of delta, between 0 and {delta}, got {answer_delta}")
     if every is None and period is not None:
         raise ValueError("period must not be given without every, the year or month after which the budget renews")
     if every is not None:
@@ -202,7 +274,8 @@ def new_population(
         if epsilon_value is None:
             raise ValueError("epsilon must be given, the budget of each period")
         validate_period(period, every)
-    return Population(name, rule, epsilon_value, delta_value, None, 0, every, period).with_allowance()
+    people = Population(name, rule, epsilon_value, delta_value, None, 0, every, period, answer_delta=answer_value)
+    return people.with_allowance()
 
 
 def describe_renewal(population: Population) -> str:

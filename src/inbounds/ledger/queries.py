@@ -18,7 +18,10 @@ from inbounds.ledger.units import Rule
 PAGE = 10_000
 """Number of entries that are read at once."""
 
-EVERYBODY = "SELECT name, rule, epsilon, delta, budget, spent, every, period, earlier FROM people"
+EVERYBODY = (
+    "SELECT name, rule, epsilon, delta, budget, spent, every, period, earlier, "
+    "answer_delta, delta_budget, delta_spent, delta_earlier FROM people"
+)
 
 
 class LastEntry(NamedTuple):
@@ -40,19 +43,24 @@ class PopulationState(NamedTuple):
     every: Every | None
     period: str | None
     earlier: int
+    answer_delta: str | None
+    delta_budget: int
+    delta_spent: int
+    delta_earlier: int
     number: int
     sha256: str
     digest: str | None
 
-    def people(self, spent: int) -> Population:
+    def people(self, spent: int, delta_spent: int) -> Population:
         """Return the population with so many units spent."""
-        return population_from_row(*self[:5], spent, *self[6:9])
+        return population_from_row(*self[:5], spent, *self[6:11], delta_spent, self.delta_earlier)
 
 
 def population_state(run: Run, name: str, key: str, place: str) -> PopulationState:
     """Read all that a charge needs, in one statement; raise LedgerError if there is no such population."""
     (row,) = run(
-        "SELECT name, rule, epsilon, delta, budget, spent, every, period, earlier, number, sha256, "
+        "SELECT name, rule, epsilon, delta, budget, spent, every, period, earlier, "
+        "answer_delta, delta_budget, delta_spent, delta_earlier, number, sha256, "
         "(SELECT digest FROM entries WHERE key = ? AND kind = 'charge') "
         "FROM (SELECT number, sha256 FROM entries ORDER BY number DESC LIMIT 1) AS last LEFT JOIN people ON name = ?",
         *(key, name),
@@ -71,6 +79,7 @@ class StoredCharge(NamedTuple):
     number: int
     sha256: str
     units: int
+    delta: Fraction
     people: tuple[Any, ...]
     answer: bytes | None
     draw: bytes | None
@@ -80,7 +89,8 @@ class StoredCharge(NamedTuple):
 def find_charge(run: Run, key: str, place: str) -> StoredCharge | None:
     """Read the charge under a key, in one statement; raise LedgerError if what is stored under it was damaged."""
     rows = run(
-        "SELECT own.number, own.sha256, own.units, name, rule, epsilon, delta, budget, spent, every, period, earlier, "
+        "SELECT own.number, own.sha256, own.units, own.facts, name, rule, epsilon, delta, budget, spent, every, "
+        "period, earlier, answer_delta, delta_budget, delta_spent, delta_earlier, "
         "answers.content, stored.digest, CASE WHEN answers.content IS NULL THEN draws.content END, drawn.digest, "
         "last.number, last.sha256 "
         "FROM (SELECT number, sha256 FROM entries ORDER BY number DESC LIMIT 1) AS last CROSS JOIN entries AS own "
@@ -93,9 +103,10 @@ def find_charge(run: Run, key: str, place: str) -> StoredCharge | None:
     )
     if not rows:
         return None
-    number, digest, units, *people, answer, answered, draw, drawn, last, mark = rows[0]
+    number, digest, units, facts, *people, answer, answered, draw, drawn, last, mark = rows[0]
     answer, draw = _checked(answer, answered, number, place), _checked(draw, drawn, number, place)
-    return StoredCharge(number, digest, units, tuple(people), answer, draw, LastEntry(last, mark))
+    delta = Fraction(json.loads(facts).get("delta", 0))
+    return StoredCharge(number, digest, units, delta, tuple(people), answer, draw, LastEntry(last, mark))
 
 
 def _checked(content: Any, digest: str | None, charge: int, place: str) -> bytes | None:
@@ -150,10 +161,22 @@ def unknown_population_error(name: str, place: str) -> LedgerError:
 
 
 def population_from_row(
-    name: str, rule: Rule, epsilon: str | None, delta: str | None, budget: int | None, spent: int, *renewal: Any
+    name: str,
+    rule: Rule,
+    epsilon: str | None,
+    delta: str | None,
+    budget: int | None,
+    spent: int,
+    every: Every | None,
+    period: str | None,
+    earlier: int,
+    answer_delta: str | None,
+    *delta_units: int,
 ) -> Population:
     """Build a population from its row."""
-    return Population(name, rule, _fraction(epsilon), _fraction(delta), budget, spent, *renewal)
+    renewal = every, period, earlier
+    declared = name, rule, _fraction(epsilon), _fraction(delta)
+    return Population(*declared, budget, spent, *renewal, _fraction(answer_delta), *delta_units)
 
 
 @lru_cache(maxsize=256)

@@ -75,6 +75,10 @@ def _tables(whole: str, content: str, strict: str) -> tuple[str, ...]:
   every TEXT CHECK (every IN ('year', 'month')),
   period TEXT,
   earlier {whole} NOT NULL DEFAULT 0 CHECK (earlier BETWEEN 0 AND spent),
+  answer_delta TEXT,
+  delta_budget {whole} NOT NULL DEFAULT 0 CHECK (delta_budget >= 0),
+  delta_spent {whole} NOT NULL DEFAULT 0 CHECK (delta_spent BETWEEN 0 AND delta_budget),
+  delta_earlier {whole} NOT NULL DEFAULT 0 CHECK (delta_earlier BETWEEN 0 AND delta_spent),
   CHECK (spent <= budget),
   CHECK ((every IS NULL) = (period IS NULL) AND (every IS NULL OR budget IS NOT NULL))
 ){strict}""",
@@ -102,11 +106,16 @@ def _tables(whole: str, content: str, strict: str) -> tuple[str, ...]:
     )
 
 
-FALLS = """NEW.spent < OLD.spent OR NEW.name <> OLD.name OR NEW.rule <> OLD.rule
-  OR coalesce(NEW.delta, '') <> coalesce(OLD.delta, '') OR (NEW.budget IS NULL) <> (OLD.budget IS NULL)
+FALLS = """NEW.spent < OLD.spent OR NEW.delta_spent < OLD.delta_spent OR NEW.name <> OLD.name OR NEW.rule <> OLD.rule
+  OR (NEW.rule = 'zcdp' AND coalesce(NEW.delta, '') <> coalesce(OLD.delta, ''))
+  OR coalesce(NEW.answer_delta, '') <> coalesce(OLD.answer_delta, '')
+  OR (NEW.budget IS NULL) <> (OLD.budget IS NULL)
   OR coalesce(NEW.every, '') <> coalesce(OLD.every, '') OR NEW.period < OLD.period OR NEW.earlier < OLD.earlier
-  OR (NEW.period = OLD.period AND (NEW.earlier <> OLD.earlier OR NEW.budget < OLD.budget))
-  OR (NEW.period > OLD.period AND NEW.earlier <> OLD.spent) OR (OLD.every IS NULL AND NEW.budget < OLD.budget)"""
+  OR (NEW.period = OLD.period AND (NEW.earlier <> OLD.earlier OR NEW.delta_earlier <> OLD.delta_earlier
+    OR NEW.budget < OLD.budget OR NEW.delta_budget < OLD.delta_budget))
+  OR (NEW.period > OLD.period AND (NEW.earlier <> OLD.spent OR NEW.delta_earlier <> OLD.delta_spent))
+  OR (OLD.every IS NULL AND (NEW.budget < OLD.budget OR NEW.delta_budget < OLD.delta_budget
+    OR NEW.earlier <> OLD.earlier OR NEW.delta_earlier <> OLD.delta_earlier))"""
 """Updates of people that a ledger never makes: what was spent never falls, nor a budget within its period; a period is
 only left for a later one, with all that was spent before it."""
 

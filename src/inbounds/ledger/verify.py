@@ -28,17 +28,18 @@ from inbounds.ledger.units import RULES, Rule, budget_units, charge_units
 HEAD_FIELDS = dict.fromkeys(("ledger", "entries", "entry_sha256"))
 PEOPLE_FIELDS = dict.fromkeys(
     ("name", "budget", "spent", "left", "rule", "unit", "epsilon", "delta", "budget_units", "spent_units",
-     "every", "period", "earlier", "earlier_units")
+     "every", "period", "earlier", "earlier_units", "answer_delta", "delta_budget", "delta_spent", "delta_left",
+     "delta_budget_units", "delta_spent_units", "delta_earlier_units")
 )  # fmt: skip
 ENTRY_FIELDS = dict.fromkeys(
     ("number", "time", "kind", "people", "units", "key", "digest", "facts", "previous", "sha256")
 )
 FACTS = {
     "ledger": {"format", "version"},
-    "people": {"rule", "epsilon", "delta", "every", "period"},
-    "budget": {"epsilon", "purpose"},
+    "people": {"rule", "epsilon", "delta", "every", "period", "answer_delta"},
+    "budget": {"epsilon", "delta", "purpose"},
     "period": {"period", "purpose"},
-    "charge": {"parts", "purpose", "source", "edition"},
+    "charge": {"delta", "parts", "purpose", "source", "edition"},
     "draw": set(),
     "answer": set(),
 }
@@ -137,6 +138,7 @@ class _Account:
     count: int = 0
     people: dict[str, Population] = field(default_factory=dict)
     spent: dict[str, int] = field(default_factory=dict)
+    delta_spent: dict[str, int] = field(default_factory=dict)
     charged: dict[str, str] = field(default_factory=dict)
     answered: dict[str, tuple[int, str]] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
@@ -179,13 +181,28 @@ class _Account:
             raise self.wrong(entry, "makes people whose budget cannot renew")
         if every is not None:
             validate_period(period, every)
-        population = Population(entry.people, rule, epsilon, delta, entry.units, 0, every, period)
-        self.people[population.name], self.spent[population.name] = self._check_allowance(entry, population), 0
+        part = _exact(facts.get("answer_delta"))
+        if any(one is not None and not 0 < one < 1 for one in (delta, part)) or (part is not None and rule == "sum"):
+            raise self.wrong(entry, "makes people with a delta that cannot be")
+        own = _allowed_delta(delta if rule == "sum" else part)
+        declared = entry.people, rule, epsilon, delta, entry.units, 0, every, period
+        people = Population(*declared, answer_delta=part, delta_budget_units=own)
+        self.people[people.name], self.spent[people.name] = self._check_allowance(entry, people), 0
+        self.delta_spent[people.name] = 0
 
     def _budget(self, entry: Entry) -> None:
-        before = self.people[_text(entry.people)]
-        after = before._replace(epsilon=Fraction(entry.parsed_facts["epsilon"]), budget_units=entry.units)
-        if before.budget_units is None or entry.units is None or entry.units <= before.budget_units:
+        before, facts = self.people[_text(entry.people)], entry.parsed_facts
+        after = before._replace(epsilon=Fraction(facts["epsilon"]), budget_units=entry.units)
+        if "delta" in facts:
+            delta = Fraction(facts["delta"])
+            if before.rule != "sum" or not 0 < delta < 1:
+                raise self.wrong(entry, "raises a delta that is fixed, or cannot be")
+            own = before.delta_earlier_units + _allowed_delta(delta)
+            after = after._replace(delta=delta, delta_budget_units=own)
+        if before.budget_units is None or entry.units is None:
+            raise self.wrong(entry, "does not raise a budget")
+        rises = entry.units - before.budget_units, after.delta_budget_units - before.delta_budget_units
+        if min(rises) < 0 or max(rises) == 0:
             raise self.wrong(entry, "does not raise a budget")
         self.people[before.name] = self._check_allowance(entry, after)
 
@@ -194,12 +211,16 @@ class _Account:
         before = self.people[name]
         if before.every is None or before.period is None or validate_period(period, before.every) <= before.period:
             raise self.wrong(entry, "opens a period that is not later than the one before")
+        own = before.delta if before.rule == "sum" else before.answer_delta
+        allowed = 0 if own is None else self.delta_spent[name] + _allowed_delta(own)
         after = before._replace(period=period, earlier_units=self.spent[name], budget_units=entry.units)
+        after = after._replace(delta_earlier_units=self.delta_spent[name], delta_budget_units=allowed)
         self.people[name] = self._check_allowance(entry, after)
 
     def _check_allowance(self, entry: Entry, people: Population) -> Population:
         """Check that the units of a budget are those of its epsilon and delta under its rule."""
-        allowed = None if people.epsilon is None else budget_units(people.rule, people.epsilon, people.delta)
+        at = None if people.delta is None else people.delta - (people.answer_delta or 0)
+        allowed = None if people.epsilon is None else budget_units(people.rule, people.epsilon, at)
         if people.budget_units != (None if allowed is None else people.earlier_units + allowed):
             raise self.wrong(entry, "gives a budget of other units than its epsilon allows")
         return people
@@ -212,6 +233,12 @@ class _Account:
             raise self.wrong(entry, "charges other units than its parts cost")
         if before.period is not None and not is_edition_of(_text(entry.parsed_facts["edition"]), before.period):
             raise self.wrong(entry, "charges for an edition of another period")
+        delta = Fraction(entry.parsed_facts.get("delta", 0))
+        if delta < 0:
+            raise self.wrong(entry, "charges less than nothing")
+        self.delta_spent[before.name] += -(-delta * 10**18 // 1)
+        if self.delta_spent[before.name] > before.delta_budget_units:
+            raise self.wrong(entry, "spends more than the delta budget")
         self.spent[before.name] += entry.units
         if before.budget_units is not None and self.spent[before.name] > before.budget_units:
             raise self.wrong(entry, "spends more than the budget")
@@ -236,8 +263,8 @@ class _Account:
 
     def totals(self) -> list[Population]:
         """Return the populations with the sums of their charges, ordered by name."""
-        populations = [population.with_spent(self.spent[name]) for name, population in self.people.items()]
-        return sorted(populations, key=_name)
+        spent = ((population, self.spent[name], self.delta_spent[name]) for name, population in self.people.items())
+        return sorted((population.with_spent(units, deltas) for population, units, deltas in spent), key=_name)
 
 
 def verify_entries(
@@ -298,7 +325,15 @@ def _plain_people(values: Mapping[str, Any]) -> Population:
     facts: dict[str, Any] = {name: _exact(values[name]) for name in ("epsilon", "delta")}
     facts |= {name: None if values[name] is None else int(values[name]) for name in ("budget_units", "spent_units")}
     facts |= {name: values[name] for name in ("every", "period") if name in values}
-    return Population(str(values["name"]), values["rule"], **facts, earlier_units=int(values.get("earlier_units", 0)))
+    counts = ("earlier_units", "delta_budget_units", "delta_spent_units", "delta_earlier_units")
+    facts |= {name: int(values[name]) for name in counts if name in values}
+    facts["answer_delta"] = _exact(values.get("answer_delta"))
+    return Population(str(values["name"]), values["rule"], **facts)
+
+
+def _allowed_delta(delta: Fraction | None) -> int:
+    """Return the units of 10^-18 that a declared delta allows, rounded down."""
+    return 0 if delta is None else int(delta * 10**18)
 
 
 @lru_cache(maxsize=4096)
@@ -332,11 +367,18 @@ def export_entries(head: LedgerHead, entries: Iterable[Entry], people: Sequence[
             "budget_units": _number(population.budget_units),
             "spent_units": str(population.spent_units),
             **({"earlier_units": str(population.earlier_units)} if population.every else {}),
+            **(_delta_units(population) if population.delta_budget_units else {}),
         }
         for population in people
     ]
     content = {"head": head.content, "people": totals, "entries": [entry.to_json() for entry in entries]}
     return Document.wrap(LEDGER, content)
+
+
+def _delta_units(population: Population) -> dict[str, str]:
+    counts = {"delta_budget_units": population.delta_budget_units, "delta_spent_units": population.delta_spent_units}
+    earlier = {"delta_earlier_units": population.delta_earlier_units} if population.every else {}
+    return {name: str(units) for name, units in {**counts, **earlier}.items()}
 
 
 def _number(units: int | None) -> str | None:

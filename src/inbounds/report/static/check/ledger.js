@@ -2,6 +2,7 @@
 
 const NANO = 10n ** 9n;
 const RHO_UNITS = 10n ** 15n;
+const DELTA_UNITS = 10n ** 18n;
 const MOST_UNITS = (1n << 63n) - 1n;
 const START = "0".repeat(64);
 const FINE = 256n;
@@ -154,26 +155,44 @@ class Account {
     const [every, period] = ["every", "period"].map((fact) => said.get(fact) ?? null);
     insist((every === null) === (period === null), `${where} makes people who cannot be`);
     insist(every === null || (epsilon !== null && isPeriod(period, every)), `${where} makes people whose budget cannot renew`);
-    const made = { name, rule, epsilon, delta, budget: units, spent: 0n, every, period, earlier: 0n };
+    const answerDelta = readAmountOrNull(said.get("answer_delta") ?? null);
+    const parts = [delta, answerDelta].filter((part) => part !== null);
+    insist(parts.every(isBelowOne), `${where} makes people with a delta that cannot be`);
+    insist(answerDelta === null || rule === "zcdp", `${where} makes people with a delta that cannot be`);
+    const deltas = { answerDelta, deltaBudget: deltaAllowed(rule, delta, answerDelta), deltaSpent: 0n, deltaEarlier: 0n };
+    const made = { name, rule, epsilon, delta, budget: units, spent: 0n, every, period, earlier: 0n, ...deltas };
     this.people.set(name, this.allowed(made, where));
   }
 
   take_budget(entry, units, where) {
     const before = this.known(entry, where);
-    insist(before.budget !== null && units !== null && units > before.budget, `${where} does not raise a budget`);
-    const epsilon = readAmount(field(field(entry, "facts"), "epsilon"));
-    this.people.set(before.name, this.allowed({ ...before, epsilon, budget: units }, where));
+    const facts = field(entry, "facts");
+    const epsilon = readAmount(field(facts, "epsilon"));
+    let { delta, deltaBudget } = before;
+    if (facts.has("delta")) {
+      delta = readAmount(facts.get("delta"));
+      insist(before.rule === "sum" && isBelowOne(delta), `${where} raises a delta that is fixed, or cannot be`);
+      deltaBudget = before.deltaEarlier + deltaAllowed("sum", delta, null);
+    }
+    const known = before.budget !== null && units !== null && units >= before.budget && deltaBudget >= before.deltaBudget;
+    insist(known && (units > before.budget || deltaBudget > before.deltaBudget), `${where} does not raise a budget`);
+    this.people.set(before.name, this.allowed({ ...before, epsilon, delta, deltaBudget, budget: units }, where));
   }
 
   take_period(entry, units, where) {
     const [before, period] = [this.known(entry, where), field(field(entry, "facts"), "period")];
     const later = before.every !== null && isPeriod(period, before.every) && period > before.period;
     insist(later, `${where} opens a period that is not later than the one before`);
-    this.people.set(before.name, this.allowed({ ...before, period, earlier: before.spent, budget: units }, where));
+    const { rule, delta, answerDelta, spent, deltaSpent } = before;
+    const declared = rule === "sum" ? delta : answerDelta;
+    const deltaBudget = declared === null ? 0n : deltaSpent + deltaAllowed(rule, delta, answerDelta);
+    const deltas = { deltaBudget, deltaEarlier: deltaSpent };
+    this.people.set(before.name, this.allowed({ ...before, period, earlier: spent, budget: units, ...deltas }, where));
   }
 
   allowed(people, where) {
-    const { rule, epsilon, delta, earlier } = people;
+    const { rule, epsilon, earlier, answerDelta } = people;
+    const delta = answerDelta === null ? people.delta : people.delta.minus(answerDelta);
     const budget = people.budget === null ? null : people.budget - earlier;
     const wrong = `${where} gives a budget of other units than its epsilon allows`;
     if (epsilon === null) insist(budget === null, wrong);
@@ -195,6 +214,10 @@ class Account {
     const parts = texts.map(readAmount);
     insist(parts.every((part) => part.compare(ZERO) > 0), `${where} charges less than nothing`);
     insist(units === RULES[before.rule].cost(parts), `${where} charges other units than its parts cost`);
+    const delta = readAmount(field(entry, "facts").get("delta") ?? "0");
+    insist(delta.compare(ZERO) >= 0, `${where} charges less than nothing`);
+    before.deltaSpent += ceiling(delta.numerator * DELTA_UNITS, delta.denominator);
+    insist(before.deltaSpent <= before.deltaBudget, `${where} spends more than the delta budget`);
     before.spent += units;
     insist(before.budget === null || before.spent <= before.budget, `${where} spends more than the budget`);
     this.charged.set(key, before.name);
@@ -231,6 +254,14 @@ const isPeriod = (text, every) => Object.hasOwn(PERIODS, every) && typeof text =
 const isEditionOf = (edition, period) =>
   edition === period || (edition.startsWith(period) && !/^[\p{L}\p{N}]/u.test(edition.slice(period.length)));
 
+const isBelowOne = (delta) => delta.compare(ZERO) > 0 && delta.compare(ONE) < 0;
+
+/** The units of 10^-18 that answers with a delta of their own may spend: all of it under sum, a part under zcdp. */
+function deltaAllowed(rule, delta, answerDelta) {
+  const own = rule === "sum" ? delta : answerDelta;
+  return own === null ? 0n : (own.numerator * DELTA_UNITS) / own.denominator;
+}
+
 const sameAmount = (a, b) => (a === null || b === null ? a === b : a.equals(b));
 
 /** Refuse totals that are not what the entries add up to. */
@@ -248,7 +279,10 @@ function checkTotals(stated, account) {
     const [budget, spent] = ["budget_units", "spent_units"].map((name) => readUnits(field(part, name)));
     const earlier = readUnits(part.get("earlier_units") ?? "0");
     const renewed = ["every", "period"].every((name) => (part.get(name) ?? null) === found[name]) && earlier === found.earlier;
-    const same = declared && renewed && budget === found.budget && spent === found.spent;
+    const counts = ["delta_budget_units", "delta_spent_units", "delta_earlier_units"].map((name) => readUnits(part.get(name) ?? "0"));
+    const deltas = [found.deltaBudget, found.deltaSpent, found.deltaEarlier].every((units, k) => units === counts[k]);
+    const own = sameAmount(readAmountOrNull(part.get("answer_delta") ?? null), found.answerDelta);
+    const same = declared && own && deltas && renewed && budget === found.budget && spent === found.spent;
     insist(same, "what is said to be spent is not what the entries add up to");
   }
 }
@@ -256,11 +290,13 @@ function checkTotals(stated, account) {
 const LEDGER_FIELDS = new Set(["head", "people", "entries"]);
 const PEOPLE_FIELDS = new Set([
   "name", "budget", "spent", "left", "rule", "unit", "epsilon", "delta", "budget_units", "spent_units",
-  "every", "period", "earlier", "earlier_units",
+  "every", "period", "earlier", "earlier_units", "answer_delta", "delta_budget", "delta_spent", "delta_left",
+  "delta_budget_units", "delta_spent_units", "delta_earlier_units",
 ]);
 const FACTS = {
-  ledger: ["format", "version"], people: ["rule", "epsilon", "delta", "every", "period"], budget: ["epsilon", "purpose"],
-  period: ["period", "purpose"], charge: ["parts", "purpose", "source", "edition"], draw: [], answer: [],
+  ledger: ["format", "version"], people: ["rule", "epsilon", "delta", "every", "period", "answer_delta"],
+  budget: ["epsilon", "delta", "purpose"],
+  period: ["period", "purpose"], charge: ["delta", "parts", "purpose", "source", "edition"], draw: [], answer: [],
 };
 
 function checkLedger(envelope, report) {
