@@ -87,6 +87,9 @@ def every_kind() -> list[dict[str, Any]]:
     return [{**statistic, **({} if "quantile" in statistic else {"name": name})} for name, statistic in KINDS.items()]
 
 
+SHARES = ["1/4", "1/7", "1/20", "1/33", "1/3"]
+"""Shares without a common unit that is large."""
+
 LEVELS = {"hierarchy": {"levels": ["r", "s"]}}
 INTERVAL = {"output": {"credible_level": 0.9}}
 
@@ -111,6 +114,14 @@ def cases() -> list[Case]:
     once = [{"count_distinct": "x > 3"}, {"count": "true", "name": "n"}]
     found.append(Case("persons once", plan_of(once, "persons with records"), quick=True))
     found.append(Case("a variance", plan_of([{"variance": "y"}, {"variance": "z"}], "public"), quick=True))
+    many = [{"count": f"x > {k}", "name": f"above {k}", "budget_share": share} for k, share in enumerate(SHARES)]
+    few = {"epsilon": 1, "delta": "1/100", "persons": 100}
+    for name in ("at most", "at most, changed", "persons with records"):
+        privacy = {"privacy": {**few, **RELATIONS[name].get("privacy", {})}}
+        plan = plan_of([*many, {"mean": "x"}, {"histogram": "d", "name": "h"}], name, **privacy)
+        found.append(Case(f"a delta, {name}", plan))
+    large = {"privacy": {"epsilon": 2, "delta": "1/10", "allow_large_delta": True}}
+    found.append(Case("a large delta", plan_of([*many, adding[0]], "public", **LEVELS, **large)))
     parts: list[dict[str, Any]] = [{"count": "c = 'p'", "epsilon": 1}, {"sum": "z", "budget_share": "1/3"}]
     found.append(Case("parts of epsilon", plan_of(parts, "public"), quick=True))
     found.append(Case("all of epsilon", plan_of([*parts, {"median": "x", "epsilon": 1}], "at most"), quick=True))

@@ -8,6 +8,7 @@ import inbounds as ib
 from checker.plans import FRAME, plan_of
 from envelopes import wrap
 from inbounds.files import RELEASE, canonical_json, sha256_hex
+from inbounds.ledger import Ledger
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,9 @@ def publish(
     plain: list[dict[str, Any]] = [{"count": "c = 'p'", "name": "yes"}, {"histogram": "c", "sum_to_size": True}]
     asked = plan_of(plain, "public") if plan is None else plan
     mechanisms = folder / "mechanisms"
+    if "delta" in asked["privacy"]:
+        with Ledger.open(folder / "inbounds.ledger") as ledger:
+            ledger.add_population("the given table", delta=asked["privacy"]["delta"])
     ib.release(asked, FRAME, output=folder / name, mechanisms=mechanisms, cache=cache, allow_useless=True)
     return Published(folder / f"{name}.release.json", folder / name, sorted(mechanisms.iterdir()))
 

@@ -20,6 +20,7 @@ from typing import Any
 
 from inbounds.checker.fields import Fields, insist, read_exact, read_object, read_text
 from inbounds.checker.plan import CHANGE, StatedPlan, StatedStatistic
+from inbounds.checker.together import delta_together
 
 CELLS, ROWS, COLUMNS = "cells", "rows", "columns"
 """The names of the layers of a crosstab."""
@@ -42,15 +43,43 @@ class StatedCost:
 def check_account(lines: list[Any], stated: Any, plan: StatedPlan) -> list[StatedCost]:
     """Return the costs of all statistics; refuse an account that the plan does not allow."""
     totals = Fields(stated, "the epsilon")
-    total, spent = totals.exact("total"), totals.exact("spent")
+    total, spent, delta = totals.exact("total"), totals.exact("spent"), totals.optional_exact("delta")
     totals.end()
     parts = planned_parts(plan)
     insist(total == plan.epsilon, "the record spends another epsilon than its plan")
+    insist((delta or 0) == plan.delta and delta != 0, "the record has another delta than its plan")
     insist(len(lines) == len(parts), "the account must have a line for each statistic")
+    if plan.delta:
+        parts = _enlarged_parts(lines, parts)
     triples = zip(lines, plan.statistics, parts, strict=True)
     costs = [_cost(line, statistic, part, plan) for line, statistic, part in triples]
-    insist(sum(parts, Fraction(0)) == spent, "the account does not add up to the epsilon stated")
+    if plan.delta:
+        answers = [
+            cost.spent / n for cost in costs for n in [independent_places(cost.statistic, plan)] for _ in range(n)
+        ]
+        insist(spent == total, "a release with a delta spends all of its epsilon")
+        insist(delta_together(answers, total) <= plan.delta, "the statistics are together not private at this delta")
+    else:
+        insist(sum(parts, Fraction(0)) == spent, "the account does not add up to the epsilon stated")
     return costs
+
+
+def _enlarged_parts(lines: list[Any], parts: list[Fraction]) -> list[Fraction]:
+    """Return what each statistic spends in a plan with a delta: its part of epsilon, times a factor common to all."""
+    stated = read_object(lines[0]).get("spent") if isinstance(lines[0], dict) else None
+    try:
+        factor = read_exact(stated) / parts[0]
+    except (ValueError, TypeError, ZeroDivisionError):
+        factor = Fraction(0)
+    insist(factor > 0, "the account must say what each statistic spends")
+    return [factor * part for part in parts]
+
+
+def independent_places(statistic: StatedStatistic, plan: StatedPlan) -> int:
+    """Return in how many groups or cells apart one protected change may move a statistic, with no number in two."""
+    if plan.person is not None:
+        return 1 if plan.adds_up(statistic) else min(plan.person.groups, len(plan.sizes))
+    return 2 if plan.neighbours == CHANGE and (statistic.rule.in_cells or not plan.public) else 1
 
 
 def planned_parts(plan: StatedPlan) -> list[Fraction]:

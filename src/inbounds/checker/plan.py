@@ -164,6 +164,7 @@ class StatedPlan:
     hierarchy: StatedHierarchy | None
     keys: tuple[tuple[str, ...], ...]
     sizes: tuple[int, ...]
+    delta: Fraction = Fraction(0)
 
     def column(self, statistic: StatedStatistic) -> StatedColumn:
         """Return the column of a statistic of one column, or the numbers that a percentage is the mean of."""
@@ -221,6 +222,7 @@ def read_plan(values: Any, groups: Any) -> StatedPlan:
         hierarchy=_read_hierarchy(fields.anything("hierarchy")) if fields.has("hierarchy") else None,
         keys=keys,
         sizes=people,
+        delta=_read_delta(fields, sum(people) if sizes == "public" else None),
     )
     for name in ("people", "edition"):
         fields.optional_text(name)
@@ -234,6 +236,21 @@ def read_plan(values: Any, groups: Any) -> StatedPlan:
         listed = ", ".join(f'"{unknown}"' for unknown in unknown_kinds)
         raise NoRule(f"not verifiable yet: this checker has no rule for statistics of the kind {listed}")
     return plan
+
+
+def _read_delta(fields: Fields, known_persons: int | None) -> Fraction:
+    """Return the delta of the plan, 0 without one; refuse one above 1 over the number of persons, unless allowed."""
+    delta = fields.optional_exact("delta")
+    if delta is None:
+        return Fraction(0)
+    stated, allowed = (fields.whole("persons") if fields.has("persons") else None), False
+    if fields.has("allow_large_delta"):
+        allowed = fields.take("allow_large_delta", read_flag, "true or false")
+    insist(0 < delta < 1, "delta must be between 0 and 1")
+    insist(stated is None or known_persons is None, "public sizes say how many persons there are")
+    persons = known_persons if stated is None else stated
+    insist(allowed or (persons is not None and delta * persons <= 1), "delta must be at most 1 over the persons")
+    return delta
 
 
 def _read_groups(
@@ -387,6 +404,8 @@ def _check_plan(plan: StatedPlan, whole: bool) -> None:
     insist((plan.person is not None) == (plan.neighbours == PERSON), "the plan has a relation that no release has")
     insist(plan.epsilon > 0, "epsilon must be positive")
     insist(plan.credible_level is None or 0 < plan.credible_level < 1, "credible_level must be between 0 and 1")
+    shared = plan.delta == 0 or all(statistic.epsilon is None for statistic in plan.statistics)
+    insist(shared, "statistics of a plan with a delta have no epsilon of their own")
     for statistic in plan.statistics:
         _CHECKS[statistic.rule.subject](plan, statistic)
     hierarchy = plan.hierarchy

@@ -84,7 +84,7 @@ def _check_fields(content: Any) -> CheckedRecord:
     plan = read_plan(plan_values, fields.anything("groups"))
     tree = None if plan.hierarchy is None else build_group_tree(plan)
     costs = check_account(fields.objects("account"), fields.anything("epsilon"), plan)
-    spent = sum((cost.spent for cost in costs), Fraction(0))
+    spent = plan.epsilon if plan.delta else sum((cost.spent for cost in costs), Fraction(0))
     stated = fields.text("statement")
     insist(stated == format_statement(plan, spent), "the statement is not what the plan and the account promise")
     lines = check_lines(
@@ -114,8 +114,11 @@ def _check_ledger_entry(values: Any) -> None:
         fields.text(name)
     for name in ("budget", "left"):
         fields.take(name, lambda value: None if value is None else read_text(value), "text or null")
-    for name in ("period", "period_spent", "period_budget"):
-        if fields.has("period"):
+    for first, names in {
+        "period": ("period", "period_spent", "period_budget"),
+        "delta_budget": ("delta_budget", "delta_spent", "delta_left"),
+    }.items():
+        for name in names if fields.has(first) else ():
             fields.text(name)
     fields.end()
 
@@ -142,10 +145,16 @@ def _sentences(
     statement = escape_unprintable(statement)
     parts = " + ".join(format_short(cost.spent) for cost in costs)
     total = f"{parts} = {format_short(spent)}" if len(costs) > 1 else parts
+    account = f"the account adds up: {total} of epsilon {format_short(plan.epsilon)}"
+    if plan.delta:
+        account = (
+            f"the account is private together: statistics of epsilon {parts} are epsilon {format_short(plan.epsilon)} "
+            f"at delta {format_short(plan.delta)}"
+        )
     mechanisms = f"each of {lines} mechanisms" if lines > 1 else "the mechanism"
     return (
         "the record, its plan and its groups have the digests stated",
         f"the statement is what its plan and account promise: {statement.rstrip('.')}",
-        f"the account adds up: {total} of epsilon {format_short(plan.epsilon)}",
+        account,
         f"{mechanisms} has the query, the range, the neighbours and the epsilon that its statistic requires",
     )

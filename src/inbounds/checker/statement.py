@@ -14,6 +14,12 @@ WELL_FORMED = (
 def format_statement(plan: StatedPlan, spent: Fraction) -> str:
     """Write the guarantee: who is protected, from what, by how much."""
     whatever = "Whatever these records hold" if plan.neighbours == PERSON else "Whatever that record holds"
+    if plan.delta:
+        return (
+            f"{_record(plan.source, plan.person)} {_relation(plan, spent)} {whatever}, any set of tables has at most "
+            f"{math.exp(float(spent)):.4g} times the probability that it would have otherwise, plus "
+            f"{format_short(plan.delta)} (epsilon {format_short(spent)}, delta {format_short(plan.delta)})."
+        )
     return (
         f"{_record(plan.source, plan.person)} {_relation(plan, spent)} {whatever}, any table this release can give "
         f"is at most {math.exp(float(spent)):.4g} times likelier than it would be otherwise (epsilon "
@@ -46,7 +52,7 @@ def _record(source: str, person: StatedPerson | None) -> str:
 
 
 def _relation(plan: StatedPlan, spent: Fraction) -> str:
-    twice = format_short(2 * spent)
+    twice = format_short(2 * spent) + (", and 1 + exp(epsilon) times the delta" if plan.delta else "")
     if plan.public:
         return (
             "Which group a person belongs to and how large each group is are public; everything else about one person "

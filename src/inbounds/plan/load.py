@@ -50,7 +50,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
         "trim",
         "missing_codes",
     ),
-    "privacy": ("epsilon", "neighbours"),
+    "privacy": ("epsilon", "neighbours", "delta", "persons", "allow_large_delta"),
     "design": DESIGN_FIELDS,
     "output": ("path", "credible_level"),
     "hierarchy": ("levels", "weights", "shares"),
@@ -139,6 +139,9 @@ def _plan(content: Values, folder: Path, file: Path | None, lines: LineIndex | N
         statistics=parse_statistics(content.get("statistics"), options),
         epsilon=privacy["epsilon"],
         neighbours=privacy.get("neighbours", ""),
+        delta=privacy.get("delta", Fraction(0)),
+        persons=privacy.get("persons"),
+        allow_large_delta=_allows_large_delta(privacy),
         design=options,
         credible_level=None if credible_level is None else _exact_in(credible_level, "output", "credible_level"),
         output=str(folder / output["path"]) if "path" in output else "",
@@ -150,6 +153,11 @@ def _plan(content: Values, folder: Path, file: Path | None, lines: LineIndex | N
         hierarchy=_hierarchy(content),
         where=_text(content.get("where", ""), "where"),
     )
+
+
+def _allows_large_delta(privacy: Values) -> bool:
+    with error_path("privacy"):
+        return _flag(privacy.get("allow_large_delta", False), "allow_large_delta")
 
 
 def _hierarchy(content: Values) -> Hierarchy | None:

@@ -10,9 +10,10 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, cast
 
-from inbounds.exact import to_epsilon
+from inbounds.exact import to_epsilon, to_fraction
 from inbounds.files import canonical_json, sha256_hex
 from inbounds.ledger.population import LONGEST
+from inbounds.ledger.units import ATTO
 from inbounds.plan.hierarchy import Hierarchy, NestedGroups, build_group_tree
 from inbounds.schema.columns import ContributionBound, Declared, PrivacyUnit, check_condition
 from inbounds.schema.condition.parser import parse
@@ -38,8 +39,11 @@ class Plan:
     """A source, public facts, statistics, and the epsilon they share.
 
     Formal guarantee of its release: for two tables that are neighbours in the sense of `neighbours`, the probability of
-    any released table differs by a factor of at most exp(spent), spent <= epsilon.
+    any released table differs by a factor of at most exp(spent), spent <= epsilon. With a delta, the probability of any
+    set of tables differs by a factor of at most exp(epsilon), and delta; see `epsilons`.
 
+    delta: 0 unless declared. persons: how many the data is about, at least; a delta above 1/persons is refused unless
+    allow_large_delta.
     people, edition: the people the data is about, and the edition of the data, for the ledger.
     where: the condition that a record must meet to count at all; how many do is not public, so groups need max_size.
     credible_level: the probability of the intervals beside answers; None for no intervals.
@@ -63,6 +67,9 @@ class Plan:
     hierarchy: Hierarchy | None = None
     where: str = ""
     draft: bool = False
+    delta: Fraction = Fraction(0)
+    persons: int | None = None
+    allow_large_delta: bool = False
 
     def __post_init__(self) -> None:
         if not self.neighbours:
@@ -70,6 +77,7 @@ class Plan:
         with self.with_line_numbers():
             with error_path("privacy", "epsilon"):
                 object.__setattr__(self, "epsilon", to_epsilon(self.epsilon))
+            self._check_delta()
             check_keys_not_data(self.groups.register, self.source, self.reads)
             self._check_spellings()
             self._check_relation()
@@ -105,6 +113,46 @@ class Plan:
                 "declare groups.max_size instead of groups.size",
                 ("privacy", "neighbours"),
             )
+
+    def _check_delta(self) -> None:
+        """Check a declared delta against the declared number of persons."""
+        with error_path("privacy", "delta"):
+            object.__setattr__(self, "delta", _to_delta(self.delta))
+        if not self.delta:
+            for name, value in (("persons", self.persons), ("allow_large_delta", self.allow_large_delta or None)):
+                if value is not None:
+                    raise PlanError("must not be given without a delta", ("privacy", name))
+            return
+        with error_path("privacy", "persons"):
+            persons = self.declared_persons
+        if persons is not None and self.delta * persons > 1 and not self.allow_large_delta:
+            raise PlanError(
+                f"must be at most 1/{persons}, one over the number of persons, got {self.delta}: a release with a "
+                "larger delta may publish whole records; give a smaller delta, or allow_large_delta = true",
+                ("privacy", "delta"),
+            )
+        for k, statistic in enumerate(self.statistics):
+            if statistic.epsilon is not None:
+                raise PlanError(
+                    "must not be given beside privacy.delta, which decides the epsilons of all statistics together; "
+                    "give budget_share",
+                    ("statistics", k, "epsilon"),
+                )
+
+    @property
+    def declared_persons(self) -> int | None:
+        """Return how many persons the data is about at least, for a plan with a delta; None if that is not needed."""
+        if self.persons is not None:
+            if self.groups.public:
+                raise PlanError("must not be given beside groups.size, which says how many they are")
+            if type(self.persons) is not int or self.persons < 1:
+                raise PlanError(f"must be a whole number of at least 1, got {self.persons!r}")
+            return self.persons
+        if self.groups.public:
+            return int(self.groups.sizes.sum())
+        if self.allow_large_delta:
+            return None
+        raise PlanError("must be given beside a delta: how many persons the data is about, at least")
 
     def _check_persons(self) -> None:
         """Check a plan with an id: a person is added or removed with all records, so sizes cannot be public."""
@@ -256,7 +304,33 @@ class Plan:
 
     @cached_property
     def epsilons(self) -> tuple[Fraction, ...]:
-        """Return the epsilon of each statistic; together at most `epsilon`."""
+        """Return the epsilon of each statistic; together at most `epsilon`.
+
+        With a delta they are larger by one factor: the largest for which all numbers that one person moves are together
+        (epsilon, delta)-private (`accounting.declared_answers`).
+        """
+        if not self.delta:
+            return self._shared_epsilons
+        from inbounds.accounting.declared_answers import DeclaredAnswer, largest_factor
+
+        counts = [self.independent_parts(statistic) for statistic in self.statistics]
+        shared = zip(self._shared_epsilons, counts, strict=True)
+        factor = largest_factor([DeclaredAnswer(own / n, n) for own, n in shared], self.epsilon, self.delta)
+        assert factor is not None  # the factor 1 needs no delta
+        return tuple(own * factor for own in self._shared_epsilons)
+
+    def independent_parts(self, statistic: Statistic) -> int:
+        """Return in how many places one protected change moves a statistic: its epsilon is shared between them equally.
+
+        A place is a group, with all numbers of the statistic about it. Numbers of several groups that add up share
+        their sums, so the groups of one person are one place.
+        """
+        if self.neighbours == PERSON:
+            return 1 if self.is_layered(statistic) else self.contribution.groups
+        return 2 if self.neighbours == CHANGE and (statistic.in_cells or not self.groups.public) else 1
+
+    @cached_property
+    def _shared_epsilons(self) -> tuple[Fraction, ...]:
         parts = [_statistic_epsilon(statistic, self.epsilon) for statistic in self.statistics]
         left = self.epsilon - sum((part for part in parts if part is not None), Fraction(0))
         unset = parts.count(None)
@@ -273,8 +347,13 @@ class Plan:
 
     @property
     def total_epsilon(self) -> Fraction:
-        """Return the epsilon of all statistics together."""
-        return sum(self.epsilons, Fraction(0))
+        """Return the epsilon of all statistics together, at the plan's delta."""
+        return self.epsilon if self.delta else sum(self.epsilons, Fraction(0))
+
+    @property
+    def charged_epsilons(self) -> tuple[Fraction, ...]:
+        """Return the epsilons that a ledger charges: of each statistic, or one of all at the plan's delta."""
+        return (self.epsilon,) if self.delta else self.epsilons
 
     def design_options(self, statistic: Statistic) -> DesignOptions:
         """Return how its mechanisms are designed; statistics that add up always use geometric noise, see `layers`."""
@@ -339,6 +418,12 @@ class Plan:
             "design": self.design.to_json(),
             "credible_level": None if self.credible_level is None else str(self.credible_level),
         }
+        if self.delta:
+            record["delta"] = str(self.delta)
+            if self.persons is not None:
+                record["persons"] = self.persons
+            if self.allow_large_delta:
+                record["allow_large_delta"] = True
         if self.people.name:
             record["people"] = self.people.name
         if self.edition:
@@ -370,6 +455,17 @@ class _LineLocator:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, PlanError) and self.lines is not None and not error.place:
             raise error.with_place(self.lines.place(error.path)) from None
+
+
+def _to_delta(value: Any) -> Fraction:
+    """Return a declared delta as an exact number, 0 or what a ledger can count."""
+    try:
+        delta = to_fraction(value, "delta")
+    except (TypeError, ValueError) as error:
+        raise PlanError(str(error).removeprefix("delta ")) from None
+    if not (delta == 0 or ATTO <= delta < 1):
+        raise PlanError(f"must be 0, or at least {float(ATTO):g} and below 1, got {value}")
+    return delta
 
 
 def _statistic_epsilon(statistic: Statistic, epsilon: Fraction) -> Fraction | None:

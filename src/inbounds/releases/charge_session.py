@@ -9,11 +9,12 @@ table is returned for a frame.
 
 import json
 from dataclasses import dataclass, field
+from fractions import Fraction
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, cast
 
-from inbounds.errors import LedgerError
+from inbounds.errors import BudgetExceeded, LedgerError
 from inbounds.exact import format_all_digits
 from inbounds.files import RELEASE, canonical_json, is_same_file, sha256_hex
 from inbounds.ledger.charges import Charge
@@ -226,13 +227,16 @@ class ChargeSession:
     def _charge(self) -> Charge:
         name = self.plan.population
         if not self.declared and not any(who.name == name for who in self._ledger.people()):
+            if self.plan.delta:  # nobody declared one for these people, who can still be declared with one
+                raise BudgetExceeded(name, self.plan.delta, Fraction(0), Fraction(0), "delta")
             self._ledger.add_population(name)
         return self._ledger.charge(
             name,
             self.plan.total_epsilon,
             key=self.key,
             purpose=f"release of {self.plan.source.summary()['name']}"[:LONGEST].strip(),
-            parts=self.plan.epsilons,
+            parts=self.plan.charged_epsilons,
+            delta=self.plan.delta,
             question=self.plan.identity,
             source=self.plan.source.location,
             edition=self.plan.edition,
@@ -258,6 +262,11 @@ def format_population_state(record: ReleaseRecord) -> str:
     entry = record.get("ledger")
     if not entry:
         return "recorded in no ledger: nothing counts what this release spent"
+    deltas = f"; delta {entry['delta_spent']} of {entry['delta_budget']} spent" if "delta_spent" in entry else ""
+    return _format_spending(entry) + deltas
+
+
+def _format_spending(entry: LedgerReference) -> str:
     if "period" in entry:
         return (
             f"{entry['people']}: {entry['unit']} {entry['period_spent']} of {entry['period_budget']} spent in "
@@ -306,7 +315,11 @@ def _reference(ledger: Ledger, charge: Charge) -> LedgerReference:
         "spent": format_all_digits(people.spent),
         "left": None if people.remaining is None else format_all_digits(people.remaining),
     }
-    return cast(LedgerReference, {**reference, **renewal})
+    deltas: dict[str, str] = {}
+    if people.delta_budget_units:
+        amounts = {"budget": people.delta_budget, "spent": people.delta_spent, "left": people.delta_remaining}
+        deltas = {f"delta_{name}": format_all_digits(amount) for name, amount in amounts.items()}
+    return cast(LedgerReference, {**reference, **renewal, **deltas})
 
 
 def _check_place(place: Path, others: tuple[str, ...]) -> None:

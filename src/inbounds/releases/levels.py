@@ -54,6 +54,8 @@ class ChainedDraw:
         """Build the chains of a plan; raise PlanError if its numbers have none."""
         workload, plan = designed.workload, designed.workload.plan
         (statistic,) = plan.statistics
+        if plan.delta:
+            raise PlanError("cannot be answered in levels: a chain of draws has no delta", ("privacy", "delta"))
         if plan.is_layered(statistic) or statistic.derive(plan.context) is not None or statistic.counts_values:
             raise PlanError(f"cannot be answered in levels: {statistic.kind} has no noise chain; ask for a count")
         levels = tuple(sorted(epsilons, reverse=True))

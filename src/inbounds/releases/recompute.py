@@ -143,6 +143,9 @@ def plan_from_record(record: ReleaseRecord) -> Plan:
         edition=plan_record.get("edition", ""),
         hierarchy=_hierarchy(plan_record),
         where=plan_record.get("where", ""),
+        delta=parse_fraction(plan_record.get("delta", "0")),
+        persons=plan_record.get("persons"),
+        allow_large_delta=plan_record.get("allow_large_delta", False),
     )
     if {**plan.summary(), "source": plan_record["source"]} != plan_record:
         raise PassportError("the plan in the record is not written as a plan is")

@@ -21,7 +21,14 @@ from inbounds.releases.check_source import list_compared_texts, used_columns
 from inbounds.releases.usefulness import UselessStatistic
 from inbounds.releases.workload import ReleaseDesign, TableContent, output_query
 from inbounds.schema.condition import tree
-from inbounds.schema.record_types import BudgetRecord, GroupsRecord, MechanismRecord, PersonRecord, ReleaseRecord
+from inbounds.schema.record_types import (
+    BudgetRecord,
+    EpsilonRecord,
+    GroupsRecord,
+    MechanismRecord,
+    PersonRecord,
+    ReleaseRecord,
+)
 from inbounds.schema.report_types import ADJUSTMENT_TEXTS
 from inbounds.schema.text import format_number, is_date
 from inbounds.sources.csv_files import WELL_FORMED
@@ -53,7 +60,7 @@ def build_record(
         "plan": plan.summary(),
         "statement": plan_statement(plan),
         "values": describe_value_handling(plan) + describe_accuracy(designed),
-        "epsilon": {"total": str(plan.epsilon), "spent": str(plan.total_epsilon)},
+        "epsilon": _epsilon_record(plan),
         "account": [_account(entry) for entry in workload.entries],
         "composition": describe_composition(plan, workload.entries),
         "mechanisms": mechanism_records(designed),
@@ -161,6 +168,11 @@ def _answers(query: RangeQuery) -> str:
     return f"{query.answers[0]}..{query.answers[-1]}, {len(query.answers)} values"
 
 
+def _epsilon_record(plan: Plan) -> EpsilonRecord:
+    record: EpsilonRecord = {"total": str(plan.epsilon), "spent": str(plan.total_epsilon)}
+    return {**record, "delta": str(plan.delta)} if plan.delta else record
+
+
 @lru_cache(maxsize=1)
 def package_versions() -> dict[str, str]:
     """Return the versions of the packages in use; read once, because that takes longer than a draw."""
@@ -179,15 +191,22 @@ def package_versions() -> dict[str, str]:
 def plan_statement(plan: Plan) -> str:
     """Write the guarantee of a plan without formulas: who is protected, from what, by how much."""
     person = plan.people.summary() if plan.people.id else None
-    return format_plan_guarantee(
-        plan.groups.public, plan.neighbours, plan.total_epsilon, describe_record_unit(plan.source.kind, person)
-    )
+    unit = describe_record_unit(plan.source.kind, person)
+    return format_plan_guarantee(plan.groups.public, plan.neighbours, plan.total_epsilon, unit, plan.delta)
 
 
-def format_plan_guarantee(public: bool, neighbours: str, spent: Fraction, record: str) -> str:
+def format_plan_guarantee(
+    public: bool, neighbours: str, spent: Fraction, record: str, delta: Fraction = Fraction(0)
+) -> str:
     """Write the guarantee from public sizes, neighbours, the epsilon spent, and a sentence about the privacy unit."""
     factor = math.exp(float(spent))
     whatever = "Whatever these records hold" if neighbours == PERSON else "Whatever that record holds"
+    if delta:
+        return (
+            f"{record} {_relation(public, neighbours, spent, delta)} {whatever}, any set of tables has at most "
+            f"{factor:.4g} times the probability that it would have otherwise, plus {format_number(delta)} (epsilon "
+            f"{format_number(spent)}, delta {format_number(delta)})."
+        )
     return (
         f"{record} {_relation(public, neighbours, spent)} {whatever}, any table this release can give "
         f"is at most {factor:.4g} times likelier than it would be otherwise (epsilon {format_number(spent)})."
@@ -207,20 +226,21 @@ def describe_record_unit(kind: str, person: PersonRecord | None = None) -> str:
     return f"{text} The CSV file must be well formed ({WELL_FORMED}); if not, it is refused." if kind == "csv" else text
 
 
-def _relation(public: bool, neighbours: str, spent: Fraction) -> str:
+def _relation(public: bool, neighbours: str, spent: Fraction, delta: Fraction = Fraction(0)) -> str:
     """Describe the neighbours, and the changes that they do not cover at this epsilon."""
+    twice = f"covered at twice the epsilon, {format_number(2 * spent)}"
+    if delta:
+        twice += ", and 1 + exp(epsilon) times the delta"
     if public:
         return (
             "Which group a person belongs to and how large each group is are public; "
             "everything else about one person may be changed, or the record left out. "
-            "(A person who moves from one group to another is covered at twice the epsilon, "
-            f"{format_number(2 * spent)}.)"
+            f"(A person who moves from one group to another is {twice}.)"
         )
     if neighbours == PERSON:
         return (
             "Group sizes are not public beyond a declared maximum; one person may be added or removed, with all "
-            "records. (A person replaced by another, or whose records change, is covered at twice the epsilon, "
-            f"{format_number(2 * spent)}.)"
+            f"records. (A person replaced by another, or whose records change, is {twice}.)"
         )
     if neighbours == CHANGE:
         return (
@@ -229,7 +249,7 @@ def _relation(public: bool, neighbours: str, spent: Fraction) -> str:
         )
     return (
         "Group sizes are not public beyond a declared maximum; one person's record may "
-        f"be added or removed. (Replacing it by another is covered at twice the epsilon, {format_number(2 * spent)}.)"
+        f"be added or removed. (Replacing it by another is {twice}.)"
     )
 
 
@@ -379,9 +399,15 @@ def describe_composition(plan: Plan, entries: list[BudgetLine] | tuple[BudgetLin
     apart = "no record is in two of them, so they cost no more than one (parallel composition)"
     if most > 1:
         apart = f"one person counts in at most {most} of them, so they cost no more than {most} (parallel composition)"
-    lines.append(
-        f"{groups}: {apart}; statistics of the same group add up: {format_number(plan.total_epsilon)} of "
-        f""
-        f"{format_number(plan.epsilon)} spent"
-    )
+    lines.append(f"{groups}: {apart}; statistics of the same group {_describe_total(plan)}")
     return lines
+
+
+def _describe_total(plan: Plan) -> str:
+    whole = format_number(plan.epsilon)
+    if not plan.delta:
+        return f"add up: {format_number(plan.total_epsilon)} of {whole} spent"
+    added = format_number(sum(plan.epsilons, Fraction(0)))
+    return (
+        f"are accounted together: they add up to {added}, and are epsilon {whole} at delta {format_number(plan.delta)}"
+    )

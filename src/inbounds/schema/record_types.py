@@ -92,13 +92,17 @@ class PlanRecord(TypedDict):
     period: NotRequired[dict[str, str]]
     hierarchy: NotRequired[HierarchyRecord]
     where: NotRequired[str]
+    delta: NotRequired[str]
+    persons: NotRequired[int]
+    allow_large_delta: NotRequired[bool]
 
 
 class EpsilonRecord(TypedDict):
-    """The epsilon of the plan, and the part of it that was spent."""
+    """The epsilon of the plan, and the part of it that was spent: all of it at a delta, if the plan has one."""
 
     total: str
     spent: str
+    delta: NotRequired[str]
 
 
 class BudgetRecord(TypedDict):
@@ -179,6 +183,9 @@ class LedgerReference(TypedDict):
     period: NotRequired[str]
     period_spent: NotRequired[str]
     period_budget: NotRequired[str]
+    delta_budget: NotRequired[str]
+    delta_spent: NotRequired[str]
+    delta_left: NotRequired[str]
 
 
 class TableReference(TypedDict):

@@ -11,6 +11,7 @@ function readRelease(content) {
   for (const name of plan.get("columns").keys()) columnOf(plan, name);
   const groups = readGroups(content, plan);
   const tree = plan.has("hierarchy") ? readTree(plan, groups) : null;
+  checkDelta(plan, groups.sizes);
   checkStatistics(plan, groups.sizes);
   const costs = readAccount(content, plan, groups);
   const lines = costs.flatMap((cost) => requiredLines(cost, plan, groups, tree));
@@ -190,18 +191,56 @@ function readAccount(content, plan, groups) {
   const silent = told.filter((part) => part === null).length;
   const enough = told.every((part) => part === null || part.compare(ZERO) > 0) && left.compare(ZERO) >= (silent > 0 ? 1 : 0);
   insist(enough, "the statistics spend more than the plan's epsilon");
-  const parts = told.map((part) => part ?? left.over(whole(silent)));
-  insist(account.length === parts.length, "the account must have a line for each statistic");
-  const spent = parts.reduce((sum, part) => sum.plus(part), ZERO);
-  const stated = ["total", "spent"].map((name) => Fraction.read(content.get("epsilon").get(name)));
-  insist(stated[0].equals(total) && stated[1].equals(spent), "the record spends another epsilon than its plan and account");
+  const shared = told.map((part) => part ?? left.over(whole(silent)));
+  insist(account.length === shared.length, "the account must have a line for each statistic");
+  const delta = deltaOf(plan);
+  const [stated, statedDelta] = [content.get("epsilon"), content.get("epsilon").get("delta") ?? null];
+  insist((delta === null ? null : delta.toString()) === statedDelta, "the record has another delta than its plan");
+  const factor = delta === null ? ONE : Fraction.read(account[0].get("spent")).over(shared[0]);
+  insist(factor.compare(ZERO) > 0, "the account must say what each statistic spends");
+  const parts = shared.map((part) => part.times(factor));
+  const spent = delta === null ? parts.reduce((sum, part) => sum.plus(part), ZERO) : total;
+  const same = Fraction.read(stated.get("total")).equals(total) && Fraction.read(stated.get("spent")).equals(spent);
+  insist(same, "the record spends another epsilon than its plan and account");
+  if (delta !== null) {
+    const answers = statistics.flatMap((statistic, k) => {
+      const places = independentPlaces(plan, groups, statistic);
+      return new Array(Number(places)).fill(parts[k].over(new Fraction(places)));
+    });
+    insist(deltaTogether(answers, total).compare(delta) <= 0, "the statistics are together not private at this delta");
+  }
   return statistics.map((statistic, k) => readCost(account[k], statistic, parts[k], plan, groups));
 }
+
+/** The delta of the plan; null without one. */
+const deltaOf = (plan) => (plan.has("delta") ? Fraction.read(plan.get("delta")) : null);
+
+/** A delta is at most 1 over the number of persons, which is declared or that of public sizes, unless the plan allows more. */
+function checkDelta(plan, sizes) {
+  const [delta, isPublic] = [deltaOf(plan), plan.get("sizes") === "public"];
+  if (delta === null) return insist(!plan.has("persons") && !plan.has("allow_large_delta"), WRONG_PLAN);
+  insist(delta.compare(ZERO) > 0 && delta.compare(ONE) < 0, "delta must be between 0 and 1");
+  insist(!isPublic || !plan.has("persons"), "public sizes say how many persons there are");
+  const persons = isPublic ? sizes.reduce((sum, size) => sum + size, 0n) : plan.get("persons") ?? null;
+  const few = persons !== null && persons >= 1n && delta.times(new Fraction(persons)).compare(ONE) <= 0;
+  insist(few || optional(plan, "allow_large_delta", false), "delta must be at most 1 over the persons");
+  insist(plan.get("statistics").every((one) => !one.has("epsilon")), "statistics of a plan with a delta have no epsilon of their own");
+}
+
+/** In how many groups or cells apart one protected change may move a statistic, with no number in two of them. */
+function independentPlaces(plan, groups, statistic) {
+  const kind = STATISTICS.get(statistic.get("kind"));
+  const person = plan.get("unit");
+  if (person !== undefined) return isAdding(plan, kind) ? 1n : least(person.get("max_groups"), BigInt(groups.sizes.length));
+  return plan.get("neighbours") === CHANGE && (plan.get("sizes") !== "public" || kind.cells === true) ? 2n : 1n;
+}
+
+const isAdding = (plan, kind) => kind.margins === true || (plan.has("hierarchy") && kind.groups === true);
 
 function readCost(line, statistic, part, plan, groups) {
   const kind = STATISTICS.get(statistic.get("kind"));
   const wrong = `the account of ${statistic.get("name")} is not what its plan allows`;
-  const addsUp = kind.margins === true || (plan.has("hierarchy") && kind.groups === true);
+  const addsUp = isAdding(plan, kind);
   const alone = kind.byUnit === true || addsUp;
   const { moved, records } = numbersMoved(plan, groups, kind, alone);
   const drawnAt = Fraction.read(line.get("draw_epsilon"));

@@ -13,11 +13,13 @@ function checkRelease(envelope, report, others) {
   checkRelation(plan);
   const release = readRelease(content);
   report.checked.push("the record, its plan and its groups have the digests stated");
-  const spent = release.costs.reduce((sum, { part }) => sum.plus(part), ZERO);
+  const [delta, epsilon] = [deltaOf(plan), Fraction.read(plan.get("epsilon"))];
+  const spent = delta === null ? release.costs.reduce((sum, { part }) => sum.plus(part), ZERO) : epsilon;
   insist(content.get("statement") === statementOf(plan, spent), "the statement is not what the plan and the account promise");
   report.checked.push("the statement is, word by word, what its plan and account promise");
   const parts = release.costs.map(({ part }) => numberText(part)).join(" + ");
-  report.checked.push(`the account adds up: ${parts} = ${numberText(spent)} of ${numberText(Fraction.read(plan.get("epsilon")))}`);
+  if (delta === null) report.checked.push(`the account adds up: ${parts} = ${numberText(spent)} of ${numberText(epsilon)}`);
+  else report.checked.push(`statistics of epsilon ${parts} are together epsilon ${numberText(epsilon)} at delta ${numberText(delta)}`);
   report.checked.push("every mechanism has the query, the range, the neighbours and the epsilon that its statistic requires");
   report.promise = true;
   const { passports, tables } = sortedFiles(others);

@@ -81,7 +81,7 @@ const isPlan = fields({
   statistics: listOf(isStatistic),
   epsilon: isExact, neighbours: isText, design: isDesign, credible_level: orNull(isExact), "people?": isText, "edition?": isText,
   "unit?": fields({ id: isText, max_records: isInteger, max_groups: isInteger }), "missing_key?": isText,
-  "typical?": isTypical,
+  "typical?": isTypical, "delta?": isExact, "persons?": isInteger, "allow_large_delta?": isBoolean,
   "period?": named(isText), "where?": isText,
   "hierarchy?": fields({
     levels: listOf(isText), weights: listOf(isExact), "shares?": listOf(isExact), nodes: listOf(isInteger),
@@ -108,11 +108,12 @@ const isEntry = fields({
   id: isText, entry: (value) => isInteger(value) && value >= 1n && value < 1n << 53n, sha256: isDigest, key: isText, people: isText, rule: isText,
   unit: isText, budget: orNull(isText), spent: isText, left: orNull(isText),
   "period?": isText, "period_spent?": isText, "period_budget?": isText,
+  "delta_budget?": isText, "delta_spent?": isText, "delta_left?": isText,
 });
 
 const isRecord = fields({
   id: isText, time: isText, plan_sha256: isText, plan: isPlan, statement: isText,
-  values: listOf(isText), epsilon: fields({ total: isExact, spent: isExact }),
+  values: listOf(isText), epsilon: fields({ total: isExact, spent: isExact, "delta?": isExact }),
   account: listOf(fields({ statistic: isText, spent: isExact, draw_epsilon: isExact, reason: isText, "layers?": named(isExact) })),
   composition: listOf(isText), mechanisms: listOf(isMechanism), useless: listOf(isText),
   versions: named(isText), groups: fields({ keys: named(listOf(isText)), types: named(isText), sizes: isText }), draws: named(isText),
@@ -146,8 +147,15 @@ function statementOf(plan, spent) {
   const whatever = neighbours === PERSON ? "Whatever these records hold" : "Whatever that record holds";
   const factor = general(Math.exp(spent.approximate), 4);
   const meant = recordMeant(plan.get("source").get("kind"), plan.get("unit"));
+  const delta = deltaOf(plan);
+  const relation = relationMeant(plan.get("sizes") === "public", neighbours, spent, delta);
+  if (delta !== null)
+    return (
+      `${meant} ${relation} ${whatever}, any set of tables has at most ${factor} times the probability that it would have ` +
+      `otherwise, plus ${numberText(delta)} (epsilon ${numberText(spent)}, delta ${numberText(delta)}).`
+    );
   return (
-    `${meant} ${relationMeant(plan.get("sizes") === "public", neighbours, spent)} ${whatever}, any table this release can ` +
+    `${meant} ${relation} ${whatever}, any table this release can ` +
     `give is at most ${factor} times likelier than it would be otherwise (epsilon ${numberText(spent)}).`
   );
 }
@@ -167,8 +175,8 @@ function recordMeant(source, person) {
   return source === "csv" ? `${said} The CSV file must be well formed (${formed}); if not, it is refused.` : said;
 }
 
-function relationMeant(isPublic, neighbours, spent) {
-  const twice = numberText(spent.plus(spent));
+function relationMeant(isPublic, neighbours, spent, delta) {
+  const twice = numberText(spent.plus(spent)) + (delta === null ? "" : ", and 1 + exp(epsilon) times the delta");
   if (isPublic)
     return (
       "Which group a person belongs to and how large each group is are public; everything else about one person may be " +
