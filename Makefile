@@ -23,7 +23,7 @@ slow: .venv/test .venv/postgres .venv/spark .venv/studies
 
 # Pages, and the checker in JavaScript, in a real Chromium (/usr/bin/chromium).
 browser: .venv/test
-	@$(BIN)/python -m pytest -q -m "browser and not slow" tests/studio tests/check
+	@$(BIN)/python -m pytest -q -m "browser and not slow" tests/studio tests/check tests/local/test_javascript_client.py
 
 # The machine-checked proof, the checker extracted from it, and Python's checkers against that one. Needs Coq 8.16.
 proof: .venv/test

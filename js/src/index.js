@@ -1,0 +1,2 @@
+export { readMechanism } from "./mechanism.js";
+export { Reporter, openStorage } from "./reports.js";
