@@ -107,19 +107,23 @@ def folder(tmp_path: Path) -> Path:
     return place
 
 
-class Served:
-    """A studio that listens, in this process."""
+class Listener:
+    """A server in this process; the app that answers may be another for each test."""
 
-    def __init__(self, folder: Path, work: JobQueue, **asks: Any) -> None:
-        self.folder, self.socket = folder, open_socket(0)
-        self.guard = make_auth(self.socket.getsockname()[1])
-        self.address = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
-        made = app(Studio(Workspace.from_path(folder), work, **asks), self.guard)
-        self.server = uvicorn.Server(uvicorn.Config(made, log_level="warning", access_log=False))
+    app: Any
+
+    def __init__(self) -> None:
+        self.socket = open_socket(0)
+        self.port = self.socket.getsockname()[1]
+        config = uvicorn.Config(self, interface="asgi3", lifespan="off", log_level="warning", access_log=False)
+        self.server = uvicorn.Server(config)
         self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [self.socket]}, daemon=True)
         self.thread.start()
         while not self.server.started:
             time.sleep(0.01)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await self.app(scope, receive, send)
 
     def close(self) -> None:
         self.server.should_exit = True
@@ -127,14 +131,35 @@ class Served:
         self.socket.close()
 
 
+class Served:
+    """A studio that listens, in this process."""
+
+    def __init__(self, folder: Path, work: JobQueue, listener: Listener | None = None, **asks: Any) -> None:
+        self.folder, self.listener, self.is_alone = folder, listener or Listener(), listener is None
+        self.guard = make_auth(self.listener.port)
+        self.address = f"http://127.0.0.1:{self.listener.port}"
+        self.listener.app = app(Studio(Workspace.from_path(folder), work, **asks), self.guard)
+
+    def close(self) -> None:
+        if self.is_alone:
+            self.listener.close()
+
+
+@pytest.fixture(scope="session")
+def listener() -> Iterator[Listener]:
+    """One server for the tests of a worker: to start and stop one takes longer than most tests."""
+    made = Listener()
+    yield made
+    made.close()
+
+
 @pytest.fixture
-def outside(folder: Path, work: JobQueue) -> Iterator[httpx.Client]:
+def outside(folder: Path, work: JobQueue, listener: Listener) -> Iterator[httpx.Client]:
     """A client that nobody let in."""
-    made = Served(folder, work)
+    made = Served(folder, work, listener)
     with httpx.Client(base_url=made.address, timeout=60) as client:
         client.served = made  # type: ignore[attr-defined]
         yield client
-    made.close()
 
 
 @pytest.fixture
