@@ -27,6 +27,13 @@ class SkippedTime(Time):
         super().hold(work, leave)
 
 
+class PromptTime(Time):
+    """Real time in which an answer leaves when its evaluation is done; for threads that ask different questions."""
+
+    def hold(self, work: "Future[Any]", leave: float) -> None:
+        wait([work])
+
+
 class ToldTime(Time):
     """Time that passes when somebody says so. takes: seconds that the next evaluation reads data."""
 

@@ -363,7 +363,7 @@ def stateful(opened, examples: int, steps: int) -> int:
 
 
 def test_requests_of_every_kind_find_no_server_error(opened):
-    assert stateful(opened, 5, 12) >= 30
+    assert stateful(opened, 2, 12) >= 30
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from curator.clocks import PromptTime
 from curator.pupils import account, declared, question, write_pupils
 from inbounds.curator import CapExceeded, Curator, parse_settings
 from inbounds.curator.curator import OWNER
@@ -52,7 +53,7 @@ def served(folder: Path, settings: dict, port: int) -> Iterator[subprocess.Popen
 
 def test_askers_at_the_edge_of_the_budget_never_pass_it(opened):
     """The people have room for 12 questions of 0.5; 40 are asked by 8 accounts in 4 threads."""
-    curator = opened(time=Time(), answer_seconds=2)
+    curator = opened(time=PromptTime())
     several = [account(curator, f"account {k}", "2") for k in range(8)]
 
     def ask(k: int) -> str:
