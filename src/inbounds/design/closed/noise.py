@@ -64,15 +64,19 @@ def staircase_losses(losses: Floats, reach: int, rate: float) -> Floats:
     (Geng and Viswanath 2014, the discrete case). losses[e]: of an error of e steps; beyond the last it counts as that.
     """
     levels = math.ceil(LIGHTEST / rate) + 1
-    steps = np.arange(reach * (levels + 1) + 1)
+    varied = min(levels, math.ceil((len(losses) - 2) / reach))  # all errors of further levels count as the last
+    steps = np.arange(reach * (varied + 1) + 1)
     errors = 2.0 * losses[np.minimum(steps[:-1], len(losses) - 1)]
     errors[0] /= 2
     sums = np.concatenate([[0.0], np.cumsum(errors)])  # over |d| < m
     counts = np.maximum(2.0 * steps - 1, 0.0)
     split = np.arange(1, reach + 1)
     loss, weight = sums[split].copy(), counts[split].copy()
-    for level in range(1, levels + 1):
+    for level in range(1, varied + 1):
         outer, share = split + level * reach, math.exp(-rate * level)
         loss += share * (sums[outer] - sums[outer - reach])
         weight += share * (counts[outer] - counts[outer - reach])
+    rest = 2 * reach * math.exp(-rate * (varied + 1)) * math.expm1(-rate * (levels - varied)) / math.expm1(-rate)
+    loss += rest * losses[-1]
+    weight += rest
     return np.asarray(loss / weight)
