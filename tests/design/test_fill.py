@@ -37,9 +37,10 @@ EPSILONS = [0.05, 0.1, 0.2, 0.5, 1.0, 2.0]
 
 @pytest.mark.parametrize("loss", ["absolute", "squared", "zero-one"])
 @pytest.mark.parametrize("others", ["column_monotone row_monotone symmetric", "", "row_honest", "column_monotone"])
-def test_the_fill_equals_the_linear_program_exactly_where_it_applies(loss, others):
+@pytest.mark.parametrize("sizes", [(2, 3, 4, 5), pytest.param((6, 9, 10, 16), marks=pytest.mark.slow)], ids=str)
+def test_the_fill_equals_the_linear_program_exactly_where_it_applies(loss, others, sizes):
     properties, applied = frozenset({"fair", *others.split()}), 0
-    for size in (2, 3, 4, 5, 6, 9, 10, 16):
+    for size in sizes:
         for epsilon in EPSILONS:
             problem = square(size, epsilon, loss, properties=properties)
             best, found = linear_program.solve(problem), outward_fill.solve(problem)
@@ -48,7 +49,7 @@ def test_the_fill_equals_the_linear_program_exactly_where_it_applies(loss, other
             assert found.bound <= loss_of(problem, best.matrix) * (1 + 1e-12)
             assert proved(problem) == same
             applied += same
-    assert applied >= 30
+    assert applied >= len(sizes) * len(EPSILONS) // 2
 
 
 @pytest.mark.parametrize("epsilon", [0.02, 0.1, 0.5, 1.0, 3.0])

@@ -52,7 +52,7 @@ def chosen_matrix(n, alpha, choice, solved):
     return solved[choice]
 
 
-QUICK = [(0.62, 1), (0.62, 4), (10 / 11, 2), (10 / 11, 7)]
+QUICK = [(0.62, 1), (0.62, 4), (10 / 11, 2)]
 """0.62 lies on both sides of the threshold between n = 3 and 4, 10/11 below it."""
 MORE = {(alpha, n) for alpha in (0.3, 0.5, 0.62, 0.76, 10 / 11, 0.98) for n in (1, 2, 3, 4, 7)} - set(QUICK)
 

@@ -33,7 +33,7 @@ def random_chain(rng: np.random.Generator) -> Problem:
     return chain(float(rng.choice([0.01, 0.1, 0.5, 1.0, 3.0])), loss, prior, steps)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(k, marks=pytest.mark.slow) for k in range(3, 8))])
 def test_the_remapped_geometric_mechanism_equals_the_optimum_over_all_rays(seed: int) -> None:
     rng = np.random.default_rng(seed)
     for _ in range(40):

@@ -83,7 +83,7 @@ def requests(seed: int) -> list[dict]:
     return made
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(k, marks=pytest.mark.slow) for k in range(4, 10))])
 def test_a_limited_design_equals_the_papers_linear_program(seed: int) -> None:
     for r in requests(seed):
         query, prior = r["query"], r["prior"]
@@ -113,8 +113,14 @@ def test_a_limited_design_equals_the_papers_linear_program(seed: int) -> None:
 LARGER = [(ib.mean(10, 0, 4), "0.3", None), (ib.mean(10, 0, 4), "0.5", "worst"), (ib.extreme(0, 65), "0.5", None)]
 
 
-@pytest.mark.parametrize("limit_aim", ["average", "worst"])
-@pytest.mark.parametrize(("query", "epsilon", "aim"), LARGER)
+@pytest.mark.parametrize(
+    ("query", "epsilon", "aim", "limit_aim"),
+    [
+        pytest.param(*each, limit_aim, marks=[pytest.mark.slow] * ((k % 2 == 0) == (limit_aim == "average")))
+        for k, each in enumerate(LARGER)
+        for limit_aim in ("average", "worst")
+    ],
+)
 def test_rays_and_an_interior_point_meet_limits_at_the_same_loss(
     query: ib.RangeQuery, epsilon: str, aim: str | None, limit_aim: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

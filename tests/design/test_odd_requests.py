@@ -41,7 +41,7 @@ def test_a_small_loss_beside_large_ones_is_still_solved_to_the_end() -> None:
 
 
 @pytest.mark.parametrize("loss", ["absolute", "squared", "power", "zero-one"])
-@pytest.mark.parametrize("at", [0, 2000, 7000, 9999])
+@pytest.mark.parametrize("at", [0, 7000, 9999])
 def test_a_large_count_with_a_sure_prior_is_always_right(loss: str, at: int) -> None:
     """Far from the only possible answer every report costs nothing; that tie must not bind the others."""
     prior = np.zeros(10_000)
@@ -52,13 +52,13 @@ def test_a_large_count_with_a_sure_prior_is_always_right(loss: str, at: int) -> 
 
 
 def test_the_remap_of_a_large_count_is_that_of_the_matrix_for_a_sparse_prior() -> None:
-    prior = np.zeros(300)
-    prior[[20, 21, 150, 290]] = 0.25
+    prior = np.zeros(120)
+    prior[[20, 21, 60, 115]] = 0.25
     for loss in (lambda e: e**0.5, lambda e: np.floor(e / 3), lambda e: e, lambda e: e * e):
-        found = count_remap.remap(3.0, loss(np.arange(300.0)), prior)
+        found = count_remap.remap(3.0, loss(np.arange(120.0)), prior)
         value, bound = found.loss, found.bound
-        table = loss(np.abs(np.subtract.outer(np.arange(300.0), np.arange(300.0))))
-        best, _ = optimality(ib.optimal(ib.count(299), 3, table, prior))
+        table = loss(np.abs(np.subtract.outer(np.arange(120.0), np.arange(120.0))))
+        best, _ = optimality(ib.optimal(ib.count(119), 3, table, prior))
         assert value == pytest.approx(best, rel=1e-9)
         assert bound <= best
 

@@ -51,7 +51,7 @@ def assert_sound(problem: Problem, proposal: Proposal, best: float) -> None:
 
 def test_every_route_keeps_its_word_with_time_and_without() -> None:
     tried = set[str]()
-    for request in requests(60):
+    for request in requests(30):
         query, epsilon, loss, prior, names, worst = request
         problem, best = to_problem(*request), Program(query, epsilon, LOSSES[loss], prior, names, worst).highs()
         for route in EVERY_ROUTE:

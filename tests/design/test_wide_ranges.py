@@ -131,7 +131,7 @@ def test_the_loss_grows_with_the_people_and_the_gap_does_not() -> None:
     assert np.all(np.diff([best.gap / best.value for best in people]) < 1e-5)
 
 
-@pytest.mark.parametrize(("high", "loss"), [(23, "absolute"), (41, "zero-one"), (211, "zero-one")])
+@pytest.mark.parametrize(("high", "loss"), [(13, "absolute"), (41, "zero-one"), (211, "zero-one")])
 def test_a_reach_that_no_chain_divides_has_a_small_gap_too(high: int, loss: str) -> None:
     found = table(ib.total(60, 0, high), "1", loss)
     assert found.gap < 0.01 * found.value
