@@ -19,7 +19,7 @@ check: .venv/check .venv/test .venv/studies
 
 slow: .venv/test .venv/postgres .venv/spark .venv/studies
 	@$(BIN)/python -m pytest -q -m slow tests src studies
-	@MORE=10 $(BIN)/python -m pytest -q tests/trusted/test_certify.py
+	@MORE=25 $(BIN)/python -m pytest -q tests/trusted/test_certify.py
 
 # Pages, and the checker in JavaScript, in a real Chromium (/usr/bin/chromium).
 browser: .venv/test

@@ -36,7 +36,7 @@ DELTAS = ("1e-9", "1e-6", "1e-3", "0.05")
 
 
 @pytest.mark.parametrize("name", SMALL)
-@pytest.mark.parametrize("k", [1, 2, 3, 4])
+@pytest.mark.parametrize("k", [1, 2, pytest.param(3, marks=pytest.mark.slow), 4])
 def test_tight_lies_between_the_exact_enumeration_and_the_sum(name, k):
     """Same question, up to four answers, at most seven outputs: pessimistic, yet never worse than adding up."""
     total = compose(SMALL[name], k, same_question=True)
@@ -104,7 +104,7 @@ def optimal_composition(epsilon: float, k: int, i: int) -> tuple[float, float]:
     return (k - 2 * i) * epsilon, sum(terms) / (1 + math.exp(epsilon)) ** k
 
 
-@pytest.mark.parametrize("k", [5, 20, 60])
+@pytest.mark.parametrize("k", [5, 20, pytest.param(60, marks=pytest.mark.slow)])
 def test_geometric_answers_compose_as_the_optimal_theorem_says(k):
     """Any two neighbouring columns of the geometric mechanism are randomized response, whose law is known."""
     total = compose(SMALL["geometric"], k, same_question=True)

@@ -27,7 +27,7 @@ def curve_of(upper, lower, x):
     return sum((max(Fraction(0), p - x * q) for p, q in zip(upper, lower, strict=True)), Fraction(0)) / TOTAL
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.integers(2, 6), st.integers(2, 4), st.randoms(use_true_random=False))
 def test_the_merged_losses_dominate_every_pair_of_columns(outputs, answers, random):
     """For any columns: also where ratios differ by a unit of rounding, and at the points between and beyond them."""

@@ -64,7 +64,7 @@ def test_a_conversion_is_never_below_the_best_order_and_hardly_above_it(units, d
         assert least(units, delta) <= decimal(epsilon_from_rho(units, delta)) <= least(units, delta) + Decimal("1e-30")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.fractions("0.000001", 100), st.sampled_from(DELTAS))
 def test_the_cap_is_the_last_that_converts_to_what_is_declared(epsilon, delta):
     cap = max_rho(epsilon, delta)

@@ -229,7 +229,7 @@ def test_large_counts_are_compared_without_a_matrix():
     assert row.properties is None
     assert "–" in str(found)
     assert found.best("bayes absolute") == ()
-    made, left_out = applicable_entries(ib.count(10**6), 1)
+    made, left_out = applicable_entries(ib.count(10**5), 1)
     assert "truncated_geometric" in made
     assert "over the limit" in left_out["uniform"]
 

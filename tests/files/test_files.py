@@ -148,7 +148,7 @@ def test_weights_are_written_as_text_so_that_no_reader_rounds_them():
 # --- accidents and vandals --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("edits", [1500, pytest.param(20_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("edits", [500, pytest.param(20_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("which", ["matrix", "noise"])
 def test_a_changed_character_anywhere_is_refused_or_harmless(judge, which, edits, saved):
     """Random edits: refused, or the very same mechanism with a matching digest."""
@@ -182,7 +182,7 @@ def test_a_changed_digit_under_a_fresh_digest_is_refused_or_still_exactly_privat
     made = ib.catalog.truncated_geometric(ib.count(4), "1/2") if which == "matrix" else tables()[0]
     original = json.dumps(passports.to_passport(made).content)
     places = [k for k, character in enumerate(original) if character.isdigit()]
-    for _ in range(1500):
+    for _ in range(600):
         k = rng.choice(places)
         text = original[:k] + rng.choice("0123456789") + original[k + 1 :]
         try:

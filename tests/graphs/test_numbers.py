@@ -123,8 +123,8 @@ def test_monotone_rows_and_columns_on_a_line_with_a_shortcut_lose_what_an_indepe
 @pytest.mark.parametrize("properties", PROPERTY_SETS, ids=" ".join)
 @pytest.mark.parametrize("name", QUERIES)
 def test_designs_with_any_properties_are_the_optimum_and_have_them(name, properties):
-    query = QUERIES[name]
-    for (loss, cost), epsilon in zip(LOSSES.items(), ("0.3", 1, 1, 3), strict=True):
+    query, turn = QUERIES[name], [*QUERIES].index(name) + PROPERTY_SETS.index(properties)
+    for (loss, cost), epsilon in [*zip(LOSSES.items(), ("0.3", 1, 1, 3), strict=True)][turn % 2 :: 2]:
         mechanism = ib.optimal(query, epsilon, loss, properties=properties)
         assert_is_optimum(mechanism, textbook_program(query, float(epsilon), cost, properties))
         held = mechanism.properties()

@@ -17,7 +17,7 @@ from local.test_local_draws import KINDS, PLACES, ROWS, SETS, assert_own_draws, 
 pl, duckdb = pytest.importorskip("polars"), pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")
 
-ROUNDS = 60 * int(os.environ.get("MORE", "1"))
+ROUNDS = 30 * int(os.environ.get("MORE", "1"))
 __all__ = ["hive"]
 
 

@@ -237,9 +237,9 @@ def test_closed_forms_serve_noise_tables_that_report_in_coarse_cells():
         assert np.allclose(getattr(compact, measure)(), getattr(dense, measure)(), rtol=1e-11, atol=1e-12)
 
 
-def test_a_count_of_a_million_has_all_face_value_measures():
-    """Each equals the plain sum over two million noise values, in extended precision, at chosen answers."""
-    n = 10**6
+def test_a_large_count_has_all_face_value_measures():
+    """Each equals the plain sum over 200,000 noise values, in extended precision, at chosen answers."""
+    n = 10**5
     m = ib.catalog.truncated_geometric(ib.count(n), "0.5")
     t = m.law.all_weights().astype(np.longdouble) / TOTAL
     absolute, truth, ends, bias, variance = (
@@ -513,8 +513,9 @@ def test_percentages_are_rounded_down():
 # --- what the range paper claims --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("query", [ib.mean(10, 0, 4), ib.extreme(0, 9), ib.count(12)], ids=["mean", "max", "count"])
-@pytest.mark.parametrize("epsilon", ["0.1", "0.5", "2"])
+@pytest.mark.parametrize(
+    ("query", "epsilon"), [(ib.mean(10, 0, 4), "0.5"), (ib.extreme(0, 9), "0.1"), (ib.count(12), "2")]
+)
 def test_variant_1_has_the_least_average_loss_at_face_value(query, epsilon):
     """000 §4.3.3: against everything of the catalog that fits, absolute error, uniform prior."""
     from inbounds.evaluate.compare import compare

@@ -285,7 +285,7 @@ def test_an_epsilon_that_the_rounding_uses_up_is_refused():
 
 
 def test_a_joint_draw_errs_less_than_single_draws_with_parts_of_epsilon():
-    query = ib.quantiles([0.25, 0.5, 0.75], 0, 40, size=60)
+    query = ib.quantiles([0.25, 0.5, 0.75], 0, 24, size=40)
     joint = ib.optimal(query, 1)
     for single in query.singles:
         assert joint.channel(at=single.at).loss() < 0.7 * ib.optimal(single, "1/3").loss()

@@ -121,8 +121,7 @@ def test_the_scale_of_the_values_does_not_matter():
     assert ib.design_quantile(plain, 1).mechanism.law == ib.design_quantile(scaled, 1).mechanism.law
 
 
-@pytest.mark.parametrize("size", [10, 30, 100])
-@pytest.mark.parametrize("epsilon", ["0.2", "1", "4"])
+@pytest.mark.parametrize(("size", "epsilon"), [(10, "4"), (30, "1"), (100, "0.2")])
 def test_minima_mirror_maxima(size, epsilon):
     laws = [ib.design_quantile(ib.quantile(at, 0, 60, size=size), epsilon).mechanism.law for at in (0, 1)]
     if isinstance(laws[0], SidedPermuteAndFlip):

@@ -35,7 +35,9 @@ def databases(n: int, high: int) -> tuple[list[tuple[int, ...]], np.ndarray]:
 
 
 @pytest.mark.parametrize("name", STATISTICS)
-@pytest.mark.parametrize(("n", "high"), [(1, 3), (2, 3), (3, 3), (4, 3), (5, 2), (5, 3)])
+@pytest.mark.parametrize(
+    ("n", "high"), [(1, 3), (2, 3), (3, 3), (4, 3), (5, 2), pytest.param(5, 3, marks=pytest.mark.slow)]
+)
 def test_sensitivities_equal_brute_force_over_all_databases(name, n, high):
     """Global, local, within k changes, and smooth for several beta, from the definitions 004 (1)-(3)."""
     every, apart = databases(n, high)
@@ -126,7 +128,9 @@ def test_a_shift_costs_twice_the_inverse_hyperbolic_sine_of_half_of_it(a):
 
 
 @pytest.mark.parametrize("name", STATISTICS)
-@pytest.mark.parametrize(("beta", "n"), [("0.1", 1), ("0.9", 2), ("0.5", 3), ("0.1", 4), ("0.5", 5)])
+@pytest.mark.parametrize(
+    ("beta", "n"), [("0.1", 1), ("0.9", 2), ("0.5", 3), ("0.1", 4), pytest.param("0.5", 5, marks=pytest.mark.slow)]
+)
 def test_the_privacy_loss_stays_within_epsilon_on_all_neighbours(name, beta, n):
     """Density ratios on a grid of outputs for all neighbouring databases of n values in 0..3; and snapped."""
     every, apart = databases(n, 3)

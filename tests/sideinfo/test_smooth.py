@@ -23,7 +23,7 @@ def hundred():
     return smooth_release(0, 60, 1, "0.3")
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, pytest.param(5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("beta", ["0.3", "0.8"])
 def test_every_pair_of_neighbouring_databases_keeps_epsilon_exactly(n, beta, judge):
     """All databases of n values in 0..3, all their neighbours, every rank; whole numbers and ball arithmetic."""

@@ -216,7 +216,7 @@ def test_column_sums_that_wrap_around_to_the_total_are_refused():
         Mechanism(query, Fraction(1), Matrix(np.array([column] * 5).T), HAND)
 
 
-@settings(max_examples=400 * MORE, deadline=None)
+@settings(max_examples=200 * MORE, deadline=None)
 @given(queries(), epsilons, st.integers(0, 2**32 - 1))
 def test_the_checker_agrees_with_the_definition_on_weights_near_the_border(judge, query, epsilon, seed):
     """Random private rows with single units moved: accepted exactly when the definition holds."""
@@ -298,7 +298,7 @@ def noise_tables(draw):
     return query, epsilon, core, floor, end, size
 
 
-@settings(max_examples=400 * MORE, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=200 * MORE, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 @given(noise_tables())
 def test_a_noise_table_passes_exactly_when_its_written_out_matrix_is_private(judge, table):
     query, epsilon, core, floor, end, size = table
@@ -464,7 +464,7 @@ def garbage(draw):
     return matrix, query, draw(epsilons)
 
 
-@settings(max_examples=300 * MORE, deadline=None)
+@settings(max_examples=100 * MORE, deadline=None)
 @given(garbage(), st.sampled_from([1e-5, 1e-5, 1.0]))
 def test_garbage_is_certified_exactly_or_refused_with_a_reason(judge, proposal, tolerance):
     matrix, query, epsilon = proposal
@@ -479,7 +479,7 @@ def test_garbage_is_certified_exactly_or_refused_with_a_reason(judge, proposal, 
     assert moved <= tolerance + 1e-12
 
 
-@settings(max_examples=250 * MORE, deadline=None)
+@settings(max_examples=100 * MORE, deadline=None)
 @given(queries(), epsilons, st.integers(0, 2**32 - 1))
 def test_what_is_private_with_room_to_spare_is_never_refused(judge, query, epsilon, seed):
     """Certification must not refuse everything: matrices with half the allowed loss go through almost unmoved."""
@@ -539,7 +539,7 @@ def test_a_refusal_for_a_private_matrix_does_not_claim_that_it_breaks_its_ratio(
 # --- audit ------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=200 * MORE, deadline=None)
+@settings(max_examples=80 * MORE, deadline=None)
 @given(queries(), st.integers(0, 2**32 - 1))
 def test_audit_equals_the_largest_log_ratio_over_all_pairs(judge, query, seed):
     rng = np.random.default_rng(seed)

@@ -49,8 +49,8 @@ def backwards(data):
 
 
 SUMS = {"in order": in_order, "backwards": backwards, "shuffled": shuffled, "pairwise": lambda d: d.sum(axis=1)}
-PAIRS = 12_500
-"""Pairs of neighbouring databases for each setting and way to add: 8 settings × 4 ways make 400,000."""
+PAIRS = 3_000
+"""Pairs of neighbouring databases for each setting and way to add: 8 settings × 4 ways make 96,000."""
 
 
 def neighbouring(rng, pairs: int, size: int, values):
@@ -123,7 +123,7 @@ def test_every_share_of_a_group_stays_within_the_reach():
         assert np.abs(np.diff(places)).max() <= 1, size
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_answers_within_sensitivity_and_allowance_land_within_the_reach(data):
     """The theorem itself, on exact numbers at the very edges."""
@@ -308,7 +308,7 @@ def test_numbers_that_would_fill_the_memory_are_no_answers():
             ib.interval(0, 1, 1, 2).encode(value)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     st.sampled_from([(0, 10, 2, 5), ("1/3", "7/3", "1/9", 18), (-5, 5, "0.3", 40), (2**52, 2**52 + 8, 1, 8)]),
     st.lists(st.integers(-3, 3), min_size=1, max_size=4),
@@ -334,7 +334,7 @@ def test_arrays_and_single_numbers_are_placed_alike(bounds, ulps, edge, clip):
 SHARES = st.fractions(Fraction(-40), Fraction(40), max_denominator=60)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(
     SHARES,
     st.fractions(Fraction(1, 50), Fraction(30), max_denominator=50),
@@ -597,10 +597,11 @@ def test_ratios_across_a_cut_are_not_better_than_they_are():
     values = [Fraction(k, 8) + e * query.allowance / 2 for k in range(81) for e in (-1, 0, 1)]
     valid = [v for v in values if 0 <= v <= 10 and not 4 + query.allowance < v < 6 - query.allowance]
     places = query.encode(valid)
-    weights = mechanism.weights.astype(object)
+    columns = mechanism.weights.T.tolist()
+    ratios = [[max(map(Fraction, a, b)) for b in columns] for a in columns]
     for d in (Fraction(1, 4), Fraction(1), Fraction(2), Fraction(3)):
         worst = max(
-            max(Fraction(int(a), int(b)) for a, b in zip(weights[:, i], weights[:, j], strict=True))
+            ratios[i][j]
             for x, i in zip(valid, places.tolist(), strict=True)
             for y, j in zip(valid, places.tolist(), strict=True)
             if abs(x - y) <= d and i != j

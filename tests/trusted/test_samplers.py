@@ -265,11 +265,11 @@ def test_one_value_asks_the_operating_system_anew_for_each_report(monkeypatch):
 
 
 def test_forked_processes_draw_no_common_block():
-    """64 children of one parent that has already drawn: all 64 × 64 draws differ (chance of a tie < 1e-11)."""
+    """16 children of one parent that has already drawn: all 16 × 64 draws differ (chance of a tie < 1e-11)."""
     system_entropy(1000)
     seen: set[int] = set()
     children = []
-    for _ in range(64):
+    for _ in range(16):
         receive, send = os.pipe()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # forking with idle library threads is meant
@@ -285,7 +285,7 @@ def test_forked_processes_draw_no_common_block():
         os.waitpid(child, 0)
         assert len(draws) == 64
         seen.update(draws.tolist())
-    assert len(seen) == 64 * 64
+    assert len(seen) == 16 * 64
 
 
 # --- shapes and types -------------------------------------------------------------------------------------
