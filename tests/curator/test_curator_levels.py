@@ -12,7 +12,7 @@ from conftest import Judge
 from curator.pupils import account
 from inbounds.accounting import make_chain
 from inbounds.curator import CuratorUnavailable, Forbidden
-from inbounds.curator.exposure import joint_epsilon
+from inbounds.curator.exposure import MOST_ENUMERATED, largest_coalitions
 from inbounds.query import count
 from inbounds.releases.aggregate import TrueAnswers
 from inbounds.releases.charge_session import decode_table
@@ -188,7 +188,27 @@ def test_a_coalition_replayed_from_its_answers_loses_no_more_than_the_charge(thr
     assert [one.epsilon for one in exposure.coalitions] == [3, 3, 3]
     assert all(one.epsilon <= spent for one in exposure.coalitions)
     assert exposure.accounts == {"public": Fraction(3, 4), "partner": Fraction(3, 2), "inner": 3}
-    assert joint_epsilon([{"a": Fraction(1), "b": Fraction(2)}, {"a": Fraction(3)}]) == 5
+
+
+@pytest.mark.parametrize("several", [5, MOST_ENUMERATED + 1])
+def test_the_epsilon_of_coalitions_is_that_of_the_definition(several):
+    """Of each answer the largest epsilon that a member holds, summed; of many accounts a bound from above."""
+    random, names = np.random.default_rng(several), [f"account {k}" for k in range(several)]
+    held = {}
+    for k in range(20):
+        members = [name for name in names if random.random() < 0.4] or names[:1]
+        held[f"{k}"] = {name: Fraction(int(random.integers(1, 5)), 7) for name in members}
+    alone = {name: sum((own.get(name, 0) for own in held.values()), Fraction(0)) for name in names}
+    found = largest_coalitions(held, alone)
+    assert [one.accounts for one in found] == list(range(1, several + 1))
+    for k, one in enumerate(found[: 3 if several > 5 else None], 1):
+        defined = max(
+            sum(max(own.get(name, Fraction(0)) for name in some) for own in held.values())
+            for some in combinations(names, k)
+        )
+        assert one.exact == (several == 5)
+        assert one.epsilon == defined if one.exact else one.epsilon >= defined
+    assert found[-1].epsilon == sum(max(own.values()) for own in held.values())
 
 
 def test_exposure_says_what_holders_of_one_answer_know_and_would_know_from_draws_of_their_own(curator):

@@ -6,7 +6,6 @@
 Everything the HTTP service does is a call of this class.
 """
 
-import json
 import math
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -26,7 +25,15 @@ from inbounds.curator.dataset import Dataset
 from inbounds.curator.design_pool import DesignPool
 from inbounds.curator.errors import Forbidden, UnknownResource
 from inbounds.curator.evaluations import DatasetStatus
-from inbounds.curator.exposure import Exposure, compute_exposure, find_mechanisms_drawn
+from inbounds.curator.exposure import (
+    MOST_KEPT,
+    MOST_QUESTIONS,
+    Estimates,
+    Exposure,
+    compute_exposure,
+    estimate_answer,
+    find_mechanisms_drawn,
+)
 from inbounds.curator.issued import IssuedAnswer
 from inbounds.curator.open_sources import Sources
 from inbounds.curator.preview import QuestionPreview, build_preview
@@ -67,6 +74,7 @@ class Curator:
             Sources(limits.threads),
         )
         self._access = Access(self._connections, settings.datasets, clock)
+        self._estimates = dict[tuple[str, Fraction, int], Estimates]()
         self._slots = Slots(limits.evaluations, self._time, self.close_thread)
         parts = self._connections, self._sources, self.designer, self._access, limits.rows, clock
         self._answering = AnswerPipeline(*parts, self._time, self._slots)
@@ -151,6 +159,11 @@ class Curator:
         self._connections.ledger.head()
         with self._connections.store.reading() as run:
             run("SELECT 1 FROM accounts LIMIT 1")
+
+    @property
+    def reopened(self) -> int:
+        """Return how many lost connections to ledger and database were opened again."""
+        return self._connections.reopened
 
     def _declare_people(self) -> None:
         ledger = self._connections.ledger
@@ -283,9 +296,22 @@ class Curator:
         return self._answering.repeat(account, name)
 
     def answers(self, account: Account) -> list[IssuedAnswer]:
-        """List the answers issued to an account, the last first."""
+        """List all answers issued to an account, the last first."""
+        page, following = self.answers_page(account)
+        answers = [*page]
+        while following is not None:
+            page, following = self.answers_page(account, following)
+            answers += page
+        return answers
+
+    def answers_page(self, account: Account, before: str | None = None) -> tuple[list[IssuedAnswer], str | None]:
+        """Return a page of the answers issued to an account, the last first, and the id to go on from; None at the end.
+
+        before: the id that the page before returned.
+        """
         with self._connections.store.reading() as run:
-            return [one for one in issued.issued_to_account(run, account.name) if one.dataset in self.settings.datasets]
+            page, following = issued.issued_to_account(run, account.name, before)
+        return [one for one in page if one.dataset in self.settings.datasets], following
 
     def mechanism(self, account: Account, digest: str) -> str:
         """Return the passport with this digest as JSON text; it holds nothing about the data.
@@ -329,18 +355,20 @@ class Curator:
         _check_owner(account)
         dataset = self.dataset(account, name)
         with self._connections.store.reading() as run:
-            held = issued.issued_for_dataset(run, dataset.name)
-            rows = run("SELECT key, question, epsilon FROM questions WHERE dataset = ?", dataset.name)
-        questions = {key: (json.loads(question), Fraction(epsilon)) for key, question, epsilon in rows}
-        ledger, designer = self._connections.ledger, self.designer
+            held = issued.held_answers(run, dataset.name)
+            last = issued.last_questions(run, dataset.name, MOST_QUESTIONS)
         (status,) = (one for one in self.statuses(account) if one.name == name)
-        return compute_exposure(
-            status,
-            self.people(dataset),
-            held,
-            questions,
-            lambda key, level: find_mechanisms_drawn(ledger, designer, key, level),
-        )
+        return compute_exposure(status, self.people(dataset), held, last, self._estimate)
+
+    def _estimate(self, key: str, level: Fraction, holders: int) -> Estimates:
+        """Return what so many holders of an answer know; what was computed before is kept."""
+        stored = self._estimates.get((key, level, holders))
+        if stored is None:
+            if len(self._estimates) >= MOST_KEPT:
+                self._estimates.clear()
+            drew = find_mechanisms_drawn(self._connections.ledger, self.designer, key, level)
+            stored = self._estimates[key, level, holders] = estimate_answer(drew, holders)
+        return stored
 
 
 def _round_up(seconds: float) -> str:

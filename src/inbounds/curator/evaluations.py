@@ -100,7 +100,10 @@ def list_failures(run: Run, dataset: str, now: int) -> tuple[Evaluation, ...]:
 
 def check_open(run: Run, dataset: str, now: int) -> None:
     """Raise `DatasetClosed` if an evaluation of the dataset failed and its owner has not reopened it."""
-    if any(one.reopened is None for one in list_failures(run, dataset, now)):
+    if run(
+        "SELECT 1 FROM evaluations WHERE dataset = ? AND finished = 0 AND until <= ? AND reopened IS NULL LIMIT 1",
+        *(dataset, now),
+    ):
         raise DatasetClosed(dataset)
 
 

@@ -8,17 +8,17 @@ All accounts with the same answer hold the same report. So k of them together kn
 All answers that a coalition holds are private at the sum, over different answers, of the largest epsilon it holds.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
-from typing import Any
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 from inbounds.attack import simulate_collusion
 from inbounds.attack.repeated import CollusionResult
 from inbounds.curator.design_pool import DesignPool
 from inbounds.curator.evaluations import DatasetStatus
-from inbounds.curator.issued import IssuedAnswer
 from inbounds.exact import format_all_digits
 from inbounds.ledger import Ledger, Population
 from inbounds.mechanism import Mechanism
@@ -32,6 +32,9 @@ MOST_ANSWERS = 257
 
 MOST_QUESTIONS = 50
 """How many of the last answers get estimates."""
+
+MOST_KEPT = 20 * MOST_QUESTIONS
+"""Estimates that are kept in memory, so that only those of new answers are computed."""
 
 
 def find_mechanisms_drawn(ledger: Ledger, designer: DesignPool, key: str, level: Fraction) -> list[Mechanism]:
@@ -53,6 +56,14 @@ class Coalition:
     accounts: int
     epsilon: Fraction
     exact: bool
+
+
+class Estimates(NamedTuple):
+    """The number of possible true answers, and what holders know of one: see `ExposedAnswer`."""
+
+    answers: int | None
+    now: Mapping[str, float]
+    drawn_for_each: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -97,74 +108,94 @@ class Exposure:
         }
 
 
-Held = Mapping[str, Fraction]
-"""The stored answers that an account holds: for each key the epsilon at which it is private."""
+Held = Mapping[str, Mapping[str, Fraction]]
+"""For each stored answer the accounts that hold it, each with the epsilon at which it is private."""
 
 
 def compute_exposure(
     status: DatasetStatus,
     people: Population,
-    issued: Sequence[IssuedAnswer],
-    questions: Mapping[str, tuple[Mapping[str, Any], Fraction]],
-    drew: Callable[[str, Fraction], list[Mechanism]],
+    held: Held,
+    questions: Mapping[str, Mapping[str, Any]],
+    expose: Callable[[str, Fraction, int], Estimates],
 ) -> Exposure:
-    """Compute the exposure from the issued answers.
+    """Compute the exposure from the issued answers; the time is linear in their number.
 
-    questions: for each key the question and its epsilon. drew: returns the mechanisms that drew an answer at a level.
+    questions: the last ones, by key. expose: returns what so many holders of an answer know at a level.
     """
-    hands: dict[str, dict[str, Fraction]] = {}
-    for one in issued:
-        held = hands.setdefault(one.account, {})
-        epsilon = questions[one.key][1] if one.level is None else Fraction(one.level)
-        held[one.key] = max(epsilon, held.get(one.key, Fraction(0)))
-    last = list(dict.fromkeys(one.key for one in reversed(issued)))[:MOST_QUESTIONS]
+    accounts: dict[str, Fraction] = {}
+    for holders in held.values():
+        for name, epsilon in holders.items():
+            accounts[name] = accounts.get(name, Fraction(0)) + epsilon
     return Exposure(
         status.name,
         status.observations,
         people,
-        {name: joint_epsilon([held]) for name, held in sorted(hands.items())},
-        tuple(_largest(list(hands.values()), k) for k in range(1, len(hands) + 1)),
-        tuple(
-            _expose_answer(questions[key][0], [held[key] for held in hands.values() if key in held], key, drew)
-            for key in last
-        ),
+        dict(sorted(accounts.items())),
+        largest_coalitions(held, accounts),
+        tuple(_expose_answer(question, key, held[key], expose) for key, question in questions.items()),
     )
 
 
-def joint_epsilon(hands: Sequence[Held]) -> Fraction:
-    """Return the epsilon at which the answers of some accounts are private together: of each answer the largest,
-    summed.
-    """
-    together: dict[str, Fraction] = {}
-    for held in hands:
-        for key, epsilon in held.items():
-            together[key] = max(epsilon, together.get(key, Fraction(0)))
-    return sum(together.values(), Fraction(0))
-
-
-def _largest(hands: Sequence[Held], k: int) -> Coalition:
-    if len(hands) <= MOST_ENUMERATED:
-        return Coalition(k, max(joint_epsilon(some) for some in combinations(hands, k)), True)
-    alone = sorted((joint_epsilon([held]) for held in hands), reverse=True)
-    return Coalition(k, min(sum(alone[:k], Fraction(0)), joint_epsilon(hands)), k == len(hands))
-
-
 def _expose_answer(
-    question: Mapping[str, Any], held: Sequence[Fraction], key: str, drew: Callable[[str, Fraction], list[Mechanism]]
+    question: Mapping[str, Any],
+    key: str,
+    holders: Mapping[str, Fraction],
+    expose: Callable[[str, Fraction, int], Estimates],
 ) -> ExposedAnswer:
-    """Measure the finest level that the holders have; with several group sizes, for the largest."""
-    finest, k = max(held), len(held)
-    usable = [
-        mechanism
-        for mechanism in drew(key, finest)
-        if len(mechanism.query.answers) <= MOST_ANSWERS and mechanism.query.is_ordered
-    ]
+    """Measure the finest level that the holders have."""
+    finest, count = max(holders.values()), len(holders)
+    return ExposedAnswer(question, finest, count, *expose(key, finest, count))
+
+
+def largest_coalitions(held: Held, accounts: Mapping[str, Fraction]) -> tuple[Coalition, ...]:
+    """Return for each number of accounts the largest epsilon that so many hold together.
+
+    That is, summed over answers, the largest epsilon at which one of them holds it. accounts: what each holds alone.
+    """
+    whole = sum((max(holders.values()) for holders in held.values()), Fraction(0))
+    if len(accounts) > MOST_ENUMERATED:
+        alone = accumulate(sorted(accounts.values(), reverse=True))
+        return tuple(Coalition(k, min(some, whole), k == len(accounts)) for k, some in enumerate(alone, 1))
+    unseen = _unseen_weights(held, {name: 1 << k for k, name in enumerate(accounts)})
+    best = [Fraction(0)] * (len(accounts) + 1)
+    everybody = len(unseen) - 1
+    for some in range(len(unseen)):
+        best[some.bit_count()] = max(best[some.bit_count()], whole - unseen[everybody ^ some])
+    return tuple(Coalition(k, epsilon, True) for k, epsilon in enumerate(best) if k)
+
+
+def _unseen_weights(held: Held, bits: Mapping[str, int]) -> list[Fraction]:
+    """Return for each set of accounts how much epsilon only its members hold; a set is a sum of bits.
+
+    An answer that is held at several epsilons counts in steps: each step for those who hold it at that epsilon or more.
+    """
+    steps = Counter[tuple[int, Fraction]]()
+    for holders in held.values():
+        members = 0
+        ordered = sorted(set(holders.values()), reverse=True)
+        for epsilon, lower in zip(ordered, [*ordered[1:], Fraction(0)], strict=True):
+            members |= sum(bits[name] for name, own in holders.items() if own == epsilon)
+            steps[members, epsilon - lower] += 1
+    weights = [Fraction(0)] * (1 << len(bits))
+    for (members, epsilon), times in steps.items():
+        weights[members] += times * epsilon
+    for bit in bits.values():
+        for some in range(len(weights)):
+            if some & bit:
+                weights[some] += weights[some ^ bit]
+    return weights
+
+
+def estimate_answer(drew: Sequence[Mechanism], holders: int) -> Estimates:
+    """Measure what the holders of an answer know; with several group sizes, for the largest."""
+    usable = [one for one in drew if len(one.query.answers) <= MOST_ANSWERS and one.query.is_ordered]
     if not usable:
-        return ExposedAnswer(question, finest, k, None, {}, {})
+        return Estimates(None, {}, {})
     mechanism = max(usable, key=lambda one: len(one.query.answers))
-    one, *more = simulate_collusion(mechanism, sorted({1, k}), runs=200)
+    one, *more = simulate_collusion(mechanism, sorted({1, holders}), runs=200)
     many = more[0] if more else one
-    return ExposedAnswer(question, finest, k, len(mechanism.query.answers), _format_row(one), _format_row(many))
+    return Estimates(len(mechanism.query.answers), _format_row(one), _format_row(many))
 
 
 def _format_row(row: CollusionResult) -> dict[str, float]:

@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from inbounds.curator.accounts import Account, AccountRow, add_rows, charge_cap, check_rows
-from inbounds.curator.errors import KeyConflict
-from inbounds.curator.reuse import How, PricedQuestion, ReusableAnswer, SumRecipe
+from inbounds.curator.errors import KeyConflict, UnknownResource
+from inbounds.curator.reuse import How, PricedQuestion, ReusableAnswer, SumRecipe, format_digits
 from inbounds.files import canonical_json, sha256_hex
 from inbounds.ledger.store import Run
 from inbounds.ledger.units import units_to_amount
@@ -106,9 +106,12 @@ def reserve_answer(
 
 
 def _note_question(run: Run, request: PricedQuestion, now: str) -> None:
-    identity = request.identity
+    identity, columns = request.identity, canonical_json(request.question.by)
+    base = identity.base, identity.family, columns, len(request.plan.groups)
+    run("INSERT INTO bases VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", *base)
     question = canonical_json({**request.values, **_epsilon(request)})
-    values = request.dataset.name, identity.base, identity.family, str(request.epsilon), question, now
+    epsilon = str(request.epsilon), format_digits(request.epsilon)
+    values = request.dataset.name, identity.base, *epsilon, question, now
     run("INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", request.key, *values)
 
 
@@ -150,9 +153,24 @@ def find_issued(run: Run, name: str) -> IssuedAnswer | None:
     return _issued_from_row(*rows[0]) if rows else None
 
 
-def issued_to_account(run: Run, account: str) -> list[IssuedAnswer]:
-    """Return all answers issued to an account, the last first."""
-    return [_issued_from_row(*row) for row in run(f"{SELECT_ISSUED} WHERE account = ? ORDER BY time DESC, id", account)]
+PAGE = 100
+"""Answers of one page."""
+
+
+def issued_to_account(run: Run, account: str, before: str | None = None) -> tuple[list[IssuedAnswer], str | None]:
+    """Return a page of the answers issued to an account, the last first, and the id that the next page goes on from.
+
+    before: the last id of the page before; None for the first page. The id is None after the last page.
+    """
+    where, values = "account = ?", [account]
+    if before is not None:
+        rows = run("SELECT time FROM given WHERE account = ? AND id = ?", account, before)
+        if not rows:
+            raise UnknownResource(f"before must be the id of an answer of this account, got {before[:64]!r}")
+        where, values = "account = ? AND (time < ? OR (time = ? AND id < ?))", [account, rows[0][0], rows[0][0], before]
+    found = run(f"{SELECT_ISSUED} WHERE {where} ORDER BY time DESC, id DESC LIMIT ?", *values, PAGE + 1)
+    page = [_issued_from_row(*row) for row in found[:PAGE]]
+    return page, page[-1].id if len(found) > PAGE else None
 
 
 def list_issued(run: Run) -> list[IssuedAnswer]:
@@ -160,9 +178,30 @@ def list_issued(run: Run) -> list[IssuedAnswer]:
     return [_issued_from_row(*row) for row in run(SELECT_ISSUED)]
 
 
-def issued_for_dataset(run: Run, dataset: str) -> list[IssuedAnswer]:
-    """Return all issued answers about a dataset."""
-    return [_issued_from_row(*row) for row in run(f"{SELECT_ISSUED} WHERE dataset = ? ORDER BY time, id", dataset)]
+def held_answers(run: Run, dataset: str) -> dict[str, dict[str, Fraction]]:
+    """Return for each answer about a dataset the accounts that hold it, each with the largest epsilon of its own."""
+    rows = run(
+        "SELECT given.key, account, coalesce(level, epsilon) FROM given JOIN questions ON questions.key = given.key "
+        "WHERE given.dataset = ?",
+        dataset,
+    )
+    held: dict[str, dict[str, Fraction]] = {}
+    epsilons = {text: Fraction(text) for text in {row[2] for row in rows}}
+    for key, account, text in rows:
+        holders, epsilon = held.setdefault(key, {}), epsilons[text]
+        holders[account] = max(epsilon, holders.get(account, epsilon))
+    return held
+
+
+def last_questions(run: Run, dataset: str, most: int) -> dict[str, Any]:
+    """Return the questions about a dataset whose answers were issued last, by key."""
+    rows = run(
+        "SELECT questions.key, questions.question FROM questions JOIN "
+        "(SELECT key, max(time) AS last FROM given WHERE dataset = ? GROUP BY key) AS latest "
+        "ON latest.key = questions.key ORDER BY last DESC, questions.key LIMIT ?",
+        *(dataset, most),
+    )
+    return {key: json.loads(question) for key, question in rows}
 
 
 def _issued_from_row(

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NamedTuple, TypedDict
 
 from inbounds.curator.dataset import Dataset
 from inbounds.curator.question import Question, QuestionIdentity, parse_question
@@ -24,9 +24,6 @@ from inbounds.schema.condition.canonical import format_condition
 from inbounds.schema.condition.tree import And, ColumnRef, Compare, Condition, In
 from inbounds.schema.condition.tree import Literal as Value
 from inbounds.statistics.conditions import EVERYTHING
-
-RelatedQuestions = list[tuple[str, str, str]]
-"""Questions of one family that were charged: base, epsilon and the question itself, as texts."""
 
 How = Literal["new", "same", "stronger", "sum"]
 """new: drawn for this question. same: the stored answer. stronger: the same question at a larger epsilon. sum: a sum of
@@ -127,51 +124,66 @@ class ReusableAnswer:
 def find_reusable(run: Run, ledger: Ledger, request: PricedQuestion, now: int) -> ReusableAnswer:
     """Find the stored answer that a question gets, or return the question itself, to be drawn. now: milliseconds since
     1970.
+
+    It looks up an index, so its time does not depend on how many questions are stored.
     """
-    related = _load_related(run, request.identity.family, now)
-    repeat = _find_repeat([text for base, text, _ in related if base == request.identity.base], ledger, request)
-    if repeat is not None:
-        return repeat
-    candidates = list[ReusableAnswer]()
-    for source in request.sum_sources:
-        own = source.family == request.identity.family
-        family = related if own else _load_related(run, source.family, now)
-        candidates += _find_sums(family, ledger, request, source.cells)
-    if candidates:
-        return min(candidates, key=lambda one: (len(one.source.plan.groups), one.source.epsilon, one.key))
+    most = request.epsilon if request.question.redraw else None
+    for stored in _find_stored(run, ledger, request.identity.base, request.epsilon, now, most):
+        how: How = "same" if stored.epsilon == request.epsilon else "stronger"
+        return ReusableAnswer(request.with_epsilon(stored.epsilon), how)
+    sums = [
+        (rows, stored, source)
+        for source in request.sum_sources
+        for base, rows in _find_finer(run, source.family, request.question.by)
+        for stored in _find_stored(run, ledger, base, request.epsilon, now)
+    ]
+    for _, stored, source in sorted(sums, key=lambda one: (one[0], one[1].epsilon, one[1].key)):
+        question = request.parse_stored(stored.question)
+        if question is not None and question.key == stored.key:
+            return ReusableAnswer(question, "sum", _build_recipe(request, question, source.cells))
     return ReusableAnswer(request, "new")
 
 
-def _load_related(run: Run, family: str, now: int) -> RelatedQuestions:
-    """Load the questions of a family: the same at any epsilon, and those with other groups."""
-    return run(
-        "SELECT base, epsilon, question FROM questions JOIN evaluations ON evaluations.key = questions.key "
-        "WHERE family = ? AND (finished = 1 OR until > ?)",
-        *(family, now),
+class StoredQuestion(NamedTuple):
+    """A question that was charged: its key, its epsilon and its plain values as JSON."""
+
+    key: str
+    epsilon: Fraction
+    question: str
+
+
+MOST_ALIKE = 100
+"""Epsilons that are looked at one by one because they agree in all `DIGITS`; of more, an answer may not be found."""
+
+DIGITS = 30
+"""Decimal places of an epsilon by which stored questions are ordered."""
+
+
+def format_digits(epsilon: Fraction) -> str:
+    """Write an epsilon, rounded down, so that texts are ordered as numbers."""
+    return f"{epsilon.numerator * 10**DIGITS // epsilon.denominator:0{2 * DIGITS}d}"
+
+
+def _find_stored(
+    run: Run, ledger: Ledger, base: str, least: Fraction, now: int, most: Fraction | None = None
+) -> Iterator[StoredQuestion]:
+    """Find the stored question of a base with the least epsilon that is at least this one; none or one."""
+    rows = run(
+        "SELECT questions.key, epsilon, question FROM questions JOIN evaluations ON evaluations.key = questions.key "
+        "WHERE base = ? AND digits >= ? AND (finished = 1 OR until > ?) ORDER BY digits LIMIT ?",
+        *(base, format_digits(least), now, MOST_ALIKE),
     )
+    several = [StoredQuestion(key, Fraction(epsilon), question) for key, epsilon, question in rows]
+    for one in sorted(several, key=lambda one: one.epsilon):
+        if least <= one.epsilon and (most is None or one.epsilon <= most) and ledger.has(one.key):
+            yield one
+            return
 
 
-def _find_repeat(epsilons: list[str], ledger: Ledger, request: PricedQuestion) -> ReusableAnswer | None:
-    """Find the same question at this epsilon, or at the least larger one; with redraw only at this epsilon."""
-    stronger = sorted(epsilon for epsilon in map(Fraction, epsilons) if epsilon >= request.epsilon)
-    if request.question.redraw:
-        stronger = [epsilon for epsilon in stronger if epsilon == request.epsilon]
-    for epsilon in stronger:
-        if ledger.has(request.identity.key(epsilon)):
-            return ReusableAnswer(request.with_epsilon(epsilon), "same" if epsilon == request.epsilon else "stronger")
-    return None
-
-
-def _find_sums(
-    related: RelatedQuestions, ledger: Ledger, request: PricedQuestion, stored_cells: list[str]
-) -> Iterator[ReusableAnswer]:
-    """Find stored answers about finer groups or more cells that add up to the question."""
-    for _, epsilon, text in related:
-        source = request.parse_stored(text) if Fraction(epsilon) >= request.epsilon else None
-        if source is None or not set(source.question.by) >= set(request.question.by):
-            continue
-        if source.epsilon >= request.epsilon and ledger.has(source.key):
-            yield ReusableAnswer(source, "sum", _build_recipe(request, source, stored_cells))
+def _find_finer(run: Run, family: str, by: tuple[str, ...]) -> list[tuple[str, int]]:
+    """Find the bases of a family with these group columns or more, and how many rows their tables have."""
+    rows = run("SELECT base, columns, rows FROM bases WHERE family = ?", family)
+    return [(base, count) for base, columns, count in rows if set(json.loads(columns)) >= set(by)]
 
 
 def _build_recipe(request: PricedQuestion, source: PricedQuestion, stored: list[str]) -> SumRecipe:

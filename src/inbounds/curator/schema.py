@@ -15,6 +15,9 @@ SCHEMA = "inbounds_curator"
 def _tables(whole: str, strict: str) -> tuple[str, ...]:
     """Return the statements that create the tables.
 
+    bases: questions without their epsilon; a family has those that differ in their groups only. columns: the group
+    columns, as JSON. rows: of their tables. questions.digits: the epsilon, so that texts are ordered as numbers.
+
     accounts.held, given.rows: rows that an account holds, of its tables and one for each key. seen: the ledger's id and
     its last head, at most one row. mechanisms: which mechanisms drew the answer of a question, by passport digest.
     evaluations: for which questions data was read, and when their answers leave.
@@ -37,17 +40,23 @@ def _tables(whole: str, strict: str) -> tuple[str, ...]:
   PRIMARY KEY (account, dataset),
   CHECK (spent <= cap)
 ){strict}""",
+        f"""CREATE TABLE bases (
+  base TEXT NOT NULL PRIMARY KEY,
+  family TEXT NOT NULL,
+  columns TEXT NOT NULL,
+  rows {whole} NOT NULL CHECK (rows > 0)
+){strict}""",
+        "CREATE INDEX bases_family ON bases (family)",
         f"""CREATE TABLE questions (
   key TEXT NOT NULL PRIMARY KEY,
   dataset TEXT NOT NULL,
-  base TEXT NOT NULL,
-  family TEXT NOT NULL,
+  base TEXT NOT NULL REFERENCES bases (base),
   epsilon TEXT NOT NULL,
+  digits TEXT NOT NULL,
   question TEXT NOT NULL,
   time TEXT NOT NULL
 ){strict}""",
-        "CREATE INDEX questions_base ON questions (base)",
-        "CREATE INDEX questions_family ON questions (family)",
+        "CREATE INDEX questions_base ON questions (base, digits)",
         f"""CREATE TABLE given (
   id TEXT NOT NULL PRIMARY KEY,
   account TEXT NOT NULL REFERENCES accounts (name),
@@ -62,6 +71,7 @@ def _tables(whole: str, strict: str) -> tuple[str, ...]:
   rows {whole} NOT NULL DEFAULT 1 CHECK (rows > 0)
 ){strict}""",
         "CREATE INDEX given_account ON given (account, key)",
+        "CREATE INDEX given_time ON given (account, time, id)",
         f"""CREATE TABLE requests (
   account TEXT NOT NULL REFERENCES accounts (name),
   key TEXT NOT NULL,
