@@ -9,6 +9,7 @@ even if that fails: see `evaluations`.
 """
 
 import json
+import logging
 import math
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
@@ -32,7 +33,7 @@ from inbounds.errors import BudgetExceeded
 from inbounds.exact import Ints
 from inbounds.ledger.charges import Charge
 from inbounds.ledger.population import validate_name
-from inbounds.ledger.store import Run
+from inbounds.ledger.store import ConnectionLost, Run
 from inbounds.ledger.units import charge_units, units_to_amount
 from inbounds.ledger.verify import LedgerHead
 from inbounds.progress import Progress, ignore_progress
@@ -44,6 +45,9 @@ from inbounds.releases.pipeline import PreparedTable, draw_table
 from inbounds.releases.usefulness import CheckedDesign
 from inbounds.releases.workload import TableContent
 from inbounds.schema.errors import AggregationError, SourceError
+
+log = logging.getLogger(__name__)
+"""For the operator: kinds of errors, and never their messages, which may quote data."""
 
 
 @dataclass(frozen=True)
@@ -172,6 +176,9 @@ class AnswerPipeline:
 
     def _find_stored_answer(self, account: Account, request: PricedQuestion, key: str | None) -> Answer | None:
         """Return the answer if it can be issued without reading data."""
+        if request.sum_sources:  # what takes long is parsed before other writers wait
+            with self.connections.store.reading() as run:
+                reuse.find_reusable(run, self.connections.ledger, request, self.now())
         reservation = self._reserve(account, request, key, None)
         return (
             None
@@ -191,7 +198,8 @@ class AnswerPipeline:
             try:
                 table = draw_table(inputs.session, inputs.prepared, reservation.charge)
                 answer = self._issue(reservation, table)
-            except Exception:  # any message may quote data
+            except Exception as reason:  # any message may quote data
+                log.warning("an evaluation could not be finished: %s", type(reason).__name__)
                 if self._is_drawn(reservation.charge.key):  # then only the draw can be the reason, which is public
                     self._finish_evaluation(reservation.charge.key, deadline)
                 raise CuratorUnavailable from None
@@ -204,7 +212,8 @@ class AnswerPipeline:
         chained = self.designer.chain(request.dataset, design)
         try:
             source = stack.enter_context(closing(self.sources.open(request.dataset, request.plan)))
-        except (SourceError, AggregationError):  # only the operator may see the reason
+        except (SourceError, AggregationError) as reason:  # only the operator may see the reason
+            log.warning("the source of %s could not be opened: %s", request.dataset.name, type(reason).__name__)
             raise CuratorUnavailable from None
         method = PunctualDrawing(_draw_method(design, chained), deadline)
         session = stack.enter_context(self._open_session(request))
@@ -267,7 +276,11 @@ class AnswerPipeline:
         return None
 
     def _charge(self, run: Run, session: ChargeSession) -> Charge:
-        """Charge the people, and store the ledger's new head."""
+        """Charge the people, and store the ledger's new head.
+
+        The ledger must continue from the last head: a server may have been restored since this connection was opened.
+        """
+        ledger_head.check_seen(run, self.connections.ledger, self.connections.store.place)
         charge = session.charge()
         assert charge is not None  # a curator has a ledger
         ledger_head.note_head(run, LedgerHead(self.connections.ledger.id, charge.number, charge.sha256))
@@ -286,11 +299,17 @@ class AnswerPipeline:
         """Note that everything is stored. If the answer had to leave meanwhile, the evaluation counts as failed."""
         if deadline.is_past():
             return
-        with self.connections.store.writing() as run:
-            evaluations.finish_evaluation(run, key)
+        try:
+            self._note_finished(key)
+        except ConnectionLost:  # the same once more changes nothing
+            self._note_finished(key)
         if not deadline.finish():
             with self.connections.store.writing() as run:
                 evaluations.finish_evaluation(run, key, finished=False)
+
+    def _note_finished(self, key: str) -> None:
+        with self.connections.store.writing() as run:
+            evaluations.finish_evaluation(run, key)
 
     def _is_drawn(self, key: str) -> bool:
         charge = self.connections.ledger.find(key)
@@ -306,7 +325,8 @@ class AnswerPipeline:
             method = _draw_method(design, self.designer.chain(source.dataset, design))
             with self._open_session(source) as session:
                 return draw_table(session, PreparedTable(design, method, None), charge)
-        except Exception:
+        except Exception as reason:
+            log.warning("a stored answer could not be read: %s", type(reason).__name__)
             raise CuratorUnavailable from None
 
     def _load_question(self, dataset: Dataset, key: str) -> PricedQuestion:

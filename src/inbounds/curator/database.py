@@ -5,7 +5,7 @@ schemas of one database.
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from os import PathLike, fspath
@@ -59,6 +59,9 @@ class WriteQueue:
     def guards(self) -> list[str]:
         return self.store.guards()
 
+    def on_reopen(self, check: Callable[[Run], object]) -> None:
+        self.store.on_reopen(check)
+
     def close(self) -> None:
         self.store.close()
 
@@ -72,6 +75,16 @@ class ThreadConnections:
     def __init__(self, ledger: str, database: str) -> None:
         self._places, self._thread = (ledger, database), threading.local()
         self._turns = threading.Lock(), threading.Lock()
+        self._reopened, self._counting = 0, threading.Lock()
+
+    @property
+    def reopened(self) -> int:
+        """Return how many lost connections were opened again."""
+        return self._reopened
+
+    def _count_reopened(self, _: Run) -> None:
+        with self._counting:
+            self._reopened += 1
 
     def begin(self) -> None:
         """Choose the ledger of a curator that has none yet. Called before anything else."""
@@ -94,10 +107,11 @@ class ThreadConnections:
             with ExitStack() as stack:
                 store = stack.enter_context(closing(WriteQueue(open_database(self._places[1]), self._turns[1])))
                 ledger_head.check_ledger_exists(store, self._places[0])
-                ledger = stack.enter_context(
-                    Ledger(WriteQueue(open_store(self._places[0], create=False), self._turns[0]))
-                )
+                ledger_store = WriteQueue(open_store(self._places[0], create=False), self._turns[0])
+                ledger = stack.enter_context(Ledger(ledger_store))
                 ledger_head.check_head(store, ledger)
+                for one in (store, ledger_store):
+                    one.on_reopen(self._count_reopened)
                 stack.pop_all()
             self._thread.both = ledger, store
         both: tuple[Ledger, Store] = self._thread.both

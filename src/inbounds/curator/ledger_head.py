@@ -70,7 +70,13 @@ def check_ledger_exists(store: Store, place: str) -> None:
 
 def check_head(store: Store, ledger: Ledger) -> None:
     """Raise `LedgerError` unless a ledger continues from the last head that was seen."""
-    head = _read_head(store)
+    with store.reading() as run:
+        check_seen(run, ledger, store.place)
+
+
+def check_seen(run: Run, ledger: Ledger, place: str) -> None:
+    """Check the same inside a transaction of the curator's database, which is at this place."""
+    head = _require_head(run, place)
     try:
         ledger.check_continues(head)
     except LedgerError as reason:
@@ -79,9 +85,13 @@ def check_head(store: Store, ledger: Ledger) -> None:
 
 def _read_head(store: Store) -> LedgerHead:
     with store.reading() as run:
-        head = last_seen_head(run)
+        return _require_head(run, store.place)
+
+
+def _require_head(run: Run, place: str) -> LedgerHead:
+    head = last_seen_head(run)
     if head is None:
-        raise LedgerError(f"{store.place} must know its ledger, got none; start the curator again")
+        raise LedgerError(f"{place} must know its ledger, got none; start the curator again")
     return head
 
 

@@ -31,10 +31,10 @@ from inbounds.files import LEDGER, Document, LoadedFile, canonical_json, sha256_
 from inbounds.files.envelope import VERSION
 from inbounds.ledger import queries
 from inbounds.ledger.charges import Charge, ChargeRequest, Cost, StoredAnswer, price_units
-from inbounds.ledger.entries import Entry, canonical_entry
+from inbounds.ledger.entries import START, Entry, canonical_entry
 from inbounds.ledger.population import Every, Population, check_same_population, new_population, validate_name
 from inbounds.ledger.queries import LastEntry, PopulationState
-from inbounds.ledger.store import Run, Store
+from inbounds.ledger.store import ConnectionLost, Run, Store
 from inbounds.ledger.units import ATTO, MOST, UNITS, Rule, delta_units, units_to_amount
 from inbounds.ledger.verify import (
     LedgerHead,
@@ -75,6 +75,8 @@ class Ledger:
             raise TypeError(f"store must be an open store, got {type(store).__name__}; ib.Ledger.open opens a file")
         self._store, self._clock, self._ids = store, clock, ids
         self.id = queries.first_key(store.look) or self._begin()
+        self._seen = LastEntry(0, START)
+        store.on_reopen(self._check_reopened)
 
     @staticmethod
     def open(place: str | PathLike[str], *, create: bool = True) -> "Ledger":
@@ -95,6 +97,17 @@ class Ledger:
                 facts=canonical_json({"format": LEDGER, "version": VERSION}),
             )
             return new_ledger_id
+
+    def _check_reopened(self, run: Run) -> None:
+        """Raise LedgerError unless a ledger that was opened again contains the last entry that was acknowledged."""
+        seen = LedgerHead(self.id, *self._seen)
+        current = LedgerHead(queries.first_key(run) or "", *queries.last_entry(run))
+        compare_heads(self.place, current, seen, queries.digest_at(run, seen.entries))
+
+    def _note(self, number: int, sha256: str) -> None:
+        """Remember the last entry that was acknowledged."""
+        if number > self._seen.number:
+            self._seen = LastEntry(number, sha256)
 
     @property
     def place(self) -> str:
@@ -273,7 +286,9 @@ class Ledger:
         )
         with self._store.writing() as run:
             before = queries.population_state(run, people, request.key, self.place)
-            return self._charge(run, request, before) if before.digest is None else self._again(run, request, before)
+            charge = self._charge(run, request, before) if before.digest is None else self._again(run, request, before)
+        self._note(charge.number, charge.sha256)
+        return charge
 
     def find(self, key: str) -> Charge | None:
         """Return the charge under a key, with its answer if one is stored; charge nothing."""
@@ -294,13 +309,17 @@ class Ledger:
         The first answer stays: if one is stored already, it is returned and these bytes are discarded.
         """
         _check_bytes(content, "an answer")
+        return self._do_again(lambda: self._store_answer(charge, content))
+
+    def _store_answer(self, charge: Charge, content: bytes) -> bytes:
         with self._store.writing() as run:
             stored = self._find_acknowledged(run, charge)
             if stored.answer is not None:
                 return stored.answer
             last, name = stored.last, stored.people[0]
-            number, _ = self._append(run, last, "answer", name, key=charge.key, digest=sha256_hex(content))
-            run("INSERT INTO answers VALUES (?, ?)", number, content)
+            new = self._append(run, last, "answer", name, key=charge.key, digest=sha256_hex(content))
+            run("INSERT INTO answers VALUES (?, ?)", new.number, content)
+        self._note(*new)
         return content
 
     def store_draw(self, charge: Charge, content: bytes) -> bytes:
@@ -310,13 +329,25 @@ class Ledger:
         same length; otherwise a full disk could select between draws.
         """
         _check_bytes(content, "a draw")
+        return self._do_again(lambda: self._store_draw(charge, content))
+
+    def _do_again(self, act: Callable[[], bytes]) -> bytes:
+        """Store something; if the connection was lost meanwhile, store the same once more, which changes nothing."""
+        try:
+            return act()
+        except ConnectionLost:
+            return act()
+
+    def _store_draw(self, charge: Charge, content: bytes) -> bytes:
         with self._store.writing() as run:
             stored = self._find_acknowledged(run, charge)
             if stored.draw is not None:
                 return stored.draw
-            if stored.answer is None:  # else there is an answer without a draw; `store` returns it
-                self._append(run, stored.last, "draw", stored.people[0], key=charge.key, digest=sha256_hex(content))
-                run("INSERT INTO draws VALUES (?, ?)", stored.number, content)
+            if stored.answer is not None:  # there is an answer without a draw; `store` returns it
+                return content
+            new = self._append(run, stored.last, "draw", stored.people[0], key=charge.key, digest=sha256_hex(content))
+            run("INSERT INTO draws VALUES (?, ?)", stored.number, content)
+        self._note(*new)
         return content
 
     def _find_acknowledged(self, run: Run, charge: Charge) -> queries.StoredCharge:
@@ -413,7 +444,9 @@ class Ledger:
 
     def head(self) -> LedgerHead:
         """Return the number of entries and the last digest; kept elsewhere, it shows a ledger that was cut off."""
-        return LedgerHead(self.id, *queries.last_entry(self._store.look))
+        last = queries.last_entry(self._store.look)
+        self._note(*last)
+        return LedgerHead(self.id, *last)
 
     def check_continues(self, head: LedgerHead) -> None:
         """Raise LedgerError unless the chain contains a head that was seen before; reads that entry only."""

@@ -3,24 +3,55 @@
 A commit is then on the server's disk before it is acknowledged (PostgreSQL's documentation, chapter "Reliability and
 the Write-Ahead Log"). No setting here can detect a standby that takes over without the last commits (asynchronous
 failover), or a restored backup; both lose charges. Keep heads elsewhere.
+
+A connection that was lost is opened again when the next transaction begins, with every check of the first opening. In
+the middle of a transaction it is not: what was not acknowledged may be recorded, and the caller asks again.
 """
 
+import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from typing import Any
 
 from inbounds.errors import LedgerError
 from inbounds.ledger.schema import POSTGRES, SchemaVersion, migrate
-from inbounds.ledger.store import DOUBT, ErrorTranslator, FairLock, Rows, Run, Transaction, do_nothing, redact_password
+from inbounds.ledger.store import (
+    DOUBT,
+    ConnectionLost,
+    ErrorTranslator,
+    FairLock,
+    Rows,
+    Run,
+    Transaction,
+    do_nothing,
+    redact_password,
+)
 from inbounds.optional import import_optional
 
 SCHEMA = "inbounds_ledger"
 """The schema of a ledger's tables; one ledger for each database."""
 
 PATIENCE = 10
-"""Seconds that a server may take to accept a connection."""
+"""Seconds that a server may take to accept a connection, and a writer waits for other writers."""
+
+IDLE = 3 * PATIENCE
+"""Seconds after which the server ends a transaction whose process has stopped. A curator's transaction may wait for its
+ledger meanwhile, for a connection and for a writer."""
+
+WIRE = {
+    "connect_timeout": PATIENCE,
+    "keepalives_idle": PATIENCE,
+    "keepalives_interval": PATIENCE // 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 1000 * IDLE,
+}
+"""How soon a connection counts as lost that nothing comes through any more."""
+
+LIMITS = f"SET lock_timeout = '{PATIENCE}s'; SET idle_in_transaction_session_timeout = '{IDLE}s'"
+
+log = logging.getLogger(__name__)
 
 AS_MADE = "inbounds_ledger_as_made"
 """A schema that exists only inside one transaction, for comparison."""
@@ -84,19 +115,39 @@ class Postgres:
         self._turns, self._waiting = FairLock(self.place, self._is_open), list[tuple[str, tuple[Any, ...]]]()
         self._psycopg = import_optional("psycopg", "postgres")
         self._failed = self._translate_errors(f"{self.place} could not be written or read; {DOUBT}")
+        self._url, self._checks = url, list[Callable[[Run], object]]()
         with self._translate_errors(f"{self.place} cannot be opened as a ledger"):
-            self._connection = self._psycopg.connect(url, autocommit=True, connect_timeout=PATIENCE)
-            self._cursor = self._connection.cursor()
+            self.migrated_steps = self._connect(create=create)
+
+    def _connect(self, *, create: bool) -> range:
+        """Open a connection and prepare it; close it if anything is wrong. Return the schema steps that were taken."""
+        self._connection = self._psycopg.connect(self._url, autocommit=True, **WIRE)
+        self._cursor = self._connection.cursor()
         try:
-            with self._translate_errors(f"{self.place} cannot be opened as a ledger"):
-                self.migrated_steps = self._prepare(create, steps)
+            self._send(LIMITS)
+            self._check_mode(*self._send(MODE)[0])
+            return self._prepare(create, self._steps)
         except BaseException:
-            self.close()
+            self._connection.close()
             raise
 
+    def _reopen(self) -> None:
+        """Open a lost connection again, with the same checks, and those of whoever uses the store."""
+        self._connection.close()
+        log.warning("a connection to %s was lost and is opened again", self.place)
+        self._connect(create=False)
+        try:
+            for check in self._checks:
+                check(self._send)
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def on_reopen(self, check: Callable[[Run], object]) -> None:
+        self._checks.append(check)
+
     def _prepare(self, create: bool, steps: Sequence[SchemaVersion]) -> range:
-        self._check_mode(*self._run(MODE)[0])
-        with self._transaction("BEGIN") as run:
+        with Transaction(self._send, "BEGIN", self._undo, self._failed, do_nothing, self._commit) as run:
             run("SELECT pg_advisory_xact_lock(?)", LOCK)
             if not run("SELECT 1 FROM pg_namespace WHERE nspname = ?", self._schema):
                 if not create:
@@ -120,7 +171,7 @@ class Postgres:
         return self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
     def look(self, sql: str, *values: Any) -> Rows:
-        with self._turns.give(Transaction(self._run, "", self._undo, self._failed, do_nothing, do_nothing)) as run:
+        with self._turns.give(Transaction(self._begin, "", self._undo, self._failed, do_nothing, do_nothing)) as run:
             return run(sql, *values)
 
     def _transaction(self, begin: str) -> Transaction:
@@ -193,6 +244,25 @@ class Postgres:
             self._connection.close()
 
     def _run(self, sql: str, *values: Any) -> Rows:
+        return self._begin(sql) if sql.startswith("BEGIN") else self._send(sql, *values)
+
+    def _begin(self, sql: str, *values: Any) -> Rows:
+        """Run the first statement of a transaction, on another connection if this one was lost before."""
+        try:
+            return self._send(sql, *values)
+        except self._psycopg.OperationalError as reason:
+            if not self._is_lost(reason):
+                raise
+        self._reopen()
+        return self._send(sql, *values)
+
+    def _is_lost(self, reason: Exception) -> bool:
+        """Return whether the connection is gone, or the server has said that it ends it."""
+        errors = self._psycopg.errors
+        ended = errors.AdminShutdown, errors.CrashShutdown, errors.IdleInTransactionSessionTimeout
+        return self._connection.closed or isinstance(reason, ended)
+
+    def _send(self, sql: str, *values: Any) -> Rows:
         cursor = self._cursor.execute(_to_psycopg(sql) if values else sql, values or None)
         return list(cursor.fetchall()) if cursor.description else []
 
@@ -218,7 +288,16 @@ class Postgres:
             return self._connection.execute(_to_psycopg(sql), values or None)
 
     def _translate_errors(self, sentence: str) -> ErrorTranslator:
-        return ErrorTranslator(self._psycopg.Error, sentence, lambda reason: type(reason).__name__)
+        return ErrorTranslator(self._psycopg.Error, sentence, self._describe, self._classify)
+
+    def _classify(self, reason: Exception) -> type[LedgerError]:
+        is_lost = isinstance(reason, self._psycopg.OperationalError) and self._is_lost(reason)
+        return ConnectionLost if is_lost else LedgerError
+
+    def _describe(self, reason: Exception) -> str:
+        if isinstance(reason, self._psycopg.errors.LockNotAvailable):
+            return f"another process has been writing for more than {PATIENCE} seconds"
+        return type(reason).__name__
 
 
 @lru_cache(maxsize=256)

@@ -228,6 +228,9 @@ class Sqlite:
             f"its {kind} {name} is not as it was made" for kind, name, _ in sorted(definitions ^ _schema(self._steps))
         ]
 
+    def on_reopen(self, check: Callable[[Run], object]) -> None:
+        """Do nothing: a file is opened once."""
+
     def close(self) -> None:
         """Close the file; a child process does not close its parent's, whose log it would delete."""
         self._close(release)

@@ -21,6 +21,10 @@ Run = Callable[..., Rows]
 DOUBT = "what was not acknowledged may be recorded; ask again with the same key, which costs nothing twice"
 
 
+class ConnectionLost(LedgerError):
+    """The connection to a server was lost in the middle of a transaction, which may or may not have been recorded."""
+
+
 class Store(Protocol):
     """A durable database with transactions."""
 
@@ -43,6 +47,9 @@ class Store(Protocol):
 
     def guards(self) -> list[str]:
         """Return what is wrong with the database itself, such as damaged pages or removed triggers."""
+
+    def on_reopen(self, check: Callable[[Run], object]) -> None:
+        """Call this whenever a lost connection was opened again, before it is used; what it raises closes it."""
 
     def close(self) -> None: ...
 
@@ -69,11 +76,12 @@ class ThreadGuard:
 
 @dataclass(frozen=True, slots=True)
 class ErrorTranslator(AbstractContextManager[None]):
-    """A context that turns a driver's error into a `LedgerError` with our sentence."""
+    """A context that turns a driver's error into a `LedgerError` with our sentence. kind: of which class it is."""
 
     error: type[Exception]
     sentence: str
     detail: Callable[[Exception], str]
+    kind: Callable[[Exception], type[LedgerError]] = lambda reason: LedgerError
 
     def __exit__(self, kind: type | None, reason: BaseException | None, trace: TracebackType | None) -> None:
         self.check(reason)
@@ -81,7 +89,7 @@ class ErrorTranslator(AbstractContextManager[None]):
     def check(self, reason: BaseException | None) -> None:
         """Raise our error if the reason is a driver's error; let others pass."""
         if isinstance(reason, self.error):
-            raise LedgerError(f"{self.sentence} ({self.detail(reason)})") from reason
+            raise self.kind(reason)(f"{self.sentence} ({self.detail(reason)})") from reason
 
 
 @dataclass(eq=False)  # not frozen: that would take as long to make as a transaction in memory to begin

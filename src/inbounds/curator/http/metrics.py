@@ -2,13 +2,15 @@
 
 import threading
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 
 @dataclass
 class Metrics:
-    """Counts of the responses of this process."""
+    """Counts of the responses of this process. reopened: returns how many lost connections were opened again."""
 
+    reopened: Callable[[], int] = int
     _counts: Counter[tuple[str, str, int]] = field(default_factory=Counter)
     _failed: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -32,4 +34,7 @@ class Metrics:
             f'inbounds_requests_total{{method="{method}",route="{route}",status="{status}"}} {count}'
             for (method, route, status), count in counts
         ]
-        return "\n".join([*lines, "# TYPE inbounds_failures_total counter", f"inbounds_failures_total {failed}", ""])
+        more = {"failures": failed, "reconnections": self.reopened()}
+        for name, count in more.items():
+            lines += [f"# TYPE inbounds_{name}_total counter", f"inbounds_{name}_total {count}"]
+        return "\n".join([*lines, ""])
