@@ -166,8 +166,22 @@ class WorkerProcess:
             raise WorkerNotStarted
 
 
+def end_with_parent(end: Callable[[], object]) -> None:
+    """Call `end` in this worker process as soon as its parent has ended, however it ended."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        raise RuntimeError("only a process that another one started may end with it")
+
+    def watch() -> None:
+        parent.join()
+        end()
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 def _run_worker(pipe: Connection, most_bytes: int | None) -> None:
     """Run calls until the pipe is closed; this is the main function of a worker process."""
+    end_with_parent(lambda: os._exit(1))
     pipe.send(("ready", None))
     if most_bytes is not None:
         _limit_memory(most_bytes)

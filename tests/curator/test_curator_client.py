@@ -115,6 +115,28 @@ def test_tries_that_fail_on_the_way_have_one_key_and_are_charged_once(
     assert client.answer(answer.id).table == answer.table
 
 
+def test_what_changes_something_without_a_key_is_sent_once(client: CuratorClient, way: Way) -> None:
+    way.lost_there = 1
+    with pytest.raises(RequestFailed):
+        client.reopen("pupils")
+    assert len(way.keys) == 1
+    way.lost_there = 1
+    assert client.preview("pupils", count="age > 12", epsilon="0.5").how == "new"  # it only reads
+
+
+def test_answers_are_listed_whole_page_by_page(
+    client: CuratorClient, way: Way, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inbounds.curator.issued.PAGE", 2)
+    asked = [client.ask("pupils", count=f"age > {k}", epsilon="0.1", allow_useless=True).id for k in range(11, 16)]
+    way.keys.clear()
+    assert sorted(one["id"] for one in client.answers()) == sorted(asked)
+    assert len(way.keys) == 3
+    assert "next" not in client.account()
+    with pytest.raises(UnknownResource):
+        client._get("/v1/account?before=0")
+
+
 def test_a_curator_that_cannot_be_reached_is_named_with_the_key_to_ask_again(client: CuratorClient, way: Way) -> None:
     way.lost_back = TRIES
     with pytest.raises(RequestFailed, match="http://here could not be reached") as caught:

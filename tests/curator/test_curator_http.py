@@ -3,14 +3,18 @@
 import asyncio
 import json
 import logging
+import threading
+import time
 
 import pytest
 
 from curator.client import Client
 from inbounds.curator.http import app
-from inbounds.curator.http.limits import RateBuckets, RequestLimits
+from inbounds.curator.errors import CuratorBusy
+from inbounds.curator.http.limits import RateBuckets, RequestLimits, TickCount
 from inbounds.curator.http.metrics import Metrics
 from inbounds.curator.settings import ServiceLimits
+from inbounds.errors import LedgerError
 from inbounds.releases.aggregate import OpenSource
 
 LIKES = {"count": "likes = 'yes'", "by": ["school"], "epsilon": "0.5"}
@@ -272,6 +276,93 @@ def test_many_wrong_tokens_from_one_address_are_refused(opened):
     assert statuses == [401] * 5 + [429] * 3
     token = curator.add_account("ana", {"pupils": None})
     assert client.get("/v1/account", headers={"Authorization": f"Bearer {token}"}).status_code == 200
+
+
+@pytest.mark.parametrize("spelling", ["Bearer {}", "bearer {}", "Bearer  {}", "BEARER   {} ", "Bearer \t{}"])
+def test_an_account_has_one_rate_however_its_header_is_spelled(spelling):
+    def status(header):
+        seen = []
+
+        async def send(message):
+            seen.append(message)
+
+        async def answered(scope, receive, send):
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+
+        async def receive():
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        limited.app = answered
+        headers = [(b"authorization", header.encode())]
+        scope = {"type": "http", "path": "/v1/x", "method": "GET", "headers": headers, "client": ("here", 1)}
+        asyncio.run(limited(scope, receive, send))
+        return seen[0]["status"]
+
+    limited = RequestLimits(None, ServiceLimits(rate=0.001, burst=2, tick=0), Metrics())
+    assert [status("Bearer ib_one") for _ in range(2)] == [200, 200]
+    assert status(spelling.format("ib_one")) == 429
+    assert status(spelling.format("ib_two")) == 200
+
+
+def test_one_tick_admits_so_many_requests_of_all():
+    clock = Clock()
+    ticks = TickCount(0.5, 2, clock)
+    assert [ticks.take() for _ in range(3)] == [True, True, False]
+    clock.now += 0.5
+    assert [ticks.take() for _ in range(3)] == [True, True, False]
+    assert all(TickCount(0, 2, clock).take() for _ in range(3))
+
+
+def test_what_is_beyond_the_queue_is_refused_before_it_is_charged_and_health_is_not_delayed(curator, opened):
+    """Questions wait for one slot: two more may wait, others come again; none that was admitted is refused later."""
+    curator = opened(limits={"evaluations": 1, "threads": 1, "seconds": 21}, answer_seconds=20)
+    service = app(curator)
+    threads, gate = service.state.threads, threading.Event()
+    several = [curator.account(curator.add_account(f"account {k}", {"pupils": None})) for k in range(5)]
+
+    async def ask(account):
+        try:
+            return await threads.evaluate(lambda own: gate.wait(60) and own.name, account)
+        except CuratorBusy:
+            return "busy"
+
+    async def storm():
+        asked = [asyncio.create_task(ask(account)) for account in [several[0], *several]]
+        await asyncio.sleep(0)
+        await threads.check()
+        gate.set()
+        return await asyncio.gather(*asked)
+
+    names = [account.name for account in several]
+    assert asyncio.run(storm()) == [names[0], "busy", *names[1:3], "busy", "busy"]
+    assert asyncio.run(ask(several[4])) == names[4]  # there is room again
+    threads.close()
+
+
+def test_a_question_that_was_admitted_is_not_given_up(opened):
+    """The limit of seconds is for what comes before the charge."""
+    curator = opened(limits={"seconds": 0.2}, answer_seconds="0.15")
+    client = Client(app(curator), {"Authorization": f"Bearer {curator.add_account('ana', {'pupils': None})}"})
+    own = curator.ask
+
+    def ask(*arguments, **named):
+        time.sleep(0.3)
+        return own(*arguments, **named)
+
+    curator.ask = ask
+    assert client.post("/v1/datasets/pupils/preview", json=LIKES).status_code == 200
+    assert client.post("/v1/datasets/pupils/answers", json=LIKES).status_code == 200
+
+
+def test_failures_that_a_request_should_not_cause_are_counted_and_logged_without_their_words(asker, curator, caplog):
+    client = asker()
+    curator.answers_page = lambda *_: (_ for _ in ()).throw(LedgerError("a secret"))
+    refused = client.get("/v1/account")
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+    assert "inbounds_failures_total 1" in client.get("/metrics").text
+    assert "inbounds_reconnections_total 0" in client.get("/metrics").text
+    assert "LedgerError" in caplog.text
+    assert "secret" not in caplog.text
 
 
 # --- whatever its own description allows: no 5xx, and the ledger's invariant after every response ---------------

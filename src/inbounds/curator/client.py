@@ -77,8 +77,8 @@ def connect(url: str, token: str, *, seconds: float = 60.0, transport: Any = Non
 class CuratorClient:
     """The connection of an account to a curator, made by `connect`; a context manager that closes it.
 
-    A request that fails on the way is sent again, with the same key for a question, so it is charged once however often
-    it is sent. Redirections are not followed.
+    A request that fails on the way is sent again if that changes nothing: one that only reads, or a question with the
+    same key, which is charged once however often it is sent. Redirections are not followed.
     """
 
     def __init__(self, url: str, token: str, seconds: float, transport: Any) -> None:
@@ -133,9 +133,14 @@ class CuratorClient:
 
     def answers(self) -> list[dict[str, Any]]:
         """List the answers issued to this account, the last first: id, dataset, question, how, epsilon, time."""
-        body = self._get("/v1/account")
-        with _understood(self.url):
-            return list(body["answers"])
+        answers, page = list[dict[str, Any]](), ""
+        while True:
+            body = self._get("/v1/account" + page)
+            with _understood(self.url):
+                answers += body["answers"]
+                if body["next"] is None:
+                    return answers
+                page = f"?before={_part(body['next'])}"
 
     def answer(self, id: str) -> Answer:  # noqa: A002 - as the service calls it
         """Return an answer that was issued to this account, by its id."""
@@ -145,7 +150,7 @@ class CuratorClient:
 
     def account(self) -> dict[str, Any]:
         """Describe this account: what it may ask, its caps and what is left of them."""
-        return {name: value for name, value in self._get("/v1/account").items() if name != "answers"}
+        return {name: value for name, value in self._get("/v1/account").items() if name not in ("answers", "next")}
 
     def mechanism(self, sha256: str) -> AnyMechanism:
         """Return the mechanism that drew an answer of this account, by the digest in the answer; it is certified again
@@ -179,11 +184,12 @@ class CuratorClient:
         return _read(self._send("POST", path, json=_plain_question(question), headers=headers))
 
     def _send(self, method: str, path: str, **more: Any) -> Any:
-        """Send a request, again where that may help, and return the response. A problem is raised as the error that it
-        names.
+        """Send a request, again where that may help and changes nothing, and return the response. A problem is raised
+        as the error that it names.
         """
         response, failure = None, None
-        for k in range(TRIES):
+        changes = method != "GET" and not path.endswith("/preview") and "idempotency-key" not in more.get("headers", {})
+        for k in range(1 if changes else TRIES):
             if k:
                 time.sleep(max(PAUSE * 2 ** (k - 1), _wished_pause(response)))
             try:

@@ -24,7 +24,9 @@ class ServiceLimits:
     """Limits on what clients may ask of the machine.
 
     body: bytes of a request. seconds: the longest that a request may take. tick: answers leave at its multiples, in
-    seconds. rate, burst: requests of one account per second, and at once. threads: stored answers and previews at once;
+    seconds. rate, burst: requests of one account per second, and at once. tick_requests: requests of all accounts in
+    one tick. waiting: requests that wait for each of `threads`, and questions that wait for each of `evaluations`; more
+    are not admitted. threads: stored answers and previews at once;
     by default one per processor, 2 to 4. evaluations: new questions at once, each of which holds its place for the
     `answer_seconds` of its dataset; by default two per processor, because an evaluation alone should take at most a
     quarter of that time. designs: worker processes that design. design_seconds, design_bytes: limits of one design.
@@ -36,6 +38,8 @@ class ServiceLimits:
     tick: float = 0.02
     rate: float = 20.0
     burst: int = 100
+    tick_requests: int = 16
+    waiting: int = 2
     threads: int = PROCESSORS
     evaluations: int = 2 * PROCESSORS
     designs: int = 1

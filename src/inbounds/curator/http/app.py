@@ -1,15 +1,17 @@
 """The HTTP routes: parse, call the curator, respond. Each is a call that Python users have too."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
 from http import HTTPStatus
-from threading import Barrier
+from threading import Barrier, Lock
 from typing import Annotated, Any, TypeVar
 
-from fastapi import Depends, FastAPI, Header, Path, Request, Response
+from fastapi import Depends, FastAPI, Header, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.exceptions import HTTPException
@@ -20,14 +22,16 @@ from inbounds.curator.accounts import Account
 from inbounds.curator.answer import Answer
 from inbounds.curator.errors import CuratorBusy, UnknownToken
 from inbounds.curator.http import models
-from inbounds.curator.http.errors import MEDIA, HttpProblem, to_problem
-from inbounds.curator.http.limits import RequestLimits
+from inbounds.curator.http.errors import MEDIA, UNAVAILABLE, HttpProblem, to_problem
+from inbounds.curator.http.limits import TIMEOUT, RequestLimits
 from inbounds.curator.http.metrics import Metrics
 from inbounds.curator.reuse import PricedQuestion
 from inbounds.errors import InboundsError
 from inbounds.exact import format_decimal
 
 T = TypeVar("T")
+
+log = logging.getLogger(__name__)
 
 DESCRIPTION = "Questions about datasets, answered with differential privacy from one budget for all who ask."
 
@@ -56,18 +60,23 @@ MOST_WAITING = 64
 
 
 class Threads:
-    """Threads for the curator's calls, each with its connections.
+    """Threads for the curator's calls, each with its connections, and the queues before them.
 
-    The account is looked up in a separate thread, so a request waits only once for others.
+    The account is looked up in a separate thread, so a request waits only once for others; health checks have their own
+    thread too. A queue takes a fixed number of calls, and more are refused before anything is charged. So requests that
+    were admitted wait for a bounded number of others.
     """
 
     def __init__(self, curator: Curator) -> None:
         self.curator, self._closed = curator, False
         limits = curator.limits
         sizes = {"designing": limits.designs + 1, "curator": limits.threads, "evaluating": limits.evaluations}
-        sizes["accounts"] = 1
+        sizes |= {"accounts": 1, "health": 1}
         self._pools = {name: ThreadPoolExecutor(size, thread_name_prefix=name) for name, size in sizes.items()}
         self._sizes, self._waiting = sizes, set[str]()
+        self._most = {name: size * (1 + limits.waiting) for name, size in sizes.items()}
+        self._most["accounts"] += self._most["curator"]  # a look-up is short
+        self._queued, self._counting = Counter[tuple[str, str]](), Lock()
 
     async def long(self, call: Callable[..., T], account: Account, *arguments: Any) -> T:
         """Run a call that may take long, in its own queue: one for each account, and not too many in all."""
@@ -82,18 +91,40 @@ class Threads:
 
     async def run(self, call: Callable[..., T], *arguments: Any, **named: Any) -> T:
         """Run a call in one of the threads. It finishes even if the client has gone, and its answer is then stored."""
-        return await asyncio.get_running_loop().run_in_executor(
-            self._pools["curator"], partial(call, *arguments, **named)
-        )
+        return await self._submit("curator", partial(call, *arguments, **named))
 
-    async def evaluate(self, call: Callable[..., T], *arguments: Any, **named: Any) -> T:
-        """Run a call that reads data, in its own queue: each holds its thread for a time fixed beforehand."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._pools["evaluating"], partial(call, *arguments, **named))
+    async def evaluate(self, call: Callable[..., T], account: Account, *arguments: Any, **named: Any) -> T:
+        """Run a call that reads data, in its own queue: each holds its thread for a time fixed beforehand.
+
+        No account has more of the queue than what can be evaluated at once.
+        """
+        return await self._submit("evaluating", partial(call, account, *arguments, **named), account.name)
+
+    async def check(self) -> None:
+        """Check that ledger and database can be read, whatever else is going on."""
+        await self._submit("health", self.curator.check)
+
+    async def _submit(self, name: str, call: Callable[[], T], account: str = "") -> T:
+        """Run a call in a pool if its queue has room. account: whose part of the queue is limited as well."""
+        places = {(name, ""): self._most[name], **({(name, account): self._sizes[name]} if account else {})}
+        with self._counting:
+            if any(self._queued[place] >= most for place, most in places.items()):
+                raise CuratorBusy("too many requests are waiting; ask again in a while")
+            self._queued.update(places.keys())
+        began = self._pools[name].submit(call)
+        began.add_done_callback(lambda _: self._leave_queue(places))  # even if the client has gone
+        return await asyncio.wrap_future(began)
+
+    def _leave_queue(self, places: Iterable[tuple[str, str]]) -> None:
+        with self._counting:
+            for place in places:
+                self._queued[place] -= 1
+                if not self._queued[place]:
+                    del self._queued[place]
 
     async def account(self, token: str) -> Account:
         """Return the account with this token."""
-        return await asyncio.get_running_loop().run_in_executor(self._pools["accounts"], self.curator.account, token)
+        return await self._submit("accounts", partial(self.curator.account, token))
 
     def close(self) -> None:
         """Wait for running calls, close every thread's connections, then the design processes. A second call does
@@ -132,7 +163,7 @@ def app(curator: Curator) -> FastAPI:
         redoc_url=None,
         lifespan=lifespan,
     )
-    service.state.threads, service.state.metrics = threads, Metrics()
+    service.state.threads, service.state.metrics = threads, Metrics(lambda: curator.reopened)
     service.add_middleware(RequestLimits, limits=curator.limits, metrics=service.state.metrics)
     for kind in (InboundsError, ValueError):  # any other error is unexpected, and the limits withhold its message
         service.add_exception_handler(kind, _answer_problem)
@@ -164,6 +195,8 @@ Run = Annotated[Threads, Depends(_threads)]
 Asker = Annotated[Account, Depends(_account)]
 Key = Annotated[str | None, Header(alias="Idempotency-Key", max_length=200, description="Of this account.")]
 
+Before = Annotated[str | None, Query(max_length=64, description="The `next` of the page before.")]
+
 
 # --- routes -----------------------------------------------------------------------------------------------
 
@@ -188,13 +221,14 @@ async def preview(run: Run, account: Asker, name: DatasetName, question: models.
 
 
 async def ask(
-    run: Run, account: Asker, name: DatasetName, question: models.Question, key: Key = None
+    request: Request, run: Run, account: Asker, name: DatasetName, question: models.Question, key: Key = None
 ) -> dict[str, Any]:
     """Answer a question; charged once, however often it is asked."""
     priced, result = await run.run(_ask_stored, run.curator, account, name, question, key)
     if result is None:  # requests that wait for a design or for data have their own queues
         if await run.run(run.curator.needs_design, account, name, priced):
             await run.long(run.curator.prepare, account, name, priced)
+        request.scope[TIMEOUT].reschedule(None)  # what is charged leaves at its moment, however long the queue was
         result = await run.evaluate(run.curator.ask, account, name, priced, key=key)
     return result.to_json()
 
@@ -218,9 +252,9 @@ async def mechanism(run: Run, account: Asker, sha256: Annotated[str, Path(max_le
     return Response(await run.run(run.curator.mechanism, account, sha256), media_type="application/json")
 
 
-async def account(run: Run, account: Asker) -> dict[str, Any]:
-    """Describe this account: what it may ask, what is left of its caps, and its answers."""
-    issued = await run.run(run.curator.answers, account)
+async def account(run: Run, account: Asker, before: Before = None) -> dict[str, Any]:
+    """Describe this account: what it may ask, what is left of its caps, and a page of its answers, the last first."""
+    issued, following = await run.run(run.curator.answers_page, account, before)
     answers = [
         {
             "id": one.id,
@@ -232,7 +266,7 @@ async def account(run: Run, account: Asker) -> dict[str, Any]:
         }
         for one in issued
     ]
-    return {**account.to_json(), "answers": answers}
+    return {**account.to_json(), "answers": answers, "next": following}
 
 
 async def ledger(run: Run, account: Asker) -> dict[str, Any]:
@@ -254,7 +288,7 @@ async def exposure(run: Run, account: Asker, name: DatasetName) -> dict[str, Any
 
 async def healthz(run: Run) -> dict[str, str]:
     """Return whether the ledger and the database can be read."""
-    await run.run(run.curator.check)
+    await run.check()
     return {"status": "ok"}
 
 
@@ -290,7 +324,11 @@ def _problem_response(problem: HttpProblem, headers: dict[str, str] | None = Non
 
 
 async def _answer_problem(request: Request, error: Exception) -> Response:
-    return _problem_response(to_problem(error))
+    problem = to_problem(error)
+    if problem is UNAVAILABLE:  # nothing that a request should cause, such as a ledger that cannot be read
+        request.app.state.metrics.count_failure()
+        log.warning("a request failed: %s", type(error).__name__)
+    return _problem_response(problem)
 
 
 async def _answer_invalid(request: Request, error: Exception) -> Response:

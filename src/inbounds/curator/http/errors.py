@@ -65,11 +65,16 @@ class HttpProblem:
 
     def headers(self) -> Mapping[str, str]:
         """Headers to send with the body."""
-        more = {HTTPStatus.UNAUTHORIZED: {"www-authenticate": "Bearer"}, HTTPStatus.TOO_MANY_REQUESTS: RETRY}
+        more = {
+            HTTPStatus.UNAUTHORIZED: {"www-authenticate": "Bearer"},
+            HTTPStatus.TOO_MANY_REQUESTS: RETRY,
+            HTTPStatus.SERVICE_UNAVAILABLE: RETRY,
+        }
         return {"content-type": MEDIA, "cache-control": "no-store", **more.get(self.status, {})}
 
 
 RETRY = {"retry-after": "1"}
+"""A constant: how long others are still busy is nobody's business."""
 
 UNAVAILABLE = HttpProblem("unavailable", HTTPStatus.SERVICE_UNAVAILABLE, str(CuratorUnavailable()))
 """The one response to everything that may fail after a charge, and to unexpected errors."""

@@ -1,4 +1,9 @@
-"""Limits around every route: body sizes, rates, time, and the ticks at which answers leave.
+"""Limits around every route: admission, body sizes, time, and the ticks at which answers leave.
+
+Requests are admitted by counts alone, before anything is read or charged: so many of one account, by its rate; so many
+of all accounts in one tick; so many in their queues at once (`app.Threads`). How long an engine works and how loaded
+the machine is decide nothing. Who is not admitted may come again after a constant pause. Health checks have a queue of
+their own and are always admitted.
 
 The answer to a question that reads data leaves at a moment fixed beforehand (`curator.timing`), at the next tick. All
 other requests read no data. Their time depends on stored designs, accounts and tables, and on other requests at the
@@ -13,6 +18,8 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
+from fastapi.security.utils import get_authorization_scheme_param
+
 from inbounds.curator.http.errors import UNAVAILABLE, HttpProblem
 from inbounds.curator.http.metrics import Metrics
 from inbounds.curator.settings import ServiceLimits
@@ -26,12 +33,16 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 UNCOUNTED = ("/healthz", "/metrics")
 """Routes without a rate limit. They wait for a tick too; otherwise they would show the load exactly."""
 
+TIMEOUT = "inbounds.timeout"
+"""Where a request has its timeout, which ends for one that is about to be charged."""
+
 NO_STORE = (b"cache-control", b"no-store")
 """Sent with every response, so that no proxy stores it."""
 
 TOO_LARGE = HttpProblem("too-large", HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "a request must be shorter; see the limits")
 TOO_SLOW = HttpProblem("too-slow", HTTPStatus.REQUEST_TIMEOUT, "a request must arrive sooner after it began")
 TOO_OFTEN = HttpProblem("too-often", HTTPStatus.TOO_MANY_REQUESTS, "requests must come less often; wait a second")
+TOO_MANY = HttpProblem("busy", HTTPStatus.TOO_MANY_REQUESTS, "too many requests came at once; wait a second")
 
 
 @dataclass
@@ -56,6 +67,27 @@ class RateBuckets:
             self._left = {name: (n, t) for name, (n, t) in self._left.items() if n + (now - t) * self.rate < self.burst}
         self._left[who] = (left - 1 if left >= 1 else left, now)
         return left >= 1
+
+
+@dataclass
+class TickCount:
+    """The requests of all clients that are admitted in one tick. seconds: of a tick; 0 admits all."""
+
+    seconds: float
+    most: int
+    clock: Callable[[], float] = time.monotonic
+    _tick: int = 0
+    _admitted: int = 0
+
+    def take(self) -> bool:
+        """Admit one request if there is room in this tick, and return whether there was."""
+        if not self.seconds:
+            return True
+        tick = int(self.clock() / self.seconds)
+        if tick != self._tick:
+            self._tick, self._admitted = tick, 0
+        self._admitted += 1
+        return self._admitted <= self.most
 
 
 @dataclass
@@ -95,6 +127,7 @@ class RequestLimits:
         self.app, self.limits, self.metrics, self._clock, self._sleep = app, limits, metrics, clock, sleep
         self._buckets = RateBuckets(limits.rate, limits.burst, clock)
         self._strangers = RateBuckets(limits.rate, limits.burst, clock)
+        self._all = TickCount(limits.tick, limits.tick_requests, clock)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -110,14 +143,18 @@ class RequestLimits:
 
     async def _response(self, scope: Scope, receive: Receive) -> BufferedResponse:
         address = (scope.get("client") or ("",))[0]
-        if scope["path"] not in UNCOUNTED and not self._buckets.take(_token(scope) or address):
-            return BufferedResponse.from_problem(TOO_OFTEN)
+        if scope["path"] not in UNCOUNTED:
+            if not self._buckets.take(_token(scope) or address):
+                return BufferedResponse.from_problem(TOO_OFTEN)
+            if not self._all.take():
+                return BufferedResponse.from_problem(TOO_MANY)
         body = await self._body(receive)
         if isinstance(body, HttpProblem):
             return BufferedResponse.from_problem(body)
         response = BufferedResponse()
         try:
-            async with asyncio.timeout(self.limits.seconds):
+            async with asyncio.timeout(self.limits.seconds) as timeout:
+                scope[TIMEOUT] = timeout
                 await self.app(scope, _replay_body(body), response.take)
         except Exception:  # unexpected: its message may quote data
             self.metrics.count_failure()
@@ -164,9 +201,13 @@ def _replay_body(body: bytes) -> Receive:
 
 
 def _token(scope: Scope) -> str:
-    """Return the number by which a client's requests are counted; it means nothing elsewhere."""
-    header = next((value for name, value in scope["headers"] if name == b"authorization"), None)
-    return f"token {hash(header)}" if header else ""
+    """Return the number by which a client's requests are counted; it means nothing elsewhere.
+
+    The token is read from the header as the routes read it, so that no other spelling counts anew.
+    """
+    header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+    _, token = get_authorization_scheme_param(header.decode("latin-1"))
+    return f"token {hash(token)}" if token else ""
 
 
 def _route(scope: Scope) -> str:

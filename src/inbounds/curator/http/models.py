@@ -174,6 +174,7 @@ class AccountBody(BaseModel):
     rows: int
     datasets: list[GrantForm]
     answers: list[IssuedAnswerModel]
+    next: str | None = Field(description="Where the next page of answers begins: ask with ?before=…; null at the end.")
 
 
 class PopulationModel(BaseModel):

@@ -2,20 +2,25 @@
 
 import asyncio
 import os
+import signal
 import socket
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from os import PathLike, fspath
 from typing import Any
 from weakref import WeakSet
 
+import h11
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.supervisors import Multiprocess
 
 from inbounds.curator import Curator
 from inbounds.curator.http.app import app
+from inbounds.workers import end_with_parent
 
 SETTINGS = "INBOUNDS_CURATOR"
 """The environment variable that tells worker processes their settings' file."""
@@ -29,12 +34,50 @@ PAUSE, LONGEST_PAUSE = 0.002, 0.004
 NO_ROOM = 1.0
 """Seconds until the next try after a connection could not be accepted."""
 
+HEADER_SECONDS = 10
+"""Seconds that a connection may take until its next request is complete but for its body."""
+
+GRACE = 30
+"""Seconds that requests may take to finish when the service ends."""
+
+
+class PunctualProtocol(H11Protocol):
+    """HTTP of a connection that is closed if nothing, or only a part of a request's headers, arrives in time."""
+
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait_for_headers()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._wait_for_headers()
+
+    def _wait_for_headers(self) -> None:
+        """Start the timer while a request's headers are missing, unless it runs; stop it otherwise."""
+        if self.conn.their_state is not h11.IDLE:
+            self._stop_timer()
+        elif self._timer is None:
+            self._timer = self.loop.call_later(HEADER_SECONDS, self.transport.close)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_timer()
+        super().connection_lost(exc)
+
+
 OPTIONS: dict[str, Any] = {
+    "http": PunctualProtocol,
     "access_log": False,  # an access log would store addresses and paths
     "log_level": "warning",
     "server_header": False,
-    "timeout_keep_alive": 10,
-    "timeout_graceful_shutdown": 30,
+    "timeout_keep_alive": HEADER_SECONDS,
+    "timeout_graceful_shutdown": GRACE,
     "limit_concurrency": CONCURRENT,
     "h11_max_incomplete_event_size": 16_384,
 }
@@ -126,10 +169,18 @@ def serve_settings(path: str | PathLike[str], host: str, port: int, workers: int
 
 
 def from_environment() -> FastAPI:
-    """Return the app of a worker process."""
+    """Return the app of a worker process, which ends when the process that started it is gone."""
+    end_with_parent(_end_worker)
     curator = Curator.open(os.environ[SETTINGS])
     _check(curator)
     return app(curator)
+
+
+def _end_worker() -> None:
+    """End this process as on SIGTERM, and at once if running requests do not finish."""
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(GRACE)
+    os._exit(1)
 
 
 def _check(curator: Curator) -> None:
