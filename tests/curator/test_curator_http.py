@@ -9,8 +9,8 @@ import time
 import pytest
 
 from curator.client import Client
-from inbounds.curator.http import app
 from inbounds.curator.errors import CuratorBusy
+from inbounds.curator.http import app
 from inbounds.curator.http.limits import RateBuckets, RequestLimits, TickCount
 from inbounds.curator.http.metrics import Metrics
 from inbounds.curator.settings import ServiceLimits

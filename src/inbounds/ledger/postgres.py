@@ -116,6 +116,7 @@ class Postgres:
         self._psycopg = import_optional("psycopg", "postgres")
         self._failed = self._translate_errors(f"{self.place} could not be written or read; {DOUBT}")
         self._url, self._checks = url, list[Callable[[Run], object]]()
+        self._connection: Any = None
         with self._translate_errors(f"{self.place} cannot be opened as a ledger"):
             self.migrated_steps = self._connect(create=create)
 
@@ -260,7 +261,7 @@ class Postgres:
         """Return whether the connection is gone, or the server has said that it ends it."""
         errors = self._psycopg.errors
         ended = errors.AdminShutdown, errors.CrashShutdown, errors.IdleInTransactionSessionTimeout
-        return self._connection.closed or isinstance(reason, ended)
+        return self._connection is not None and (self._connection.closed or isinstance(reason, ended))
 
     def _send(self, sql: str, *values: Any) -> Rows:
         cursor = self._cursor.execute(_to_psycopg(sql) if values else sql, values or None)
