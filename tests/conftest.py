@@ -130,9 +130,7 @@ def _design_once(tmp_path_factory: pytest.TempPathFactory) -> None:
     designs: Any = sys.modules.get("inbounds.statistics.designs")
     if designs is None:
         return
-    folder, own = tmp_path_factory.getbasetemp(), designs.design_request
-    folder = (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "designed once"
-    folder.mkdir(exist_ok=True)
+    folder, own = _shared_folder(tmp_path_factory, "designed once"), designs.design_request
 
     @cache
     def design_request(query: Any, epsilon: Fraction, options: Any) -> Any:
@@ -146,6 +144,34 @@ def _design_once(tmp_path_factory: pytest.TempPathFactory) -> None:
         return made
 
     designs.design_request = design_request
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _simulate_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Simulate the expected errors of a plan's statistic once in a session, whichever worker asks first.
+
+    Tests of the simulation itself import `expect_levels`, which stays as it is.
+    """
+    expected = sys.modules.get("inbounds.releases.expected")
+    if expected is None:
+        yield
+        return
+    folder, own = _shared_folder(tmp_path_factory, "simulated once"), expected.expect_levels
+
+    def expect_levels(plan: Any, k: int, entry: Any, sizes: Any, cache: Any = None, *progress: Any) -> Any:
+        return own(plan, k, entry, sizes, folder, *progress)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(expected, "expect_levels", expect_levels)
+        yield
+
+
+def _shared_folder(tmp_path_factory: pytest.TempPathFactory, name: str) -> Path:
+    """A folder of this session that all workers share."""
+    folder = tmp_path_factory.getbasetemp()
+    folder = (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / name
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 WORTH_SHARING = 0.05

@@ -1,7 +1,7 @@
 """Releases of every kind, made once, and whether forgeries of them are believed."""
 
 import json
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,6 @@ from checker.plans import Case, cases
 from checker.released import Published, publish
 from inbounds.checker import check_cells, check_record, read_table
 from inbounds.errors import PassportError
-from inbounds.plan.plan import Plan
-from inbounds.releases import expected
 from inbounds.releases.accuracy import Coverage, StatisticModel
 from inbounds.releases.workload import DesignCache, ReleaseDesign
 from inbounds.statistics import ExpectedError
@@ -31,7 +29,6 @@ def designs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setattr("inbounds.releases.recompute.default_cache_folder", lambda: folder)
         # What would help a useless statistic takes many designs, and is text that no rule of the checker reads.
         patch.setattr("inbounds.releases.usefulness._helps", lambda *given: ("epsilon 6 for the plan",))
-        patch.setattr(expected, "_simulate", remember_simulations())
         patch.setattr("inbounds.releases.recompute.DesignCache", partial(SharedCache, expected={}, coverage={}))
         yield folder
 
@@ -48,19 +45,6 @@ class SharedCache(DesignCache):
     def interval_coverage(self, designed: ReleaseDesign, k: int, s: int) -> Coverage:
         own: Any = self.coverage.setdefault(designed.designs[k][s].sha256, {})  # type: ignore[arg-type]
         return DesignCache(coverage=own).interval_coverage(designed, k, s)
-
-
-def remember_simulations() -> Callable[..., Any]:
-    """Simulate the errors of a statistic of a plan once."""
-    simulate, known = expected._simulate, dict[Hashable, Any]()
-
-    def simulate_once(plan: Plan, entry: Any, sizes: Sequence[int], seed: int, progress: Any) -> Any:
-        key = plan.digest, plan.groups.sizes.tobytes(), entry.statistic.name, str(entry.layered), tuple(sizes), seed
-        if key not in known:
-            known[key] = simulate(plan, entry, sizes, seed, progress)
-        return known[key]
-
-    return simulate_once
 
 
 @pytest.fixture(scope="session")

@@ -222,20 +222,20 @@ def test_a_typical_size_is_that_of_the_simulated_groups(typical, least, most):
 
 
 def test_a_typical_size_changes_what_is_expected_of_levels_and_not_whether_they_are_refused(tmp_path):
-    """Of ten records a count is known to five without any data: noise of a few records is no better than that."""
+    """Of three records a count is known to two without any data: noise of a few records is no better than that."""
     declared, not_declared = (
-        preview_release(with_sizes([COUNT], "0.05", typical), FRAME, cache=tmp_path) for typical in (10, None)
+        preview_release(with_sizes([COUNT], "0.17", typical, 60), FRAME, cache=tmp_path) for typical in (3, None)
     )
     assert [one.level for one in declared.no_better] == ["s", "r"]
     assert not_declared.levels["n"][-1].expected.constant > 5 * declared.levels["n"][-1].expected.constant
     assert not not_declared.no_better
     assert not declared.says_nothing
-    assert any("half and twice 10" in line for line in declared.record["values"])
-    release(with_sizes([COUNT], "0.05", 10), FRAME, output=tmp_path / "t.csv", cache=tmp_path)
+    assert any("half and twice 3" in line for line in declared.record["values"])
+    release(with_sizes([COUNT], "0.17", 3, 60), FRAME, output=tmp_path / "t.csv", cache=tmp_path)
     assert ib.verify(tmp_path / "t.csv.release.json").is_valid
-    for typical in (10, None):
-        with pytest.raises(PlanError, match="allow_useless=True"):
-            release(with_sizes([COUNT], "0.002", typical), FRAME, cache=tmp_path)
+    for typical in (3, None):
+        with raises_at(PlanError, ("statistics",), about="allow_useless=True"):
+            release(with_sizes([COUNT], "0.007", typical, 60), FRAME, cache=tmp_path)
 
 
 def test_crosstabs_state_errors_of_cells_and_margins(tmp_path):
