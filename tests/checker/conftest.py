@@ -14,6 +14,7 @@ from checker.plans import Case, cases
 from checker.released import Published, publish
 from inbounds.checker import check_cells, check_record, read_table
 from inbounds.errors import PassportError
+from inbounds.releases import adjust_reports
 from inbounds.releases.accuracy import Coverage, StatisticModel
 from inbounds.releases.workload import DesignCache, ReleaseDesign
 from inbounds.statistics import ExpectedError
@@ -30,6 +31,8 @@ def designs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         # What would help a useless statistic takes many designs, and is text that no rule of the checker reads.
         patch.setattr("inbounds.releases.usefulness._helps", lambda *given: ("epsilon 6 for the plan",))
         patch.setattr("inbounds.releases.recompute.DesignCache", partial(SharedCache, expected={}, coverage={}))
+        for adjust in ("_levels", "_crosstab"):
+            patch.setattr(adjust_reports, adjust, remember_adjusted(getattr(adjust_reports, adjust)))
         yield folder
 
 
@@ -45,6 +48,19 @@ class SharedCache(DesignCache):
     def interval_coverage(self, designed: ReleaseDesign, k: int, s: int) -> Coverage:
         own: Any = self.coverage.setdefault(designed.designs[k][s].sha256, {})  # type: ignore[arg-type]
         return DesignCache(coverage=own).interval_coverage(designed, k, s)
+
+
+def remember_adjusted(adjust: Callable[..., Any]) -> Callable[..., Any]:
+    """Make the same draws add up once, for all records that keep them."""
+    known: dict[str, Any] = {}
+
+    def adjust_once(form: Any, statistic: Any) -> Any:
+        key = json.dumps([{name: form[name] for name in form if name != "statistics"}, statistic])
+        if key not in known:
+            known[key] = adjust(form, statistic)
+        return known[key]
+
+    return adjust_once
 
 
 @pytest.fixture(scope="session")

@@ -108,11 +108,19 @@ def test_the_total_is_the_first_row_and_the_sum_of_all_groups(tmp_path):
     assert sum(map(Fraction, layers.values())) == Fraction(done.record["account"][0]["draw_epsilon"])
 
 
+@pytest.fixture(scope="module")
+def released(tmp_path_factory):
+    """The record of a release, beside its table."""
+    folder = tmp_path_factory.mktemp("released")
+    release(NESTED, table([]), cache=folder, output=folder / "t.csv")
+    assert check(folder / "t.csv.release.json")
+    return folder / "t.csv.release.json"
+
+
 @pytest.mark.parametrize("lie", ["no total", "two nodes", "its share moved", "another name"])
-def test_a_record_that_is_wrong_about_its_total_is_refused(tmp_path, lie):
-    release(NESTED, table([]), cache=tmp_path, output=tmp_path / "t.csv")
-    path = tmp_path / "t.csv.release.json"
-    record = json.loads(path.read_text())["content"]
+def test_a_record_that_is_wrong_about_its_total_is_refused(released, lie):
+    path = released.with_name("lie.release.json")
+    record = json.loads(released.read_text())["content"]
     hierarchy, layers = record["plan"]["hierarchy"], record["account"][0]["layers"]
     if lie == "no total":
         for part in ("levels", "weights", "nodes"):
