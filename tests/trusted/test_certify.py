@@ -298,7 +298,7 @@ def noise_tables(draw):
     return query, epsilon, core, floor, end, size
 
 
-@settings(max_examples=200 * MORE, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=400 * MORE, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 @given(noise_tables())
 def test_a_noise_table_passes_exactly_when_its_written_out_matrix_is_private(judge, table):
     query, epsilon, core, floor, end, size = table
