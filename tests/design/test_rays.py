@@ -331,8 +331,8 @@ def test_mixed_windows_are_left_to_another_route() -> None:
 def test_a_loss_without_order_on_windows_is_solved_to_the_proved_gap() -> None:
     """Many rays are as good as each other there, and the program's own duals wander."""
     for seed, worst in ((0, False), (1, True)):
-        loss = np.random.default_rng(seed).random((40, 40))
-        p = problem(0.5, reach(40, 4), loss, np.full(40, 1 / 40), worst)
+        loss = np.random.default_rng(seed).random((30, 30))
+        p = problem(0.5, reach(30, 4), loss, np.full(30, 1 / 30), worst)
         found = column_generation.solve(p)
         assert_private(p, found.matrix)
         assert found.bound <= loss_of(p, found.matrix) <= found.bound * (1 + 1e-9)

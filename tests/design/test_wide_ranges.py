@@ -110,7 +110,7 @@ def test_wide_totals_are_designed_with_a_gap_below_one_percent(epsilon: str, los
 
 
 def test_a_wide_total_loses_as_much_as_the_optimum_of_a_narrower_one() -> None:
-    for epsilon in ("1", "2", "4"):
+    for epsilon in ("1", "4"):
         wide, narrow = optimum(ib.total(1100, 0, 4), epsilon), optimum(ib.total(100, 0, 4), epsilon)
         assert wide.value <= 1.02 * narrow.value
         assert narrow.value < wide.value  # the ends of a narrow range hold more of its answers
@@ -151,7 +151,7 @@ def test_a_range_far_too_narrow_for_its_epsilon_still_has_a_bound_and_a_table() 
 
 @pytest.mark.parametrize("split", [1, 2, 5])
 @pytest.mark.parametrize("epsilon", ["1/1000", "1/3", "2", "40"])
-@pytest.mark.parametrize("people", [1, 2, 30])
+@pytest.mark.parametrize("people", [1, 12])
 def test_staircase_noise_is_private_and_has_the_shape_of_its_formula(
     judge: Any, people: int, epsilon: str, split: int
 ) -> None:

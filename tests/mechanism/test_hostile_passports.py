@@ -171,7 +171,7 @@ def noise_tables(draw):
 
 
 @given(noise_tables(), st.sampled_from(["absolute", "squared", "zero-one"]))
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_the_average_loss_of_a_noise_table_in_closed_form_is_the_sum_over_its_matrix(law, name):
     n = law.size
     step = {"absolute": abs, "squared": lambda e: e * e, "zero-one": lambda e: int(e != 0)}[name]
@@ -456,7 +456,7 @@ def test_the_worst_pair_is_found_where_floats_see_a_tie():
 
 
 @given(noise_tables(), st.integers(1, 20), st.booleans())
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_the_effective_epsilon_of_a_noise_table_is_that_of_its_matrix(law, reach, remapped):
     query = with_neighbours(ib.count(law.size), Reach(reach))
     if remapped:
