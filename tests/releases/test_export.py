@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 
 import inbounds as ib
-from inbounds.releases.export import decimals_worth, list_columns, sort_rows
+from inbounds.releases.export import decimals_worth, list_columns
 from inbounds.releases.pipeline import release
+from inbounds.releases.row_order import sort_rows
 
 openpyxl = pytest.importorskip("openpyxl")
 

@@ -74,6 +74,8 @@ def _check_fields(content: Any) -> CheckedRecord:
     fields = Fields(content, "a release record")
     if fields.has("ledger"):
         _check_ledger_entry(fields.anything("ledger"))
+    if fields.has("about"):
+        _check_about(fields.anything("about"))
     for name in ("id", "time"):
         fields.text(name)
     for name in ("values", "composition", "useless"):
@@ -120,6 +122,14 @@ def _check_ledger_entry(values: Any) -> None:
     }.items():
         for name in names if fields.has(first) else ():
             fields.text(name)
+    fields.end()
+
+
+def _check_about(values: Any) -> None:
+    """Check the types of what the author says; nothing follows from it."""
+    fields = Fields(values, "what the author says")
+    for name in ("title", "author", "contact", "notes"):
+        fields.optional_text(name)
     fields.end()
 
 

@@ -1,4 +1,4 @@
-"""`export`: a released table as an Excel workbook, as CSV for spreadsheets, or as SDMX-CSV."""
+"""`export`: a released table as an Excel workbook, CSV for spreadsheets, SDMX-CSV, or a page for the public."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ from inbounds.files.open_files import read_start
 @app.command(rich_help_panel=TABLES)
 def export(
     record: Annotated[Path, typer.Argument(help="A release record, TABLE.release.json, with its table beside it.")],
-    target: Annotated[Path, out_option("Where to write: .xlsx, .sdmx.csv or .csv.")],
+    target: Annotated[Path, out_option("Where to write: .xlsx, .sdmx.csv, .csv, or .html for a page for the public.")],
     bom: Annotated[
         bool, typer.Option("--bom", help="Begin a .csv file with a byte order mark, as some spreadsheets need it.")
     ] = False,
@@ -23,25 +23,36 @@ def export(
         str | None,
         typer.Option(help="The dataflow of SDMX-CSV, such as 'ESTAT:NA_MAIN(1.6.0)'.", metavar="AGENCY:ID(VERSION)"),
     ] = None,
+    about: Annotated[
+        Path | None,
+        typer.Option(
+            help="A plan whose [about] stands on the page for the public, if what the record has is outdated.",
+            metavar="PLAN",
+        ),
+    ] = None,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write a released table in another form; it costs nothing, and the released table stays as it is.
+    """Write a released table in another form, or as a page for the public; it costs nothing.
 
-    The table is checked first. Rows of a hierarchy are sorted, each part after its whole.
+    The table is checked first, and stays as it is. Rows of a hierarchy are sorted, each part after its whole.
 
     Example: [bold]inbounds export released.csv.release.json --out released.xlsx[/]
+
+    Example: [bold]inbounds export released.csv.release.json --out released.html[/]
     """
+    from inbounds.plan.load import load_plan
     from inbounds.releases.export import encode_export
     from inbounds.releases.verify import load_release
 
     loaded = LoadedFile.load(record)
     content, table = load_release(loaded)
-    written = encode_export(content, table, target, bom=bom, structure=structure or "")
+    words = None if about is None else load_plan(about).about
+    written = encode_export(content, table, target, bom=bom, structure=structure or "", about=words)
     start = written.partition(b"\n")[0] if target.suffix.lower() == ".csv" else written[:4]
     kind = OutputKind("export of this table", lambda path: read_start(path, len(start)) == start)
     released = record.parent / content["table"]["file"]
-    check_target(target, kind, overwrite=overwrite, reads=(record, released))
+    check_target(target, kind, overwrite=overwrite, reads=(record, released, about))
     with with_file_name(target):
         target.write_bytes(written)
     if as_json:

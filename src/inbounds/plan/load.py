@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from inbounds.exact import to_fraction, to_int
 from inbounds.files.bounded import parse_toml, read_text
@@ -22,6 +22,7 @@ from inbounds.schema.columns import (
 )
 from inbounds.schema.condition import tree
 from inbounds.schema.errors import LineIndex, PlanError, error_path, index_lines
+from inbounds.schema.record_types import AboutRecord
 from inbounds.schema.types import check_known_fields
 from inbounds.sources.groups import check_keys_not_data, parse_groups, resolve_key_source
 from inbounds.sources.open import Source
@@ -33,7 +34,7 @@ Values = Mapping[str, Any]
 
 PARTS = (
     "source", "groups", "columns", "privacy", "statistics", "design", "output", "people", "edition", "hierarchy",
-    "where", "draft",
+    "where", "draft", "about",
 )  # fmt: skip
 FIELDS: dict[str, tuple[str, ...]] = {
     "source": ("path", "url", "table", "engine", "delimiter", "decimal", "encoding", "header_row"),
@@ -54,9 +55,13 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "design": DESIGN_FIELDS,
     "output": ("path", "credible_level"),
     "hierarchy": ("levels", "weights", "shares"),
+    "about": ("title", "author", "contact", "notes"),
     "people": ("name", "ledger", "id", "max_records", "max_groups", "one_record_each"),
 }
 
+
+LONGEST_ABOUT = 10_000
+"""The most characters of a text about a release."""
 
 SPELLED = ("ignore_case", "trim", "missing_codes")
 """Fields of a column of text that say how its texts are read."""
@@ -150,6 +155,7 @@ def _plan(content: Values, folder: Path, file: Path | None, lines: LineIndex | N
         people=parse_privacy_unit(_part(content, "people"), folder),
         edition=_text(content.get("edition", ""), "edition"),
         draft=_flag(content.get("draft", False), "draft"),
+        about=parse_about(_part(content, "about")),
         hierarchy=_hierarchy(content),
         where=_text(content.get("where", ""), "where"),
     )
@@ -182,6 +188,16 @@ def parse_privacy_unit(values: Values, folder: Path) -> PrivacyUnit:
         if "://" not in unit.get("ledger", "://"):
             unit["ledger"] = str(folder / unit["ledger"])
         return PrivacyUnit(**unit)
+
+
+def parse_about(values: Values) -> AboutRecord:
+    """Parse [about]: texts for readers."""
+    with error_path("about"):
+        about: dict[str, Any] = {name: _text(value, name) for name, value in values.items()}
+        for name, text in about.items():
+            if len(text) > LONGEST_ABOUT:
+                raise PlanError(f"must have at most {LONGEST_ABOUT} characters, got {len(text)}", (name,))
+    return cast(AboutRecord, about)
 
 
 def parse_source(values: Values, folder: Path, frame: Any = None) -> Source:

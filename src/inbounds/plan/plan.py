@@ -19,7 +19,7 @@ from inbounds.schema.columns import ContributionBound, Declared, PrivacyUnit, ch
 from inbounds.schema.condition.parser import parse
 from inbounds.schema.condition.tree import Condition
 from inbounds.schema.errors import LineIndex, PlanError, error_path
-from inbounds.schema.record_types import PlanRecord, StatisticRecord
+from inbounds.schema.record_types import AboutRecord, PlanRecord, StatisticRecord
 from inbounds.schema.spelling import PLAIN, Spelling
 from inbounds.sources.groups import Groups, check_keys_not_data
 from inbounds.sources.open import Source
@@ -49,6 +49,7 @@ class Plan:
     credible_level: the probability of the intervals beside answers; None for no intervals.
     reads: the file of the plan, and the source that a frame replaced.
     draft: its author has not confirmed it yet, so it can be tried and not released.
+    about: title, author, contact and notes for readers; no part of what is asked, so they may change.
     """
 
     source: Source
@@ -70,6 +71,7 @@ class Plan:
     delta: Fraction = Fraction(0)
     persons: int | None = None
     allow_large_delta: bool = False
+    about: AboutRecord = field(default_factory=lambda: AboutRecord())
 
     def __post_init__(self) -> None:
         if not self.neighbours:

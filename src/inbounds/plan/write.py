@@ -4,7 +4,19 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-ORDER = ("edition", "source", "groups", "hierarchy", "people", "columns", "privacy", "statistics", "design", "output")
+ORDER = (
+    "edition",
+    "about",
+    "source",
+    "groups",
+    "hierarchy",
+    "people",
+    "columns",
+    "privacy",
+    "statistics",
+    "design",
+    "output",
+)
 """The parts of a plan in their usual order."""
 
 

@@ -1,4 +1,4 @@
-"""Other forms of a released table: an Excel workbook, CSV for spreadsheets, and SDMX-CSV.
+"""Other forms of a released table: an Excel workbook, CSV for spreadsheets, SDMX-CSV, and a page for the public.
 
 They are made from the table and its record alone, so they cost nothing, and they are no releases: what can be verified
 is the table that stands beside its record. Numbers in them are those of the table, in a workbook to sixteen digits; how
@@ -7,6 +7,7 @@ many it shows follows from the error.
     name.xlsx        three sheets: the table, how exact it is, what was promised
     name.sdmx.csv    SDMX-CSV 2.0, one row for each number
     name.csv         the table, with a byte order mark if asked for
+    name.html        a page for the public (`public_page`)
 
 Rows of a hierarchy are sorted so that every part follows its whole. Texts that a spreadsheet would take for formulas
 are written as texts.
@@ -25,13 +26,15 @@ from typing import Any
 from inbounds.optional import import_optional
 from inbounds.plan.load import parse_columns
 from inbounds.plan.plan import LEVEL
+from inbounds.releases.public_page import public_page
+from inbounds.releases.row_order import row_paths, sort_rows
 from inbounds.releases.totals import estimate_totals
 from inbounds.releases.write import encode_table_file, escape_formula, record_path
-from inbounds.schema.record_types import MechanismRecord, ReleaseRecord
+from inbounds.schema.record_types import AboutRecord, MechanismRecord, ReleaseRecord
 from inbounds.statistics import Statistic, StatisticContext
 from inbounds.statistics.entries import statistic_from_json
 
-WORKBOOK, SDMX, CSV = ".xlsx", ".sdmx.csv", ".csv"
+WORKBOOK, SDMX, CSV, PAGE = ".xlsx", ".sdmx.csv", ".csv", ".html"
 
 BOM = "\ufeff".encode()
 """The byte order mark, by which some spreadsheets recognize UTF-8."""
@@ -40,17 +43,26 @@ BOM = "\ufeff".encode()
 def export_form(target: Path) -> str:
     """Return the form that a file's name asks for; raise ValueError for another ending."""
     name = target.name.lower()
-    for form in (WORKBOOK, SDMX, CSV):  # a name that ends in .sdmx.csv ends in .csv too
+    for form in (WORKBOOK, SDMX, CSV, PAGE):  # a name that ends in .sdmx.csv ends in .csv too
         if name.endswith(form):
             return form
-    raise ValueError(f"an export must end in {WORKBOOK}, {SDMX} or {CSV}, got {target.name!r}")
+    raise ValueError(f"an export must end in {WORKBOOK}, {SDMX}, {CSV} or {PAGE}, got {target.name!r}")
 
 
-def encode_export(record: ReleaseRecord, table: Any, target: Path, *, bom: bool = False, structure: str = "") -> bytes:
+def encode_export(
+    record: ReleaseRecord,
+    table: Any,
+    target: Path,
+    *,
+    bom: bool = False,
+    structure: str = "",
+    about: AboutRecord | None = None,
+) -> bytes:
     """Return a released table in another form, as bytes.
 
     record: with the digest of the table's file. table: a PyArrow table. target: its name says the form. bom: whether a
-    CSV file begins with a byte order mark. structure: the dataflow of SDMX-CSV, such as "ESTAT:NA_MAIN(1.6.0)".
+    CSV file begins with a byte order mark. structure: the dataflow of SDMX-CSV, such as "ESTAT:NA_MAIN(1.6.0)". about:
+    title, author, contact and notes on a page for the public, instead of those in the record.
     """
     form = export_form(target)
     if bom and form != CSV:
@@ -60,6 +72,10 @@ def encode_export(record: ReleaseRecord, table: Any, target: Path, *, bom: bool 
             "structure must be given for SDMX-CSV, and for nothing else: the dataflow as AGENCY:ID(VERSION), such as "
             f"ESTAT:NA_MAIN(1.6.0); got {structure!r} for {target.name!r}"
         )
+    if form != PAGE and about is not None:
+        raise ValueError(f"about must be given for a page for the public only, a file that ends in {PAGE}")
+    if form == PAGE:
+        return public_page(record, table, about).encode()
     rows = table.take(sort_rows(record, table))
     if form == WORKBOOK:
         return write_workbook(record, rows)
@@ -68,28 +84,7 @@ def encode_export(record: ReleaseRecord, table: Any, target: Path, *, bom: bool 
     return (BOM if bom else b"") + encode_table_file(rows, CSV)
 
 
-# --- rows and columns -------------------------------------------------------------------------------------
-
-
-def sort_rows(record: ReleaseRecord, table: Any) -> list[int]:
-    """Return the places of the rows, each part after its whole; of a table without levels as they are."""
-    if "hierarchy" not in record["plan"]:
-        return list(range(table.num_rows))
-    paths = _paths(record, table)
-    place = {path: row for row, path in enumerate(paths)}
-    return sorted(place.values(), key=lambda row: [place[above] for above in _wholes(paths[row]) if above in place])
-
-
-def _paths(record: ReleaseRecord, table: Any) -> list[tuple[str, ...]]:
-    """Return for every row its keys from the top level down."""
-    levels = [name for name in record["plan"]["hierarchy"]["levels"] if name in record["plan"]["by"]]
-    columns = [table[name].to_pylist() for name in levels]
-    return [tuple(key for key in row if key is not None) for row in zip(*columns, strict=True)]
-
-
-def _wholes(path: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Return the paths of all groups together, of every whole that a path is part of, and its own."""
-    return [path[:depth] for depth in range(len(path) + 1)]
+# --- columns ----------------------------------------------------------------------------------------------
 
 
 KEY, SIZE, NUMBER, PART, END, ERROR = "key", "size", "number", "part", "end", "error"
@@ -168,7 +163,7 @@ def write_workbook(record: ReleaseRecord, table: Any) -> bytes:
 def _write_table(record: ReleaseRecord, table: Any, sheet: Any) -> None:
     styles = import_optional("openpyxl.styles", "sheets")
     columns = list_columns(record, table)
-    depths = [len(path) for path in _paths(record, table)] if "hierarchy" in record["plan"] else []
+    depths = [len(path) for path in row_paths(record, table)] if "hierarchy" in record["plan"] else []
     lowest = max(depths, default=0)
     _head(sheet, 1, table.column_names)
     for place, column in enumerate(columns, start=1):

@@ -174,7 +174,9 @@ class Release:
     def export(
         self, path: str | PathLike[str], *, bom: bool = False, structure: str = "", overwrite: bool = False
     ) -> Path:
-        """Write the table in another form: .xlsx with three sheets, .sdmx.csv, or .csv for spreadsheets.
+        """Write the table in another form: .xlsx with three sheets, .sdmx.csv, .csv for spreadsheets, or .html.
+
+        The .html file is a page for the public; `report` writes the auditor's.
 
         The released table stays the one that can be verified. bom: begin a CSV file with a byte order mark.
         structure: the dataflow of SDMX-CSV, such as "ESTAT:NA_MAIN(1.6.0)".

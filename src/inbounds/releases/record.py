@@ -68,6 +68,8 @@ def build_record(
         "versions": package_versions(),
         "groups": _groups(plan, key_types or {}),
     }
+    if plan.about:
+        record["about"] = plan.about
     if table is None:
         return record
     record["draws"] = {name: format_integers(outputs.tolist()) for name, outputs in table.draws.items()}

@@ -71,8 +71,8 @@ def policy(*, asks: bool = False) -> str:
     """Return the Content-Security-Policy of the page. asks: it may request a second verdict from its own server."""
     sources = [
         "default-src 'none'",
-        f"script-src '{_named_by_digest(script())}'",
-        f"style-src '{_named_by_digest(stylesheet())}'",
+        f"script-src '{digest_source(script())}'",
+        f"style-src '{digest_source(stylesheet())}'",
         "img-src data:",
         "base-uri 'none'",
         "form-action 'none'",
@@ -96,5 +96,6 @@ def _static(name: str) -> str:
     return (files("inbounds.report") / "static" / name).read_text("utf-8")
 
 
-def _named_by_digest(text: str) -> str:
+def digest_source(text: str) -> str:
+    """Return the source of a policy that allows a script or style with exactly this text."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"

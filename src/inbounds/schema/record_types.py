@@ -196,6 +196,15 @@ class TableReference(TypedDict):
     sha256: str
 
 
+class AboutRecord(TypedDict):
+    """What the author of a release says about it, for the page for the public. Nothing is computed from it."""
+
+    title: NotRequired[str]
+    author: NotRequired[str]
+    contact: NotRequired[str]
+    notes: NotRequired[str]
+
+
 class ReleaseRecord(TypedDict):
     """The content of a release record; `table` is added when the table is written.
 
@@ -219,5 +228,6 @@ class ReleaseRecord(TypedDict):
     draws: NotRequired[dict[str, str]]
     reports: NotRequired[ReportsRecord]
     levels: NotRequired[list[ChainRecord]]
+    about: NotRequired[AboutRecord]
     ledger: NotRequired[LedgerReference | None]
     table: NotRequired[TableReference]

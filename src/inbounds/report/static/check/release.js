@@ -118,6 +118,7 @@ const isRecord = fields({
   composition: listOf(isText), mechanisms: listOf(isMechanism), useless: listOf(isText),
   versions: named(isText), groups: fields({ keys: named(listOf(isText)), types: named(isText), sizes: isText }), draws: named(isText),
   "reports?": isReports, "ledger?": orNull(isEntry),
+  "about?": fields({ "title?": isText, "author?": isText, "contact?": isText, "notes?": isText }),
   "table?": fields({ file: isText, rows: isInteger, sha256: isText }),
 });
 
