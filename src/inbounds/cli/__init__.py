@@ -8,6 +8,7 @@ Exit codes: 0 done, 1 refused (not private, infeasible, too large), 2 misuse. Er
 # Importing a module registers its commands; this is the order in which --help lists them.
 from inbounds.cli import release as _release  # noqa: F401, I001
 from inbounds.cli import export as _export  # noqa: F401
+from inbounds.cli import describe as _describe  # noqa: F401
 from inbounds.cli import ledger as _ledger  # noqa: F401
 from inbounds.cli import studio as _studio  # noqa: F401
 from inbounds.cli import curator as _curator  # noqa: F401

@@ -45,7 +45,7 @@ def public_page(record: ReleaseRecord, table: Any, about: AboutRecord | None = N
         part["folded"] = number > 0 and len(part["rows"]) > FOLDED_FROM
     return render_public_page(
         {
-            "title": words.get("title") or _make_title(sections, levels),
+            "title": words.get("title") or make_title(record),
             "facts": [
                 fact for fact in (words.get("author"), record["plan"].get("edition"), record["time"][:10]) if fact
             ],
@@ -102,10 +102,12 @@ def _levels(record: ReleaseRecord, table: Any) -> list[Level]:
     return [Level(name, tuple(rows), tuple(names[row] for row in rows)) for name, rows in places.items()]
 
 
-def _make_title(sections: Sequence[dict[str, Any]], levels: Sequence[Level]) -> str:
-    """Return a title from the names of the numbers and of the lowest level."""
-    names, lowest = _join([section["name"] for section in sections]), levels[-1].title
-    text = names if lowest == TOGETHER else f"{names} {lowest[:1].lower()}{lowest[1:]}"
+def make_title(record: ReleaseRecord) -> str:
+    """Return a title from the names of the numbers and of the groups, for a release without one."""
+    plan = record["plan"]
+    names = _join([statistic["name"] for statistic in plan["statistics"]])
+    where = plan["hierarchy"]["levels"][-1] if "hierarchy" in plan else _join(plan["by"])
+    text = f"{names} by {where}" if where else names
     return text[:1].upper() + text[1:]
 
 
