@@ -7,6 +7,7 @@ import pytest
 
 import inbounds as ib
 from inbounds.releases.describe import TO_COMPLETE, build_registry_entry, format_checklist, format_yaml
+from inbounds.releases.public_page import public_page
 
 yaml = pytest.importorskip("yaml")
 
@@ -71,3 +72,12 @@ def test_the_checklist_has_every_topic_with_what_follows_and_what_is_open(done):
     assert "at most 2 count in each of one group" in text
     assert "age 0..10" in text
     assert text.count("- [ ] ") == 11
+
+
+def test_a_release_with_a_delta_says_so_everywhere(done):
+    record = {**done.record, "epsilon": {**done.record["epsilon"], "delta": "1/1000000"}}
+    deployment = build_registry_entry(record)["deployment"]
+    assert deployment["dp_flavor"]["name"] == "Approximate DP"
+    assert deployment["privacy_loss"]["privacy_parameters"]["delta"] >= 1e-6
+    assert "approximate differential privacy" in format_checklist(record).lower()
+    assert "and delta 1/1000000)" in public_page(record, done.table)

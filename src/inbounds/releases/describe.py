@@ -27,7 +27,8 @@ Entry = dict[str, Any]
 
 def build_registry_entry(record: ReleaseRecord) -> Entry:
     """Build the entry of a release, as plain values."""
-    about, plan = record.get("about", {}), record["plan"]
+    about, plan, delta = record.get("about", {}), record["plan"], record["epsilon"].get("delta", "")
+    parameters = {"epsilon": record["epsilon"]["spent"], **({"delta": delta} if delta else {})}
     title = about.get("title") or make_title(record)
     return {
         "url_slug": slug(f"{title} {plan.get('edition', '')}"),
@@ -45,19 +46,19 @@ def build_registry_entry(record: ReleaseRecord) -> Entry:
                 "data_product_sector": f"{TO_COMPLETE} Technology, Healthcare, Education or Government",
             },
             "dp_flavor": {
-                "name": "Pure DP",
+                "name": "Approximate DP" if delta else "Pure DP",
                 "input_metric": _metric(record),
                 "bound_on_input_distance": "1",
-                "output_measure": "max divergence",
-                "bound_on_output_distance": record["epsilon"]["spent"],
+                "output_measure": "hockey-stick divergence at epsilon" if delta else "max divergence",
+                "bound_on_output_distance": delta or record["epsilon"]["spent"],
                 "data_domain": _domain(record),
                 "unprotected_quantities": _lines(_unprotected(record)),
             },
             "privacy_loss": {
                 "privacy_unit": "Person-level",
                 "privacy_unit_description": record["statement"],
-                "privacy_parameters": {"epsilon": round_up_to_float(Fraction(record["epsilon"]["spent"]))},
-                "privacy_parameters_description": _lines([f"epsilon is {record['epsilon']['spent']}", _so_far(record)]),
+                "privacy_parameters": {name: round_up_to_float(Fraction(value)) for name, value in parameters.items()},
+                "privacy_parameters_description": _lines([f"exactly: {_terms(record)}", _so_far(record)]),
             },
             "model": {
                 "model_name": "Central",
@@ -85,6 +86,13 @@ def build_registry_entry(record: ReleaseRecord) -> Entry:
             },
         },
     }
+
+
+def _terms(record: ReleaseRecord) -> str:
+    """Return epsilon and delta in words."""
+    epsilon = record["epsilon"]
+    delta = Fraction(epsilon.get("delta", "0"))
+    return f"epsilon {format_number(Fraction(epsilon['spent']))}, delta {format_number(delta)}"
 
 
 def slug(text: str) -> str:
@@ -217,7 +225,7 @@ class Topic(NamedTuple):
 
 def list_topics(record: ReleaseRecord) -> list[Topic]:
     """Return the topics of NIST SP 800-226, from the strength of the promise down to the collection of the data."""
-    plan, spent = record["plan"], Fraction(record["epsilon"]["spent"])
+    plan = record["plan"]
     unit = plan.get("unit")
     who = (
         f"One person is all records with the same {unit['id']}; at most {unit['max_records']} count in each of "
@@ -230,10 +238,10 @@ def list_topics(record: ReleaseRecord) -> list[Topic]:
     return [
         Topic(
             "Privacy parameters",
-            f"epsilon {format_number(spent)}, delta 0",
+            _terms(record),
             "Is this epsilon low enough, and who decided it?",
         ),
-        Topic("Variant", "pure differential privacy, so numbers are comparable without conversion", ""),
+        Topic("Variant", _variant(record), ""),
         Topic("Unit of privacy", f"{who}; neighbours: {plan['neighbours']}{alike}", "Can one person be several units?"),
         Topic(
             "Composition",
@@ -280,6 +288,12 @@ def list_topics(record: ReleaseRecord) -> list[Topic]:
             "Is the collection lawful and as small as can be? When is the data deleted?",
         ),
     ]
+
+
+def _variant(record: ReleaseRecord) -> str:
+    if "delta" in record["epsilon"]:
+        return "approximate differential privacy; the statement holds for epsilon and delta together"
+    return "pure differential privacy, so that no conversion is needed to compare epsilons"
 
 
 def _bounds(record: ReleaseRecord) -> list[str]:

@@ -369,9 +369,12 @@ def _promise(record: ReleaseRecord) -> list[str]:
         change = "whatever one person's record says"
     else:
         change = "whatever one person's record says, and whether it is in the data at all"
+    delta = Fraction(record["epsilon"].get("delta", "0"))
+    but = f", but for a probability of {format_number(delta)}" if delta else ""
+    terms = f"epsilon {format_number(spent)}" + (f" and delta {format_number(delta)}" if delta else "")
     first = (
-        f"The random error hides each person: {change}, no result becomes more than {_factor(spent)} times as likely "
-        f"(differential privacy with epsilon {format_number(spent)})."
+        f"The random error hides each person: {change}, no result becomes more than {_factor(spent)} times as "
+        f"likely{but} (differential privacy with {terms})."
     )
     return [first, _so_far(record)]
 
