@@ -80,4 +80,4 @@ def test_a_release_with_a_delta_says_so_everywhere(done):
     assert deployment["dp_flavor"]["name"] == "Approximate DP"
     assert deployment["privacy_loss"]["privacy_parameters"]["delta"] >= 1e-6
     assert "approximate differential privacy" in format_checklist(record).lower()
-    assert "and delta 1/1000000)" in public_page(record, done.table)
+    assert "and delta 1e-06)" in public_page(record, done.table)
