@@ -11,6 +11,7 @@ That a person has one report is checked exactly.
 """
 
 import math
+from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,16 +20,21 @@ import pytest
 import inbounds as ib
 from inbounds import local
 from inbounds.local.spark import map_batches_once
+from inbounds.mechanism import Mechanism
 from inbounds.trusted.samplers import BLOCK
 
 ROWS = 4000
 SETS = local.hadamard_response(ib.category(4000), "0.001")
 """Reports one of 4,095 sets, each with a probability within 0.1 % of that of the others."""
-PLACES = ib.certify(np.full((1600, 1600), 1 / 1600), ib.grid(40, 40, metric="manhattan"), 1)
-"""Reports one of 1,600 places, all equally likely."""
 BY_LOT = local.Survey({"x": SETS, "z": SETS}, "one")
 KINDS = {"column": ["x"], "coordinates": ["y", "x"], "survey": ["x", "z"]}
 """What is randomized, and the columns it takes."""
+
+
+@cache
+def places() -> Mechanism:
+    """Report one of 1,600 places, all equally likely. Not made by collecting: checking it takes half a second."""
+    return ib.certify(np.full((1600, 1600), 1 / 1600), ib.grid(40, 40, metric="manhattan"), 1)
 
 
 def assert_own_draws(reports: list, outputs: int = 4095) -> None:
@@ -43,7 +49,7 @@ def randomize(kind: str, table, keep=("row",)):
         case "column":
             return local.randomize(table, "x", SETS, keep=list(keep))
         case "coordinates":
-            return local.randomize(table, ["y", "x"], PLACES, keep=list(keep))
+            return local.randomize(table, ["y", "x"], places(), keep=list(keep))
     return local.Survey({"x": SETS, "z": SETS}).randomize(table, keep=list(keep))
 
 
@@ -135,7 +141,7 @@ def test_blocks_of_many_places_are_drawn_place_by_place():
     """The randomizer works block by block; the blocks' own reports agree as rarely as any others."""
     polars = pytest.importorskip("polars")
     frame = polars.DataFrame({"y": [3] * 2 * BLOCK, "x": [3] * 2 * BLOCK})
-    found = local.randomize(frame, ["y", "x"], PLACES)
+    found = local.randomize(frame, ["y", "x"], places())
     first, second = found[:BLOCK].rows(), found[BLOCK:].rows()
     equal = sum(a == b for a, b in zip(first, second, strict=True))
     assert equal < 250  # of 32,768 pairs 20.5 on average; a Poisson number is above 250 with 10^-150
@@ -302,7 +308,7 @@ def test_a_function_of_sql_takes_ids_of_text_and_refuses_missing_ones(connection
 
 
 def test_a_function_of_sql_draws_places_for_each_person_together(connection):
-    local.register(connection, "place", PLACES, by_coordinates=True)
+    local.register(connection, "place", places(), by_coordinates=True)
     query = "select row, place(row, 3, 3) as r from people"
     twice = connection.execute(f"select a.r, b.r from ({query}) as a join ({query}) as b using (row)").fetchall()
     assert_own_draws([report for report, _ in twice], 1600)

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 import pytest
 
 from inbounds import local
-from local.test_local_draws import KINDS, PLACES, ROWS, SETS, assert_own_draws, hive, polars_constants, randomize
+from local.test_local_draws import KINDS, ROWS, SETS, assert_own_draws, hive, places, polars_constants, randomize
 
 pl, duckdb = pytest.importorskip("polars"), pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")
@@ -195,7 +195,7 @@ def test_random_queries_of_duckdb():
             local.register(connection, "private", SETS)
             f, even = f"private(row, {value})", "{} % 2 = 0"
         else:
-            local.register(connection, "private", PLACES, by_coordinates=True)
+            local.register(connection, "private", places(), by_coordinates=True)
             f, even = f"private(row, {value}, {value.replace('x', 'y')})", "split_part({}, ',', 1)::int % 2 = 0"
         connection.execute(f"create view reports as select row, {f} as r from {PEOPLE[people]}")
         query = SHAPES[shape].format(f=f, people=PEOPLE[people], even=even.format("r"), even_f=even.format(f))
