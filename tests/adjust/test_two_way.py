@@ -197,7 +197,7 @@ def test_known_sizes_make_histograms_on_a_tree_better():
 def test_the_table_that_is_most_likely_is_further_from_the_truth():
     """Why the published table is not the most likely one."""
     rng = np.random.default_rng(7)
-    x, asked = two_way(rng, 3, 4, 25, True, tables=60, rate=0.25)
+    x, asked = two_way(rng, 3, 4, 25, True, tables=20, rate=0.25)
     found = adjust_two_way(asked, [1, 1, 1], 0.9)
     sizes = [np.repeat(asked.sizes, many) for many in (12, 3, 4)]
     costs = [AbsoluteCost(own.y, own.rate) for own in (asked.cells, asked.row_sums, asked.column_sums)]

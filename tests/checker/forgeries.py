@@ -481,7 +481,6 @@ def renamed(original: Original) -> Iterator[Forgery]:
         yield original.forged(
             f"{statistic['name']} renamed", lambda lie, k=k: lie["plan"]["statistics"][k].update(name="renamed")
         )
-    yield from other_fields(original)
     yield from _other_promises(original)
 
 

@@ -227,7 +227,7 @@ def plans(draw):
 
 
 @given(data=st.data())
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_draw_of_a_random_plan_adds_up_in_whole_numbers_within_range(data, tmp_path):
     """Whatever comes out of the mechanisms: here any reports at all."""
     content, seed = data.draw(plans()), data.draw(st.integers(0, 2**32))
