@@ -115,8 +115,8 @@ def test_a_reader_that_has_seen_enough_is_no_error(passport):
     assert subprocess.run(["bash", "-c", command], capture_output=True).returncode == 0
 
 
-def test_a_missing_file_is_misuse_in_one_sentence(started, tmp_path):
-    done = started("verify", str(tmp_path / "none.json"))
+def test_a_missing_file_is_misuse_in_one_sentence(inbounds, tmp_path):
+    done = inbounds("verify", str(tmp_path / "none.json"))
     assert done.returncode == 2
     assert "No such file" in done.stderr
     assert "Traceback" not in done.stderr

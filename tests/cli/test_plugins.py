@@ -84,11 +84,11 @@ def test_our_own_commands_import_no_plugin(install):
 
 
 @pytest.mark.parametrize("code", ["import no_such_library", "def (:", "weather = 3"])
-def test_a_broken_package_breaks_its_own_command_only(install, code):
-    path = install(code)
+def test_a_broken_package_breaks_its_own_command_only(install, inbounds, code):
+    install(code)
     assert run("--help").exit_code == 0
     assert run("design", "count", "--size", "2", "--epsilon", "1").exit_code == 0
-    refused = call("weather", "today", path=path)
+    refused = inbounds("weather", "today")
     assert refused.returncode == 2
     assert "weather-plugin" in refused.stderr
     assert "Traceback" not in refused.stderr

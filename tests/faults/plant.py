@@ -52,9 +52,14 @@ def listed() -> tuple[list[Fault], list[Equivalent]]:
     return [Fault(**entry) for entry in content["fault"]], [Equivalent(**entry) for entry in content["equivalent"]]
 
 
-def place_of(fault: Fault | Equivalent, root: Path) -> Path:
+def texts_of(root: Path) -> dict[Path, str]:
+    """Every file of the package, as it is now."""
+    return {file: file.read_text("utf-8") for file in (root / "src").rglob("*.py")}
+
+
+def place_of(fault: Fault | Equivalent, texts: dict[Path, str]) -> Path:
     """The one file of the package in which the fault's expression stands, once."""
-    found = {file: file.read_text("utf-8").count(fault.old) for file in (root / "src").rglob("*.py")}
+    found = {file: text.count(fault.old) for file, text in texts.items()}
     if sum(found.values()) != 1:
         raise LookupError(
             f"fault {fault.name!r} must have its expression once in src, got {sum(found.values())} times: {fault.old!r}"
@@ -82,7 +87,7 @@ def tested(root: Path, names: Sequence[str]) -> subprocess.CompletedProcess[str]
 
 def survives(fault: Fault, root: Path) -> str:
     """Why the fault is not caught; empty when it is."""
-    file = place_of(fault, root)
+    file = place_of(fault, texts_of(root))
     whole = file.read_text("utf-8")
     file.write_text(whole.replace(fault.old, fault.new), "utf-8")
     try:
@@ -98,8 +103,9 @@ def planted(words: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
     """(name, why it survives) of the faults whose names hold one of the words; two at a time, each in its own copy."""
     faults, equivalents = listed()
     stated: tuple[Fault | Equivalent, ...] = (*faults, *equivalents)
+    texts = texts_of(ROOT)
     for fault in stated:
-        place_of(fault, ROOT)
+        place_of(fault, texts)
     faults = [one for one in faults if not words or any(word in one.name for word in words)]
     with copied() as first, copied() as second:
         clean = tested(first, sorted({name for fault in faults for name in fault.caught_by.split()}))
