@@ -60,7 +60,7 @@ def test_a_decimal_comma_is_a_fact_of_the_plan(tmp_path):
     assert truths(path, delimiter=";", decimal=".") == half(5, 7)
     with raises_at(SourceError, ("source", "decimal")):
         truths(path, delimiter=";")
-    for decimal, words in ((",", "4,5 is one, 4.5 is not"), (".", "4.5 is one, 4,5 is not")):
+    for decimal, words in ((",", "4,5 is one, 4.5 and 1.234,5 are not"), (".", "4.5 is one, 4,5 is not")):
         source = {"path": str(path), "delimiter": ";", "decimal": decimal}
         plan = to_plan({**PLAN, "source": source})
         assert plan.source.summary()["decimal"] == decimal
@@ -364,3 +364,54 @@ def test_times_in_a_csv_file_are_said_to_be_missing_where_dates_are_compared(tmp
     assert said == ["when: what is not a date alone, such as 2024-01-31 10:30, is missing; cut off times"]
     with closing(open_plan_source(to_plan(content))) as opened:
         assert opened.aggregate().positions[0].tolist() == [1]
+
+
+NONE = 7
+GROUPED = {
+    (",", "."): {
+        "1.234,5": 1234.5,
+        "12.345.678": 12345678,
+        "4,5": 4.5,
+        "1234,5": 1234.5,
+        " -1.000 ": -1000,
+        "+1.000": 1000,
+    }
+    | dict.fromkeys(["4.5", "1.23", "1.2345", "1234.567", ".123", "1..234", "1.234.", "1,234.5", "1.234e3", "x"], NONE),
+    (".", ","): {
+        "1,234.5": 1234.5,
+        "1,234": 1234,
+        "4.5": 4.5,
+        "1e3": 1000,
+        "4,5": NONE,
+        "1,2345": NONE,
+        "1.234,5": NONE,
+    },
+    (",", " "): {"1 234,5": 1234.5, "1\u202f234\xa0567,5": 1234567.5, " 4,5 ": 4.5, "1 2": NONE, "12 34": NONE},
+    (".", "'"): {"1'234.5": 1234.5, "1'2": NONE},
+}
+
+
+@pytest.mark.parametrize(("decimal", "thousands"), GROUPED)
+def test_marks_between_thousands_count_where_they_are_declared(tmp_path, decimal, thousands):
+    cells = GROUPED[decimal, thousands]
+    rows = "".join(f'{k};"{text}"\n' for k, text in enumerate(cells))
+    (tmp_path / "a.csv").write_text(f"g;v\n{rows}", "utf-8")
+    plan = to_plan(
+        {
+            "source": {"path": str(tmp_path / "a.csv"), "delimiter": ";", "decimal": decimal, "thousands": thousands},
+            "groups": {"by": "g", "keys": [str(k) for k in range(len(cells))], "size": 1},
+            "columns": {"v": {"low": -1000, "high": 12345678, "step": 0.5, "missing": NONE}},
+            "statistics": [{"sum": "v"}],
+            "privacy": {"epsilon": 1},
+        }
+    )
+    ((*positions,),) = open_plan_source(plan).aggregate().positions
+    assert {text: position / 2 - 1000 for text, position in zip(cells, positions, strict=True)} == cells
+
+
+def test_a_mark_between_thousands_is_not_the_decimal_mark():
+    for decimal, thousands in ((",", ","), ("", "."), ("", "_")):
+        with raises_at(PlanError, ("thousands",)):
+            Source(path="a.csv", decimal=decimal, thousands=thousands)
+    with raises_at(PlanError, ("thousands",)):
+        Source(path="a.parquet", thousands=",")

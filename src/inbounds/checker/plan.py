@@ -191,7 +191,7 @@ def read_plan(values: Any, groups: Any) -> StatedPlan:
     fields = Fields(values, "the plan")
     source = Fields(fields.anything("source"), "the source")
     kind = source.text("kind")
-    for name in ("name", "table", "engine", "decimal", "encoding", "header_row"):
+    for name in ("name", "table", "engine", "decimal", "thousands", "encoding", "header_row"):
         source.optional_text(name)
     source.end()
     insist(kind in SOURCES, "the source must be of a known kind")

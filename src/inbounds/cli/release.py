@@ -91,6 +91,9 @@ Delimiter = Annotated[str | None, typer.Option(help="What separates the fields o
 DecimalMark = Annotated[
     str | None, typer.Option(help="Decimal mark of a CSV or .xlsx file: a point unless given, or a comma.")
 ]
+ThousandsMark = Annotated[
+    str | None, typer.Option(help="Mark between thousands in a CSV or .xlsx file, as in 1.234,5; none unless given.")
+]
 Encoding = Annotated[
     str | None, typer.Option(help="Encoding of a CSV file, UTF-8 unless given, e.g. windows-1252.", metavar="NAME")
 ]
@@ -155,6 +158,7 @@ def release(
     table: Table = None,
     delimiter: Delimiter = None,
     decimal: DecimalMark = None,
+    thousands: ThousandsMark = None,
     encoding: Encoding = None,
     header_row: HeaderRow = None,
     output: Output = None,
@@ -194,6 +198,7 @@ def release(
         "size": size, "max_size": max_size, "typical": typical,
         "id": id_column, "one_record_each": one_record_each, "max_records": max_records, "max_groups": max_groups,
         "epsilon": epsilon, "table": table, "delimiter": delimiter, "decimal": decimal,
+        "thousands": thousands,
         "encoding": encoding, "header_row": header_row,
         "credible_level": credible_level,
     }  # fmt: skip
@@ -270,6 +275,7 @@ def init(
     table: Table = None,
     delimiter: Delimiter = None,
     decimal: DecimalMark = None,
+    thousands: ThousandsMark = None,
     encoding: Encoding = None,
     header_row: HeaderRow = None,
     overwrite: Overwrite = False,
@@ -287,7 +293,12 @@ def init(
     if output.exists() and not overwrite:
         raise ValueError(f"output {output} exists; give another name, or --overwrite")
     place: dict[str, Any] = {"url": source} if "://" in source else {"path": os.fspath(source)}
-    place |= {"table": table or "", "delimiter": delimiter or "", "decimal": decimal or ""}
+    place |= {
+        "table": table or "",
+        "delimiter": delimiter or "",
+        "decimal": decimal or "",
+        "thousands": thousands or "",
+    }
     text = draft_plan(Source(**place, encoding=encoding or "", header_row=header_row or 1), output)
     write_text(output, text)
     if as_json:

@@ -109,6 +109,9 @@ type = "boolean"
 COMMA = """
 # decimal = ","      # how are its numbers written? this line for 4,5, decimal = "." for 4.5"""
 
+THOUSANDS = """
+# thousands = "."    # are its numbers written 1.234,5? without this line such a text counts as missing"""
+
 ENCODING = """
 # encoding = "windows-1252"   # did a spreadsheet save it as "CSV" and not as "CSV UTF-8"? without this line, records
                      # with letters such as é or ß would be left out, unless the file is in UTF-8"""
@@ -362,4 +365,8 @@ def _source(source: Source, folder: Path) -> str:
     decimal = f"\ndecimal = {quote(source.decimal)}" if source.decimal else ""
     if source.delimiter == ";" and not source.decimal:
         decimal = COMMA
+    if source.thousands:
+        decimal += f"\nthousands = {quote(source.thousands)}"
+    elif source.decimal == ",":
+        decimal += THOUSANDS
     return f"path = {quote(str(near))}{table}{row}{delimiter}{decimal}{encoding}"

@@ -37,7 +37,7 @@ PARTS = (
     "where", "draft", "about",
 )  # fmt: skip
 FIELDS: dict[str, tuple[str, ...]] = {
-    "source": ("path", "url", "table", "engine", "delimiter", "decimal", "encoding", "header_row"),
+    "source": ("path", "url", "table", "engine", "delimiter", "decimal", "thousands", "encoding", "header_row"),
     "groups": ("by", "keys", "size", "max_size", "typical", "missing_key", "period"),
     "column": (
         "type",

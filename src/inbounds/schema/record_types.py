@@ -17,6 +17,7 @@ class SourceRecord(TypedDict):
     table: NotRequired[str]
     engine: NotRequired[str]
     decimal: NotRequired[str]
+    thousands: NotRequired[str]
     encoding: NotRequired[str]
     header_row: NotRequired[str]
 

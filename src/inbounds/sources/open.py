@@ -57,6 +57,9 @@ TEXT_CELLS = {
 }  # fmt: skip
 """Readers of files into columns of text, by the kind of file; of CSV files, those that are not in UTF-8."""
 
+THOUSANDS = (".", ",", " ", "'")
+"""Marks that can stand between thousands; a space stands for every kind of space."""
+
 READ = "inbounds_read"
 """The name of Arrow records in DuckDB."""
 
@@ -70,6 +73,7 @@ class Source:
     the running Spark session.
     delimiter: of a CSV file; by default a comma, for .tsv a tab.
     decimal: the decimal mark of numbers in a CSV file, and of texts in an .xlsx file: a point or a comma.
+    thousands: the mark between thousands in the same files, as in 1.234,5; without it such a text is missing.
     encoding: of a CSV file, one of ENCODINGS; by default UTF-8.
     header_row: the row of an .xlsx file with the column names; records begin below it.
     """
@@ -80,6 +84,7 @@ class Source:
     engine: str = "duckdb"
     delimiter: str = ""
     decimal: str = ""
+    thousands: str = ""
     encoding: str = ""
     header_row: int = 1
     frame: Any = field(default=None, repr=False, compare=False)
@@ -105,6 +110,13 @@ class Source:
             )
         if self.decimal and (self.decimal not in ".," or self.kind not in ("csv", "xlsx")):
             raise PlanError(f'must be "." or ",", for a CSV or .xlsx file, got {self.decimal!r}', ("decimal",))
+        marks = [mark for mark in THOUSANDS if mark != (self.decimal or ".")]
+        if self.thousands and (self.thousands not in marks or self.kind not in ("csv", "xlsx")):
+            raise PlanError(
+                f"must be one of {', '.join(map(repr, marks))} and not the decimal mark, for a CSV or .xlsx file, got "
+                f"{self.thousands!r}",
+                ("thousands",),
+            )
         if self.encoding and (self.encoding not in ENCODINGS or self.kind != "csv"):
             raise PlanError(
                 f"must be one of {', '.join(ENCODINGS)}, for a CSV file, got {self.encoding!r}", ("encoding",)
@@ -158,7 +170,8 @@ class Source:
         """Return what may be published about the source: no password, no data."""
         name = Path(self.path).name if self.path else self.name
         facts: dict[str, Any] = {"kind": self.kind, "name": name, "table": self.table, "engine": self.engine}
-        facts |= {"decimal": self.decimal, "encoding": self.encoding if self.is_decoded else ""}
+        facts |= {"decimal": self.decimal, "thousands": self.thousands}
+        facts |= {"encoding": self.encoding if self.is_decoded else ""}
         facts["header_row"] = str(self.header_row) if self.header_row > 1 else ""
         return cast(SourceRecord, {key: value for key, value in facts.items() if value})
 

@@ -39,6 +39,9 @@ TRUE_WORDS, FALSE_WORDS = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "
 NUMBER = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$"
 """Texts of a number. Engines by themselves also accept others, such as 1_0, 1d or Infinity."""
 
+NARROW_SPACES = "\u00a0\u2009\u202f"
+"""Characters that are written as a space between thousands."""
+
 LONGEST_NUMBER = 400
 """Most characters of a text that is a number."""
 
@@ -240,7 +243,7 @@ def read_number(column: Any, source: Source) -> Any:
     """Convert a column of numbers to its canonical type; see `choose_form`."""
     kind, engine = column.type(), column.get_backend().name
     if kind.is_string():
-        return _parse_number(column, source.decimal)
+        return _parse_number(column, source.decimal, source.thousands)
     if kind.is_unsigned_integer() and kind.nbytes == 8:
         return column.cast("decimal(20, 0)")
     if kind.is_integer():
@@ -296,9 +299,11 @@ def _within_floats(column: Any) -> Any:
     return ibis.cases((size.between(1 / LARGEST_NUMBER, LARGEST_NUMBER), column), (size < 1 / LARGEST_NUMBER, 0))
 
 
-def _parse_number(column: Any, decimal: str) -> Any:
-    """Parse text as a float. With a decimal comma, a point is not allowed: 1.234 might be thousands."""
+def _parse_number(column: Any, decimal: str, thousands: str) -> Any:
+    """Parse text as a float. With a decimal comma, a point is not allowed unless declared: 1.234 might be thousands."""
     text = cut_text(column)
+    if thousands:
+        text = _drop_thousands(text, decimal or ".", thousands)
     if decimal == ",":
         text = text.contains(".").ifelse(None, text.replace(",", "."))
     text = text.strip()
@@ -306,6 +311,16 @@ def _parse_number(column: Any, decimal: str) -> Any:
     if column.get_backend().name == "postgres":  # its floats refuse what is too large or too small for them
         return _within_floats(text.cast("decimal")).cast("float64")
     return text.try_cast("float64")
+
+
+def _drop_thousands(text: Any, decimal: str, mark: str) -> Any:
+    """Remove the marks between thousands; a text with the mark at any other place is missing."""
+    if mark == " ":
+        for space in NARROW_SPACES:
+            text = text.replace(space, " ")
+    text = text.strip()
+    grouped = rf"^[+-]?[0-9]{{1,3}}([{mark}][0-9]{{3}})+([{decimal}][0-9]*)?$"
+    return text.contains(mark).ifelse(text.re_search(grouped).ifelse(text.replace(mark, ""), None), text)
 
 
 def step_expression(values: Any, declared: NumberColumn) -> Any:

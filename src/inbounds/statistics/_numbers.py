@@ -114,5 +114,8 @@ def _describe_number_texts(source: Source) -> str:
     """Describe which texts of a CSV file are no numbers; an undeclared decimal comma is a common mistake."""
     if not source.textual:
         return ""
-    one, none = ("4,5", "4.5") if source.decimal == "," else ("4.5", "4,5")
-    return f" or with text that is no number ({one} is one, {none} is not)"
+    mark, other = (",", ".") if source.decimal == "," else (".", ",")
+    if source.thousands:
+        return f" or with text that is no number (1{source.thousands}234{mark}5 is one, 4{other}5 is not)"
+    none = f"4{other}5 and 1.234,5 are not" if mark == "," else f"4{other}5 is not"
+    return f" or with text that is no number (4{mark}5 is one, {none})"

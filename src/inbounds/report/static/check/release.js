@@ -72,7 +72,7 @@ const isStatistic = (value) => {
 const isTypical = (value) => listOf(isInteger)(value) && [1, 2].includes(value.length) && value[0] >= 0n && value[0] <= value[value.length - 1];
 
 const isPlan = fields({
-  source: fields({ kind: isSource, "name?": isText, "table?": isText, "engine?": isText, "decimal?": isText, "encoding?": isText, "header_row?": isText }),
+  source: fields({ kind: isSource, "name?": isText, "table?": isText, "engine?": isText, "decimal?": isText, "thousands?": isText, "encoding?": isText, "header_row?": isText }),
   by: listOf(isText), groups: isInteger, keys_sha256: isText, sizes: isText,
   columns: named(fields({
     type: isText, "low?": isExact, "high?": isExact, "step?": isExact, "missing?": isExact, "labels?": listOf(isText),
