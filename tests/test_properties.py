@@ -19,6 +19,7 @@ from inbounds.properties import (
     measure_violation,
     square_layout,
 )
+from raising import rejects
 
 TOTAL = 2**62
 
@@ -97,7 +98,7 @@ def test_neighbouring_outputs_within_a_ratio_are_counted_exactly():
 def test_names_are_forgiving_about_dashes_and_nothing_else():
     assert canonical_property("Row-Monotone") == "row_monotone"
     assert canonical_property(column_ratio(1.5)) == canonical_property("column-ratio(3/2)") == "column_ratio(3/2)"
-    with pytest.raises(ValueError, match=r"row_honest, row_monotone.*got 'honest'"):
+    with rejects(ValueError, "property", about="row_monotone"):
         canonical_property("honest")
     with pytest.raises(ValueError, match="at least 1"):
         column_ratio("1/2")
@@ -107,13 +108,13 @@ def test_categories_have_only_the_properties_that_need_no_order():
     assert list_meaningful(ordered=False) == ("row_honest", "column_honest", "fair", "weakly_honest")
     assert list_meaningful(ordered=True) == NAMES
     for name in ("symmetric", "row_monotone", "column_ratio(2)"):
-        with pytest.raises(ValueError, match="no order"):
+        with rejects(ValueError, "property", about="order"):
             canonical_property(name, ordered=False)
 
 
 def test_symmetry_is_refused_where_the_cells_have_no_mirror():
     lopsided = MatrixLayout(2, np.array([0, 0, 1]), np.array([2, 3]), np.array([0, 2]))
-    with pytest.raises(ValueError, match="mirror image"):
+    with rejects(ValueError, "symmetric", about="mirror"):
         compile_property("symmetric", lopsided)
     assert "symmetric" not in measure_properties(np.ones((2, 3), np.int64), lopsided, 2)
 
@@ -128,7 +129,7 @@ def test_whole_rows_and_columns_are_measured_like_the_listed_comparisons(outputs
     weights = data.draw(arrays(np.int64, (outputs, answers), elements=st.sampled_from([0, 1, 2, 3, 7, TOTAL])))
     for name in NAMES:
         if name == "symmetric" and not layout.mirrors:
-            with pytest.raises(ValueError, match="mirror image"):
+            with rejects(ValueError, "symmetric", about="mirror"):
                 measure_violation(name, weights, layout, TOTAL)
             continue
         constraint, flat = compile_property(name, layout), weights.ravel()

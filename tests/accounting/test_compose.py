@@ -22,6 +22,7 @@ from inbounds.accounting.pairs import neighbouring_pairs
 from inbounds.errors import PassportError, TooLarge, UnknownVersion
 from inbounds.mechanism import passport as passports
 from inbounds.mechanism.laws import Matrix
+from raising import rejects
 
 SMALL = {
     "geometric": ib.catalog.truncated_geometric(ib.count(6), "0.5"),
@@ -199,33 +200,33 @@ def test_a_budget_below_one_answer_allows_none():
 
 @pytest.mark.parametrize("times", [0, -1, 1.5])
 def test_the_number_of_answers_must_be_positive(times):
-    with pytest.raises(ValueError, match="times must be a whole number of at least 1"):
+    with rejects(ValueError, "times"):
         compose(SMALL["geometric"], times)
 
 
 @pytest.mark.parametrize("delta", [0, 1, -0.5, 2, "nan"])
 def test_delta_must_lie_between_zero_and_one(delta):
-    with pytest.raises(ValueError, match="delta must be"):
+    with rejects(ValueError, "delta"):
         compose(SMALL["geometric"], 2).epsilon(delta)
 
 
 def test_mechanisms_without_a_common_neighbourhood_are_refused():
-    with pytest.raises(ValueError, match=r"common neighbourhood.*metric privacy"):
+    with rejects(ValueError, "mechanisms", about="neighbourhood"):
         compose([SMALL["geometric"], SMALL["metric"]])
-    with pytest.raises(ValueError, match=r"common neighbourhood.*same_question"):
+    with rejects(ValueError, about="neighbourhood"):
         compose([SMALL["geometric"], SMALL["fair"]], same_question=True)
 
 
 def test_odd_requests_are_refused():
-    with pytest.raises(ValueError, match="at least one mechanism"):
+    with rejects(ValueError, about="mechanism"):
         compose([])
-    with pytest.raises(ValueError, match="one number of times for each"):
+    with rejects(ValueError, about="times"):
         compose([SMALL["fair"]], [1, 2])
-    with pytest.raises(ValueError, match="one unit apart"):
+    with rejects(ValueError, about="apart"):
         compose(ib.catalog.truncated_geometric(ib.ordinal(0, 4, unit="1/2"), 1)).epsilon("1e-6")
-    with pytest.raises(TooLarge, match="few answers"):
+    with rejects(TooLarge, about="answers"):
         enumerate_losses(compose(SMALL["geometric"], 40, same_question=True))
-    with pytest.raises(ValueError, match="epsilon must not be negative"):
+    with rejects(ValueError, "epsilon"):
         compose(SMALL["fair"]).delta(-1)
 
 
@@ -298,7 +299,7 @@ def test_a_record_with_an_epsilon_of_its_own_choice_is_refused_unless_it_is_true
     if true.epsilon <= chosen.epsilon <= float(true.basic):
         assert load_record(tmp_path / "r.json").epsilon == chosen.epsilon
     else:
-        with pytest.raises(PassportError, match="the guarantee does not follow from the mechanisms"):
+        with rejects(PassportError, about="mechanisms"):
             load_record(tmp_path / "r.json")
 
 
@@ -308,11 +309,11 @@ def test_a_record_with_another_digest_or_version_is_refused(tmp_path):
     (tmp_path / "a.json").write_text(json.dumps(content | {"content": changed}), "utf-8")
     (tmp_path / "b.json").write_text(json.dumps(content | {"version": 9}), "utf-8")
     (tmp_path / "c.json").write_text("{", "utf-8")
-    with pytest.raises(PassportError, match="digest"):
+    with rejects(PassportError, about="digest"):
         load_record(tmp_path / "a.json")
     with pytest.raises(UnknownVersion):
         load_record(tmp_path / "b.json")
-    with pytest.raises(PassportError, match="not JSON"):
+    with rejects(PassportError, about="JSON"):
         load_record(tmp_path / "c.json")
 
 
@@ -394,7 +395,7 @@ def test_answers_on_graphs_add_up_only_where_no_edge_costs_more_than_epsilon():
         with pytest.raises(ValueError, match="edges at most 1 long, both ways"):
             ib.compose(odd, 2)
     for other in (on([("a", "b"), ("a", "c")]), SMALL["fair"]):
-        with pytest.raises(ValueError, match="common neighbourhood"):
+        with rejects(ValueError, "mechanisms", about="neighbourhood"):
             ib.compose([near, other])
     assert ib.compose(near, 2).basic == 2
 

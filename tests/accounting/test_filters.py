@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inbounds.accounting.zcdp_filter import RHO_UNIT, epsilon_from_rho, max_rho, rho_upper_bound
+from raising import rejects
 
 EPSILONS = [Fraction(e) for e in ("1e-9", "1e-6", "0.001", "0.1", "1", "3", "10", "40", "64", "65", "1000")]
 DELTAS = [Fraction(d) for d in ("0.999", "0.5", "0.01", "1e-6", "1e-15", "1e-40", "1e-300")]
@@ -84,16 +85,16 @@ def test_nothing_spent_is_nothing_revealed():
 
 @pytest.mark.parametrize("delta", [Fraction(0), Fraction(1), Fraction(2), Fraction(-1)])
 def test_a_delta_that_is_no_probability_is_refused(delta):
-    with pytest.raises(ValueError, match="delta must be above 0 and below 1"):
+    with rejects(ValueError, "delta"):
         epsilon_from_rho(1, delta)
-    with pytest.raises(ValueError, match="delta must be above 0 and below 1"):
+    with rejects(ValueError, "delta"):
         max_rho(Fraction(1), delta)
 
 
 def test_negative_amounts_are_refused():
-    with pytest.raises(ValueError, match="epsilon must not be negative"):
+    with rejects(ValueError, "epsilon"):
         rho_upper_bound(Fraction(-1))
-    with pytest.raises(ValueError, match="epsilon must not be negative"):
+    with rejects(ValueError, "epsilon"):
         max_rho(Fraction(-1), Fraction(1, 2))
-    with pytest.raises(ValueError, match="units must not be negative"):
+    with rejects(ValueError, "units"):
         epsilon_from_rho(-1, Fraction(1, 2))

@@ -5,6 +5,7 @@ import pytest
 
 from inbounds.design.problem import Floats, Problem
 from inbounds.design.routes import column_generation, count_remap, geometric
+from raising import rejects
 
 
 def chain(epsilon: float, loss: Floats, prior: Floats, steps: Floats | None = None) -> Problem:
@@ -151,5 +152,5 @@ def test_a_unit_that_rounds_does_not_change_the_remap() -> None:
 
 
 def test_a_loss_that_falls_is_refused_by_the_array_form() -> None:
-    with pytest.raises(ValueError, match="must not fall"):
+    with rejects(ValueError, "loss", about="fall"):
         count_remap.remap(0.5, np.array([0.0, 2.0, 1.0]))

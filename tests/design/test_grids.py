@@ -6,6 +6,7 @@ import pytest
 import inbounds as ib
 from inbounds.design.routes import count_remap, grid_noise
 from inbounds.errors import TooLarge
+from raising import rejects
 
 
 def priors(n: int) -> list[np.ndarray]:
@@ -60,9 +61,7 @@ def test_what_no_noise_table_serves_is_refused_in_words() -> None:
         lambda: ib.optimal(wide, 1, lambda r, t: abs(r - t)),
         lambda: ib.optimal(ib.extreme(0, 5000), 1),
     ):
-        with pytest.raises(
-            TooLarge, match="no other properties than row_honest, row_monotone, symmetric, weakly_honest"
-        ):
+        with rejects(TooLarge, about="weakly_honest"):
             ask()
-    with pytest.raises(TooLarge, match="leave out prior or the aim"):
+    with rejects(TooLarge, about="leave"):
         ib.optimal(wide, 1, aim="worst", prior=np.ones(len(wide.answers)))

@@ -23,6 +23,7 @@ from inbounds.mechanism.laws.noise import make_staircase_noise
 from inbounds.properties import measure_properties, square_layout
 from inbounds.query import RangeQuery
 from inbounds.trusted.bounds import TOTAL
+from raising import rejects
 
 LOSSES = ["absolute", "squared", "zero-one", "off by more than 2", "power 1/2"]
 
@@ -167,7 +168,7 @@ def test_staircase_noise_is_private_and_has_the_shape_of_its_formula(
 
 def test_a_split_beyond_the_reach_is_refused() -> None:
     for split in (0, 6):
-        with pytest.raises(ValueError, match=r"split must be in 1\.\.5"):
+        with rejects(ValueError, "split"):
             make_staircase_noise(ib.total(9, 0, 5), Fraction(1), split)
 
 
@@ -227,7 +228,7 @@ def test_noise_tables_have_the_properties_that_they_are_designed_for(query: Rang
 
 
 def test_a_table_that_is_not_weakly_honest_is_refused() -> None:
-    with pytest.raises(ib.TooLarge, match="weakly honest"):
+    with rejects(ib.TooLarge, about="weakly"):
         ib.optimal(ib.total(1, 0, 5000), "1/100", properties=["weakly_honest"])
 
 

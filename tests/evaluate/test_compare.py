@@ -15,6 +15,7 @@ from inbounds.cli import app
 from inbounds.evaluate.compare import CODES, applicable_entries, compare
 from inbounds.evaluate.recommend import recommend
 from inbounds.report import figures
+from raising import rejects
 
 QUERY = ib.count(6)
 
@@ -60,7 +61,7 @@ def test_all_that_fits_is_sorted_by_the_first_loss_and_can_be_sorted_by_any_colu
     assert losses == sorted(losses)
     truths = [row.values["truth"] for row in everything.sort_by("truth").rows]
     assert truths == sorted(truths, reverse=True)
-    with pytest.raises(ValueError, match="column must be one of absolute"):
+    with rejects(ValueError, "column"):
         everything.sort_by("cost")
 
 
@@ -126,7 +127,7 @@ def test_mechanisms_of_ones_own_join_by_name():
     ):
         with pytest.raises(error, match=message):
             compare(QUERY, 1, also=also)
-    with pytest.raises(TypeError, match="got function"):
+    with rejects(TypeError, "also", about="function"):
         compare([ib.catalog.uniform(QUERY, 1)], also={"mine": mine})
 
 
@@ -143,7 +144,7 @@ def test_a_comparison_is_written_as_csv_and_latex(everything, tmp_path):
         words = ("compare", "count", "--size", "3", "--epsilon", "1", "--out", str(path))
         assert run(*words).exit_code == 0
         assert path.read_text().startswith(start)
-        with pytest.raises(ValueError, match="must not exist"):
+        with rejects(ValueError, about="exist"):
             run(*words)
         assert run(*words, "--overwrite").exit_code == 0
 
@@ -158,7 +159,7 @@ def test_own_mechanisms_in_files_stand_beside_all_that_fit_and_the_optimum_under
     assert found["mine"] == pytest.approx(found["explicit_fair"])
     assert found["optimal"] == pytest.approx(ib.optimal(query, 1, "absolute", weights).loss("absolute", weights))
     assert min(found.values()) == pytest.approx(found["optimal"])
-    with pytest.raises(ValueError, match="same query"):
+    with rejects(ValueError, "mechanisms", about="query"):
         run("compare", "count", "--size", "4", "--epsilon", "1", "--file", str(mine))
 
 
@@ -175,7 +176,7 @@ def test_families_are_named_or_given():
     own = {"mine": ib.catalog.uniform}
     assert find_families(own) == own
     assert find_families({"GM": "truncated_geometric"}) == {"GM": families()["truncated_geometric"]}
-    with pytest.raises(ValueError, match=r"family must be one of .*, got 'uniforn'.*uniform"):
+    with rejects(ValueError, "family"):
         find_families(["uniforn"])
 
 
@@ -184,7 +185,7 @@ def test_mechanisms_of_different_queries_are_not_compared():
     with pytest.raises(ValueError, match=r"same query to be compared; a answers .*0\.\.6.* and b .*0\.\.7"):
         compare({"a": ib.catalog.uniform(QUERY, 1), "b": ib.catalog.uniform(ib.count(7), 1)})
     local = ib.catalog.uniform(ib.extreme(0, 6), 1)
-    with pytest.raises(ValueError, match="same query"):
+    with rejects(ValueError, "mechanisms", about="query"):
         compare([ib.catalog.uniform(QUERY, 1), local])
 
 
@@ -261,7 +262,7 @@ def test_a_missing_table_library_is_named(everything, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     monkeypatch.setitem(sys.modules, "polars", None)
     for convert in (everything.to_pandas, everything.to_polars):
-        with pytest.raises(ImportError, match=r"inbounds\[frames\]"):
+        with rejects(ImportError, about="inbounds"):
             convert()
 
 

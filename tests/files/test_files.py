@@ -18,6 +18,7 @@ from inbounds.mechanism.laws import Noise
 from inbounds.mechanism.laws.noise import make_geometric_noise
 from inbounds.query import with_neighbours
 from inbounds.trusted.bounds import TOTAL
+from raising import rejects
 
 
 def tables():
@@ -240,17 +241,17 @@ def test_weights_that_are_not_private_are_refused_under_any_digest():
     content["law"] = {"matrix": [f"{TOTAL} 0", f"0 {TOTAL}"]}
     with pytest.raises(ib.PassportError, match="the weights are not private: output 0 is inf times likelier"):
         load.load(signed(content))
-    with pytest.raises(ib.PassportError, match="the digest does not match"):
+    with rejects(ib.PassportError, about="digest"):
         parse({**signed(content).to_json(), "sha256": "0" * 64})
 
 
 def test_a_smaller_epsilon_or_a_wider_neighbourhood_than_the_weights_keep_is_refused():
     content = passports.to_passport(ib.catalog.truncated_geometric(ib.count(3), 1)).content
-    with pytest.raises(ib.PassportError, match="the weights are not private"):
+    with rejects(ib.PassportError, about="weights"):
         load.load(signed({**content, "epsilon": "99/100"}))
     for wider in ({"everyone": True}, {"reach": 2}, {"metric": "2"}):
         query = {**content["query"], "neighbours": wider}
-        with pytest.raises(ib.PassportError, match="the weights are not private"):
+        with rejects(ib.PassportError, about="weights"):
             load.load(signed({**content, "query": query}))
 
 
@@ -271,7 +272,7 @@ def test_a_smaller_epsilon_or_a_wider_neighbourhood_than_the_weights_keep_is_ref
 def test_a_claim_that_does_not_follow_from_the_weights_is_refused(field, lie):
     content = passports.to_passport(ib.catalog.truncated_geometric(ib.count(3), 1)).content
     claims = {**content["claims"], field: lie}
-    with pytest.raises(ib.PassportError, match="the stated losses or properties differ from those computed"):
+    with rejects(ib.PassportError, about="properties"):
         load.load(signed({**content, "claims": claims}))
 
 
@@ -284,7 +285,7 @@ def test_a_bound_above_the_value_it_bounds_is_refused_whatever_the_objective(obj
         if allowed:
             assert load.load(content).optimality.bound == made.loss() + excess
         else:
-            with pytest.raises(ib.PassportError, match="the value of the objective does not follow"):
+            with rejects(ib.PassportError, about="objective"):
                 load.load(content)
 
 
@@ -303,7 +304,7 @@ def test_odd_cells_in_a_passport_are_refused(cells, wrong):
     assert load.load(signed(content)) == made
     for name, start in cells.items():
         content["query"]["outputs"][name]["start"] = start
-    with pytest.raises(ib.PassportError, match=r"a cell must satisfy|cells must be disjoint"):
+    with rejects(ib.PassportError, about="cell"):
         load.load(signed(content))
 
 
@@ -312,7 +313,7 @@ def test_a_loss_that_is_a_little_too_good_is_refused(name):
     content = json.loads(json.dumps(passports.to_passport(ib.catalog.truncated_geometric(ib.count(3), 1)).content))
     losses = content["claims"]["losses"]
     losses[name] = repr(float(losses[name]) - 1e-6)
-    with pytest.raises(ib.PassportError, match="the stated losses or properties differ from those computed"):
+    with rejects(ib.PassportError, about="properties"):
         load.load(signed(content))
 
 
@@ -320,7 +321,7 @@ def test_a_loss_that_is_a_little_too_good_is_refused(name):
 def test_an_optimality_that_is_no_number_is_refused(value, bound):
     content = passports.to_passport(ib.catalog.uniform(ib.count(2), 1)).content
     claim = {"objective": "absolute", "value": value, "bound": bound}
-    with pytest.raises(ib.PassportError, match="malformed"):
+    with rejects(ib.PassportError, about="malformed"):
         load.load(signed({**content, "optimality": claim}))
 
 
@@ -337,7 +338,7 @@ def test_an_unknown_version_is_refused_as_such(version):
 
 @pytest.mark.parametrize("envelope", [None, [], "text", 5, {}, {"format": "something else"}])
 def test_json_of_another_format_is_refused(envelope):
-    with pytest.raises(ib.PassportError, match="must be a JSON object with the format"):
+    with rejects(ib.PassportError, about="object"):
         parse(envelope)
 
 
@@ -354,14 +355,14 @@ def test_a_file_cut_short_anywhere_is_refused(saved):
     ids=["empty", "words", "brace", "bytes", "zeros", "deep", "long number", "byte order mark"],
 )
 def test_what_is_not_json_is_refused(text, saved):
-    with pytest.raises(ib.PassportError, match="is not JSON text"):
+    with rejects(ib.PassportError, about="JSON"):
         ib.load(saved(text))
 
 
 def test_a_repeated_field_is_refused(saved):
     text = json.dumps(passports.to_passport(ib.catalog.uniform(ib.count(2), 1)).to_json())
     doubled = text.replace('"epsilon"', '"epsilon": "1/2", "epsilon"', 1)
-    with pytest.raises(ib.PassportError, match="must not repeat a field"):
+    with rejects(ib.PassportError, about="repeat"):
         ib.load(saved(doubled))
 
 
@@ -404,7 +405,7 @@ def test_cells_that_overlap_or_do_not_match_are_refused():
     ):
         content = json.loads(json.dumps(passports.to_passport(made).content))
         content["query"]["outputs"].update(cells)
-        with pytest.raises(ib.PassportError, match=r"malformed|claims"):
+        with rejects(ib.PassportError, about="malformed"):
             load.load(signed(content))
 
 

@@ -26,6 +26,7 @@ from inbounds.design.graphs.network import find_components
 from inbounds.design.problem import EdgeArrays
 from inbounds.design.run import run_routes
 from inbounds.losses import to_loss
+from raising import rejects
 
 EQUAL = 1e-7
 TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
@@ -369,5 +370,5 @@ def test_properties_and_limits_on_a_small_graph():
     often = float(free.loss_per_answer("zero-one").max())
     kept = ib.optimal(query, 1, "distance", subject_to=ib.limit_loss("zero-one", round(often - 0.01, 3)))
     assert kept.worst_loss("zero-one") <= round(often - 0.01, 3)
-    with pytest.raises(ib.TooLarge, match="outputs times edges"):
+    with rejects(ib.TooLarge, about="outputs"):
         ib.optimal(ib.grid(8, 8), 1, "distance", properties=["fair"])

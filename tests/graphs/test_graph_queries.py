@@ -18,6 +18,7 @@ from inbounds.query.neighbours import Graph
 from inbounds.report.wording import format_guarantee
 from inbounds.trusted.bounds import TOTAL, Edge
 from inbounds.trusted.limits import MOST_EDGES
+from raising import rejects
 
 
 def test_edges_hold_both_ways_and_one_way_edges_only_one():
@@ -66,7 +67,7 @@ def test_a_huge_list_of_edges_is_refused_before_any_is_read():
         def __iter__(self):
             raise AssertionError("an edge was read")
 
-    with pytest.raises(ValueError, match="edges must be at most"):
+    with rejects(ValueError, "edges"):
         ib.graph(["a", "b"], Long())
 
 
@@ -79,7 +80,7 @@ def test_lookalikes_of_edges_are_refused():
             Graph(edges)
     with pytest.raises(TypeError):
         Graph((Edge(0, 1, Liar(1)),))
-    with pytest.raises(ValueError, match="two different answers"):
+    with rejects(ValueError, about="different"):
         Graph((Edge(-1, 1, Fraction(1)),))
 
 
@@ -94,7 +95,7 @@ def test_a_query_refuses_edges_beyond_its_answers_and_answers_that_are_no_labels
     ]:
         with pytest.raises(ValueError, match=message):
             RangeQuery(kind, scale, OutputCells.one_per_answer(scale), Graph((edge,)), labels=labels)
-    with pytest.raises(ValueError, match="places must be those of answers on a graph"):
+    with rejects(ValueError, "places"):
         RangeQuery(
             "category",
             scale,
@@ -123,7 +124,7 @@ def test_a_manhattan_map_keeps_the_distance_along_its_streets():
 
 
 def test_a_large_euclidean_map_is_refused_before_its_edges_are_made():
-    with pytest.raises(ValueError, match="stretch"):
+    with rejects(ValueError, about="stretch"):
         ib.grid(100, 100, stretch=1)
     assert len(ib.grid(30, 30, stretch=1.09).edges) < 7500
 
@@ -141,7 +142,7 @@ def test_a_tree_has_one_root_and_no_circle(parents, fine):
     if fine:
         assert len(ib.tree(parents).edges) == 2 * len(parents)
         return
-    with pytest.raises(ValueError, match="one root"):
+    with rejects(ValueError, "parents", about="root"):
         ib.tree(parents)
 
 
@@ -185,7 +186,7 @@ def test_places_come_in_as_coordinates_or_labels_and_reports_go_out_the_same_way
     assert query.encode([(0, 0), (0.2, 0.1)]).tolist() == [0, 7]
     assert query.encode(np.zeros((2, 5, 2))).shape == (2, 5)
     for bad in [(0.15, 0.1), (math.nan, 0), (2**60, 0)]:
-        with pytest.raises(ValueError, match="among the declared places"):
+        with rejects(ValueError, about="declared"):
             query.encode(bad)
     for bad in [3, (1, 2, 3), [[1], [2]]]:
         with pytest.raises(ValueError, match="2 coordinates"):
@@ -219,14 +220,14 @@ def test_losses_between_answers():
         assert mechanism.loss(name) == pytest.approx(value, rel=1e-12)
     assert mechanism.loss(math.dist) == pytest.approx(by_hand["euclidean"], rel=1e-12)
     assert mechanism.loss(np.ones((6, 6))) == pytest.approx(1)
-    with pytest.raises(ValueError, match="use 'distance'"):
+    with rejects(ValueError, about="distance"):
         mechanism.loss("absolute")
-    with pytest.raises(ValueError, match="answers on a graph"):
+    with rejects(ValueError, about="answers"):
         ib.catalog.uniform(ib.count(3), 1).loss("distance")
-    with pytest.raises(ValueError, match="coordinates"):
+    with rejects(ValueError, about="coordinates"):
         ib.certify(np.full((2, 2), 0.5), ib.graph(["a", "b"], [("a", "b")]), 1).loss("euclidean")
     apart = ib.graph(["a", "b", "c"], [("a", "b")])
-    with pytest.raises(ValueError, match="a path between any two"):
+    with rejects(ValueError, about="between"):
         ib.certify(np.full((3, 3), 1 / 3), apart, 1).loss("distance")
 
 
@@ -235,11 +236,11 @@ def test_what_needs_a_line_is_refused_in_words():
     mechanism = ib.certify(np.full((4, 4), 0.25), query, 1)
     assert set(mechanism.properties()) == {"row_honest", "column_honest", "fair", "weakly_honest"}
     for use in (mechanism.bias, mechanism.variance, mechanism.end_probability):
-        with pytest.raises(ValueError, match="numeric answers"):
+        with rejects(ValueError, about="numeric"):
             use()
-    with pytest.raises(ValueError, match="edges, not runs of neighbours"):
+    with rejects(ValueError, about="neighbours"):
         query.cliques()
-    with pytest.raises(ValueError, match="no order"):
+    with rejects(ValueError, "property", about="order"):
         ib.optimal(query, 1, "distance", properties=["row_monotone"])
 
 
@@ -258,5 +259,5 @@ def test_one_way_edges_promise_one_way_in_every_sentence(tmp_path):
 
 
 def test_lengths_that_no_float_holds_are_refused_where_distances_are_measured():
-    with pytest.raises(ValueError, match=r"length must be at most 2\*\*1000"):
+    with rejects(ValueError, "length"):
         ib.catalog.metric_geometric(ib.graph(["a", "b"], [("a", "b", "1e400")]), 1)

@@ -13,6 +13,7 @@ from inbounds.local.reconstruct.problem import ReconstructionProblem
 from inbounds.local.reconstruct.structure import _misses, channel_for_law
 from inbounds.report import html
 from inbounds.report.result_pages import distribution_page
+from raising import rejects
 
 TOWN = ib.grid(3, 4, metric="manhattan")
 MECHANISM = ib.catalog.metric_geometric(TOWN, 1)
@@ -63,7 +64,7 @@ def test_a_credible_set_of_places_is_named_as_the_output_was():
 
 
 def test_a_place_that_is_not_on_the_map_is_no_output():
-    with pytest.raises(ValueError, match="places"):
+    with rejects(ValueError, about="places"):
         MECHANISM.posterior((7, 7))
 
 
@@ -82,12 +83,12 @@ def test_a_randomizer_answers_coordinates_by_coordinates():
     assert client((1, 2)) in {tuple(map(int, place)) for place in TOWN.places}
     assert client([(1, 2), (0, 3)]).shape == (2, 2)
     assert client("1,2") in TOWN.labels
-    with pytest.raises(ValueError, match="places"):
+    with rejects(ValueError, about="places"):
         client((1, 9))
 
 
 def test_a_collector_refuses_places_that_are_not_on_the_map():
-    with pytest.raises(ValueError, match="places"):
+    with rejects(ValueError, about="places"):
         ib.Collector(MECHANISM).add([[1, 9]])
 
 
@@ -205,7 +206,7 @@ def test_kantorovich_on_a_graph_is_the_transport_program_over_shortest_paths(que
 
 def test_kantorovich_between_parts_without_a_path_is_refused():
     query = ib.graph(["a", "b", "c", "d"], [("a", "b"), ("c", "d")])
-    with pytest.raises(ValueError, match="no path"):
+    with rejects(ValueError, about="path"):
         ib.distance.kantorovich([1, 0, 0, 0], [0, 0, 0, 1], query)
 
 
@@ -228,7 +229,7 @@ def test_a_plan_over_the_whole_map_keeps_any_two_places_within_the_ratio():
 def test_numbers_are_laid_out_as_the_places_are():
     table = ib.snap_to_map(TOWN, range(12))
     assert all(table[int(r), int(c)] == j for j, (r, c) in enumerate(TOWN.places))
-    with pytest.raises(ValueError, match="map of cells"):
+    with rejects(ValueError, "query", about="cells"):
         ib.snap_to_map(ib.tree({"b": "a"}), [1, 2])
     with pytest.raises(ValueError, match="one for each of the 12"):
         ib.snap_to_map(TOWN, range(11))

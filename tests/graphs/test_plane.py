@@ -22,6 +22,7 @@ from inbounds.trusted.certify import check_edges
 from inbounds.trusted.limits import MOST_MOVES
 from inbounds.trusted.plane_noise import check_plane, map_moves, remaining_weight
 from inbounds.trusted.samplers import seeded_entropy
+from raising import rejects
 
 MAPS = [
     ib.grid(4, 5, metric="manhattan"),
@@ -161,7 +162,7 @@ def test_edges_of_one_move_are_held_to_the_shortest():
 
 def test_a_map_with_too_many_kinds_of_edges_is_refused():
     edges = [Edge(0, k, Fraction(1)) for k in range(1, 2000)]
-    with pytest.raises(TooLarge, match="kinds of edges"):
+    with rejects(TooLarge, about="kinds"):
         map_moves(edges, 2000)
 
 
@@ -219,7 +220,7 @@ def test_a_passport_whose_table_was_changed_is_refused(tmp_path):
     middle = rest["law"]["plane"]["table"][3].split(" ")
     middle[4] = str(int(middle[4]) // 9)
     rest["law"]["plane"]["table"][3] = " ".join(middle)
-    with pytest.raises(PassportError, match="not private"):
+    with rejects(PassportError, about="private"):
         load(Document.wrap(MECHANISM, rest))
     odd = {**rest, "law": {"plane": {**rest["law"]["plane"], "anywhere": "x"}}}
     with pytest.raises(PassportError):
@@ -308,9 +309,9 @@ def test_what_is_not_known_for_large_maps_is_refused(tiny_limit):
     for asked in ({"aim": "worst", "prior": np.ones(16)}, {"properties": ["fair"]}):
         with pytest.raises(TooLarge):
             ib.optimal(query, 1, "distance", **asked)
-    with pytest.raises(TooLarge, match="must be 'distance'"):
+    with rejects(TooLarge, about="distance"):
         ib.optimal(query, 1, lambda a, b: 1.0)
-    with pytest.raises(TooLarge, match="map of cells"):
+    with rejects(TooLarge, about="cells"):
         ib.optimal(ib.tree({f"n{j}": "n0" for j in range(1, 9)}), 1, "distance")
 
 
@@ -345,7 +346,7 @@ def test_a_channel_of_a_large_map_multiplies_as_the_matrix_does():
     p, x = rng.dirichlet(np.ones(30)), rng.random(30)
     assert channel.forward(p) == pytest.approx(mechanism.matrix @ p, abs=1e-13)
     assert channel.backward(x) == pytest.approx(x @ mechanism.matrix, abs=1e-12)
-    with pytest.raises(TooLarge, match="remapped"):
+    with rejects(TooLarge, about="remapped"):
         channel_from_plane(noise(ib.grid(5, 6, metric="manhattan"), 1, np.arange(30)).law)
 
 
@@ -372,7 +373,7 @@ def test_one_report_is_read_as_all_of_them_are(monkeypatch):
 
 def test_losses_of_steps_need_an_even_map():
     uneven = ib.graph([(0, 0), (0, 1), (0, 3)], [((0, 0), (0, 1)), ((0, 1), (0, 3))])
-    with pytest.raises(ValueError, match="evenly spaced"):
+    with rejects(ValueError, about="evenly"):
         step_losses(uneven, ib.losses.euclidean)
 
 

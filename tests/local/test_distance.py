@@ -11,6 +11,7 @@ from scipy.optimize import linprog
 
 import inbounds as ib
 from inbounds.local.distance import kantorovich, kl, total_variation, transport
+from raising import rejects
 
 weights = st.integers(2, 7).flatmap(
     lambda n: st.tuples(*[arrays(np.float64, n, elements=st.floats(0, 10, width=32)) for _ in range(3)])
@@ -71,7 +72,7 @@ def test_kantorovich_takes_its_places_from_a_query():
     ends = np.zeros((2, 41))
     ends[0, 0] = ends[1, -1] = 1
     assert kantorovich(*ends, at=query) == 4.0
-    with pytest.raises(ValueError, match="labels have no distance"):
+    with rejects(ValueError, "labels"):
         kantorovich([1, 0], [0, 1], at=ib.category(["a", "b"]))
 
 
@@ -120,9 +121,9 @@ def test_what_is_not_a_pair_of_distributions_is_refused(p, q, options, message):
 
 def test_transport_refuses_costs_that_do_not_fit():
     pytest.importorskip("ot")
-    with pytest.raises(ValueError, match=r"cost must have the shape \(2, 2\)"):
+    with rejects(ValueError, "cost"):
         transport([1, 1], [1, 1], [[0, 1]])
-    with pytest.raises(ValueError, match="cost must be finite and not negative"):
+    with rejects(ValueError, "cost"):
         transport([1, 1], [1, 1], [[0, -1], [1, 0]])
 
 
@@ -130,5 +131,5 @@ def test_a_missing_library_is_named_with_its_extra(monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "ot", None)
-    with pytest.raises(ImportError, match=r"ot is needed here: pip install 'inbounds\[transport\]'"):
+    with rejects(ImportError, "ot"):
         transport([1, 1], [1, 1], [[0, 1], [1, 0]])

@@ -22,6 +22,7 @@ from inbounds.local.reconstruct.linear import onto_simplex
 from inbounds.local.reconstruct.structure import channel_for_law, detect_structure
 from inbounds.mechanism import Mechanism, Origin
 from inbounds.mechanism.laws import Noise
+from raising import rejects
 
 LN2 = ib.epsilon_from_alpha("1/2")
 
@@ -367,7 +368,7 @@ def test_a_remap_that_breaks_the_order_is_still_reconstructed():
     found = reconstruct(counts, compact, tolerance=1e-6, method="ibu")
     assert found.method == "ibu, squarem"
     assert abs(found.log_likelihood - reconstruct(counts, written, method="ibu").log_likelihood) < 1e-6
-    with pytest.raises(ValueError, match="method must be 'ibu' for a noise table whose outputs are renamed"):
+    with rejects(ValueError, "method"):
         reconstruct(counts, compact, method="least-squares")
 
 
@@ -462,9 +463,9 @@ def test_as_many_numbers_as_outputs_are_counts_or_refused_where_they_could_be_re
     for counts in ([2, 2, 3], [0.5, 0.25, 0.25], [2, -1, 1]):
         if min(counts) >= 0:
             assert reconstruct(counts, mechanism).reports == sum(counts)
-        with pytest.raises(ValueError, match="reports must be among the outputs"):
+        with rejects(ValueError, "reports"):
             reconstruct(counts, mechanism, given="reports")
-    with pytest.raises(ValueError, match=r"given must say whether these 3 numbers, .* they could be either"):
+    with rejects(ValueError, "given"):
         reconstruct([2, 2, 1], mechanism)
     assert reconstruct([2, 2, 1], mechanism, given="counts").reports == 5
     assert reconstruct([2, 2, 1], mechanism, given="reports").reports == 3
@@ -475,9 +476,9 @@ def test_as_many_numbers_as_outputs_are_counts_or_refused_where_they_could_be_re
 def test_a_collector_brings_its_own_mechanism_and_refuses_another():
     collector = Collector(geometric(3)).add([0, 1, 3])
     assert np.array_equal(reconstruct(collector, geometric(3)).distribution, reconstruct(collector).distribution)
-    with pytest.raises(ValueError, match="mechanism must be the collector's own"):
+    with rejects(ValueError, "mechanism"):
         reconstruct(collector, geometric(3, 1))
-    with pytest.raises(TypeError, match="reconstruct needs the mechanism"):
+    with rejects(TypeError, "reconstruct"):
         reconstruct([1, 2, 3])
 
 
@@ -540,7 +541,7 @@ def test_bad_input_is_refused_with_the_rule_it_breaks(reports, options, error, m
 def test_a_singular_matrix_is_not_inverted(counts):
     same_columns = np.array([[0.5, 0.5, 0.2], [0.3, 0.3, 0.3], [0.2, 0.2, 0.5]])
     for matrix in (same_columns, ib.catalog.uniform(ib.count(2), 1)):
-        with pytest.raises(ValueError, match=r"matrix must be invertible.*use method='ibu'"):
+        with rejects(ValueError, "matrix"):
             reconstruct(counts, matrix, method="inverse", given="counts")
     with pytest.raises(ValueError, match="as many outputs as answers to be inverted, got 3 × 2"):
         reconstruct(counts, same_columns[:, 1:], method="inverse")
@@ -563,7 +564,7 @@ def test_a_plain_matrix_must_be_stochastic(matrix, message):
 def test_reports_that_no_answer_explains_are_refused():
     matrix = [[1.0, 0.5], [0.0, 0.5], [0.0, 0.0]]
     assert reconstruct([1, 2, 0], matrix).converged
-    with pytest.raises(ValueError, match="reports must be possible"):
+    with rejects(ValueError, "reports"):
         reconstruct([1, 2, 1], matrix)
 
 
@@ -626,12 +627,12 @@ def test_bootstrap_intervals_agree_with_standard_errors_inside_and_stay_on_the_s
 
 def test_uncertainty_refuses_what_it_cannot_know():
     result = reconstruct([0.25, 0.25, 0.5], geometric(2))
-    with pytest.raises(ValueError, match="frequencies without a number of reports"):
+    with rejects(ValueError, "bootstrap", about="frequencies"):
         result.bootstrap(np.random.default_rng(0))
     counted = reconstruct([25, 25, 50], geometric(2))
-    with pytest.raises(ValueError, match="runs must be a whole number of at least 2"):
+    with rejects(ValueError, "runs"):
         counted.bootstrap(np.random.default_rng(0), runs=1)
-    with pytest.raises(ValueError, match="level must be between 0 and 1"):
+    with rejects(ValueError, "level"):
         counted.bootstrap(np.random.default_rng(0), level=1.0)
-    with pytest.raises(ValueError, match="use bootstrap for 'least-squares'"):
+    with rejects(ValueError, about="least-squares"):
         reconstruct([25, 25, 50], geometric(2), method="least-squares").standard_errors()

@@ -23,6 +23,7 @@ from inbounds.local import files
 from inbounds.local.collector import Collector
 from inbounds.local.expected_error import channel
 from inbounds.local.reconstruct import reconstruct
+from raising import rejects
 
 LN2 = ib.epsilon_from_alpha("1/2")
 AGES = ib.catalog.truncated_geometric(ib.ordinal(0, 100), local.epsilon_for_ratio(2, radius=10))
@@ -64,15 +65,15 @@ def test_each_call_draws_anew():
 def test_values_outside_are_refused_without_being_repeated_or_clamped_when_asked():
     strict, lenient = local.make_randomizer(AGES), local.make_randomizer(AGES, outside="clamp")
     for values in ([7654321], [-7654321, 3], [math.nan], 7654321.5):
-        with pytest.raises(ValueError, match="true answers must be") as caught:
+        with rejects(ValueError, about="answers") as caught:
             strict(values)
         assert "7654321" not in str(caught.value)
     assert set(lenient(np.array([7654321, -5], dtype=np.int64))) <= set(range(101))
     assert set(lenient(np.array([250, 3], dtype=np.uint8))) <= set(range(101))
     assert 0 <= lenient(1e300) <= 100
-    with pytest.raises(ValueError, match="true answers must be"):
+    with rejects(ValueError, about="answers"):
         lenient([math.nan])
-    with pytest.raises(ValueError, match="must be among the declared labels"):
+    with rejects(ValueError, about="declared"):
         local.make_randomizer(DRINKS)(["gin"])
 
 
@@ -156,7 +157,7 @@ def test_randomized_response_keeps_one_ratio_over_the_whole_domain():
     labels = local.local_guarantee(DRINKS)
     assert (labels.notion, labels.per_unit) == ("epsilon-LDP", None)
     assert labels.ldp == pytest.approx(1)
-    with pytest.raises(ValueError, match="labels have no distance"):
+    with rejects(ValueError, "labels"):
         labels.ratio(1)
 
 
@@ -305,11 +306,11 @@ def test_a_plan_refuses_what_it_cannot_answer(query, options, error, message):
 
 def test_a_plan_refuses_errors_that_no_collection_reaches():
     found = local.plan_collection((0, 3), ratio=2, reports=100, runs=2)
-    with pytest.raises(ValueError, match="error must be positive"):
+    with rejects(ValueError, "error"):
         found.reports_needed(0)
-    with pytest.raises(ValueError, match="error must be reachable"):
+    with rejects(ValueError, "error"):
         found.reports_needed("1e-9", "randomized_response")
-    with pytest.raises(ValueError, match=r"mechanism must be '\w+' or '\w+', got 'laplace'"):
+    with rejects(ValueError, "mechanism"):
         found.error("laplace")
 
 
@@ -554,7 +555,7 @@ def test_local_privacy_is_imported_without_solvers_or_table_engines():
 
 def test_a_row_that_is_too_short_is_refused(tmp_path):
     (tmp_path / "torn.csv").write_text("name,age\na,5\nb\n")
-    with pytest.raises(ValueError, match=r"torn.csv must have a value for every column in every row"):
+    with rejects(ValueError, "torn.csv"):
         list(files.read(tmp_path / "torn.csv", ["age"]))
 
 
@@ -601,7 +602,7 @@ def test_a_file_without_rows_has_no_batches_or_no_column(tmp_path, content):
     if content:
         assert [len(batch["age"]) for batch in files.read(tmp_path / "none.csv", ["age"])] == []
     else:
-        with pytest.raises(ValueError, match=r"column must be one that none\.csv has"):
+        with rejects(ValueError, "column"):
             list(files.read(tmp_path / "none.csv", ["age"]))
 
 

@@ -9,6 +9,7 @@ import inbounds as ib
 from inbounds import local
 from inbounds.local.collector import Collector
 from inbounds.local.reconstruct import reconstruct
+from raising import rejects
 
 AGES = ib.catalog.truncated_geometric(ib.ordinal(0, 6), Fraction(1, 2))
 TENTHS = ib.catalog.truncated_geometric(ib.mean(10, 0, 1), 1)
@@ -97,9 +98,9 @@ def test_raw_columns_stay_behind_unless_they_are_kept(engine):
     if engine in ("arrow", "arrow reader", "duckdb"):
         names = [t.schema.names for t in (bare, kept)]
     assert names == [["age"], ["age", "row", "drink"]]
-    with pytest.raises(ValueError, match="keep must name other columns"):
+    with rejects(ValueError, "keep"):
         local.randomize(table(engine), "age", AGES, keep=["age"])
-    with pytest.raises(TypeError, match="keep must be a list"):
+    with rejects(TypeError, "keep"):
         local.randomize(table(engine), "age", AGES, keep="row")
 
 
@@ -123,14 +124,14 @@ def test_strata_are_counted_in_one_pass(engine):
 def test_strata_that_are_missing_or_differ_are_refused():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"age": [1, 2], "city": ["A", None]})
-    with pytest.raises(ValueError, match="strata must not be missing"):
+    with rejects(ValueError, "strata"):
         local.collect(frame, "age", AGES, by="city")
     strata = local.collect(frame.assign(city="A"), "age", AGES, by="city")
-    with pytest.raises(ValueError, match="strata must be by the same columns"):
+    with rejects(ValueError, "strata"):
         strata + local.collect(frame.assign(town="A"), "age", AGES, by="town")
-    with pytest.raises(KeyError, match="stratum must be one of 'A', got 'B'"):
+    with rejects(KeyError, about="stratum"):
         strata["B"]
-    with pytest.raises(ValueError, match="asked must be 'all' or 'some'"):
+    with rejects(ValueError, "asked"):
         local.collect(frame, "age", AGES, asked="few")
 
 
@@ -168,27 +169,27 @@ def test_missing_values_are_refused_because_a_missing_report_would_show_them(eng
             holed = plain
     with pytest.raises(Exception, match="values must not be missing"):
         values(engine, local.randomize(holed, "age", AGES), "age")
-    with pytest.raises(ValueError, match="must not be missing"):
+    with rejects(ValueError, "reports", about="missing"):
         local.collect(holed, "age", AGES)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_column_that_is_not_there_is_named(engine):
-    with pytest.raises(ValueError, match="column must be one of 'age', 'share', 'drink', 'row', got 'wage'"):
+    with rejects(ValueError, "column"):
         local.randomize(table(engine), "wage", AGES)
-    with pytest.raises(ValueError, match="got 'wage'"):
+    with rejects(ValueError, "column", about="wage"):
         local.collect(table(engine), "wage", AGES)
 
 
 def test_a_column_that_stands_twice_is_refused():
     pandas, arrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
     for twice in (pandas.DataFrame([[1, 2]], columns=["age", "age"]), arrow.table([[1], [2]], ["age", "age"])):
-        with pytest.raises(ValueError, match="column 'age' must stand in the table once"):
+        with rejects(ValueError, about="column"):
             local.randomize(twice, "age", AGES)
 
 
 def test_what_is_not_a_table_is_refused():
-    with pytest.raises(TypeError, match=r"table must be an Arrow, Polars or pandas table.*got dict"):
+    with rejects(TypeError, "table"):
         local.randomize({"age": [1]}, "age", AGES)
 
 

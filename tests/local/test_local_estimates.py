@@ -20,6 +20,7 @@ from inbounds.local.reconstruct.affine_estimator import affine
 from inbounds.local.reconstruct.batches import update_batch
 from inbounds.local.reconstruct.channel import DenseChannel
 from inbounds.local.reconstruct.structure import channel_for_law
+from raising import rejects
 
 AGES = ib.catalog.truncated_geometric(ib.ordinal(0, 30), local.epsilon_for_ratio(2, radius=5))
 DRINKS = ib.catalog.randomized_response(ib.category(["tea", "coffee", "water", "milk", "gin"]), 1)
@@ -279,7 +280,7 @@ def test_what_cannot_be_asked_is_said(week, ask, error, message):
 def test_labels_have_no_mean():
     found = local.estimate(Collector(DRINKS).add(["tea"] * 30 + ["gin"] * 20))
     for ask in (found.mean, lambda: found.quantile(0.5), lambda: found.share(at_least=2)):
-        with pytest.raises(ValueError, match="labels have no order"):
+        with rejects(ValueError, "labels"):
             ask()
     assert found.share(["tea", "gin"]).name == "share of tea, gin"
 
@@ -306,7 +307,7 @@ def test_strata_are_asked_together_and_shown_as_a_table_and_a_picture():
     assert len(found.plot().axes[0].lines) == 3
     drinks = local.estimate(Collector(DRINKS).add(["tea"] * 30 + ["gin"] * 20))
     assert [text.get_text() for text in drinks.plot().axes[0].get_xticklabels()][:1] == ["tea"]
-    with pytest.raises(KeyError, match="stratum must be one of 'A', 'B', 'C', got 'D'"):
+    with rejects(KeyError, about="stratum"):
         found["D"]
 
 
@@ -345,7 +346,7 @@ def test_a_two_sample_test_refuses_what_it_cannot_compare():
     ):
         with pytest.raises(ValueError, match=message):
             local.two_sample_test(one, other)
-    with pytest.raises(TypeError, match="takes two Collectors"):
+    with rejects(TypeError, about="Collectors"):
         local.two_sample_test(one, [1, 2])
 
 

@@ -8,6 +8,7 @@ import pytest
 
 import inbounds as ib
 from inbounds.mechanism.adapters import opendp_measurement, privacy_map
+from raising import rejects
 
 
 @pytest.mark.parametrize(
@@ -47,7 +48,7 @@ def test_answers_with_gaps_have_no_privacy_map():
     """Across a hole wider than the sensitivity the loss is unbounded, so no multiple of epsilon would be true."""
     gapped = ib.optimal(ib.interval("-0.5", "9.5", 1, 10, holes=[("1.5", "7.5")]), 1)
     assert ib.audit(gapped.matrix, ib.extreme(0, 3)).epsilon > 8
-    with pytest.raises(ValueError, match="gaps"):
+    with rejects(ValueError, about="gaps"):
         privacy_map(gapped, 8)
 
 
@@ -83,7 +84,7 @@ def test_diffprivlib_users_find_randomise():
 
 
 def test_means_are_not_whole_numbers_and_refused():
-    with pytest.raises(ValueError, match="whole numbers"):
+    with rejects(ValueError, about="whole"):
         opendp_measurement(ib.catalog.uniform(ib.mean(3, 0, 1), 1))
 
 
@@ -110,10 +111,10 @@ def test_a_measurement_answers_the_least_and_the_largest_of_its_type(dp, kind):
 
 
 def test_a_mean_names_the_way_out(dp):
-    with pytest.raises(ValueError, match=r"take ib\.total and divide the report by the size"):
+    with rejects(ValueError, about="divide"):
         opendp_measurement(ib.catalog.uniform(ib.mean(10, 1, 5), 1))
 
 
 def test_a_passports_name_is_no_mechanism(dp):
-    with pytest.raises(TypeError, match=r"mechanism must be a mechanism such as .*, got str"):
+    with rejects(TypeError, "mechanism"):
         opendp_measurement("m.json")

@@ -29,7 +29,7 @@ from inbounds.releases.pipeline import PlanError, load_plan
 from inbounds.report import wording
 from inbounds.trusted.bounds import TOTAL
 from inbounds.trusted.limits import DEEPEST, MOST_ANSWERS
-from raising import raises_at
+from raising import raises_at, rejects
 
 GEOMETRIC = ib.catalog.truncated_geometric
 
@@ -64,7 +64,7 @@ def test_a_count_of_2_to_the_40_people_is_sampled_saved_and_read(tmp_path):
     assert made.sample([0, 2**40]).dtype == np.int64
     made.save(tmp_path / "m.json")
     assert ib.load(tmp_path / "m.json") == made
-    with pytest.raises(ib.TooLarge, match="not written out"):
+    with rejects(ib.TooLarge, about="written"):
         made.loss("absolute")
 
 
@@ -108,7 +108,7 @@ def test_ticks_far_apart_are_refused_in_a_file_and_cost_nothing_in_python():
         "answers": {"start": "0", "unit": "1", "ticks": "0 1000000000000"},
     }
     query["neighbours"] = {"reach": 10**12}
-    with pytest.raises(ib.PassportError, match="must lie closer together"):
+    with rejects(ib.PassportError, about="together"):
         load.mechanism_from_document(changed(made, query=query))
     scale = Scale(Fraction(0), Fraction(1), (0, 10**12))
     wide = RangeQuery("interval", scale, OutputCells.one_per_answer(scale), Reach(10**12), rounds=True)
@@ -145,7 +145,7 @@ def test_a_product_of_keys_is_bounded(tmp_path):
 
 
 def test_huge_numbers_in_a_record_are_refused_before_they_are_computed():
-    with pytest.raises(ValueError, match="an exact number must be text"):
+    with rejects(ValueError, about="exact"):
         parse_fraction("1e999999999")
     with pytest.raises(ValueError, match="of at most 1500 digits"):
         parse_fraction("1/" + "7" * 100_000)
@@ -243,7 +243,7 @@ class Named(str):
 
 @pytest.mark.parametrize("liar", [NobodyIsNear(1), AllAlike(), FarUnit()])
 def test_neighbours_that_are_only_a_kind_of_neighbours_are_refused(liar):
-    with pytest.raises(TypeError, match="neighbours must be Reach, AllPairs, Metric or Graph"):
+    with rejects(TypeError, "neighbours"):
         with_neighbours(ib.count(3), liar)
 
 
@@ -253,13 +253,13 @@ def test_scales_cells_and_texts_that_are_only_a_kind_of_them_are_refused():
     odd = Scale(Generous(0), Fraction(1), range(4))
     ticks = Scale(Fraction(0), Fraction(1), (0, type("Kind", (int,), {})(1), 3))
     for answers in (short, odd, ticks):
-        with pytest.raises(TypeError, match="must be a Scale of plain"):
+        with rejects(TypeError, about="Scale"):
             RangeQuery("total", answers, OutputCells.one_per_answer(plain.answers), Reach(1))
-    with pytest.raises(TypeError, match="outputs must be OutputCells"):
+    with rejects(TypeError, "outputs"):
         RangeQuery("total", plain.answers, type("Kind", (OutputCells,), {})(*vars(plain.outputs).values()), Reach(1))
-    with pytest.raises(TypeError, match="kind must be a text"):
+    with rejects(TypeError, "kind"):
         RangeQuery(Named("count"), plain.answers, plain.outputs, Reach(1))
-    with pytest.raises(TypeError, match="labels must be a tuple of texts"):
+    with rejects(TypeError, "labels"):
         RangeQuery("category", plain.answers, plain.outputs, AllPairs(), labels=(Named("a"), "b", "c", "d"))
     assert ib.category(np.array(["a", "b"])).labels == ("a", "b")
 
@@ -302,7 +302,7 @@ def test_nothing_that_a_sampler_reads_can_be_written_to(make, again):
     for array in arrays_of(again(made)):
         while isinstance(array, np.ndarray):
             assert not array.flags.writeable
-            with pytest.raises(ValueError, match=r"WRITEABLE|writeable"):
+            with rejects(ValueError, about="WRITEABLE"):
                 array.setflags(write=True)
             array = array.base
         assert type(array) is bytes
@@ -389,7 +389,7 @@ def test_the_value_of_an_objective_with_a_name_is_recomputed(aim, loss):
     objective = f"{aim} {loss.name} loss"
     true = load.mechanism_from_document(passports.to_passport(designed(objective, value)))
     assert not any(objective in claim and "that its" in claim for claim in true.unchecked_claims)
-    with pytest.raises(ib.PassportError, match="the value of the objective does not follow"):
+    with rejects(ib.PassportError, about="objective"):
         load.mechanism_from_document(passports.to_passport(designed(objective, value + 1e-6)))
 
 

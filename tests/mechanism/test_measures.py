@@ -14,6 +14,7 @@ from inbounds.mechanism.bayes import format_percent
 from inbounds.mechanism.laws import Matrix, Noise, clamped
 from inbounds.mechanism.laws.noise import make_geometric_noise
 from inbounds.trusted.bounds import TOTAL
+from raising import rejects
 
 QUERIES = (
     ib.count(1),
@@ -138,7 +139,7 @@ def test_measures_of_numbers_are_refused_for_labels():
     """Labels have no distance and no ends."""
     m = ib.catalog.randomized_response(LABELS, 1)
     for measure in (m.bias, m.variance, m.rmse, m.end_probability, m.exact_measures.bias, m.loss):
-        with pytest.raises(ValueError, match="numeric"):
+        with rejects(ValueError, about="numeric"):
             measure()
 
 
@@ -319,7 +320,7 @@ def test_posteriors_are_bayes_rule_and_average_back_to_the_prior(m, data):
             assert after == pytest.approx(m.matrix[i] * weights / chance, rel=1e-12)
             total += chance * after
         else:
-            with pytest.raises(ValueError, match="possible under the prior"):
+            with rejects(ValueError, "output", about="possible"):
                 m.posterior(value, weights)
     assert total == pytest.approx(weights, rel=1e-11, abs=1e-14)
 
@@ -471,7 +472,7 @@ def test_only_a_query_that_is_its_own_mirror_image_has_a_symmetric_average():
     """Not one whose declared neighbours differ at the two ends."""
     lopsided = ib.with_neighbours(ib.count(4), [(0, 1), (1, 2), (2, 3), (3, 4), (0, 2)])
     for query in (lopsided, ib.category(["a", "b", "c"])):
-        with pytest.raises(ValueError, match="symmetrize needs a query that equals its mirror image"):
+        with rejects(ValueError, "symmetrize"):
             ib.optimal(query, 1, "zero-one").symmetrize()
     balanced = ib.with_neighbours(ib.count(4), [(0, 1), (1, 2), (2, 3), (3, 4), (0, 2), (2, 4)])
     assert ib.optimal(balanced, 1).symmetrize().properties()["symmetric"]

@@ -18,6 +18,7 @@ from inbounds.mechanism.laws import Matrix, Noise
 from inbounds.mechanism.laws.noise import make_geometric_noise
 from inbounds.query import RangeQuery, with_neighbours
 from inbounds.trusted.bounds import TOTAL
+from raising import rejects
 
 HAND = Origin("by hand")
 LEAK = np.array([[TOTAL, 0], [0, TOTAL]])
@@ -64,9 +65,9 @@ def test_copies_and_pickles_are_equal_and_as_immutable_as_the_original(make, clo
     assert hash(twin) == hash(made)
     array = twin.law.weights if isinstance(twin.law, Matrix) else twin.law.core
     for held in (array, twin.weights):
-        with pytest.raises(ValueError, match="read-only"):
+        with rejects(ValueError, about="read-only"):
             held[...] = 0
-        with pytest.raises(ValueError, match="WRITEABLE"):
+        with rejects(ValueError, about="WRITEABLE"):
             held.setflags(write=True)
     assert twin.sample(2) in (0, 1, 2, 3)
 
@@ -103,7 +104,7 @@ def test_fields_cannot_be_assigned_or_deleted(make):
 def test_weights_and_matrix_cannot_be_written_to(make):
     made = make()
     for array in (made.weights, made.matrix):
-        with pytest.raises(ValueError, match="read-only"):
+        with rejects(ValueError, about="read-only"):
             array[0, 0] = 0
 
 
@@ -151,7 +152,7 @@ def test_an_array_type_that_answers_differently_each_time_is_read_once():
 @pytest.mark.parametrize("dtype", [np.float64, np.int32, np.uint64, np.longdouble, object, "m8[s]", ">i8"])
 def test_only_native_int64_weights_are_taken(dtype):
     weights = np.zeros((2, 2), dtype=np.int64).astype(dtype)
-    with pytest.raises(ib.InvalidDistribution, match="weights must be int64"):
+    with rejects(ib.InvalidDistribution, "weights"):
         Matrix(weights)
 
 
@@ -165,18 +166,18 @@ def test_laws_queries_and_mechanisms_that_could_skip_the_check_are_refused():
             return iter(())
 
     pair = ib.count(1)
-    with pytest.raises(TypeError, match="a mechanism needs a law from LAWS and a query"):
+    with rejects(TypeError, about="mechanism"):
         Mechanism(pair, Fraction(1), Friendly(LEAK), HAND)
     lonely = Lonely(pair.kind, pair.answers, pair.outputs, pair.neighbours)
-    with pytest.raises(TypeError, match="a mechanism needs a law from LAWS and a query"):
+    with rejects(TypeError, about="mechanism"):
         Mechanism(lonely, Fraction(1), Matrix(LEAK), HAND)
-    with pytest.raises(TypeError, match="cannot be subclassed"):
+    with rejects(TypeError, about="subclassed"):
         type("Loose", (Mechanism,), {"__post_init__": lambda self: None})
 
 
 @pytest.mark.parametrize(("query", "law"), [(None, None), (ib.count(1), LEAK), ("query", Matrix(LEAK))])
 def test_a_mechanism_is_made_of_a_query_and_a_law(query, law):
-    with pytest.raises(TypeError, match="a mechanism needs a law from LAWS and a query"):
+    with rejects(TypeError, about="mechanism"):
         Mechanism(query, Fraction(1), law, HAND)
 
 
@@ -340,9 +341,9 @@ def test_effective_epsilon_is_the_largest_log_ratio_between_neighbours():
 
 def test_a_posterior_needs_an_output_that_can_happen():
     mechanism = Mechanism(ib.count(1), Fraction(1), Matrix(np.array([[TOTAL, TOTAL], [0, 0]])), HAND)
-    with pytest.raises(ValueError, match="output must be possible under the prior"):
+    with rejects(ValueError, "output"):
         mechanism.posterior(1)
-    with pytest.raises(ValueError, match="output must be one of the values the mechanism reports"):
+    with rejects(ValueError, "output"):
         mechanism.posterior(2)
 
 
@@ -363,12 +364,12 @@ def test_labels_have_a_zero_one_loss_and_nothing_numeric():
     after = np.array([1, 1, math.e]) / (2 + math.e)
     assert mechanism.posterior("c") == pytest.approx(after)
     for numeric in (mechanism.bias, mechanism.variance):
-        with pytest.raises(ValueError, match=r"needs? numeric answers"):
+        with rejects(ValueError, about="numeric"):
             numeric()
     for loss in ("absolute", "squared"):
         with pytest.raises(ValueError, match=f"loss '{loss}' needs numeric answers"):
             mechanism.loss(loss)
-        with pytest.raises(ValueError, match=r"exact losses are known for|needs? numeric"):
+        with rejects(ValueError, about="numeric"):
             mechanism.exact_loss(loss)
 
 

@@ -13,6 +13,7 @@ from inbounds.accounting import compose
 from inbounds.directed_rounding import exp_above, exp_below
 from inbounds.errors import TooLarge
 from inbounds.mechanism import profile as profiles
+from raising import rejects
 
 LINE = ib.graph(["a", "b", "c"], [("a", "b"), ("b", "c", "1/2")])
 QUERIES = (
@@ -157,7 +158,7 @@ def test_outputs_that_a_neighbour_cannot_give_count_at_every_epsilon():
     assert (found.epsilon_at("0.75"), found.epsilon_at("0.74")) == (0.0, math.inf)
     with pytest.raises(ValueError, match="between 0 and 1"):
         found.epsilon_at(2)
-    with pytest.raises(ValueError, match="must not be negative"):
+    with rejects(ValueError, "epsilon"):
         found.delta(-1)
 
 
@@ -209,7 +210,7 @@ def test_a_library_of_others_finds_the_same_profile():
 
 def test_a_profile_too_large_is_refused_in_words(monkeypatch):
     monkeypatch.setattr(profiles, "MOST_TERMS", 10)
-    with pytest.raises(TooLarge, match="pairs of neighbours times outputs"):
+    with rejects(TooLarge, about="neighbours"):
         ib.audit(np.eye(4), ib.count(3)).delta(1)
 
 

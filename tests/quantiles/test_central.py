@@ -15,6 +15,7 @@ from inbounds.mechanism.laws import CentralRecords
 from inbounds.mechanism.origin import Origin
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, exp_lower_bound
 from inbounds.trusted.multisets import all_multisets, central_window, count_multisets, multiset_index, neighbour_groups
+from raising import rejects
 
 from .small import changed, histograms
 
@@ -34,14 +35,14 @@ def test_many_values_and_many_records_are_numbered_too(length, width):
 
 
 def test_more_multisets_than_whole_numbers_are_refused():
-    with pytest.raises(ib.TooLarge, match="too many multisets"):
+    with rejects(ib.TooLarge, about="multisets"):
         multiset_index(np.array([[40] * 40]), 1600)
 
 
 @pytest.mark.parametrize("length", [True, 3.0])
 def test_central_records_are_whole_numbers_and_a_matrix(length):
     weights = ib.design_central(ib.median(0, 2, size=5), 1, length=1).law.weights
-    with pytest.raises(TypeError, match="whole numbers"):
+    with rejects(TypeError, about="whole"):
         CentralRecords(1, length, weights)
     with pytest.raises(ib.InvalidDistribution, match="must be int64"):
         CentralRecords(1, 1, weights / 2)
@@ -144,7 +145,7 @@ def test_one_record_at_the_rank_is_the_true_answer_for_any_size_and_number_of_re
 def test_one_record_at_another_rank_needs_a_public_size_and_one_record_a_person(query):
     best = ib.optimal(query.as_range_query, 1)
     law = CentralRecords(query.rank + 1, 1, CentralRecords.from_answers(query, best.weights).weights)
-    with pytest.raises(ValueError, match="public size"):
+    with rejects(ValueError, about="public"):
         Mechanism(query, Fraction(1), law, best.origin)
 
 
@@ -159,8 +160,8 @@ def test_a_window_of_one_record_is_the_same_law_however_it_is_found():
 
 @pytest.mark.parametrize("query", [ib.median(0, 2, maximum=5), ib.median(0, 2, size=5, records=2)])
 def test_secret_sizes_and_persons_with_several_records_are_refused(query):
-    with pytest.raises(ValueError, match="public size"):
+    with rejects(ValueError, about="public"):
         ib.design_central(query, 1)
     law = CentralRecords(1, 3, np.full((3, 10), 1 << 62, dtype=np.int64))
-    with pytest.raises(ValueError, match="public size"):
+    with rejects(ValueError, about="public"):
         Mechanism(query, Fraction(1), law, Origin("mine"))

@@ -23,6 +23,7 @@ from inbounds.trusted.joint_quantiles import (
     truths_and_depths,
 )
 from inbounds.trusted.samplers import seeded_entropy
+from raising import rejects
 
 from .small import added_or_removed, changed, histograms
 
@@ -337,7 +338,7 @@ def test_a_search_that_cannot_be_is_refused(wrong):
 
 
 def test_a_negative_closeness_is_refused():
-    with pytest.raises(ValueError, match="closeness"):
+    with rejects(ValueError, "closeness"):
         ib.design_joint(ib.quantiles([0, 1], 0, 4, size=9), 1, closeness=-1)
 
 
@@ -345,9 +346,9 @@ def test_a_channel_belongs_to_one_of_the_quantiles():
     joint = ib.optimal(ib.quantiles([0, 1], 0, 4, size=9), 1)
     assert joint.channel(at=1).loss() == pytest.approx(joint.channel(at=0).loss())  # mirror images
     for at in (None, "1/2"):
-        with pytest.raises(ValueError, match="at must be one of 0, 1"):
+        with rejects(ValueError, "at"):
             joint.channel(at=at)
-    with pytest.raises(ValueError, match="at must be left out"):
+    with rejects(ValueError, "at"):
         ib.optimal(ib.count(4), 1).channel(at=0)
 
 
@@ -366,6 +367,6 @@ def test_quantiles_are_a_question_that_says_what_is_wrong():
     ):
         with pytest.raises(ValueError, match=place):
             ib.quantiles(*arguments, size=9)
-    with pytest.raises(ValueError, match="size"):
+    with rejects(ValueError, about="size"):
         ib.quantiles([0, 1], 0, 4)
     assert ib.quantiles([1, 0], 0, 4, size=9).at == (0, 1)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import inbounds as ib
 from inbounds.query import OutputCells, RangeQuery, Scale, with_neighbours, with_outputs
+from raising import rejects
 
 # --- what the constructors say ----------------------------------------------------------------------------
 
@@ -164,7 +165,7 @@ def test_every_mean_computed_in_floats_finds_its_place(size, low, width, data):
     ],
 )
 def test_a_true_answer_outside_the_range_or_off_the_grid_is_refused_without_repeating_it(query, value):
-    with pytest.raises(ValueError, match=r"^true answers must be .*; at least one is not$"):
+    with rejects(ValueError, about="answers"):
         query.encode(value)
 
 
@@ -172,7 +173,7 @@ def test_a_true_answer_outside_the_range_or_off_the_grid_is_refused_without_repe
     "value", ["three", True, [True], 1j, b"3", object(), "nan", "inf", "", "1/0", np.datetime64("2020-01-01")]
 )
 def test_a_true_answer_that_is_no_number_is_refused_without_repeating_it(value):
-    with pytest.raises(TypeError, match=r"^true answers must be numbers$"):
+    with rejects(TypeError, about="answers"):
         ib.count(5).encode(value)
 
 
@@ -365,7 +366,7 @@ def test_a_query_with_a_made_up_neighbourhood_is_refused():
             return Fraction(1)
 
     answers = ib.count(1).answers
-    with pytest.raises(TypeError, match="neighbours must be"):
+    with rejects(TypeError, "neighbours"):
         RangeQuery("count", answers, OutputCells.one_per_answer(answers), Nobody())
 
 
@@ -410,14 +411,14 @@ def spaced(step: int, kind: str = "interval") -> RangeQuery:
 
 def test_a_query_without_neighbours_is_refused():
     """The identity matrix would pass the checker, because there is nothing to check."""
-    with pytest.raises(ValueError, match="no two answers are neighbours"):
+    with rejects(ValueError, about="neighbours"):
         spaced(2)
-    with pytest.raises(ValueError, match="no two answers are neighbours"):
+    with rejects(ValueError, about="neighbours"):
         ib.interval(0, 24, 1, 24, holes=[(1, 12), (13, 23)])
 
 
 def test_labels_are_all_neighbours():
-    with pytest.raises(ValueError, match="all of them must be neighbours"):
+    with rejects(ValueError, "labels", about="neighbours"):
         with_neighbours(ib.category(["a", "b", "c"]), ib.Reach(1))
 
 
@@ -445,5 +446,5 @@ def test_cuts_are_the_gaps_that_nobody_can_cross():
 @pytest.mark.parametrize("labels", [("a", "b"), ("a", "b", "c", "d"), ("a", "b", "a")])
 def test_labels_are_one_for_each_answer_and_all_different(labels):
     three = ib.category(["a", "b", "c"])
-    with pytest.raises(ValueError, match="labels must be all different, and one for each answer"):
+    with rejects(ValueError, "labels"):
         RangeQuery("category", three.answers, three.outputs, ib.AllPairs(), labels=labels)

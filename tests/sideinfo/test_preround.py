@@ -11,6 +11,7 @@ from inbounds.design.remap import hardest_mixture
 from inbounds.sideinfo import compare_preround, preround
 from inbounds.sideinfo import preround_search as prerounding
 from inbounds.sideinfo.preround_search import Search, between_cells
+from raising import rejects
 
 TEN = ib.interval(-10, 10, 10, 20)
 MEANS = [ib.priors.normal(TEN, mu, 1) for mu in (-2, -1, 0, 1, 2)]
@@ -137,20 +138,20 @@ def test_long_counts_are_searched_without_trying_everything():
 
 @pytest.mark.parametrize("width", [9.9, 1, 0, -3])
 def test_cells_narrower_than_the_sensitivity_are_refused(width):
-    with pytest.raises(ValueError, match="width must be at least the sensitivity 10"):
+    with rejects(ValueError, "width"):
         preround(TEN, 1, MEANS, width=width)
 
 
 def test_odd_requests_are_refused():
-    with pytest.raises(ValueError, match="labels have no"):
+    with rejects(ValueError, about="labels"):
         preround(ib.category(["a", "b"]), 1, [None])
-    with pytest.raises(ValueError, match="metric privacy"):
+    with rejects(ValueError, about="privacy"):
         preround(ib.ordinal(0, 4), 1, [None])
-    with pytest.raises(ValueError, match="at least one set of weights"):
+    with rejects(ValueError, "priors", about="weights"):
         preround(TEN, 1, [])
-    with pytest.raises(ValueError, match="put a single one in brackets"):
+    with rejects(ValueError, "priors", about="brackets"):
         preround(TEN, 1, MEANS[0])
-    with pytest.raises(ValueError, match="aim must be"):
+    with rejects(ValueError, "aim"):
         preround(TEN, 1, MEANS, aim="best")
 
 

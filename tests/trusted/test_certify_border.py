@@ -26,6 +26,7 @@ from inbounds.trusted.certify import (
     check_response,
     check_states,
 )
+from raising import rejects
 
 HAIR = Fraction(1, 10**30)
 
@@ -177,7 +178,7 @@ def test_groups_are_judged_on_a_matrix_of_a_single_row_too():
 
 def test_a_product_must_be_one_law_for_every_answer():
     for law in ([[-1, -1], [3, 3]], [[1, 1], [2, 3]], [[-1, 1], [3, 2]]):
-        with pytest.raises(ib.InvalidDistribution, match="with the same sum for every answer"):
+        with rejects(ib.InvalidDistribution, about="answer"):
             check_product(np.array(law, dtype=object), [], Fraction(1))
     check_product(np.array([[0, 1], [3, 2]], dtype=object), [], Fraction(1))
 
@@ -263,7 +264,7 @@ def test_sets_may_be_as_many_as_the_units_of_a_draw():
 def test_edges_that_end_beyond_the_last_answer_are_refused():
     weights = np.full((2, 2), TOTAL // 2, dtype=np.int64)
     for ends in ((2, 0), (0, 2), (-1, 0)):
-        with pytest.raises(ib.InvalidDistribution, match="edges must join two of the 2 answers"):
+        with rejects(ib.InvalidDistribution, "edges"):
             check_edges(weights, [Edge(*ends, Fraction(1))], Fraction(1))
 
 

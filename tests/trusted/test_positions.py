@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import inbounds as ib
 from inbounds.query import with_neighbours
 from inbounds.trusted.bounds import EXP_BITS, exp_lower_bound
+from raising import rejects
 
 RNG = 20240131
 
@@ -255,9 +256,9 @@ def test_floats_that_cannot_tell_answers_apart_are_refused_by_type_and_query_alo
 def test_short_floats_are_refused_where_their_rounding_may_exceed_the_allowance(kind):
     query = ib.interval(0, 1000, "0.5", 2000)
     for value in (kind(0), kind(3), kind(7.5)):
-        with pytest.raises(ValueError, match="may round these answers by more than the query's allowance"):
+        with rejects(ValueError, about="allowance"):
             query.encode(value)
-        with pytest.raises(ValueError, match="may round these answers by more than the query's allowance"):
+        with rejects(ValueError, about="allowance"):
             query.encode(np.array([value]))
     assert ib.interval(0, 1, 1, 4).encode(np.float32(0.75)) == 2
     assert ib.interval(0, 1000, "0.5", 2000, allowance=0).encode(kind(3)) == 6
@@ -468,7 +469,7 @@ def test_an_interval_without_allowance_says_that_answers_must_be_exact(tmp_path)
 
 @pytest.mark.parametrize("allowance", [-1, "1/100", "1/2", math.nan])
 def test_an_odd_allowance_is_refused(allowance):
-    with pytest.raises(ValueError, match="allowance must be"):
+    with rejects(ValueError, "allowance"):
         ib.interval(0, 10, 1, 10, allowance=allowance)
 
 
@@ -483,7 +484,7 @@ def test_arrow_scalars_are_the_numbers_they_hold():
     assert [int(query.encode(pc.sum(pa.array([lo, k])))) for k in (0, 28, 129)] == [0, 28, 129]
     assert int(ib.total(2000, 2**51, 2**51 + 1).encode(pa.scalar(2000 * 2**51 + 129))) == 129
     assert int(ib.interval(0, 1, "0.1", 10).encode(pa.scalar(Decimal("0.35")))) == 3
-    with pytest.raises(ValueError, match="float32 may round these answers"):
+    with rejects(ValueError, "float32"):
         ib.interval(1000, 1100, "0.1", 1000).encode(pa.scalar(1000.3, pa.float32()))
     with pytest.raises(ValueError, match="at least one is not"):
         query.encode(pa.scalar(None, pa.int64()))
@@ -507,7 +508,7 @@ def test_foreign_whole_numbers_are_whole_numbers():
 @pytest.mark.parametrize("wrap", [lambda f: [f], lambda f: [list(f)], lambda f: memoryview(f), lambda f: [f[0], 3.0]])
 def test_short_floats_stay_short_inside_lists_and_buffers(wrap):
     short = np.array([1000 + k / 10 for k in range(10)], dtype=np.float32)
-    with pytest.raises(ValueError, match="float32 may round these answers"):
+    with rejects(ValueError, "float32"):
         ib.interval(1000, 1100, "0.1", 1000).encode(wrap(short))
 
 
@@ -532,7 +533,7 @@ def test_answers_beyond_a_hole_that_neighbours_cross_are_never_refused():
 
 def test_other_neighbours_must_leave_the_holes_as_they_are():
     holed = ib.interval(0, 10, 1, 10, holes=[(4, 6)])
-    with pytest.raises(ValueError, match="neighbours must leave the holes as they are"):
+    with rejects(ValueError, "neighbours"):
         with_neighbours(holed, ib.Reach(5))
     assert with_neighbours(holed, ib.AllPairs()).allowance == 0
 
@@ -562,9 +563,9 @@ def test_a_single_number_is_clipped_like_a_list_of_one():
 def test_tables_and_masked_arrays_are_refused():
     pd, pl, pa = pytest.importorskip("pandas"), pytest.importorskip("polars"), pytest.importorskip("pyarrow")
     for table in (pd.DataFrame({"a": [1]}), pl.DataFrame({"a": [1]}), pa.table({"a": [1]})):
-        with pytest.raises(TypeError, match="one column, got a table"):
+        with rejects(TypeError, about="column"):
             ib.count(5).encode(table)
-    with pytest.raises(ValueError, match="must not be missing"):
+    with rejects(ValueError, "values", about="missing"):
         ib.count(5).encode(np.ma.array([3, 4], mask=[True, False]))
 
 
@@ -584,7 +585,7 @@ class Talkative:
 
 
 def test_errors_of_foreign_numbers_do_not_get_through():
-    with pytest.raises(TypeError, match=r"^true answers must be numbers$") as caught:
+    with rejects(TypeError, about="answers") as caught:
         ib.count(5).encode([Talkative()])
     assert caught.value.__context__ is None
 

@@ -27,6 +27,7 @@ from inbounds.trusted.samplers import (
     seeded_entropy,
     system_entropy,
 )
+from raising import rejects
 
 HAND = Origin("by hand")
 
@@ -129,7 +130,7 @@ def test_one_report_is_drawn_like_many_from_the_same_entropy(made):
 def test_one_report_is_drawn_for_positions_of_the_law_only(made):
     sampler = made.law.sampler(made.query)
     for position in (-1, sampler.answers, 1 << 64):
-        with pytest.raises(IndexError, match="the position must be one"):
+        with rejects(IndexError, about="position"):
             draw_output(sampler, position, system_entropy)
 
 
@@ -361,7 +362,7 @@ def test_randomise_takes_what_is_out_of_range_as_the_nearer_end(query, low, high
 def test_randomise_of_a_label_is_sample():
     made = ib.catalog.randomized_response(ib.category(["bus", "bike"]), 64)
     assert made.sample("bike", clip=True) == "bike"
-    with pytest.raises(ValueError, match="among the declared labels"):
+    with rejects(ValueError, about="declared"):
         made.sample("car", clip=True)
 
 
@@ -411,7 +412,7 @@ def test_report_reads_the_draws_in_order():
 
 def test_a_noise_table_too_wide_for_its_bins_is_refused_before_it_is_used():
     law = Noise(np.array([TOTAL - 2 * 10**6 * 2**40 - 2]), 2**40, 1, 10**6 + 1)
-    with pytest.raises(ib.TooLarge, match="the range is too large for a noise table at this epsilon"):
+    with rejects(ib.TooLarge, about="epsilon"):
         law.sampler(ib.count(10**6 + 1))
 
 
@@ -428,5 +429,5 @@ def test_a_noise_table_too_wide_for_its_bins_is_refused_before_it_is_used():
 )
 def test_no_law_reports_a_position_that_it_has_no_answer_for(mechanism, position):
     assert mechanism.draw(np.arange(3), system_entropy).shape == (3,)
-    with pytest.raises(IndexError, match="positions must be those of the 3 answers"):
+    with rejects(IndexError, "positions"):
         mechanism.draw(np.array([0, position]), system_entropy)
