@@ -29,6 +29,7 @@ from inbounds.adjust.tree import Tree
 from inbounds.adjust.tree_adjust import adjust_tree
 from inbounds.adjust.tree_optimum import best_sums
 from inbounds.schema.report_types import LEAST_SQUARES, POSTERIOR
+from raising import rejects
 
 SMALL = Tree.from_leaves(np.array([3, 2, 4, 3, 1]), np.array([0, 0, 0, 1, 1]), np.array([0, 0]))
 CAPPED = Tree((np.array([3, 3, 2, 2]), np.array([4, 3]), np.array([5])), (np.array([0, 0, 1, 1]), np.array([0, 0])))
@@ -387,11 +388,11 @@ def test_the_same_reports_give_the_same_table_every_time():
 
 
 def test_a_tree_refuses_sizes_and_parents_that_are_none():
-    with pytest.raises(ValueError, match="siblings together"):
+    with rejects(ValueError, "parents", about="siblings"):
         Tree.from_leaves(np.array([1, 1, 1]), np.array([0, 1, 0]))
-    with pytest.raises(ValueError, match="must not be below"):
+    with rejects(ValueError, "sizes"):
         Tree((np.array([1, 1]), np.array([3])), (np.array([0, 0]),))
-    with pytest.raises(ValueError, match="one list fewer"):
+    with rejects(ValueError, "parents", about="fewer"):
         Tree((np.array([1]),), (np.array([0]),))
 
 

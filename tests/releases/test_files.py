@@ -11,6 +11,8 @@ import pytest
 
 import inbounds as ib
 from inbounds.releases.pipeline import load_plan, parse_groups, release
+from inbounds.schema.errors import PlanError
+from raising import raises_at, rejects
 
 DATA = "school,answer\nNorth,yes\nNorth,no\nSouth,yes\n"
 PLAN = """
@@ -117,11 +119,11 @@ def test_python_never_replaces_what_the_plan_reads(folder, monkeypatch, name):
     }
     before = contents(folder)
     for plan in ("plan.toml", load_plan("plan.toml"), values):
-        with pytest.raises(ValueError, match="must not be a file that the release reads"):
+        with raises_at(PlanError, ("output", "path"), about="reads"):
             release(plan, output=name, overwrite=True, cache="cache")
         done = release(plan, cache="cache")
-        for write in (done.write, done.report):
-            with pytest.raises(ValueError, match="must not be a file that the release reads"):
+        for subject, write in (("output", done.write), ("report", done.report)):
+            with rejects(ValueError, subject, about="reads"):
                 write(name, overwrite=True)
     assert contents(folder) == before
 
@@ -137,7 +139,7 @@ def test_only_a_second_release_is_said_to_spend_its_epsilon(command, folder):
 def test_writing_the_same_release_again_is_not_said_to_spend_anything(tmp_path):
     plan = {"groups": {"size": 3}, "statistics": [{"count": "true"}], "privacy": {"epsilon": 1}}
     done = release(plan, pa.table({"c": ["x"]}), output=tmp_path / "a.csv", cache=tmp_path / "cache")
-    with pytest.raises(ValueError, match=r"must not exist yet, got .*a\.csv; give another name") as refusal:
+    with rejects(ValueError, "output", about="exist") as refusal:
         done.write(tmp_path / "a.csv")
     assert "spends" not in str(refusal.value)
     done.write(tmp_path / "a.csv", overwrite=True)
@@ -197,7 +199,7 @@ def test_the_source_that_a_frame_replaces_is_spared(folder):
     frame = pa.table({"school": ["North"], "answer": ["yes"]})
     before = contents(folder)
     for plan in (folder / "plan.toml", load_plan(folder / "plan.toml")):
-        with pytest.raises(ValueError, match="must not be a file that the release reads"):
+        with raises_at(PlanError, ("output", "path"), about="reads"):
             release(plan, frame, output=folder / "survey.csv", overwrite=True)
     assert contents(folder) == before
 
@@ -206,7 +208,7 @@ def test_a_register_is_spared_however_the_plan_was_made(folder):
     (folder / "schools.csv").write_text("school\nNorth\n")
     keys = parse_groups("school", str(folder / "schools.csv"), size=3)
     plan = replace(load_plan(folder / "plan.toml"), groups=keys, reads=())
-    with pytest.raises(ValueError, match="must not be a file that the release reads"):
+    with raises_at(PlanError, ("output", "path"), about="reads"):
         release(plan, output=folder / "schools.csv", overwrite=True)
 
 

@@ -13,6 +13,7 @@ from inbounds.mechanism.codec import query_from_json
 from inbounds.releases.pipeline import find_mechanism, preview_release, release
 from inbounds.releases.verify import record_page
 from inbounds.releases.write import record_path
+from raising import rejects
 
 FRAME = pa.table({"g": ["A", "A", "B"], "c": ["p", "q", "p"], "x": [1, 2, 3]})
 COLUMNS = {"c": {"labels": ["p", "q"], "other": "q"}, "x": {"low": 0, "high": 4}}
@@ -157,7 +158,7 @@ def test_names_of_passports_stay_in_their_folder(tmp_path, name):
 
 def test_a_folder_that_cannot_be_written_is_refused_before_the_data_is_read(tmp_path):
     (tmp_path / "file").write_text("x")
-    with pytest.raises(ValueError, match="mechanisms must be a folder"):
+    with rejects(ValueError, "mechanisms"):
         release(plan(*EVERYTHING), FRAME, output=tmp_path / "o.csv", cache=tmp_path, mechanisms=tmp_path / "file")
     assert not (tmp_path / "o.csv").exists()
 
@@ -208,10 +209,10 @@ def test_the_page_is_the_same_from_python_and_from_the_record(command, made, tmp
     assert page.index("<details><summary>Digests of 14 mechanisms") < page.index(done.record["mechanisms"][0]["sha256"])
     odd = command(tmp_path, "report", f"{name}.release.json", "--out", "c.html", "--level", "0.5")
     assert (odd.returncode, "--prior and --level are for mechanisms" in odd.one_line) == (2, True)
-    with pytest.raises(ValueError, match="must not exist yet"):
+    with rejects(ValueError, "report", about="exist"):
         done.report(tmp_path / "a.html")
     for own in (name, f"{name}.release.json"):
-        with pytest.raises(ValueError, match="reads or writes itself"):
+        with rejects(ValueError, "report", about="itself"):
             done.report(tmp_path / own, overwrite=True)
 
 
