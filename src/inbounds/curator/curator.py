@@ -28,7 +28,7 @@ from inbounds.curator.evaluations import DatasetStatus
 from inbounds.curator.exposure import (
     MOST_KEPT,
     MOST_QUESTIONS,
-    Estimates,
+    AnswerEstimates,
     Exposure,
     compute_exposure,
     estimate_answer,
@@ -74,7 +74,7 @@ class Curator:
             Sources(limits.threads),
         )
         self._access = Access(self._connections, settings.datasets, clock)
-        self._estimates = dict[tuple[str, Fraction, int], Estimates]()
+        self._estimates = dict[tuple[str, Fraction, int], AnswerEstimates]()
         self._slots = Slots(limits.evaluations, self._time, self.close_thread)
         parts = self._connections, self._sources, self.designer, self._access, limits.rows, clock
         self._answering = AnswerPipeline(*parts, self._time, self._slots)
@@ -360,7 +360,7 @@ class Curator:
         (status,) = (one for one in self.statuses(account) if one.name == name)
         return compute_exposure(status, self.people(dataset), held, last, self._estimate)
 
-    def _estimate(self, key: str, level: Fraction, holders: int) -> Estimates:
+    def _estimate(self, key: str, level: Fraction, holders: int) -> AnswerEstimates:
         """Return what so many holders of an answer know; what was computed before is kept."""
         stored = self._estimates.get((key, level, holders))
         if stored is None:

@@ -58,7 +58,7 @@ class Coalition:
     exact: bool
 
 
-class Estimates(NamedTuple):
+class AnswerEstimates(NamedTuple):
     """The number of possible true answers, and what holders know of one: see `ExposedAnswer`."""
 
     answers: int | None
@@ -117,7 +117,7 @@ def compute_exposure(
     people: Population,
     held: Held,
     questions: Mapping[str, Mapping[str, Any]],
-    expose: Callable[[str, Fraction, int], Estimates],
+    expose: Callable[[str, Fraction, int], AnswerEstimates],
 ) -> Exposure:
     """Compute the exposure from the issued answers; the time is linear in their number.
 
@@ -141,7 +141,7 @@ def _expose_answer(
     question: Mapping[str, Any],
     key: str,
     holders: Mapping[str, Fraction],
-    expose: Callable[[str, Fraction, int], Estimates],
+    expose: Callable[[str, Fraction, int], AnswerEstimates],
 ) -> ExposedAnswer:
     """Measure the finest level that the holders have."""
     finest, count = max(holders.values()), len(holders)
@@ -187,15 +187,15 @@ def _unseen_weights(held: Held, bits: Mapping[str, int]) -> list[Fraction]:
     return weights
 
 
-def estimate_answer(drew: Sequence[Mechanism], holders: int) -> Estimates:
+def estimate_answer(drew: Sequence[Mechanism], holders: int) -> AnswerEstimates:
     """Measure what the holders of an answer know; with several group sizes, for the largest."""
     usable = [one for one in drew if len(one.query.answers) <= MOST_ANSWERS and one.query.is_ordered]
     if not usable:
-        return Estimates(None, {}, {})
+        return AnswerEstimates(None, {}, {})
     mechanism = max(usable, key=lambda one: len(one.query.answers))
     one, *more = simulate_collusion(mechanism, sorted({1, holders}), runs=200)
     many = more[0] if more else one
-    return Estimates(len(mechanism.query.answers), _format_row(one), _format_row(many))
+    return AnswerEstimates(len(mechanism.query.answers), _format_row(one), _format_row(many))
 
 
 def _format_row(row: CollusionResult) -> dict[str, float]:
