@@ -3,6 +3,8 @@
 From Inbounds Require Import Exp Privacy Matrix Noise Neighbours Response Blocks Prime Designs Passport Kinds Together Ledger Alias Integral Scores
   Tight Depth ScoreCheck Lengths Sides Central Joint Quantile Graph Plane.
 
+From Inbounds Require Rounding.
+
 Definition everything :=
   (@exp_below_sound, @ratio_below_sound, @exp_below_is_loop,
    (@post_processing, @randomised_post_processing, @composition, @compose_distribution, @group_privacy),
@@ -25,6 +27,7 @@ Definition everything :=
    (@window_moves, @consume_spec, @central_promise, @answer_promise, @central_distribution),
    (@quantile_scores, @quantile_passport, @sided_passport, @central_passport, @answer_private),
    (@level_replaced, @level_true, @depth_replaced, @depth_last, @weight_replaced, @joint_pointwise, @joint_promise, @several_passport),
+   (@Rounding.pick_near, @Rounding.chain_near, @Rounding.rounding_paid, @Rounding.roundings_fit, @Rounding.sampler_paid),
    (@check_edges_sound, @path_private, @graph_promise, @passport_graph),
    (@gathered, @check_plane_sound, @plane_pointwise, @plane_distribution),
    (@map_edges, @map_private, @map_promise, @map_distribution)).
