@@ -141,7 +141,7 @@ def _asks(k: int, other: Record) -> Callable[[Record], None]:
     def change(record: Record) -> None:
         line = record["mechanisms"][k]
         line["query"] = copy.deepcopy(other["query"])
-        if line["query"]["kind"] == "quantile":
+        if line["query"]["kind"] in ("quantile", "quantiles"):
             line.setdefault("law", "score table")
         else:
             line.pop("law", None)
@@ -151,7 +151,7 @@ def _asks(k: int, other: Record) -> Callable[[Record], None]:
 
 def _other_questions(line: Record) -> Iterator[tuple[str, Record]]:
     question = _question(line)
-    changes = _quantiles(question) if question["kind"] == "quantile" else _queries(question)
+    changes = _quantiles(question) if question["kind"] in ("quantile", "quantiles") else _queries(question)
     for name, changed in changes:
         yield name, {"query": changed}
 
@@ -185,9 +185,10 @@ def _queries(query: Record) -> Iterator[tuple[str, Record]]:
 
 
 def _quantiles(quantile: Record) -> Iterator[tuple[str, Record]]:
-    for at in ("0", "1/4", "1/2", "9/10", "1"):
+    for at in ("0", "1/4", "1/2", "9/10", "1", "1/4 1/2", "9/10 1/4", "1/4 9/10 1", ["1/4", "9/10"]):
         if at != quantile["at"]:
             yield f"at {at}", {**quantile, "at": at}
+    yield "one or several", {**quantile, "kind": "quantile" if quantile["kind"] == "quantiles" else "quantiles"}
     yield "public or not", {**quantile, "public": not quantile["public"]}
     for name in ("size", "records", "missing"):
         for more in (-1, 1):
@@ -234,7 +235,7 @@ def _other_accounts(original: Original) -> Iterator[Forgery]:
 
             yield original.forged(f"all of {line['statistic']} drawn at {factor} times", spends)
         elsewhere = f"account of {line['statistic']} named otherwise"
-        yield original.forged(elsewhere, lambda record, k=k: record["account"][k].update(statistic="x"))
+        yield original.forged(elsewhere, lambda record, k=k: record["account"][k].update(statistic="elsewhere"))
         for part in ("0", "-1", "100"):
             yield original.forged(f"{line['statistic']} spends {part} in every place", _spends_in_all(k, part))
         if len(line.get("layers", {})) > 1:
@@ -516,6 +517,19 @@ def _other_fields(statistic: Record, columns: Record) -> Iterator[Record]:
             yield {**statistic, place: other}
     if statistic["kind"] != "quantile":
         yield {**statistic, "at": "1/2"}
+        yield {**statistic, "at": ["1/4", "1/2"]}
+    else:
+        for at in (
+            [],
+            ["1/2"],
+            ["1/2", "1/4"],
+            ["1/4", "1/4"],
+            ["1/4", 1],
+            ["1/4", "3/2"],
+            "1/4 1/2",
+            ["0", "1/4 1/2"],
+        ):
+            yield {**statistic, "at": at}
     if statistic["kind"] != "histogram":
         yield {**statistic, "sum_to_size": True}
         yield {**statistic, "sum_to_size": False}
@@ -626,7 +640,10 @@ def _other_plans(original: Original) -> Iterator[tuple[str, Callable[[Record], o
         yield "records come and go", lambda lie: lie["plan"].update(neighbours="add or remove one record")
     for k, own in enumerate(plan["statistics"]):
         if own["kind"] == "quantile":
-            yield f"{own['name']} at another place", lambda lie, k=k: lie["plan"]["statistics"][k].update(at="1/3")
+            others: list[Any] = ["1/3", ["1/3", "1/2"], ["0", "1/4", "9/10"]]
+            for at in others:
+                changed: Any = lambda lie, k=k, at=at: lie["plan"]["statistics"][k].update(at=at)  # noqa: E731
+                yield f"{own['name']} at {at}", changed
         if own["kind"] in ("min", "max"):
             other = "max" if own["kind"] == "min" else "min"
             yield (

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from curator.pupils import account
+from curator.pupils import SCHOOLS, YEARS, account
 from inbounds.curator import (
     CapExceeded,
     CuratorUnavailable,
@@ -328,3 +328,16 @@ def test_no_file_is_looked_for_where_a_mechanism_is_not_the_accounts_own(curator
     monkeypatch.setattr(type(curator.designer), "find_passport", lambda *_: pytest.fail("looked for a file"))
     for other in (digest, "0" * 64):
         refused_mechanism(curator, bob, other)
+
+
+def test_several_quantiles_of_a_public_size_are_one_answer_and_of_another_size_none(opened):
+    groups = {"by": ["school", "year"], "keys": {"school": SCHOOLS, "year": YEARS}, "size": 10}
+    curator = opened(groups=groups)
+    ana, quartiles = account(curator, "ana"), {"quantile": "age", "at": [0.75, "median", 0.25], "epsilon": "1/2"}
+    first = curator.ask(ana, "pupils", {**quartiles, "allow_useless": True})
+    again = curator.ask(ana, "pupils", {**quartiles, "at": ["1/4", 0.5, 0.75], "allow_useless": True})
+    assert (first.table, again.how) == (again.table, "same")
+    for low, middle, high in zip(*(first.table[f"age_{name}"] for name in ("q25", "median", "q75")), strict=True):
+        assert 10 <= low <= middle <= high <= 20
+    with pytest.raises(PlanError, match="ask for each share by itself"):
+        curator.ask(ana, "pupils", {**quartiles, "where": "age > 12"})

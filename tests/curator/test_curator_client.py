@@ -221,7 +221,7 @@ def test_a_token_in_the_place_of_the_address_is_not_told() -> None:
         ({"mean": "age", "epsilon": object()}, "epsilon must be a text, a number or a list, got object"),
         ({"mean": "likes", "epsilon": 1}, "^mean needs low and high of the column 'likes'"),
         ({"quantile": "age", "at": 50, "epsilon": 1}, "^at must be between 0 and 1"),
-        ({"quantile": "age", "at": [0.1, 0.9], "epsilon": 1}, "^quantile must be one statistic"),
+        ({"quantile": "age", "at": [0.1, 0.9], "epsilon": 1}, "^quantile cannot be one draw"),
         ({"quantile": "age", "epsilon": 1}, "^at must be given"),
         ({"avg": "age", "epsilon": 1}, "^avg is not a field of a question; known are count"),
         ({"mean": "age", "epsilom": 1}, "^epsilom is not a field of a question; did you mean epsilon"),

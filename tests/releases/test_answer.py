@@ -224,7 +224,7 @@ def runs(mass, level):
 def test_an_interval_is_the_shortest_run_with_enough_posterior(n, epsilon, level):
     mechanism = ib.catalog.truncated_geometric(ib.count(n), epsilon)
     outputs = np.arange(n + 1)
-    low, high = credible_intervals(mechanism, outputs, Fraction(level), None)
+    low, high = credible_intervals(mechanism.channel(), outputs, Fraction(level))
     expected = [runs(row, float(Fraction(level))) for row in mechanism.matrix]
     assert list(zip(low, high, strict=True)) == expected
     sets = [mechanism.credible_set(i, float(Fraction(level))).answers for i in outputs]

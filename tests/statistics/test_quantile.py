@@ -34,17 +34,38 @@ def plan(*statistics, epsilon=4, sizes=None, **more):
     }
 
 
-def test_several_shares_are_statistics_of_their_own_that_divide_its_part():
-    found = to_plan(plan({"quantile": "x", "at": ["0.9", "0.25"], "budget_share": "1/2"}, {"median": "x"}), FRAME)
-    assert [statistic.name for statistic in found.statistics] == ["x_q25", "x_q90", "x_median"]
-    assert [statistic.share for statistic in found.statistics] == [Fraction(1, 4), Fraction(9, 10), Fraction(1, 2)]
+def test_several_shares_of_groups_of_public_size_are_one_draw():
+    found = to_plan(
+        plan({"quantile": "x", "at": ["0.9", "0.25"], "budget_share": "1/2"}, {"mode": "y"}, **LABELS), FRAME
+    )
+    assert [found.cells(statistic) for statistic in found.statistics] == [["x_q25", "x_q90"], ["y_mode"]]
+    assert found.statistics[0].query(found.context, SIZE) == ib.quantiles([0.25, 0.9], 0, 10, size=SIZE)
+    assert found.epsilons == (2, 2)
+
+
+LABELS = {"columns": {"x": {"low": 0, "high": 10}, "y": {"labels": ["p", "q"]}}}
+APART = {
+    "a size that is not public": {"sizes": {"max_size": SIZE}},
+    "a design option": {"design": {"loss": "zero-one"}},
+    "a group beyond one draw": {"sizes": {"size": 1 << 20}},
+}
+
+
+@pytest.mark.parametrize("why", APART)
+def test_several_shares_are_divided_where_they_cannot_be_one_draw(why):
+    found = to_plan(
+        plan({"quantile": "x", "at": ["0.9", "0.25"], "budget_share": "1/2"}, {"min": "x"}, **APART[why]), FRAME
+    )
+    assert [statistic.name for statistic in found.statistics] == ["x_q25", "x_q90", "x_min"]
+    assert [statistic.share for statistic in found.statistics] == [Fraction(1, 4), Fraction(9, 10), 0]
     assert found.epsilons == (1, 1, 2)
 
 
-@pytest.mark.parametrize("at", [[0.25, 0.9], (0.25, 0.9), np.array([0.25, 0.9])])
-def test_shares_may_stand_in_any_kind_of_list(at):
-    found = to_plan(plan({"quantile": "x", "at": at}), FRAME)
-    assert [statistic.share for statistic in found.statistics] == [Fraction(1, 4), Fraction(9, 10)]
+@pytest.mark.parametrize("at", [[0, 0.9, 1], ("max", "min", 0.9), np.array([0.9, 0, 1]), ["1", "9/10", "min"]])
+def test_shares_may_stand_in_any_kind_of_list_and_some_have_names(at):
+    found = to_plan(plan({"quantile": "x", "at": at, "name": "own"}), FRAME)
+    assert found.statistics[0].at == (0, Fraction(9, 10), 1)
+    assert found.cells(found.statistics[0]) == ["own_min", "own_q90", "own_max"]
 
 
 NO_QUANTILES = [
@@ -53,7 +74,7 @@ NO_QUANTILES = [
     ({"quantile": {"of": "x", "at": 0.5}, "at": 0.5}, ("quantile", "at")),
     ({"quantile": "x", "at": 2}, ("at",)),
     ({"quantile": "x", "at": []}, ("at",)),
-    ({"quantile": "x", "at": [0, 1], "name": "two"}, ("at",)),
+    ({"quantile": "x", "at": ["least"]}, ("at",)),
     ({"quantile": "x", "at": [0.5, 0.5]}, ("at",)),
     ({"quantile": "y", "at": 0.5}, ("quantile",)),
 ]
@@ -72,14 +93,34 @@ def test_what_is_no_quantile_is_refused_before_data_is_read(golden):
 def test_quantiles_are_near_the_truth_and_in_order(tmp_path, sizes):
     asked = plan({"quantile": "x", "at": [0.25, 0.5, 0.75]}, epsilon=6, sizes=sizes, output={"credible_level": 0.9})
     table = release(asked, FRAME, cache=tmp_path).table
-    found = np.array([table[f"x_q{share}"].to_numpy() for share in (25, 50, 75)])
+    names = ("x_q25", "x_median", "x_q75")
+    found = np.array([table[name].to_numpy() for name in names])
     assert (np.diff(found, axis=0) >= 0).all()
     values = FRAME["x"].to_numpy().reshape(SIZE, GROUPS)
     truth = np.sort(values, axis=0)[[7, 14, 22]]
     assert np.abs(found - truth).mean() < 1.5  # expected 0.4 for 120 answers; 11 sigma
-    for share, own in zip((25, 50, 75), found, strict=True):
-        assert (table[f"x_q{share}_low"].to_numpy() <= own).all()
-        assert (own <= table[f"x_q{share}_high"].to_numpy()).all()
+    for name, own in zip(names, found, strict=True):
+        assert (table[f"{name}_low"].to_numpy() <= own).all()
+        assert (own <= table[f"{name}_high"].to_numpy()).all()
+
+
+def test_groups_of_different_sizes_have_draws_of_their_own(tmp_path):
+    """At a large epsilon every draw is the truth: of 5 records the third, of 3 and 2 missing ones the third of all."""
+    frame = pa.table({"g": ["a"] * 5 + ["b"] * 3, "x": [1, 3, 5, 7, 9, 4, 6, 8]})
+    keys = {"groups": {"by": ["g"], "keys": ["a", "b", "c"], "size": [5, 3, 3]}}
+    asked = plan({"quantile": "x", "at": ["min", "median", "max"], "name": "s"}, epsilon=64, **keys)
+    done = release(asked, frame, cache=tmp_path, output=tmp_path / "o.csv")
+    assert [done.table[f"s_{name}"].to_pylist() for name in ("min", "median", "max")] == [
+        [1, 4, 0],
+        [5, 6, 0],
+        [9, 8, 0],
+    ]
+    assert [(line["law"], line["size"]) for line in done.record["mechanisms"]] == [("joint", 3), ("joint", 5)]
+    assert check(tmp_path / "o.csv.release.json")
+    done.report(tmp_path / "report.html")
+    page = done.export(tmp_path / "page.html").read_text("utf-8")
+    assert all(f"By g, {name}" in page for name in ("min", "median", "max"))  # each with errors of its own
+    assert done.export(tmp_path / "o.xlsx").stat().st_size > 0
 
 
 def test_wishes_about_the_answer_are_answered_obliviously(tmp_path):
@@ -138,8 +179,7 @@ def test_one_line_asks_for_quantiles_of_a_column():
     facts, column = {"size": "20", "epsilon": "1"}, {"low": ["0"], "high": ["10"]}
     found = one_line("t.csv", {"quantile": ["x@0.5,0.9"]}, facts, column)
     assert [(statistic.column, statistic.at) for statistic in found.statistics] == [
-        ("x", Fraction(1, 2)),
-        ("x", Fraction(9, 10)),
+        ("x", (Fraction(1, 2), Fraction(9, 10)))
     ]
     with pytest.raises(ValueError, match=r"such as score@0\.5,0\.9"):
         one_line("t.csv", {"quantile": ["x"]}, facts, column)

@@ -216,7 +216,7 @@ def test_groups_that_are_certain_to_be_full_have_the_errors_and_intervals_of_ful
     if model.derived is None:
         outputs = np.arange(len(model.query.outputs))
         got = model.intervals([outputs], Fraction(9, 10), model.beliefs)
-        assert np.array_equal(got, credible_intervals(model.mechanism, outputs, Fraction(9, 10), None))
+        assert np.array_equal(got, credible_intervals(model.mechanism.channel(), outputs, Fraction(9, 10)))
 
 
 def _histograms(values, size):

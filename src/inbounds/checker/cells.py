@@ -62,6 +62,10 @@ def expected_columns(record: CheckedRecord) -> list[str]:
     for cost in record.costs:
         statistic = cost.statistic
         cells, interval = published_names(statistic, plan), plan.credible_level is not None and statistic.kind != "mode"
+        if len(statistic.at) > 1:  # each quantile has an error of its own, beside its interval
+            ends = ("error", "low", "high") if interval else ("error",)
+            columns += [*cells, *(f"{name}_{end}" for name in cells for end in ends)]
+            continue
         columns += [*cells, *drawn_parts(cost, plan), f"{statistic.name}_error"]
         columns += [f"{name}_{end}" for name in cells for end in ("low", "high") if interval]
     return columns
@@ -131,13 +135,13 @@ def _drawn_columns(record: CheckedRecord) -> Iterator[tuple[str, Cells]]:
 
 
 def _sort_quantiles(record: CheckedRecord) -> dict[str, tuple[int, ...]]:
-    """Return the published outputs: several quantiles of one column are sorted, group by group."""
+    """Return the published outputs: quantiles of one column that were drawn one by one are sorted in each group."""
     outputs, columns = dict(record.outputs), dict[str, list[StatedStatistic]]()
     for statistic in record.plan.statistics:
-        if statistic.kind == "quantile":
+        if statistic.kind == "quantile" and len(statistic.at) == 1:
             columns.setdefault(statistic.column, []).append(statistic)
     for members in columns.values():
-        names = [statistic.name for statistic in sorted(members, key=lambda statistic: statistic.at or Fraction(0))]
+        names = [statistic.name for statistic in sorted(members, key=lambda statistic: statistic.at)]
         rising = [sorted(group) for group in zip(*(record.outputs[name] for name in names), strict=True)]
         outputs |= dict(zip(names, zip(*rising, strict=True), strict=True))
     return outputs

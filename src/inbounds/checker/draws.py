@@ -11,7 +11,7 @@ from typing import Any
 from inbounds.checker.account import COLUMNS, ROWS, StatedCost
 from inbounds.checker.fields import Fields, Json, insist, read_line
 from inbounds.checker.lines import drawn_parts, is_same_json
-from inbounds.checker.plan import StatedPlan, StatedStatistic
+from inbounds.checker.plan import QUANTILES, StatedPlan, StatedStatistic
 from inbounds.checker.queries import required_query
 from inbounds.checker.tree import GroupTree
 
@@ -54,7 +54,15 @@ def cell_names(statistic: StatedStatistic, plan: StatedPlan) -> list[str]:
     if statistic.kind == "crosstab":
         rows, columns = plan.labels(statistic)
         return [f"{statistic.name}: {row}, {column}" for row in rows for column in columns]
+    if len(statistic.at) > 1:
+        return [f"{statistic.name}_{_name_share(share)}" for share in statistic.at]
     return [statistic.name]
+
+
+def _name_share(share: Fraction) -> str:
+    """Return the end of the name of a quantile's column: min, median, max, or its percentage, if that is whole."""
+    named = [kind for kind, at in QUANTILES.items() if at == share]
+    return named[0] if named else f"q{100 * share if (100 * share).denominator == 1 else share}"
 
 
 def margin_names(statistic: StatedStatistic, plan: StatedPlan, layer: str) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import sha256
+from itertools import pairwise
 from typing import Any
 
 from inbounds.checker.fields import (
@@ -39,6 +40,9 @@ GRAND = "all"
 
 MOST_SHARE_PARTS = 10**6
 """Largest denominator of a quantile."""
+
+MOST_SHARES = 100
+"""Most quantiles in one draw."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,10 @@ PERCENT = StatedColumn(Fraction(0), Fraction(100), Fraction(100))
 
 @dataclass(frozen=True)
 class StatedStatistic:
-    """One statistic of the plan. columns: those it is about; none for a condition, two for a crosstab."""
+    """One statistic of the plan. columns: those it is about; none for a condition, two for a crosstab.
+
+    at: the shares of its quantiles; several are drawn together.
+    """
 
     kind: str
     name: str
@@ -115,7 +122,7 @@ class StatedStatistic:
     budget_share: Fraction | None
     sum_to_size: bool
     margins: tuple[str, ...]
-    at: Fraction | None
+    at: tuple[Fraction, ...]
 
     @property
     def rule(self) -> KindRule:
@@ -328,9 +335,7 @@ def _read_statistic(fields: Fields, kind: str) -> StatedStatistic:
     epsilon, budget_share = fields.optional_exact("epsilon"), fields.optional_exact("budget_share")
     insist(epsilon is None or budget_share is None, "a statistic must not have both an epsilon and a budget_share")
     columns = _read_columns(fields, rule.subject)
-    at = fields.exact("at") if "at" in rule.options else None
-    inside = at is None or (0 <= at <= 1 and at.denominator <= MOST_SHARE_PARTS)
-    insist(inside, "a quantile must be between 0 and 1")
+    at = _read_shares(fields, kind)
     statistic = StatedStatistic(
         kind=kind,
         name=fields.text("name"),
@@ -346,6 +351,26 @@ def _read_statistic(fields: Fields, kind: str) -> StatedStatistic:
         _check_design(fields.anything("design"))
     fields.end()
     return statistic
+
+
+def _read_shares(fields: Fields, kind: str) -> tuple[Fraction, ...]:
+    """Return the shares of a quantile: one text, or a rising list; none for other statistics."""
+    fixed = QUANTILES.get(kind)
+    if kind != "quantile":
+        return () if fixed is None else (fixed,)
+    shares = fields.take("at", _read_one_or_several, "an exact number, or a list of them")
+    inside = all(0 <= share <= 1 and share.denominator <= MOST_SHARE_PARTS for share in shares)
+    insist(inside, "a quantile must be between 0 and 1")
+    insist(all(low < high for low, high in pairwise(shares)), "several quantiles must rise")
+    return shares
+
+
+def _read_one_or_several(value: Any) -> tuple[Fraction, ...]:
+    if type(value) is not list:
+        return (read_exact(value),)
+    if not 2 <= len(value) <= MOST_SHARES:
+        raise ValueError
+    return read_exacts(value)
 
 
 def _read_columns(fields: Fields, subject: str) -> tuple[str, ...]:
@@ -423,6 +448,7 @@ def _check_number(plan: StatedPlan, statistic: StatedStatistic) -> None:
     insist(known, f"{statistic.name} must be about a column with bounds")
     spread = statistic.kind != "variance" or (plan.public and min(plan.sizes) >= 2)
     insist(spread, f"{statistic.name} needs public sizes of at least two")
+    insist(len(statistic.at) < 2 or plan.public, f"{statistic.name} needs public sizes: it is one draw of several")
 
 
 def _check_labels(plan: StatedPlan, statistic: StatedStatistic) -> None:

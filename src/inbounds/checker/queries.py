@@ -13,7 +13,7 @@ number of one person's records that a single number must cover; r is 1 if the pl
     variance, public        0..floor(n^2/4)*w^2 in steps of q     one changed record moves it by (n-1)*w^2, q being
                                                                   that over 16, rounded down, and at least 1
     mode                    the labels                            one record moves it anywhere
-    min, median, max, …     the values of the column              a quantile of the records themselves
+    min, median, max, …     the values of the column              a quantile of the records themselves, or several
 """
 
 import math
@@ -56,8 +56,8 @@ class RequiredQuery:
 
     @property
     def is_quantile(self) -> bool:
-        """Return whether the query is a quantile, which is drawn from the records of a group."""
-        return bool(self.content["kind"] == "quantile")
+        """Return whether the query is about quantiles, which are drawn from the records of a group."""
+        return self.content["kind"] in ("quantile", "quantiles")
 
 
 def required_query(statistic: StatedStatistic, plan: StatedPlan, size: int, records: int = 1) -> RequiredQuery:
@@ -125,12 +125,12 @@ def _query(kind: str, grid: AnswerGrid, neighbours: Json, labels: list[str] | No
 
 
 def _quantile(statistic: StatedStatistic, plan: StatedPlan, size: int, records: int) -> RequiredQuery:
-    column, at = plan.column(statistic), QUANTILES[statistic.kind]
+    column = plan.column(statistic)
     grid = AnswerGrid(column.low, column.step, column.width)
     content = {
-        "kind": "quantile",
+        "kind": "quantile" if len(statistic.at) == 1 else "quantiles",
         "values": grid.to_json(),
-        "at": str(statistic.at if at is None else at),
+        "at": " ".join(map(str, statistic.at)),
         "size": str(size),
         "public": plan.public,
         "missing": str(int((column.missing - column.low) / column.step)),

@@ -97,7 +97,7 @@ class Question:
             groups = replace(groups, typical=(0, groups.typical[-1]))
         names = {*self.statistic.columns_read, *(columns_used(parse(self.where)) if self.where else ())}
         with _shorten_error_paths():
-            return Plan(
+            plan = Plan(
                 source=dataset.source,
                 groups=groups,
                 columns={name: column for name, column in dataset.columns.items() if name in names},
@@ -110,6 +110,10 @@ class Question:
                 edition=dataset.edition,
                 where=self.where,
             )
+            if len(plan.statistics) > 1:
+                message = "cannot be one draw in these groups; ask for each share by itself"
+                raise PlanError(message, ("statistics", 0, self.statistic.kind))
+            return plan
 
 
 @dataclass(frozen=True)
@@ -147,10 +151,7 @@ def parse_question(values: Mapping[str, Any], dataset: Dataset, *, stored: bool 
             raise PlanError(f"must be a list of at most {MOST_LISTED}", (name,))
     options = QuestionOptions(**{name: values[name] for name in QuestionOptions.model_fields if name in values})
     entry = {name: value for name, value in values.items() if name not in QuestionOptions.model_fields}
-    statistics = parse_statistic(entry, DEFAULT_OPTIONS)
-    if len(statistics) != 1:
-        raise PlanError("must be one statistic; ask for several one by one", (kind,))
-    (statistic,) = statistics
+    statistic = parse_statistic(entry, DEFAULT_OPTIONS)
     design = DEFAULT_OPTIONS
     if statistic.design is not None:
         design, statistic = _sort_options(statistic.design), statistic.replace(design=None)

@@ -96,8 +96,8 @@ def joint_channel(
         raise ValueError(
             f"at must be one of {', '.join(names)}: several quantiles have a channel each, that of channel(at=…)"
         )
-    place = query.at.index(share)
-    return expected_channel(query.singles[place], QuantileOfJoint(query, law, place), prior, size, parts)
+    place, shared = query.at.index(share), parts * len(query.at)  # as many groups for all as for one quantile
+    return expected_channel(query.singles[place], QuantileOfJoint(query, law, place), prior, size, shared)
 
 
 def _make_channel(

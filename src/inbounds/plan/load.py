@@ -271,7 +271,7 @@ def parse_statistics(values: Any, options: DesignOptions) -> tuple[Statistic, ..
     statistics: list[Statistic] = []
     for k, statistic in enumerate(values):
         with error_path("statistics", k):
-            statistics += parse_statistic(statistic, options)
+            statistics.append(parse_statistic(statistic, options))
     return tuple(statistics)
 
 

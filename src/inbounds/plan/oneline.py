@@ -41,7 +41,7 @@ def one_line(
     statistics: list[Statistic] = []
     for k, entry in enumerate(entries):
         with error_path("statistics", k):
-            statistics += parse_statistic(entry, DEFAULT_OPTIONS)
+            statistics.append(parse_statistic(entry, DEFAULT_OPTIONS))
     _name_conditions(entries, [statistic for statistic in statistics if statistic.where is not None])
     options |= {name: _number(options[name]) for name in ("size", "max_size") if name in options}
     if "typical" in options:

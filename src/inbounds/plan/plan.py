@@ -84,6 +84,7 @@ class Plan:
             self._check_spellings()
             self._check_relation()
             self._check_where()
+            self._divide_statistics()
             self._check_hierarchy()
             self._check_statistics()
             self.epsilons  # noqa: B018 - refuses an epsilon shared to more than its total
@@ -196,6 +197,14 @@ class Plan:
             adding = ", ".join(kind for kind, statistic in STATISTICS.items() if statistic.over_groups)
             raise PlanError(f"must have a statistic that adds up over groups: {adding}", ("hierarchy",))
 
+    def _divide_statistics(self) -> None:
+        """Put the parts of statistics in their place that can be drawn in parts only."""
+        parts: list[Statistic] = []
+        for k, statistic in enumerate(self.statistics):
+            with error_path("statistics", k, statistic.kind):
+                parts += statistic.divide(self.context, self.groups, self.design_options(statistic))
+        object.__setattr__(self, "statistics", tuple(parts))
+
     def _check_statistics(self) -> None:
         if not self.statistics:
             raise PlanError("must hold at least one statistic", ("statistics",))
@@ -216,7 +225,7 @@ class Plan:
                 interval_columns = [
                     f"{name}_{end}" for name in cells for end in ("low", "high") if self.has_interval(statistic)
                 ]
-                columns = {*cells, *self.drawn_columns(statistic), *interval_columns, f"{statistic.name}_error"}
+                columns = {*cells, *self.drawn_columns(statistic), *interval_columns, *self.error_columns(statistic)}
                 if columns & names:
                     raise PlanError(
                         f"must make different output columns, got {min(columns & names)!r} again", ("name",)
@@ -266,6 +275,10 @@ class Plan:
     def margin_cells(self, statistic: Statistic) -> list[str]:
         """Return the output columns of the margins of a crosstab."""
         return statistic.margin_cells(self.context)
+
+    def error_columns(self, statistic: Statistic) -> list[str]:
+        """Return the output columns of a statistic's expected errors: one, or one for each cell."""
+        return [f"{name}_error" for name in statistic.error_cells(self.context)]
 
     def is_layered(self, statistic: Statistic) -> bool:
         """Return whether its numbers and their sums are drawn and made to agree: over groups, or over cells."""

@@ -26,7 +26,7 @@ from inbounds.mechanism.bayes import find_shortest_run
 from inbounds.mechanism.expected_channel import expected_channel
 from inbounds.mechanism.laws import AnswerLaw
 from inbounds.mechanism.laws.base import RecordsLaw
-from inbounds.query import QuantileQuery, RangeQuery
+from inbounds.query import JointQuantileQuery, QuantileQuery, RangeQuery
 from inbounds.schema.text import format_number
 from inbounds.statistics import DerivedValue, ExpectedError, Statistic, StatisticContext
 from inbounds.statistics.designs import DesignRequest, resolve_prior
@@ -56,7 +56,7 @@ MATRIX = 1024
 class StatisticModel:
     """A statistic in groups of one declared size, its mechanism, and the prior of the size if it is not public.
 
-    beliefs: None for groups as large as their maximum.
+    beliefs: None for groups as large as their maximum. at: which of several quantiles that are drawn together.
     """
 
     statistic: Statistic
@@ -65,6 +65,13 @@ class StatisticModel:
     mechanism: AnyMechanism
     size: int
     beliefs: SizeBeliefs | None = None
+    at: Fraction | None = None
+
+    @property
+    def quantiles(self) -> tuple["StatisticModel", ...]:
+        """Return the model of every quantile that is drawn together with others; none for other statistics."""
+        query = self.mechanism.query
+        return tuple(replace(self, at=at) for at in query.at) if isinstance(query, JointQuantileQuery) else ()
 
     @cached_property
     def derived(self) -> DerivedValue | None:
@@ -85,7 +92,7 @@ class StatisticModel:
     @property
     def key(self) -> Hashable:
         """Return what its accuracy depends on, as a key for what was computed."""
-        return self.request, type(self.statistic), self.statistic.loss, self.derived, self.beliefs
+        return self.request, type(self.statistic), self.statistic.loss, self.derived, self.beliefs, self.at
 
     @property
     def is_sized(self) -> bool:
@@ -111,6 +118,9 @@ class StatisticModel:
 
     def _expected_error(self) -> tuple[float, float]:
         loss = self.statistic.loss
+        if self.at is None and self.quantiles:  # the mean of all
+            every = [one._expected_error() for one in self.quantiles]
+            return float(np.mean([error for error, _ in every])), float(np.mean([constant for _, constant in every]))
         if self.derived is not None:
             beliefs = certain_sizes([self.size]) if self.beliefs is None else self.beliefs
             expected = self.derived.expected(_require_answers(self.mechanism), self.prior, beliefs)
@@ -121,7 +131,7 @@ class StatisticModel:
             error = sum(weight * node.loss(loss) for weight, node in zip(weights, nodes, strict=True))
             return float(error), best_constant_loss(self.query, loss, truths)
         prior = self.prior if self.beliefs is None else self.answer_prior(self.beliefs)
-        channel = self.mechanism.channel(prior)
+        channel = self.mechanism.channel(prior, at=self.at)
         return channel.loss(loss), best_constant_loss(channel.query, loss, channel.prior)
 
     def errors(self, drawn: Sequence[Ints], expected: float, beliefs: SizeBeliefs | None) -> Floats:
@@ -161,7 +171,7 @@ class StatisticModel:
             return self.derived.interval(_require_answers(self.mechanism), drawn, level, self.prior, sized)
         (outputs,) = drawn
         if beliefs is None or not self.is_sized:
-            return credible_intervals(self.mechanism, outputs, level, self.prior)
+            return credible_intervals(self.mechanism.channel(self.prior, at=self.at), outputs, level)
         pairs, place = np.unique(np.stack([beliefs.place_of(len(outputs)), outputs]), axis=1, return_inverse=True)
         ends = np.array([_ends(mass, level) for mass in self._joint_masses(pairs, beliefs)])
         low, high = self.query.answers.numbers_at(ends.T)[:, place.ravel()].astype(np.float64)
@@ -365,18 +375,15 @@ def likely_counts(mechanism: AnyMechanism, size: int) -> Ints:
 # --- credible intervals: where the true answer lies, given the released one and a prior over the answers -------
 
 
-def credible_intervals(
-    mechanism: AnyMechanism, outputs: Ints, level: Fraction, prior: Floats | None
-) -> tuple[Floats, Floats]:
+def credible_intervals(channel: Channel, outputs: Ints, level: Fraction) -> tuple[Floats, Floats]:
     """Find for every output the shortest run of answers that holds at least `level` of the posterior.
 
     Post-processing of the draw: it needs the mechanism and the prior, not the data. A run is found once per distinct
     output, in O(answers).
     """
     distinct, place = np.unique(outputs, return_inverse=True)
-    ends = np.array([_ends(mass, level) for mass in _joint(mechanism.channel(prior), distinct)])
-    query: RangeQuery = mechanism.query.as_range_query
-    low, high = query.answers.numbers_at(ends.T)[:, place].astype(np.float64)
+    ends = np.array([_ends(mass, level) for mass in _joint(channel, distinct)])
+    low, high = channel.query.answers.numbers_at(ends.T)[:, place].astype(np.float64)
     return low, high
 
 

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from inbounds.plan.plan import CHANGE, PERSON, Plan
-from inbounds.query import QuantileQuery, RangeQuery, with_neighbours
+from inbounds.query import JointQuantileQuery, QuantileQuery, Query, with_neighbours
 from inbounds.releases.layers import LayeredStatistic, plan_layers
 from inbounds.schema.columns import ContributionBound
 from inbounds.statistics import Statistic, StatisticContext
@@ -95,11 +95,9 @@ def _format_count(number: int, what: str) -> str:
     return f"one {what}" if number == 1 else f"{number} {what}s"
 
 
-def query_for_person(
-    statistic: Statistic, context: StatisticContext, size: int, records: int = 1
-) -> RangeQuery | QuantileQuery:
+def query_for_person(statistic: Statistic, context: StatisticContext, size: int, records: int = 1) -> Query:
     """Build the query of a statistic in a group of a size, if one person has up to `records` records in it."""
     query = statistic.query(context, size)
-    if isinstance(query, QuantileQuery):
+    if isinstance(query, QuantileQuery | JointQuantileQuery):
         return replace(query, records=records)
     return with_neighbours(query, query.neighbours.with_records(records, query.answers))

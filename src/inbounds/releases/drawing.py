@@ -5,7 +5,7 @@ output numbers of eight bytes each. The stored size does not depend on the value
 failure can select among draws.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -16,7 +16,8 @@ import numpy as np
 from inbounds.errors import LedgerError
 from inbounds.exact import Ints
 from inbounds.files import DRAW, Document, FileFormat, LoadedFile, canonical_json, refuse_unknown_fields, sha256_hex
-from inbounds.mechanism import AnyMechanism, QuantileMechanism
+from inbounds.mechanism import AnyMechanism, JointMechanism, QuantileMechanism
+from inbounds.mechanism.laws.joint import JointLaw
 from inbounds.progress import Progress, ignore_progress
 from inbounds.releases.aggregate import TrueAnswers
 from inbounds.releases.workload import ReleaseDesign, TableContent, Workload, build_table, require_range_mechanism
@@ -81,7 +82,11 @@ def draw_rows(
     progress("drawing", done, planned)
     for k, statistic in enumerate(plan.statistics):
         positions = [next(truth_iterator) for _ in plan.drawn_columns(statistic)]
-        drawn = (_draw_outputs(designed.workload, designed.designs[k], own, draws) for own in positions)
+        drawn: Iterable[Ints]
+        if isinstance(designed.designs[k][0].mechanism.law, JointLaw):
+            drawn = _draw_together(designed.workload, designed.designs[k], positions[0], draws)
+        else:
+            drawn = (_draw_outputs(designed.workload, designed.designs[k], own, draws) for own in positions)
         sums = _draw_sums(designed, k, positions, draws) if plan.is_layered(statistic) else ()
         for row in chain(drawn, sums):
             rows.append(row)
@@ -112,19 +117,29 @@ def _draw_outputs(
     return outputs
 
 
+def _draw_together(
+    workload: Workload, designs: Sequence[DesignedMechanism], truths: Ints | ValueCounts, draws: Draws
+) -> Ints:
+    """Draw the vector of quantiles of each group: one row for each quantile."""
+    assert isinstance(truths, ValueCounts)
+    outputs = np.empty((len(designs[0].mechanism.query.at), len(workload.plan.groups)), dtype=np.int64)
+    for design, members in zip(designs, workload.members, strict=True):
+        outputs[:, members] = _draw_quantiles(design.mechanism, truths, members, draws).T
+    return outputs
+
+
 def _draw_answers(mechanism: AnyMechanism, positions: Ints, draws: Draws) -> Ints:
     """Draw the outputs for the positions of true answers."""
     return mechanism.draw(positions, draws)
 
 
-def _draw_quantiles(mechanism: QuantileMechanism, truths: ValueCounts, members: Ints, draws: Draws) -> Ints:
+def _draw_quantiles(
+    mechanism: QuantileMechanism | JointMechanism, truths: ValueCounts, members: Ints, draws: Draws
+) -> Ints:
     """Draw quantiles in blocks of groups, so that the histograms of all groups are never in memory at once."""
-    outputs = np.empty(len(members), dtype=np.int64)
     rows = max(1, BLOCK_OF_COUNTS // (mechanism.query.width + 1))
-    for start in range(0, len(members), rows):
-        block = members[start : start + rows]
-        outputs[start : start + rows] = mechanism.draw(truths.histograms(block), draws)
-    return outputs
+    blocks = [members[start : start + rows] for start in range(0, len(members), rows)]
+    return np.concatenate([mechanism.draw(truths.histograms(block), draws) for block in blocks])
 
 
 @dataclass(frozen=True, eq=False)

@@ -95,12 +95,13 @@ class ExportColumn:
     """A column of the table.
 
     holds: NUMBER for a statistic's number with its stated error, PART for one without: a margin, or a drawn number that
-    another is computed from. of: for the end of an interval, the column with the number.
+    another is computed from. error: the column of its error. of: for the end of an interval, the column with the
+    number.
     """
 
     name: str
     holds: str
-    statistic: str = ""
+    error: str = ""
     of: str = ""
 
 
@@ -111,12 +112,15 @@ def list_columns(record: ReleaseRecord, table: Any) -> list[ExportColumn]:
     known = {name: ExportColumn(name, KEY) for name in (LEVEL, *plan["by"])}
     for statistic in map(statistic_from_json, plan["statistics"]):
         cells, margins = statistic.cells(context), statistic.margin_cells(context)
-        known |= {name: ExportColumn(name, PART, statistic.name) for name in (*_parts(statistic, context), *margins)}
-        known |= {name: ExportColumn(name, NUMBER, statistic.name) for name in cells}
+        errors = [f"{name}_error" for name in statistic.error_cells(context)]
+        error_of = dict(zip(cells, errors if len(errors) == len(cells) else errors * len(cells), strict=True))
+        beside = (*_parts(statistic, context), *margins)
+        known |= {name: ExportColumn(name, PART, errors[0]) for name in beside}
+        known |= {name: ExportColumn(name, NUMBER, error) for name, error in error_of.items()}
         for name in (*cells, *margins):
-            known |= {f"{name}_{end}": ExportColumn(f"{name}_{end}", END, statistic.name, name) for end in ENDS}
-        error = f"{statistic.name}_error"
-        known[error] = ExportColumn(error, ERROR, statistic.name)
+            error = error_of.get(name, errors[0])
+            known |= {f"{name}_{end}": ExportColumn(f"{name}_{end}", END, error, name) for end in ENDS}
+        known |= {error: ExportColumn(error, ERROR, error) for error in errors}
     return [known.get(name, ExportColumn(name, SIZE)) for name in table.column_names]
 
 
@@ -197,7 +201,7 @@ def number_format(column: ExportColumn, table: Any) -> str:
         return "#,##0"
     if column.holds == PART:
         return ""
-    errors = [e for e in table[f"{column.statistic}_error"].to_pylist() if e is not None and 0 < e < math.inf]
+    errors = [e for e in table[column.error].to_pylist() if e is not None and 0 < e < math.inf]
     decimals = decimals_worth(min(errors)) if errors else 0
     decimals += column.holds == ERROR
     return "#,##0" + ("." + "0" * decimals if decimals else "")
@@ -380,7 +384,7 @@ def write_sdmx(record: ReleaseRecord, table: Any, structure: str) -> bytes:
     for column in columns:
         if column.holds not in (NUMBER, PART):
             continue
-        values, errors = table[column.name].to_pylist(), table[f"{column.statistic}_error"].to_pylist()
+        values, errors = table[column.name].to_pylist(), table[column.error].to_pylist()
         bounds = [table[ends[column.name, end]].to_pylist() if (column.name, end) in ends else None for end in ENDS]
         for row, value in enumerate(values):
             if value is None:

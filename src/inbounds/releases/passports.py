@@ -14,7 +14,6 @@ from inbounds.mechanism import AnyMechanism
 from inbounds.mechanism.codec import query_from_json
 from inbounds.mechanism.json_values import parse_fraction
 from inbounds.mechanism.load import PASSPORT
-from inbounds.query import JointQuantileQuery
 from inbounds.releases.totals import includes_size
 from inbounds.releases.verify import load_record
 from inbounds.releases.workload import Mechanisms
@@ -156,8 +155,6 @@ def _design_again(content: ReleaseRecord, line: MechanismRecord) -> AnyMechanism
     (statistic,) = [s for s in plan["statistics"] if s["name"] == line["statistic"]]
     try:
         query, epsilon = query_from_json(line["query"]), parse_fraction(line["epsilon"])
-        if isinstance(query, JointQuantileQuery):  # no statistic draws several quantiles together
-            return None
         stated = DesignOptions(**statistic.get("design", plan["design"]))
         options = statistic_from_json(statistic).adjust_options(stated)
         options = ADDING if "layer" in line else options

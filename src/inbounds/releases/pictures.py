@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from inbounds.exact import format_decimal
-from inbounds.mechanism.codec import QUANTILE, query_from_json
+from inbounds.mechanism.codec import JOINT, QUANTILE, query_from_json
 from inbounds.plan.load import parse_columns
 from inbounds.report.plots import MOST_ROWS, Interval, plot_intervals
 from inbounds.schema.record_types import ReleaseRecord, StatisticRecord
@@ -63,17 +63,22 @@ def total_plot(sums: Sequence[tuple[str, float, float]]) -> str:
 def _columns(record: ReleaseRecord, table: Any) -> Iterator[tuple[StatisticRecord, str]]:
     """Yield the published columns of every statistic: one, or one for each of its cells."""
     for statistic in record["plan"]["statistics"]:
-        name = statistic["name"]
-        cells = [column for column in table.column_names if column == name or column.startswith(f"{name}: ")]
-        beside = {f"{column}_{end}" for column in cells for end in ("low", "high", "error")}
-        yield from ((statistic, column) for column in cells if column not in beside)
+        published = statistic_from_json(statistic)
+        context = _context(record)
+        cells = (*published.cells(context), *published.margin_cells(context))
+        yield from ((statistic, column) for column in cells if column in table.column_names)
+
+
+def _context(record: ReleaseRecord) -> StatisticContext:
+    return StatisticContext(parse_columns(record["plan"]["columns"]), record["plan"]["sizes"] == "public")
 
 
 def _ends(
     record: ReleaseRecord, statistic: StatisticRecord, column: str, table: Any
 ) -> tuple[list[float], list[float], str] | None:
     """Return the ends of a column's lines: its interval, or its expected error to both sides."""
-    low, high, error = f"{column}_low", f"{column}_high", f"{statistic['name']}_error"
+    names = statistic_from_json(statistic).error_cells(_context(record))
+    low, high, error = f"{column}_low", f"{column}_high", f"{column if column in names else statistic['name']}_error"
     if low in table.column_names and high in table.column_names:
         level = record["plan"]["credible_level"]
         chance = "" if level is None else f" with probability {format_decimal(Fraction(level))}"
@@ -94,16 +99,15 @@ def _ends(
 def _describe_prior(record: ReleaseRecord, statistic: StatisticRecord) -> str:
     """For whom an interval holds: of a quantile the prior is of the records, which draws its line to the middle."""
     lines = [line for line in record["mechanisms"] if line["statistic"] == statistic["name"]]
-    what = "values of a record" if any(line["query"].get("kind") == QUANTILE for line in lines) else "answers"
+    of_records = any(line["query"].get("kind") in (QUANTILE, JOINT) for line in lines)
+    what = "values of a record" if of_records else "answers"
     return f"to a reader who held all {what} equally likely before (or the plan's prior)"
 
 
 def _range(record: ReleaseRecord, statistic: StatisticRecord) -> tuple[float, float]:
     """Return the possible values of a statistic: those of a number that is computed, or the answers of its queries."""
-    lines, plan = [line for line in record["mechanisms"] if line["statistic"] == statistic["name"]], record["plan"]
-    derived = statistic_from_json(statistic).derive(
-        StatisticContext(parse_columns(plan["columns"]), plan["sizes"] == "public")
-    )
+    lines = [line for line in record["mechanisms"] if line["statistic"] == statistic["name"]]
+    derived = statistic_from_json(statistic).derive(_context(record))
     queries = [query_from_json(line["query"]).as_range_query for line in lines] if derived is None else [derived.query]
     scales = [query.answers for query in queries]
     ends = [(float(scale[0]), float(scale[-1])) for scale in scales] or [(-math.inf, math.inf)]

@@ -509,19 +509,16 @@ def preview_release(
     if mechanisms is not None:
         write_passports(prepared.mechanisms, mechanisms)
     designed, useless = prepared.design.designed, prepared.design.useless
-    names = [statistic.name for statistic in resolved.statistics]
-    constants = {
-        name: tuple(expected.constant for expected in row) for name, row in zip(names, designed.expected, strict=True)
-    }
+    cells = designed.expected_cells
     return ReleasePreview(
         resolved,
         plan_statement(resolved),
         tuple(describe_composition(resolved, designed.workload.entries)),
         designed.workload.sizes,
-        dict(zip(names, designed.errors, strict=True)),
+        {name: tuple(expected.error for expected in row) for name, row in cells.items()},
         build_record(designed, useless, key_types=types),
         prepared.mechanisms,
-        constants,
+        {name: tuple(expected.constant for expected in row) for name, row in cells.items()},
         useless,
         preview_levels(designed),
     )

@@ -135,6 +135,10 @@ def _section(record: ReleaseRecord, table: Any, statistic: Statistic, levels: Se
         shown = Level(level.name, tuple(level.rows[k] for k in present), tuple(level.names[k] for k in present))
         if isinstance(statistic, Crosstab):
             made = _crossed(statistic, context, table, shown)
+        elif len(statistic.error_cells(context)) > 1:  # quantiles: each has an error of its own
+            titles = [f"{shown.title}, {cell.removeprefix(f'{statistic.name}_')}" for cell in cells]
+            own = [_part(record, table, statistic, [cell], shown) for cell in cells]
+            made = [{**part, "title": title} for part, title in zip(own, titles, strict=True)]
         else:
             made = [_part(record, table, statistic, cells, shown)]
         parts += [{**part, "careful": _is_no_better(record, statistic, level)} for part in made]
@@ -159,6 +163,7 @@ WORDS = {
     "max": "Largest {}",
     "median": "Median of {}: half of the records have at most this",
     "mode": "Most frequent {}",
+    "quantile": "Quantiles of {}: the least and largest value, the median, or what so many percent have at most",
 }
 
 
@@ -176,7 +181,7 @@ def _part(
     record: ReleaseRecord, table: Any, statistic: Statistic, cells: Sequence[str], level: Level
 ) -> dict[str, Any]:
     """Return the table of a level: a row for each group, or for each label where there is one group."""
-    error = _typical_error(table, statistic, level)
+    error = _typical_error(table, statistic, level, cells[0])
     head = {"title": level.title, "error": _short(error), "kind": "numbers"}
     if not statistic.has_order:
         values = [[str(table[cells[0]][row].as_py())] for row in level.rows]
@@ -200,7 +205,7 @@ def _crossed(statistic: Crosstab, context: StatisticContext, table: Any, level: 
     """Return a table of rows and columns for each group."""
     pair, cells = statistic.label_pair(context), statistic.cells(context)
     width = len(pair.columns.labels)
-    error = _typical_error(table, statistic, level)
+    error = _typical_error(table, statistic, level, cells[0])
     parts = []
     for row, (name, above) in zip(level.rows, level.names, strict=True):
         values = [table[cell][row].as_py() for cell in cells]
@@ -222,7 +227,7 @@ def _number(table: Any, column: str, statistic: Statistic, row: int) -> Number:
         table[name][row].as_py() if (name := f"{column}_{end}") in table.column_names else None
         for end in ("low", "high")
     )
-    return table[column][row].as_py(), low, high, table[f"{statistic.name}_error"][row].as_py() or 0.0
+    return table[column][row].as_py(), low, high, _errors_of(table, statistic, column)[row].as_py() or 0.0
 
 
 def _plot(
@@ -286,9 +291,14 @@ def _named(names: Sequence[tuple[str, str]], values: Sequence[Sequence[str]]) ->
     return [{"name": name, "above": above, "cells": line} for (name, above), line in zip(names, values, strict=True)]
 
 
-def _typical_error(table: Any, statistic: Statistic, level: Level) -> float:
-    """Return the mean of the errors that the table states for a level."""
-    column = table[f"{statistic.name}_error"]
+def _errors_of(table: Any, statistic: Statistic, cell: str) -> Any:
+    """Return the column with the errors of a cell: its own, or that of its statistic."""
+    return table[f"{cell}_error" if f"{cell}_error" in table.column_names else f"{statistic.name}_error"]
+
+
+def _typical_error(table: Any, statistic: Statistic, level: Level, cell: str) -> float:
+    """Return the mean of the errors that the table states for a cell in the groups of a level."""
+    column = _errors_of(table, statistic, cell)
     errors = [error for row in level.rows if (error := column[row].as_py()) is not None and math.isfinite(error)]
     return sum(errors) / len(errors) if errors else 0.0
 

@@ -23,7 +23,7 @@ from inbounds.mechanism import AnyMechanism
 from inbounds.mechanism.json_values import parse_fraction
 from inbounds.plan.hierarchy import Hierarchy
 from inbounds.plan.plan import Plan
-from inbounds.query import QuantileQuery
+from inbounds.query import RangeQuery
 from inbounds.releases.drawing import DrawMethod, IndependentDraw
 from inbounds.releases.expected import state_errors
 from inbounds.releases.levels import ChainedDraw
@@ -221,7 +221,7 @@ def _load_designs(
 def _extent(request: DesignRequest) -> int:
     """Return the size of a design: answers of a query, or records of a quantile's group."""
     query = request.query
-    return query.size if isinstance(query, QuantileQuery) else len(query.answers)
+    return len(query.answers) if isinstance(query, RangeQuery) else query.size
 
 
 def _requested_digests(record: ReleaseRecord, workload: Workload) -> Iterator[tuple[DesignRequest, str]]:

@@ -34,6 +34,7 @@ from inbounds.schema.text import format_number, is_date
 from inbounds.sources.csv_files import WELL_FORMED
 from inbounds.statistics import ExpectedError, Statistic
 from inbounds.statistics.designs import DEFAULT_OPTIONS, DesignedMechanism
+from inbounds.statistics.quantile import OrderStatistic
 from inbounds.statistics.sizes import describe_prior
 
 RECORDED_PACKAGES = ("ibis-framework", "duckdb", "psycopg", "pyspark", "pyarrow", "numpy", "scipy", "highspy")
@@ -269,6 +270,7 @@ def describe_value_handling(plan: Plan) -> list[str]:
         + _describe_keys(plan)
         + _describe_spelling(plan)
         + lines
+        + _describe_quantiles(plan)
         + _describe_adding_up(plan)
         + _describe_dates(plan)
         + _describe_encoding(plan)
@@ -299,8 +301,26 @@ def describe_accuracy(designed: ReleaseDesign) -> list[str]:
         coverage = dict(zip(workload.sizes, designed.coverage[k], strict=True))
         flag = "" if plan.credible_level is None else describe_low_coverage(coverage, plan.credible_level)
         lines += [f"{one.name}: {flag}"] if flag else []
-    quantiles = [one.name for one in plan.statistics if one.counts_values and plan.has_interval(one)]
+    quantiles = [one.name for one in plan.statistics if isinstance(one, OrderStatistic) and plan.has_interval(one)]
     return lines + ([f"{', '.join(quantiles)}: {GAP}"] if quantiles else [])
+
+
+def _describe_quantiles(plan: Plan) -> list[str]:
+    """Describe which quantiles of a column are one draw, and which are drawn one by one."""
+    lines, columns = list[str](), dict[str, list[OrderStatistic]]()
+    for one in plan.statistics:
+        if isinstance(one, OrderStatistic) and len(plan.cells(one)) > 1:
+            lines.append(f"{one.name}: its quantiles are one draw, at all of its epsilon, and rise")
+        elif isinstance(one, OrderStatistic):
+            columns.setdefault(one.column, []).append(one)
+    for members in columns.values():
+        if len(members) > 1:
+            order = ", then put in order" if all(one.rank is not None for one in members) else ""
+            lines.append(f"{', '.join(one.name for one in members)}: drawn one by one{order}; {ONE_DRAW}")
+    return lines
+
+
+ONE_DRAW = "one list of shares is one draw where sizes are public and no design option is given"
 
 
 def _describe_adding_up(plan: Plan) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from inbounds.releases.charge_session import format_population_state
+from inbounds.releases.export import ERROR, list_columns
 from inbounds.releases.pictures import dot_plots, total_plot
 from inbounds.releases.totals import estimate_totals
 from inbounds.releases.write import escape_formula
@@ -43,7 +44,7 @@ def page(record: ReleaseRecord, released: Any = None) -> str:
         "errors": _errors(mechanisms),
         "size": "group size" if plan["sizes"] == "public" else "at most",
         "no_better": record.get("useless", ()),
-        "released": None if released is None else _first_rows(released, record["account"]),
+        "released": None if released is None else _first_rows(record, released),
         "plots": [] if released is None else dot_plots(record, released),
         "totals": _totals(record, released),
         "adds_up": "reports" in record,
@@ -58,7 +59,7 @@ def page(record: ReleaseRecord, released: Any = None) -> str:
 
 def notebook_view(record: ReleaseRecord, released: Any, facts: str) -> str:
     """Render what a notebook shows of a release: its guarantee, the table, and errors that all rows share."""
-    shown = _first_rows(released, record["account"])
+    shown = _first_rows(record, released)
     constant = [f"{name} {value} in every row" for name, value in shown["constant"]]
     title = f"A private table at epsilon {record['epsilon']['spent']}: {shown['count']} rows"
     return render_notebook(title, head=shown["head"], rows=shown["rows"], notes=[*constant, record["statement"], facts])
@@ -134,9 +135,9 @@ def _chart(name: str, points: Sequence[tuple[float, float]]) -> str:
     return svg.curve(sizes, errors, "group size", "expected error", name)
 
 
-def _first_rows(table: Any, account: Sequence[BudgetRecord]) -> dict[str, Any]:
+def _first_rows(record: ReleaseRecord, table: Any) -> dict[str, Any]:
     """Return the table's first rows, without error columns that are the same in every row."""
-    errors = [f"{line['statistic']}_error" for line in account]
+    errors = [column.name for column in list_columns(record, table) if column.holds == ERROR]
     same = [name for name in errors if _constant(table, name)]
     names = [name for name in table.column_names if name not in same]
     columns = [table[name].slice(0, SHOWN_ROWS).to_pylist() for name in names]

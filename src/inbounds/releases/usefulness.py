@@ -16,7 +16,7 @@ from inbounds.catalog.response import exponential
 from inbounds.errors import InboundsError
 from inbounds.mechanism import AnyMechanism
 from inbounds.progress import Progress, ignore_progress
-from inbounds.query import QuantileQuery
+from inbounds.query import RangeQuery
 from inbounds.releases.accuracy import StatisticModel
 from inbounds.releases.budget import BudgetLine, query_for_person
 from inbounds.releases.expected import state_errors
@@ -238,7 +238,7 @@ def _expected_errors(
 
 def _try_design(request: DesignRequest, folder: Path) -> AnyMechanism:
     """Design what was requested, or, if that would take long, a mechanism in closed form that is no better."""
-    if isinstance(request.query, QuantileQuery):
+    if not isinstance(request.query, RangeQuery):
         return load_or_design(request, folder).mechanism
     query, answers = request.query, len(request.query.answers)
     if answers <= TRIED or query.neighbours.has_distances:

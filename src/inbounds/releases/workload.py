@@ -5,7 +5,6 @@ The draw (`drawing`) is the only step that sees a true answer. The steps here co
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +126,9 @@ class ReleaseDesign:
     refused: that in groups as large as their maximum, and of a statistic that adds up, that of its levels without a
     typical size. coverage: how often intervals are right, for groups of a tenth of the maximum, of two tenths, …
     levels: for a statistic that adds up, the expected error of each of its levels over all nodes, the groups first.
-    `expected.state_errors` fills in what adds up, `with_coverage` the coverage. memory: what was computed before.
+    `expected.state_errors` fills in what adds up, `with_coverage` the coverage. quantiles: for a statistic of several
+    quantiles in one draw, the expected error of each of them in groups of each size; `expected` is their mean. memory:
+    what was computed before.
     """
 
     workload: Workload
@@ -137,6 +138,7 @@ class ReleaseDesign:
     full: tuple[tuple[ExpectedError, ...], ...] = field(default=(), repr=False)
     coverage: tuple[tuple[Coverage, ...], ...] = field(default=(), repr=False)
     levels: tuple[tuple[ExpectedError, ...], ...] = ()
+    quantiles: tuple[tuple[tuple[ExpectedError, ...], ...], ...] = field(default=(), repr=False)
     memory: DesignCache = field(default_factory=DesignCache, repr=False, compare=False)
 
     @property
@@ -145,9 +147,13 @@ class ReleaseDesign:
         return any(one.no_better for row in (*self.expected, *self.full, *self.levels) for one in row)
 
     @property
-    def errors(self) -> tuple[tuple[float, ...], ...]:
-        """Return for every statistic the expected error of each distinct size."""
-        return tuple(tuple(expected.error for expected in row) for row in self.expected)
+    def expected_cells(self) -> dict[str, tuple[ExpectedError, ...]]:
+        """Return the expected errors for each distinct size, of each statistic or quantile by the column's name."""
+        plan, found = self.workload.plan, dict[str, tuple[ExpectedError, ...]]()
+        for statistic, row, together in zip(plan.statistics, self.expected, self.quantiles, strict=True):
+            rows = zip(*together, strict=True) if any(together) else [row]
+            found |= dict(zip(statistic.error_cells(plan.context), rows, strict=True))
+        return found
 
     @classmethod
     def from_workload(
@@ -188,6 +194,9 @@ class ReleaseDesign:
             expected=tuple(tuple(memory.expected_error(model) for model in row) for row in every),
             full=tuple(tuple(memory.expected_error(replace(model, beliefs=None)) for model in row) for row in every),
             levels=((),) * len(every),
+            quantiles=tuple(
+                tuple(tuple(memory.expected_error(one) for one in model.quantiles) for model in row) for row in every
+            ),
             memory=memory,
         )
 
@@ -297,9 +306,9 @@ def _build_layered_table(
 def _sort_quantiles(plan: Plan, outputs: Sequence[dict[str, Ints]]) -> list[dict[str, Ints]]:
     """Return what is published of the draws: the quantiles of one column are sorted, all else is unchanged."""
     ordered, columns = list(outputs), dict[str, list[int]]()
-    for k in sorted(range(len(outputs)), key=lambda k: plan.statistics[k].rank or Fraction(0)):
-        if plan.statistics[k].rank is not None:
-            columns.setdefault(plan.statistics[k].subject_text, []).append(k)
+    ranks = {k: rank for k, statistic in enumerate(plan.statistics) if (rank := statistic.rank) is not None}
+    for k in sorted(ranks, key=ranks.__getitem__):
+        columns.setdefault(plan.statistics[k].subject_text, []).append(k)
     for members in columns.values():
         rising = np.sort([row for k in members for row in outputs[k].values()], axis=0)
         for k, rising_outputs in zip(members, rising, strict=True):
@@ -331,10 +340,11 @@ def _publish(
         columns = [OutputColumn(statistic.name, derived.value(list(cells.values()))), *columns]
         columns.append(OutputColumn(f"{statistic.name}_error", errors))
         return columns if ends is None else [*columns, *_end_columns(statistic.name, *ends)]
-    for (name, outputs), published in zip(drawn.items(), values, strict=True):
-        errors, ends = _accuracy(designed, k, [outputs], beliefs)
-        if name == next(iter(drawn)):
-            columns.append(OutputColumn(f"{statistic.name}_error", errors))
+    error_columns = dict(zip(drawn, workload.plan.error_columns(statistic), strict=False))
+    for place, ((name, outputs), published) in enumerate(zip(drawn.items(), values, strict=True)):
+        errors, ends = _accuracy(designed, k, [outputs], beliefs, place)
+        if name in error_columns:
+            columns.append(OutputColumn(error_columns[name], errors))
         if ends is not None:
             low, high = (end.astype(np.int64) for end in ends) if _are_whole(designed, k) else ends
             if statistic.sums_to_size or statistic.rank is not None:  # it may lie outside the interval of the drawn one
@@ -362,18 +372,22 @@ def require_range_mechanism(design: DesignedMechanism) -> Mechanism:
 
 
 def _accuracy(
-    designed: ReleaseDesign, k: int, drawn: Sequence[Ints], beliefs: Beliefs
+    designed: ReleaseDesign, k: int, drawn: Sequence[Ints], beliefs: Beliefs, place: int = 0
 ) -> tuple[Floats, tuple[Floats, Floats] | None]:
     """Compute the expected error of every group's number, and the ends of its interval if the plan asks for one.
 
-    drawn: the numbers that it is computed from. beliefs: about the sizes of the groups of each maximum.
+    drawn: the numbers that it is computed from. beliefs: about the sizes of the groups of each maximum. place: which of
+    several quantiles it is that are drawn together.
     """
     workload, level = designed.workload, designed.workload.plan.credible_level
     errors, low, high = (np.empty(len(workload.plan.groups)) for _ in range(3))
     has_interval = workload.plan.has_interval(workload.plan.statistics[k])
     for s, members in enumerate(workload.members):
         model, group_outputs = designed.model(k, s), [outputs[members] for outputs in drawn]
-        errors[members] = model.errors(group_outputs, designed.expected[k][s].error, beliefs[s])
+        expected = designed.expected[k][s]
+        if model.quantiles:
+            model, expected = model.quantiles[place], designed.quantiles[k][s][place]
+        errors[members] = model.errors(group_outputs, expected.error, beliefs[s])
         if has_interval:
             assert level is not None
             low[members], high[members] = model.intervals(group_outputs, level, beliefs[s])

@@ -51,7 +51,7 @@ class StatisticRecord(TypedDict):
     sum_to_size: NotRequired[bool]
     margins: NotRequired[list[str]]
     design: NotRequired[dict[str, Any]]
-    at: NotRequired[str]
+    at: NotRequired[str | list[str]]
 
 
 class PersonRecord(TypedDict):

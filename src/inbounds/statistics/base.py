@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 
 from inbounds.exact import Floats, Ints
 from inbounds.mechanism import Mechanism
-from inbounds.query import QuantileQuery, RangeQuery
+from inbounds.query import JointQuantileQuery, QuantileQuery, RangeQuery
 from inbounds.schema.columns import Declared
 from inbounds.schema.condition.tree import Condition
 from inbounds.schema.errors import PlanError
@@ -190,11 +190,6 @@ class Statistic(Schema):
     # --- how it is written --------------------------------------------------------------------------------
 
     @classmethod
-    def expand(cls, fields: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return the fields of every statistic that one table of a plan declares: one, unless the kind has lists."""
-        return [dict(fields)]
-
-    @classmethod
     def summary(cls) -> str:
         """Return what it is in one line: the first line of its docstring."""
         return (cls.__doc__ or "").strip().partition("\n")[0]
@@ -260,8 +255,18 @@ class Statistic(Schema):
 
     # --- what it answers ----------------------------------------------------------------------------------
 
-    def query(self, context: StatisticContext, size: int) -> RangeQuery | QuantileQuery:
-        """Build the query that answers it in a group of a size, public or at most."""
+    def divide(self, context: StatisticContext, groups: Groups, options: DesignOptions) -> tuple["Statistic", ...]:
+        """Return the statistics that are drawn for it: itself, unless it can be drawn in parts only.
+
+        Parts share the epsilon that it has of its own equally; without one, each of them counts as a statistic.
+        """
+        return (self,)
+
+    def query(self, context: StatisticContext, size: int) -> RangeQuery | QuantileQuery | JointQuantileQuery:
+        """Build the query that answers it in a group of a size, public or at most.
+
+        The answers of a `JointQuantileQuery` are all cells of the statistic, and drawn together.
+        """
         raise NotImplementedError
 
     def answer_prior(self, context: StatisticContext, size: int, beliefs: SizeBeliefs) -> Floats | None:
@@ -288,6 +293,10 @@ class Statistic(Schema):
     def margin_cells(self, context: StatisticContext) -> list[str]:
         """Return the columns of its margins."""
         return []
+
+    def error_cells(self, context: StatisticContext) -> list[str]:
+        """Return what has an expected error of its own: the statistic, or each of its cells."""
+        return [self.name]
 
     def derive(self, context: StatisticContext) -> DerivedValue | None:
         """Return how its number is computed, if others are drawn."""

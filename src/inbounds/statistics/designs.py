@@ -30,13 +30,13 @@ from inbounds.catalog.registry import REGISTRY
 from inbounds.errors import InboundsError
 from inbounds.exact import Floats, format_decimal
 from inbounds.losses import parse_limit, parse_loss
-from inbounds.mechanism import AnyMechanism, Mechanism, QuantileMechanism
+from inbounds.mechanism import AnyMechanism, JointMechanism, Mechanism, QuantileMechanism
 from inbounds.mechanism.codec import query_to_json
 from inbounds.mechanism.laws import CentralRecords
 from inbounds.mechanism.load import PASSPORT, certify_document
 from inbounds.mechanism.passport import to_passport
 from inbounds.properties import canonical_property
-from inbounds.query import QuantileQuery, RangeQuery
+from inbounds.query import JointQuantileQuery, QuantileQuery, Query, RangeQuery
 from inbounds.query.query import KINDS
 from inbounds.schema.errors import PlanError, error_path
 from inbounds.schema.types import Schema, check_known_fields, to_exact
@@ -181,7 +181,7 @@ ADDING = DesignOptions(mechanism=NOISE)
 class DesignRequest:
     """The query, epsilon and options that determine a mechanism."""
 
-    query: RangeQuery | QuantileQuery
+    query: Query
     epsilon: Fraction
     options: DesignOptions
 
@@ -252,13 +252,22 @@ def load_or_design(request: DesignRequest, folder: Path) -> DesignedMechanism:
     return DesignedMechanism(mechanism, passport.sha256)
 
 
-def design_request(query: RangeQuery | QuantileQuery, epsilon: Fraction, options: DesignOptions) -> AnyMechanism:
+def design_request(query: Query, epsilon: Fraction, options: DesignOptions) -> AnyMechanism:
     """Design the mechanism of a request."""
-    return (
-        design_quantile_request(query, epsilon, options)
-        if isinstance(query, QuantileQuery)
-        else design_range_request(query, epsilon, options)
-    )
+    if isinstance(query, JointQuantileQuery):
+        return design_joint_request(query, epsilon, options)
+    if isinstance(query, QuantileQuery):
+        return design_quantile_request(query, epsilon, options)
+    return design_range_request(query, epsilon, options)
+
+
+def design_joint_request(query: JointQuantileQuery, epsilon: Fraction, options: DesignOptions) -> JointMechanism:
+    """Design one draw of several quantiles; a prior is about what is expected of it, not about the draw."""
+    if options.replace(prior=None) != DEFAULT_OPTIONS:
+        raise ValueError("has several quantiles in one draw, which take no design options but a prior")
+    from inbounds.design.quantiles import design_quantiles
+
+    return design_quantiles(query, epsilon).mechanism
 
 
 def design_quantile_request(query: QuantileQuery, epsilon: Fraction, options: DesignOptions) -> QuantileMechanism:

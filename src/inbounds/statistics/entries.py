@@ -37,8 +37,8 @@ def find_kind(values: Mapping[str, Any], what: str = "") -> str:
     return kinds[0]
 
 
-def parse_statistic(values: Any, options: DesignOptions) -> list[Statistic]:
-    """Parse one table of a plan: one statistic, or several for a list of quantiles, which share its epsilon.
+def parse_statistic(values: Any, options: DesignOptions) -> Statistic:
+    """Parse one table of a plan.
 
     options: the plan's design options, which hold unless the table sets them itself.
     """
@@ -56,7 +56,7 @@ def parse_statistic(values: Any, options: DesignOptions) -> list[Statistic]:
         fields["design"] = parse_design_options(design, options)
     if values[kind] is True and statistic.subject == "condition":
         raise PlanError(f'must be text in quotes; {kind} = "true" is about all records', (kind,))
-    return [_build(statistic, kind, each) for each in statistic.expand({statistic.subject: values[kind], **fields})]
+    return _build(statistic, kind, {statistic.subject: values[kind], **fields})
 
 
 def flatten_entry(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,20 +7,22 @@ quantile is another. With public sizes a record short of the size counts as `mis
 records does.
 """
 
-from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, field_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, field_validator
 
 from inbounds.exact import format_decimal
-from inbounds.query import QuantileQuery, Scale
-from inbounds.schema.errors import PlanError, error_path
+from inbounds.query import JointQuantileQuery, QuantileQuery, Scale
+from inbounds.query.joint_quantile import MOST_QUANTILES
+from inbounds.schema.errors import PlanError
 from inbounds.schema.text import to_list
-from inbounds.schema.types import Exact
+from inbounds.schema.types import to_exact
 from inbounds.sources.groups import Groups
 from inbounds.statistics._numbers import NumberStatistic
-from inbounds.statistics.base import GroupAggregates, StatisticContext, ValueCounts
+from inbounds.statistics.base import GroupAggregates, Statistic, StatisticContext, ValueCounts
+from inbounds.statistics.designs import DEFAULT_OPTIONS, DesignOptions
+from inbounds.trusted.joint_quantiles import fits_joint
 from inbounds.trusted.path_lengths import MOST_PARTS
 
 MOST_VALUES = 1 << 11
@@ -43,7 +45,7 @@ class OrderStatistic(NumberStatistic):
         if self.number_column(context).width >= MOST_VALUES:
             raise PlanError(f"has more than {MOST_VALUES} possible values; give the column a larger step")
 
-    def query(self, context: StatisticContext, size: int) -> QuantileQuery:
+    def query(self, context: StatisticContext, size: int) -> QuantileQuery | JointQuantileQuery:
         column = self.number_column(context)
         scale = Scale(column.low, column.step, range(column.width + 1))
         return QuantileQuery(scale, self.share, size, context.public, column.default)
@@ -82,67 +84,113 @@ class Median(OrderStatistic):
         return Fraction(1, 2)
 
 
+NAMED_SHARES = {"min": Fraction(0), "median": Fraction(1, 2), "max": Fraction(1)}
+"""Shares that have a name."""
+
+
+def _parse_shares(value: Any) -> tuple[Fraction, ...]:
+    """Parse one share, or a list of several in any order."""
+    listed = to_list(value)
+    parts = listed if isinstance(listed, list | tuple) else [listed]
+    return tuple(sorted(map(_parse_share, parts)))
+
+
+def _parse_share(value: Any) -> Fraction:
+    return NAMED_SHARES[value] if isinstance(value, str) and value in NAMED_SHARES else to_exact(value)
+
+
+def _write_shares(shares: tuple[Fraction, ...]) -> str | list[str]:
+    return str(shares[0]) if len(shares) == 1 else [str(share) for share in shares]
+
+
+SHARE_SCHEMA = {"type": ["string", "number"], "description": "A decimal, a fraction, or min, median, max."}
+
+Shares = Annotated[
+    tuple[Fraction, ...],
+    BeforeValidator(_parse_shares),
+    PlainSerializer(_write_shares),
+    WithJsonSchema({"anyOf": [SHARE_SCHEMA, {"type": "array", "items": SHARE_SCHEMA}]}),
+]
+"""One share or several, rising. The JSON form of one is a text."""
+
+
 class Quantile(OrderStatistic):
-    """Any quantile of a column of numbers."""
+    """One quantile of a column of numbers, or several that are drawn together.
+
+    Several quantiles of groups of public size are one draw, whose numbers rise. Where that cannot be they are divided
+    into statistics of one quantile each.
+    """
 
     kind: Literal["quantile"] = "quantile"
-    at: Exact = Field(
-        description="The share of records at or below it, from 0 to 1; a list declares several.", examples=["0.9"]
+    at: Shares = Field(
+        description="The share of records at or below it, from 0 to 1; or a list: min, median, max are shares too.",
+        examples=["0.9"],
     )
 
     metavar: ClassVar[str] = "COLUMN@SHARE"
 
     @field_validator("at")
     @classmethod
-    def _check_at(cls, at: Fraction) -> Fraction:
-        if not (0 <= at <= 1 and at.denominator <= MOST_PARTS):
-            raise PlanError("must be between 0 and 1, with at most six digits after the point")
+    def _check_at(cls, at: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
+        if not at:
+            raise PlanError("must have at least one share")
+        if len(set(at)) < len(at):
+            raise PlanError("must have every share once")
+        for share in at:
+            if not (0 <= share <= 1 and share.denominator <= MOST_PARTS):
+                raise PlanError("must be between 0 and 1, with at most six digits after the point")
         return at
 
     @property
     def share(self) -> Fraction:
-        return self.at
+        (share,) = self.at
+        return share
 
     @property
-    def rank(self) -> Fraction:
-        return self.at
+    def rank(self) -> Fraction | None:
+        return self.share if len(self.at) == 1 else None
 
     @property
     def default_name(self) -> str:
-        """Return the column and the percentage.
+        """Return the column, and for one quantile its name.
 
-        >>> [Quantile(column="score", at=at).name for at in ("0.9", "1/3")]
-        ['score_q90', 'score_q1/3']
+        >>> [Quantile(column="score", at=at).name for at in ("0.9", "1/3", 1, [0, 1])]
+        ['score_q90', 'score_q1/3', 'score_max', 'score']
         """
-        percent = 100 * self.at
-        return f"{self.column}_q{percent if percent.denominator == 1 else self.at}"
+        return f"{self.column}_{name_share(self.share)}" if len(self.at) == 1 else self.column
 
     def to_entry(self) -> dict[str, Any]:
-        return {**super().to_entry(), "at": format_decimal(self.at)}
+        shares = [format_decimal(share) for share in self.at]
+        return {**super().to_entry(), "at": shares[0] if len(shares) == 1 else shares}
 
-    @classmethod
-    def expand(cls, fields: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return one statistic for each share in a list; they share its epsilon equally."""
-        shares = to_list(fields.get("at"))
-        if not isinstance(shares, list | tuple):
-            return [dict(fields)]
-        if not shares or (len(shares) > 1 and fields.get("name")):
-            raise PlanError("must have at least one share, and no name where it has several", ("at",))
-        with error_path("at"):
-            exact = sorted(cls(column="x", at=share).at for share in shares)
-        if len(set(exact)) < len(exact):
-            raise PlanError("must have every share once", ("at",))
-        parts = {
-            name: cls(column="x", at=0, **{name: fields[name]}).part / len(exact)
-            for name in ("epsilon", "budget_share")
-            if fields.get(name) is not None
-        }
-        return [{**fields, **parts, "at": share} for share in exact]
+    def query(self, context: StatisticContext, size: int) -> QuantileQuery | JointQuantileQuery:
+        if len(self.at) == 1:
+            return super().query(context, size)
+        column = self.number_column(context)
+        scale = Scale(column.low, column.step, range(column.width + 1))
+        return JointQuantileQuery(scale, self.at, size, context.public, column.default)
 
-    @property
-    def part(self) -> Fraction:
-        """Return its part of epsilon, absolute or as a share."""
-        return self.epsilon or self.budget_share or Fraction(0)
+    def positions(self, context: StatisticContext, aggregates: GroupAggregates) -> list[ValueCounts]:
+        return [aggregates.by_value] * len(self.at)
+
+    def cells(self, context: StatisticContext) -> list[str]:
+        return [self.name] if len(self.at) == 1 else [f"{self.name}_{name_share(share)}" for share in self.at]
+
+    def error_cells(self, context: StatisticContext) -> list[str]:
+        return self.cells(context)
+
+    def divide(self, context: StatisticContext, groups: Groups, options: DesignOptions) -> tuple[Statistic, ...]:
+        if len(self.at) == 1 or self._can_be_one_draw(context, groups, options):
+            return (self,)
+        own = {name: part for name in ("epsilon", "budget_share") if (part := getattr(self, name)) is not None}
+        parts = {name: part / len(self.at) for name, part in own.items()}
+        named = zip(self.at, self.cells(context), strict=True)
+        return tuple(self.replace(at=share, name=name, **parts) for share, name in named)
+
+    def _can_be_one_draw(self, context: StatisticContext, groups: Groups, options: DesignOptions) -> bool:
+        values, largest = self.number_column(context).width + 1, int(groups.sizes.max())
+        plain = options.replace(prior=None) == DEFAULT_OPTIONS
+        return plain and context.public and len(self.at) <= MOST_QUANTILES and fits_joint(values, len(self.at), largest)
 
     @classmethod
     def from_option(cls, text: str) -> dict[str, Any]:
@@ -153,3 +201,9 @@ class Quantile(OrderStatistic):
             )
         first, *more = (share.strip() for share in shares.split(","))
         return {"quantile": column, "at": [first, *more] if more else first}
+
+
+def name_share(share: Fraction) -> str:
+    """Return the name of a quantile: min, median, max, or its percentage."""
+    named = next((name for name, named_share in NAMED_SHARES.items() if named_share == share), "")
+    return named or f"q{100 * share if (100 * share).denominator == 1 else share}"

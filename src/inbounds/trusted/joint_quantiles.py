@@ -87,11 +87,15 @@ def check_joint_form(weight: int, spacing: Sequence[int], ranks: Sequence[int], 
         raise InvalidDistribution(f"spacings must have weights from 1 to 2**{SPACING_BITS} - 1")
     if not (ranks and ranks[0] >= 1 and ranks[-1] <= size and all(a < b for a, b in pairwise(ranks))):
         raise InvalidDistribution("ranks must rise from at least 1 to at most the number of records")
-    values, m = len(spacing), len(ranks)
-    if (m + 1) ** 2 * (size + values + 64) > MOST_RANK_STEPS or (size + values) * values > MOST_TRANSITIONS:
+    if not fits_joint(len(spacing), len(ranks), size):
         raise InvalidDistribution("there are too many quantiles, records or values for one draw; draw fewer together")
-    if m * (SPACING_BITS + 2 * values.bit_length()) > MOST_RANK_BITS:
-        raise InvalidDistribution("there are too many quantiles for one draw; draw fewer together")
+
+
+def fits_joint(values: int, quantiles: int, size: int) -> bool:
+    """Return whether so many quantiles of groups of a size are few enough for the sampler's arithmetic."""
+    if (quantiles + 1) ** 2 * (size + values + 64) > MOST_RANK_STEPS or (size + values) * values > MOST_TRANSITIONS:
+        return False
+    return quantiles * (SPACING_BITS + 2 * values.bit_length()) <= MOST_RANK_BITS
 
 
 # --- the staircase of a group -----------------------------------------------------------------------------

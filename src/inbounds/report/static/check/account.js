@@ -343,6 +343,8 @@ function checkLines(stated, lines) {
 function cellNames(statistic, plan) {
   const [kind, name] = [statistic.get("kind"), statistic.get("name")];
   if (kind === "histogram") return columnOf(plan, statistic.get("column")).labels.map((label) => `${name}: ${label}`);
+  const shares = sharesOf(statistic);
+  if (shares.length > 1) return shares.map((share) => `${name}_${shareName(share)}`);
   if (kind !== "crosstab") return [name];
   const [rows, columns] = crossedNames(statistic).map((column) => columnOf(plan, column).labels);
   return rows.flatMap((row) => columns.map((column) => `${name}: ${row}, ${column}`));

@@ -126,6 +126,11 @@ function expectedColumns(release) {
     const names = publishedNames(statistic, plan);
     const interval = plan.get("credible_level") !== null && statistic.get("kind") !== "mode";
     found.push(...[...names, ...drawnParts(statistic, plan)].map((name) => ({ name, part: "number" })));
+    if (sharesOf(statistic).length > 1) {
+      const ends = interval ? ["error", "low", "high"] : ["error"];
+      found.push(...names.flatMap((name) => ends.map((end) => ({ name: `${name}_${end}`, part: end === "error" ? end : "interval" }))));
+      continue;
+    }
     found.push({ name: `${statistic.get("name")}_error`, part: "error", statistic });
     if (interval) for (const name of names) found.push(...["low", "high"].map((end) => ({ name: `${name}_${end}`, part: "interval" })));
   }
@@ -134,12 +139,12 @@ function expectedColumns(release) {
 
 // --- what follows from the draws --------------------------------------------------------------------------------
 
-/** Outputs as they are published: several quantiles of one column are put in order, group by group. */
+/** Outputs as they are published: quantiles of one column that were drawn one by one are put in order in each group. */
 function inOrder({ costs, outputs }) {
   const found = new Map(outputs);
   const columns = new Map();
   for (const { statistic } of costs)
-    if (statistic.get("kind") === "quantile") columns.set(statistic.get("column"), [...(columns.get(statistic.get("column")) ?? []), statistic]);
+    if (statistic.get("kind") === "quantile" && sharesOf(statistic).length === 1) columns.set(statistic.get("column"), [...(columns.get(statistic.get("column")) ?? []), statistic]);
   for (const members of columns.values()) {
     const sorted = [...members].sort((a, b) => Fraction.read(a.get("at")).compare(Fraction.read(b.get("at"))));
     const names = sorted.map((statistic) => statistic.get("name"));

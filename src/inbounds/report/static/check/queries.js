@@ -127,14 +127,35 @@ function openSum({ low, high, step }, size, records) {
   return reaching("total", grid, largest(sizeOf(below), sizeOf(above)), records);
 }
 
+/** The shares of a statistic's quantiles, none for any other; several rise, and are drawn together. */
+function sharesOf(statistic) {
+  const fixed = FIXED_SHARES[statistic.get("kind")];
+  if (fixed !== undefined) return [fixed];
+  if (statistic.get("kind") !== "quantile") return [];
+  const at = field(statistic, "at");
+  if (!Array.isArray(at)) return [Fraction.read(at)];
+  const shares = at.map((share) => Fraction.read(share));
+  const rises = shares.every((share, k) => k === 0 || shares[k - 1].compare(share) < 0);
+  insist(shares.length >= 2 && shares.length <= MOST_QUANTILES && rises, WRONG_PLAN);
+  return shares;
+}
+
+/** The end of the name of a quantile's column: min, median, max, or its percentage where that is whole. */
+function shareName(share) {
+  const known = Object.keys(FIXED_SHARES).find((kind) => FIXED_SHARES[kind].equals(share));
+  const percent = share.times(new Fraction(100n));
+  return known ?? `q${percent.denominator === 1n ? percent : share}`;
+}
+
 function requiredQuantile(statistic, plan, size, records) {
   const column = subjectOf(plan, statistic, "low");
-  const at = FIXED_SHARES[statistic.get("kind")] ?? Fraction.read(field(statistic, "at"));
-  insist(at.compare(ZERO) >= 0 && at.compare(ONE) <= 0, WRONG_PLAN);
+  const shares = sharesOf(statistic);
+  insist(shares.every((at) => at.compare(ZERO) >= 0 && at.compare(ONE) <= 0), WRONG_PLAN);
+  insist(shares.length === 1 || plan.get("sizes") === "public", WRONG_PLAN);
   const grid = { start: column.low, unit: column.step, last: column.width };
   const json = new Map([
-    ["kind", "quantile"],
-    ["values", scaleJson(grid)], ["at", at.toString()], ["size", String(size)], ["public", plan.get("sizes") === "public"],
+    ["kind", shares.length === 1 ? "quantile" : "quantiles"],
+    ["values", scaleJson(grid)], ["at", shares.join(" ")], ["size", String(size)], ["public", plan.get("sizes") === "public"],
     ["missing", String(column.away)], ["records", String(records)],
   ]);
   return { json, grid, steps: 0n };

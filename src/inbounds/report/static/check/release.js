@@ -55,7 +55,7 @@ const STATISTICS = new Map([
   ["min", { form: ofColumn, subject: "low" }],
   ["median", { form: ofColumn, subject: "low" }],
   ["max", { form: ofColumn, subject: "low" }],
-  ["quantile", { form: { ...ofColumn, at: isExact }, subject: "low" }],
+  ["quantile", { form: { ...ofColumn, at: either(isExact, listOf(isExact)) }, subject: "low" }],
   ["mode", { form: ofColumn, subject: "labels" }],
 ]);
 
