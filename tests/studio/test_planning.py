@@ -253,9 +253,62 @@ def test_a_release_is_that_of_the_command_line(
     assert {json.loads(packed.read(n))["sha256"] for n in packed.namelist()} == {
         m["sha256"] for m in record["content"]["mechanisms"]
     }
+    _check_exports(client, folder)
     report = client.get("/release/report?plan=plan.toml")
     assert "sandbox" in report.headers["content-security-policy"]
     assert "pupils" in client.get("/budget").text
+
+
+def _check_exports(client: httpx.Client, folder: Path) -> None:
+    """Other forms are those of `inbounds export`, and the page has the words of the plan as it is now."""
+    record = folder / "released.csv.release.json"
+    for form, options in ((".html", []), (".csv", ["--bom"]), (".sdmx.csv", ["--structure", "A:B(1.0)"])):
+        words = ["export", str(record), "--out", f"exported{form}", *options]
+        assert CliRunner().invoke(app, words).exit_code == 0
+        structure = f"&structure={options[1]}" if form == ".sdmx.csv" else ""
+        answer = client.get(f"/release/export/{form}?plan=plan.toml{structure}")
+        assert answer.content == (folder / f"exported{form}").read_bytes()
+    assert client.get("/release/export/.xlsx?plan=plan.toml").content[:2] == b"PK"
+    assert client.get("/release/export/.sdmx.csv?plan=plan.toml").status_code == 422
+    assert client.get("/release/export/.exe?plan=plan.toml").status_code == 404
+    plan = folder / "plan.toml"
+    plan.write_text(plan.read_text() + '\n[about]\ntitle = "Said later"\n')
+    page = client.get("/release/public?plan=plan.toml")
+    assert "<h1>Said later</h1>" in page.text
+    assert "script-src 'sha256-" in page.headers["content-security-policy"]
+
+
+def test_how_a_file_is_written_is_said_in_the_form_and_its_columns_are_read_again(
+    client: httpx.Client, folder: Path
+) -> None:
+    (folder / "wages.csv").write_bytes("größe;county;gross_eur\n1;A;1.234,5\n".encode("windows-1252"))
+    (folder / "plain.csv").write_text("a;b\n1;2\n")
+    written = {"delimiter": ";", "decimal": ",", "thousands": ".", "encoding": "windows-1252"}
+    begun = client.get("/plan/edit", params={"source": "wages.csv", **written}).text
+    assert [value for name, value in form_of(begun) if name == "schema"] == ["größe", "county", "gross_eur"]
+    form = form_of(client.get("/plan/edit?source=plain.csv").text)
+    form = changed(form, source="wages.csv")
+    again = [*((name, value) for name, value in form if name not in written), *written.items(), ("action", "reread")]
+    page = post(client, "/plan/edit", again).text
+    fields = form_of(page)
+    assert [value for name, value in fields if name == "schema"] == ["größe", "county", "gross_eur"]
+    assert written.items() <= dict(fields).items()
+    fields = changed(fields, title="Wages", notes="One.\nTwo.", epsilon="1")
+    content = values.content(from_form(fields, dict.fromkeys(["größe", "county", "gross_eur"], "anything")))
+    assert content["source"] == {"path": "wages.csv", **written}
+    assert content["about"] == {"title": "Wages", "notes": "One.\nTwo."}
+
+
+def test_a_plan_for_a_sheet_with_a_row_of_names_can_be_opened(client: httpx.Client, folder: Path) -> None:
+    book = pytest.importorskip("openpyxl").Workbook()
+    for row in (["A title"], ["school", "score"], ["North", 3]):
+        book.active.append(row)
+    book.save(folder / "sheet.xlsx")
+    plan = folder / "plan.toml"
+    plan.write_text(plan.read_text().replace('path = "survey.csv"', 'path = "sheet.xlsx"\nheader_row = 2'))
+    fields = form_of(client.get("/plan/edit?plan=plan.toml").text)
+    assert [value for name, value in fields if name == "schema"] == ["school", "score"]
+    assert dict(fields)["header_row"] == "2"
 
 
 def test_a_release_needs_the_confirmation_and_the_plan_that_was_looked_at(client: httpx.Client, folder: Path) -> None:

@@ -14,6 +14,12 @@ from inbounds.report.templates import render_template
 
 def render_public_page(values: dict[str, Any]) -> str:
     """Return the page as HTML text. values: those of the template, see `releases.public_page`."""
+    style, script = _static("public.css"), _static("public.js")
+    return render_template("public.html", {**values, "policy": public_policy(), "style": style, "script": script})
+
+
+def public_policy() -> str:
+    """Return the Content-Security-Policy of the page."""
     sources = [
         "default-src 'none'",
         f"script-src '{digest_source(_static('public.js'))}'",
@@ -22,8 +28,7 @@ def render_public_page(values: dict[str, Any]) -> str:
         "base-uri 'none'",
         "form-action 'none'",
     ]
-    style, script = _static("public.css"), _static("public.js")
-    return render_template("public.html", {**values, "policy": "; ".join(sources), "style": style, "script": script})
+    return "; ".join(sources)
 
 
 @cache

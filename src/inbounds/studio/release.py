@@ -16,21 +16,27 @@ from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse
 
-from inbounds.files import RELEASE, Document, format_json
+from inbounds.files import RELEASE, Document, format_json, sha256_hex
 from inbounds.files.bounded import read_text
 from inbounds.plan.plan import Plan
 from inbounds.progress import Progress, ignore_progress
 from inbounds.releases.charge_session import ChargeSession, StoredTable
+from inbounds.releases.export import encode_export
 from inbounds.releases.passports import write_passports
 from inbounds.releases.pipeline import find_mechanism, release
+from inbounds.releases.public_page import public_page
 from inbounds.releases.report import page as report_page
 from inbounds.releases.write import encode_table_file, record_path
+from inbounds.report.public_page import public_policy
+from inbounds.schema.record_types import ReleaseRecord, TableReference
 from inbounds.studio import release_state
 from inbounds.studio.auth import PAPER
 from inbounds.studio.jobs import Job
 from inbounds.studio.pages import fragment, page
 from inbounds.studio.plan.dry_run import dry_run, load_draft, output_target
 from inbounds.studio.studio import Studio
+
+HTML = "text/html; charset=utf-8"
 
 MOMENT, LONGER = 0.8, 60.0
 """Seconds that a page waits for a dry run: with the script, and without it."""
@@ -56,6 +62,18 @@ def router(studio: Studio) -> APIRouter:
     async def run(request: Request) -> Response:
         form = parse_qs((await request.body()).decode("utf-8", "replace"))
         return await run_in_threadpool(_start_release, studio, {name: values[0] for name, values in form.items()})
+
+    @routes.get("/release/export/{form}")
+    def export(form: str, plan: str, structure: str = "") -> Response:
+        stored, target = _find_release(studio, plan)
+        return _export(_read(studio, plan)[0], stored, target, form, structure)
+
+    @routes.get("/release/public")
+    def public(plan: str) -> Response:
+        stored, target = _find_release(studio, plan)
+        about = _read(studio, plan)[0].about or None
+        text = public_page(_complete(stored, target), stored.table, about)
+        return Response(text, media_type=HTML, headers={"content-security-policy": public_policy()})
 
     @routes.get("/release/{what}")
     def download(what: str, plan: str) -> Response:
@@ -181,7 +199,7 @@ def _record(plan: str, stored: StoredTable, target: Path) -> Response:
 def _report(plan: str, stored: StoredTable, target: Path) -> Response:
     """Return the report as a page, with its style and without scripts."""
     text = report_page(stored.record, stored.table)
-    return Response(text, media_type="text/html; charset=utf-8", headers={"content-security-policy": PAPER})
+    return Response(text, media_type=HTML, headers={"content-security-policy": PAPER})
 
 
 def _report_file(plan: str, stored: StoredTable, target: Path) -> Response:
@@ -201,6 +219,28 @@ def _passports(plan: str, stored: StoredTable, target: Path) -> Response:
         for file in write_passports(mechanisms, folder):
             archive.write(file, file.name)
     return _file(packed.getvalue(), f"{target.stem}.passports.zip", "application/zip")
+
+
+EXPORTS = {".xlsx": False, ".csv": True, ".sdmx.csv": False, ".html": False}
+"""Forms of a table, and whether it begins with a byte order mark: CSV is exported for spreadsheets."""
+
+
+def _export(plan: Plan, stored: StoredTable, target: Path, form: str, structure: str) -> Response:
+    """Return the table in another form; the page for the public has the words of the plan as it is now."""
+    name = f"{target.stem}.for-spreadsheets.csv" if form == ".csv" else f"{target.stem}{form}"
+    if form not in EXPORTS:
+        return Response(status_code=404)
+    about = plan.about or None if form == ".html" else None
+    record = _complete(stored, target)
+    options: dict[str, Any] = {"bom": EXPORTS[form], "structure": structure, "about": about}
+    return _file(encode_export(record, stored.table, Path(name), **options), name)
+
+
+def _complete(stored: StoredTable, target: Path) -> ReleaseRecord:
+    """Return the record with the digest of the table's file."""
+    content = encode_table_file(stored.table, target.suffix)
+    table: TableReference = {"file": target.name, "rows": stored.table.num_rows, "sha256": sha256_hex(content)}
+    return {**stored.record, "table": table}
 
 
 def _size(size: int | str) -> int:

@@ -29,6 +29,7 @@ def view(plan: Plan, table: Any, record: ReleaseRecord, file: str) -> dict[str, 
         "pictures": dot_plots(record, table),
         **(_totals(record, table) if table.num_rows > 1 else {}),
         "mechanisms": len(record["mechanisms"]),
+        "adds_up": "reports" in record,
     }
 
 

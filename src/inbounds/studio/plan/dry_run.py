@@ -161,7 +161,7 @@ def calibrate_dry_run(
     return format_decimal(epsilon), f"{reached:.4g}"
 
 
-def columns(folder: str, source: tuple[tuple[str, str], ...], progress: Progress = ignore_progress) -> dict[str, str]:
+def columns(folder: str, source: tuple[tuple[str, Any], ...], progress: Progress = ignore_progress) -> dict[str, str]:
     """Return the columns of a source by name, with the kind of their values; no value is read."""
     place: dict[str, Any] = dict(source)
     if place.get("path"):

@@ -14,12 +14,14 @@ from inbounds.files.bounded import parse_toml, read_text
 from inbounds.plan.draft import guess_bounds, guess_group_column, guess_id_column
 from inbounds.schema.errors import PlanError
 from inbounds.schema.text import PERIODS
+from inbounds.sources.open import ENCODINGS, THOUSANDS
 from inbounds.statistics.conditions import EVERYTHING
 from inbounds.studio.forms import StatisticChoice, common_fields, describe_kinds, kind_fields
 from inbounds.studio.jobs import Job
 from inbounds.studio.pages import fragment, page
 from inbounds.studio.plan import dry_run, values
 from inbounds.studio.plan.draft import KEYS_FROM, USES, ColumnChoice, Draft, from_form
+from inbounds.studio.plan.values import WRITING
 from inbounds.studio.studio import Studio
 from inbounds.workers import CallFailure, describe_failure
 
@@ -34,10 +36,12 @@ def router(studio: Studio) -> APIRouter:
 
     @routes.get("/plan")
     def choose() -> Response:
-        return page("plan_choose.html", "/plan", data=place.data, plans=place.plans)
+        return page(
+            "plan_choose.html", "/plan", data=place.data, plans=place.plans, encodings=ENCODINGS, thousands=THOUSANDS
+        )
 
     @routes.get("/plan/edit")
-    def edit(source: str = "", plan: str = "", url: str = "", table: str = "") -> Response:
+    def edit(request: Request, source: str = "", plan: str = "", url: str = "", table: str = "") -> Response:
         if plan:
             return _show_draft(studio, _existing(studio, plan))
         if source:
@@ -45,8 +49,9 @@ def router(studio: Studio) -> APIRouter:
         _check_url(url)
         names = _now(studio.work.ask(dry_run.tables, str(place.folder), source, url, again=object()))
         if names and not table:
-            return page("plan_table.html", "/plan", source=source, url=url, tables=names)
-        return _show_draft(studio, _begin_draft(studio, source, url, table))
+            return page("plan_table.html", "/plan", source=source, url=url, tables=names, query=request.url.query)
+        written = {name: value for name in WRITING if (value := request.query_params.get(name, ""))}
+        return _show_draft(studio, _begin_draft(studio, source, url, table, written))
 
     @routes.post("/plan/edit")
     async def changed(request: Request) -> Response:
@@ -81,16 +86,19 @@ def _existing(studio: Studio, name: str) -> Draft:
     """Return the choices of a plan in the folder."""
     content = parse_toml(read_text(studio.workspace.existing(name)))
     source = content.get("source", {})
-    if not isinstance(source, Mapping) or not all(isinstance(value, str) for value in source.values()):
-        raise PlanError("must be a table of texts", ("source",), name)
+    if not isinstance(source, Mapping) or not all(isinstance(value, str | int) for value in source.values()):
+        raise PlanError("must be a table of texts and numbers", ("source",), name)
     dry_run.check_inside(content, studio.workspace)
     return values.from_content(content, _schema(studio, dict(source)), name)
 
 
-def _begin_draft(studio: Studio, source: str, url: str, table: str) -> Draft:
-    """Return first choices for a source, guessed from the names of its columns and never from its values."""
-    place = {"path": source, "url": url, "table": table}
-    schema = _schema(studio, {name: value for name, value in place.items() if value})
+def _begin_draft(studio: Studio, source: str, url: str, table: str, written: dict[str, str]) -> Draft:
+    """Return first choices for a source, guessed from the names of its columns and never from its values.
+
+    written: how its file is written.
+    """
+    begun = Draft((), (), source=source, url=url, table=table, **written)
+    schema = _schema(studio, values.place(begun))
     group_column, person = guess_group_column(schema), guess_id_column(schema)
     columns = tuple(_guess(name, kind, group_column) for name, kind in schema.items())
     stem = Path(source).stem if source else table
@@ -100,9 +108,20 @@ def _begin_draft(studio: Studio, source: str, url: str, table: str) -> Draft:
         name = f"{stem}-{more}.toml"
     everyone = StatisticChoice.from_values({"count": EVERYTHING, "name": "count"})
     return Draft(
-        columns, (everyone,), source=source, url=url, table=table,
+        columns, (everyone,), source=source, url=url, table=table, **written,
         plan=name, output=f"{Path(name).stem}.released.csv", people=stem, sizes="max_size" if person else "size",
     )  # fmt: skip
+
+
+def _read_again(studio: Studio, draft: Draft) -> Draft:
+    """Return the choices for the columns that the source has as it is written now; columns of the same name stay."""
+    schema = _schema(studio, values.place(draft))
+    known, group_column = {column.name: column for column in draft.columns}, guess_group_column(schema)
+    columns = [
+        replace(known[name], kind=kind) if name in known else _guess(name, kind, "" if draft.by else group_column)
+        for name, kind in schema.items()
+    ]
+    return replace(draft, columns=tuple(columns))
 
 
 def _guess(name: str, kind: str, group_column: str) -> ColumnChoice:
@@ -110,8 +129,8 @@ def _guess(name: str, kind: str, group_column: str) -> ColumnChoice:
     return ColumnChoice(name, kind, "group" if name == group_column else "", **usual)
 
 
-def _schema(studio: Studio, source: dict[str, str]) -> dict[str, str]:
-    known = {name: source[name] for name in sorted(source) if name in ("path", "url", "table", "delimiter", "decimal")}
+def _schema(studio: Studio, source: Mapping[str, Any]) -> dict[str, str]:
+    known = {name: source[name] for name in sorted(source) if name in ("path", "url", "table", *WRITING)}
     job = studio.work.ask(dry_run.columns, str(studio.workspace.folder), tuple(known.items()), again=object())
     schema: dict[str, str] = _now(job)
     return schema
@@ -155,6 +174,8 @@ def _change_draft(studio: Studio, pairs: list[tuple[str, str]]) -> Response:
         return _show_draft(studio, draft.without_statistic(int(rest)))
     if action == "use":
         return _show_draft(studio, replace(draft, epsilon=rest))
+    if action == "reread":
+        return _show_draft(studio, _read_again(studio, draft))
     if action == "save":
         return _save_plan(studio, draft)
     return _show_draft(studio, draft, _look(studio, draft, dict(pairs), LONGER))
@@ -214,5 +235,6 @@ def _show_draft(studio: Studio, draft: Draft, looked: dict[str, Any] | None = No
         "plan_edit.html", "/plan", d=draft, uses=USES, keys_from=KEYS_FROM, kinds=describe_kinds(),
         fields=kind_fields(), common=common_fields(),
         periods=["", *PERIODS], files=[f for f in place.keys if f != draft.source], ledgers=place.ledgers,
+        sources=[f for f in place.data if f != draft.source], encodings=ENCODINGS, thousands=THOUSANDS,
         exists=draft.plan in place.plans, looked=looked, **(looked or _nothing(None)),
     )  # fmt: skip

@@ -13,12 +13,16 @@ from inbounds.studio.plan.draft import TYPES, ColumnChoice, Draft
 
 Values = dict[str, Any]
 
+WRITING = ("delimiter", "decimal", "thousands", "encoding", "header_row")
+"""Fields of a source that say how its file is written."""
+
 
 def content(draft: Draft) -> Values:
     """Return the plain values of a plan, as its file holds them."""
     values: Values = {
         "edition": draft.edition,
-        "source": _source(draft),
+        "about": _drop_empty(title=draft.title, author=draft.author, contact=draft.contact, notes=draft.notes),
+        "source": place(draft),
         "groups": _groups(draft),
         "hierarchy": {"levels": draft.levels_in_order} if draft.nested else {},
         "people": _people(draft),
@@ -61,9 +65,11 @@ def _drop_empty(**values: Any) -> Values:
     return {name: value for name, value in values.items() if value not in ("", None)}
 
 
-def _source(draft: Draft) -> Values:
-    place = {"url": draft.url} if draft.url else {"path": draft.source}
-    return _drop_empty(**place, table=draft.table, delimiter=draft.delimiter, decimal=draft.decimal)
+def place(draft: Draft) -> Values:
+    """Return where the data is, and how its file is written."""
+    where = {"url": draft.url} if draft.url else {"path": draft.source}
+    written = {name: getattr(draft, name) for name in WRITING} | {"header_row": parse_number(draft.header_row)}
+    return _drop_empty(**where, table=draft.table, **written)
 
 
 def _groups(draft: Draft) -> Values:
@@ -155,7 +161,8 @@ def _from_content(content: Mapping[str, Any], schema: Mapping[str, str], plan: s
 
 PLACES = {
     "source": ("source", "path"), "url": ("source", "url"), "table": ("source", "table"),
-    "delimiter": ("source", "delimiter"), "decimal": ("source", "decimal"),
+    **{name: ("source", name) for name in WRITING},
+    **{name: ("about", name) for name in ("title", "author", "contact", "notes")},
     "missing_key": ("groups", "missing_key"), "max_records": ("people", "max_records"),
     "max_groups": ("people", "max_groups"), "people": ("people", "name"), "ledger": ("people", "ledger"),
     "epsilon": ("privacy", "epsilon"), "credible_level": ("output", "credible_level"), "output": ("output", "path"),
