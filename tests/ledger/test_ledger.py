@@ -29,6 +29,7 @@ from inbounds.ledger.sqlite import Driver, Sqlite
 from inbounds.ledger.store import ErrorTranslator, Transaction, redact_password
 from inbounds.ledger.units import charge_units
 from inbounds.ledger.verify import LedgerReport, export_entries, load_export, verify_entries
+from raising import rejects
 
 
 @pytest.fixture
@@ -220,7 +221,7 @@ def test_a_price_means_what_it_prints_as_whatever_it_equals(ledger):
 
 @pytest.mark.parametrize("question", [{1: 2}, {"a": [{None: 1}]}, [({True: 1},)], {"a": {2.5: ""}}])
 def test_a_question_whose_values_are_not_named_by_text_is_refused(ledger, question):
-    with pytest.raises(TypeError, match="question must name its values by text"):
+    with rejects(TypeError, "question"):
         ledger.charge("pupils", "0.1", key="a", question=question)
     ledger.charge("pupils", "0.1", key="a", question={"1": [{"a": (1, {"b": None})}]})
 

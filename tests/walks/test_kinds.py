@@ -5,6 +5,7 @@ import pandas
 import pytest
 
 import inbounds as ib
+from raising import rejects
 
 Q = ib.count(3)
 MECHANISM = ib.catalog.truncated_geometric(ib.count(20), "0.5")
@@ -30,7 +31,7 @@ FRAME = pandas.DataFrame({"age": [4711]})
 )
 @pytest.mark.parametrize("query", [20, "count", None, MECHANISM, QUANTILE], ids=lambda query: type(query).__name__)
 def test_what_is_no_query_is_refused(ask, query):
-    with pytest.raises(TypeError, match=r"^query must be "):
+    with rejects(TypeError, "query"):
         ask(query)
 
 
@@ -38,14 +39,14 @@ def test_what_is_no_query_is_refused(ask, query):
 def test_the_designer_takes_queries_of_every_kind_and_nothing_else(query):
     assert ib.optimal(Q, 1).query == Q
     assert ib.optimal(QUANTILE, 1).query == QUANTILE
-    with pytest.raises(TypeError, match=r"^query must be "):
+    with rejects(TypeError, "query"):
         ib.optimal(query, 1)
 
 
 @pytest.mark.parametrize("family", ["design_quantile", "design_permute_flip", "design_sided", "design_central"])
 @pytest.mark.parametrize("query", [1, Q], ids=lambda query: type(query).__name__)
 def test_what_is_no_quantile_is_refused(family, query):
-    with pytest.raises(TypeError, match=r"^query must be a quantile"):
+    with rejects(TypeError, "query"):
         getattr(ib, family)(query, 1)
 
 
