@@ -69,10 +69,10 @@ def all_held() -> list[Held]:
 
 def _mechanism(query: ib.QuantileQuery, epsilon: str) -> tuple[QuantileMechanism, Floats, Floats]:
     made = ib.design_quantile(query, epsilon).mechanism
-    return made, _inside(made.channel()), _inside(made.channel(np.ones(query.width + 1)))
+    return made, mark_intervals(made.channel()), mark_intervals(made.channel(np.ones(query.width + 1)))
 
 
-def _inside(expected: Channel) -> Floats:
+def mark_intervals(expected: Channel) -> Floats:
     """outputs × values: whether the interval of the report holds the value."""
     rows = expected.interpretations(LEVEL)
     place = {row.output: k for k, row in enumerate(rows)}
