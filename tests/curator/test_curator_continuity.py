@@ -6,12 +6,15 @@ from fractions import Fraction
 import pytest
 from typer.testing import CliRunner
 
-from curator.pupils import account
+import inbounds as ib
+from curator.pupils import account, question
 from curator.test_curator import LIKES, spent
 from inbounds.curator.database import open_database as opened_store
 from inbounds.curator.ledger_head import accept_head
 from inbounds.errors import LedgerError
 from inbounds.ledger import Ledger
+from inbounds.schema.errors import PlanError
+from raising import raises_at
 
 
 def remove_ledger(folder):
@@ -101,3 +104,35 @@ def test_a_declared_budget_that_is_not_the_ledgers_is_said(opened):
     assert opened().budget_conflicts() == []
     (line,) = opened(budget={"epsilon": 60}).budget_conflicts()
     assert "datasets.pupils.budget is not that of the ledger, which holds: pupils: epsilon 0 of 6" in line
+
+
+YEARLY = {"epsilon": 1, "every": "year", "period": "2026"}
+
+
+def test_a_budget_that_renews_is_declared_in_the_settings_and_never_lowers_what_was_spent(opened, folder):
+    curator = opened(budget=YEARLY)
+    assert curator.budget_conflicts() == []
+    who = account(curator, "ann")
+    curator.ask(who, "pupils", question(1, "1"))
+    with pytest.raises(ib.BudgetExceeded):
+        curator.ask(who, "pupils", question(2, "1"))
+    curator.close()
+    with Ledger.open(folder / "budget.db") as ledger:
+        ledger.renew("pupils", "2027")
+    curator = opened(budget=YEARLY)
+    (line,) = curator.budget_conflicts()
+    assert "datasets.pupils.edition is 2026-11" in line
+    with pytest.raises(ValueError, match="edition must be of the current period of pupils, such as 2027"):
+        curator.ask(account(curator, "bob"), "pupils", question(2, "1"))
+    curator.close()
+    curator = opened(budget=YEARLY, edition="2027-01")
+    assert curator.budget_conflicts() == []
+    curator.ask(account(curator, "cid"), "pupils", question(2, "1"))
+    people = curator.people(curator.settings.datasets["pupils"])
+    assert (people.spent, people.period) == (2, "2027")
+
+
+def test_a_budget_that_no_ledger_can_hold_is_refused_with_its_place(opened):
+    for budget, field in (({"epsilon": 1, "every": "week", "period": "2026"}, "every"), ({"every": "year"}, "epsilon")):
+        with raises_at(PlanError, ("datasets", "pupils", "budget", field)):
+            opened(budget=budget)

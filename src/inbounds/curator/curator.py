@@ -170,7 +170,14 @@ class Curator:
         known = {who.name for who in ledger.people()}
         for people, budget in declared_budgets(self.settings.datasets).items():
             if people not in known:
-                ledger.add_population(people, budget.epsilon, budget.rule, budget.delta)  # type: ignore[arg-type]
+                ledger.add_population(
+                    people,
+                    budget.epsilon,
+                    budget.rule,  # type: ignore[arg-type]
+                    budget.delta,
+                    every=budget.every,  # type: ignore[arg-type]
+                    period=budget.period,
+                )
         head = ledger.head()
         with self._connections.store.writing() as run:
             ledger_head.note_head(run, head)
@@ -178,7 +185,9 @@ class Curator:
     def budget_conflicts(self) -> list[str]:
         """Describe where the ledger's budget differs from the one that the settings declare; the ledger's applies."""
         datasets = self.settings.datasets.values()
-        return [line for one in datasets if (line := one.budget.describe_conflict(self.people(one), one.name))]
+        return [
+            line for one in datasets if (line := one.budget.describe_conflict(self.people(one), one.name, one.edition))
+        ]
 
     # --- accounts -----------------------------------------------------------------------------------------
 

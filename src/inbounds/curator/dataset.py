@@ -13,7 +13,7 @@ import numpy as np
 
 from inbounds.exact import Number, format_decimal, to_epsilon, to_fraction, to_int
 from inbounds.ledger import Population
-from inbounds.ledger.population import validate_name
+from inbounds.ledger.population import is_edition_of, new_population, validate_name
 from inbounds.plan.load import FIELDS, parse_columns, parse_privacy_unit, parse_source
 from inbounds.plan.plan import ADD_OR_REMOVE, CHANGE, PERSON, Plan
 from inbounds.schema.columns import Declared, LabelColumn, PrivacyUnit, column_labels
@@ -47,17 +47,27 @@ MAX_ROWS = 1 << 31
 
 @dataclass(frozen=True)
 class Budget:
-    """The privacy budget of a dataset's people; created in the ledger if they are not there yet."""
+    """The privacy budget of a dataset's people; created in the ledger if they are not there yet.
+
+    every, period: "year" or "month" if the budget renews, and the first period. Then epsilon is that of each period,
+    and `inbounds ledger renew` opens the next one.
+    """
 
     epsilon: Fraction | None = None
     rule: str = "sum"
     delta: Fraction | None = None
+    every: str | None = None
+    period: str | None = None
 
-    def describe_conflict(self, population: Population, name: str) -> str:
-        """Return a warning if the ledger has another budget for these people; empty if it agrees or none is
-        declared.
-        """
-        if self in (Budget(), Budget(population.epsilon, population.rule, population.delta)):
+    def describe_conflict(self, population: Population, name: str, edition: str) -> str:
+        """Return a warning if the ledger has another budget for these people, or none for this edition; else empty."""
+        if population.period is not None and not is_edition_of(edition, population.period):
+            return (
+                f"warning: datasets.{name}.edition is {edition}, and the ledger's budget is for editions of "
+                f"{population.period}: new questions are refused; inbounds ledger renew opens a later one"
+            )
+        held = Budget(population.epsilon, population.rule, population.delta, population.every, self.period)
+        if self in (Budget(), held):
             return ""
         return (
             f"warning: datasets.{name}.budget is not that of the ledger, which holds: {population}; "
@@ -262,10 +272,26 @@ def _parse_levels(values: Any) -> dict[str, Fraction]:
 
 def _parse_budget(values: Any) -> Budget:
     with error_path("budget"):
-        check_known_fields("budget", values, ("epsilon", "rule", "delta"))
+        check_known_fields("budget", values, ("epsilon", "rule", "delta", "every", "period"))
 
         def number(name: str) -> Fraction | None:
             amount: Number | None = values.get(name)
             return None if amount is None else to_fraction(amount, name)
 
-        return Budget(number("epsilon"), values.get("rule", "sum"), number("delta"))
+        budget = Budget(
+            number("epsilon"), values.get("rule", "sum"), number("delta"), values.get("every"), values.get("period")
+        )
+        if budget != Budget():
+            _check_budget(budget)
+        return budget
+
+
+def _check_budget(budget: Budget) -> None:
+    """Raise PlanError for a budget that no ledger can hold."""
+    try:
+        new_population("people", budget.epsilon, budget.rule, budget.delta, budget.every, budget.period)  # type: ignore[arg-type]
+    except ValueError as error:
+        field, _, rest = str(error).partition(" ")
+        if field not in ("epsilon", "rule", "delta", "every", "period"):
+            raise
+        raise PlanError(rest, (field,)) from None

@@ -279,6 +279,7 @@ def explain_group_column(name: str) -> str:
 TYPE_WORDS = {
     "number": (
         *USUAL, "amount", "number", "count", "duration", "days", "minutes", "cost", "price", "pay",
+        "gross", "net", "eur", "euro", "euros", "usd", "dollars", "gbp", "chf", "rent", "fee",
         "stay", "rating",
     ),
     "text": (
