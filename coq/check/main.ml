@@ -1,7 +1,7 @@
 (* inbounds-check: what a passport proves, of a mechanism or of quantiles, by the checkers extracted from the proof.
 
    The reading (json, canonical, sha256, spelling) is written by hand; the verdict is that of Checker.check_passport,
-   Checker.check_map, Checker.check_quantile or Checker.check_several. *)
+   Checker.check_delta, Checker.check_map, Checker.check_quantile or Checker.check_several. *)
 
 let longest = 1 lsl 29
 
@@ -42,7 +42,10 @@ let check path =
     else
       match Spelling.map_noise fields with
       | Some (query, noise) -> Checker.check_map query noise
-      | None -> Checker.check_passport (Spelling.passport fields) in
+      | None -> (
+          match Spelling.approximate fields with
+          | Some (query, delta) -> Checker.check_delta query delta
+          | None -> Checker.check_passport (Spelling.passport fields)) in
   if not passed then Spelling.refuse "the weights are not private for this query and epsilon"
 
 (* What is said of a file, and the exit code that it asks for. *)

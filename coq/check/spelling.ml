@@ -184,7 +184,7 @@ let label_sets value =
   | _ -> refuse "sets of labels must be of one family"
 
 (* The laws that have a rule here. *)
-let laws = [ "matrix"; "noise"; "response"; "plane"; "blocks"; "scores"; "sides"; "central"; "joint" ]
+let laws = [ "matrix"; "approximate"; "noise"; "response"; "plane"; "blocks"; "scores"; "sides"; "central"; "joint" ]
 
 let law_fields value =
   match fields_of "law" value with
@@ -226,9 +226,9 @@ let words fields =
   part "optimality" [ "objective"; "value"; "bound"; "loss"; "prior" ]
 
 (* The passport of a query, with these numbers of its law. *)
-let passport_with numbers fields =
+let passport_with ?(claims = true) numbers fields =
   (* a law over sets of labels has no claims *)
-  let others = match numbers with Checker.LabelSets _ -> [] | _ -> [ "claims"; "optimality" ] in
+  let others = match numbers with Checker.LabelSets _ -> [] | _ when not claims -> [] | _ -> [ "claims"; "optimality" ] in
   only "the passport" ([ "query"; "epsilon"; "law"; "origin" ] @ others) fields;
   words fields;
   let query = fields_of "query" (field fields "query") in
@@ -260,6 +260,16 @@ let passport fields = passport_with (law (field fields "law")) fields
 let map_noise fields =
   match field fields "law" with
   | Object [ ("plane", value) ] -> Some (passport_with (Checker.Weights []) fields, plane value)
+  | _ -> None
+
+(* A matrix with a delta, which claims nothing else. *)
+let approximate fields =
+  match field fields "law" with
+  | Object [ ("approximate", value) ] ->
+      let law = fields_of "approximate" value in
+      only "approximate" [ "delta"; "matrix" ] law;
+      let numbers = Checker.Weights (rows (field law "matrix")) in
+      Some (passport_with ~claims:false numbers fields, fraction "delta" (field law "delta"))
   | _ -> None
 
 let quantile_law value =

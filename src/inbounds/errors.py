@@ -66,6 +66,23 @@ class PrivacyViolation(InboundsError):
         return PrivacyViolation, (self.output, self.answers, self.ratio, self.allowed)
 
 
+class DeltaViolation(InboundsError):
+    """A matrix in which two neighbouring answers need a larger delta than allowed.
+
+    answers: the indices of the pair, in order. needed, allowed: exact deltas at the stated epsilon.
+    """
+
+    def __init__(self, answers: tuple[int, int], needed: Fraction, allowed: Fraction) -> None:
+        self.answers, self.needed, self.allowed = answers, needed, allowed
+        super().__init__(
+            f"answers {answers[0]} and {answers[1]} (indices) need delta {float(needed):.6g} at this epsilon; "
+            f"{float(allowed):.6g} is allowed"
+        )
+
+    def __reduce__(self) -> tuple[type, tuple[tuple[int, int], Fraction, Fraction]]:
+        return DeltaViolation, (self.answers, self.needed, self.allowed)
+
+
 class ScoreRatioViolation(InboundsError):
     """A score table under which an output is more likely in one group than a neighbouring group allows."""
 

@@ -62,6 +62,12 @@ DIGITS = 6
 """The most digits after the point in `format_decimal`; a number that needs more is written as a fraction."""
 
 
+def format_cost(epsilon: Fraction, delta: Fraction) -> str:
+    """Write what a report costs: "epsilon 1", or "epsilon 1, delta 0.000001"."""
+    cost = f"epsilon {format_decimal(epsilon)}"
+    return f"{cost}, delta {format_decimal(delta)}" if delta else cost
+
+
 def format_decimal(number: Fraction) -> str:
     """Write an exact number as a decimal if at most six digits follow the point, else as a fraction.
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from inbounds.checker import NoRule, check_record, compute_proved_bound, connect
 from inbounds.errors import LedgerError, PassportError, TooLarge
-from inbounds.exact import format_decimal
+from inbounds.exact import format_cost
 from inbounds.files import (
     CHAIN,
     COLLECTION,
@@ -111,8 +111,8 @@ class Verdict:
         if self.mechanism is None:
             return f"checked {self.path}: {'; '.join(self.proved)}"
         note = f"; {self.note}" if self.note else ""
-        subject, epsilon = self.mechanism.query.describe(), format_decimal(self.mechanism.epsilon)
-        return f"proved {self.path}: {subject}, epsilon {epsilon}{note}"
+        cost = format_cost(self.mechanism.epsilon, self.mechanism.delta)
+        return f"proved {self.path}: {self.mechanism.query.describe()}, {cost}{note}"
 
     def _tight_epsilon(self) -> Json:
         """Return the tight epsilon of the mechanism, if it is computed for its law."""

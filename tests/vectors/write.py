@@ -22,7 +22,7 @@ from inbounds.files import MECHANISM, Document, Json, canonical_json
 from inbounds.mechanism import Mechanism, Origin
 from inbounds.mechanism.codec import law_to_json
 from inbounds.mechanism.laws import LAWS as REGISTRY
-from inbounds.mechanism.laws import BlockResponse, CentralRecords, Matrix, Response
+from inbounds.mechanism.laws import ApproximateMatrix, BlockResponse, CentralRecords, Matrix, Response
 from inbounds.mechanism.laws.blocks import make_tight_blocks
 from inbounds.mechanism.laws.noise import make_geometric_noise
 from inbounds.mechanism.laws.plane import PlaneNoise, make_plane_noise, require_map_metric
@@ -32,6 +32,7 @@ from inbounds.mechanism.passport import to_passport
 from inbounds.query import RangeQuery
 from inbounds.trusted.block_designs import Affine, Planes, Subsets
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_lower_bound
+from inbounds.trusted.certify import sum_excess
 from inbounds.trusted.multisets import all_multisets
 
 FOLDER = Path(__file__).parent
@@ -228,8 +229,52 @@ def joint() -> Iterator[Case]:
         yield "refuse", name, _changed(base, change)
 
 
+def approximate() -> Iterator[Case]:
+    """Yield matrices with a delta: with outputs that one answer of a pair cannot give, and at their bounds."""
+    queries = [
+        ib.count(4), ib.count(6, outputs=3), ib.total(2, -1, 3), ib.extreme(-2, 3), ib.category(["a", "b", "ü"]),
+        ib.interval(0, 8, 1, 8, holes=[(1, 3), (5, 7)]),
+    ]  # fmt: skip
+    for number, query in enumerate(queries):
+        for name, weights in (("cut", _cut_law(query, width=4)), ("narrow", _cut_law(query, width=1))):
+            least = _least_delta(weights, query, Fraction(1, 3))
+            if least == 1:  # two neighbours have no output in common
+                continue
+            law = ApproximateMatrix(weights, least)
+            made = to_passport(Mechanism(query, Fraction(1, 3), law, Origin("by hand"))).to_json()
+            yield "accept", f"{number}-{query.kind}-{name}", made
+            less = _set("law", "approximate", "delta", str(least * (1 - Fraction(1, 1 << 60))))
+            yield "refuse", f"{number}-{query.kind}-{name}-less", _changed(made, less)
+    pure = ApproximateMatrix(ib.catalog.exponential(queries[0], "1/3").weights, Fraction(1, 10**30))
+    yield "accept", "pure", to_passport(Mechanism(queries[0], Fraction(1, 3), pure, Origin("pure"))).to_json()
+    steps = _cut_law(ib.count(2))
+    one_step = _least_delta(steps, ib.count(2), Fraction(1))
+    chain = Mechanism(ib.count(2), Fraction(1), ApproximateMatrix(steps, one_step), Origin("by hand"))
+    yield "accept", "one-step", to_passport(chain).to_json()
+    for name, change in {**APPROXIMATE_CHANGES, **EPSILON_CHANGES}.items():
+        yield "refuse", name, _changed(to_passport(chain).to_json(), change)
+
+
+def _cut_law(query: RangeQuery, width: int = 2) -> Any:
+    """Return weights that fall with the distance of output and answer in positions, and are 0 beyond `width`."""
+    outputs, answers = query.shape
+    centre = np.round(np.arange(answers) * (outputs - 1) / (answers - 1)).astype(int)
+    distance = np.abs(np.arange(outputs)[:, None] - centre)
+    weights = np.where(distance <= width, TOTAL // 7 // (distance + 1), 0)
+    weights[centre, np.arange(answers)] += TOTAL - weights.sum(axis=0)
+    return weights
+
+
+def _least_delta(weights: Any, query: RangeQuery, epsilon: Fraction) -> Fraction:
+    """Return the least delta at which the checker accepts the weights."""
+    p, columns = ratio_lower_bound(epsilon, Fraction(1)), weights.T.tolist()
+    pairs = query.neighbours.pairs(query.answers)
+    return Fraction(max(sum_excess(columns[j], columns[k], p) for j, k in pairs), TOTAL << EXP_BITS)
+
+
 LAWS = {
     "matrix": matrix,
+    "approximate": approximate,
     "plane": plane,
     "noise": noise,
     "response": response,
@@ -632,6 +677,27 @@ NOISE_CHANGES = {
 """Changes of a noise table for a count of at most 300 after which it must be refused."""
 
 RESPONSE = ("law", "response")
+
+APPROXIMATE_CHANGES = {
+    "no-delta": _remove("law", "approximate", "delta"),
+    "delta-0": _set("law", "approximate", "delta", "0"),
+    "delta-1": _set("law", "approximate", "delta", "1"),
+    "delta-negative": _set("law", "approximate", "delta", "-1/2"),
+    "delta-not-in-lowest-terms": _set("law", "approximate", "delta", "2/4"),
+    "delta-number": _set("law", "approximate", "delta", 1),
+    "delta-float": _set("law", "approximate", "delta", "0.5"),
+    "another-field": _set("law", "approximate", "epsilon", "1"),
+    "claims": _set("claims", {"losses": {}, "properties": {}, "effective_epsilon": "1"}),
+    "all-two-steps": _set("query", "neighbours", {"everyone": True}),
+    "two-steps": _set("query", "neighbours", {"reach": 2}),
+    "metric": _set("query", "neighbours", {"metric": "1"}),
+    "graph": _set("query", "neighbours", {"graph": {"lengths": ["1"], "edges": ["0 1 1 0 1 2 2 1"]}}),
+    "rows-missing": _set("law", "approximate", "matrix", []),
+    "a-column-more": _set("law", "approximate", "matrix", [f"{TOTAL} 0 0 0", f"0 {TOTAL} 0 0", f"0 0 {TOTAL} {TOTAL}"]),
+    "a-column-of-less": _set("law", "approximate", "matrix", [f"{TOTAL - 1} 0 0", f"0 {TOTAL} 0", f"0 0 {TOTAL}"]),
+    "negative": _set("law", "approximate", "matrix", [f"{TOTAL + 1} 0 0", f"-1 {TOTAL} 0", f"0 0 {TOTAL}"]),
+    "the-truth": _set("law", "approximate", "matrix", [f"{TOTAL} 0 0", f"0 {TOTAL} 0", f"0 0 {TOTAL}"]),
+}
 
 RESPONSE_CHANGES = {
     "other-zero": _set(*RESPONSE, "other", "0"),

@@ -43,7 +43,7 @@ class Composition:
 
     def __post_init__(self) -> None:
         for mechanism in self.mechanisms:
-            check_mechanism(mechanism, "each of the mechanisms")
+            check_mechanism(mechanism, "each of the mechanisms", may_have_delta=True)
         if not self.mechanisms or len(self.mechanisms) != len(self.times):
             raise ValueError("a composition must have at least one mechanism, and one number of times for each")
         object.__setattr__(self, "times", tuple(to_int(t, "times", 1) for t in self.times))
@@ -56,22 +56,34 @@ class Composition:
 
     @property
     def basic(self) -> Fraction:
-        """The sum of the epsilons: pure privacy, delta 0 (Dwork et al. 2006)."""
+        """The sum of the epsilons, at the delta `basic_delta`, 0 for pure answers (Dwork et al. 2006)."""
         return sum((t * m.epsilon for t, m in zip(self.times, self.mechanisms, strict=True)), Fraction(0))
 
+    @property
+    def basic_delta(self) -> Fraction:
+        """The sum of the deltas."""
+        return sum((t * m.delta for t, m in zip(self.times, self.mechanisms, strict=True)), Fraction(0))
+
     def delta(self, epsilon: Number) -> float:
-        """Return a delta for which all answers together are (epsilon, delta)-private; 0 from the basic epsilon on."""
+        """Return a delta for which all answers together are (epsilon, delta)-private.
+
+        From the basic epsilon on it is 0 for pure answers, and at most `basic_delta` for others.
+        """
         e = to_fraction(epsilon, "epsilon")
         if not e >= 0:
             raise ValueError(f"epsilon must not be negative, got {epsilon}")
-        if e >= self.basic:
+        if e >= self.basic and not self.basic_delta:
             return 0.0
         if self._enumeration is not None:
             return round_up_to_printed(self._enumeration.delta(e))
-        return round_up_to_printed(max(plan.delta(e) for plan in self._plans))
+        tight = max(plan.delta(e) for plan in self._plans)
+        return round_up_to_printed(min(tight, self.basic_delta) if e >= self.basic else tight)
 
     def epsilon(self, delta: Number) -> float:
-        """Return the least epsilon found for which the answers are (epsilon, delta)-private; never above `basic`."""
+        """Return the least epsilon found for which the answers are (epsilon, delta)-private; never above `basic`.
+
+        Raises ValueError if no epsilon has this delta.
+        """
         target = to_delta(delta)
         if target not in self._result:
             self._result[target] = round_up_to_printed(self.least(target))
@@ -88,7 +100,7 @@ class Composition:
         for plan in sorted(self._plans, key=lambda plan: -plan.likely(delta)):
             if not largest or plan.delta(largest, min(ROUGH, longest)) > delta:
                 largest = max(largest, plan.epsilon(delta, longest))
-        return min(largest, self.basic)
+        return min(largest, self.basic) if delta >= self.basic_delta else largest
 
     def curve(self, points: int = 50) -> tuple[Floats, Floats]:
         """Return (epsilons, deltas) that can be promised, from epsilon 0 to the basic epsilon."""

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from inbounds.accounting.compose import Composition, to_delta
 from inbounds.errors import PassportError
-from inbounds.exact import Number, to_fraction
+from inbounds.exact import Number, round_up_to_float, to_fraction
 from inbounds.files import COMPOSITION, Document, FileFormat, FileLike, Json, as_passport_error, refuse_unknown_fields
 from inbounds.mechanism import load
 from inbounds.mechanism import passport as passports
@@ -24,7 +24,7 @@ CLOSE = 1e-9
 
 @dataclass(frozen=True)
 class CompositionRecord:
-    """A composition and its guarantee: `epsilon` at `delta`, and the sum `basic` at delta 0."""
+    """A composition and its guarantee: `epsilon` at `delta`, and the sums of the epsilons and of the deltas."""
 
     composition: Composition
     delta: Fraction
@@ -49,10 +49,9 @@ class CompositionRecord:
         kind = "to the same question" if self.composition.same_question else "about the same people"
         count = self.composition.answers
         subject = f"1 answer {kind} is" if count == 1 else f"{count} answers {kind} are together"
-        return (
-            f"{subject} {format_upper_bound(float(self.basic))}-private, and "
-            f"({format_upper_bound(self.epsilon)}, {float(self.delta)!r})-private"
-        )
+        basic, basic_delta = format_upper_bound(float(self.basic)), self.composition.basic_delta
+        whole = f"({basic}, {format_upper_bound(round_up_to_float(basic_delta))})" if basic_delta else basic
+        return f"{subject} {whole}-private, and ({format_upper_bound(self.epsilon)}, {float(self.delta)!r})-private"
 
     def to_document(self) -> Document:
         """Return the record in its envelope."""
@@ -132,5 +131,5 @@ def _is_consistent(content: Json, record: CompositionRecord) -> bool:
         [member["sha256"] for member in content["members"]] == list(record.digests)
         and content["basic_epsilon"] == str(record.basic)
         and content["statement"] == str(record)
-        and tight * (1 - CLOSE) <= record.epsilon <= float(record.basic)
+        and tight * (1 - CLOSE) <= record.epsilon <= max(tight * (1 + CLOSE), float(record.basic))
     )

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inbounds.directed_rounding import ROUNDOFF, exp_above, log_above, powers_below
+from inbounds.directed_rounding import ROUNDOFF, exp_above, exp_below, log_above, powers_below
 from inbounds.exact import Floats, Ints
 
 Wholes = NDArray[Any]
@@ -41,10 +41,14 @@ LOWEST = 64
 
 @dataclass(frozen=True)
 class Curve:
-    """The curve X -> sum max(0, P - X·Q) of one pair of columns, in integers; outputs in any order, P not 0."""
+    """The curve X -> sum max(0, P - X·Q) of one pair of columns, in integers; outputs in any order, P not 0.
+
+    leak: the weight of all outputs with Q = 0, which counts at every X; the others have Q > 0.
+    """
 
     upper: tuple[int, ...]
     lower: tuple[int, ...]
+    leak: int = 0
 
     @cached_property
     def _order(self) -> list[tuple[int, int, int]]:
@@ -53,7 +57,7 @@ class Curve:
 
     @cached_property
     def largest(self) -> Fraction:
-        """The largest ratio P/Q."""
+        """The largest finite ratio P/Q."""
         return Fraction(*self._order[0][1:])
 
     @cached_property
@@ -75,7 +79,21 @@ class Curve:
         """Return the curve as a share of the total, in floats."""
         p, q = (sums.astype(np.float64) / total for sums in self._sums)
         count = np.searchsorted(-self.ratios, -x, side="left")
-        return np.asarray(p[count] - x * q[count])
+        return np.asarray(self.leak / total + p[count] - x * q[count])
+
+    def ratio_at_excess(self, allowed: Fraction) -> Fraction:
+        """Return the least ratio P/Q of an output at which finite losses beyond weigh at most `allowed`."""
+        found, (p_sums, q_sums) = self.largest, self._sums
+        for (_, p, q), p_sum, q_sum in zip(self._order, p_sums, q_sums, strict=False):
+            if p_sum * q - q_sum * p > allowed * q:
+                break
+            found = Fraction(p, q)
+        return found
+
+    def height(self, x: Fraction) -> Fraction:
+        """Return the curve at X = x, exactly."""
+        rows = zip(self.upper, self.lower, strict=True)
+        return self.leak + sum((max(Fraction(0), p - x * q) for p, q in rows), Fraction(0))
 
     def exactly(self, wholes: Wholes, x: Floats, bits: int) -> Wholes:
         """Return the curve times 2**bits at X = wholes / 2**bits; x are the same numbers as floats."""
@@ -85,21 +103,36 @@ class Curve:
             undecided = self._order[count[i] : most_count[i]]
             count[i] += sum(p << bits >= wholes[i] * q for _, p, q in undecided)
         p, q = self._sums
-        return np.asarray((p[count] << bits) - wholes * q[count])
+        return np.asarray((p[count] + self.leak << bits) - wholes * q[count])
 
 
 @dataclass(frozen=True)
 class AnswerGroup:
-    """One mechanism in a composition: the curves of its columns over one total, and how often it answers."""
+    """One mechanism in a composition: the curves of its columns over one total, and how often it answers.
+
+    has_delta: whether losses may be infinite, or above epsilon; these count as infinite. Otherwise none is.
+    """
 
     curves: tuple[Curve, ...]
     total: int
     epsilon: Fraction
     times: int
+    has_delta: bool = False
+
+    @cached_property
+    def infinite(self) -> Fraction:
+        """The probability of an infinite loss: the height of the curves where finite losses end, if there is a delta.
+
+        Connecting the curve's points up to there and going on flat gives the curve of a pair whose P has this mass
+        where Q has none (docs/theory/tilted-convolution.md).
+        """
+        if not self.has_delta:
+            return Fraction(0)
+        return Fraction(max(curve.height(exp_below(self.top)) for curve in self.curves)) / self.total
 
     @cached_property
     def largest(self) -> Fraction:
-        """A rational at or above every loss and at most epsilon: the pure privacy loss of these columns."""
+        """A rational at or above every finite loss and at most epsilon; without a delta the pure privacy loss."""
         log_ratio = log_above(max(curve.largest for curve in self.curves))
         return min(self.epsilon, Fraction(math.ceil(log_ratio * 10**24), 10**24))
 
@@ -133,7 +166,7 @@ class AnswerGroup:
         grid = powers_below(step, low, points, bits)
         wholes, x = np.array(grid, dtype=object), np.array([g / (1 << bits) for g in grid])
         top = self._highest(wholes, x, bits)
-        if top[-1] != 0:
+        if top[-1] != 0 and not self.has_delta:
             raise ArithmeticError("the grid must reach the largest loss")
         slope = ((top[:-1] - top[1:]) << SLOPE_BITS) // (wholes[1:] - wholes[:-1])  # Q beyond each cell, rounded down
         first = (((self.total << bits) - top[0]) << SLOPE_BITS) - wholes[0] * slope[0]
@@ -205,15 +238,17 @@ def _linear_runs(curves: Sequence[Curve], x: Floats) -> tuple[Ints, Ints]:
     return breaks[:-1], breaks[1:] - 1
 
 
-def response_pair(epsilon: Fraction, times: int) -> AnswerGroup:
+def response_pair(epsilon: Fraction, times: int, delta: Fraction = Fraction(0)) -> AnswerGroup:
     """Return the pair that dominates every epsilon-private pair: e^eps : 1 against 1 : e^eps, with e^eps rounded up.
 
     Every epsilon-private pair is a post-processing of it (Kairouz, Oh, Viswanath 2015), so it replaces the columns of a
-    mechanism that are too large to examine.
+    mechanism that are too large to examine. With a delta it is that pair with probability 1 - delta, and else an output
+    that the other answer never gives.
     """
-    unit = 1 << 100
+    unit, (part, whole) = 1 << 100, (delta.denominator - delta.numerator, delta.denominator)
     high = math.ceil(exp_above(epsilon) * unit)
-    return AnswerGroup((Curve((high, unit), (unit, high)),), high + unit, epsilon + Fraction(1, 1 << 90), times)
+    curve = Curve((high * part, unit * part), (unit * part, high * part), (high + unit) * (whole - part))
+    return AnswerGroup((curve,), (high + unit) * whole, epsilon + Fraction(1, 1 << 90), times, bool(delta))
 
 
 def unique_curves(curves: Iterable[Curve]) -> tuple[Curve, ...]:

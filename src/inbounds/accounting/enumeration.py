@@ -124,7 +124,7 @@ def enumerate_if_small(composition: "Composition") -> Enumeration | None:
     For any questions it is valid if one pair of columns of each mechanism dominates all others, or for one answer.
     """
     mechanisms, times = composition.mechanisms, composition.times
-    if composition.answers > FEW_ANSWERS:
+    if composition.answers > FEW_ANSWERS or any(m.delta for m in mechanisms):
         return None
     weights = [weights_if_small(m) for m in mechanisms]
     if any(w is None or len(w) > FEW_OUTPUTS for w in weights):

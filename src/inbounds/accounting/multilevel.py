@@ -29,7 +29,7 @@ from inbounds.errors import InvalidDistribution, PrivacyViolation, TooLarge
 from inbounds.exact import Floats, Ints, Number, Wholes, to_epsilon
 from inbounds.files import CHAIN, Document, Json
 from inbounds.losses import LossLike, Prior, to_loss, to_prior
-from inbounds.mechanism import Mechanism, Origin, certify_formula
+from inbounds.mechanism import Mechanism, Origin, certify_formula, refuse_delta
 from inbounds.mechanism.laws.base import freeze_weights
 from inbounds.mechanism.passport import to_passport
 from inbounds.query import RangeQuery, check_query
@@ -63,6 +63,7 @@ class MechanismChain:
         object.__setattr__(self, "epsilons", tuple(to_epsilon(epsilon) for epsilon in self.epsilons))
         if type(self.first) is not Mechanism:
             raise TypeError("the first level must be a Mechanism")
+        refuse_delta(self.first, "the first level")
         size = self.first.query.shape[0]
         if max(self.first.query.shape) > LARGEST:
             raise TooLarge(f"a multi-level release must have at most {LARGEST} answers and outputs")

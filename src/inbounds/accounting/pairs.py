@@ -5,10 +5,12 @@ follows from it.
 """
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 
 from inbounds.accounting.dominating_pairs import AnswerGroup, Curve, response_pair, unique_curves
+from inbounds.directed_rounding import log_above
 from inbounds.errors import TooLarge
 from inbounds.exact import Floats, Ints
 from inbounds.mechanism import Mechanism
@@ -19,6 +21,9 @@ from inbounds.trusted.bounds import TOTAL
 
 ENTRIES = 4_000_000
 """The most pairs times outputs that are examined; above, randomized response of the same epsilon is used."""
+
+CUT = Fraction(1, 1000)
+"""The share of a delta that may be counted as infinite loss though it is finite, so that the grid of others is fine."""
 
 ALIKE, NOISE = 1e-9, 1e-14
 """A pair of neighbours joins another's group if its curves exceed the other's by at most this share or amount."""
@@ -35,9 +40,9 @@ def curves_for_any_question(mechanism: Mechanism, times: int) -> AnswerGroup:
     """Return the curves of a mechanism for any pair of neighbours."""
     weights = weights_if_small(mechanism)
     if weights is None:
-        return response_pair(mechanism.epsilon, times)
+        return response_pair(mechanism.epsilon, times, mechanism.delta)
     curves = unique_curves(pair_curve(weights, pair) for pair in neighbouring_pairs(mechanism.query))
-    return AnswerGroup(curves, TOTAL, mechanism.epsilon, times)
+    return _answer_group(curves, mechanism, times)
 
 
 def curves_for_same_question(mechanisms: Sequence[Mechanism], times: Sequence[int]) -> list[tuple[AnswerGroup, ...]]:
@@ -48,11 +53,22 @@ def curves_for_same_question(mechanisms: Sequence[Mechanism], times: Sequence[in
     pair_curves = curves_per_pair([w for w in weights if w is not None], mechanisms[0].query)
     return [
         tuple(
-            AnswerGroup(unique_curves(curves), TOTAL, m.epsilon, t)
-            for m, t, *curves in zip(mechanisms, times, *group, strict=True)
+            _answer_group(unique_curves(curves), m, t) for m, t, *curves in zip(mechanisms, times, *group, strict=True)
         )
         for group in _groups(pair_curves, mechanisms)
     ]
+
+
+def _answer_group(curves: Sequence[Curve], mechanism: Mechanism, times: int) -> AnswerGroup:
+    """Return the group of a mechanism with these curves.
+
+    With a delta its grid ends where the losses beyond weigh at most a share of delta; these count as infinite.
+    """
+    if not mechanism.delta:
+        return AnswerGroup(tuple(curves), TOTAL, mechanism.epsilon, times)
+    allowed = mechanism.delta * TOTAL * CUT
+    cap = log_above(max([*(curve.ratio_at_excess(allowed) for curve in curves), Fraction(1)]))
+    return AnswerGroup(tuple(curves), TOTAL, max(cap, mechanism.epsilon), times, has_delta=True)
 
 
 def curves_per_pair(weights: Sequence[Ints], query: RangeQuery) -> list[tuple[Curve, ...]]:
@@ -76,9 +92,10 @@ def pair_curve(weights: Ints, pair: Pair) -> Curve:
     delta(epsilon) of the pair depends on.
     """
     upper, lower = (weights[:, at] for at in pair)
-    possible = upper > 0
+    leak = int(upper[lower == 0].sum(dtype=object))
+    possible = (upper > 0) & (lower > 0)
     order = np.lexsort((lower[possible], upper[possible]))
-    return Curve(tuple(upper[possible][order].tolist()), tuple(lower[possible][order].tolist()))
+    return Curve(tuple(upper[possible][order].tolist()), tuple(lower[possible][order].tolist()), leak)
 
 
 def _groups(all_choices: list[tuple[Curve, ...]], mechanisms: Sequence[Mechanism]) -> list[list[tuple[Curve, ...]]]:

@@ -59,6 +59,9 @@ SMALL_SHARE = 1e-6
 TILTS_PER_OCTAVE = 2
 """Tilts per factor of two, so that neighbouring epsilons share a tilt; any tilt is valid, a near one about as good."""
 
+WHOLE = 1 << 256
+"""What stands for probability 1 where infinite losses are counted."""
+
 LIFT = 1 + Fraction(1, 1 << 50)
 """The factor by which the last grid point lies above the largest loss, so that rounding does not bring it below."""
 
@@ -87,8 +90,27 @@ class TiltedPlan:
             self._masses[step, points], points, tuple(p.times for p in self.parts), step, size, Fraction(tilt)
         )
 
+    @cached_property
+    def infinite(self) -> Fraction:
+        """The probability that some loss is infinite, rounded up: 1 - prod (1 - T)^k. No epsilon has a smaller delta.
+
+        On the other paths losses add up: the masses of finite losses, which sum to 1 - T, are convolved as they are.
+        """
+        kept = WHOLE
+        for part in self.parts:
+            square, times = math.floor((1 - part.infinite) * WHOLE), part.times
+            while times:
+                kept = kept * square // WHOLE if times & 1 else kept
+                square, times = square * square // WHOLE, times >> 1
+        return 1 - Fraction(kept, WHOLE)
+
     def delta(self, epsilon: Fraction, longest: int = LONGEST) -> Fraction:
-        """Return a delta for which the plan is (epsilon, delta)-private; 0 from the sum of the largest losses on."""
+        """Return a delta for which the plan is (epsilon, delta)-private; from the sum of the largest losses on it is
+        `infinite`, which is 0 for pure answers.
+        """
+        return min(Fraction(1), self.infinite + self._finite_delta(epsilon, longest))
+
+    def _finite_delta(self, epsilon: Fraction, longest: int) -> Fraction:
         if epsilon >= self.basic:
             return Fraction(0)
         octaves = round(math.log2(self.cumulants.tilt_for_epsilon(float(epsilon))) * TILTS_PER_OCTAVE)
@@ -98,7 +120,7 @@ class TiltedPlan:
         if self._rest is None or epsilon < self._rest[0]:
             return tilted_delta
         pure, other_plan = self._rest
-        return min(tilted_delta, other_plan.delta(epsilon - pure, longest))
+        return min(tilted_delta, other_plan._finite_delta(epsilon - pure, longest))
 
     @cached_property
     def _rest(self) -> "tuple[Fraction, TiltedPlan] | None":
@@ -115,7 +137,15 @@ class TiltedPlan:
         return (self.cumulants.value(t) + log_peak(t) - log_delta) / t
 
     def epsilon(self, delta: Fraction, longest: int = LONGEST) -> Fraction:
-        """Return the least epsilon found for which the plan is (epsilon, delta)-private, never above `basic`."""
+        """Return the least epsilon found for which the plan is (epsilon, delta)-private, never above `basic`.
+
+        Raises ValueError if infinite losses alone have as large a delta.
+        """
+        if delta <= self.infinite:
+            raise ValueError(f"delta must be above {float(self.infinite):.6g}, which no epsilon avoids, got {delta}")
+        return self._finite_epsilon(delta - self.infinite, longest)
+
+    def _finite_epsilon(self, delta: Fraction, longest: int) -> Fraction:
         target = -float(log_above(1 / delta))
         best, tilt = self.basic, self.cumulants.tilt_for_delta(target)
         for _ in range(3):
@@ -128,7 +158,7 @@ class TiltedPlan:
         if self._rest is None:
             return best
         pure, other_plan = self._rest
-        return min(best, pure + other_plan.epsilon(delta, longest))
+        return min(best, pure + other_plan._finite_epsilon(delta, longest))
 
 
 def grid(parts: Sequence[AnswerGroup], deviation: float, longest: int) -> tuple[Fraction, tuple[int, ...], int]:

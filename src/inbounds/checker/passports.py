@@ -25,7 +25,7 @@ def connect(lines: Sequence[StatedLine], passports: Mapping[str, Any]) -> Connec
     """Connect passports, the JSON values of their envelopes by name, to the lines of a record.
 
     Raises `PassportError` if a passport has a digest that the record states, but another query or epsilon than the
-    line. Whether a passport is private, and its digest correct, is not checked here.
+    line, or a delta of its own. Whether a passport is private, and its digest correct, is not checked here.
     """
     connected: dict[str, list[str]] = {}
     connected_digests = set()
@@ -38,6 +38,9 @@ def connect(lines: Sequence[StatedLine], passports: Mapping[str, Any]) -> Connec
             check_query(content.get("query"), required)
             same = content.get("epsilon") == str(required.epsilon)
             insist(same, f"{name} has another epsilon than the record states for {required.owner}")
+            law = content.get("law")
+            pure = isinstance(law, dict) and not any("delta" in part for part in law.values() if isinstance(part, dict))
+            insist(pure, f"{name} has a delta, which the record of {required.owner} does not count")
             connected.setdefault(name, []).append(required.owner)
             connected_digests.add(line.sha256)
     missing = tuple(line.required.owner for line in lines if line.sha256 not in connected_digests)

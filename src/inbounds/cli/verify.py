@@ -14,7 +14,7 @@ from inbounds.cli.design import optimality_words, print_mechanism
 from inbounds.cli.inputs import load_answer_mechanism
 from inbounds.cli.outputs import PAGE, Overwrite, check_target, out_option
 from inbounds.errors import PassportError
-from inbounds.exact import format_decimal
+from inbounds.exact import format_cost
 from inbounds.files import MECHANISM, RELEASE, LoadedFile, write_text
 from inbounds.mechanism import AnyMechanism
 from inbounds.report import wording
@@ -168,8 +168,8 @@ def _print_claims(claims: Sequence[str]) -> None:
 
 
 def _explain(verdict: "Verdict", mechanism: AnyMechanism, every: bool) -> None:
-    subject, epsilon = mechanism.query.describe(), format_decimal(mechanism.epsilon)
-    out.print(f"[bold green]proved[/] {verdict.path}: {escape(subject)}, epsilon {epsilon}")
+    subject, cost = mechanism.query.describe(), format_cost(mechanism.epsilon, mechanism.delta)
+    out.print(f"[bold green]proved[/] {verdict.path}: {escape(subject)}, {cost}")
     out.print(f"\n{escape(wording.format_guarantee(mechanism))}")
     if not every:
         if mechanism.optimality is not None:

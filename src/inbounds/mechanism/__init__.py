@@ -13,6 +13,7 @@ from inbounds.mechanism.mechanism import (
     certify,
     certify_formula,
     check_mechanism,
+    refuse_delta,
     round_to_weights,
 )
 from inbounds.mechanism.origin import Optimality, Origin
@@ -32,5 +33,6 @@ __all__ = [
     "certify",
     "certify_formula",
     "check_mechanism",
+    "refuse_delta",
     "round_to_weights",
 ]

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, Generic, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from inbounds.errors import InvalidDistribution, PrivacyViolation, TooLarge, check_kind
-from inbounds.exact import Floats, Ints, Number, format_decimal, round_up_to_float, to_epsilon
+from inbounds.errors import DeltaViolation, InvalidDistribution, PrivacyViolation, TooLarge, check_kind
+from inbounds.exact import Floats, Ints, Number, format_decimal, round_up_to_float, to_epsilon, to_fraction
 from inbounds.losses import LossLike, Prior, to_prior
 from inbounds.mechanism import bayes, measures, passport
 from inbounds.mechanism.audit import COLUMN_SLACK, audit, transpose_hint
 from inbounds.mechanism.channel import Channel
 from inbounds.mechanism.exact_measures import ExactMeasures
 from inbounds.mechanism.expected_channel import expected_channel, joint_channel
-from inbounds.mechanism.laws import LAWS, JointLaw, Matrix
+from inbounds.mechanism.laws import LAWS, ApproximateMatrix, JointLaw, Matrix
 from inbounds.mechanism.laws.base import AnswerLaw, DrawFunction, Law, RecordsLaw, freeze_weights
 from inbounds.mechanism.limits import refuse_beyond_limit
 from inbounds.mechanism.origin import Optimality, Origin
@@ -106,6 +106,7 @@ class Mechanism(Generic[Q, L]):
 
     Formal guarantee: for any two neighbouring inputs of the query, j and k, and every output i,
     Pr[i | j] <= exp(epsilon · distance) · Pr[i | k], checked in integers. The distance is 1 except for metric privacy.
+    A law with a delta keeps Pr[S | j] <= exp(epsilon) · Pr[S | k] + delta for every set S of outputs instead.
     What neighbours are is the query's: true answers, or groups that differ in one person's records.
 
     law: one of `inbounds.mechanism.laws.LAWS`. A mechanism whose law depends on all records of a group (a quantile) has
@@ -131,13 +132,19 @@ class Mechanism(Generic[Q, L]):
     def __reduce__(self) -> tuple[type["Mechanism"], tuple[Any, ...]]:
         return Mechanism, (self.query, self.epsilon, self.law, self.origin, self.optimality)
 
+    @property
+    def delta(self) -> Fraction:
+        """The delta of its promise, 0 for pure privacy."""
+        return self.law.delta
+
     def __hash__(self) -> int:
         return hash((self.query, self.epsilon, self.law))
 
     def __repr__(self) -> str:
         query = self.query.as_range_query
         sizes = f", {self.output_count} × {len(query.answers)}" if isinstance(self.law, AnswerLaw) else ""
-        return f"<Mechanism {self.origin} for {self.query!r}, epsilon={format_decimal(self.epsilon)}{sizes}>"
+        delta = f", delta={format_decimal(self.delta)}" if self.delta else ""
+        return f"<Mechanism {self.origin} for {self.query!r}, epsilon={format_decimal(self.epsilon)}{delta}{sizes}>"
 
     # --- the probabilities --------------------------------------------------------------------------------
 
@@ -328,9 +335,12 @@ class Mechanism(Generic[Q, L]):
             targets = [query.output_index(value) for value in table.tolist()]
             weights = np.zeros_like(self.weights)
             np.add.at(weights, targets, self.weights)
-            return Mechanism(query, self.epsilon, Matrix(weights), origin)
+            law = ApproximateMatrix(weights, self.delta) if self.delta else Matrix(weights)
+            return Mechanism(query, self.epsilon, law, origin)
         if table.shape != (outputs, outputs) or not (table >= 0).all() or not np.allclose(table.sum(axis=0), 1):
             raise ValueError(f"remap must be {outputs} reported values, or a {outputs} × {outputs} stochastic matrix")
+        if self.delta:
+            return certify(table @ self.matrix, query, self.epsilon, origin=origin, delta=self.delta)
         return certify_formula(table @ self.matrix, query, self.epsilon, origin)
 
     def symmetrize(self) -> "Mechanism":
@@ -340,6 +350,7 @@ class Mechanism(Generic[Q, L]):
         answer can only fall. Raises `ValueError` unless the query equals its mirror image.
         """
         self.answer_law  # noqa: B018 - raises unless reports depend on one true answer
+        refuse_delta(self)
         query = self.query.as_range_query
         if not query.is_ordered or not query.is_symmetric or not query.has_mirrored_neighbours:
             raise ValueError("symmetrize needs a query that equals its mirror image, such as ib.count(20)")
@@ -418,26 +429,69 @@ AnyMechanism = Mechanism[Any, Any]
 """The type of a mechanism for any query, for annotations."""
 
 
-def check_mechanism(mechanism: object, name: str = "mechanism") -> None:
-    """Raise a `TypeError` unless an argument of this name is a mechanism for one true answer."""
+def check_mechanism(mechanism: object, name: str = "mechanism", *, may_have_delta: bool = False) -> None:
+    """Raise a `TypeError` unless an argument of this name is a mechanism for one true answer.
+
+    Raises `ValueError` for a mechanism with a delta unless the caller counts deltas.
+    """
     check_kind(mechanism, Mechanism, name, "a mechanism such as ib.optimal(ib.count(20), 1)")
     if not isinstance(cast(Mechanism, mechanism).law, AnswerLaw):
         raise TypeError(f"{name} must be for one true answer; this one is for a quantile of a group's records")
+    if not may_have_delta:
+        refuse_delta(cast(Mechanism, mechanism), name)
+
+
+def refuse_delta(mechanism: "AnyMechanism", name: str = "mechanism") -> None:
+    """Raise `ValueError` for a mechanism with a delta, where only its epsilon would be counted."""
+    if mechanism.delta:
+        raise ValueError(f"{name} must be private at delta 0 here, got one of delta {format_decimal(mechanism.delta)}")
 
 
 def certify(
-    matrix: ArrayLike, query: RangeQuery, epsilon: Number, *, tolerance: float = TOLERANCE, origin: Origin | None = None
+    matrix: ArrayLike,
+    query: RangeQuery,
+    epsilon: Number,
+    *,
+    tolerance: float = TOLERANCE,
+    origin: Origin | None = None,
+    delta: Number = 0,
 ) -> Mechanism:
     """Make a certified mechanism near a float matrix P[output, answer].
 
     The matrix is rounded to integers over 2**62, and entries that are slightly too small are raised. tolerance: how
     much probability this may move under any answer. Raises `PrivacyViolation` if the matrix is not private within the
     tolerance, `ValueError` if it is not a matrix of probabilities for the query.
+
+    delta: the mechanism is (epsilon, delta)-private. Raises `DeltaViolation` if the matrix needs a larger one within
+    the tolerance; `ib.audit(matrix, query).delta(epsilon)` says which.
     """
     check_query(query)
-    return _round_matrix(
-        _validate_matrix(matrix, query), query, epsilon, origin or Origin("certified matrix"), tolerance
-    )
+    floats, made = _validate_matrix(matrix, query), origin or Origin("certified matrix")
+    exact_delta = to_fraction(delta, "delta")
+    if exact_delta:
+        return _round_with_delta(floats, query, to_epsilon(epsilon), exact_delta, made, tolerance)
+    return _round_matrix(floats, query, epsilon, made, tolerance)
+
+
+def _round_with_delta(
+    matrix: Floats, query: RangeQuery, epsilon: Fraction, delta: Fraction, origin: Origin, tolerance: float
+) -> Mechanism:
+    """Round a matrix to integers, with as small a share of the uniform law as pays for rounding.
+
+    A delta is convex in the matrix and 0 for the uniform law, so a share h brings it down to (1 - h)·delta.
+    """
+    matrix, outputs = matrix / matrix.sum(axis=0), len(matrix)
+    shares = [0.0, *(10.0**power for power in range(-15, 0) if 10.0**power <= tolerance)]
+    for share in shares:
+        weights = np.floor(((1 - share) * matrix + share / outputs) * float(TOTAL)).astype(np.int64)
+        columns = np.arange(weights.shape[1])
+        weights[weights.argmax(axis=0), columns] += TOTAL - weights.sum(axis=0)
+        try:
+            return Mechanism(query, epsilon, ApproximateMatrix(weights, delta), origin)
+        except DeltaViolation:
+            if share == shares[-1]:
+                raise
+    raise AssertionError("the last share raises or returns")
 
 
 def certify_formula(

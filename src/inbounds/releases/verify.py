@@ -113,11 +113,12 @@ def load_released_table(record: ReleaseRecord, path: Path) -> Any:
 
 @dataclass(frozen=True)
 class ComposedReleases:
-    """Several releases: their names, the epsilon of each, and what the sum covers."""
+    """Several releases: their names, the epsilon of each, what the sum covers, and the sum of their deltas."""
 
     names: tuple[str, ...]
     epsilons: tuple[Fraction, ...]
     covers: str
+    delta: Fraction = Fraction(0)
 
     @property
     def epsilon(self) -> Fraction:
@@ -128,6 +129,13 @@ class ComposedReleases:
         parts = " + ".join(map(format_number, self.epsilons))
         total = f"{parts} = {format_number(self.epsilon)}" if len(self.epsilons) > 1 else parts
         factor = math.exp(float(self.epsilon))
+        if self.delta:
+            delta = format_number(self.delta)
+            return (
+                f"If they are about the same people, these releases are together epsilon {total}, delta {delta}: "
+                f"{self.covers}, and any set of tables together has at most {factor:.4g} times the probability that it "
+                f"would have otherwise, plus {delta}"
+            )
         return (
             f"If they are about the same people, these releases are together epsilon {total}: {self.covers}, and all "
             f"tables together are at most {factor:.4g} times likelier than they would be otherwise"
@@ -137,15 +145,19 @@ class ComposedReleases:
         """Return plain JSON values; epsilons are exact, as text."""
         members = zip(self.names, self.epsilons, strict=True)
         releases = [{"file": name, "epsilon": str(epsilon)} for name, epsilon in members]
-        return {"releases": releases, "epsilon": str(self.epsilon), "statement": str(self)}
+        delta = {"delta": str(self.delta)} if self.delta else {}
+        return {"releases": releases, "epsilon": str(self.epsilon), **delta, "statement": str(self)}
 
 
 def compose_releases(records: Mapping[str, ReleaseRecord]) -> ComposedReleases:
-    """Add up the epsilons of records, by file name. A release that was written twice counts once."""
+    """Add up the epsilons and deltas of records, by file name. A release that was written twice counts once."""
     releases = {_release_key(record): (name, record) for name, record in records.items()}
     names, contents = zip(*releases.values(), strict=True)
     return ComposedReleases(
-        names, tuple(Fraction(record["epsilon"]["spent"]) for record in contents), _covered_records(contents)
+        names,
+        tuple(Fraction(record["epsilon"]["spent"]) for record in contents),
+        _covered_records(contents),
+        sum((Fraction(record["epsilon"].get("delta", 0)) for record in contents), Fraction(0)),
     )
 
 

@@ -15,7 +15,8 @@ from inbounds.files import Json, LoadedFile
 from inbounds.report.templates import render_template
 
 PARTS = (
-    *("exact", "json", "graphs", "query", "laws", "plane", "response", "blocks", "quantiles", "claims", "passport"),
+    *("exact", "json", "graphs", "query", "laws", "plane", "response", "blocks", "quantiles"),
+    *("claims", "passport", "approximate"),
     *("ledger", "release", "queries", "together", "account", "cells", "record", "judge"),
 )
 """The files of the checker; each uses only those before it."""

@@ -1,9 +1,11 @@
 """The guarantee of a mechanism, its proof and its accuracy, in plain sentences."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
+from inbounds.exact import format_decimal
 from inbounds.mechanism import AnyMechanism, Channel, JointMechanism, Mechanism
 from inbounds.mechanism.bayes import format_percent
 from inbounds.mechanism.claims import list_unchecked_claims
@@ -24,6 +26,14 @@ __all__ = [
 
 def format_guarantee(mechanism: AnyMechanism) -> str:
     """Return the guarantee in words, without formulas."""
+    if mechanism.delta:
+        query, cost = mechanism.query.as_range_query, format_decimal(mechanism.epsilon)
+        return (
+            f"Whatever one person's record is, any set of reports has at most {math.exp(float(mechanism.epsilon)):.4g} "
+            f"times the probability that it would otherwise have, plus {float(mechanism.delta):.4g} (epsilon {cost}, "
+            f"delta {format_decimal(mechanism.delta)}); {query.describe_neighbours()}. "
+            "For two persons together both are larger, delta by 1 + exp(epsilon) times."
+        )
     return str(mechanism.query.promise(mechanism.epsilon))
 
 

@@ -237,7 +237,7 @@ def load_or_design(request: DesignRequest, folder: Path) -> DesignedMechanism:
         try:
             passport = PASSPORT.load(path)
             mechanism = certify_document(passport)
-            if mechanism.query == request.query and mechanism.epsilon == request.epsilon:
+            if mechanism.query == request.query and mechanism.epsilon == request.epsilon and not mechanism.delta:
                 return DesignedMechanism(mechanism, passport.sha256)
         except (InboundsError, OSError):
             pass  # not the cached mechanism: design it again

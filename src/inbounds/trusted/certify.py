@@ -18,7 +18,7 @@ from itertools import accumulate, groupby, islice
 
 import numpy as np
 
-from inbounds.errors import InvalidDistribution, PrivacyViolation
+from inbounds.errors import DeltaViolation, InvalidDistribution, PrivacyViolation
 from inbounds.exact import Ints, Wholes
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, Clique, Edge, ratio_lower_bound
 
@@ -68,6 +68,37 @@ def check_edges(weights: Ints, edges: Sequence[Edge], epsilon: Fraction) -> None
             if not are_within_ratio(weights[:, tails], weights[:, heads], p):
                 for tail, head in batch:
                     _check_edge(weights[:, tail], weights[:, head], (tail, head), p)
+
+
+def check_approximate(weights: Ints, pairs: Iterable[tuple[int, int]], epsilon: Fraction, delta: Fraction) -> None:
+    """Raise unless the weights are a distribution in every column and (epsilon, delta)-private for every ordered pair.
+
+    For answers j, k of a pair, and p / 2**128 <= exp(epsilon),
+
+        sum over outputs i of max(0, W[i, j] · 2**128 - p · W[i, k]) <= delta · 2**62 · 2**128.
+
+    Pr[S | j] - exp(epsilon) · Pr[S | k] is a sum over the outputs in S, so at most the sum of its positive terms, for
+    every set S. Weights may be 0 under one answer of a pair only; such an output counts in full. Unlike ratios, these
+    sums do not multiply along a path: the pairs must be all that the promise is about.
+    """
+    if weights.dtype != np.int64 or weights.ndim != 2 or weights.size == 0:
+        raise InvalidDistribution("weights must be a two-dimensional array of int64")
+    if not 0 < delta < 1:
+        raise InvalidDistribution(f"delta must be above 0 and below 1, got {delta}")
+    check_distributions(weights)
+    p, answers, columns = ratio_lower_bound(epsilon, Fraction(1)), weights.shape[1], weights.T.tolist()
+    allowed = delta.numerator * TOTAL << EXP_BITS
+    for j, k in pairs:
+        if not (0 <= j < answers and 0 <= k < answers):
+            raise InvalidDistribution(f"pairs must be two of the {answers} answers")
+        excess = sum_excess(columns[j], columns[k], p)
+        if excess * delta.denominator > allowed:
+            raise DeltaViolation((j, k), Fraction(excess, TOTAL << EXP_BITS), delta)
+
+
+def sum_excess(highs: Sequence[int], lows: Sequence[int], p: int) -> int:
+    """Return 2**128 times the sum of max(0, high - (p / 2**128) · low), exactly."""
+    return sum(max(0, (high << EXP_BITS) - p * low) for high, low in zip(highs, lows, strict=True))
 
 
 def edges_by_length(edges: Iterable[Edge]) -> list[tuple[Fraction, list[tuple[int, int]]]]:

@@ -7,6 +7,7 @@ checkers that judge it. `inbounds.mechanism.laws.base` says what a new law needs
 from types import MappingProxyType
 from typing import Any, Final
 
+from inbounds.mechanism.laws.approximate import ApproximateMatrix
 from inbounds.mechanism.laws.base import AnswerLaw, Law, RecordsLaw
 from inbounds.mechanism.laws.blocks import BlockResponse
 from inbounds.mechanism.laws.central import CentralRecords
@@ -23,6 +24,7 @@ LAWS: Final = MappingProxyType[str, type[Law[Any]]](
         law.kind: law
         for law in (
             Matrix,
+            ApproximateMatrix,
             Noise,
             Response,
             PlaneNoise,
@@ -39,6 +41,7 @@ LAWS: Final = MappingProxyType[str, type[Law[Any]]](
 __all__ = [
     "LAWS",
     "AnswerLaw",
+    "ApproximateMatrix",
     "BlockResponse",
     "CentralRecords",
     "JointLaw",

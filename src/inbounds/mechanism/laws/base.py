@@ -63,9 +63,12 @@ class Law(ABC, Generic[Q]):
     has_claims: ClassVar[bool] = True
     """Whether its passport states losses, properties and the tight epsilon."""
 
+    delta: Fraction = Fraction(0)
+    """Beside epsilon, the delta at which the law is private."""
+
     @abstractmethod
     def check(self, query: Q, epsilon: Fraction) -> None:
-        """Raise unless the law fits the query and is epsilon-private, in integers.
+        """Raise unless the law fits the query and is epsilon-private, at its delta, in integers.
 
         It must hold for what the law's sampler draws, in both directions of every pair of neighbours, and be cheap for
         queries of 2**53 answers: passports may come from strangers.

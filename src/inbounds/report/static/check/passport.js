@@ -108,7 +108,9 @@ function checkOrigin(content) {
   return name;
 }
 
-const LAWS_WITH_RULES = new Set([PASSPORT_FIELDS, QUANTILE_FIELDS, JOINT_FIELDS, LABEL_FIELDS].flatMap(({ law }) => Object.keys(law)));
+const LAWS_WITH_RULES = new Set([
+  "approximate", ...[PASSPORT_FIELDS, QUANTILE_FIELDS, JOINT_FIELDS, LABEL_FIELDS].flatMap(({ law }) => Object.keys(law)),
+]);
 
 /** One format for every mechanism: the kind of the query, and the key of the law, tell them apart. */
 function checkPassport(envelope, report) {
@@ -119,6 +121,7 @@ function checkPassport(envelope, report) {
   if (query instanceof Map && query.get("kind") === "quantile") checkQuantilePassport(content, report);
   else if (query instanceof Map && query.get("kind") === "quantiles") checkJointPassport(content, report);
   else if (law instanceof Map && law.has("blocks")) checkLabelPassport(content, report);
+  else if (law instanceof Map && law.has("approximate")) checkApproximatePassport(content, report);
   else checkRangePassport(content, report);
 }
 
