@@ -9,6 +9,7 @@ not fail*, which may tell more than was charged.
 import os
 import subprocess
 import sys
+import warnings
 from fractions import Fraction
 from pathlib import Path
 
@@ -255,3 +256,53 @@ def test_a_draw_is_read_with_the_mechanisms_that_drew_it_or_not_at_all(folder, m
             release(ALONE, FRAME, output="out.csv")
     with pytest.warns(ReusedTableWarning):
         assert release(ALONE, FRAME, output="out.csv").stored
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_release_that_is_stopped_between_its_two_names_finishes_writing(folder, monkeypatch, overwrite):
+    own, renamed = os.replace, []
+
+    def stopping(source, target):
+        if Path(target).name.startswith("out.csv"):
+            if renamed:
+                raise Death
+            renamed.append(target)
+        own(source, target)
+
+    if overwrite:
+        Path("out.csv").write_text("old")
+    with monkeypatch.context() as patch:
+        patch.setattr("inbounds.releases.write.os.replace", stopping)
+        with pytest.raises(Death):
+            release(ALONE, FRAME, output="out.csv", overwrite=overwrite)
+    assert (Path("out.csv.release.json").exists(), Path("out.csv").exists()) == (True, False)
+    with pytest.raises(ValueError, match="earlier release"):
+        release({**ALONE, "edition": "2027"}, FRAME, output="out.csv")
+    with pytest.warns(ReusedTableWarning):
+        done = release(ALONE, FRAME, output="out.csv")
+    assert done.stored
+    assert ib.verify("out.csv.release.json").is_valid
+    assert not list(Path().glob(".out*"))
+
+
+@pytest.mark.parametrize("moment", ["prepare_table", "write_release"])
+def test_two_who_release_the_same_at_once_charge_once_and_both_get_the_table(folder, monkeypatch, moment):
+    """The other one begins and ends while this one designs, or when it is about to write."""
+    module, others = sys.modules["inbounds.releases.pipeline"], []
+    own = getattr(module, moment)
+
+    def meanwhile(*given, **more):
+        monkeypatch.setattr(module, moment, own)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ReusedTableWarning)
+            others.append(release(ALONE, FRAME, output="out.csv"))
+        return own(*given, **more)
+
+    monkeypatch.setattr(module, moment, meanwhile)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ReusedTableWarning)
+        done = release(ALONE, FRAME, output="out.csv")
+    assert done.table.equals(others[0].table)
+    with Ledger.open("inbounds.ledger") as ledger:
+        assert ledger.verify().people[0].spent == Fraction(1, 2)
+    assert ib.verify("out.csv.release.json").is_valid

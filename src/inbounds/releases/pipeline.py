@@ -385,9 +385,8 @@ def release(
     target = Path(output or resolved.output) if output or resolved.output else None
     prepared: PreparedTable | None = None
     with ChargeSession.open(resolved, target, ledger, key, read_again=read_again) as session:
-        stored = session.find_stored()
+        stored = _find_stored(session, target, overwrite)
         if stored is None:
-            _check_output(resolved, target, overwrite)
             check_confirmed(resolved)
             charge = session.find_unfinished()
             if charge is None:
@@ -397,9 +396,11 @@ def release(
             ) as prepared:
                 if mechanisms is not None:
                     write_passports(prepared.mechanisms, mechanisms)
-                _check_output(resolved, target, overwrite)  # a passport may have taken the table's name
-                charge = session.charge() if charge is None else charge
-                stored = draw_table(session, prepared, charge, progress)
+                # a passport may have taken the table's name, or another process released the same table
+                stored = _find_stored(session, target, overwrite)
+                if stored is None:
+                    charge = session.charge() if charge is None else charge
+                    stored = draw_table(session, prepared, charge, progress)
         elif mechanisms is not None:
             with prepare_table(resolved, _folder(cache), progress, open_source=False) as prepared:
                 write_passports(prepared.mechanisms, mechanisms)
@@ -411,9 +412,23 @@ def release(
         )
     by_size = {} if prepared is None else prepared.mechanisms
     result = Release(resolved, stored.table, stored.record, mechanisms=by_size, stored=not stored.drawn)
-    if target is None or (result.stored and is_same_release(stored.record, target)):
+    if target is None or is_same_release(stored.record, target):
         return replace(result, path=target)
     return result.write(target, overwrite=overwrite)
+
+
+def _find_stored(session: ChargeSession, target: Path | None, overwrite: bool) -> StoredTable | None:
+    """Return the table that is stored for this release; without one, check that the output can be written."""
+    stored = session.find_stored()
+    if stored is not None:
+        return stored
+    try:
+        _check_output(session.plan, target, overwrite)
+    except ValueError:
+        stored = session.find_stored()  # another process may have released and written it just now
+        if stored is None:
+            raise
+    return stored
 
 
 def _check_earlier_charges(session: ChargeSession, *, new_data: bool) -> None:

@@ -3,7 +3,7 @@
 Order: (1) both are written to temporary files beside the target and flushed to the disk; (2) with `overwrite`,
 the old table is removed; (3) the record gets its name; (4) the table gets its name. A process killed at any point
 leaves no table without its record and no partial table under its name: at worst a record without its table, or a
-temporary file whose name begins with a dot.
+temporary file whose name begins with a dot. The same release again finishes writing.
 """
 
 import io
@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from inbounds.errors import PassportError
 from inbounds.files import (
@@ -82,11 +82,24 @@ def check_not_input(target: Path, what: str, inputs: Iterable[str]) -> None:
 def is_same_release(record: ReleaseRecord, target: Path) -> bool:
     """Return whether a table with this record exists already, complete and unchanged."""
     try:
-        written = dict(LoadedFile.load(record_path(target)).document.content)
-        table, table_sha256 = written.pop("table"), hash_file(target)
-        return bool(written == json.loads(json.dumps(record)) and table["sha256"] == table_sha256)
-    except (OSError, PassportError, LookupError, TypeError):
+        return _written_table(record, target) == hash_file(target)
+    except OSError:
         return False
+
+
+def is_half_written(record: ReleaseRecord, target: Path) -> bool:
+    """Return whether writing this release was stopped between its two names: its record is there, and no table."""
+    return not target.exists() and _written_table(record, target) is not None
+
+
+def _written_table(record: ReleaseRecord, target: Path) -> str | None:
+    """Return the digest of the table in the record at this place; None if it is not the record of this release."""
+    try:
+        written = dict(LoadedFile.load(record_path(target)).document.content)
+        table = written.pop("table")
+        return str(table["sha256"]) if written == json.loads(json.dumps(record)) else None
+    except (OSError, PassportError, LookupError, TypeError):
+        return None
 
 
 def write_release(
@@ -98,7 +111,9 @@ def write_release(
     inputs: Iterable[str] = (),
 ) -> ReleaseRecord:
     """Write an Arrow table and its record; return the content of the record with the table's digest."""
-    check_target(target, overwrite=overwrite, inputs=inputs, again=True)
+    if is_same_release(record, target):  # another process wrote it meanwhile
+        return cast(ReleaseRecord, dict(LoadedFile.load(record_path(target)).document.content))
+    check_target(target, overwrite=overwrite or is_half_written(record, target), inputs=inputs, again=True)
     content = encode_table_file(table, target.suffix.lower())
     full: ReleaseRecord = {
         **record,
