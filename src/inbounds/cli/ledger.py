@@ -118,7 +118,7 @@ def show(
     from inbounds.files import write_text
     from inbounds.ledger import budget_page
 
-    with _open_ledger(place) as ledger:
+    with _open_to_read(place) as ledger:
         people = ledger.people()
         if page is not None:
             check_target(page, PAGE, overwrite=overwrite, reads=[Path(place)])
@@ -145,7 +145,7 @@ def import_(
     from inbounds.releases.verify import load_record
 
     loaded = [load_record(file) for file in records]
-    with _open_ledger(place, create=True) as ledger:
+    with _open_ledger(place, create=True) as ledger, ledger.importing():
         charges = [import_release(ledger, record, people) for record in loaded]
         totals = ledger.people()
     new = sum(not charge.repeated for charge in charges)
@@ -222,21 +222,79 @@ def head(place: Place, target: Out = None, overwrite: Overwrite = False, as_json
     out.print(f"{document.content['entries']} entries, {document.content['entry_sha256']}{where}", markup=False)
 
 
+@commands.command()
+def backup(
+    place: Place,
+    copy: Annotated[Path, typer.Argument(help="The new file.")],
+    as_json: AsJson = False,
+) -> None:
+    """Copy a ledger in a file, whatever is going on meanwhile, and verify the copy.
+
+    Where the copy is put in the ledger's place, it is closed until `inbounds ledger reopen`, because it does not know
+    what was spent since.
+
+    Example: [bold]inbounds ledger backup budget.db 2026-11-19.db[/]
+    """
+    with _open_ledger(place) as ledger:
+        head_of_copy = ledger.backup(copy)
+    if as_json:
+        typer.echo(json.dumps(head_of_copy.to_json()))
+        return
+    out.print(f"{copy}: {head_of_copy.entries} entries, {head_of_copy.sha256}", markup=False)
+
+
+@commands.command()
+def reopen(
+    place: Place,
+    head: Kept = None,
+    imported: Annotated[
+        bool, typer.Option("--imported", help="All that was given after the backup was brought in.")
+    ] = False,
+    write_off: Annotated[bool, typer.Option("--write-off", help="Spend all that is left of every budget.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Reopen a restored backup: with the last head, with everything brought in, or with its budgets written off.
+
+    A head proves that nothing is missing. Otherwise bring in what was given after the backup (inbounds ledger import),
+    or, if that is not known, write off what is left.
+
+    Example: [bold]inbounds ledger reopen budget.db --head head.json[/]
+    """
+    from inbounds.ledger import LedgerHead
+
+    with _open_ledger(place) as ledger:
+        last = LedgerHead.load(head) if head is not None else None
+        ledger.reopen(last, write_off=write_off, imported=imported)
+        _print_people(ledger.people(), as_json)
+
+
 def totals(place: Path, options: dict[str, Any], as_json: bool) -> None:
     """Print the totals of a ledger by its own rule; `compose` for a ledger."""
     options_given = [name for name, value in options.items() if value]
     if options_given:
         raise ValueError(f"entries of a ledger add up by its own rule; leave out {', '.join(options_given)}")
-    with _open_ledger(str(place)) as ledger:
+    with _open_to_read(str(place)) as ledger:
         _print_people(ledger.people(), as_json)
 
 
 def _open_ledger(place: str, *, create: bool = False) -> "Ledger":
     from inbounds.ledger import Ledger
 
-    ledger = Ledger.open(place, create=create)
+    return _tell(Ledger.open(place, create=create))
+
+
+def _open_to_read(place: str) -> "Ledger":
+    from inbounds.ledger import Ledger
+
+    return _tell(Ledger.open_to_read(place))
+
+
+def _tell(ledger: "Ledger") -> "Ledger":
+    """Say on standard error what is special about a ledger."""
     if ledger.brought_forward:
         err.print(ledger.brought_forward, markup=False)
+    if ledger.is_closed:
+        err.print(f"{ledger.place} is a backup, and closed for charges until: inbounds ledger reopen", markup=False)
     return ledger
 
 
@@ -246,7 +304,7 @@ def _write_or_print(
     """What a ledger says, written to the target if there is one; a target of another kind is refused first."""
     if target is not None:
         check_target(target, kind, overwrite=overwrite, reads=[Path(place)])
-    with _open_ledger(place) as ledger:
+    with _open_to_read(place) as ledger:
         document = document_of(ledger)
     if target is not None:
         document.save(target)

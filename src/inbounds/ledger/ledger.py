@@ -17,9 +17,10 @@ processes draw at once, one draw is stored and both continue from it. Nothing is
 
 import secrets
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import lru_cache
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from time import time
 from types import TracebackType
@@ -34,7 +35,7 @@ from inbounds.ledger.charges import Charge, ChargeRequest, Cost, StoredAnswer, p
 from inbounds.ledger.entries import START, Entry, canonical_entry
 from inbounds.ledger.population import Every, Population, check_same_population, new_population, validate_name
 from inbounds.ledger.queries import LastEntry, PopulationState
-from inbounds.ledger.store import ConnectionLost, Run, Store
+from inbounds.ledger.store import ConnectionLost, DamageTranslator, Run, Store
 from inbounds.ledger.units import ATTO, MOST, UNITS, Rule, delta_units, units_to_amount
 from inbounds.ledger.verify import (
     LedgerHead,
@@ -74,14 +75,29 @@ class Ledger:
         if not hasattr(store, "look"):
             raise TypeError(f"store must be an open store, got {type(store).__name__}; ib.Ledger.open opens a file")
         self._store, self._clock, self._ids = store, clock, ids
-        self.id = queries.first_key(store.look) or self._begin()
-        self._seen = LastEntry(0, START)
+        self._damage = DamageTranslator(store.place)
+        with self._damage:
+            self.id = queries.first_key(store.look) or self._begin()
+            self._mark = store.mark
+        self._seen, self._importing = LastEntry(0, START), False
         store.on_reopen(self._check_reopened)
 
     @staticmethod
     def open(place: str | PathLike[str], *, create: bool = True) -> "Ledger":
         """Open the ledger in a file or behind a postgresql:// URL. create: create it if there is none."""
-        return Ledger(open_store(place, create=create))
+        return _open_in(open_store(place, create=create))
+
+    @staticmethod
+    def open_to_read(place: str | PathLike[str]) -> "Ledger":
+        """Open a ledger that is there, only to read it: also a file on a medium that cannot be written to."""
+        if "://" in fspath(place):
+            return Ledger.open(place, create=False)
+        from inbounds.ledger.sqlite import Sqlite, can_be_written
+
+        path = Path(place)
+        if not path.exists() or can_be_written(path):
+            return Ledger.open(place, create=False)
+        return _open_in(Sqlite(path, create=False, read_only=True))
 
     def _begin(self) -> str:
         with self._store.writing() as run:
@@ -175,7 +191,7 @@ class Ledger:
         Adding the same people again returns them; raises ValueError if the budget or rule differs.
         """
         new = new_population(validate_name(name, "people"), epsilon, rule, delta, every, period, answer_delta)
-        with self._store.writing() as run:
+        with self._damage, self._store.writing() as run:
             existing = queries.find_population(run, name)
             if existing is not None:
                 return check_same_population(existing, new)
@@ -201,7 +217,7 @@ class Ledger:
             raise ValueError("delta must not be given under zcdp, where it is fixed; create people under another name")
         declared = new_population(people, epsilon, "sum", delta)
         current._replace(epsilon=declared.epsilon).with_allowance()  # zCDP takes its time, outside the transaction
-        with self._store.writing() as run:
+        with self._damage, self._store.writing() as run:
             before = queries.require_population(run, people, self.place)
             whole = before.delta if delta is None else declared.delta
             after = before._replace(epsilon=declared.epsilon, delta=whole).with_allowance()
@@ -230,7 +246,7 @@ class Ledger:
         What was left of the period before is lost, and its editions are closed. What was spent so far stays in the
         ledger and adds up: no renewal lowers it.
         """
-        with self._store.writing() as run:
+        with self._damage, self._store.writing() as run:
             after = queries.require_population(run, people, self.place).renew(period)
             spent = after.earlier_units, after.delta_budget_units, after.delta_earlier_units
             values = after.budget_units, after.period, *spent, people
@@ -247,11 +263,13 @@ class Ledger:
 
     def people(self) -> list[Population]:
         """Return all populations, ordered by name."""
-        return queries.list_populations(self._store.look)
+        with self._damage:
+            return queries.list_populations(self._store.look)
 
     def population(self, name: str) -> Population:
         """Return the population of this name; raise LedgerError if there is none."""
-        return queries.require_population(self._store.look, name, self.place)
+        with self._damage:
+            return queries.require_population(self._store.look, name, self.place)
 
     # --- charges and answers ------------------------------------------------------------------------------
 
@@ -284,20 +302,24 @@ class Ledger:
         request = ChargeRequest.from_arguments(
             people, price, self._ids() if key is None else key, purpose, question, source, edition
         )
-        with self._store.writing() as run:
+        with self._damage, self._store.writing() as run:
             before = queries.population_state(run, people, request.key, self.place)
             charge = self._charge(run, request, before) if before.digest is None else self._again(run, request, before)
+            if self._mark:
+                self._check_restored(charge.number, is_stored=charge.answer is not None or charge.draw is not None)
         self._note(charge.number, charge.sha256)
         return charge
 
     def find(self, key: str) -> Charge | None:
         """Return the charge under a key, with its answer if one is stored; charge nothing."""
-        stored = queries.find_charge(self._store.look, key, self.place)
-        return None if stored is None else _as_charge(key, stored)
+        with self._damage:
+            stored = queries.find_charge(self._store.look, key, self.place)
+            return None if stored is None else _as_charge(key, stored)
 
     def charges_about(self, source: str) -> list[tuple[str, str]]:
         """Return the people and the edition of every charge for data at this declared place."""
-        return queries.charges_about(self._store.look, source)
+        with self._damage:
+            return queries.charges_about(self._store.look, source)
 
     def has(self, key: str) -> bool:
         """Return whether something was charged under a key."""
@@ -312,10 +334,12 @@ class Ledger:
         return self._do_again(lambda: self._store_answer(charge, content))
 
     def _store_answer(self, charge: Charge, content: bytes) -> bytes:
-        with self._store.writing() as run:
+        with self._damage, self._store.writing() as run:
             stored = self._find_acknowledged(run, charge)
             if stored.answer is not None:
                 return stored.answer
+            if self._mark:
+                self._check_restored(stored.number, is_stored=stored.draw is not None)
             last, name = stored.last, stored.people[0]
             new = self._append(run, last, "answer", name, key=charge.key, digest=sha256_hex(content))
             run("INSERT INTO answers VALUES (?, ?)", new.number, content)
@@ -339,12 +363,14 @@ class Ledger:
             return act()
 
     def _store_draw(self, charge: Charge, content: bytes) -> bytes:
-        with self._store.writing() as run:
+        with self._damage, self._store.writing() as run:
             stored = self._find_acknowledged(run, charge)
             if stored.draw is not None:
                 return stored.draw
             if stored.answer is not None:  # there is an answer without a draw; `store` returns it
                 return content
+            if self._mark:
+                self._check_restored(stored.number, is_stored=False)
             new = self._append(run, stored.last, "draw", stored.people[0], key=charge.key, digest=sha256_hex(content))
             run("INSERT INTO draws VALUES (?, ?)", stored.number, content)
         self._note(*new)
@@ -399,7 +425,8 @@ class Ledger:
                 "give another key"
             )
         stored = queries.find_charge(run, request.key, self.place)
-        assert stored is not None  # its digest was found
+        if stored is None:  # its digest was found
+            raise LedgerError(f"{self.place} was damaged: its charge under {request.key!r} has no people")
         return _as_charge(request.key, stored)
 
     def _append(
@@ -429,13 +456,97 @@ class Ledger:
         run("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", *values, signed)
         return LastEntry(last.number + 1, signed)
 
+    # --- backups ------------------------------------------------------------------------------------------
+
+    def backup(self, target: str | PathLike[str]) -> LedgerHead:
+        """Copy a ledger in a file to a new one, whatever is going on meanwhile; return the head of the copy.
+
+        Where the copy is put in the ledger's place, it is closed until `reopen`, because it does not know what was
+        spent since.
+        """
+        self._store.backup(Path(target), "SELECT max(number) FROM entries")
+        with Ledger.open_to_read(target) as copy:
+            return copy.verify().head
+
+    @property
+    def is_closed(self) -> bool:
+        """Return whether this is a backup that was restored and is not reopened yet."""
+        if self._mark < 0:
+            self._mark = self._store.mark
+        return self._mark < 0
+
+    @contextmanager
+    def importing(self) -> Iterator[None]:
+        """Allow charges although the ledger is closed: those of answers that were given after the backup."""
+        self._importing = True
+        try:
+            yield
+        finally:
+            self._importing = False
+
+    def reopen(self, head: LedgerHead | None = None, *, write_off: bool = False, imported: bool = False) -> LedgerHead:
+        """Reopen a restored backup, which then charges again; return its head.
+
+        head: the last one that was kept; nothing may be missing. imported: everything that was given after the backup
+        was brought in. write_off: charge all that is left of every budget instead. Without a head, a charge of the
+        backup that has no draw is never drawn: another draw may have been given under it.
+        """
+        if [head is not None, write_off, imported].count(True) != 1:
+            raise ValueError("reopen must be told one of head, imported and write_off; without a proof write off")
+        with self._damage, self._store.writing() as run:
+            mark = self._store.mark
+            if mark >= 0:
+                raise ValueError(f"ledger must be a restored backup that is closed, got {self.place}, which is open")
+            last = queries.last_entry(run)
+            if head is not None:
+                compare_heads(self.place, LedgerHead(self.id, *last), head, queries.digest_at(run, head.entries))
+                if head.entries < last.number:
+                    raise ValueError(f"head must be the last that was kept, got one of {head.entries} entries")
+            if write_off:
+                for one in queries.list_populations(run):
+                    self._write_off(run, one)
+            self._store.set_mark(0 if head is not None else -mark)
+            last = queries.last_entry(run)
+        self._mark = 0 if head is not None else -mark
+        return LedgerHead(self.id, *last)
+
+    def write_off(self) -> None:
+        """Charge all that is left of every budget."""
+        with self._damage, self._store.writing() as run:
+            for one in queries.list_populations(run):
+                self._write_off(run, one)
+
+    def _write_off(self, run: Run, people: Population) -> None:
+        """Charge all that is left of a budget."""
+        epsilon = people.largest_epsilon()
+        if epsilon:
+            name, period = people.name, people.period or ""
+            price, key = Cost.in_parts((epsilon,)), f"written off {self._ids()}"
+            request = ChargeRequest.from_arguments(name, price, key, "written off after a restore", None, "", period)
+            self._charge(run, request, queries.population_state(run, name, key, self.place))
+
+    def _check_restored(self, number: int, *, is_stored: bool) -> None:
+        """Raise LedgerError if a restored ledger may not charge, or draw under this charge."""
+        if self._importing or is_stored:
+            return
+        if self.is_closed:
+            raise LedgerError(
+                f"{self.place} is a backup that was restored, and is closed: it does not know what was spent after its "
+                f"{-self._mark} entries; bring that in, or write it off: inbounds ledger reopen {self.place} --help"
+            )
+        if number <= self._mark:
+            raise LedgerError(
+                f"{self.place} was restored, and another draw may have been given under its charge {number}; ask under "
+                "another key, which is charged by itself"
+            )
+
     # --- reading ------------------------------------------------------------------------------------------
 
     def entries(self) -> Iterator[Entry]:
         """Yield every entry, the first first."""
         last = 0
         while True:
-            with self._store.reading() as run:  # page by page: charges may come in between
+            with self._damage, self._store.reading() as run:  # page by page: charges may come in between
                 page = queries.page_after(run, last)
             yield from page
             if not page:
@@ -444,7 +555,8 @@ class Ledger:
 
     def head(self) -> LedgerHead:
         """Return the number of entries and the last digest; kept elsewhere, it shows a ledger that was cut off."""
-        last = queries.last_entry(self._store.look)
+        with self._damage:
+            last = queries.last_entry(self._store.look)
         self._note(*last)
         return LedgerHead(self.id, *last)
 
@@ -459,12 +571,22 @@ class Ledger:
 
         head: one kept elsewhere; the ledger must contain its last entry.
         """
-        problems = self._store.guards()
+        with self._damage:
+            problems = self._store.guards()
         if problems:
             raise LedgerError(f"{self.place} was changed: {'; '.join(problems)}")
-        with self._store.reading() as run:
+        with self._damage, self._store.reading() as run:
             stored = StoredContent(queries.stored_answers(run), queries.stored_draws(run))
             return verify_entries(self.place, queries.all_entries(run), queries.list_populations(run), stored, head)
+
+
+def _open_in(store: Store) -> Ledger:
+    """Return the ledger in a store, which is closed if there is none."""
+    try:
+        return Ledger(store)
+    except BaseException:
+        store.close()
+        raise
 
 
 def _as_charge(key: str, stored: queries.StoredCharge) -> Charge:
@@ -501,7 +623,7 @@ def verify_ledger(
         return verify_export(place, head)
     if "://" not in place and not (loaded := LoadedFile.load(place)).is_database and loaded.format == LEDGER:
         return load_export(loaded, head)
-    with Ledger.open(place, create=False) as ledger:
+    with Ledger.open_to_read(place) as ledger:
         if ledger.brought_forward:
             tell(ledger.brought_forward)
         return ledger.verify(head)

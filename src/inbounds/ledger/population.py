@@ -12,6 +12,7 @@ from inbounds.ledger.units import (
     UNITS,
     Rule,
     budget_units,
+    charge_units,
     delta_budget_units,
     units_to_amount,
 )
@@ -120,6 +121,20 @@ class Population(NamedTuple):
     def period_budget(self) -> Fraction | None:
         """Return the budget of the current period; of a budget that does not renew, the whole."""
         return None if self.budget is None else self.budget - self.earlier
+
+    def largest_epsilon(self) -> Fraction:
+        """Return the epsilon of the dearest question that can still be charged, in steps of 10^-18; 0 without a cap."""
+        left = 0 if self.budget_units is None else self.budget_units - self.spent_units
+        low, high, step = 0, 1, Fraction(1, 10**18)
+        while left and charge_units(self.rule, (high * step,)) <= left:
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            if charge_units(self.rule, (middle * step,)) <= left:
+                low = middle
+            else:
+                high = middle
+        return low * step
 
     def renew(self, period: str) -> "Population":
         """Return the population in a later period, with a new budget; what was left of the old one is lost.

@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from inbounds.errors import LedgerError
@@ -143,6 +144,15 @@ class Postgres:
         except BaseException:
             self._connection.close()
             raise
+
+    mark = 0
+    """A server's own backups are not marked; heads tell."""
+
+    def set_mark(self, mark: int) -> None:
+        raise ValueError(f"a ledger to reopen must be a restored backup in a file, got {self.place}")
+
+    def backup(self, target: Path, entries: str) -> None:
+        raise ValueError(f"a ledger to back up must be a file, got {self.place}; back up its server with pg_dump")
 
     def on_reopen(self, check: Callable[[Run], object]) -> None:
         self._checks.append(check)

@@ -12,7 +12,7 @@ from inbounds.errors import LedgerError
 from inbounds.files import sha256_hex
 from inbounds.ledger.entries import START, Entry
 from inbounds.ledger.population import Every, Population
-from inbounds.ledger.store import Run
+from inbounds.ledger.store import DamagedNumber, Run
 from inbounds.ledger.units import Rule
 
 PAGE = 10_000
@@ -174,6 +174,8 @@ def population_from_row(
     *delta_units: int,
 ) -> Population:
     """Build a population from its row."""
+    if type(spent) is not int or type(earlier) is not int:
+        raise DamagedNumber
     renewal = every, period, earlier
     declared = name, rule, _fraction(epsilon), _fraction(delta)
     return Population(*declared, budget, spent, *renewal, _fraction(answer_delta), *delta_units)
@@ -181,7 +183,10 @@ def population_from_row(
 
 @lru_cache(maxsize=256)
 def _fraction(text: str | None) -> Fraction | None:
-    return None if text is None else Fraction(text)
+    try:
+        return None if text is None else Fraction(text)
+    except ValueError:
+        raise DamagedNumber from None
 
 
 def page_after(run: Run, last: int) -> list[Entry]:

@@ -12,7 +12,7 @@ import os
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, closing, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -75,6 +75,25 @@ def default_driver() -> Driver:
     return Driver(connect, sqlite3.Error)
 
 
+def _connect_immutable(path: Path) -> Any:
+    """Connect to a file that nobody can write to; a log beside it could not be read, so it must be empty."""
+    import sqlite3
+
+    log = Path(f"{os.path.realpath(path)}-wal")
+    if log.exists() and log.stat().st_size:
+        raise LedgerError(
+            f"{path} has its last charges in {log.name}, which cannot be read where nothing can be written; copy both "
+            "files to a folder that can be written to"
+        )
+    uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+    return sqlite3.connect(uri, uri=True, isolation_level=None)
+
+
+def can_be_written(path: Path) -> bool:
+    """Return whether a file and its folder, where its log is, can be written to."""
+    return os.access(path, os.W_OK) and os.access(os.path.dirname(os.path.realpath(path)), os.W_OK)
+
+
 def is_ledger(path: Path) -> bool:
     """Return whether a file is an SQLite database with a ledger's application_id, in bytes 68..71."""
     try:
@@ -89,7 +108,10 @@ def has_ledger_header(head: bytes) -> bool:
 
 
 class Sqlite:
-    """The store in a file. create: create it if there is none. steps, application: of a ledger by default."""
+    """The store in a file. create: create it if there is none. steps, application: of a ledger by default.
+
+    read_only: of a file that cannot be written to, such as one on a read-only medium; it is read as it is.
+    """
 
     def __init__(
         self,
@@ -99,24 +121,29 @@ class Sqlite:
         driver: Driver | None = None,
         steps: Sequence[SchemaVersion] = SQLITE,
         application: int = APPLICATION,
+        read_only: bool = False,
     ) -> None:
         self.place, self._path, self._driver = str(path), path, driver or default_driver()
+        self._read_only = read_only
         self._steps, self._application = steps, application
         self._turns, self._holds = FairLock(self.place, self._is_open), list[OpenFile]()
         self._failed = self._translate_errors(f"{path} could not be written or read; {DOUBT}")
         _check_file(path, create)
         before = _identity(self.place) if path.exists() else None
         with self._translate_errors(f"{path} cannot be opened as a ledger"):
-            self._connection = self._driver.connect(path, create)
+            self._connection = _connect_immutable(path) if read_only else self._driver.connect(path, create)
             self._cursor = self._connection.cursor()
         _open_here.add(self)
         try:
             self._hold(self.place)
             with self._translate_errors(f"{path} cannot be opened as a ledger"):
                 self._prepare()
+            self._file, self._logs = before or _identity(self.place), dict[str, int]()
+            if read_only:
+                self.migrated_steps = self._check_steps()
+                return
             self._hold(f"{os.path.realpath(path)}-shm")
             self._check_mode()
-            self._file, self._logs = before or _identity(self.place), dict[str, int]()
             with self.writing() as run:
                 self.migrated_steps = migrate(run, steps, self.place, _has_steps)
             self._connection.set_authorizer(_refuse_settings)
@@ -143,6 +170,42 @@ class Sqlite:
         elif self._pragma("application_id") != self._application:
             raise LedgerError(f"{self.place} is a database but no ledger; give another name")
 
+    def _check_steps(self) -> range:
+        """Raise LedgerError unless all steps were taken; a file that cannot be written to cannot be brought forward."""
+        with self.reading() as run:
+            taken = len(run("SELECT number FROM steps"))
+            if taken < len(self._steps):
+                raise LedgerError(
+                    f"{self.place} is a ledger of version {taken}, not {len(self._steps)}; copy it to a folder that "
+                    "can be written to, where it is brought forward"
+                )
+            return migrate(run, self._steps, self.place, _has_steps)
+
+    @property
+    def mark(self) -> int:
+        return int(self._pragma("user_version"))
+
+    def set_mark(self, mark: int) -> None:
+        self._connection.set_authorizer(None)
+        try:
+            self._run(f"PRAGMA user_version = {mark:d}")
+        finally:
+            self._connection.set_authorizer(_refuse_settings)
+
+    def backup(self, target: Path, entries: str) -> None:
+        if target.exists() or not target.absolute().parent.is_dir():
+            raise ValueError(f"backup must be a new file in a folder that is there, got {target}; give another name")
+        self._turns.owner.check(self.place)
+        _create(target)
+        with self._translate_errors(f"{target} could not be written"):
+            copy = self._driver.connect(target, False)
+            with closing(copy):
+                self._connection.backup(copy)
+                ((mark,),) = copy.execute(entries).fetchall()
+                copy.execute("PRAGMA synchronous = EXTRA")
+                copy.execute(f"PRAGMA user_version = {-mark:d}")
+        sync_directory(target.absolute().parent)
+
     def _start_log(self) -> None:
         """Start the write-ahead log of a new file; retry while another process that creates it holds a lock.
 
@@ -160,6 +223,8 @@ class Sqlite:
                 time.sleep(0.01)
 
     def writing(self) -> AbstractContextManager[Run]:
+        if self._read_only:
+            raise LedgerError(f"{self.place} cannot be written to, so nothing can be charged; it can only be read")
         return self._transaction("BEGIN IMMEDIATE", self._check_name)
 
     def reading(self) -> AbstractContextManager[Run]:
@@ -249,7 +314,10 @@ class Sqlite:
             self._close(release_later)
 
     def _run(self, sql: str, *values: Any) -> Rows:
-        rows: Rows = self._cursor.execute(sql, values).fetchall()
+        try:
+            rows: Rows = self._cursor.execute(sql, values).fetchall()
+        except UnicodeDecodeError as reason:  # in SQLite's own message about a damaged page
+            raise LedgerError(f"{self.place} was damaged: it holds texts that are none") from reason
         return rows
 
     def _pragma(self, name: str) -> Any:

@@ -9,6 +9,8 @@ import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from json import JSONDecodeError
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -19,6 +21,10 @@ Run = Callable[..., Rows]
 """run(sql, *values): all rows of one statement."""
 
 DOUBT = "what was not acknowledged may be recorded; ask again with the same key, which costs nothing twice"
+
+
+class DamagedNumber(ValueError):
+    """A text that should be a number is none."""
 
 
 class ConnectionLost(LedgerError):
@@ -47,6 +53,18 @@ class Store(Protocol):
 
     def guards(self) -> list[str]:
         """Return what is wrong with the database itself, such as damaged pages or removed triggers."""
+
+    @property
+    def mark(self) -> int:
+        """Return 0; -n if this is a backup of n entries that was restored and is closed; n if it was reopened since
+        without a proof that nothing is missing.
+        """
+
+    def set_mark(self, mark: int) -> None:
+        """Set the mark inside a transaction of this store."""
+
+    def backup(self, target: Path, entries: str) -> None:
+        """Copy the database to a new file that is marked as closed. entries: SQL of the number for its mark."""
 
     def on_reopen(self, check: Callable[[Run], object]) -> None:
         """Call this whenever a lost connection was opened again, before it is used; what it raises closes it."""
@@ -90,6 +108,21 @@ class ErrorTranslator(AbstractContextManager[None]):
         """Raise our error if the reason is a driver's error; let others pass."""
         if isinstance(reason, self.error):
             raise self.kind(reason)(f"{self.sentence} ({self.detail(reason)})") from reason
+
+
+@dataclass(frozen=True)
+class DamageTranslator(AbstractContextManager[None]):
+    """A context in which values of another kind than a ledger's mean that it was damaged."""
+
+    place: str
+
+    def __exit__(self, kind: type | None, reason: BaseException | None, trace: TracebackType | None) -> None:
+        if isinstance(reason, WRONG_KINDS):
+            raise LedgerError(f"{self.place} was damaged: it holds what no ledger holds") from reason
+
+
+WRONG_KINDS = (TypeError, KeyError, AttributeError, UnicodeError, ArithmeticError, JSONDecodeError, DamagedNumber)
+"""What the functions that read rows raise where a value is of another kind."""
 
 
 @dataclass(eq=False)  # not frozen: that would take as long to make as a transaction in memory to begin
