@@ -7,11 +7,12 @@ import pytest
 from typer.testing import CliRunner
 
 import inbounds as ib
-from curator.pupils import account, question
+from curator.pupils import account, declared, question
 from curator.test_curator import LIKES, spent
+from inbounds.curator import EvaluationFailed, parse_settings
 from inbounds.curator.database import open_database as opened_store
 from inbounds.curator.ledger_head import accept_head
-from inbounds.errors import LedgerError
+from inbounds.errors import BudgetExceeded, LedgerError
 from inbounds.ledger import Ledger
 from inbounds.schema.errors import PlanError
 from raising import raises_at
@@ -22,9 +23,10 @@ def remove_ledger(folder):
         file.unlink()
 
 
-def accept_ledger(folder):
+def accept_ledger(folder, *, write_off=False):
     store = opened_store(folder / "curator.db")
-    accept_head(store, str(folder / "budget.db"))
+    datasets = parse_settings(declared(folder), folder).datasets
+    accept_head(store, str(folder / "budget.db"), datasets, write_off=write_off)
     store.close()
 
 
@@ -81,9 +83,66 @@ def test_what_was_given_under_charges_that_an_accepted_ledger_does_not_have_is_c
     Ledger.open(folder / "budget.db").close()
     accept_ledger(folder)
     with opened() as curator:
+        assert spent(curator) == Fraction(1, 2)
         again = curator.ask(ana, "pupils", LIKES, key="k")
         assert (again.how, again.cost.account, again.cost.account_left) == ("new", "0.5", "1")
+        assert spent(curator) == 1
+
+
+def test_a_curator_that_was_restored_is_closed_until_its_owner_decides(opened, folder):
+    """The backup is older than answers that were given: nothing is drawn until they are counted or written off."""
+    with opened() as curator:
+        ana = account(curator, "ana")
+        curator.ask(ana, "pupils", LIKES, key="k")
+        curator.backup(folder / "copy")
+        later = curator.ask(ana, "pupils", {"count": "age > 12", "epsilon": "1"})
+    for name in ("budget.db", "curator.db"):
+        shutil.copy(folder / "copy" / name, folder / name)
+    with opened() as curator:
+        assert sum("is a restored backup" in line for line in curator.check_sources()) == 2
+        assert curator.ask(ana, "pupils", LIKES, key="k").how == "same"
+        for question in (later.question, {"count": "age > 13", "epsilon": "1"}):
+            with pytest.raises(LedgerError, match="is closed"):
+                curator.ask(ana, "pupils", {**question, "epsilon": "1"})
         assert spent(curator) == Fraction(1, 2)
+    with Ledger.open(folder / "budget.db") as ledger, ledger.importing():
+        ledger.charge("pupils", 1, key="an answer that ana holds")
+    accept_ledger(folder)
+    with opened() as curator:
+        assert spent(curator) == Fraction(3, 2)
+        assert curator.ask(ana, "pupils", {"count": "age > 13", "epsilon": "1"}).how == "new"
+
+
+def test_a_ledger_older_than_its_curator_knows_what_was_given_before_it_charges(opened, folder):
+    with opened() as curator:
+        ana = account(curator, "ana")
+        curator.backup(folder / "copy")
+        curator.ask(ana, "pupils", {"count": "age > 12", "epsilon": "1"})
+    shutil.copy(folder / "copy" / "budget.db", folder / "budget.db")
+    with pytest.raises(LedgerError, match="is older than"):
+        opened()
+    accept_ledger(folder, write_off=True)
+    with opened() as curator:
+        assert spent(curator) == 6
+        with pytest.raises(BudgetExceeded):
+            curator.ask(ana, "pupils", {"count": "age > 13", "epsilon": "1"})
+    with Ledger.open(folder / "budget.db") as ledger:
+        charged = [entry.key.split()[0] for entry in ledger.entries() if entry.kind == "charge"]
+    assert charged == ["lost", "written"]
+
+
+def test_a_question_that_a_restored_curator_forgot_is_not_evaluated_under_its_charge_again(opened, folder):
+    """The ledger is whole and has a charge without a draw: the database does not know whether it was evaluated."""
+    with opened() as curator:
+        ana = account(curator, "ana")
+        curator.backup(folder / "copy")
+        priced = curator.price(ana, "pupils", LIKES)
+        with curator._answering._open_session(priced) as session:
+            session.charge()
+    shutil.copy(folder / "copy" / "curator.db", folder / "curator.db")
+    accept_ledger(folder)
+    with opened() as curator, pytest.raises(EvaluationFailed):
+        curator.ask(ana, "pupils", LIKES)
 
 
 def test_a_ledger_is_accepted_from_the_shell(tmp_path):
@@ -96,7 +155,8 @@ def test_a_ledger_is_accepted_from_the_shell(tmp_path):
     remove_ledger(tmp_path)
     Ledger.open(tmp_path / "budget.db").close()
     assert runner.invoke(app, ["curator", "account", "list", str(settings)]).exit_code != 0
-    assert runner.invoke(app, ["curator", "accept-ledger", str(settings)]).exit_code == 0
+    assert runner.invoke(app, ["curator", "accept-ledger", str(settings)]).exit_code != 0
+    assert runner.invoke(app, ["curator", "accept-ledger", str(settings), "--imported"]).exit_code == 0
     assert runner.invoke(app, ["curator", "account", "list", str(settings)]).exit_code == 0
 
 

@@ -191,28 +191,56 @@ def _print_statuses(statuses: "list[DatasetStatus]", as_json: bool) -> None:
         out.print(str(one), markup=False)
 
 
+@commands.command()
+def backup(
+    settings: Settings,
+    folder: Annotated[Path, typer.Argument(help="Where budget.db and curator.db are copied to.")],
+    as_json: AsJson = False,
+) -> None:
+    """Copy database and ledger while the service runs. Put back, they are closed until accept-ledger.
+
+    Example: [bold]inbounds curator backup curator.toml 2026-11-19[/]
+    """
+    with _open_curator(settings) as curator:
+        head = curator.backup(folder)
+    if as_json:
+        typer.echo(json.dumps(head.to_json()))
+    else:
+        out.print(f"{folder}: ledger {head.ledger} with {head.entries} entries, {head.sha256}", markup=False)
+
+
 @commands.command("accept-ledger")
-def accept_ledger(settings: Settings, as_json: AsJson = False) -> None:
-    """Go on with the ledger that is there, although it is not the one that this curator saw last.
+def accept_ledger(
+    settings: Settings,
+    imported: Annotated[bool, typer.Option("--imported", help="Nothing else is missing.")] = False,
+    write_off: Annotated[bool, typer.Option("--write-off", help="Spend all that is left of every budget.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Go on with the ledger that is there, although it or the database is a backup, or another than this curator saw.
 
-    What it does not know as spent can be spent again: count that first, with Ledger.charge.
+    Questions that the database knows and the ledger does not are charged first. If others spent from this ledger too,
+    or the database is a backup itself, more may be missing: bring it in (inbounds ledger import, Ledger.charge) and say
+    --imported, or --write-off what is left.
 
-    Example: [bold]inbounds curator accept-ledger curator.toml[/]
+    Example: [bold]inbounds curator accept-ledger curator.toml --write-off[/]
     """
     from inbounds.curator import load_settings
     from inbounds.curator.database import open_database
     from inbounds.curator.ledger_head import accept_head
 
+    if imported == write_off:
+        raise ValueError("accept-ledger must be told --imported or --write-off; without a proof write off")
     loaded = load_settings(settings)
     store = open_database(loaded.database)
     try:
-        head = accept_head(store, loaded.ledger)
+        head, lost = accept_head(store, loaded.ledger, loaded.datasets, write_off=write_off)
     finally:
         store.close()
     if as_json:
-        typer.echo(json.dumps(head.to_json()))
-    else:
-        out.print(f"accepted: ledger {head.ledger} with {head.entries} entries", markup=False)
+        typer.echo(json.dumps({**head.to_json(), "charged": lost}))
+        return
+    out.print(f"accepted: ledger {head.ledger} with {head.entries} entries", markup=False)
+    out.print(f"{lost} answers that it did not know were charged", markup=False)
 
 
 def _open_curator(settings: Path) -> "Curator":

@@ -271,7 +271,8 @@ class AnswerPipeline:
         if charge is not None and (charge.answer is not None or charge.draw is not None):
             return charge
         evaluations.check_open(run, request.dataset.name, now)
-        if evaluation is not None or key != request.key:
+        was_restored = self.connections.store.mark != 0  # then this charge may have been evaluated unknown to us
+        if evaluation is not None or key != request.key or (charge is not None and was_restored):
             raise EvaluationFailed
         return None
 
@@ -280,6 +281,7 @@ class AnswerPipeline:
 
         The ledger must continue from the last head: a server may have been restored since this connection was opened.
         """
+        ledger_head.check_reopened(self.connections.store)
         ledger_head.check_seen(run, self.connections.ledger, self.connections.store.place)
         charge = session.charge()
         assert charge is not None  # a curator has a ledger

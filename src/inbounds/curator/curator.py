@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from inbounds.curator import evaluations, issued, ledger_head
@@ -39,10 +40,10 @@ from inbounds.curator.open_sources import Sources
 from inbounds.curator.preview import QuestionPreview, build_preview
 from inbounds.curator.question import Question, parse_question
 from inbounds.curator.reuse import PricedQuestion
-from inbounds.curator.settings import ServiceLimits, Settings, declared_budgets, load_settings
+from inbounds.curator.settings import ServiceLimits, Settings, load_settings
 from inbounds.curator.timing import Slots, Time
 from inbounds.exact import Number, format_decimal
-from inbounds.ledger import Population
+from inbounds.ledger import LedgerHead, Population
 from inbounds.releases.levels import GEOMETRIC
 from inbounds.schema.errors import AggregationError, PlanError, SourceError, error_path
 from inbounds.statistics.designs import DEFAULT_OPTIONS
@@ -135,7 +136,17 @@ class Curator:
                     "that is not finished in time closes the dataset"
                 )
         self._slots.start(self._open_sources)
-        return warnings + [f"warning: {one}" for one in self.statuses(OWNER) if one.is_closed]
+        return warnings + self._closed_warnings()
+
+    def _closed_warnings(self) -> list[str]:
+        """Say which datasets are closed, and whether ledger or database are backups that are closed."""
+        warnings = [f"warning: {one}" for one in self.statuses(OWNER) if one.is_closed]
+        restored = [self._connections.ledger.place] if self._connections.ledger.is_closed else []
+        restored += [self._connections.store.place] if self._connections.store.mark < 0 else []
+        return warnings + [
+            f"warning: {place} is a restored backup: no new question is answered until inbounds curator accept-ledger"
+            for place in restored
+        ]
 
     def _open_sources(self) -> None:
         """Open every source in this thread, and run its engine once."""
@@ -154,6 +165,16 @@ class Curator:
         except AggregationError:
             raise SourceError("cannot be aggregated: the engine stopped in a trial", ("source",)) from None
 
+    def backup(self, folder: str | PathLike[str]) -> LedgerHead:
+        """Copy the database and then the ledger into a folder, while questions are answered; return the ledger's head.
+
+        The ledger comes last: what it knows beyond the database costs nobody privacy.
+        """
+        target = Path(folder)
+        target.mkdir(parents=True, exist_ok=True)
+        self._connections.store.backup(target / "curator.db", "SELECT 1")
+        return self._connections.ledger.backup(target / "budget.db")
+
     def check(self) -> None:
         """Raise an error unless the ledger and the database can be read."""
         self._connections.ledger.head()
@@ -167,17 +188,7 @@ class Curator:
 
     def _declare_people(self) -> None:
         ledger = self._connections.ledger
-        known = {who.name for who in ledger.people()}
-        for people, budget in declared_budgets(self.settings.datasets).items():
-            if people not in known:
-                ledger.add_population(
-                    people,
-                    budget.epsilon,
-                    budget.rule,  # type: ignore[arg-type]
-                    budget.delta,
-                    every=budget.every,  # type: ignore[arg-type]
-                    period=budget.period,
-                )
+        ledger_head.declare_people(ledger, self.settings.datasets)
         head = ledger.head()
         with self._connections.store.writing() as run:
             ledger_head.note_head(run, head)

@@ -59,6 +59,16 @@ class WriteQueue:
     def guards(self) -> list[str]:
         return self.store.guards()
 
+    @property
+    def mark(self) -> int:
+        return self.store.mark
+
+    def set_mark(self, mark: int) -> None:
+        self.store.set_mark(mark)
+
+    def backup(self, target: Path, entries: str) -> None:
+        self.store.backup(target, entries)
+
     def on_reopen(self, check: Callable[[Run], object]) -> None:
         self.store.on_reopen(check)
 
@@ -107,7 +117,9 @@ class ThreadConnections:
             with ExitStack() as stack:
                 store = stack.enter_context(closing(WriteQueue(open_database(self._places[1]), self._turns[1])))
                 ledger_head.check_ledger_exists(store, self._places[0])
-                ledger_store = WriteQueue(open_store(self._places[0], create=False), self._turns[0])
+                ledger_store = stack.enter_context(
+                    closing(WriteQueue(open_store(self._places[0], create=False), self._turns[0]))
+                )
                 ledger = stack.enter_context(Ledger(ledger_store))
                 ledger_head.check_head(store, ledger)
                 for one in (store, ledger_store):

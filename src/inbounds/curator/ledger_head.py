@@ -5,11 +5,15 @@ the curator's database keeps the ledger's id and its last head, and a ledger tha
 refused.
 """
 
+from collections.abc import Mapping
+from fractions import Fraction
 from pathlib import Path
 
+from inbounds.curator.dataset import Dataset
 from inbounds.curator.evaluations import forget_uncharged
 from inbounds.curator.issued import cancel_reservation, list_issued
-from inbounds.errors import LedgerError
+from inbounds.curator.settings import declared_budgets
+from inbounds.errors import BudgetExceeded, LedgerError
 from inbounds.ledger import Ledger
 from inbounds.ledger.store import Run, Store
 from inbounds.ledger.verify import LedgerHead
@@ -40,18 +44,58 @@ def start_head(store: Store, place: str) -> None:
                 _adopt_ledger(run, ledger)
 
 
-def accept_head(store: Store, place: str) -> LedgerHead:
-    """Adopt the ledger that is there now, whichever it is. The person responsible for the data decides this."""
+def accept_head(
+    store: Store, place: str, datasets: Mapping[str, Dataset], *, write_off: bool
+) -> tuple[LedgerHead, int]:
+    """Adopt the ledger that is there now, and reopen ledger and database where they are restored backups.
+
+    The person responsible for the data decides this. First every question that this curator answered, and that the
+    ledger has not charged, is charged. datasets: as declared. write_off: then charge all that is left of every budget
+    too, because more may be missing. Return the head and how many questions were charged.
+    """
     with store.writing() as run, Ledger.open(place, create=False) as ledger:
+        declare_people(ledger, datasets)
+        with ledger.importing():
+            lost = [row for row in run("SELECT key, dataset, epsilon FROM questions") if not ledger.has(row[0])]
+            for key, dataset, epsilon in lost:
+                if dataset not in datasets:
+                    raise LedgerError(f"dataset {dataset} was asked about and must be declared, got none; declare it")
+                who, purpose = ledger.population(datasets[dataset].people.name), "given before a restore"
+                own_key, edition = f"lost {key}", who.period or ""
+                try:
+                    ledger.charge(who.name, Fraction(epsilon), key=own_key, purpose=purpose, edition=edition)
+                except BudgetExceeded:
+                    if not write_off:
+                        raise
+        if ledger.is_closed:
+            ledger.reopen(write_off=write_off, imported=not write_off)
+        elif write_off:
+            ledger.write_off()
         _adopt_ledger(run, ledger)
-        return ledger.head()
+        if store.mark < 0:
+            store.set_mark(-store.mark)
+        return ledger.head(), len(lost)
+
+
+def declare_people(ledger: Ledger, datasets: Mapping[str, Dataset]) -> None:
+    """Add the declared people that the ledger does not have yet."""
+    known = {who.name for who in ledger.people()}
+    for people, budget in declared_budgets(datasets).items():
+        if people not in known:
+            ledger.add_population(
+                people,
+                budget.epsilon,
+                budget.rule,  # type: ignore[arg-type]
+                budget.delta,
+                every=budget.every,  # type: ignore[arg-type]
+                period=budget.period,
+            )
 
 
 def _adopt_ledger(run: Run, ledger: Ledger) -> None:
     """Store the ledger's head, and delete answers issued under charges that it does not have.
 
-    Such questions are drawn again when they are asked again, and cost the account's cap again; what was spent stays
-    spent.
+    Such questions are charged and drawn again when they are asked again, and cost the account's cap again.
     """
     for one in list_issued(run):
         if not ledger.has(one.key):
@@ -81,6 +125,15 @@ def check_seen(run: Run, ledger: Ledger, place: str) -> None:
         ledger.check_continues(head)
     except LedgerError as reason:
         raise _wrong_ledger_error(str(reason), head) from None
+
+
+def check_reopened(store: Store) -> None:
+    """Raise `LedgerError` if the curator's database is a restored backup that its owner has not accepted yet."""
+    if store.mark < 0:
+        raise LedgerError(
+            f"{store.place} is a backup that was restored, and is closed: questions asked since are missing; then "
+            "inbounds curator accept-ledger"
+        )
 
 
 def _read_head(store: Store) -> LedgerHead:
