@@ -115,7 +115,7 @@ ONE_RECORD_EACH: dict[str, Any] = {"people": {"one_record_each": ["person"]}}
 COUNT, HISTOGRAM, MEAN, SUM = {"count": "x >= 2 or c = 'p'"}, {"histogram": "c"}, {"mean": "x"}, {"sum": "x"}
 EVERY_KIND: list[dict[str, Any]] = [
     *(COUNT, HISTOGRAM, MEAN, SUM, {"median": "x"}, {"min": "x"}, {"max": "y"}, {"mode": "c"}),
-    *({"quantile": "y", "at": ["0.1", "0.75"]}, {"crosstab": ["c", "d"]}),
+    *({"quantile": "y", "at": "0.1"}, {"quantile": "y", "at": "0.75"}, {"crosstab": ["c", "d"]}),
 ]
 
 
@@ -134,9 +134,8 @@ def _tables() -> dict[str, tuple[dict[str, Any], Source]]:
     whole, interval = {"by": [], "max_size": 100}, {"output": {"credible_level": 0.9}}
     persons = {"people": {"id": "person", "max_records": 2, "max_groups": 2}}
     found: dict[str, tuple[dict[str, Any], Source]] = {}
-    for one in EVERY_KIND:
-        kind = next(iter(one))
-        found[f"{kind}, public sizes"] = plan(one), in_memory
+    for kind in dict.fromkeys(next(iter(one)) for one in EVERY_KIND):
+        found[f"{kind}, public sizes"] = plan(*(one for one in EVERY_KIND if kind in one)), in_memory
     for one in (COUNT, HISTOGRAM, MEAN, SUM, {"median": "x"}, {"mode": "c"}):
         kind = next(iter(one))
         found[f"{kind}, sizes at most, interval"] = plan(one, groups=AT_MOST, **interval), in_memory
