@@ -26,7 +26,7 @@ def export(
     about: Annotated[
         Path | None,
         typer.Option(
-            help="A plan whose [about] stands on the page for the public, if what the record has is outdated.",
+            help="A plan whose \\[about] stands on the page for the public, if what the record has is outdated.",
             metavar="PLAN",
         ),
     ] = None,
