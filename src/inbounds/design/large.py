@@ -8,7 +8,7 @@ import numpy as np
 
 from inbounds.design.goal import DesignGoal
 from inbounds.design.graphs import maps
-from inbounds.design.routes.wide_noise import KEPT, is_weakly_honest, propose_noise, sharpen_bound
+from inbounds.design.routes.wide_noise import KEPT, is_weakly_honest, propose_noise, propose_sharply
 from inbounds.design.solver.threads import one_thread
 from inbounds.errors import TooLarge
 from inbounds.exact import Floats
@@ -99,26 +99,33 @@ def design_noise(
     losses = _tabulate_loss(query, goal.loss)
     with np.errstate(all="ignore"), one_thread():
         proposals = [*propose_noise(query, epsilon, goal, losses, most_remapped)]
-    if "weakly_honest" in goal.properties and not all(is_weakly_honest(proposal.law) for proposal in proposals):
+    laws = [(proposal.law, proposal.route) for proposal in proposals if proposal.law is not None]
+    if "weakly_honest" in goal.properties and not all(is_weakly_honest(law) for law, _ in laws):
         raise TooLarge("noise of this epsilon is not weakly honest on this range; use coarser answers")
     bound = max(proposal.bound for proposal in proposals)
-    reached = [goal.optimality(proposal.law, query, bound) for proposal in proposals]
-    best = min(range(len(proposals)), key=lambda k: reached[k].value)
-    return Mechanism(query, epsilon, proposals[best].law, goal.origin(proposals[best].route), reached[best])
+    reached = [goal.optimality(law, query, bound) for law, _ in laws]
+    best = min(range(len(laws)), key=lambda k: reached[k].value)
+    return Mechanism(query, epsilon, laws[best][0], goal.origin(laws[best][1]), reached[best])
 
 
 def design_noise_sharply(query: RangeQuery, epsilon: Fraction, goal: DesignGoal) -> Mechanism:
-    """Design as `design_noise`; if the gap is not small, spend some seconds on a sharper bound."""
+    """Design as `design_noise`; if the gap is not small, spend some seconds on a sharper bound, and a better table."""
     made = design_noise(query, epsilon, goal)
     best = made.optimality
     assert best is not None
-    if best.gap <= CLOSE * abs(best.value) or goal.prior is not None or find_noise_reach(query)[0] == 1:
+    is_optimal = goal.aim == "average" and find_noise_reach(query)[0] == 1
+    if best.gap <= CLOSE * abs(best.value) or is_optimal:
         return made
     assert isinstance(goal.loss, ErrorLoss)
     with np.errstate(all="ignore"), one_thread():
-        bound = sharpen_bound(query, epsilon, _tabulate_loss(query, goal.loss))
-    sharp = replace(best, bound=max(best.bound, min(bound, best.value)))
-    return Mechanism(query, epsilon, made.law, made.origin, sharp)
+        sharp = propose_sharply(query, epsilon, goal, _tabulate_loss(query, goal.loss))
+    bound = max(best.bound, sharp.bound)
+    if sharp.law is not None:
+        reached = goal.optimality(sharp.law, query, bound)
+        if reached.value < best.value:
+            return Mechanism(query, epsilon, sharp.law, goal.origin(sharp.route), reached)
+    proved = replace(best, bound=max(best.bound, min(bound, best.value)))
+    return Mechanism(query, epsilon, made.law, made.origin, proved)
 
 
 def _tabulate_loss(query: RangeQuery, loss: ErrorLoss) -> Floats:

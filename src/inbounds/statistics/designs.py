@@ -62,7 +62,7 @@ MOST_REACH = 5000
 PATIENCE = 30.0
 """Seconds after which a design is used as it is, with its proved optimality gap."""
 
-EDITION = 7
+EDITION = 8
 """Part of every request's digest: raised when the same request would be designed differently."""
 
 

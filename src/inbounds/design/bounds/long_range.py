@@ -36,6 +36,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inbounds.design.closed.noise import staircase_losses
 from inbounds.design.problem import Floats, Ints
@@ -61,6 +62,9 @@ WIDER = 1.25
 
 ROUNDS, NEAR = 25, 1e-3
 """Rounds of constraints at most; share of the deficit that may be left when they stop."""
+
+EXCEEDED = 1e-3
+"""Share of a level by which losses of errors beyond the zone exceed it."""
 
 UNIT = 2.0**-53
 DIGITS = 40
@@ -122,22 +126,32 @@ class Window:
 
     def is_feasible(self, v: Floats, outputs: Ints) -> bool:
         """Return whether (1) surely holds for these outputs."""
-        costs, cone = self.costs(v, outputs), self.cone
-        inside = slice(self.half - self.zone, self.half + self.zone + 1)
-        if self.losses[self.half] < v.max() or np.delete(costs, np.r_[inside], axis=0).min(initial=0.0) < 0:
-            return False  # what is dropped or passed inwards must not be negative
-        return bool(np.all(pricing.min_over_cone(self.fold(costs), cone, pricing.rounding(cone)) >= 0))
+        if self.losses[self.half] < v.max():
+            return False  # what lies beyond the window must not be negative
+        return bool(self.are_feasible(self.costs(v, outputs)).all())
+
+    def are_feasible(self, costs: Floats) -> NDArray[np.bool_]:
+        """Return for each column of costs, rounded down, whether no row surely has a negative cost."""
+        cone, inside = self.cone, slice(self.half - self.zone, self.half + self.zone + 1)
+        passed = np.delete(costs, np.r_[inside], axis=0).min(axis=0, initial=0.0) >= 0  # only such are passed inwards
+        least = pricing.min_over_cone(self.fold(costs), cone, pricing.rounding(cone)) if self.zone else costs[self.half]
+        return np.asarray(passed & (least >= 0))
 
     def best_rows(self, v: Floats, outputs: Ints) -> Floats:
         """Return for each output the row of least cost, with sum one over the cells of the window that are answers."""
-        logs = pricing.best_rays(self.fold(self.costs(v, outputs)), self.cone)
-        x = np.zeros((2 * self.half + 1, len(outputs)))
+        x = self.cheapest_rows(self.costs(v, outputs))
+        x[outputs + np.arange(-self.half, self.half + 1)[:, None] < 0] = 0.0
+        return np.asarray(x / x.sum(axis=0))
+
+    def cheapest_rows(self, costs: Floats) -> Floats:
+        """Return for each column of costs the row of least cost, with the largest value one."""
+        logs = pricing.best_rays(self.fold(costs), self.cone)
+        x = np.zeros(costs.shape)
         x[self.half - self.zone : self.half + self.zone + 1] = np.exp(logs - logs.max(axis=0))
         for cell in range(self.half + self.zone + 1, len(x)):
             x[cell] = self.decay * x[cell - self.reach]
             x[-1 - cell] = self.decay * x[-1 - cell + self.reach]
-        x[outputs + np.arange(-self.half, self.half + 1)[:, None] < 0] = 0.0
-        return np.asarray(x / x.sum(axis=0))
+        return x
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +181,7 @@ class Chains:
         """Return the window of `depth` answers of the range on each side. At least 2 · half + 1 steps of a chain fit
         into 2 · depth + 1 answers."""
         half = max(((2 * depth + 1) // self.spacing - 1) // 2, 0)
-        beyond = int(np.searchsorted(self.losses, level * (1 + NEAR), side="right"))
+        beyond = int(np.searchsorted(self.losses, level * (1 + EXCEEDED), side="right"))
         return Window(self.losses, self.reach, self.rate, half, min(max(beyond, self.reach), half))
 
     @property
@@ -217,9 +231,9 @@ def _round_depth(depth: int, most: int) -> int:
 def _long_range_duals(table: bytes, reach: int, rate: float, depth: int, work: float) -> LongRangeDuals:
     """Compute level and deficit on the chains that promise most within the work allowed."""
     losses = np.frombuffer(table)
-    chains = _choose_chains(losses, reach, rate, depth, work, all_ends=True)
+    chains = choose_chains(losses, reach, rate, depth, work, priced=None)
     cells = chains.window(depth, 0.0).half
-    level = _level(_choose_chains(losses, reach, rate, depth, INSIDE, all_ends=False), cells * chains.spacing)
+    level = _level(choose_chains(losses, reach, rate, depth, INSIDE, priced=1), cells * chains.spacing)
     level = min(level, float(chains.losses[cells]))
     duals = LongRangeDuals(level, _deficit(chains, depth, level), chains.spacing)
     last = int(np.searchsorted(losses, 0.0, side="right")) - 1
@@ -230,8 +244,11 @@ def _long_range_duals(table: bytes, reach: int, rate: float, depth: int, work: f
     return max(duals, threshold, key=lambda one: one.average(2 * depth + 1))
 
 
-def _choose_chains(losses: Floats, reach: int, rate: float, depth: int, most: float, *, all_ends: bool) -> Chains:
-    """Return the chains with the largest level within a work limit: to price one output, or all near an end."""
+def choose_chains(losses: Floats, reach: int, rate: float, depth: int, most: float, priced: int | None) -> Chains:
+    """Return the chains with the largest level within a work limit.
+
+    priced: how many outputs are priced on windows of `depth` answers on each side; None: those near one end.
+    """
     multiples = [m * reach for m in (64, 32, 16, 8, 4, 2) if m * rate <= 1 and m * reach <= depth]
     spacings = [*multiples, *dict.fromkeys(reach // steps for steps in range(1, reach + 1) if reach // steps <= depth)]
     best, highest = None, -1.0
@@ -239,7 +256,7 @@ def _choose_chains(losses: Floats, reach: int, rate: float, depth: int, most: fl
         chains = Chains(coarsen_losses(losses, k), max(reach // k, 1), rate * max(k // reach, 1), k)
         level = chains.level
         window = chains.window(depth, level)
-        work = (2 * window.zone + 1) * 2 * (chains.reach + 1) * (window.half if all_ends else 1)
+        work = (2 * window.zone + 1) * 2 * (chains.reach + 1) * (window.half if priced is None else priced)
         if best is not None and work > most:
             break
         if window.half >= 1 and level > highest * (1 + LEVEL):

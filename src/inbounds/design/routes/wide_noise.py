@@ -2,18 +2,18 @@
 
 Where neighbours are one step apart geometric noise with the best remap is optimal on average (`geometric`). If one
 person moves the answer by several steps, staircase noise is, far from both ends of the range. Its one parameter, the
-split of a step, is searched for the loss in question. `long_range` bounds what every mechanism loses.
+split of a step, is searched for the loss in question. `long_range` and `prior_range` bound what every mechanism loses.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from inbounds.design.bounds import long_range
+from inbounds.design.bounds import long_range, prior_range
 from inbounds.design.closed.noise import staircase_losses
-from inbounds.design.goal import DesignGoal
+from inbounds.design.goal import ROUNDING, DesignGoal
 from inbounds.design.problem import Floats
-from inbounds.design.routes import count_remap, grid_noise, noise_remap
+from inbounds.design.routes import count_remap, grid_noise, noise_remap, worst_remap
 from inbounds.losses import to_prior
 from inbounds.mechanism.laws import Noise
 from inbounds.mechanism.laws.noise import find_noise_reach, make_geometric_noise, make_staircase_noise
@@ -36,9 +36,9 @@ MOST_CONVOLVED = 1 << 28
 
 @dataclass(frozen=True, eq=False)
 class NoiseProposal:
-    """A private noise table, and a bound on the loss of every mechanism."""
+    """A private noise table (None: only a bound is new), and a bound on the loss of every mechanism."""
 
-    law: Noise
+    law: Noise | None
     route: str
     bound: float = 0.0
 
@@ -96,7 +96,22 @@ def _bound(goal: DesignGoal, losses: Floats, prior: Floats, reach: int, rate: fl
     return 0.0
 
 
-def sharpen_bound(query: RangeQuery, epsilon: Fraction, losses: Floats) -> float:
-    """Compute a lower bound on the average loss of every mechanism for equally likely answers, with more work."""
+def propose_sharply(query: RangeQuery, epsilon: Fraction, goal: DesignGoal, losses: Floats) -> NoiseProposal:
+    """Bound the loss of every mechanism with more work; for the worst answer also make a table that loses less."""
     reach, distance = find_noise_reach(query)
-    return long_range.average_bound(len(losses), reach, float(epsilon * distance), losses, long_range.MOST)
+    rate, size = float(epsilon * distance), len(losses)
+    if goal.aim == "average" and goal.prior is not None:
+        bound = prior_range.average_bound(to_prior(goal.prior, query), reach, rate, losses)
+        return NoiseProposal(None, "staircase noise", bound)
+    split = 1 + int(staircase_losses(losses, reach, rate).argmin())
+    game = worst_remap.play_hardest_game(size, reach, rate, losses, split) if goal.aim == "worst" else None
+    if game is None:
+        bound = long_range.average_bound(size, reach, rate, losses, long_range.MOST)
+        return NoiseProposal(None, "staircase noise", bound)
+    # the worst answer loses at least the average under any prior
+    if reach == 1:
+        bound = count_remap.remap(rate, losses, game.prior).bound
+    else:
+        bound = prior_range.average_bound(game.prior, reach, rate, losses)
+    law = None if goal.properties else make_staircase_noise(query, epsilon, split, game.reports)
+    return NoiseProposal(law, "staircase noise, remapped", bound * (1 - ROUNDING))

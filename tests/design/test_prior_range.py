@@ -1,0 +1,117 @@
+"""Wide ranges under a prior, and for the worst answer: the bound against the optimum where a matrix is small."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import inbounds as ib
+from inbounds.design.bounds import prior_range
+from inbounds.design.goal import DesignGoal
+from inbounds.design.large import design_noise_sharply
+from inbounds.design.remap import solve_game
+from inbounds.design.routes import worst_remap
+from inbounds.exact import Floats
+from inbounds.losses import to_loss
+from inbounds.mechanism import Mechanism
+from inbounds.query import RangeQuery
+
+CASES = [(20, 3, "1"), (6, 7, "2")]
+
+
+def draw_priors(size: int) -> dict[str, Floats]:
+    """Smooth priors, and some that no smooth g suits."""
+    rng, j = np.random.default_rng(7), np.arange(size)
+    priors = {
+        "bell": np.exp(-0.5 * ((j / size - 0.4) / 0.15) ** 2),
+        "falling": np.exp(-3.0 * j / size),
+        "narrow": np.exp(-0.5 * ((j - 0.7 * size) / 2) ** 2),
+        "rough": rng.random(size),
+        "sparse": np.where(rng.random(size) < 0.2, 1.0, 0.0),
+    }
+    return {name: prior / prior.sum() for name, prior in priors.items()}
+
+
+def bound_of(query: RangeQuery, epsilon: str, loss: str, prior: Floats, reach: int) -> float:
+    losses = to_loss(loss).table(query)[0]
+    return prior_range.average_bound(prior, reach, float(Fraction(epsilon)), losses)
+
+
+@pytest.mark.parametrize("loss", ["absolute", "squared", "off by more than 1"])
+@pytest.mark.parametrize(("people", "high", "epsilon"), CASES)
+def test_no_mechanism_is_below_the_bound_under_a_prior(
+    subtests: pytest.Subtests, people: int, high: int, epsilon: str, loss: str
+) -> None:
+    query = ib.total(people, 0, high)
+    for name, prior in draw_priors(people * high + 1).items():
+        with subtests.test(prior=name):
+            best = ib.optimal(query, epsilon, loss, prior).optimality
+            assert best is not None
+            bound = bound_of(query, epsilon, loss, prior, high)
+            assert 0 <= bound <= best.value * (1 + 1e-9)
+            if name in ("bell", "falling") and people >= 20:
+                assert bound >= 0.975 * best.value
+
+
+def test_coarse_chains_give_a_bound_under_a_prior_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prior_range.average_bound, "__defaults__", (1e3,))
+    query = ib.total(6, 0, 7)
+    for prior in draw_priors(43).values():
+        best = ib.optimal(query, 1, "absolute", prior).optimality
+        assert best is not None
+        assert bound_of(query, "1", "absolute", prior, 7) <= best.value * (1 + 1e-9)
+
+
+def design(query: RangeQuery, epsilon: str, loss: str, aim: str = "average", prior: Floats | None = None) -> Mechanism:
+    goal = DesignGoal(to_loss(loss), prior, frozenset(), aim, ())  # type: ignore[arg-type]
+    return design_noise_sharply(query, Fraction(epsilon), goal)
+
+
+@pytest.mark.parametrize("epsilon", ["1/5", "1", "4"])
+def test_wide_totals_under_a_smooth_prior_have_a_gap_below_one_percent(epsilon: str) -> None:
+    for loss in ("absolute", "zero-one"):
+        best = design(ib.total(300, 0, 4), epsilon, loss, prior=draw_priors(1201)["bell"]).optimality
+        assert best is not None
+        assert best.gap < 0.01 * best.value
+
+
+@pytest.mark.parametrize("loss", ["absolute", "squared"])
+@pytest.mark.parametrize(("query", "epsilon"), [(ib.total(240, 0, 5), "1/4"), (ib.count(1200), "1/20")])
+def test_the_worst_answer_of_sixty_widths_is_designed_with_a_gap_below_one_percent(
+    query: RangeQuery, epsilon: str, loss: str
+) -> None:
+    made = design(query, epsilon, loss, "worst")
+    best = made.optimality
+    assert best is not None
+    assert best.gap < 0.01 * best.value
+    assert best.value == pytest.approx(made.loss_per_answer(to_loss(loss)).max(), rel=1e-12)
+
+
+@pytest.mark.parametrize("query", [ib.total(50, 0, 2), ib.count(100)])
+def test_no_mechanism_is_below_the_bound_of_the_worst_answer(query: RangeQuery) -> None:
+    for loss in ("absolute", "squared"):
+        best, found = ib.optimal(query, "1/5", loss, aim="worst").optimality, design(query, "1/5", loss, "worst")
+        assert best is not None
+        assert found.optimality is not None
+        assert found.optimality.bound <= best.value * (1 + 1e-9)
+        assert best.bound <= found.optimality.value * (1 + 1e-9)
+
+
+def test_reports_for_the_worst_answer_are_symmetric_and_do_not_fall() -> None:
+    game = worst_remap.play_hardest_game(201, 2, 0.2, np.arange(201.0) ** 2, 1)
+    assert game is not None
+    assert np.all(np.diff(game.reports) >= 0)
+    assert np.array_equal(game.reports, 200 - game.reports[::-1])
+    assert game.prior.sum() == pytest.approx(1)
+    assert game.reports[30] > 30
+
+
+def test_a_range_too_wide_for_the_game_is_left_to_plain_noise() -> None:
+    assert worst_remap.play_hardest_game(10**6, 1, 1.0, np.arange(1e6), 1) is None
+
+
+def test_a_game_has_one_value_for_both_sides() -> None:
+    losses = np.random.default_rng(3).random((6, 9))
+    priors, designs, value = solve_game(losses)
+    assert (losses @ priors).min() == pytest.approx(value)
+    assert (designs @ losses).max() == pytest.approx(value)
