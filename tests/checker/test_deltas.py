@@ -1,5 +1,6 @@
 """Records of plans with a delta: what no plan, account or number of persons allows is refused, also in the browser."""
 
+import json
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from fractions import Fraction
@@ -10,9 +11,10 @@ import pytest
 import inbounds as ib
 from checker.forgeries import Forgery, Original
 from checker.plans import plan_of
-from checker.released import publish, sign
+from checker.released import Published, publish, sign
 from inbounds.accounting.declared_answers import FACTOR_STEP, DeclaredAnswer, declared_delta
 from inbounds.checker import check_record
+from inbounds.checker.passports import connect
 from inbounds.checker.plan import read_plan
 from inbounds.checker.statement import format_statement
 from inbounds.checker.together import delta_together, enclose_exp
@@ -26,11 +28,16 @@ DELTAS = {"privacy": {"epsilon": 2, "delta": "1/100", "persons": 100}}
 
 
 @pytest.fixture(scope="session")
-def with_delta(tmp_path_factory, designs) -> Original:
+def published_delta(tmp_path_factory, designs) -> Published:
     plan = plan_of(STATISTICS, "at most", **DELTAS)
     found = publish(tmp_path_factory.mktemp("deltas"), plan, cache=designs)
-    assert ib.verify(found.record).is_valid
-    return Original.read(found.record, found.table)
+    assert ib.verify(found.record, passports=found.passports).is_valid
+    return found
+
+
+@pytest.fixture(scope="session")
+def with_delta(published_delta) -> Original:
+    return Original.read(published_delta.record, published_delta.table)
 
 
 def lies(original: Original) -> Iterator[Forgery]:
@@ -81,6 +88,16 @@ def test_no_lie_about_a_delta_passes_the_rules(with_delta, subtests):
     for lie in lies(with_delta):
         with subtests.test(lie.name), pytest.raises(PassportError):
             check_record(lie.record)
+
+
+def test_a_passport_with_a_delta_of_its_own_never_belongs_to_a_record(with_delta, published_delta):
+    lines = check_record(sign(with_delta.record)).lines
+    passports = {file.name: json.loads(file.read_text("utf-8")) for file in published_delta.passports}
+    assert connect(lines, passports).missing == ()
+    for passport in passports.values():
+        passport["content"]["law"] = {"approximate": {"delta": "1/2", "matrix": []}}
+    with pytest.raises(PassportError):
+        connect(lines, passports)
 
 
 def test_the_rules_bound_a_delta_no_higher_than_a_release_does_and_no_lower_than_it_is(subtests):

@@ -30,7 +30,7 @@ from inbounds.catalog.registry import REGISTRY
 from inbounds.errors import InboundsError
 from inbounds.exact import Floats, format_decimal
 from inbounds.losses import parse_limit, parse_loss
-from inbounds.mechanism import AnyMechanism, JointMechanism, Mechanism, QuantileMechanism
+from inbounds.mechanism import AnyMechanism, JointMechanism, Mechanism, QuantileMechanism, refuse_delta
 from inbounds.mechanism.codec import query_to_json
 from inbounds.mechanism.laws import CentralRecords
 from inbounds.mechanism.load import PASSPORT, certify_document
@@ -237,9 +237,10 @@ def load_or_design(request: DesignRequest, folder: Path) -> DesignedMechanism:
         try:
             passport = PASSPORT.load(path)
             mechanism = certify_document(passport)
-            if mechanism.query == request.query and mechanism.epsilon == request.epsilon and not mechanism.delta:
+            refuse_delta(mechanism)
+            if mechanism.query == request.query and mechanism.epsilon == request.epsilon:
                 return DesignedMechanism(mechanism, passport.sha256)
-        except (InboundsError, OSError):
+        except (InboundsError, OSError, ValueError):
             pass  # not the cached mechanism: design it again
     mechanism = design_request(request.query, request.epsilon, request.options)
     passport = to_passport(mechanism)  # once: its claims may take as long as the design

@@ -46,7 +46,7 @@ class ApproximateMatrix(AnswerLaw):
 
     def check(self, query: RangeQuery, epsilon: Fraction) -> None:
         weights = self._sealed.array
-        if weights.shape != query.shape:
+        if query.shape != weights.shape:
             raise InvalidDistribution(f"weights must have the shape {query.shape}, got {weights.shape}")
         if not query.neighbours.is_line or query.neighbours.has_distances:
             raise InvalidDistribution("a delta needs neighbours at distance 1, such as answers within a reach")
