@@ -118,7 +118,7 @@ def test_the_first_page_says_what_exit_codes_mean():
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [
-        ("inbounds de", {"design"}),
+        ("inbounds de", {"describe", "design"}),
         ("inbounds design ", {"count", "total", "mean", "extreme", "interval", "ordinal", "category"}),
         ("inbounds design count --lo", {"--loss", "--low"}),
         ("inbounds design count --aim ", {"average", "worst"}),
