@@ -225,15 +225,21 @@ def _expected_errors(
     beliefs: SizeBeliefs | None,
     folder: Path,
 ) -> ExpectedError | None:
-    """Compute the errors of the statistic under other facts; None if it cannot be designed."""
-    statistic = entry.statistic
+    """Compute the errors of the statistic under other facts, once for all alike; None if it cannot be designed."""
+    statistic, tried = entry.statistic, designed.memory.tried
     try:
         query = query_for_person(statistic, context, size, entry.records)
         request = DesignRequest(query, epsilon, designed.workload.plan.design_options(statistic))
-        model = StatisticModel(statistic, context, request, _try_design(request, folder), size, beliefs)
-        return model.expected_error()
+        key = request, type(statistic), statistic.loss, statistic.derive(context), beliefs
     except (InboundsError, ValueError, ArithmeticError):
         return None
+    if key not in tried:
+        try:
+            model = StatisticModel(statistic, context, request, _try_design(request, folder), size, beliefs)
+            tried[key] = model.expected_error()
+        except (InboundsError, ValueError, ArithmeticError):
+            tried[key] = None
+    return tried[key]
 
 
 def _try_design(request: DesignRequest, folder: Path) -> AnyMechanism:

@@ -86,12 +86,13 @@ class Workload:
 @dataclass(frozen=True)
 class DesignCache:
     """Designs that were certified in this process, and what was computed of their accuracy, for callers that answer
-    many plans.
+    many plans. tried: expected errors under changes that were tried for a useless statistic; None if none was designed.
     """
 
     designs: dict[DesignRequest, DesignedMechanism] = field(default_factory=dict, repr=False)
     expected: dict[Hashable, ExpectedError] = field(default_factory=dict, repr=False)
     coverage: dict[Hashable, Coverage] = field(default_factory=dict, repr=False)
+    tried: dict[Hashable, ExpectedError | None] = field(default_factory=dict, repr=False)
 
     def expected_error(self, model: StatisticModel) -> ExpectedError:
         """Return the expected error of a statistic; computed once."""
