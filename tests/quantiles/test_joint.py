@@ -11,6 +11,7 @@ import pytest
 import inbounds as ib
 from inbounds.errors import InfeasibleDesign, InvalidDistribution, ScoreRatioViolation
 from inbounds.mechanism import Mechanism
+from inbounds.mechanism.expected_channel import QuantileOfJoint, channel_of_unknown_records
 from inbounds.mechanism.laws import JointPathLengths
 from inbounds.mechanism.origin import Origin
 from inbounds.query import JointQuantileQuery, Scale
@@ -370,3 +371,15 @@ def test_quantiles_are_a_question_that_says_what_is_wrong():
     with rejects(ValueError, about="size"):
         ib.quantiles([0, 1], 0, 4)
     assert ib.quantiles([1, 0], 0, 4, size=9).at == (0, 1)
+
+
+def test_where_groups_are_costly_a_law_is_moved_to_the_values_around_it():
+    query = ib.quantiles(["1/4", "3/4"], 0, 29, size=40)
+    law = ib.design_joint(query, 2).law
+    one = QuantileOfJoint(query, law, 1)
+    full, some = (channel_of_unknown_records(query.singles[1], one, 40, 4, every) for every in (1, 3))
+    assert np.allclose(some.matrix.sum(axis=0), 1)
+    assert some.loss("absolute") == pytest.approx(full.loss("absolute"), rel=0.1)
+    away = [np.abs(np.arange(30)[:, None] - np.arange(30)) * channel.matrix for channel in (full, some)]
+    errors = [one.sum(axis=0)[6:24].mean() for one in away]  # also of values in the middle, where nothing is clipped
+    assert errors[1] == pytest.approx(errors[0], rel=0.15)

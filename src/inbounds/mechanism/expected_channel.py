@@ -26,7 +26,7 @@ from inbounds.mechanism.channel import Channel, ExpectedMatrix
 from inbounds.mechanism.laws.joint import JointLaw
 from inbounds.mechanism.laws.scores import ROWS
 from inbounds.mechanism.limits import refuse_beyond_limit
-from inbounds.mechanism.record_models import enumerate_groups
+from inbounds.mechanism.record_models import WeightedGroups, enumerate_groups
 from inbounds.query import JointQuantileQuery, QuantileQuery
 from inbounds.trusted.path_lengths import quantile_rank
 
@@ -47,6 +47,12 @@ SMALL = 128
 
 PER_ANSWER = (2, 400)
 """The fewest and the most groups drawn from a prior, for one true answer."""
+
+JOINT_STEPS = 1 << 26
+"""The most steps of sums over states and values in the groups drawn for all quantiles of one draw together."""
+
+FEWEST_TRUTHS = 8
+"""The fewest true answers for which groups are drawn, whatever they cost."""
 
 UNLIKELY = 1e-9
 """No groups are drawn for a true answer of at most this probability."""
@@ -73,15 +79,16 @@ class HasProbabilities(Hashable, Protocol):
 
 
 def expected_channel(
-    query: QuantileQuery, law: HasProbabilities, prior: Prior, size: int | None, parts: int = 1
+    query: QuantileQuery, law: HasProbabilities, prior: Prior, size: int | None, parts: int = 1, every: int = 1
 ) -> Channel:
     """Return the channel from the true quantile to the report, as `Mechanism.channel` describes it.
 
-    parts: how many channels of different sizes are averaged; each is computed from so much fewer groups.
+    parts: how many channels of different sizes are averaged; each is computed from so much fewer groups. every: without
+    a prior groups are drawn for every so manyth true answer; the law of another one is that of the nearest, moved.
     """
     values = None if prior is None else tuple(to_prior(prior, query.as_range_query).tolist())
     cached = _small_channel if query.width < SMALL else _large_channel
-    return cached(query, law, values, query.size if size is None else to_int(size, "size", 1), parts)
+    return cached(query, law, values, query.size if size is None else to_int(size, "size", 1), parts, every)
 
 
 def joint_channel(
@@ -96,24 +103,30 @@ def joint_channel(
         raise ValueError(
             f"at must be one of {', '.join(names)}: several quantiles have a channel each, that of channel(at=…)"
         )
-    place, shared = query.at.index(share), parts * len(query.at)  # as many groups for all as for one quantile
-    return expected_channel(query.singles[place], QuantileOfJoint(query, law, place), prior, size, shared)
+    place, values = query.at.index(share), query.width + 1
+    steps = len(query.at) ** 2 * (query.size + values)  # of a group for each value, over m quantiles with m channels
+    shared = max(parts * len(query.at), -(-COUNTS * steps // JOINT_STEPS))  # at most as many groups as for one quantile
+    every = min(-(-LEAST_EACH * steps * values**2 // JOINT_STEPS), max(1, values // FEWEST_TRUTHS))
+    return expected_channel(query.singles[place], QuantileOfJoint(query, law, place), prior, size, shared, every)
 
 
 def _make_channel(
-    query: QuantileQuery, law: HasProbabilities, values: tuple[float, ...] | None, size: int, parts: int
+    query: QuantileQuery, law: HasProbabilities, values: tuple[float, ...] | None, size: int, parts: int, every: int
 ) -> Channel:
     if values is None:
-        return channel_of_unknown_records(query, law, size, parts)
+        return channel_of_unknown_records(query, law, size, parts, every)
     return channel_of_prior(query, law, np.array(values), size, parts)
 
 
 _small_channel, _large_channel = lru_cache(maxsize=1024)(_make_channel), lru_cache(maxsize=32)(_make_channel)
 
 
-def channel_of_unknown_records(query: QuantileQuery, law: HasProbabilities, size: int, parts: int = 1) -> Channel:
+def channel_of_unknown_records(
+    query: QuantileQuery, law: HasProbabilities, size: int, parts: int = 1, every: int = 1
+) -> Channel:
     """Return the channel for `size` records of unknown shares, all values equally likely to be their quantile.
 
+    every: groups are drawn for every so manyth value; see `expected_channel`.
     Raises `TooLarge` beyond MATRIX_LIMIT entries.
     """
     refuse_beyond_limit(query.as_range_query)
@@ -121,6 +134,8 @@ def channel_of_unknown_records(query: QuantileQuery, law: HasProbabilities, size
     fewest = LEAST_EACH if parts > 1 else UNKNOWN_EACH[0]
     per_answer = int(np.clip(COUNTS // parts // values**2, fewest, UNKNOWN_EACH[1]))
     weighted = enumerate_groups(values, quantile_rank(query.at, size), size, per_answer)
+    if every > 1:
+        return _channel_of_some(query, law, weighted, every)
     matrix, together = np.zeros((values, values)), min(values, max(1, ROWS // (values * per_answer)))
     for start in range(0, values, together):
         rows = slice(*np.searchsorted(weighted.truths, (start, start + together)))
@@ -128,6 +143,21 @@ def channel_of_unknown_records(query: QuantileQuery, law: HasProbabilities, size
         columns[np.arange(len(columns)), weighted.truths[rows] - start] = weighted.weights[rows]
         part = law.probabilities(query, weighted.groups[rows]).T @ columns
         matrix[:, start : start + together] = part[:, : values - start]
+    law_of_reports = ExpectedMatrix(matrix / matrix.sum(axis=0))
+    return Channel(query.as_range_query, np.full(values, 1 / values), law_of_reports)
+
+
+def _channel_of_some(query: QuantileQuery, law: HasProbabilities, weighted: WeightedGroups, every: int) -> Channel:
+    """Return the channel from the groups of some true values: each law is moved to the values around it."""
+    values = query.width + 1
+    places, matrix = np.arange(values), np.zeros((values, values))
+    drawn = np.arange((values - 1) % every // 2, values, every)
+    nearest = drawn[np.abs(places[:, None] - drawn).argmin(axis=1)]
+    for truth in drawn:
+        rows = weighted.truths == truth
+        reports = weighted.weights[rows] @ law.probabilities(query, weighted.groups[rows])
+        for place in places[nearest == truth]:
+            np.add.at(matrix[:, place], np.clip(places + place - truth, 0, values - 1), reports)
     law_of_reports = ExpectedMatrix(matrix / matrix.sum(axis=0))
     return Channel(query.as_range_query, np.full(values, 1 / values), law_of_reports)
 
