@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Packages are not compiled when they are installed, which would take half a minute: Python keeps what it compiles as it runs.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test check slow browser proof bench docs figures studies studies-quick clean
+.PHONY: demo test check slow storm nightly browser proof bench docs figures studies studies-quick clean
 
 demo: .venv/tables
 	@$(BIN)/python examples/demo.py
@@ -20,6 +20,10 @@ check: .venv/check .venv/test .venv/studies
 slow: .venv/test .venv/postgres .venv/spark .venv/studies
 	@$(BIN)/python -m pytest -q -m slow tests src studies
 	@MORE=25 $(BIN)/python -m pytest -q tests/trusted/test_certify.py
+
+# Five minutes of kills, cut connections and stopped servers, on this machine alone; prints what it met.
+storm: .venv/test .venv/postgres
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/storms/storm.py $(STORM)
 
 # Pages, and the checker in JavaScript, in a real Chromium (/usr/bin/chromium).
 browser: .venv/test

@@ -43,6 +43,14 @@ class PostgresServer:
             server.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         return self.url.rsplit("/", 1)[0] + f"/{name}"
 
+    def end_sessions(self) -> int:
+        """End all sessions but our own; return how many."""
+        import psycopg
+
+        ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+        with psycopg.connect(self.url, autocommit=True) as server:
+            return len(server.execute(f"{ended} AND backend_type = 'client backend'").fetchall())
+
     def _run(self, program: str, *words: str) -> None:
         before = ["runuser", "-u", "postgres", "--"] if self._root else []
         command = [*before, str(self._programs / program), *words]
