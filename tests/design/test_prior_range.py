@@ -62,6 +62,25 @@ def test_coarse_chains_give_a_bound_under_a_prior_too(monkeypatch: pytest.Monkey
         assert bound_of(query, "1", "absolute", prior, 7) <= best.value * (1 + 1e-9)
 
 
+def test_the_bound_of_zero_one_loss_is_near_the_optimum_under_any_prior() -> None:
+    query = ib.total(6, 0, 7)
+    for name, prior in draw_priors(43).items():
+        best = ib.optimal(query, 2, "zero-one", prior).optimality
+        assert best is not None
+        bound = bound_of(query, "2", "zero-one", prior, 7)
+        assert bound <= best.value * (1 + 1e-9)
+        assert name == "sparse" or bound >= 0.95 * best.value
+
+
+def test_a_long_reach_is_affordable_for_zero_one_loss() -> None:
+    size = 200 * 90 + 1
+    prior = draw_priors(size)["bell"]
+    bound = prior_range.average_bound(prior, 90, 1.0, np.minimum(np.arange(size), 1.0))
+    best = design(ib.total(200, 0, 90), "1", "zero-one", prior=prior).optimality
+    assert best is not None
+    assert 0.99 * best.value <= bound <= best.value
+
+
 def design(query: RangeQuery, epsilon: str, loss: str, aim: str = "average", prior: Floats | None = None) -> Mechanism:
     goal = DesignGoal(to_loss(loss), prior, frozenset(), aim, ())  # type: ignore[arg-type]
     return design_noise_sharply(query, Fraction(epsilon), goal)

@@ -11,6 +11,10 @@ violates (1), until none does, every rounding counted against the bound.
 
 Every k-th answer may form a chain of its own, as in `long_range`. All chains share g, and one pass prices every output
 on its own chain.
+
+*Thresholds.* As in `long_range`, if f is 0 up to an error of d and 1 beyond, (1) holds with w = p - v >= 0 if for every
+answer k the sum of w_j exp(-rate ceil(|j - k| / reach)) is at least the largest probability of 2 d + 1 answers in a row
+that hold k. No rows are needed.
 """
 
 import math
@@ -58,6 +62,9 @@ FAR = 3.0
 HIGHEST = 1e-3
 """Probability of the answers where g is lowered to a common height, so that rows are short."""
 
+TURNS = 4
+"""Rounds in which w of thresholds is moved towards equality."""
+
 SMOOTH = 1e-3
 """Weight of the bends of g against the errors of the equations."""
 
@@ -88,10 +95,15 @@ def average_bound(prior: Floats, reach: int, rate: float, losses: Floats, most: 
     p = np.where(prior > FAINT * prior.max(), prior, 0.0)
     depth = min(depth_of_ends(reach, rate), size - 1)
     chains = choose_chains(f, reach, rate, depth, most, priced=size)
-    if chains.window(depth, 0.0).half < 1:
-        return base
+    last = int(np.searchsorted(f, 0.0, side="right")) - 1
+    is_threshold, low = f[last + 1] == f[-1], 0.0
+    if is_threshold:
+        low = float(f[-1]) * _threshold_bound(p, last, reach, rate, depth)
+    if chains.window(depth, 0.0).half < 1 or (is_threshold and last == 0 and chains.spacing > 1):
+        return base + low * scale * (1 - 8 * UNIT)
     priced = PricedRange.from_proposal(p, _propose_levels(p, f, reach, rate, cell), chains, depth)
-    return base + priced.lower_until_feasible(reach / rate, cell) * scale * (1 - 8 * UNIT)
+    low = max(low, priced.lower_until_feasible(reach / rate, cell))
+    return base + low * scale * (1 - 8 * UNIT)
 
 
 @dataclass(eq=False)
@@ -167,6 +179,41 @@ class PricedRange:
         for outputs, _, costs in self._costs():
             fails[outputs] = ~self.window.are_feasible(costs)
         return fails
+
+
+def _threshold_bound(p: Floats, last: int, reach: int, rate: float, depth: int) -> float:
+    """Bound the average probability of an error of more than `last` steps."""
+    from scipy.ndimage import maximum_filter1d
+
+    size, window = len(p), 2 * last + 1
+    runs = np.convolve(p, np.ones(window))[: size + 2 * last] * (1 + (window + 2) * UNIT)  # of outputs -last..n-1+last
+    need = maximum_filter1d(runs, window)[last : last + size]
+    levels = math.ceil(depth / reach)
+    doubt = 8.0 * (levels + 2) * (size + 2) * float(np.finfo(np.longdouble).eps)
+
+    def sums(w: Floats) -> Floats:
+        """Sum w_j exp(-rate ceil(|j - k| / reach)) within `depth` of every k, rounded down."""
+        total = np.concatenate([np.zeros(depth + 1), np.cumsum(w, dtype=np.longdouble)])
+        total = np.concatenate([total, np.full(depth, total[-1])])
+        inner, value = w, w * (1 - 4 * UNIT)
+        for level in range(1, levels + 1):
+            radius = min(level * reach, depth)
+            outer = (
+                total[depth + radius + 1 : depth + radius + 1 + size] - total[depth - radius : depth - radius + size]
+            )
+            value = value + math.exp(-rate * level) * np.maximum(outer - inner, 0.0)
+            inner = outer
+        return np.asarray(value * (1 - levels * 8 * UNIT) - doubt * float(w.sum()), float)
+
+    w = need / sums(np.ones(size)) + 2 * doubt
+    for _ in range(TURNS):
+        w = w * np.clip(need / sums(w), 0.5, 2.0)
+    w = w * np.maximum(maximum_filter1d(need / sums(w), 2 * reach + 1), 1.0)
+    reached = sums(w)
+    if not (reached > 0).all():
+        return 0.0
+    w = w * max(float((need / reached).max()), 1.0) * (1 + LOWER)
+    return max(0.0, math.fsum(p) - math.fsum(w)) * (1 - 4 * UNIT) if (sums(w) >= need).all() else 0.0
 
 
 def _propose_levels(p: Floats, f: Floats, reach: int, rate: float, cell: int) -> Floats:
