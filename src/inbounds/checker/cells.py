@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from inbounds.checker.account import COLUMNS, ROWS
 from inbounds.checker.draws import KNOWN, MOST, cell_names, layer_columns, margin_names, sums_of_cells
@@ -25,6 +26,9 @@ from inbounds.checker.tablefile import Cell, PublishedTable, format_cell
 LEVEL = "level"
 
 Cells = Sequence[Cell]
+
+ESTIMATE: Any = object()
+"""Stands for a cell that is an estimate, of which only the range is checked here."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +49,13 @@ def check_cells(record: CheckedRecord, table: PublishedTable) -> RecomputedCells
     known = dict([*_public_columns(record), *_drawn_columns(record)])
     for name, cells in known.items():
         for row, cell in enumerate(cells):
-            if not named.has_cell(name, row, cell):
+            if cell is not ESTIMATE and not named.has_cell(name, row, cell):
                 refuse(f"{named.file}: {name} in row {row + 1} is not what its draw gives")
     for cost in record.costs:
         if record.plan.adds_up(cost.statistic):
             _check_sums(record, cost.statistic, named)
+        elif drawn_parts(cost, record.plan):
+            _check_pooled(record, cost.statistic, named)
     return RecomputedCells(tuple(known), tuple(name for name in names if name not in known))
 
 
@@ -117,7 +123,10 @@ def _drawn_columns(record: CheckedRecord) -> Iterator[tuple[str, Cells]]:
             continue
         parts = drawn_parts(cost, plan)
         if parts:
-            yield statistic.name, [*above, *_means(plan, statistic, *(outputs[part] for part in parts))]
+            yield (
+                statistic.name,
+                [*([ESTIMATE] * len(above)), *_means(plan, statistic, *(outputs[part] for part in parts))],
+            )
         names = parts or tuple(cell_names(statistic, plan))
         grids = {n: required_query(statistic, plan, n, cost.records).grid for n in set(plan.sizes)}
         if statistic.sum_to_size:
@@ -232,6 +241,18 @@ def _check_sums(record: CheckedRecord, statistic: StatedStatistic, table: Publis
             insist(adds_up, f"{table.file}: {name} of a {_level_name(record, level)} is not the sum of its parts")
         _check_sizes(statistic, plan, [level_cells[name] for name in names], people, table.file)
         below = level_cells
+
+
+def _check_pooled(record: CheckedRecord, statistic: StatedStatistic, table: PublishedTable) -> None:
+    """Check that means above the groups lie in their range."""
+    column = record.plan.column(statistic)
+    above = 0 if record.tree is None else record.rows - len(record.plan.sizes)
+    for row in range(above):
+        try:
+            fits = column.low <= Fraction(table.columns[statistic.name][row]) <= column.high
+        except (ValueError, TypeError, OverflowError):
+            fits = False
+        insist(fits, f"{table.file}: {statistic.name} in row {row + 1} is not in its range")
 
 
 def _level_name(record: CheckedRecord, level: int) -> str:

@@ -59,8 +59,10 @@ def rows_above(plan: Plan) -> int:
     return 0 if plan.hierarchy is None else sum(len(sizes) for sizes in plan.group_tree.tree.sizes[1:])
 
 
-def extend_to_levels(plan: Plan, column: OutputColumn) -> OutputColumn:
-    """Extend a column that is known for the groups only to a table with rows for every level."""
+def extend_to_levels(plan: Plan, column: OutputColumn, above: NDArray[Any] | None = None) -> OutputColumn:
+    """Extend a column of the groups to a table with rows for every level; without values for those they are missing."""
+    if above is not None:
+        return OutputColumn(column.name, np.concatenate([above, column.values]))
     return OutputColumn(column.name, pad_above(rows_above(plan), column.values))
 
 

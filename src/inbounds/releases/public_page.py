@@ -20,6 +20,7 @@ from inbounds.releases.row_order import row_paths, sort_rows
 from inbounds.report.plots import round_ticks
 from inbounds.report.public_page import render_public_page
 from inbounds.schema.record_types import AboutRecord, MechanismRecord, ReleaseRecord
+from inbounds.schema.report_types import CELLS, COLUMNS, ROWS
 from inbounds.schema.text import format_number
 from inbounds.statistics import Crosstab, Statistic, StatisticContext
 from inbounds.statistics.base import NO_BETTER
@@ -305,8 +306,11 @@ def _typical_error(table: Any, statistic: Statistic, level: Level, cell: str) ->
 
 def _is_no_better(record: ReleaseRecord, statistic: Statistic, level: Level) -> bool:
     """Return whether a number of this level is expected to tell no more than a fixed guess or its whole's average."""
+    plan = record["plan"]
+    lowest = plan["hierarchy"]["levels"][-1] if "hierarchy" in plan else level.name
     lines = [line for line in record["mechanisms"] if line["statistic"] == statistic.name]
-    same = [line for line in lines if line.get("layer", level.name) == level.name] or lines
+    crossed = all("layer" in line and line["layer"] in (CELLS, ROWS, COLUMNS) for line in lines)
+    same = [line for line in lines if (lowest if crossed else line.get("layer", lowest)) == level.name]
     return bool(same) and all(map(_tells_nothing, same))
 
 

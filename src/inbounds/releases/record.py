@@ -334,6 +334,12 @@ def _describe_adding_up(plan: Plan) -> list[str]:
     ]
     if plan.design != DEFAULT_OPTIONS:
         lines.append(f"{', '.join(names)}: drawn with geometric noise, whatever [design] says")
+    pooled = [] if plan.hierarchy is None else [one.name for one in plan.statistics if one.derive(plan.context)]
+    if pooled:
+        lines.append(
+            f"{', '.join(pooled)}: above the groups computed from what was drawn of the groups, at no cost; error and "
+            "interval there are those of normal errors"
+        )
     within = [statistic.name for statistic in plan.statistics if plan.hierarchy is not None and statistic.over_cells]
     if within:
         lines.append(

@@ -25,7 +25,7 @@ from inbounds.releases.layers import layer_design_request
 from inbounds.releases.layout import OutputColumn, build_reports_record, extend_to_levels, level_columns
 from inbounds.schema.errors import PlanError, error_path
 from inbounds.schema.record_types import ChainRecord
-from inbounds.schema.report_types import ReportsRecord
+from inbounds.schema.report_types import DEFAULT_LEVEL, ReportsRecord
 from inbounds.statistics import ExpectedError
 from inbounds.statistics.designs import DesignedMechanism, DesignRequest, load_or_design
 from inbounds.statistics.sizes import SizeBeliefs, size_prior
@@ -277,7 +277,7 @@ def build_table(designed: ReleaseDesign, rows: Sequence[Ints]) -> TableContent:
     draws = {name: row for k in columns for name, row in outputs[k].items()}
     if not layered:
         return TableContent([*keys_and_sizes(plan), *(column for k in columns for column in columns[k])], draws)
-    table_columns, reports = _build_layered_table(designed, columns, layered)
+    table_columns, reports = _build_layered_table(designed, columns, layered, outputs)
     return TableContent(table_columns, draws, reports)
 
 
@@ -288,7 +288,10 @@ def publish_columns(designed: ReleaseDesign, outputs: dict[str, Ints]) -> list[O
 
 
 def _build_layered_table(
-    designed: ReleaseDesign, columns: dict[int, list[OutputColumn]], layered: dict[int, list[list[Ints]]]
+    designed: ReleaseDesign,
+    columns: dict[int, list[OutputColumn]],
+    layered: dict[int, list[list[Ints]]],
+    outputs: Sequence[dict[str, Ints]],
 ) -> tuple[list[OutputColumn], ReportsRecord]:
     """Build the table: statistics that add up, adjusted, beside those that do not."""
     from inbounds.releases.adjust_reports import adjust_columns  # with much of SciPy, which only such plans need
@@ -300,8 +303,39 @@ def _build_layered_table(
         statistic["by"] = by
     table_columns = keys_and_sizes(plan) if plan.hierarchy is None else level_columns(plan)
     for k in range(len(plan.statistics)):
-        table_columns += columns[k] if k in layered else [extend_to_levels(plan, column) for column in columns[k]]
+        if k in layered:
+            table_columns += columns[k]
+            continue
+        pooled = _pool_groups(designed, k, outputs[k])
+        table_columns += [extend_to_levels(plan, column, pooled.get(column.name)) for column in columns[k]]
     return table_columns, reports
+
+
+def _pool_groups(designed: ReleaseDesign, k: int, drawn: dict[str, Ints]) -> dict[str, Floats]:
+    """Compute the columns of a derived number above the groups, from the top down; none for other statistics."""
+    workload, plan = designed.workload, designed.workload.plan
+    statistic = plan.statistics[k]
+    derived = statistic.derive(plan.context)
+    if derived is None or plan.hierarchy is None:
+        return {}
+    readings, variance = np.empty((len(drawn), len(plan.groups))), np.empty(len(plan.groups))
+    for design, members in zip(designed.designs[k], workload.members, strict=True):
+        mechanism = require_range_mechanism(design)
+        for row, outputs in zip(readings, drawn.values(), strict=True):
+            row[members], variance[members] = derived.read(mechanism, outputs[members])
+    *sums, spread = (_sum_levels(plan, row) for row in (*readings, variance))
+    values, errors, low, high = derived.pooled(sums, spread, plan.credible_level or DEFAULT_LEVEL)
+    name = statistic.name
+    return {name: values, f"{name}_error": errors, f"{name}_low": low, f"{name}_high": high}
+
+
+def _sum_levels(plan: Plan, leaves: Floats) -> Floats:
+    """Sum numbers of the groups over the nodes of every level above, from the top down."""
+    nest = plan.group_tree
+    levels = [leaves[nest.order]]
+    for parents in nest.tree.parents:
+        levels.append(np.bincount(parents, levels[-1]).astype(np.float64))
+    return np.concatenate(levels[:0:-1])
 
 
 def _sort_quantiles(plan: Plan, outputs: Sequence[dict[str, Ints]]) -> list[dict[str, Ints]]:

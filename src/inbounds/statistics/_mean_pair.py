@@ -12,10 +12,12 @@ two draws together cost epsilon·v/w + epsilon·(w - v)/w = epsilon, whatever th
 which lies in the range for any two draws. U + V is w times the number of records, so no count has to be drawn.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
+from statistics import NormalDist
 
 import numpy as np
 
@@ -84,6 +86,8 @@ def mean_pair(column: NumberColumn) -> DerivedValue:
         ),
         query=make_all_pairs_query("mean", column),
         words=_words(column),
+        pooled=lambda sums, variance, level: pooled_mean(column, sums[0], sums[1], variance, level),
+        read=read_sum,
     )
 
 
@@ -231,6 +235,39 @@ def _weights(prior: Floats | None, shares: Floats) -> Floats:
 def _at_shares(prior: Floats, shares: Floats) -> Floats:
     """Return the prior, which has evenly spaced numbers from low to high, at shares of the range."""
     return np.interp(shares, np.linspace(0, 1, len(prior)), prior)
+
+
+# --- groups together --------------------------------------------------------------------------------------
+
+
+def read_sum(mechanism: Mechanism, drawn: Ints) -> tuple[Floats, float]:
+    """Return readings of drawn sums that are right on average, and the variance of one.
+
+    Noise Z that would leave the range is reported as its end. A draw at an end is read E[Z⁺] / Pr[Z >= 0] beyond it,
+    which makes up for that exactly if Z is geometric.
+    """
+    noise, mass = _noise_law(mechanism)
+    beyond = float(mass @ np.maximum(noise, 0)) / float(mass[noise >= 0].sum())
+    most = len(mechanism.query.answers) - 1
+    at_end = (drawn == most).astype(np.float64) - (drawn == 0)
+    return drawn + beyond * at_end, float(mass @ noise.astype(np.float64) ** 2)
+
+
+def pooled_mean(
+    column: NumberColumn, above: Floats, below: Floats, variance: Floats, level: Fraction
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Compute means of groups together from readings of U and V, which each have this variance.
+
+    Expected errors and intervals are those of normal errors, as those of many groups are.
+    """
+    u, v = np.maximum(above, 0.0), np.maximum(below, 0.0)
+    low, high, both = float(column.low), float(column.high), u + v
+    values = mean_from_sums(column, u, v)
+    width = np.full_like(both, high - low)
+    deviation = np.divide(width * np.sqrt((u**2 + v**2) * variance), both**2, out=width.copy(), where=both > 0)
+    errors = np.minimum(deviation * math.sqrt(2 / math.pi), width)
+    reach = NormalDist().inv_cdf((1 + float(level)) / 2) * deviation
+    return values, errors, np.maximum(values - reach, low), np.minimum(values + reach, high)
 
 
 # --- intervals --------------------------------------------------------------------------------------------

@@ -128,7 +128,10 @@ class DerivedValue:
     the same given the draws, for groups in columns. interval: the ends of its credible interval; both from mechanism,
     drawn positions, prior, and what is believed about the size of each group. query: the query whose answers the prior
     is about. coverage: the probability that the interval holds the number in groups of one size, if each of the given
-    beliefs about the size is equally likely. words: how it is computed.
+    beliefs about the size is equally likely. words: how it is computed. pooled: of groups together, its value, expected
+    error and the ends of its interval, from sums of readings of the drawn numbers, the variance of each sum, and the
+    probability of the interval. read: unbiased readings of drawn positions in groups of one maximum, and the variance
+    of one.
     """
 
     parts: tuple[str, ...]
@@ -139,6 +142,8 @@ class DerivedValue:
     coverage: Callable[[Mechanism, int, Fraction, Floats | None, SizeBeliefs], float]
     query: RangeQuery
     words: str
+    pooled: Callable[[Sequence[Floats], Floats, Fraction], tuple[Floats, Floats, Floats, Floats]]
+    read: Callable[[Mechanism, Ints], tuple[Floats, float]]
 
 
 class Statistic(Schema):

@@ -2,6 +2,8 @@
 
 const PARQUET = [0x50, 0x41, 0x52, 0x31];
 const FORMULA = /^'*[=+\-@\t\r\n＝＋－＠]/;
+/** Stands for a cell that is an estimate, of which only the range is checked here. */
+const ESTIMATE = Symbol("estimate");
 const NUMBER_TEXT = /^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$/;
 
 /** Head and rows of a CSV file, or of JSON rows; null for a Parquet file, which this page cannot read. */
@@ -166,7 +168,7 @@ function drawnColumns(release) {
   for (const { statistic, addsUp, records } of costs) {
     if (addsUp) continue;
     const parts = drawnParts(statistic, plan);
-    if (parts.length > 0) found.push([statistic.get("name"), [...above, ...meansOf(statistic, plan, ...parts.map((part) => outputs.get(part)))]]);
+    if (parts.length > 0) found.push([statistic.get("name"), [...above.map(() => ESTIMATE), ...meansOf(statistic, plan, ...parts.map((part) => outputs.get(part)))]]);
     const names = parts.length > 0 ? parts : cellNames(statistic, plan);
     if (optional(statistic, "sum_to_size", false)) {
       const isPublic = plan.get("sizes") === "public";
@@ -292,6 +294,18 @@ function checkSums(release, cost, table) {
   });
 }
 
+/** Means above the groups are estimates; they must lie in their range. */
+function checkPooled({ plan, groups, rows }, statistic, table) {
+  const [low, high] = ["low", "high"].map((end) => toFloat(numbersOf(plan, statistic)[end]));
+  const column = table.head.indexOf(statistic.get("name"));
+  table.rows.slice(0, rows - groups.sizes.length).forEach((row, k) => {
+    const published = row[column];
+    const number = typeof published === "string" ? Number(published) : Number(published?.value ?? NaN);
+    const fits = published !== "" && number >= low && number <= high;
+    insist(fits, `${statistic.get("name")} in row ${k + 1} is not in its range`);
+  });
+}
+
 // --- the whole table --------------------------------------------------------------------------------------------
 
 /** Refuse a table that does not follow from the draws. Returns the names of the columns that were not recomputed here. */
@@ -305,11 +319,14 @@ function checkCells(release, table, errors) {
   for (const [name, cells] of known) {
     const column = named.head.indexOf(name);
     cells.forEach((cell, row) => {
-      const same = sameCell(named.rows[row][column], cell, named.written);
+      const same = cell === ESTIMATE || sameCell(named.rows[row][column], cell, named.written);
       insist(same, `${name} in row ${row + 1} is not what its draw gives`);
     });
   }
-  for (const cost of release.costs) if (cost.addsUp) checkSums(release, cost, named);
+  for (const cost of release.costs) {
+    if (cost.addsUp) checkSums(release, cost, named);
+    else if (drawnParts(cost.statistic, release.plan).length > 0) checkPooled(release, cost.statistic, named);
+  }
   return columns.filter(({ name, part }) => !known.has(name) && part !== "public").map(({ name }) => name);
 }
 
@@ -320,7 +337,7 @@ function errorColumns(release, errors) {
   const found = [];
   for (const { statistic, addsUp } of costs) {
     const own = errors.get(statistic.get("name"));
-    if (addsUp || own === undefined) continue;
+    if (addsUp || own === undefined || drawnParts(statistic, plan).length > 0) continue;
     const cells = groups.sizes.map((size) => own.get(size) ?? own.get("all"));
     if (cells.every((cell) => cell !== undefined)) found.push([`${statistic.get("name")}_error`, [...above, ...cells.map((error) => new Float(error))]]);
   }
