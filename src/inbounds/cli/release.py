@@ -413,12 +413,11 @@ def _print_spending(done: "Release") -> None:
     """Print what this release cost, and the people's total in their ledger by its rule."""
     from inbounds.releases.charge_session import format_population_state
     from inbounds.releases.pipeline import ANEW
-    from inbounds.schema.text import format_number
 
     if done.stored:
         out.print(f"\nThis is the stored table of {done.record['time']}; nothing was drawn or spent now: {ANEW}.")
     else:
-        out.print(f"\nepsilon {format_number(done.plan.total_epsilon)} was spent on these people by this release.")
+        out.print(f"\n{done.plan.format_cost()} was spent on these people by this release.")
     out.print(format_population_state(done.record), markup=False)
 
 

@@ -21,6 +21,7 @@ from inbounds.schema.condition.tree import Condition
 from inbounds.schema.errors import LineIndex, PlanError, error_path
 from inbounds.schema.record_types import AboutRecord, PlanRecord, StatisticRecord
 from inbounds.schema.spelling import PLAIN, Spelling
+from inbounds.schema.text import format_number
 from inbounds.sources.groups import Groups, check_keys_not_data
 from inbounds.sources.open import Source
 from inbounds.statistics import STATISTICS, Count, Statistic, StatisticContext
@@ -364,6 +365,11 @@ class Plan:
     def total_epsilon(self) -> Fraction:
         """Return the epsilon of all statistics together, at the plan's delta."""
         return self.epsilon if self.delta else sum(self.epsilons, Fraction(0))
+
+    def format_cost(self) -> str:
+        """Write what a release costs: "epsilon 1", or "epsilon 1, delta 1e-06"."""
+        delta = f", delta {format_number(self.delta)}" if self.delta else ""
+        return f"epsilon {format_number(self.total_epsilon)}{delta}"
 
     @property
     def charged_epsilons(self) -> tuple[Fraction, ...]:

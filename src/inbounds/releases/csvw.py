@@ -36,6 +36,7 @@ def build_metadata(record: ReleaseRecord, table: Any) -> dict[str, Any]:
     ]
     privacy = {
         "epsilon": record["epsilon"]["spent"],
+        **({"delta": record["epsilon"]["delta"]} if "delta" in record["epsilon"] else {}),
         "expected_errors": errors,
         "table_sha256": written["sha256"],
         "record": record_path(Path(written["file"])).name,

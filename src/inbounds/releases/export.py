@@ -333,6 +333,8 @@ def _promise(record: ReleaseRecord) -> Iterator[Line]:
     yield (("", "value"),)
     yield "epsilon spent", epsilon["spent"]
     yield "epsilon of the plan", epsilon["total"]
+    if "delta" in epsilon:
+        yield "delta of the plan", epsilon["delta"]
     yield "data", plan["source"].get("name", "")
     if "edition" in plan:
         yield "edition", plan["edition"]

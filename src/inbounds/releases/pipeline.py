@@ -58,7 +58,6 @@ from inbounds.schema.errors import (
     error_path,
 )
 from inbounds.schema.record_types import ReleaseRecord
-from inbounds.schema.text import format_number
 from inbounds.sources.groups import Groups, parse_groups
 from inbounds.sources.open import Source
 from inbounds.statistics import ExpectedError, Statistic
@@ -116,7 +115,7 @@ class Release:
         entry = self.record.get("ledger")
         ledger_entry = f"entry {entry['entry']} of its ledger" if entry else "recorded in no ledger"
         reused = ", drawn by an earlier release" if self.stored else ""
-        rows = f"{self.table.num_rows} rows, epsilon {format_number(self.plan.total_epsilon)}"
+        rows = f"{self.table.num_rows} rows, {self.plan.format_cost()}"
         return f"Release({where}, {rows}, {ledger_entry}{reused})"
 
     @property
@@ -310,7 +309,7 @@ class ReleasePreview:
     def __repr__(self) -> str:
         errors = ", ".join(f"{name} {row[-1]:.4g}" for name, row in self.errors.items())
         most = f"of {self.sizes[-1]}" if self.plan.groups.public else f"of at most {self.sizes[-1]}"
-        said = f"epsilon {format_number(self.plan.total_epsilon)}, expected errors in groups {most}: {errors}"
+        said = f"{self.plan.format_cost()}, expected errors in groups {most}: {errors}"
         return f"Preview({textwrap.shorten(said, 300, placeholder=' …')})"
 
     def __str__(self) -> str:

@@ -35,6 +35,7 @@ def page(record: ReleaseRecord, released: Any = None) -> str:
         "groups": f"{plan['groups']} groups by {', '.join(plan['by'])}" if plan["by"] else "the whole table",
         "spent": epsilon["spent"],
         "total": epsilon["total"],
+        "at_delta": f" at delta {epsilon['delta']}" if "delta" in epsilon else "",
         "when": record["time"].replace("T", " ").replace("+00:00", " UTC"),
         "statement": record["statement"],
         "values": record.get("values", ()),
@@ -61,7 +62,8 @@ def notebook_view(record: ReleaseRecord, released: Any, facts: str) -> str:
     """Render what a notebook shows of a release: its guarantee, the table, and errors that all rows share."""
     shown = _first_rows(record, released)
     constant = [f"{name} {value} in every row" for name, value in shown["constant"]]
-    title = f"A private table at epsilon {record['epsilon']['spent']}: {shown['count']} rows"
+    delta = f", delta {record['epsilon']['delta']}" if "delta" in record["epsilon"] else ""
+    title = f"A private table at epsilon {record['epsilon']['spent']}{delta}: {shown['count']} rows"
     return render_notebook(title, head=shown["head"], rows=shown["rows"], notes=[*constant, record["statement"], facts])
 
 
