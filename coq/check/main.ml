@@ -45,7 +45,10 @@ let check path =
       | None -> (
           match Spelling.approximate fields with
           | Some (query, delta) -> Checker.check_delta query delta
-          | None -> Checker.check_passport (Spelling.passport fields)) in
+          | None -> (
+              match Spelling.approximate_noise fields with
+              | Some (query, table, delta) -> Checker.check_delta_noise query table delta
+              | None -> Checker.check_passport (Spelling.passport fields))) in
   if not passed then Spelling.refuse "the weights are not private for this query and epsilon"
 
 (* What is said of a file, and the exit code that it asks for. *)

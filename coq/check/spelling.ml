@@ -184,7 +184,7 @@ let label_sets value =
   | _ -> refuse "sets of labels must be of one family"
 
 (* The laws that have a rule here. *)
-let laws = [ "matrix"; "approximate"; "noise"; "response"; "plane"; "blocks"; "scores"; "sides"; "central"; "joint" ]
+let laws = [ "matrix"; "approximate"; "approximate_noise"; "noise"; "response"; "plane"; "blocks"; "scores"; "sides"; "central"; "joint" ]
 
 let law_fields value =
   match fields_of "law" value with
@@ -270,6 +270,16 @@ let approximate fields =
       only "approximate" [ "delta"; "matrix" ] law;
       let numbers = Checker.Weights (rows (field law "matrix")) in
       Some (passport_with ~claims:false numbers fields, fraction "delta" (field law "delta"))
+  | _ -> None
+
+(* Noise with a delta. *)
+let approximate_noise fields =
+  match field fields "law" with
+  | Object [ ("approximate_noise", value) ] ->
+      let law = fields_of "approximate_noise" value in
+      only "approximate_noise" [ "delta"; "table" ] law;
+      let query = passport_with ~claims:false (Checker.Weights []) fields in
+      Some (query, whole_numbers "table" (field law "table"), fraction "delta" (field law "delta"))
   | _ -> None
 
 let quantile_law value =

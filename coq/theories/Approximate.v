@@ -456,6 +456,26 @@ Definition check_delta (p : passport) (delta : frac) : bool :=
      | _ => false
      end.
 
+(** Noise of the table -K..K added to an answer 0..n-1 and clamped to that range, written out: Pr[output | answer]. *)
+Definition noise_cell (table : list Z) (n i j : nat) : Z :=
+  let place d := Z.max 0 (Z.min (Z.of_nat n - 1) (Z.of_nat j + Z.of_nat d - Z.of_nat (length table) / 2)) in
+  Zsum (map (fun dw => if place (fst dw) =? Z.of_nat i then snd dw else 0) (combine (seq 0 (length table)) table)).
+
+Definition noise_rows (table : list Z) (n : nat) : list (list Z) :=
+  map (fun i => map (noise_cell table n i) (seq 0 n)) (seq 0 n).
+
+(** The passport of noise with a delta is that of its rows, if its answers are numbers without gaps, each an output. *)
+Definition check_delta_noise (p : passport) (table : list Z) (delta : frac) : bool :=
+  let n := size_of (ticks (answers p)) in
+  match near p, labels p with
+  | ByReach _, None =>
+      regular (ticks (answers p)) && one_output_per_answer p && (n * n <=? MOST_COMPARED)
+      && Z.odd (length_Z 0 table) && (length_Z 0 table <=? 2 * n - 1) && forallb (Z.leb 0) table
+      && check_delta (Passport (asked p) (answers p) (cells p) (near p) (rounds p) (labels p) (allowance p) (epsilon p)
+           (Weights (noise_rows table (Z.to_nat n)))) delta
+  | _, _ => false
+  end.
+
 Open Scope R_scope.
 
 Theorem delta_passport p delta : check_delta p delta = true ->

@@ -7,4 +7,4 @@ Extract Constant Nat.max => "Big_int_Z.max_big_int".
 Extract Constant Nat.min => "Big_int_Z.min_big_int".
 Extract Constant Z.to_nat => "(fun z -> Big_int_Z.max_big_int Big_int_Z.zero_big_int z)".
 
-Extraction "checker.ml" check_passport check_delta check_map check_quantile check_several check_product check_noise check_states check_scores check_sides check_edges exp_below.
+Extraction "checker.ml" check_passport check_delta check_delta_noise check_map check_quantile check_several check_product check_noise check_states check_scores check_sides check_edges exp_below.

@@ -12,9 +12,9 @@ from inbounds.accounting.groups import group_privacy
 from inbounds.attack.collusion import check_reports
 from inbounds.errors import DeltaViolation, InvalidDistribution
 from inbounds.mechanism import Mechanism, Origin
-from inbounds.mechanism.laws import ApproximateMatrix
+from inbounds.mechanism.laws import ApproximateMatrix, ApproximateNoise
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_lower_bound
-from inbounds.trusted.certify import check_approximate, sum_excess
+from inbounds.trusted.certify import check_approximate, check_approximate_noise, sum_excess
 
 
 def random_weights(rng, outputs, answers, zeros=0.3):
@@ -70,6 +70,38 @@ def test_deltas_do_not_telescope_so_all_pairs_within_reach_are_compared():
     both, more = group_privacy(1, delta, 2)
     twice = ib.audit(weights / TOTAL, ib.extreme(0, 2)).delta(both)
     assert twice <= float(more) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(("half", "size", "reach"), [(1, 3, 1), (4, 4, 2), (3, 9, 3), (6, 20, 4), (2, 2, 2)])
+def test_a_noise_table_passes_exactly_when_its_written_out_matrix_does(half, size, reach):
+    rng, epsilon = np.random.default_rng(size), Fraction(1, 3)
+    weights = rng.integers(0, 1 << 40, 2 * half + 1)
+    weights[rng.random(2 * half + 1) < 0.2] = 0
+    weights[half] = TOTAL - (weights.sum() - weights[half])
+    query = ib.with_neighbours(ib.count(size), ib.Reach(reach))
+    law = ApproximateNoise(weights, Fraction(1, 2))
+    columns = law.matrix(query).T.tolist()
+    p, pairs = ratio_lower_bound(epsilon, Fraction(1)), query.neighbours.pairs(query.answers)
+    least = Fraction(max(sum_excess(columns[j], columns[k], p) for j, k in pairs), TOTAL << EXP_BITS)
+    if least == 1:
+        with pytest.raises(DeltaViolation):
+            check_approximate_noise(law.table, size, reach, epsilon, 1 - Fraction(1, TOTAL))
+        return
+    check_approximate_noise(law.table, size, reach, epsilon, least)
+    with pytest.raises(DeltaViolation) as refused:
+        check_approximate_noise(law.table, size, reach, epsilon, least - Fraction(1, TOTAL << EXP_BITS + 20))
+    assert refused.value.needed == least
+
+
+def test_noise_with_a_delta_is_drawn_measured_and_kept(tmp_path):
+    query = ib.count(20)
+    made = Mechanism(
+        query, Fraction(64), ApproximateNoise(np.array([0, TOTAL // 2, TOTAL // 2]), Fraction(3, 4)), Origin("x")
+    )
+    assert set(made.simulate([10] * 40, np.random.default_rng(0)).tolist()) == {10, 11}
+    assert made.loss() == pytest.approx(0.5 * 20 / 21)
+    made.save(tmp_path / "noise.json")
+    assert ib.load(tmp_path / "noise.json") == made
 
 
 @pytest.mark.parametrize(

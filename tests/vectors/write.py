@@ -22,7 +22,7 @@ from inbounds.files import MECHANISM, Document, Json, canonical_json
 from inbounds.mechanism import Mechanism, Origin
 from inbounds.mechanism.codec import law_to_json
 from inbounds.mechanism.laws import LAWS as REGISTRY
-from inbounds.mechanism.laws import ApproximateMatrix, BlockResponse, CentralRecords, Matrix, Response
+from inbounds.mechanism.laws import ApproximateMatrix, ApproximateNoise, BlockResponse, CentralRecords, Matrix, Response
 from inbounds.mechanism.laws.blocks import make_tight_blocks
 from inbounds.mechanism.laws.noise import make_geometric_noise
 from inbounds.mechanism.laws.plane import PlaneNoise, make_plane_noise, require_map_metric
@@ -255,6 +255,30 @@ def approximate() -> Iterator[Case]:
         yield "refuse", name, _changed(to_passport(chain).to_json(), change)
 
 
+def approximate_noise() -> Iterator[Case]:
+    """Yield noise tables with a delta, at their bounds."""
+    for number, query in enumerate((ib.count(6), ib.total(3, 0, 3), ib.interval(0, 1, "1/4", 8))):
+        for half in (1, 3, len(query.answers) - 1):
+            weights = [TOTAL // 9 // (abs(d) + 1) for d in range(-half, half + 1)]
+            weights[half] += TOTAL - sum(weights)
+            table = np.array(weights)
+            written_out = ApproximateNoise(table, Fraction(1, 2)).matrix(query)
+            least = _least_delta(written_out, query, Fraction(1, 3))
+            if not 0 < least < 1:
+                continue
+            law = ApproximateNoise(table, least)
+            made = to_passport(Mechanism(query, Fraction(1, 3), law, Origin("by hand"))).to_json()
+            yield "accept", f"{number}-{query.kind}-{half}", made
+            less = _set("law", "approximate_noise", "delta", str(least * (1 - Fraction(1, 1 << 60))))
+            yield "refuse", f"{number}-{query.kind}-{half}-less", _changed(made, less)
+    table = np.array([TOTAL // 4, TOTAL // 2, TOTAL // 4])
+    law = ApproximateNoise(table, Fraction(1, 2))
+    law = ApproximateNoise(table, _least_delta(law.matrix(ib.count(4)), ib.count(4), Fraction(1)))
+    base = to_passport(Mechanism(ib.count(4), Fraction(1), law, Origin("by hand"))).to_json()
+    for name, change in {**APPROXIMATE_NOISE_CHANGES, **EPSILON_CHANGES}.items():
+        yield "refuse", name, _changed(base, change)
+
+
 def _cut_law(query: RangeQuery, width: int = 2) -> Any:
     """Return weights that fall with the distance of output and answer in positions, and are 0 beyond `width`."""
     outputs, answers = query.shape
@@ -275,6 +299,7 @@ def _least_delta(weights: Any, query: RangeQuery, epsilon: Fraction) -> Fraction
 LAWS = {
     "matrix": matrix,
     "approximate": approximate,
+    "approximate_noise": approximate_noise,
     "plane": plane,
     "noise": noise,
     "response": response,
@@ -697,6 +722,23 @@ APPROXIMATE_CHANGES = {
     "a-column-of-less": _set("law", "approximate", "matrix", [f"{TOTAL - 1} 0 0", f"0 {TOTAL} 0", f"0 0 {TOTAL}"]),
     "negative": _set("law", "approximate", "matrix", [f"{TOTAL + 1} 0 0", f"-1 {TOTAL} 0", f"0 0 {TOTAL}"]),
     "the-truth": _set("law", "approximate", "matrix", [f"{TOTAL} 0 0", f"0 {TOTAL} 0", f"0 0 {TOTAL}"]),
+}
+
+APPROXIMATE_NOISE_CHANGES = {
+    "no-delta": _remove("law", "approximate_noise", "delta"),
+    "delta-0": _set("law", "approximate_noise", "delta", "0"),
+    "delta-1": _set("law", "approximate_noise", "delta", "1"),
+    "delta-negative": _set("law", "approximate_noise", "delta", "-1/2"),
+    "delta-too-small": _set("law", "approximate_noise", "delta", "1/1000"),
+    "another-field": _set("law", "approximate_noise", "size", "4"),
+    "claims": _set("claims", {"losses": {}, "properties": {}, "effective_epsilon": "1"}),
+    "everyone": _set("query", "neighbours", {"everyone": True}),
+    "metric": _set("query", "neighbours", {"metric": "1"}),
+    "even": _set("law", "approximate_noise", "table", f"{TOTAL // 2} {TOTAL // 2}"),
+    "too-long": _set("law", "approximate_noise", "table", " ".join(["0"] * 5 + [str(TOTAL)] + ["0"] * 5)),
+    "a-unit-less": _set("law", "approximate_noise", "table", f"{TOTAL // 4} {TOTAL // 2 - 1} {TOTAL // 4}"),
+    "negative": _set("law", "approximate_noise", "table", f"-1 {TOTAL + 1} 0"),
+    "nothing": _set("law", "approximate_noise", "table", ""),
 }
 
 RESPONSE_CHANGES = {

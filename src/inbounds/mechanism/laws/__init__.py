@@ -7,7 +7,7 @@ checkers that judge it. `inbounds.mechanism.laws.base` says what a new law needs
 from types import MappingProxyType
 from typing import Any, Final
 
-from inbounds.mechanism.laws.approximate import ApproximateMatrix
+from inbounds.mechanism.laws.approximate import ApproximateMatrix, ApproximateNoise
 from inbounds.mechanism.laws.base import AnswerLaw, Law, RecordsLaw
 from inbounds.mechanism.laws.blocks import BlockResponse
 from inbounds.mechanism.laws.central import CentralRecords
@@ -25,6 +25,7 @@ LAWS: Final = MappingProxyType[str, type[Law[Any]]](
         for law in (
             Matrix,
             ApproximateMatrix,
+            ApproximateNoise,
             Noise,
             Response,
             PlaneNoise,
@@ -42,6 +43,7 @@ __all__ = [
     "LAWS",
     "AnswerLaw",
     "ApproximateMatrix",
+    "ApproximateNoise",
     "BlockResponse",
     "CentralRecords",
     "JointLaw",

@@ -1,4 +1,4 @@
-"""A matrix of integer weights that is private at a delta: outputs may be possible under one answer only."""
+"""A matrix, or a noise table, that is private at a delta: outputs may be possible under one answer only."""
 
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -9,12 +9,21 @@ import numpy as np
 
 from inbounds.errors import InvalidDistribution
 from inbounds.exact import Floats, FrozenArray, Ints, round_up_to_float
-from inbounds.mechanism.json_values import count_words, format_rows, parse_fraction, parse_rows
+from inbounds.mechanism.json_values import (
+    count_words,
+    format_integers,
+    format_rows,
+    parse_array,
+    parse_fraction,
+    parse_rows,
+)
 from inbounds.mechanism.laws.base import BROWSER, COQ, RATIO_BOUND, AnswerLaw, seal_weights
+from inbounds.mechanism.laws.noise import find_noise_reach
+from inbounds.mechanism.limits import refuse_beyond_limit
 from inbounds.mechanism.profile import Profile
 from inbounds.query import RangeQuery
 from inbounds.trusted.bounds import TOTAL
-from inbounds.trusted.certify import check_approximate
+from inbounds.trusted.certify import check_approximate, check_approximate_noise
 
 MOST_COMPARED = 1 << 24
 """The most pairs of neighbours times outputs: each pair is compared by itself, because deltas do not telescope."""
@@ -107,3 +116,79 @@ class ApproximateMatrix(AnswerLaw):
 
     def __hash__(self) -> int:
         return hash((self.delta, self.weights.tobytes()))
+
+
+@dataclass(frozen=True, eq=False)
+class ApproximateNoise(AnswerLaw):
+    """Noise that is added to the answer and clamped to the range, (epsilon, delta)-private; weights may be 0.
+
+    table: weights of the noise -K..K over 2**62, K at most the range. The guarantee is that of `ApproximateMatrix`.
+    """
+
+    table: Ints
+    delta: Fraction
+    _sealed: FrozenArray = field(init=False, repr=False)
+
+    kind = "approximate_noise"
+    fields = dict.fromkeys(("delta", "table"))
+    checkers = frozenset({BROWSER, COQ})
+    has_claims = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_sealed", seal_weights(self.table))
+        object.__setattr__(self, "table", self._sealed.array)
+        object.__setattr__(self, "delta", Fraction(self.delta))
+
+    def check(self, query: RangeQuery, epsilon: Fraction) -> None:
+        reach, _ = find_noise_reach(query)
+        answers = len(query.answers)
+        if query.neighbours.has_distances or not query.one_output_per_answer:
+            raise InvalidDistribution("noise with a delta needs neighbours at distance 1, and one output per answer")
+        if self.table.ndim != 1 or len(self.table) > 2 * answers - 1:
+            raise InvalidDistribution("a noise table must not be longer than the range, in both directions")
+        near = min(reach, answers - 1)
+        if near * (2 * answers - near - 1) * answers > MOST_COMPARED:
+            raise InvalidDistribution(f"a delta is checked for at most {MOST_COMPARED} pairs of neighbours and outputs")
+        check_approximate_noise(self._sealed.array, answers - 1, near, epsilon, self.delta)
+
+    def matrix(self, query: RangeQuery) -> Ints:
+        refuse_beyond_limit(query)
+        size, half = len(query.answers), len(self.table) // 2
+        weights = np.zeros((size, size), dtype=np.int64)
+        outputs = np.arange(len(self.table)) - half
+        for answer in range(size):
+            np.add.at(weights[:, answer], np.clip(answer + outputs, 0, size - 1), self._sealed.array)
+        return weights
+
+    def tight_epsilon(self, query: RangeQuery) -> float:
+        """Return the least epsilon at the delta of the law, rounded up."""
+        return ApproximateMatrix(self.matrix(query), self.delta).tight_epsilon(query)
+
+    def to_json(self) -> Any:
+        return {"delta": str(self.delta), "table": format_integers(self.table.tolist())}
+
+    @classmethod
+    def from_json(cls, part: Any, query: RangeQuery) -> Self:
+        return cls(parse_array(part["table"]), parse_fraction(part["delta"]))
+
+    def proof_steps(self, query: RangeQuery) -> list[str]:
+        return [
+            f"{len(self.table)} noise weights are whole, none negative, and sum to 2^62",
+            "for each ordered pair of neighbours, what the probabilities of clamped outputs under the one exceed "
+            f"p/2^128 times those under the other adds up to at most delta, {self.delta}",
+            RATIO_BOUND,
+        ]
+
+    def canonical_bytes(self) -> bytes:
+        return f"{self.delta} ".encode() + self._sealed.array.astype("<i8").tobytes()
+
+    def __reduce__(self) -> tuple[type["ApproximateNoise"], tuple[Any, ...]]:
+        return ApproximateNoise, (self.table, self.delta)  # copies and pickles freeze their weights again
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ApproximateNoise):
+            return False
+        return self.delta == other.delta and np.array_equal(self.table, other.table)
+
+    def __hash__(self) -> int:
+        return hash((self.delta, self.table.tobytes()))

@@ -5,16 +5,18 @@ const MOST_COMPARED = 1n << 24n;
 
 const APPROXIMATE_FIELDS = {
   epsilon: null, origin: ORIGIN_FIELDS, query: PASSPORT_FIELDS.query,
-  law: { approximate: { delta: null, matrix: null } },
+  law: { approximate: { delta: null, matrix: null }, approximate_noise: { delta: null, table: null } },
 };
 
 function checkApproximatePassport(content, report) {
   refuseUnknownFields(content, APPROXIMATE_FIELDS);
   const part = field(content, "law");
   insist(part.size === 1, "the law must be one");
-  const law = field(part, "approximate");
-  const rows = readMatrix(field(law, "matrix"));
-  const query = new Query(field(content, "query"), BigInt(Math.max(rows.length, rows[0].length)));
+  const isNoise = part.has("approximate_noise");
+  const law = field(part, isNoise ? "approximate_noise" : "approximate");
+  const given = isNoise ? null : readMatrix(field(law, "matrix"));
+  const query = new Query(field(content, "query"), given === null ? 0n : BigInt(Math.max(given.length, given[0].length)));
+  const rows = given ?? clampedNoise(readWholes(field(law, "table")), query);
   const [epsilon, delta] = [readEpsilon(field(content, "epsilon")), Fraction.read(field(law, "delta"))];
   Object.assign(report, { title: `${query.kind}, epsilon ${epsilon}, delta ${delta}`, epsilon: epsilon.toString() });
   report.picture = pictureOf(rows, null, query);
@@ -55,6 +57,22 @@ function checkApproximate(rows, query, epsilon, delta) {
       }
     }
   });
+}
+
+/** Pr[output | answer] of noise that is added to an answer and clamped to the range. */
+function clampedNoise(table, query) {
+  const numeric = query.labels === null && query.answers.regular && !query.everyone && query.graph === null;
+  insist(numeric && query.oneOutputPerAnswer, "a noise table needs numeric answers without gaps and neighbours within a reach");
+  const size = Number(query.answers.size);
+  const fits = table.length % 2 === 1 && table.length <= 2 * size - 1 && BigInt(size) * BigInt(size) <= MOST_COMPARED;
+  insist(fits, "a noise table must not be longer than the range, in both directions");
+  const rows = Array.from({ length: size }, () => new Array(size).fill(0n));
+  for (let answer = 0; answer < size; answer++)
+    table.forEach((weight, d) => {
+      const output = Math.min(Math.max(answer + d - (table.length >> 1), 0), size - 1);
+      rows[output][answer] += weight;
+    });
+  return rows;
 }
 
 function excessOf(rows, high, low, p) {

@@ -109,7 +109,7 @@ function checkOrigin(content) {
 }
 
 const LAWS_WITH_RULES = new Set([
-  "approximate", ...[PASSPORT_FIELDS, QUANTILE_FIELDS, JOINT_FIELDS, LABEL_FIELDS].flatMap(({ law }) => Object.keys(law)),
+  "approximate", "approximate_noise", ...[PASSPORT_FIELDS, QUANTILE_FIELDS, JOINT_FIELDS, LABEL_FIELDS].flatMap(({ law }) => Object.keys(law)),
 ]);
 
 /** One format for every mechanism: the kind of the query, and the key of the law, tell them apart. */
@@ -121,7 +121,7 @@ function checkPassport(envelope, report) {
   if (query instanceof Map && query.get("kind") === "quantile") checkQuantilePassport(content, report);
   else if (query instanceof Map && query.get("kind") === "quantiles") checkJointPassport(content, report);
   else if (law instanceof Map && law.has("blocks")) checkLabelPassport(content, report);
-  else if (law instanceof Map && law.has("approximate")) checkApproximatePassport(content, report);
+  else if (law instanceof Map && (law.has("approximate") || law.has("approximate_noise"))) checkApproximatePassport(content, report);
   else checkRangePassport(content, report);
 }
 
