@@ -25,6 +25,10 @@ slow: .venv/test .venv/postgres .venv/spark .venv/studies
 storm: .venv/test .venv/postgres
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/storms/storm.py $(STORM)
 
+# Small faults all over the package for an hour, each against the tests of its room; survivors are in nightly.md.
+nightly: .venv/test .venv/postgres
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/faults/nightly.py $(NIGHTLY)
+
 # Pages, and the checker in JavaScript, in a real Chromium (/usr/bin/chromium).
 browser: .venv/test
 	@$(BIN)/python -m pytest -q -m "browser and not slow" tests/studio tests/check tests/local/test_javascript_client.py

@@ -222,6 +222,7 @@ def planted(module: str, tree: ast.Module) -> dict[tuple[str, int], CodeType]:
 def plant(module: str, changed: Mapping[tuple[str, int], CodeType]) -> None:
     """Put changed code into the functions themselves, whoever holds them by whatever name."""
     importlib.import_module(module)  # some are first imported by a command
+    gc.unfreeze()  # tests freeze what collecting made, and frozen functions are not listed
     for found in gc.get_objects():
         if isinstance(found, FunctionType) and found.__code__.co_filename == str(_file(module)):
             key = found.__code__.co_qualname, found.__code__.co_firstlineno
