@@ -332,6 +332,15 @@ def test_arrays_and_single_numbers_are_placed_alike(bounds, ulps, edge, clip):
         assert door.positions(np.array(wholes, dtype=np.uint64), clip=clip).tolist() == exact
 
 
+@pytest.mark.parametrize("beside", [Fraction(1, 4), Fraction(-1, 4), Fraction(1, 1000), Fraction(-1, 1000)])
+def test_a_number_beside_an_answer_is_no_answer_on_either_side(beside):
+    """Were one side forgiving, a value could be given for its neighbour's, with the reports of another answer."""
+    query, value = ib.count(5), 3 + beside
+    for beyond in (value, Decimal(str(float(value))), float(value), np.array([float(value)]), [value, Fraction(1)]):
+        assert np.ravel(query.encoder.positions(beyond))[0] == -1
+    assert int(query.encoder.positions(Fraction(3))) == 3
+
+
 SHARES = st.fractions(Fraction(-40), Fraction(40), max_denominator=60)
 
 
