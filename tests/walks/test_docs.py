@@ -137,6 +137,7 @@ def demo_curator(folder: Path) -> Iterator[dict[str, str]]:
         thread.join()
 
 
+@pytest.mark.pages
 @pytest.mark.parametrize("page", [page for page in RUN if list(blocks(page.read_text("utf-8")))], ids=name)
 def test_the_python_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -33,6 +33,7 @@ def texts(outputs: list[dict]) -> list[str]:
     return [line.rstrip() for lines in shown for line in lines]
 
 
+@pytest.mark.pages
 @pytest.mark.parametrize("name", NAMES)
 def test_a_notebook_runs_and_shows_what_it_showed_where_nothing_is_drawn(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
