@@ -109,7 +109,8 @@ def check_approximate_noise(table: Ints, size: int, reach: int, epsilon: Fractio
         raise InvalidDistribution("noise weights must sum to 2**62")
     if not 0 < delta < 1:
         raise InvalidDistribution(f"delta must be above 0 and below 1, got {delta}")
-    t, half, p = table.tolist(), len(table) // 2, ratio_lower_bound(epsilon, Fraction(1))
+    t: list[int] = table.tolist()
+    half, p = len(t) // 2, ratio_lower_bound(epsilon, Fraction(1))
     tails, allowed = [0, *accumulate(t)], delta.numerator * TOTAL << EXP_BITS
 
     def at(d: int) -> int:
