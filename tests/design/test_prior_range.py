@@ -8,7 +8,7 @@ import pytest
 import inbounds as ib
 from inbounds.design.bounds import prior_range
 from inbounds.design.goal import DesignGoal
-from inbounds.design.large import design_noise_sharply
+from inbounds.design.large import design_large, design_noise_sharply
 from inbounds.design.remap import solve_game
 from inbounds.design.routes import worst_remap
 from inbounds.exact import Floats
@@ -92,6 +92,24 @@ def test_wide_totals_under_a_smooth_prior_have_a_gap_below_one_percent(epsilon: 
         best = design(ib.total(300, 0, 4), epsilon, loss, prior=draw_priors(1201)["bell"]).optimality
         assert best is not None
         assert best.gap < 0.01 * best.value
+
+
+def test_less_time_gives_the_bound_less_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    works = list[float]()
+
+    def note_work(prior: Floats, reach: int, rate: float, losses: Floats, most: float) -> float:
+        works.append(most)
+        return 0.0
+
+    monkeypatch.setattr(prior_range, "average_bound", note_work)
+    query = ib.total(300, 0, 4)
+    for seconds in (0.01, 5.0, 1000.0):
+        design_large(query, Fraction(1), [to_loss("absolute")], bell_goal(query), seconds)
+    assert works[0] < works[1] < works[2] == prior_range.WORK
+
+
+def bell_goal(query: RangeQuery) -> DesignGoal:
+    return DesignGoal(to_loss("absolute"), draw_priors(len(query.answers))["bell"], frozenset(), "average", ())
 
 
 @pytest.mark.parametrize("loss", ["absolute", "squared"])

@@ -115,20 +115,20 @@ def _solve_goal(query: RangeQuery, epsilon: Fraction, goal: DesignGoal, max_seco
     """Design the best mechanism for one goal: with many answers a noise table, unless a search might gain much."""
     start = time.monotonic()
     has_table = not goal.before and has_noise_design(query, goal) and not _is_closed_form(query, goal)
-    table = _try_table(query, epsilon, goal) if has_table and len(query.answers) >= MANY else None
+    table = _try_table(query, epsilon, goal, max_seconds) if has_table and len(query.answers) >= MANY else None
     if table is not None and _is_close(table):
         return table
     found = _search(query, epsilon, goal, max(max_seconds - (time.monotonic() - start), MOMENT))
     if _is_close(found) or not has_table:
         return found
-    table = table or _try_table(query, epsilon, goal)
+    table = table or _try_table(query, epsilon, goal, max_seconds)
     return found if table is None else _better(found, table)
 
 
-def _try_table(query: RangeQuery, epsilon: Fraction, goal: DesignGoal) -> Mechanism | None:
+def _try_table(query: RangeQuery, epsilon: Fraction, goal: DesignGoal, max_seconds: float) -> Mechanism | None:
     """Design a noise table; return None if none has the properties."""
     try:
-        return design_noise_sharply(query, epsilon, goal)
+        return design_noise_sharply(query, epsilon, goal, max_seconds)
     except TooLarge:
         return None
 

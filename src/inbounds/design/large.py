@@ -21,6 +21,9 @@ from inbounds.query import RangeQuery, Reach
 CLOSE = 0.01
 """Share of the loss, left to gain at most, for which a bound is not sharpened and a search is not tried."""
 
+SHARPENING = 10.0
+"""Seconds that a sharper bound takes at most with all of its work; with less time it gets less work."""
+
 MOST_REMAPPED = 1 << 24
 """Largest number of answers for which the best reports are computed: some gigabytes and a minute or two."""
 
@@ -45,7 +48,7 @@ def design_large(
             f"a range must have at most {MOST_REMAPPED} answers to be designed for, got {len(query.answers)}; "
             "use coarser answers, or truncated_geometric, which is as good but for the ends of the range"
         )
-    return design_noise_sharply(query, epsilon, goal)
+    return design_noise_sharply(query, epsilon, goal, max_seconds)
 
 
 def design_large_map(query: RangeQuery, epsilon: Fraction, goal: DesignGoal, max_seconds: float) -> Mechanism:
@@ -108,7 +111,9 @@ def design_noise(
     return Mechanism(query, epsilon, laws[best][0], goal.origin(laws[best][1]), reached[best])
 
 
-def design_noise_sharply(query: RangeQuery, epsilon: Fraction, goal: DesignGoal) -> Mechanism:
+def design_noise_sharply(
+    query: RangeQuery, epsilon: Fraction, goal: DesignGoal, max_seconds: float = SHARPENING
+) -> Mechanism:
     """Design as `design_noise`; if the gap is not small, spend some seconds on a sharper bound, and a better table."""
     made = design_noise(query, epsilon, goal)
     best = made.optimality
@@ -118,7 +123,8 @@ def design_noise_sharply(query: RangeQuery, epsilon: Fraction, goal: DesignGoal)
         return made
     assert isinstance(goal.loss, ErrorLoss)
     with np.errstate(all="ignore"), one_thread():
-        sharp = propose_sharply(query, epsilon, goal, _tabulate_loss(query, goal.loss))
+        effort = min(1.0, max_seconds / SHARPENING)
+        sharp = propose_sharply(query, epsilon, goal, _tabulate_loss(query, goal.loss), effort)
     bound = max(best.bound, sharp.bound)
     if sharp.law is not None:
         reached = goal.optimality(sharp.law, query, bound)

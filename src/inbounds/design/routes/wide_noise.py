@@ -96,22 +96,27 @@ def _bound(goal: DesignGoal, losses: Floats, prior: Floats, reach: int, rate: fl
     return 0.0
 
 
-def propose_sharply(query: RangeQuery, epsilon: Fraction, goal: DesignGoal, losses: Floats) -> NoiseProposal:
-    """Bound the loss of every mechanism with more work; for the worst answer also make a table that loses less."""
+def propose_sharply(
+    query: RangeQuery, epsilon: Fraction, goal: DesignGoal, losses: Floats, effort: float
+) -> NoiseProposal:
+    """Bound the loss of every mechanism with more work; for the worst answer also make a table that loses less.
+
+    effort: share of the largest work, up to 1.
+    """
     reach, distance = find_noise_reach(query)
     rate, size = float(epsilon * distance), len(losses)
     if goal.aim == "average" and goal.prior is not None:
-        bound = prior_range.average_bound(to_prior(goal.prior, query), reach, rate, losses)
+        bound = prior_range.average_bound(to_prior(goal.prior, query), reach, rate, losses, effort * prior_range.WORK)
         return NoiseProposal(None, "staircase noise", bound)
     split = 1 + int(staircase_losses(losses, reach, rate).argmin())
     game = worst_remap.play_hardest_game(size, reach, rate, losses, split) if goal.aim == "worst" else None
     if game is None:
-        bound = long_range.average_bound(size, reach, rate, losses, long_range.MOST)
+        bound = long_range.average_bound(size, reach, rate, losses, effort * long_range.MOST)
         return NoiseProposal(None, "staircase noise", bound)
     # the worst answer loses at least the average under any prior
     if reach == 1:
         bound = count_remap.remap(rate, losses, game.prior).bound
     else:
-        bound = prior_range.average_bound(game.prior, reach, rate, losses)
+        bound = prior_range.average_bound(game.prior, reach, rate, losses, effort * prior_range.WORK)
     law = None if goal.properties else make_staircase_noise(query, epsilon, split, game.reports)
     return NoiseProposal(law, "staircase noise, remapped", bound * (1 - ROUNDING))
