@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from checker.plans import Case, cases
 from checker.released import Published, publish
 from inbounds.checker import check_cells, check_record, read_table
 from inbounds.errors import PassportError
-from inbounds.releases import adjust_reports
+from inbounds.releases import adjust_reports, workload
 from inbounds.releases.accuracy import Coverage, StatisticModel
 from inbounds.releases.workload import DesignCache, ReleaseDesign
 from inbounds.statistics import ExpectedError
@@ -31,6 +31,8 @@ def designs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         # What would help a useless statistic takes many designs, and is text that no rule of the checker reads.
         patch.setattr("inbounds.releases.usefulness._helps", lambda *given: ("epsilon 6 for the plan",))
         patch.setattr("inbounds.releases.recompute.DesignCache", partial(SharedCache, expected={}, coverage={}))
+        # A design that is read again is certified again: once for all records that state its digest.
+        patch.setattr(workload, "load_or_design", cache(workload.load_or_design))
         for adjust in ("_levels", "_crosstab"):
             patch.setattr(adjust_reports, adjust, remember_adjusted(getattr(adjust_reports, adjust)))
         yield folder
