@@ -22,6 +22,10 @@ HERE = recompute.stored("platform") == platform()
 SLOW = {"wide map, optimal"}
 """Cases that take more than a second or two."""
 
+ALONE = {name for name in TABLES if name.endswith((", public sizes", ", sizes at most, interval"))}
+SOURCES = {"from semicolons", "from parquet", "from sqlite", "from pandas"}
+"""Tables of one kind of statistic, which those of every kind have as well, and of sources whose records agree."""
+
 
 def compared(cases):
     """What is compared here: everything, or what does not depend on last bits."""
@@ -53,7 +57,9 @@ def test_a_quantile_has_the_probabilities_it_had(name):
     assert_as_stored("quantiles", {name: recompute.mechanism(name)})
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in ALONE | SOURCES else name for name in TABLES]
+)
 def test_a_table_released_with_the_same_entropy_is_the_same(name, tmp_path):
     assert_as_stored("tables", {name: recompute.table(name, tmp_path)})
 

@@ -39,7 +39,7 @@ def test_no_command_but_those_that_simulate_takes_a_seed():
 def test_the_operating_systems_entropy_is_read_in_one_place():
     found = []
     for file, text in package.source_files().items():
-        for node in ast.walk(ast.parse(text)):
+        for node in ast.walk(ast.parse(text)) if any(word in text for word in SYSTEM) else ():
             name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
             imported = [each.name for each in node.names] if isinstance(node, ast.ImportFrom) else []
             found += [file for each in (name, *imported) if each in SYSTEM]
@@ -55,6 +55,6 @@ def test_nothing_but_that_file_knows_the_function_that_reads_it():
 def test_no_file_that_draws_reads_an_environment_variable():
     """`inbounds.releases.pipeline` looks up the folder of designs in one file, which draws nothing."""
     for file, text in package.source_files().items():
-        draws = "trusted.sample" in text or file.startswith("trusted/")
-        names = {node.attr for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Attribute)}
-        assert not (draws and names & {"environ", "getenv"}), file
+        if "trusted.sample" in text or file.startswith("trusted/"):
+            names = {node.attr for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Attribute)}
+            assert not names & {"environ", "getenv"}, file
