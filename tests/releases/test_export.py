@@ -14,16 +14,16 @@ from inbounds.releases.row_order import sort_rows
 
 openpyxl = pytest.importorskip("openpyxl")
 
-ROWS = [("North", "a", 3.0), ("North", "b", 5.0), ("South", "c", 9.0)] * 20
+ROWS = [("North", "a", 3.0), ("North", "b", 5.0), ("South", "c", 9.0)] * 6
 FRAME = pa.table({name: [row[k] for row in ROWS] for k, name in enumerate(("region", "school", "x"))})
 NESTED = {
     "groups": {
         "by": ["region", "school"],
         "keys": [["North", "a"], ["South", "c"], ["North", "b"], ["South", "=1+1"]],
-        "max_size": [30, 20, 25, 10],
+        "max_size": [9, 6, 8, 3],
     },
     "hierarchy": {"levels": ["region", "school"]},
-    "columns": {"x": {"low": 0, "high": 10}},
+    "columns": {"x": {"low": 0, "high": 6}},
     "statistics": [{"count": "true", "name": "n"}, {"mean": "x"}, {"percentage": "x > 4", "name": "-share"}],
     "privacy": {"epsilon": 5},
     "output": {"credible_level": 0.9},
@@ -31,7 +31,7 @@ NESTED = {
 }
 FLAT = {
     **{name: part for name, part in NESTED.items() if name not in ("hierarchy", "edition")},
-    "groups": {"by": ["school"], "keys": ["c", "a", "b"], "max_size": 30},
+    "groups": {"by": ["school"], "keys": ["c", "a", "b"], "max_size": 8},
     "statistics": [{"count": "true", "name": "n"}, {"mean": "x"}],
 }
 

@@ -104,7 +104,7 @@ RARELY = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 
 
 @given(cases())
-@settings(max_examples=25, deadline=None, suppress_health_check=RARELY, derandomize=True)
+@settings(max_examples=15, deadline=None, suppress_health_check=RARELY, derandomize=True)
 def test_changing_one_record_moves_the_answers_by_no_more_than_is_declared(checks, monkeypatch, capsys, case):
     """And never the groups, their order, the number of rows, the draws, what is asked of the engine, or the log."""
     content, here, there = case
@@ -122,14 +122,14 @@ def test_no_random_change_of_one_record_among_many_moves_them_further(checks, mo
 
 
 @given(plans(), st.lists(records, max_size=8))
-@settings(max_examples=30, deadline=None, suppress_health_check=RARELY, derandomize=True)
+@settings(max_examples=20, deadline=None, suppress_health_check=RARELY, derandomize=True)
 def test_true_answers_are_those_of_plain_python_over_the_records(checks, content, rows):
     """Values outside the bounds, nulls, unknown categories and undeclared groups count as documented."""
     checks.assert_truths_are_brute_force(content, rows)
 
 
 @given(plans(), st.lists(records, min_size=1, max_size=8))
-@settings(max_examples=15, deadline=None, suppress_health_check=RARELY, derandomize=True)
+@settings(max_examples=8, deadline=None, suppress_health_check=RARELY, derandomize=True)
 def test_a_parquet_file_gives_the_answers_of_its_records_whatever_it_says_about_itself(checks, tmp_path, content, rows):
     """Its own statistics follow from all records, and leave NaN out."""
     pyarrow.parquet.write_table(checks.frame(rows), tmp_path / "t.parquet")
