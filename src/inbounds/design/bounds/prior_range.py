@@ -23,7 +23,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.signal import fftconvolve
 
 from inbounds.design.bounds.long_range import (
     EXCEEDED,
@@ -258,6 +257,8 @@ def _propose_levels(p: Floats, f: Floats, reach: int, rate: float, cell: int) ->
 
 def _convolve(x: Floats, kernel: Floats) -> Floats:
     """Return sum_j x_j kernel[s - j] for every s; the kernel has the middle 0."""
+    from scipy.signal import fftconvolve  # slow to import, and only long ranges under priors need it
+
     return np.asarray(fftconvolve(x, kernel)[len(x) - 1 : 2 * len(x) - 1])
 
 
