@@ -2,9 +2,9 @@
 
 import pytest
 
-from checker.conftest import designs  # noqa: F401 - a fixture
+from checker.conftest import designs  # noqa: F401 - fixtures
 from checker.released import sign
-from checker.test_deltas import lies, with_delta  # noqa: F401 - a fixture
+from checker.test_deltas import lies, published_delta, with_delta  # noqa: F401 - fixtures
 
 pytestmark = pytest.mark.browser
 

@@ -14,17 +14,18 @@ from checker.plans import Case, cases
 from checker.released import Published, publish
 from inbounds.checker import check_cells, check_record, read_table
 from inbounds.errors import PassportError
-from inbounds.releases import adjust_reports, workload
+from inbounds.releases import adjust_reports
 from inbounds.releases.accuracy import Coverage, StatisticModel
 from inbounds.releases.workload import DesignCache, ReleaseDesign
 from inbounds.statistics import ExpectedError
+from inbounds.statistics.designs import load_or_design
 
 Publishing = Callable[[Case], Published]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def designs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Designs that releases and their verification share, so that tests are quick."""
+    """Designs that releases and their verification share, so that tests are quick; other rooms see nothing of it."""
     folder = tmp_path_factory.mktemp("designs")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("inbounds.releases.recompute.default_cache_folder", lambda: folder)
@@ -32,7 +33,7 @@ def designs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setattr("inbounds.releases.usefulness._helps", lambda *given: ("epsilon 6 for the plan",))
         patch.setattr("inbounds.releases.recompute.DesignCache", partial(SharedCache, expected={}, coverage={}))
         # A design that is read again is certified again: once for all records that state its digest.
-        patch.setattr(workload, "load_or_design", cache(workload.load_or_design))
+        patch.setattr("inbounds.releases.workload.load_or_design", cache(load_or_design))
         for adjust in ("_levels", "_crosstab"):
             patch.setattr(adjust_reports, adjust, remember_adjusted(getattr(adjust_reports, adjust)))
         yield folder
@@ -65,7 +66,7 @@ def remember_adjusted(adjust: Callable[..., Any]) -> Callable[..., Any]:
     return adjust_once
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def published(tmp_path_factory: pytest.TempPathFactory, designs: Path) -> Publishing:
     """Releases a case, each once."""
     made: dict[str, Published] = {}

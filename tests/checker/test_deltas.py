@@ -27,7 +27,7 @@ STATISTICS: list[dict[str, Any]] = [
 DELTAS = {"privacy": {"epsilon": 2, "delta": "1/100", "persons": 100}}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def published_delta(tmp_path_factory, designs) -> Published:
     plan = plan_of(STATISTICS, "at most", **DELTAS)
     found = publish(tmp_path_factory.mktemp("deltas"), plan, cache=designs)
@@ -35,7 +35,7 @@ def published_delta(tmp_path_factory, designs) -> Published:
     return found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def with_delta(published_delta) -> Original:
     return Original.read(published_delta.record, published_delta.table)
 

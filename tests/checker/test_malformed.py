@@ -16,7 +16,7 @@ from inbounds.checker import check_cells, check_record, read_table
 from inbounds.errors import PassportError
 from inbounds.files import sha256_hex
 
-NAMES = ("one group", "levels, persons with records", "dates", "intervals")
+NAMES = ("one group", "a grand total", "dates", "intervals")
 
 
 @pytest.mark.parametrize("name", NAMES)
