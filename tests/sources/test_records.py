@@ -43,13 +43,13 @@ def outcome(form: NumberForm, sign: str, value: Fraction, constant: Fraction) ->
 @given(
     st.one_of(st.integers(-(1 << 63), (1 << 63) - 1), st.integers(-2100, 2100)), st.sampled_from([*SIGNS]), constants
 )
-@settings(max_examples=700, derandomize=True)
+@settings(max_examples=350, derandomize=True)
 def test_a_whole_number_compares_with_any_constant_exactly(value, sign, constant):
     assert outcome(NumberForm("whole"), sign, Fraction(value), constant) is SIGNS[sign](value, constant)
 
 
 @given(st.integers(0, 38), st.integers(1, 38), st.data())
-@settings(max_examples=700, derandomize=True)
+@settings(max_examples=350, derandomize=True)
 def test_a_decimal_compares_with_any_constant_exactly(scale, digits, data):
     digits = max(scale, digits)
     value = Fraction(data.draw(st.integers(1 - 10**digits, 10**digits - 1)), 10**scale)
@@ -60,7 +60,7 @@ def test_a_decimal_compares_with_any_constant_exactly(scale, digits, data):
 
 @pytest.mark.parametrize("kind", ["real", "single"])
 @given(constant=constants, sign=st.sampled_from([*SIGNS]), value=st.floats(-1e300, 1e300))
-@settings(max_examples=500, derandomize=True)
+@settings(max_examples=300, derandomize=True)
 def test_a_float_compares_with_the_float_nearest_to_the_constant(kind, constant, sign, value):
     with np.errstate(over="ignore"):
         near = float(np.float32(float(constant))) if kind == "single" else float(constant)
