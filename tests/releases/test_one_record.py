@@ -291,7 +291,7 @@ LACKING = {
 """Types that an engine does not have; a CSV file has texts alone."""
 
 
-QUICK = ["csv", "arrow", "polars"]
+QUICK = ["csv", "arrow"]
 OTHERS = [pytest.param(name, marks=pytest.mark.slow) for name in HERE if name not in QUICK]
 
 
