@@ -10,7 +10,7 @@ from inbounds.design.bounds import prior_range
 from inbounds.design.goal import DesignGoal
 from inbounds.design.large import design_large, design_noise_sharply
 from inbounds.design.remap import solve_game
-from inbounds.design.routes import worst_remap
+from inbounds.design.routes import count_remap, worst_remap
 from inbounds.exact import Floats
 from inbounds.losses import to_loss
 from inbounds.mechanism import Mechanism
@@ -92,6 +92,14 @@ def test_wide_totals_under_a_smooth_prior_have_a_gap_below_one_percent(epsilon: 
         best = design(ib.total(300, 0, 4), epsilon, loss, prior=draw_priors(1201)["bell"]).optimality
         assert best is not None
         assert best.gap < 0.01 * best.value
+
+
+def test_geometric_noise_is_remapped_too_unless_its_costs_have_many_terms() -> None:
+    even = np.arange(400.0)
+    assert count_remap.count_terms(0.01, even) == count_remap.count_terms(0.01, even**2) == 1
+    assert count_remap.count_terms(0.01, np.minimum(even, 1.0)) == 1
+    assert count_remap.count_terms(0.5, even**1.5) == 401
+    assert count_remap.count_terms(0.01, even**1.5) == 801
 
 
 def test_less_time_gives_the_bound_less_work(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,6 +114,13 @@ def remap(epsilon: float, loss: Floats, prior: Floats | None = None) -> Remap:
     return _summary(cost, y, _weights(n, epsilon), float(loss[0]))
 
 
+def count_terms(epsilon: float, loss: Floats) -> int:
+    """Return how many terms are summed for the cost of one report under a prior: one if sums of a prior suffice."""
+    n = len(loss)
+    fast = _find_fast_cost(np.full(n, 1.0 / n), epsilon, loss - loss[0])
+    return 1 if fast is not None else min(2 * math.ceil(TAIL / epsilon), 2 * n) + 1
+
+
 def least_variance(epsilon: float, prior: Floats) -> float:
     """Compute the squared loss, in steps, of reporting the posterior mean of every geometric value; rounded down.
 

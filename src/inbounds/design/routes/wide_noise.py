@@ -33,6 +33,9 @@ truth has at least the largest weight; it is reported at least as often as by gu
 MOST_CONVOLVED = 1 << 28
 """Largest product of answers and shifts for which the reports under a prior are searched."""
 
+MOST_SUMMED = 1 << 25
+"""Largest product of answers and terms of a cost for which geometric noise is remapped too: some seconds."""
+
 
 @dataclass(frozen=True, eq=False)
 class NoiseProposal:
@@ -85,8 +88,9 @@ def _remapped(
     if len(prior) * noise_remap.count_shifts(reach, rate) <= MOST_CONVOLVED:
         reports = noise_remap.best_reports(plain.core / TOTAL, losses, prior, reach, rate)
         yield NoiseProposal(make_staircase_noise(query, epsilon, split, reports), "staircase noise, remapped")
-    guesses = grid_noise.guesses(reach, rate, losses, POWERS.get(goal.loss.name), prior)
-    yield NoiseProposal(make_geometric_noise(query, epsilon, guesses.remap), "geometric remap", guesses.bound)
+    if len(prior) * count_remap.count_terms(rate / reach, losses) <= MOST_SUMMED:
+        guesses = grid_noise.guesses(reach, rate, losses, POWERS.get(goal.loss.name), prior)
+        yield NoiseProposal(make_geometric_noise(query, epsilon, guesses.remap), "geometric remap", guesses.bound)
 
 
 def _bound(goal: DesignGoal, losses: Floats, prior: Floats, reach: int, rate: float) -> float:
