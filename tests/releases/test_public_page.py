@@ -109,6 +109,14 @@ def test_the_page_asks_for_nothing_and_runs_only_its_own_script(page):
     assert not re.search(r"url\(|@import|fetch|XMLHttp", page.raw["style"] + page.raw["script"])
 
 
+def test_a_search_finds_rows_of_groups_and_leaves_rows_of_labels(nested):
+    text = public_page(nested.record, nested.table)
+    classes = {caption: name for name, caption in re.findall(r'<table class="([^"]*)">\s*<caption>([^<]*)<', text)}
+    assert "groups" in classes["c, By school"]
+    assert "groups" in classes["pupils, By region"]
+    assert "groups" not in classes["c, All together"]
+
+
 def test_charts_have_text_alternatives(page):
     pictures = [attributes for tag, attributes in page.tags if tag == "svg"]
     assert pictures

@@ -142,7 +142,9 @@ def _section(record: ReleaseRecord, table: Any, statistic: Statistic, levels: Se
             made = [{**part, "title": title} for part, title in zip(own, titles, strict=True)]
         else:
             made = [_part(record, table, statistic, cells, shown)]
-        parts += [{**part, "careful": _is_no_better(record, statistic, level)} for part in made]
+        of_groups = not isinstance(statistic, Crosstab) and (len(cells) == 1 or len(shown.rows) > 1)
+        careful = _is_no_better(record, statistic, level)
+        parts += [{**part, "careful": careful, "of_groups": of_groups} for part in made]
     return {"name": statistic.name, "what": _describe(statistic), "parts": parts, "errors": _errors(parts)}
 
 

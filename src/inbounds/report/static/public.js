@@ -32,15 +32,19 @@ for (const head of document.querySelectorAll("th[data-sort]")) {
 
 const search = document.getElementById("search");
 const foldable = [...document.querySelectorAll(".part details")];
-const rows = [...document.querySelectorAll("tbody tr")].filter((row) => row.parentElement.rows.length > 1);
+const tables = [...document.querySelectorAll("table.groups")];
 
-/** Show the rows whose group has the text that is looked for, also in tables that are folded. */
+/** Show the rows whose group has the text that is looked for, also in tables that are folded; hide tables without any. */
 function find() {
   const wanted = search.value.trim().toLowerCase(), names = new Set();
-  for (const row of rows) {
-    const name = row.cells[0].textContent.toLowerCase();
-    row.hidden = !name.includes(wanted);
-    if (wanted && !row.hidden) names.add(name);
+  for (const table of tables) {
+    const rows = [...table.tBodies[0].rows];
+    for (const row of rows) {
+      const name = row.cells[0].textContent.toLowerCase();
+      row.hidden = !name.includes(wanted);
+      if (wanted && !row.hidden) names.add(name);
+    }
+    table.closest(".part").hidden = rows.every((row) => row.hidden);
   }
   for (const one of foldable) one.open = wanted !== "";
   document.getElementById("found").textContent = wanted ? `${names.size} found` : "";
