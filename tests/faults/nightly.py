@@ -117,6 +117,8 @@ def plant_room(room: str, modules: list[str], tests: list[str], choose: random.R
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if status and not results:
         return RoomReport(room, 0, (), f"Its tests do not run without a fault (status {status}).")
+    if not results:
+        return RoomReport(room, 0, (), "Its time was over before a fault was planted; give it more.")
     return RoomReport(room, len(results), tuple(one for one in results if one))
 
 
