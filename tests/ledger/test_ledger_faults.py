@@ -35,6 +35,8 @@ with Ledger.open(sys.argv[1]) as ledger:
 """
 
 CALLS_THAT_WRITE = ("pwrite64", "fdatasync", "fsync", "ftruncate", "unlink", "openat")
+DECISIVE = ("pwrite64", "fdatasync", "openat")
+"""What the quick test breaks: the calls that a charge cannot do without."""
 FAULTS = ("signal=KILL", "error=EIO", "error=ENOSPC")
 
 
@@ -118,7 +120,7 @@ def sweep(strace: str, folder: Path, fresh: bool, chosen) -> int:
 
 
 def test_a_system_call_that_is_killed_or_fails_costs_no_charge_and_no_answer(strace, memory):
-    assert sweep(strace, memory, False, lambda name, n: [(n + 1) // 2] if name in CALLS_THAT_WRITE else []) >= 9
+    assert sweep(strace, memory, False, lambda name, n: [(n + 1) // 2] if name in DECISIVE else []) == 9
 
 
 def test_a_ledger_whose_first_sync_fails_is_not_made_in_a_weaker_mode(strace, memory):
@@ -199,7 +201,7 @@ def check_crowd(place: str, folder: Path, names: list[str], budget: int) -> None
 
 
 def test_processes_that_are_killed_and_ask_again_spend_what_they_have_receipts_for(memory):
-    crowd(str(memory / "l.db"), memory, processes=4, keys=30, kills=6, budget=2)
+    crowd(str(memory / "l.db"), memory, processes=3, keys=30, kills=4, budget=2)
 
 
 @pytest.mark.slow
@@ -211,7 +213,7 @@ def test_many_who_make_the_same_ledger_at_once_make_one(memory):
     script = memory / "one.py"
     script.write_text(ONE_QUESTION)
     words = [sys.executable, str(script), str(memory / "l.db"), "same key"]
-    running = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(8)]
+    running = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(4)]
     told = {process.communicate(timeout=120)[0] for process in running}
     assert (len(told), {process.returncode for process in running}) == (1, {0})
     with Ledger.open(memory / "l.db") as ledger:

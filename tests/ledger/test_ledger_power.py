@@ -170,7 +170,7 @@ def cuts(folder: Path, days: int, each: int, seed: int, store: Any = Sqlite) -> 
 
 
 def test_no_power_cut_loses_an_acknowledged_charge_or_answer(memory):
-    assert cuts(memory, days=3, each=100, seed=1) == 300
+    assert cuts(memory, days=3, each=30, seed=1) == 90
 
 
 class Hasty(Sqlite):
@@ -187,7 +187,7 @@ class Hasty(Sqlite):
 def test_the_same_cuts_find_a_ledger_that_does_not_wait_for_the_disk(memory):
     """The twin that must fail: with synchronous NORMAL acknowledged charges are lost."""
     with pytest.raises(AssertionError):
-        cuts(memory, days=3, each=100, seed=1, store=Hasty)
+        cuts(memory, days=3, each=30, seed=1, store=Hasty)
 
 
 @pytest.mark.slow

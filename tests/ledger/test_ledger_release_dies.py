@@ -167,26 +167,27 @@ release(PLANS[sys.argv[2]], FRAME, output="out.csv")
 
 
 @pytest.mark.parametrize(
-    ("name", "when", "kept"),
+    ("plan", "name", "when", "kept"),
     [
-        ("compute", "before", True),
-        pytest.param("read", "after", False, marks=pytest.mark.slow),
-        pytest.param("keep the draw", "before", False, marks=pytest.mark.slow),
-        pytest.param("keep the table", "before", True, marks=pytest.mark.slow),
-        pytest.param("keep the table", "after", True, marks=pytest.mark.slow),
+        ("alone", "compute", "before", True),
+        pytest.param("adding up", "compute", "before", True, marks=pytest.mark.slow),
+        pytest.param("adding up", "read", "after", False, marks=pytest.mark.slow),
+        pytest.param("adding up", "keep the draw", "before", False, marks=pytest.mark.slow),
+        pytest.param("adding up", "keep the table", "before", True, marks=pytest.mark.slow),
+        pytest.param("adding up", "keep the table", "after", True, marks=pytest.mark.slow),
     ],
 )
-def test_a_process_that_is_gone_at_a_step_leaves_what_it_kept(folder, watched, name, when, kept):
-    words = [sys.executable, "-c", DIES, str(Path(__file__).parents[1]), "adding up", name, when]
+def test_a_process_that_is_gone_at_a_step_leaves_what_it_kept(folder, watched, plan, name, when, kept):
+    words = [sys.executable, "-c", DIES, str(Path(__file__).parents[1]), plan, name, when]
     assert subprocess.run(words, env=os.environ, timeout=120, capture_output=True).returncode == 9
     with Ledger.open("inbounds.ledger") as ledger:
         charge = ledger.verify().people[0].spent
     assert charge == Fraction(1, 2)
     if kept:
         with pytest.warns(ReusedTableWarning):
-            release(ADDING_UP, FRAME, output="out.csv")
+            release(PLANS[plan], FRAME, output="out.csv")
     else:
-        release(ADDING_UP, FRAME, output="out.csv", read_again=True)
+        release(PLANS[plan], FRAME, output="out.csv", read_again=True)
     assert len(watched[0]) == (not kept)
     with Ledger.open("inbounds.ledger") as ledger:
         assert ledger.verify().people[0].spent == charge
