@@ -52,22 +52,22 @@ def served(folder: Path, settings: dict, port: int) -> Iterator[subprocess.Popen
 
 
 def test_askers_at_the_edge_of_the_budget_never_pass_it(opened):
-    """The people have room for 12 questions of 0.5; 40 are asked by 8 accounts in 4 threads."""
+    """The people have room for 6 questions of 1; 20 are asked by 8 accounts in 4 threads."""
     curator = opened(time=PromptTime())
     several = [account(curator, f"account {k}", "2") for k in range(8)]
 
     def ask(k: int) -> str:
         try:
-            return curator.ask(several[k % 8], "pupils", question(k, "0.5")).how
+            return curator.ask(several[k % 8], "pupils", question(k, "1")).how
         except (BudgetExceeded, CapExceeded) as refused:
             return type(refused).__name__
 
     with ThreadPoolExecutor(4) as pool:
-        outcomes = list(pool.map(ask, range(40)))
-    assert outcomes.count("new") == 12
+        outcomes = list(pool.map(ask, range(20)))
+    assert outcomes.count("new") == 6
     assert curator.people(curator.settings.datasets["pupils"]).spent == 6
     given = [one for own in several for one in curator.answers(own)]
-    assert len({one.key for one in given}) == 12
+    assert len({one.key for one in given}) == 6
     for own in curator.accounts():
         held = sum((one.epsilon for one in given if one.account == own.name), Fraction(0))
         assert own.grants["pupils"].spent == held <= 2
