@@ -24,7 +24,7 @@ NESTED = {
     },
     "hierarchy": {"levels": ["region", "school"]},
     "columns": {"x": {"low": 0, "high": 6}},
-    "statistics": [{"count": "true", "name": "n"}, {"mean": "x"}, {"percentage": "x > 4", "name": "-share"}],
+    "statistics": [{"count": "true", "name": "n"}, {"mean": "x"}, {"count": "x > 4", "name": "-share"}],
     "privacy": {"epsilon": 5},
     "output": {"credible_level": 0.9},
     "edition": "2026",
