@@ -11,23 +11,28 @@ import inbounds as ib
 from inbounds.mechanism import Mechanism, Origin, codec, load, mechanism
 from inbounds.mechanism.adapters import privacy_map
 from inbounds.mechanism.json_values import parse_integer
-from inbounds.mechanism.laws import LAWS, AnswerLaw, Matrix
+from inbounds.mechanism.laws import LAWS, AnswerLaw, ApproximateMatrix, ApproximateNoise, Matrix
 from inbounds.mechanism.laws.base import BROWSER, COQ
 from inbounds.mechanism.laws.plane import make_plane_noise
 from inbounds.mechanism.limits import refuse_beyond_limit
 from inbounds.query import RangeQuery
 from inbounds.report.html import mechanism_page
-from inbounds.report.wording import describe_checkers
+from inbounds.report.wording import describe_checkers, format_guarantee
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_lower_bound
 from raising import rejects
+
+EVEN_STEPS = np.array([TOTAL // 4, TOTAL // 2, TOTAL // 4])
 
 
 def one_of_each() -> dict[str, Mechanism]:
     """Return a small mechanism of every law in the registry."""
     median = ib.median(0, 4, size=9)
     grid = ib.grid(3, 4, metric="manhattan")
+    steps, leaky = ib.count(2), ApproximateNoise(EVEN_STEPS, Fraction(1, 4))
     made = [
         ib.optimal(ib.count(4), 1),
+        Mechanism(steps, Fraction(7, 10), ApproximateMatrix(leaky.matrix(steps), leaky.delta), Origin("matrix")),
+        Mechanism(steps, Fraction(7, 10), leaky, Origin("noise")),
         ib.catalog.truncated_geometric(ib.count(10**5), 1),
         ib.catalog.randomized_response(ib.category(10**5), 1),
         Mechanism(
@@ -59,7 +64,7 @@ def test_a_passport_is_read_as_it_was_written_whatever_the_law(kind, tmp_path):
     verdict = ib.verify(tmp_path / "m.json")
     assert verdict.is_valid
     assert verdict.to_json()["law"] == kind
-    assert made.query.promise(made.epsilon) in verdict.proved
+    assert format_guarantee(made) in verdict.proved
 
 
 @pytest.mark.parametrize("kind", MADE)
