@@ -23,7 +23,7 @@ SLOW = {"wide map, optimal"}
 """Cases that take more than a second or two."""
 
 ALONE = {name for name in TABLES if name.endswith((", public sizes", ", sizes at most, interval"))}
-SOURCES = {"from semicolons", "from parquet", "from sqlite", "from pandas"}
+SOURCES = {"from semicolons", "from parquet", "from sqlite", "from pandas", "from polars"}
 """Tables of one kind of statistic, which those of every kind have as well, and of sources whose records agree."""
 
 
