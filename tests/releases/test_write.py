@@ -94,9 +94,9 @@ def test_at_every_moment_of_writing_there_is_no_table_or_a_whole_one_with_its_re
     """The first time, again over an older table, and through a release from beginning to end."""
     target, large = tmp_path / name, pa.table({"g": ["A", "B"] * 500, "yes": [1, 2] * 500})
     whole = {name, record_path(target).name}
-    for table, overwrite in ((FRAME, False), (large, True), (FRAME, True)):
+    for when, table, overwrite in (("first", FRAME, False), ("second", large, True), ("third", FRAME, True)):
         with every_moment(tmp_path, whole, no_table_without_its_record):
-            write_release(table, {"time": "now"}, target, overwrite=overwrite)
+            write_release(table, {"time": when}, target, overwrite=overwrite)
     with every_moment(tmp_path, whole, no_table_without_its_record):
         release(PLAN, FRAME, output=target, cache=tmp_path / "cache", overwrite=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*whole, "cache", "inbounds.ledger"])
@@ -184,7 +184,7 @@ def test_a_release_killed_at_any_step_of_writing_leaves_no_table_without_its_rec
     for stop in range(1, 60):
         target = tmp_path / f"{stop}.csv"
         if overwrite:
-            write_release(FRAME, {"time": "now"}, target)
+            write_release(FRAME, {"time": "before"}, target)
         done = subprocess.run(
             [sys.executable, str(script), str(stop), str(target), str(overwrite)], capture_output=True, text=True
         )
