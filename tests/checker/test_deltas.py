@@ -26,6 +26,11 @@ STATISTICS: list[dict[str, Any]] = [
 ]
 DELTAS = {"privacy": {"epsilon": 2, "delta": "1/100", "persons": 100}}
 
+MOVED_TWICE: list[dict[str, Any]] = [{"sum": "y", "budget_share": "1/2"}, {"median": "x"}]
+"""One number of each is moved twice by a changed record that stays in its group."""
+
+CHANGED = {"privacy": {**DELTAS["privacy"], "neighbours": "change one record"}}
+
 
 @pytest.fixture(scope="module")
 def published_delta(tmp_path_factory, designs) -> Published:
@@ -65,10 +70,11 @@ def _scale(lie: Any, places: Any, more: Fraction) -> None:
     for k in places:
         line = lie["account"][k]
         spent = Fraction(line["spent"]) * (factor + more) / factor
-        line |= {"spent": str(spent), "draw_epsilon": str(spent)}
+        drawn = Fraction(line["draw_epsilon"]) * spent / Fraction(line["spent"])
+        line |= {"spent": str(spent), "draw_epsilon": str(drawn)}
         for made in lie["mechanisms"]:
             if made["statistic"] == line["statistic"]:
-                made["epsilon"] = str(spent)
+                made["epsilon"] = str(drawn)
 
 
 def _set_delta(lie: Any, delta: Fraction | None) -> None:
@@ -87,6 +93,29 @@ def test_no_lie_about_a_delta_passes_the_rules(with_delta, subtests):
     check_record(sign(with_delta.record))
     for lie in lies(with_delta):
         with subtests.test(lie.name), pytest.raises(PassportError):
+            check_record(lie.record)
+
+
+@pytest.fixture(scope="session")
+def moved_twice(tmp_path_factory, designs) -> Original:
+    plan = plan_of(MOVED_TWICE, "at most", **CHANGED)
+    found = publish(tmp_path_factory.mktemp("twice"), plan, cache=designs)
+    assert ib.verify(found.record, passports=found.passports).is_valid
+    return Original.read(found.record, found.table)
+
+
+def lies_about_numbers_moved_twice(original: Original) -> Iterator[Forgery]:
+    """Records drawn at more than is private if one change may move one number twice, and not two numbers once."""
+    for name, places in {"both": range(2), "the sum": [0]}.items():
+        lie = deepcopy(original.record)
+        _scale(lie, places, FACTOR_STEP)
+        yield Forgery(f"a larger factor of {name}", sign(lie), original.table)
+
+
+def test_a_number_that_one_change_moves_twice_is_one_answer(moved_twice):
+    check_record(sign(moved_twice.record))
+    for lie in lies_about_numbers_moved_twice(moved_twice):
+        with pytest.raises(PassportError):
             check_record(lie.record)
 
 

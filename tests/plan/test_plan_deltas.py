@@ -1,12 +1,16 @@
 """Plans with a delta: what they draw at, what they refuse, and what their ledger is charged."""
 
+import math
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
+import inbounds as ib
 from inbounds.accounting.declared_answers import FACTOR_STEP, DeclaredAnswer, declared_delta
 from inbounds.plan.load import parse_plan
+from inbounds.releases.budget import plan_budget
 from inbounds.schema.errors import PlanError
 
 COUNTS = [{"count": f"x > {k}", "name": f"above {k}"} for k in range(30)]
@@ -44,6 +48,30 @@ def test_the_places_that_one_change_moves_are_answers_of_their_own():
     persons = plan_of(DELTA, people={"id": "who", "max_records": 2, "max_groups": 2})
     assert once.epsilons[0] < twice.epsilons[0] == persons.epsilons[0]
     assert declared_delta([DeclaredAnswer(twice.epsilons[0] / 2, 60)], Fraction(1)) <= twice.delta
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_delta_covers_a_record_that_stays_in_its_group_and_changes_sign(number):
+    """It moves one number by 2, as far as a record removed and one added: one loss of epsilon, not two of half."""
+    sums = [{"sum": "x", "name": f"s{k}"} for k in range(number)]
+    privacy = {"epsilon": 1, "delta": "1/100", "persons": 100, "neighbours": "change one record"}
+    plan = plan_of(privacy, {"max_size": 3}, columns={"x": {"low": -1, "high": 1}}, statistics=sums)
+    line = plan_budget(plan)[0]
+    made = ib.optimal(line.statistic.query(plan.context, 3), line.drawn_at).matrix.T
+    worst = 0.0
+    for j, k in [(j, j + 2) for j in range(5)] + [(j + 2, j) for j in range(5)]:
+        p, q = made[j], made[k]
+        for _ in range(number - 1):
+            p, q = np.outer(p, made[j]).ravel(), np.outer(q, made[k]).ravel()
+        worst = max(worst, float(np.maximum(0, p - math.e * q).sum()))
+    assert worst <= plan.delta
+
+
+def test_one_number_that_a_changed_record_moves_twice_is_one_place():
+    kinds = [{"sum": "y"}, {"median": "x"}, {"quantile": "x", "at": "0.9"}, {"sum": "x"}, {"mean": "y"}, {"mode": "c"}]
+    columns = {"x": {"low": 0, "high": 40}, "y": {"low": -1, "high": 2}, "c": {"labels": ["p", "q"]}}
+    plan = plan_of({**DELTA, "neighbours": "change one record"}, columns=columns, statistics=kinds)
+    assert [plan.independent_parts(statistic) for statistic in plan.statistics] == [1, 1, 1, 2, 2, 2]
 
 
 def test_a_delta_is_at_most_one_over_the_number_of_persons_unless_the_plan_says_otherwise():

@@ -19,7 +19,7 @@ from fractions import Fraction
 from typing import Any
 
 from inbounds.checker.fields import Fields, insist, read_exact, read_object, read_text
-from inbounds.checker.plan import CHANGE, StatedPlan, StatedStatistic
+from inbounds.checker.plan import CHANGE, QUANTILES, StatedPlan, StatedStatistic
 from inbounds.checker.together import delta_together
 
 CELLS, ROWS, COLUMNS = "cells", "rows", "columns"
@@ -76,10 +76,22 @@ def _enlarged_parts(lines: list[Any], parts: list[Fraction]) -> list[Fraction]:
 
 
 def independent_places(statistic: StatedStatistic, plan: StatedPlan) -> int:
-    """Return in how many groups or cells apart one protected change may move a statistic, with no number in two."""
+    """Return in how many groups or cells apart one protected change may move a statistic, with no number in two.
+
+    A changed record is one removed and one added. Both may be in one group, and move the same number the same way.
+    """
     if plan.person is not None:
         return 1 if plan.adds_up(statistic) else min(plan.person.groups, len(plan.sizes))
-    return 2 if plan.neighbours == CHANGE and (statistic.rule.in_cells or not plan.public) else 1
+    if plan.neighbours != CHANGE or _moves_twice(statistic, plan):
+        return 1
+    return 2 if statistic.rule.in_cells or not plan.public else 1
+
+
+def _moves_twice(statistic: StatedStatistic, plan: StatedPlan) -> bool:
+    """Return whether a record removed and one added may move one number the same way, by twice what each does."""
+    if statistic.kind == "sum":
+        return plan.column(statistic).low < 0 < plan.column(statistic).high
+    return statistic.kind in QUANTILES
 
 
 def planned_parts(plan: StatedPlan) -> list[Fraction]:

@@ -339,11 +339,15 @@ class Plan:
         """Return in how many places one protected change moves a statistic: its epsilon is shared between them equally.
 
         A place is a group, with all numbers of the statistic about it. Numbers of several groups that add up share
-        their sums, so the groups of one person are one place.
+        their sums, so the groups of one person are one place. A changed record moves two groups if it leaves one for
+        another; if it stays, it may move one number by as much as both, and that is one place.
         """
         if self.neighbours == PERSON:
             return 1 if self.is_layered(statistic) else self.contribution.groups
-        return 2 if self.neighbours == CHANGE and (statistic.in_cells or not self.groups.public) else 1
+        if self.neighbours != CHANGE:
+            return 1
+        apart = statistic.in_cells or (not self.groups.public and not statistic.moves_twice(self.context))
+        return 2 if apart else 1
 
     @cached_property
     def _shared_epsilons(self) -> tuple[Fraction, ...]:

@@ -260,6 +260,13 @@ class Statistic(Schema):
 
     # --- what it answers ----------------------------------------------------------------------------------
 
+    def moves_twice(self, context: StatisticContext) -> bool:
+        """Return whether changing a record may move one of its numbers farther than adding or removing one.
+
+        Then a changed record that stays in its group costs one number what it else costs the numbers of two groups.
+        """
+        return False
+
     def divide(self, context: StatisticContext, groups: Groups, options: DesignOptions) -> tuple["Statistic", ...]:
         """Return the statistics that are drawn for it: itself, unless it can be drawn in parts only.
 

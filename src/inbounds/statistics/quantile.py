@@ -50,6 +50,9 @@ class OrderStatistic(NumberStatistic):
         scale = Scale(column.low, column.step, range(column.width + 1))
         return QuantileQuery(scale, self.share, size, context.public, column.default)
 
+    def moves_twice(self, context: StatisticContext) -> bool:
+        return True
+
     def positions(self, context: StatisticContext, aggregates: GroupAggregates) -> list[ValueCounts]:
         return [aggregates.by_value]
 

@@ -62,6 +62,10 @@ class Sum(SummedStatistic):
         scale = Scale(size * column.low, column.step, range(size * column.width + 1))
         return make_range_query("total", scale, Reach(column.width))
 
+    def moves_twice(self, context: StatisticContext) -> bool:
+        column = self.number_column(context)
+        return column.low < 0 < column.high
+
     def answer_prior(self, context: StatisticContext, size: int, beliefs: SizeBeliefs) -> Floats | None:
         """Return the prior under which, given N records, all sums from N·low to N·high are equally likely."""
         if context.public:

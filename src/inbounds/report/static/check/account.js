@@ -227,12 +227,21 @@ function checkDelta(plan, sizes) {
   insist(plan.get("statistics").every((one) => !one.has("epsilon")), "statistics of a plan with a delta have no epsilon of their own");
 }
 
-/** In how many groups or cells apart one protected change may move a statistic, with no number in two of them. */
+/** In how many groups or cells apart one protected change may move a statistic, with no number in two of them. A changed
+ *  record is one removed and one added: in one group, both may move the same number the same way. */
 function independentPlaces(plan, groups, statistic) {
   const kind = STATISTICS.get(statistic.get("kind"));
   const person = plan.get("unit");
   if (person !== undefined) return isAdding(plan, kind) ? 1n : least(person.get("max_groups"), BigInt(groups.sizes.length));
-  return plan.get("neighbours") === CHANGE && (plan.get("sizes") !== "public" || kind.cells === true) ? 2n : 1n;
+  if (plan.get("neighbours") !== CHANGE || movesTwice(plan, statistic, kind)) return 1n;
+  return plan.get("sizes") !== "public" || kind.cells === true ? 2n : 1n;
+}
+
+/** Whether a record removed and one added may move one number the same way: a sum of both signs, and a quantile. */
+function movesTwice(plan, statistic, kind) {
+  if (kind.changed !== "sign") return kind.changed === "always";
+  const { low, high } = subjectOf(plan, statistic, kind.subject);
+  return low.compare(ZERO) < 0 && high.compare(ZERO) > 0;
 }
 
 const isAdding = (plan, kind) => kind.margins === true || (plan.has("hierarchy") && kind.groups === true);

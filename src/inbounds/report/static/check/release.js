@@ -41,21 +41,22 @@ const isDesign = fields({
  *  must have. cells: a record is in one of several numbers. byUnit: records of one person may touch several. groups,
  *  margins: sums. pair: the ends of the names of the two numbers that it is computed from if sizes are secret.
  *  once: a person moves a number by one, however many records there are. publicSizes: sizes must be public,
- *  and at least two. A record with any other kind is not verifiable yet. */
+ *  and at least two. changed: whether a record that is changed may move a number by twice what one added or removed
+ *  does, always or with values of both signs. A record with any other kind is not verifiable yet. */
 const ofColumn = { column: isText };
 const STATISTICS = new Map([
   ["count", { form: { condition: isText }, groups: true }],
   ["count_distinct", { form: { condition: isText }, once: true }],
   ["histogram", { form: { ...ofColumn, "sum_to_size?": isBoolean }, subject: "labels", cells: true, byUnit: true, groups: true }],
   ["crosstab", { form: { columns: listOf(isText), margins: listOf(isText) }, cells: true, byUnit: true, margins: true }],
-  ["sum", { form: ofColumn, subject: "low", groups: true }],
+  ["sum", { form: ofColumn, subject: "low", changed: "sign", groups: true }],
   ["mean", { form: ofColumn, subject: "low", byUnit: true, pair: ["above_low", "below_high"] }],
   ["variance", { form: ofColumn, subject: "low", publicSizes: true }],
   ["percentage", { form: { condition: isText }, byUnit: true, pair: ["with", "without"] }],
-  ["min", { form: ofColumn, subject: "low" }],
-  ["median", { form: ofColumn, subject: "low" }],
-  ["max", { form: ofColumn, subject: "low" }],
-  ["quantile", { form: { ...ofColumn, at: either(isExact, listOf(isExact)) }, subject: "low" }],
+  ["min", { form: ofColumn, subject: "low", changed: "always" }],
+  ["median", { form: ofColumn, subject: "low", changed: "always" }],
+  ["max", { form: ofColumn, subject: "low", changed: "always" }],
+  ["quantile", { form: { ...ofColumn, at: either(isExact, listOf(isExact)) }, subject: "low", changed: "always" }],
   ["mode", { form: ofColumn, subject: "labels" }],
 ]);
 
