@@ -96,7 +96,7 @@ def test_no_lie_about_a_delta_passes_the_rules(with_delta, subtests):
             check_record(lie.record)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def moved_twice(tmp_path_factory, designs) -> Original:
     plan = plan_of(MOVED_TWICE, "at most", **CHANGED)
     found = publish(tmp_path_factory.mktemp("twice"), plan, cache=designs)
