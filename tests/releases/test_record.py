@@ -2,6 +2,7 @@
 
 import json
 from copy import deepcopy
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -110,6 +111,14 @@ def test_a_field_named_twice_is_refused(folder):
     (folder / "lie.json").write_text(doubled)
     with pytest.raises(PassportError, match="repeat a field"):
         check(folder / "lie.json")
+
+
+def test_releases_with_a_delta_say_what_a_replaced_record_costs_of_it():
+    plan = {"sizes": "maximum", "neighbours": "add or remove one record"}
+    one: Any = {"id": "1", "plan_sha256": "", "time": "", "plan": plan, "epsilon": {"spent": "1", "delta": "1/100"}}
+    assert "replaced: at twice the epsilon, and 1 + exp(epsilon) times the delta)" in str(compose_releases({"a": one}))
+    del one["epsilon"]["delta"]
+    assert "replaced: at twice the epsilon)" in str(compose_releases({"a": one}))
 
 
 def test_releases_count_by_themselves_however_alike_and_one_release_counts_once(tmp_path):

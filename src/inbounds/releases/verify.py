@@ -153,12 +153,12 @@ def compose_releases(records: Mapping[str, ReleaseRecord]) -> ComposedReleases:
     """Add up the epsilons and deltas of records, by file name. A release that was written twice counts once."""
     releases = {_release_key(record): (name, record) for name, record in records.items()}
     names, contents = zip(*releases.values(), strict=True)
-    return ComposedReleases(
-        names,
-        tuple(Fraction(record["epsilon"]["spent"]) for record in contents),
-        _covered_records(contents),
-        sum((Fraction(record["epsilon"].get("delta", 0)) for record in contents), Fraction(0)),
-    )
+    covers = _covered_records(contents)
+    delta = sum((Fraction(record["epsilon"].get("delta", 0)) for record in contents), Fraction(0))
+    if delta:
+        covers = covers.replace("at twice the epsilon)", "at twice the epsilon, and 1 + exp(epsilon) times the delta)")
+    epsilons = tuple(Fraction(record["epsilon"]["spent"]) for record in contents)
+    return ComposedReleases(names, epsilons, covers, delta)
 
 
 def _release_key(record: ReleaseRecord) -> tuple[str, ...]:
