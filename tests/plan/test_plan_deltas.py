@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import inbounds as ib
-from inbounds.accounting.declared_answers import FACTOR_STEP, DeclaredAnswer, declared_delta
+from inbounds.accounting.declared_answers import FACTOR_STEP, DeclaredAnswer, declared_delta, largest_factor
+from inbounds.checker.together import delta_together
 from inbounds.plan.load import parse_plan
 from inbounds.releases.budget import plan_budget
 from inbounds.schema.errors import PlanError
@@ -48,6 +49,17 @@ def test_the_places_that_one_change_moves_are_answers_of_their_own():
     persons = plan_of(DELTA, people={"id": "who", "max_records": 2, "max_groups": 2})
     assert once.epsilons[0] < twice.epsilons[0] == persons.epsilons[0]
     assert declared_delta([DeclaredAnswer(twice.epsilons[0] / 2, 60)], Fraction(1)) <= twice.delta
+
+
+def test_many_answers_gain_as_much_as_the_rules_of_the_checker_allow():
+    """Their probabilities are tiny, and their numbers of ways huge: neither may make the other's rounding large."""
+    factor = largest_factor([DeclaredAnswer(Fraction(1, 400), 400)], Fraction(1), Fraction(1, 10**6))
+    assert factor is not None
+    assert factor > Fraction(47, 10)
+    scaled = [Fraction(1, 400) * factor] * 400
+    assert delta_together(scaled, Fraction(1)) <= Fraction(1, 10**6)
+    above = [Fraction(1, 400) * (factor + 10 * FACTOR_STEP)] * 400
+    assert delta_together(above, Fraction(1)) > Fraction(1, 10**6)
 
 
 @pytest.mark.parametrize("number", [1, 2])

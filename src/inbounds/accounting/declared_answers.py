@@ -133,12 +133,20 @@ def _common_unit(values: Sequence[Fraction]) -> Fraction:
 
 
 def _binomial(p: int, q: int, times: int) -> list[int]:
-    """Return C(times, j)·p^j·q^(times - j) for j = 0..times, over 2**BITS, rounded up."""
-    powers = [[ONE], [ONE]]
+    """Return C(times, j)·p^j·q^(times - j) for j = 0..times, over 2**BITS, rounded up.
+
+    Powers have `times` digits more, because C(times, j) is up to 2**times and multiplies what they are rounded by.
+    """
+    digits = BITS + times
+    powers = [[1 << digits], [1 << digits]]
     for chain, base in zip(powers, (p, q), strict=True):
         for _ in range(times):
             chain.append(-(-chain[-1] * base >> BITS))
-    return [-(-math.comb(times, j) * powers[0][j] * powers[1][times - j] >> BITS) for j in range(times + 1)]
+    shift, products = (
+        2 * digits - BITS,
+        (above * below for above, below in zip(powers[0], powers[1][::-1], strict=True)),
+    )
+    return [-(-math.comb(times, j) * product >> shift) for j, product in enumerate(products)]
 
 
 def _hockey_stick(unit: Fraction, masses: dict[int, int], epsilon: Fraction) -> int:
