@@ -202,8 +202,10 @@ class Plan:
         """Put the parts of statistics in their place that can be drawn in parts only."""
         parts: list[Statistic] = []
         for k, statistic in enumerate(self.statistics):
-            with error_path("statistics", k, statistic.kind):
-                parts += statistic.divide(self.context, self.groups, self.design_options(statistic))
+            with error_path("statistics", k):
+                options = self.design_options(statistic)
+                with error_path(statistic.kind):
+                    parts += statistic.divide(self.context, self.groups, options)
         object.__setattr__(self, "statistics", tuple(parts))
 
     def _check_statistics(self) -> None:
