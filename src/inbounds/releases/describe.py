@@ -182,7 +182,7 @@ def _lines(texts: Sequence[str]) -> str:
 def format_yaml(values: Mapping[str, Any], depth: int = 0) -> str:
     """Write plain values as YAML: texts in quotes as in JSON, several lines as a block.
 
-    >>> print(format_yaml({"a": {"b": "x: 1", "c": ["y"]}, "d": "1\\\\n2"}), end="")
+    >>> print(format_yaml({"a": {"b": "x: 1", "c": ["y"]}, "d": "1\\n2"}), end="")
     a:
       b: "x: 1"
       c:
