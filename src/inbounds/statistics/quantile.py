@@ -17,7 +17,7 @@ from inbounds.query import JointQuantileQuery, QuantileQuery, Scale
 from inbounds.query.joint_quantile import MOST_QUANTILES
 from inbounds.schema.errors import PlanError
 from inbounds.schema.text import to_list
-from inbounds.schema.types import to_exact
+from inbounds.schema.types import Exact, to_exact
 from inbounds.sources.groups import Groups
 from inbounds.statistics._numbers import NumberStatistic
 from inbounds.statistics.base import GroupAggregates, Statistic, StatisticContext, ValueCounts
@@ -109,7 +109,7 @@ def _write_shares(shares: tuple[Fraction, ...]) -> str | list[str]:
 SHARE_SCHEMA = {"type": ["string", "number"], "description": "A decimal, a fraction, or min, median, max."}
 
 Shares = Annotated[
-    tuple[Fraction, ...],
+    tuple[Exact, ...],
     BeforeValidator(_parse_shares),
     PlainSerializer(_write_shares),
     WithJsonSchema({"anyOf": [SHARE_SCHEMA, {"type": "array", "items": SHARE_SCHEMA}]}),
