@@ -5,17 +5,21 @@ BIN := .venv/bin
 # Packages are not compiled when they are installed, which would take half a minute: Python keeps what it compiles as it runs.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test check pages slow storm nightly browser proof bench docs figures studies studies-quick clean
+.PHONY: demo test check long pages slow storm nightly browser proof bench docs figures studies studies-quick clean
 
 demo: .venv/tables
 	@$(BIN)/python examples/demo.py
 
 # Two processes fill two cores: no threads beside them.
 test: .venv/test
-	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow and not browser and not pages"
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not long and not slow and not browser and not pages"
 
 check: .venv/check .venv/test .venv/studies
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports --no-logo --no-cache
+
+# Tests above a second that catch no planted fault alone: too long for every change, quick enough for .ci/run.
+long: .venv/test
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "long and not slow and not browser" tests
 
 # The Python of all pages and notebooks, run from top to bottom.
 pages: .venv/test

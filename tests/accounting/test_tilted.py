@@ -162,6 +162,7 @@ def test_different_mechanisms_are_met_by_brute_force(seed):
         held(plan, atoms, Fraction(delta), 1e-3)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("first", "second"), [("3.3", "2.7182"), ("7.1", "0.37"), ("12", "11.999"), ("1e-6", "20")])
 def test_two_large_losses_meet_on_a_grid_fine_enough(first, second):
     parts = [response_pair(Fraction(first), 1), response_pair(Fraction(second), 1)]
@@ -259,6 +260,7 @@ def test_a_dominating_curve_is_found_only_where_there_is_one():
     assert dominating_pair([crossing]) == crossing
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("upper", "lower", "times"), [([237, 19], [236, 20], 197), ([32, 224], [33, 223], 79), ([255, 1], [252, 4], 10)]
 )

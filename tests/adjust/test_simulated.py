@@ -155,6 +155,7 @@ def test_the_stated_error_is_that_of_all_reports_of_a_tiny_tree():
     assert abs(sampled.mean() - exact) < 5 * sampled.std() / draws**0.5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("labels", "sums", "rates"), [(1, "", (0.1, 0.2)), (4, "", (0.5, 0.3)), (3, "known", (0.4, 0.4))]
 )
@@ -201,6 +202,7 @@ def test_places_are_evenly_spaced():
         assert places.max() < count
 
 
+@pytest.mark.long
 def test_thinning_hardly_changes_what_is_stated(monkeypatch):
     """A tree whole and thinned to a fourth: the errors of leaves and parents are within a third of each other."""
     tree = Tree.from_leaves(np.full(200, 20), np.repeat(np.arange(20), 10), np.repeat(np.arange(4), 5))

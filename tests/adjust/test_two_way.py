@@ -113,6 +113,7 @@ def test_many_tables_are_solved_in_portions_as_one(monkeypatch):
     assert one.method == POSTERIOR
 
 
+@pytest.mark.long
 @given(st.data())
 @settings(max_examples=50, deadline=None)
 def test_every_adjusted_two_way_table_adds_up(data):
@@ -177,6 +178,7 @@ def test_every_adjusted_histogram_on_a_tree_adds_up_both_ways(data):
             assert all(np.array_equal(tree.sums(values[0][k])[level], own[k]) for k in range(labels))
 
 
+@pytest.mark.long
 def test_known_sizes_make_histograms_on_a_tree_better():
     rng = np.random.default_rng(5)
     tree = Tree.from_leaves(np.full(60, 12), np.repeat(np.arange(6), 10))
@@ -194,6 +196,7 @@ def test_known_sizes_make_histograms_on_a_tree_better():
     assert errors[0] < min(errors[1:])
 
 
+@pytest.mark.long
 def test_the_table_that_is_most_likely_is_further_from_the_truth():
     """Why the published table is not the most likely one."""
     rng = np.random.default_rng(7)

@@ -143,6 +143,7 @@ def test_the_pre_rounded_mechanism_loses_less_than_both_for_the_papers_priors(al
     assert heuristic < staircase < laplace
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("build", "family"), [(ib.catalog.snapped_laplace, "laplace"), (ib.catalog.snapped_staircase, "staircase")]
 )

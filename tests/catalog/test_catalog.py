@@ -259,6 +259,7 @@ def contract(made, epsilon, kind, name):
 QUICK = ["count", "category"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "kind"), ACCEPTED)
 def test_an_entry_is_certified_and_equals_its_formula(name, kind):
     """Total variation to the formula's float values below 1e-12, for every epsilon."""
@@ -497,6 +498,7 @@ def test_a_privacy_loss_too_small_for_whole_numbers_is_served_or_refused_with_a_
         assert (made.weights == made.weights[:, :1]).all()
 
 
+@pytest.mark.long
 def test_the_registry_holds_every_mechanism_of_the_catalog_under_its_own_name():
     """What is public in the catalog and what can be looked up by name are the same."""
     assert set(REGISTRY) == set(ib.catalog.__all__) - REFUTED

@@ -19,6 +19,7 @@ from inbounds.files import sha256_hex
 NAMES = ("one group", "a grand total", "dates", "intervals")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_a_mutated_record_is_refused_or_says_nothing_else(published, name, tmp_path):
     """By the rules alone. What passes them differs in texts that the release's own code compares, or in nothing."""

@@ -42,6 +42,7 @@ def test_an_honest_release_of_known_kinds_is_accepted(released):
     assert ib.verify(released.record).is_valid
 
 
+@pytest.mark.long
 def test_every_statistic_of_an_unknown_kind_has_no_rule(original):
     for forgery in forgeries.unknown_kinds(original):
         with pytest.raises(NoRule) as reason:
@@ -49,6 +50,7 @@ def test_every_statistic_of_an_unknown_kind_has_no_rule(original):
         assert str(reason.value) == SENTENCE
 
 
+@pytest.mark.long
 def test_fields_that_a_known_kind_does_not_have_are_refused(original):
     for forgery in forgeries.other_fields(original):
         with pytest.raises(PassportError) as reason:

@@ -149,6 +149,7 @@ def completed(typed: str) -> set[str]:
     return set(done.stdout.split())
 
 
+@pytest.mark.long
 def test_a_shell_completes_the_statistics_and_sizes_of_a_record(tmp_path):
     record = publish(tmp_path).record
     content = json.loads(record.read_text())["content"]

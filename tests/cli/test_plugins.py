@@ -101,6 +101,7 @@ def complete(typed: str, path: Path) -> tuple[str, str]:
     return done.stdout.strip(), done.stderr
 
 
+@pytest.mark.long
 def test_a_shell_completes_the_commands_of_another_package(install):
     path = install()
     assert complete("inbounds weath", path) == ("weather", "")

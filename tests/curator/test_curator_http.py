@@ -453,6 +453,7 @@ def stateful(opened, examples: int, steps: int) -> int:
     return answered
 
 
+@pytest.mark.long
 def test_requests_of_every_kind_find_no_server_error(opened):
     assert stateful(opened, 1, 12) >= 12
 

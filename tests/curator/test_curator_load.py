@@ -73,6 +73,7 @@ def test_askers_at_the_edge_of_the_budget_never_pass_it(opened):
         assert own.grants["pupils"].spent == held <= 2
 
 
+@pytest.mark.long
 def test_threads_that_ask_one_question_are_given_one_answer(opened):
     curator = opened(time=Time(), answer_seconds=2)
     several = [account(curator, f"account {k}") for k in range(8)]

@@ -97,6 +97,7 @@ WIDEST = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["count", "mean", "histogram", pytest.param("any count", marks=pytest.mark.slow)])
 def test_no_question_that_is_accepted_is_too_wide_for_records_that_are_attached(folder, kind):
     """There is no rehearsal of each question on attached records: the limits of a question must do."""

@@ -35,6 +35,7 @@ def loss_of(problem, P):
 EPSILONS = [0.05, 0.1, 0.2, 0.5, 1.0, 2.0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("loss", ["absolute", "squared", "zero-one"])
 @pytest.mark.parametrize("others", ["column_monotone row_monotone symmetric", "", "row_honest", "column_monotone"])
 @pytest.mark.parametrize("sizes", [(2, 3, 4, 5), pytest.param((6, 9, 10, 16), marks=pytest.mark.slow)], ids=str)

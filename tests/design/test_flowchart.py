@@ -58,6 +58,7 @@ QUICK = [(0.62, 1), (0.62, 4), (10 / 11, 2)]
 MORE = {(alpha, n) for alpha in (0.3, 0.5, 0.62, 0.76, 10 / 11, 0.98) for n in (1, 2, 3, 4, 7)} - set(QUICK)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("alpha", "n"), [*QUICK, *(pytest.param(*each, marks=pytest.mark.slow) for each in sorted(MORE))]
 )

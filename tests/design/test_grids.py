@@ -14,6 +14,7 @@ def priors(n: int) -> list[np.ndarray]:
     return [np.full(n, 1 / n), np.exp(-np.arange(n) / 5), rng.random(n) ** 4, np.eye(n)[3] + np.eye(n)[n - 2]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("power", [1, 2])
 @pytest.mark.parametrize(("people", "high", "epsilon"), [(12, 3, "0.3"), (9, 4, "1"), (20, 2, "2")])
 def test_the_bound_of_the_chains_is_below_every_private_mechanism(

@@ -147,6 +147,7 @@ def test_interior_points_meet_the_optimum_of_rays(problem: Problem) -> None:
     assert column_generation._bound(part, v, weights) == pytest.approx(best.bound, rel=1e-7)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("worst", [False, True])
 def test_a_design_that_is_slow_to_prove_is_closed_by_an_interior_point(
     worst: bool, monkeypatch: pytest.MonkeyPatch

@@ -84,6 +84,7 @@ def requests(seed: int) -> list[dict]:
     return made
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [*range(4), *(pytest.param(k, marks=pytest.mark.slow) for k in range(4, 10))])
 def test_a_limited_design_equals_the_papers_linear_program(seed: int) -> None:
     for r in requests(seed):
@@ -114,6 +115,7 @@ def test_a_limited_design_equals_the_papers_linear_program(seed: int) -> None:
 LARGER = [(ib.mean(10, 0, 4), "0.3", None), (ib.mean(10, 0, 4), "0.5", "worst"), (ib.extreme(0, 65), "0.5", None)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("query", "epsilon", "aim", "limit_aim"),
     [

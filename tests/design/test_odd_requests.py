@@ -115,6 +115,7 @@ STOPPED = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", STOPPED)
 def test_a_stopped_solve_returns_the_best_closed_form_and_a_bound(name: str) -> None:
     query, asked = STOPPED[name]
@@ -125,6 +126,7 @@ def test_a_stopped_solve_returns_the_best_closed_form_and_a_bound(name: str) -> 
     assert value > bound > value / 3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("loss", ["absolute", pytest.param("squared", marks=pytest.mark.slow), "zero-one"])
 @pytest.mark.parametrize("neighbours", [Reach(1), Reach(3), Reach(9), AllPairs(), Metric(Fraction(2, 3))])
 @pytest.mark.parametrize("aim", ["average", "worst"])

@@ -20,6 +20,7 @@ from raising import rejects
 VARIANT_2 = ("row_monotone", "column_monotone", "symmetric", "fair")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("block", [*range(5), *(pytest.param(k, marks=pytest.mark.slow) for k in range(5, 12))])
 def test_optimal_equals_two_independent_solvers_on_random_requests(block, judge):
     """180 requests: all neighbourhoods, losses, priors, property sets, cells and both aims."""
@@ -115,6 +116,7 @@ QUICK = [(ib.count(3), "zero-one"), (ib.extreme(0, 3), "absolute")]
 MORE = [*itertools.product((ib.count(3), ib.extreme(0, 3), ib.mean(2, 0, 2)), ("absolute", "squared", "zero-one"))]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("query", "loss"), [*QUICK, *(pytest.param(*each, marks=pytest.mark.slow) for each in MORE if each not in QUICK)]
 )
@@ -130,6 +132,7 @@ def test_every_property_set_is_met_on_the_integers_and_asking_more_never_costs_l
             assert values[asked - {name}] <= value + 1e-9
 
 
+@pytest.mark.long
 def test_the_same_request_gives_the_same_integers_in_another_process():
     code = (
         "import inbounds as ib\n"

@@ -53,6 +53,7 @@ def test_no_mechanism_is_below_the_bound_under_a_prior(
                 assert bound >= 0.975 * best.value
 
 
+@pytest.mark.long
 def test_coarse_chains_give_a_bound_under_a_prior_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prior_range.average_bound, "__defaults__", (1e3,))
     query = ib.total(6, 0, 7)
@@ -132,6 +133,7 @@ def test_the_worst_answer_of_sixty_widths_is_designed_with_a_gap_below_one_perce
     assert best.value == pytest.approx(made.loss_per_answer(to_loss(loss)).max(), rel=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("query", [ib.total(50, 0, 2), ib.count(100)])
 def test_no_mechanism_is_below_the_bound_of_the_worst_answer(query: RangeQuery) -> None:
     for loss in ("absolute", "squared"):

@@ -189,6 +189,7 @@ QUICK = [("absolute", 1), ("zero-one", 3)]
 MORE = [*product(("absolute", "squared", "zero-one"), (1, 2, 3, 4, 99))]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("loss", "reach"), [*QUICK, *(pytest.param(*each, marks=pytest.mark.slow) for each in MORE if each not in QUICK)]
 )

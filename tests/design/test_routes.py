@@ -49,6 +49,7 @@ def assert_sound(problem: Problem, proposal: Proposal, best: float) -> None:
         assert baseline.has_properties(problem, proposal.matrix, 1e-9)
 
 
+@pytest.mark.long
 def test_every_route_keeps_its_word_with_time_and_without() -> None:
     tried = set[str]()
     for request in requests(30):

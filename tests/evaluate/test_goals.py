@@ -60,6 +60,7 @@ def _loss(name, query, i, j, table):
     return {"absolute": error, "squared": error**2}.get(name, Fraction(table[i, j]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("query", "promise", "family"), MONOTONE, ids=lambda value: str(value)[:40])
 def test_the_returned_epsilon_keeps_the_promise_and_a_thousandth_less_does_not(query, promise, family):
     """Exactly, on the certified mechanism that comes with it; and on a grid below, nothing keeps it."""
@@ -80,6 +81,7 @@ def test_the_returned_epsilon_keeps_the_promise_and_a_thousandth_less_does_not(q
         assert exact_value(promise, made(kept.epsilon * Fraction(share))) > promise.at_most
 
 
+@pytest.mark.long
 def test_the_optimal_family_needs_no_more_epsilon_than_any_other():
     """What one mechanism keeps, the best one keeps at the same epsilon or less."""
     promise = within(2, "0.9")

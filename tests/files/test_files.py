@@ -149,6 +149,7 @@ def test_weights_are_written_as_text_so_that_no_reader_rounds_them():
 # --- accidents and vandals --------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("edits", [500, pytest.param(20_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("which", ["matrix", "noise"])
 def test_a_changed_character_anywhere_is_refused_or_harmless(judge, which, edits, saved):

@@ -24,6 +24,7 @@ def fuzz(name: str, folder: Path, pairs: int, request: Any) -> NeighbourFuzzer:
     return fuzzer
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["arrow", "sqlite", "csv"])
 def test_one_record_or_person_changes_no_joint_probability_by_more_than_epsilon(name, tmp_path, request):
     fuzz(name, tmp_path, 6, request)

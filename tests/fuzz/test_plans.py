@@ -13,11 +13,13 @@ FEW = ["sqlite", "duckdb", "arrow"]
 EVERY = ["arrow", "pandas", "polars", "parquet", "csv", "duckdb", "sqlite", "postgres"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", FEW)
 def test_a_plan_that_a_dry_run_accepts_is_released(source: Any, tmp_path: Any, name: str) -> None:
     assert_released(source, tmp_path, name, 3)
 
 
+@pytest.mark.long
 def test_a_plan_of_more_statistics_than_an_expression_may_be_deep_is_released(source: Any, tmp_path: Any) -> None:
     """DuckDB refuses expressions that are nested 1,000 deep."""
     fuzzer = PlanFuzzer("arrow", *source("arrow"), tmp_path)

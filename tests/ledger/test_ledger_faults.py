@@ -119,10 +119,12 @@ def sweep(strace: str, folder: Path, fresh: bool, chosen) -> int:
     return len(felt)
 
 
+@pytest.mark.long
 def test_a_system_call_that_is_killed_or_fails_costs_no_charge_and_no_answer(strace, memory):
     assert sweep(strace, memory, False, lambda name, n: [(n + 1) // 2] if name in DECISIVE else []) == 9
 
 
+@pytest.mark.long
 def test_a_ledger_whose_first_sync_fails_is_not_made_in_a_weaker_mode(strace, memory):
     """SQLite, asked a second time, said that it had the log which it had failed to start."""
     assert sweep(strace, memory, True, lambda name, n: [1] if name == "fdatasync" else []) == len(FAULTS)

@@ -254,6 +254,7 @@ def in_a_child(act) -> str:
         return file.read()
 
 
+@pytest.mark.long
 @by_fork
 @pytest.mark.parametrize("end", ["ledger.close()", "del ledger", "pass"])
 def test_a_child_never_deletes_the_log_of_somebody_else(file, end):

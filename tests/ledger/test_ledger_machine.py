@@ -178,6 +178,7 @@ def carried_out(machine: type[Machine], examples: int, steps: int) -> None:
     run_state_machine_as_test(machine, settings=limits)
 
 
+@pytest.mark.long
 def test_sqlite_is_the_model_in_any_crash():
     carried_out(Machine, examples=30, steps=20)
 

@@ -117,6 +117,7 @@ def same_rows(one, other) -> bool:
     return len(one) == len(other) and all(map(np.array_equal, one, other))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("plan", ["alone", "adding up", pytest.param("crossed", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("name", "when"), DEATHS)
 def test_a_release_that_dies_at_any_step_is_charged_once_and_never_drawn_again_once_its_draw_is_kept(
@@ -166,6 +167,7 @@ release(PLANS[sys.argv[2]], FRAME, output="out.csv")
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("plan", "name", "when", "kept"),
     [

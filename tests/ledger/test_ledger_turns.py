@@ -5,6 +5,8 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 import inbounds as ib
 from inbounds.ledger import Ledger
 from inbounds.ledger.sqlite import Sqlite
@@ -36,6 +38,7 @@ def interrupted(nth, act):
     return False
 
 
+@pytest.mark.long
 def test_a_key_pressed_at_any_instruction_leaves_a_ledger_that_goes_on(memory):
     with Ledger.open(memory / "l.db") as ledger:
         ledger.add_population("pupils", epsilon=60)

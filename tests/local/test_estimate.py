@@ -397,6 +397,7 @@ def test_every_newton_system_solves_its_equations(shape):
     assert np.allclose(full @ x, b, atol=1e-10)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), pytest.param(Fraction(1, 1000), marks=pytest.mark.slow)])
 def test_a_hundred_thousand_answers_are_certified_in_linear_steps(epsilon):
     size = 100_000

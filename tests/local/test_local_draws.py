@@ -70,6 +70,7 @@ def constant(kind: str) -> dict[str, list[int]]:
 # --- a constant, on every engine ----------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("engine", ["pandas", "polars", "polars lazy", "arrow", "arrow reader", "duckdb"])
 def test_equal_values_have_draws_of_their_own(engine, kind):

@@ -154,6 +154,7 @@ def test_the_interval_of_a_mean_covers_as_it_says():
     assert 0.85 <= np.mean([each.lower <= truth <= each.upper for each in found]) <= 0.95  # ± 2.4 standard errors
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("matrix", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_shares_of_heaped_numbers_are_covered_as_the_intervals_say(matrix):
     """200 collections of people on three numbers alone, the noise far wider than one: readings assume nothing."""

@@ -119,6 +119,7 @@ def collected(table, engine: str):
     return table.collect(engine=engine)
 
 
+@pytest.mark.long
 def test_random_queries_of_polars(hive):
     covered = Covered(seed=1)
     engines = ["in-memory", "streaming", "all at once", "batches"]
@@ -181,6 +182,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.long
 def test_random_queries_of_duckdb():
     covered = Covered(seed=2)
     for _ in range(ROUNDS):

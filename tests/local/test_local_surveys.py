@@ -91,6 +91,7 @@ def test_every_attribute_has_its_share_of_the_lots_whatever_the_answers():
     assert np.abs(asked.sum(axis=1) - 100_000 / 3).max() < 1500
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("ask", ["all", "one"])
 def test_a_survey_is_randomized_and_collected_in_every_engine(engine, ask):

@@ -37,6 +37,7 @@ def everything_certified(query, epsilon, search, groups):
     return [(mechanism, errors_of(mechanism, groups)) for mechanism in made]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("epsilon", ["1/5", pytest.param("1", marks=pytest.mark.slow), "3"])
 @pytest.mark.parametrize("query", QUERIES)
 def test_the_choice_is_the_least_objective_among_the_tables_that_keep_the_guard(query, epsilon):
@@ -62,6 +63,7 @@ def test_with_a_prior_the_choice_is_the_least_mean_error_and_there_is_no_guard()
     assert chosen == min(tables, key=lambda table: table[1].mean())[0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("query", "epsilon"),
     [*zip([*QUERIES, ib.median(0, 600, size=40), ib.quantile(1, 0, 5, size=5000)], ["1/5", "4"] * 4, strict=True)],

@@ -39,6 +39,7 @@ def assert_as_stored(file, found):
     assert compared(found) == compared({name: kept[name] for name in found})
 
 
+@pytest.mark.long
 def test_mechanisms_have_the_probabilities_they_had(subtests):
     for name in MECHANISMS:
         if name not in SLOW:
@@ -52,11 +53,13 @@ def test_a_large_mechanism_has_the_probabilities_it_had(name):
     assert_as_stored("mechanisms", {name: recompute.mechanism(name)})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", QUANTILES)
 def test_a_quantile_has_the_probabilities_it_had(name):
     assert_as_stored("quantiles", {name: recompute.mechanism(name)})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow) if name in ALONE | SOURCES else name for name in TABLES]
 )
@@ -64,11 +67,13 @@ def test_a_table_released_with_the_same_entropy_is_the_same(name, tmp_path):
     assert_as_stored("tables", {name: recompute.table(name, tmp_path)})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CURATORS)
 def test_a_curator_gives_the_same_answers_at_the_same_cost(name, tmp_path):
     assert_as_stored("answers", recompute.answers(name, tmp_path))
 
 
+@pytest.mark.long
 def test_the_demonstration_shows_the_same_numbers(tmp_path):
     found = recompute.demo(tmp_path)
     assert [*found] == [*recompute.stored("demo")]

@@ -226,6 +226,7 @@ def plans(draw):
     return plan(asked, keys, sizes, epsilon=draw(st.sampled_from(["1/2", 4])), **more, **interval)
 
 
+@pytest.mark.long
 @given(data=st.data())
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_draw_of_a_random_plan_adds_up_in_whole_numbers_within_range(data, tmp_path):
@@ -339,6 +340,7 @@ def written(made, tmp_path):
     return tmp_path / "out.csv.release.json", done
 
 
+@pytest.mark.long
 def test_a_written_table_has_rows_for_every_level_and_verifies(written):
     path, done = written
     assert done.table["level"].to_pylist() == ["r"] * 2 + ["s"] * 6

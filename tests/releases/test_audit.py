@@ -133,6 +133,7 @@ def test_the_checks_find_nothing_without_a_bug(checks, monkeypatch, capsys):
     all_checks(checks, monkeypatch, capsys)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.__name__)
 def test_a_planted_bug_is_caught(checks, monkeypatch, capsys, bug):
     bug(monkeypatch)

@@ -42,6 +42,7 @@ def inbounds(command):
     return command
 
 
+@pytest.mark.long
 def test_the_command_runs_by_itself(folder):
     environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache"), "COLUMNS": "100"}
     command = [sys.executable, "-m", "inbounds", *ONE_LINE, *COUNT, "--json"]

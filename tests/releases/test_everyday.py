@@ -129,6 +129,7 @@ PERIODS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [*FIRST, *SLOW])
 def test_dates_times_and_their_texts_are_keys_by_day_month_quarter_and_year_on_every_engine(stored, name):
     source, frame = stored(name)

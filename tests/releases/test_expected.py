@@ -46,6 +46,7 @@ def plan(statistics, epsilon="1", size=20, hierarchy=LEVELS, keys=KEYS, **more):
 HISTOGRAM, COUNT = {"histogram": "c", "name": "h"}, {"count": "c = 'a'", "name": "n"}
 
 
+@pytest.mark.long
 def test_dry_run_record_and_report_state_one_number_for_every_level(tmp_path):
     content = plan([HISTOGRAM, COUNT])
     preview = preview_release(content, FRAME, cache=tmp_path)
@@ -248,6 +249,7 @@ def test_crosstabs_state_errors_of_cells_and_margins(tmp_path):
     assert preview.split == ""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("statistic", "epsilon", "spread"),
     [(COUNT, "0.5", 0.05), (HISTOGRAM, "1", 0.1), ({**HISTOGRAM, "sum_to_size": True}, "2", 0.1)],
@@ -338,6 +340,7 @@ print(len(rows), len(workload.build_table(designed, rows).columns))
 """
 
 
+@pytest.mark.long
 def test_reading_and_drawing_work_where_the_simulation_cannot_be_imported(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", DRAWS_WITHOUT, str(tmp_path)], capture_output=True, text=True, timeout=300

@@ -60,6 +60,7 @@ def rows_of(text):
 # --- rows and columns -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_every_part_follows_its_whole_and_rows_without_levels_stay(nested, flat):
     order = sort_rows(nested.record, nested.table)
     keys = nested.table.take(order).select(["region", "school"]).to_pydict()

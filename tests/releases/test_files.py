@@ -155,6 +155,7 @@ def test_init_never_replaces_the_data(command, folder, name):
     refused(command, folder, ["init", "survey.csv", "--out", "other.csv"], "exists; give another name, or --overwrite")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "words",
     [

@@ -69,6 +69,7 @@ def without_one(rows):
     return [(*rows[:k], *rows[k + 1 :]) for k in range(len(rows))]
 
 
+@pytest.mark.long
 def test_a_record_more_or_less_costs_epsilon_over_all_levels_together(tmp_path):
     """All tables of up to two records in three groups."""
     place = {rows: k for k, rows in enumerate(TABLES)}
@@ -76,6 +77,7 @@ def test_a_record_more_or_less_costs_epsilon_over_all_levels_together(tmp_path):
     assert_tight(plan, laws, [(place[less], k) for rows, k in place.items() for less in without_one(rows)])
 
 
+@pytest.mark.long
 def test_a_person_with_records_in_two_groups_costs_epsilon_though_the_total_counts_all_of_them(tmp_path):
     """A person with up to four records, of which two count in each of two groups, comes or goes."""
     content = {
@@ -90,6 +92,7 @@ def test_a_person_with_records_in_two_groups_costs_epsilon_though_the_total_coun
     assert_tight(plan, laws, [(0, k + 1) for k in range(len(mine))])
 
 
+@pytest.mark.long
 def test_the_total_is_the_first_row_and_the_sum_of_all_groups(tmp_path):
     rows = [("A", "p", 3.0, None), ("B", "q", 1.0, None), ("C", "p", 2.0, None), ("C", None, None, None)]
     done = release(NESTED, table(rows), cache=tmp_path, output=tmp_path / "t.csv")

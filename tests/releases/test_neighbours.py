@@ -103,6 +103,7 @@ def cases(draw):
 RARELY = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 
 
+@pytest.mark.long
 @given(cases())
 @settings(max_examples=15, deadline=None, suppress_health_check=RARELY, derandomize=True)
 def test_changing_one_record_moves_the_answers_by_no_more_than_is_declared(checks, monkeypatch, capsys, case):

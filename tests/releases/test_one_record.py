@@ -167,6 +167,7 @@ BOUNDS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("column", BOUNDS, ids=str)
 @pytest.mark.parametrize(
@@ -298,6 +299,7 @@ QUICK = ["csv", "arrow"]
 OTHERS = [pytest.param(name, marks=pytest.mark.slow) for name in HERE if name not in QUICK]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("engine", [*QUICK, *OTHERS, *SLOW])
 @pytest.mark.parametrize("use", USES)
 def test_whether_a_column_fits_is_said_by_its_type_alone_and_alike_on_every_engine(stored, use, engine):
@@ -468,6 +470,7 @@ def test_a_hostile_record_of_a_csv_file_moves_its_own_group_within_the_reach_and
         assert_neighbours(here, seen("t.csv"), group=0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("engine", ["parquet", "duckdb", "sqlite"])
 def test_a_hostile_record_of_a_database_moves_its_own_group_within_the_reach_and_nothing_else(

@@ -79,6 +79,7 @@ def page(nested):
     return Page(public_page(nested.record, nested.table))
 
 
+@pytest.mark.long
 def test_every_group_is_on_the_page_with_its_whole_name(nested, page):
     rows = page.tables["pupils, By school"][1:]
     assert [row[0].split(" North")[0].split(" South")[0].strip() for row in rows] == [key[1] for key in KEYS]

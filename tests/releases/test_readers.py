@@ -47,6 +47,7 @@ def done(made, tmp_path):
 # --- the mechanisms ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_passports_are_named_by_statistic_and_size(done, tmp_path):
     names = ("yes", "c", "x_mean", "x_sum", "x_min", "x_max", "x_median")
     sized = [f"{name}-{size}.json" for name in names for size in (2, 3)]

@@ -63,6 +63,7 @@ def test_boolean_labels_match_in_any_case_and_alike_in_every_source(tmp_path, la
         assert truths(content, frame, by="one", keys=["x"], columns=columns, histogram="s") == [[1], [2]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("test", ["s = 'True'", "s = 'true'", "'TRUE' = s", "s in ('True', 'x')", "s != 'false'"])
 def test_a_condition_on_a_boolean_matches_in_any_case_and_alike_in_every_source(tmp_path, test):
     for content, frame in bool_sources(tmp_path):
@@ -212,6 +213,7 @@ def mark_sources(folder):
     return [({"source": file}, None) for file in files] + [({}, table), ({}, table.to_pandas())]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("texts", [["1", "2", "v1", "01"], ["1.0", "2.0", "v1", "01.0"], [1, 2, "v1", "01"]])
 def test_a_whole_number_matches_with_and_without_its_point_and_alike_in_every_source(tmp_path, texts):
     for content, frame in mark_sources(tmp_path):
@@ -246,6 +248,7 @@ def test_texts_are_left_as_they_are_where_no_whole_number_is_meant():
 WRITTEN = ["2024-05-31", "2024-06-01", "2024-06-02", "2024-6-3", "9", "unknown", "2024-06-02\n", "", None]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("test", "count"),
     [

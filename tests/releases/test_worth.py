@@ -39,6 +39,7 @@ def test_the_constants_loss_is_the_least_of_all_constants(query, loss):
     assert best_constant_loss(query, loss, weights) == pytest.approx(every.min())
 
 
+@pytest.mark.long
 def test_a_dry_run_names_what_is_useless_and_what_would_help(tmp_path):
     found = preview_release(
         plan([{**GOOD, "budget_share": 0.999}, {**IDLE, "budget_share": 0.001}]), FRAME, cache=tmp_path
@@ -50,6 +51,7 @@ def test_a_dry_run_names_what_is_useless_and_what_would_help(tmp_path):
     assert found.record["useless"] == [str(idle)]
 
 
+@pytest.mark.long
 def test_what_would_help_does_help(tmp_path):
     """The epsilon, the size and the step that are named are tried again: the error is what was said, at most half."""
     content = plan([{"median": "x"}], epsilon="0.05")
@@ -79,6 +81,7 @@ def test_only_some_sizes_may_be_no_better(tmp_path):
     assert release(plan([GOOD], epsilon="0.2", size=[2, 60]), FRAME, cache=tmp_path).table.num_rows == 2
 
 
+@pytest.mark.long
 def test_a_plan_that_would_say_nothing_is_released_only_if_asked_for(tmp_path):
     content = plan([IDLE, {"count": "true"}], epsilon="0.001")
     with raises_at(PlanError, ("statistics",), about="allow_useless=True") as caught:

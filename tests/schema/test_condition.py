@@ -144,6 +144,7 @@ def test_a_written_condition_is_read_back_as_it_was_meant(condition):
         assert meaning(read, record) == meaning(condition, record)
 
 
+@pytest.mark.long
 @given(conditions, st.lists(records, min_size=1, max_size=12))
 @settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 def test_the_engine_is_told_exactly_what_a_condition_means(condition, rows):

@@ -35,6 +35,7 @@ def databases(n: int, high: int) -> tuple[list[tuple[int, ...]], np.ndarray]:
     return every, (table[:, None, :] != table[None, :, :]).sum(axis=2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", STATISTICS)
 @pytest.mark.parametrize(
     ("n", "high"), [(1, 3), (2, 3), (3, 3), (4, 3), (5, 2), pytest.param(5, 3, marks=pytest.mark.slow)]
@@ -167,6 +168,7 @@ def test_every_split_spends_exactly_epsilon(epsilon):
     assert papers_split(epsilon).epsilon == pytest.approx(float(epsilon), rel=1e-12)
 
 
+@pytest.mark.long
 def test_the_best_split_loses_less_than_the_papers_scale():
     rng = np.random.default_rng(5)
     small = [sensitivity.maximum(rng.integers(1, 8, 10), 1, 7) for _ in range(20)]

@@ -91,6 +91,7 @@ def test_the_release_is_close_to_the_cauchy_mechanism_it_discretizes():
         assert expected_loss(here, split(1, "0.3")) - 1e-6 <= lost <= 1.4 * expected_loss(here, split(1, "0.3")) + 0.01
 
 
+@pytest.mark.long
 def test_on_dense_data_it_beats_what_knows_only_the_range():
     """The point of smooth sensitivity: the best mechanism for any median of 0..60 loses more than ten times as much."""
     rng = np.random.default_rng(3)

@@ -312,6 +312,7 @@ RECORDS = st.lists(st.tuples(st.sampled_from(["a", "b", "c"]), FIELDS, FIELDS), 
 DELIMITERS = st.sampled_from(",;\t|§")
 
 
+@pytest.mark.long
 @given(RECORDS, DELIMITERS)
 @settings(max_examples=20, deadline=None, derandomize=True)
 def test_what_a_csv_writer_wrote_is_well_formed_and_has_the_records_that_it_was_given(records, delimiter):

@@ -174,6 +174,7 @@ def test_spellings_and_codes_are_the_same_values(tmp_path):
     assert spelled_answers(frame=frame) == SPELLED_ANSWERS
 
 
+@pytest.mark.long
 def test_spellings_and_codes_are_the_same_values_on_postgresql(postgres):
     psycopg = pytest.importorskip("psycopg")
     with psycopg.connect(postgres) as connection:
@@ -182,6 +183,7 @@ def test_spellings_and_codes_are_the_same_values_on_postgresql(postgres):
     assert spelled_answers(url=postgres, table="spelled") == SPELLED_ANSWERS
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "source", [parquet, written_csv, tsv, duckdb_file, sqlite_file, pandas_frame, polars_frame, ibis_table]
 )
@@ -227,6 +229,7 @@ def before(tmp_path_factory):
     return answers(**written_csv(tmp_path_factory.mktemp("before")))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "line",
     [

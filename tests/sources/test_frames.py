@@ -40,6 +40,7 @@ def test_text_that_is_no_number_is_missing_in_a_frame_as_in_a_csv_file(tmp_path)
     assert truths(frame) == truths(frame.astype(object)) == truths(pa.Table.from_pandas(frame)) == [[5, 7]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("odd", ODD, ids=str)
 @pytest.mark.parametrize("column", ["g", "n"])
 def test_no_value_of_one_record_changes_whether_a_frame_is_read_or_another_group(odd, column):

@@ -153,6 +153,7 @@ def test_a_drafted_plan_never_proposes_a_typical_size(tmp_path):
 # --- what a declaration changes ---------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("typical", [20, [5, 20], [30, 30]])
 def test_a_declaration_changes_no_mechanism_no_charge_and_no_identity(typical, folder):
     plain, told = (designed(folder, *NUMBERS, EVERYONE, **facts) for facts in ({}, {"typical": typical}))
@@ -167,6 +168,7 @@ def test_a_declaration_changes_no_mechanism_no_charge_and_no_identity(typical, f
 SLOW_EPSILONS = [pytest.param(epsilon, marks=pytest.mark.slow) for epsilon in ("0.001", "0.01", "0.03")]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("epsilon", ["0.0001", "0.003", "0.1", *SLOW_EPSILONS])
 @pytest.mark.parametrize("statistic", NUMBERS, ids=lambda one: next(iter(one)))
 def test_whether_a_release_is_refused_does_not_depend_on_it(statistic, epsilon, folder, monkeypatch):
@@ -371,6 +373,7 @@ def test_the_stated_coverage_of_medians_is_what_simulation_finds(typical, folder
         assert stated[size] == pytest.approx(found, abs=0.03)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("typical", [None, 20, [28, 30]])
 def test_the_stated_coverage_of_means_is_what_simulation_finds(typical, folder):
     """2,000 groups of each size, with fixed seeds: the standard error is below 0.012."""
@@ -388,6 +391,7 @@ def test_the_stated_coverage_of_means_is_what_simulation_finds(typical, folder):
         assert stated[size] == pytest.approx(((low <= truth) & (truth <= high)).mean(), abs=0.035)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("high", [10, 100])
 def test_the_stated_coverage_of_sums_is_what_simulation_finds(high, folder):
     """By a matrix for few answers and by spread draws for many; 1,500 sums of each size, with fixed seeds."""

@@ -93,6 +93,7 @@ def test_losses_fall_with_epsilon_and_with_more_answers() -> None:
     assert exact[0] == pytest.approx(design(question).bayes_loss())
 
 
+@pytest.mark.long
 def test_pages_show_a_sentence_for_what_cannot_be_asked(client: httpx.Client) -> None:
     for query, word in [
         ("kind=nothing", "kind must be one of"),

@@ -126,6 +126,7 @@ def test_links_are_not_listed(place: Workspace) -> None:
     assert place.data == ["survey.csv"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "path", ["/plan/edit?source=", "/plan/edit?plan=", "/release?plan=", "/check/file?file=", "/budget?ledger="]
 )

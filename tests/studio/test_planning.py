@@ -230,6 +230,7 @@ def release(client: httpx.Client, **new: str) -> httpx.Response:
     return client.get(answer.headers["location"]) if answer.status_code == 303 else answer
 
 
+@pytest.mark.long
 def test_a_release_is_that_of_the_command_line(
     client: httpx.Client, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

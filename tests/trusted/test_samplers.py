@@ -196,6 +196,7 @@ def perturbed(made, share: float):
     return ib.certify(matrix, made.query, made.epsilon + 1)
 
 
+@pytest.mark.long
 def test_ten_million_reports_follow_the_weights_and_a_one_per_cent_change_is_seen():
     """Error rate of the first half 1e-9 (a p-value); the twin's statistic is hundreds of deviations out."""
     made = ib.catalog.truncated_geometric(ib.count(20), "1/2")

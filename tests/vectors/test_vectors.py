@@ -18,6 +18,7 @@ def test_python_accepts(subtests):
             load.PASSPORT.read(file)
 
 
+@pytest.mark.long
 def test_python_refuses(subtests):
     for file in listed("refuse"):
         with subtests.test(file=str(file.relative_to(FOLDER))):

@@ -67,6 +67,7 @@ EXPECTED = {
 }
 
 
+@pytest.mark.long
 def test_an_added_statistic_is_in_every_surface(shown, subtests):
     assert set(shown) == set(EXPECTED)
     for surface, expected in EXPECTED.items():

@@ -70,6 +70,7 @@ def survey(worker, number, seed, folder):
     return wrong, count
 
 
+@pytest.mark.long
 def test_hundreds_of_hostile_files_are_read_or_refused_within_the_limits(worker, tmp_path):
     wrong, count = survey(worker, 400, 1, tmp_path)
     assert not wrong, wrong[:3]
@@ -94,6 +95,7 @@ def test_ten_thousand_hostile_files_are_read_or_refused_within_the_limits(worker
     assert not wrong, wrong[:3]
 
 
+@pytest.mark.long
 def test_the_limits_are_noticed(worker):
     """A twin that must fail: a reader of files that waits, or asks for memory, is found out."""
     slow = Hostile("waste", "file.json", b"seconds", {})
