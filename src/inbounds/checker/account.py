@@ -84,7 +84,7 @@ def independent_places(statistic: StatedStatistic, plan: StatedPlan) -> int:
         return 1 if plan.adds_up(statistic) else min(plan.person.groups, len(plan.sizes))
     if plan.neighbours != CHANGE or _moves_twice(statistic, plan):
         return 1
-    return 2 if statistic.rule.in_cells or not plan.public else 1
+    return _numbers_of_a_change(statistic, plan)
 
 
 def _moves_twice(statistic: StatedStatistic, plan: StatedPlan) -> bool:
@@ -109,9 +109,12 @@ def numbers_moved(statistic: StatedStatistic, plan: StatedPlan) -> int:
     if plan.person is not None:
         groups = min(plan.person.groups, len(plan.sizes))
         return groups * (plan.person.records if _has_cost_per_record(statistic, plan) else 1)
-    if plan.neighbours == CHANGE:
-        return 2 if statistic.rule.in_cells or not plan.public else 1
-    return 1
+    return _numbers_of_a_change(statistic, plan) if plan.neighbours == CHANGE else 1
+
+
+def _numbers_of_a_change(statistic: StatedStatistic, plan: StatedPlan) -> int:
+    """Return how many numbers a changed record moves: it may leave one cell or group for another."""
+    return 2 if statistic.rule.in_cells or not plan.public else 1
 
 
 def _has_cost_per_record(statistic: StatedStatistic, plan: StatedPlan) -> bool:
