@@ -325,6 +325,7 @@ def test_printed_epsilons_are_rounded_up(value):
 # --- the command line -------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_compose_prints_saves_and_draws(inbounds, tmp_path):
     first, second = tmp_path / "a.json", tmp_path / "b.json"
     SMALL["geometric"].save(first)

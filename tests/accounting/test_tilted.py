@@ -176,6 +176,7 @@ def test_a_thousand_counts_stay_tight_at_small_deltas(k, delta, epsilon):
     assert compose(GEOMETRIC, k).epsilon(delta) == pytest.approx(epsilon, abs=1e-4)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("k", "delta"), [(1000, "1e-6"), (1000, "1e-9"), (100, "1e-6")])
 def test_the_accountant_agrees_on_a_fine_grid_where_it_is_tight(k, delta):
     """Two neighbouring columns of the geometric mechanism are randomized response: losses 0.1 and -0.1, on the grid."""

@@ -123,6 +123,7 @@ def test_a_report_with_its_rest_is_their_product():
     np.testing.assert_allclose(found, by_hand)
 
 
+@pytest.mark.long
 def test_deep_trees_whose_branches_differ_keep_margins_as_good_as_their_reports():
     """A prior of independent parents would be sure of large sums, and wrong: the total was off by 100, not by 15."""
     rng = np.random.default_rng(5)

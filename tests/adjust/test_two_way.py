@@ -67,6 +67,7 @@ def test_a_tree_that_says_nothing_leaves_the_other_as_it_is():
         np.testing.assert_allclose(one.means(), other.means(), atol=1e-3)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("rows", "columns", "size", "known"), [(2, 2, 6, False), (2, 3, 5, True)])
 def test_the_posterior_of_two_way_tables_equals_enumeration_and_two_trees_come_near(rows, columns, size, known):
     rng, distances = np.random.default_rng(2), []

@@ -75,6 +75,7 @@ def test_a_mutated_record_never_stops_verify(published, tmp_path):
             ), label
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["matrix", "noise", "prior"])
 def test_a_mutated_passport_never_stops_verify(kind, tmp_path):
     if kind == "noise":
@@ -133,6 +134,7 @@ def test_words_of_a_passport_that_mean_nothing_or_another_loss_are_refused(path,
 LONG = {"count": {"count": "c = 'p'"}, "sum": {"sum": "x"}, "mean": {"mean": "x"}, "median": {"median": "x"}}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", LONG)
 @pytest.mark.parametrize("size", [10**7, 10**12, 2**53 - 1])
 def test_a_record_of_huge_groups_is_refused_before_anything_is_made_of_that_size(kind, size, tmp_path, designs):

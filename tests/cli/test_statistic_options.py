@@ -32,6 +32,7 @@ def example_words(kind: str) -> list[str]:
     return words
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", STATISTICS)
 def test_every_statistic_has_an_option_that_makes_a_plan_with_it(tmp_path, command, kind):
     (tmp_path / "t.csv").write_text("age,answer,gender\n1,a,b\n")

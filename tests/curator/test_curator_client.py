@@ -152,6 +152,7 @@ def test_a_curator_that_is_not_available_is_told_after_the_last_try(client: Cura
     assert len(way.keys) == TRIES
 
 
+@pytest.mark.long
 def test_a_closed_dataset_is_not_asked_again_and_again_and_an_owner_reopens_it(
     client: CuratorClient, curator: Curator, way: Way, monkeypatch: pytest.MonkeyPatch
 ) -> None:

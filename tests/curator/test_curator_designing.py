@@ -21,6 +21,7 @@ MISSING = {"count": "age > 12", "epsilon": "0.3"}
 LIKES = {"count": "likes = 'yes'", "by": ["school"], "epsilon": "0.5"}
 
 
+@pytest.mark.long
 def test_what_takes_too_long_is_refused_and_nothing_is_charged(opened):
     curator = opened(limits={"designs": 1, "design_seconds": 0.001})
     with pytest.raises(DesignTooExpensive):

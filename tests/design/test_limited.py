@@ -229,6 +229,7 @@ def test_a_fixed_point_keeps_the_distribution_at_the_least_loss(query: ib.RangeQ
         ib.optimal(ib.count(20, outputs=7), 1, subject_to=[ib.keep_fixed_point(np.ones(21))])
 
 
+@pytest.mark.long
 def test_recommendations_and_promises_keep_limits() -> None:
     tail = ib.limit_loss(ib.threshold_loss(2), "0.07")
     found = ib.recommend(ib.count(20), 1, loss="squared", subject_to=[tail])
@@ -311,6 +312,7 @@ def test_a_limit_that_forbids_every_report_is_refused() -> None:
         ib.optimal(ib.count(12), 3.76, subject_to=ib.limit_loss(ib.threshold_loss(5), 0))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(8))
 def test_a_limit_at_the_least_loss_that_any_mechanism_has_is_kept_and_one_below_it_refused(seed: int) -> None:
     rng = np.random.default_rng(seed)

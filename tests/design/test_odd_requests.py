@@ -22,6 +22,7 @@ def optimality(mechanism: Mechanism) -> tuple[float, float]:
     return mechanism.optimality.value, mechanism.optimality.bound
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("unit", [1e-12, 1e-9, 1e9])
 @pytest.mark.parametrize("properties", [["row_honest"], ["column_monotone", "weakly_honest"], ["fair", "row_honest"]])
 @pytest.mark.parametrize("aim", ["average", "worst"])
@@ -40,6 +41,7 @@ def test_a_small_loss_beside_large_ones_is_still_solved_to_the_end() -> None:
         assert value - bound <= 1e-7 * value
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("loss", ["absolute", "squared", "power", "zero-one"])
 @pytest.mark.parametrize("at", [0, 7000, 9999])
 def test_a_large_count_with_a_sure_prior_is_always_right(loss: str, at: int) -> None:

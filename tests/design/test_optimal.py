@@ -56,6 +56,7 @@ def exact_optimum(program, ratio):
     return Fraction(str(solver.lower(objective)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("query", "names", "worst"),
     [

@@ -63,6 +63,7 @@ def test_coarse_chains_give_a_bound_under_a_prior_too(monkeypatch: pytest.Monkey
         assert bound_of(query, "1", "absolute", prior, 7) <= best.value * (1 + 1e-9)
 
 
+@pytest.mark.long
 def test_the_bound_of_zero_one_loss_is_near_the_optimum_under_any_prior() -> None:
     query = ib.total(6, 0, 7)
     for name, prior in draw_priors(43).items():
@@ -73,6 +74,7 @@ def test_the_bound_of_zero_one_loss_is_near_the_optimum_under_any_prior() -> Non
         assert name == "sparse" or bound >= 0.95 * best.value
 
 
+@pytest.mark.long
 def test_a_long_reach_is_affordable_for_zero_one_loss() -> None:
     size = 200 * 90 + 1
     prior = draw_priors(size)["bell"]
@@ -87,6 +89,7 @@ def design(query: RangeQuery, epsilon: str, loss: str, aim: str = "average", pri
     return design_noise_sharply(query, Fraction(epsilon), goal)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("epsilon", ["1/5", "1", "4"])
 def test_wide_totals_under_a_smooth_prior_have_a_gap_below_one_percent(epsilon: str) -> None:
     for loss in ("absolute", "zero-one"):

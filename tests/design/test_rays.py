@@ -151,6 +151,7 @@ def test_the_bound_sees_a_violation_hidden_in_one_valley() -> None:
     np.testing.assert_allclose(pricing.best_rays(r, cone)[:, 0], [0, -1, 0])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(5))
 def test_pricing_finds_the_least_row_of_the_cone(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -177,6 +177,7 @@ def test_a_changed_character_anywhere_is_refused_or_harmless(judge, which, edits
     assert 0 < accepted < edits * 2 / 5  # blanks between fields may change; the test would be idle if nothing else did
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("which", ["matrix", "noise"])
 def test_a_changed_digit_under_a_fresh_digest_is_refused_or_still_exactly_private(judge, which):
     """The attacker signs the edit: only the checker and the recomputed claims stand in the way."""
@@ -203,6 +204,7 @@ def test_a_changed_digit_under_a_fresh_digest_is_refused_or_still_exactly_privat
             assert float(claimed["losses"][name]) == pytest.approx(float(loss), rel=2e-9, abs=2e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("made", [ib.catalog.truncated_geometric(ib.count(3), 1), tables()[0]])
 def test_any_field_replaced_by_anything_is_refused_or_still_exactly_private(judge, made):
     """Every value of the passport in turn, replaced by odd values and signed."""

@@ -276,6 +276,7 @@ def test_an_interior_point_closes_a_gap_that_flows_in_integers_leave():
     assert problem.value(best.matrix) == pytest.approx(full_program(query, 8.14, loss, None, worst=True), abs=EQUAL)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("metric", ["manhattan", "euclidean"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_worst_answer_of_a_map_loses_as_little_as_in_the_full_program(metric, weighted):

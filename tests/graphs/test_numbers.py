@@ -121,6 +121,7 @@ def test_monotone_rows_and_columns_on_a_line_with_a_shortcut_lose_what_an_indepe
     assert_is_optimum(mechanism, least)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("properties", PROPERTY_SETS, ids=" ".join)
 @pytest.mark.parametrize("name", QUERIES)
 def test_designs_with_any_properties_are_the_optimum_and_have_them(name, properties):

@@ -60,6 +60,7 @@ def written_out(law, query):
     return out
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("query", MAPS, ids=lambda query: f"{query.kind} {len(query.answers)}")
 @pytest.mark.parametrize("epsilon", ["1/3", "4"])
 def test_noise_on_a_map_keeps_all_pairs_and_is_what_its_definition_says(query, epsilon):
@@ -278,6 +279,7 @@ def test_a_large_map_is_tiled_whatever_its_sides_are(tiny_limit, monkeypatch):
     assert 0.5 * true < found.bound <= true + 1e-9
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("metric", ["manhattan", "euclidean"])
 @pytest.mark.parametrize("loss", ["distance", "euclidean", "zero-one"])
 def test_the_worst_answer_of_a_large_map_lies_between_its_bound_and_its_value(tiny_limit, metric, loss):
@@ -326,6 +328,7 @@ def test_named_mechanisms_of_large_maps_are_those_of_small_ones(monkeypatch):
         assert a.matrix == pytest.approx(b.matrix, abs=1e-9)
 
 
+@pytest.mark.long
 def test_a_map_of_ten_thousand_cells_is_certified_drawn_from_and_read(tmp_path):
     town = ib.grid(100, 100, metric="manhattan")
     mechanism = ib.catalog.metric_geometric(town, 1)

@@ -202,6 +202,7 @@ def check_crowd(place: str, folder: Path, names: list[str], budget: int) -> None
         assert after.answers == after.charges
 
 
+@pytest.mark.long
 def test_processes_that_are_killed_and_ask_again_spend_what_they_have_receipts_for(memory):
     crowd(str(memory / "l.db"), memory, processes=3, keys=30, kills=4, budget=2)
 
@@ -211,6 +212,7 @@ def test_sixteen_processes_with_retries_and_kills_spend_what_they_have_receipts_
     crowd(str(tmp_path / "l.db"), tmp_path, processes=16, keys=300, kills=60, budget=20)
 
 
+@pytest.mark.long
 def test_many_who_make_the_same_ledger_at_once_make_one(memory):
     script = memory / "one.py"
     script.write_text(ONE_QUESTION)

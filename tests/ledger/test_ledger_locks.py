@@ -225,6 +225,7 @@ def come_and_go(file: Path, processes: int, times: int) -> None:
         assert ledger.people()[0].spent * 1000 == processes * times
 
 
+@pytest.mark.long
 def test_processes_that_open_charge_and_close_lose_nothing(file):
     come_and_go(file, processes=4, times=12)
 

@@ -169,6 +169,7 @@ def cuts(folder: Path, days: int, each: int, seed: int, store: Any = Sqlite) -> 
     return done
 
 
+@pytest.mark.long
 def test_no_power_cut_loses_an_acknowledged_charge_or_answer(memory):
     assert cuts(memory, days=3, each=30, seed=1) == 90
 

@@ -212,6 +212,7 @@ def test_what_fails_for_some_draws_alone_cannot_choose_among_draws(folder, monke
         assert ledger.verify().sentences()[3] == "1 draw waits for its answer: the same question again computes it"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("plan", PLANS)
 def test_all_draws_of_a_plan_take_as_many_bytes(folder, watched, plan):
     for k in range(5):

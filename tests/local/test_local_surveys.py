@@ -164,6 +164,7 @@ def test_a_survey_is_planned_both_ways_within_one_ratio():
     assert json.dumps(found.to_json())
 
 
+@pytest.mark.long
 def test_lots_are_better_for_labels_and_splitting_for_numbers_with_little_noise():
     labels = local.plan_survey({"x": ["a", "b", "c"], "y": ["a", "b", "c"]}, 1, reports=20_000, runs=6)
     assert labels.better == "one"

@@ -65,6 +65,7 @@ def test_a_measurement_ends_an_opendp_pipeline(dp):
     assert pipeline.map(1) == 0.5
 
 
+@pytest.mark.long
 def test_an_opendp_measurement_reports_with_the_mechanisms_law(dp):
     mechanism = ib.optimal(ib.count(4), 1)
     measurement = opendp_measurement(mechanism)

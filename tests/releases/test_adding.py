@@ -174,6 +174,7 @@ def test_a_record_that_moves_to_another_group_costs_epsilon_where_that_is_promis
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("records", "groups"), [(1, 2), (2, 1), (2, 2)])
 @pytest.mark.parametrize("statistics", [[ADDING[0], ADDING[1], ADDING[3]], CROSSED], ids=["hierarchy", "crosstab"])
 def test_a_person_with_several_records_costs_epsilon(statistics, records, groups):
@@ -518,6 +519,7 @@ def test_totals_of_plain_reports_are_those_of_unbiased_sums(tmp_path):
     assert "must not be added" in str(added)
 
 
+@pytest.mark.long
 def test_the_report_prints_totals_and_says_what_must_not_be_added(tmp_path):
     content = {**WHOLE, "statistics": [{"count": "c = 'p'"}, {"sum": "x", "name": "total"}]}
     done = release(content, frame(ROWS), cache=tmp_path / "cache")

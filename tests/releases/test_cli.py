@@ -84,6 +84,7 @@ def test_a_dry_run_writes_nothing_and_says_what_will_happen(folder, inbounds):
     assert answer["expected_error_by_size"]["count"].keys() == {"5"}
 
 
+@pytest.mark.long
 def test_every_one_line_statistic_is_answered(folder, inbounds):
     words = [word for kind in ("mean", "sum", "median", "min", "max") for word in (f"--{kind}", "score")]
     words += ["--low", "0", "--high", "4", "--step", "2", "--histogram", "answer", "--labels", "yes, no"]

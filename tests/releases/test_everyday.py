@@ -141,6 +141,7 @@ def test_dates_times_and_their_texts_are_keys_by_day_month_quarter_and_year_on_e
             assert counts([column], [*keys, "not stated"], source, frame, **more) == [*expected, 1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ENGINES)
 def test_records_without_a_key_are_in_the_group_not_stated_on_every_engine(stored, name):
     source, frame = stored(name)

@@ -87,6 +87,7 @@ def test_a_record_that_states_another_error_is_refused(tmp_path):
         assert "mechanisms are not what follows" in verdict.reason
 
 
+@pytest.mark.long
 def test_the_studio_shows_what_the_dry_run_states(tmp_path):
     (tmp_path / "data.csv").write_text("r,s,c\n" + "".join(f"{r},{s},a\n" for r, s in KEYS))
     keys = ", ".join(f'["{r}", "{s}"]' for r, s in KEYS)
@@ -105,6 +106,7 @@ def test_the_studio_shows_what_the_dry_run_states(tmp_path):
     assert any(line.no_better for line in shown.levels)
 
 
+@pytest.mark.long
 def test_a_level_no_better_than_its_parents_average_is_flagged_everywhere_in_the_same_words(tmp_path, command):
     content = plan([HISTOGRAM], epsilon="0.4")
     preview = preview_release(content, FRAME, cache=tmp_path)
@@ -133,6 +135,7 @@ def test_the_flag_is_that_of_the_smaller_yardstick():
     assert not ExpectedError(1.0, 2.0).no_better
 
 
+@pytest.mark.long
 def test_a_release_is_refused_only_if_no_level_of_any_statistic_is_useful(tmp_path):
     with raises_at(PlanError, ("statistics",), about="allow_useless=True"):
         release(plan([HISTOGRAM], epsilon="0.002"), FRAME, cache=tmp_path)

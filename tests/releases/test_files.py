@@ -156,6 +156,7 @@ def test_init_never_replaces_the_data(command, folder, name):
 
 
 @pytest.mark.long
+@pytest.mark.long
 @pytest.mark.parametrize(
     "words",
     [

@@ -278,6 +278,7 @@ def test_bytes_of_an_arrow_text_that_are_no_text_leave_the_other_records_alone()
         assert truths(labels, pa.table({"x": column})) == [[1], [1]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("held", [b"\xff.0", b"2024-01-\xff\xff", b"\xc3", b"1.0", b"1\x00.0", b"2024-01-01"])
 @pytest.mark.parametrize("kind", ["text", "blob"])
 def test_bytes_that_sqlite_keeps_as_text_leave_the_other_records_alone(tmp_path, held, kind):

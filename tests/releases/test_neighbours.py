@@ -122,6 +122,7 @@ def test_no_random_change_of_one_record_among_many_moves_them_further(checks, mo
     checks.assert_neighbours(content, *traces)
 
 
+@pytest.mark.long
 @given(plans(), st.lists(records, max_size=8))
 @settings(max_examples=20, deadline=None, suppress_health_check=RARELY, derandomize=True)
 def test_true_answers_are_those_of_plain_python_over_the_records(checks, content, rows):

@@ -184,6 +184,7 @@ def test_the_command_writes_the_page_from_the_record_or_with_newer_words(nested,
     assert "<h1>New</h1>" in (tmp_path / "q.html").read_text("utf-8")
 
 
+@pytest.mark.long
 def test_every_kind_of_statistic_has_a_section(tmp_path):
     plan = {
         "groups": {"by": ["region"], "keys": ["North", "South"], "size": [60, 30]},

@@ -88,6 +88,7 @@ def test_design_options_in_the_record_lead_to_the_same_mechanism(tmp_path, optio
         assert find_mechanism(done.record, name) == done.mechanisms[name, 4]
 
 
+@pytest.mark.long
 def test_wide_ranges_are_designed_again_too(tmp_path):
     asked = plan({"sum": "x"}, size=200, columns={"x": {"low": 0, "high": 10}})
     done = release(asked, FRAME, cache=tmp_path)
@@ -197,6 +198,7 @@ def test_a_key_of_that_name_stays_a_key_and_a_statistic_must_have_another(tmp_pa
 # --- the page ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["o.csv", "o.parquet", "o.json"])
 def test_the_page_is_the_same_from_python_and_from_the_record(command, made, tmp_path, name):
     done = release(plan(*EVERYTHING), FRAME, output=tmp_path / name, cache=made[0] / "cache")

@@ -50,12 +50,14 @@ def bool_sources(folder):
     return [({"source": file}, None) for file in files] + [({}, frame), ({}, frame.astype(object))]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("keys", [[True, False], ["True", "False"], ["true", "FALSE"], np.array([True, False])])
 def test_boolean_keys_match_in_any_case_and_alike_in_every_source(tmp_path, keys):
     for content, frame in bool_sources(tmp_path):
         assert truths(content, frame, keys=keys) == [[2, 1]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("labels", [[True, False], ["True", "False"], ["true", "false"]])
 def test_boolean_labels_match_in_any_case_and_alike_in_every_source(tmp_path, labels):
     for content, frame in bool_sources(tmp_path):
@@ -108,6 +110,7 @@ def test_a_text_that_its_column_can_never_hold_is_refused(kind, values, texts, r
         truths({}, frame, **inner, columns={"g": {"type": "text"}}, count=f"not g = '{texts[0]}'")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "keys",
     [

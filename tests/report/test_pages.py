@@ -340,6 +340,7 @@ def test_a_selection_has_both_ends_and_is_even(count, shown):
 FAMILIES = {"GM": c.truncated_geometric, "EM": c.explicit_fair, "UM": c.uniform}
 
 
+@pytest.mark.long
 def test_heatmaps_share_one_scale_and_show_small_values(tmp_path):
     """Several matrices, one colour bar; numbers up to eleven answers."""
     made = [make(ib.count(4), 1) for make in FAMILIES.values()]

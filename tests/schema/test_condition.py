@@ -133,6 +133,7 @@ def _value(operand, record):
     return record[operand.name] if isinstance(operand, ColumnRef) else operand.value
 
 
+@pytest.mark.long
 @given(conditions)
 @settings(max_examples=300, deadline=None, derandomize=True)
 def test_a_written_condition_is_read_back_as_it_was_meant(condition):

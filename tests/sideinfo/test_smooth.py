@@ -49,6 +49,7 @@ def test_every_pair_of_neighbouring_databases_keeps_epsilon_exactly(n, beta, jud
                 assert p * allowed.denominator <= allowed.numerator * q
 
 
+@pytest.mark.long
 @settings(max_examples=60)
 @given(st.lists(st.integers(0, 60), min_size=1, max_size=60), st.integers(0, 60), st.data())
 def test_levels_and_answers_of_neighbours_are_related_as_the_proof_says(data, value, draw):

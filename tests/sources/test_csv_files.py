@@ -53,6 +53,7 @@ def test_columns_without_a_name_are_ignored(tmp_path, text):
     assert UNNAMED + "1" not in draft_plan(Source(path=str(tmp_path / "t.csv")), tmp_path / "plan.toml")
 
 
+@pytest.mark.long
 def test_a_decimal_comma_is_a_fact_of_the_plan(tmp_path):
     (tmp_path / "t.csv").write_text("g;n\na;4,5\na;1.234\na;1.234,5\nb;7\nb; 7,5e0 \n")
     path = tmp_path / "t.csv"
@@ -72,6 +73,7 @@ def test_a_decimal_comma_is_a_fact_of_the_plan(tmp_path):
         to_plan({**PLAN, "source": {"path": "t.parquet", "decimal": ","}})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "text", ["1_0", "1d", "0x1", "1 0", "1,5", "Infinity", "1e400", "٣", "1.5.2", "--1", "e1", "."]
 )

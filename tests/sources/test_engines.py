@@ -230,6 +230,7 @@ def before(tmp_path_factory):
 
 
 @pytest.mark.long
+@pytest.mark.long
 @pytest.mark.parametrize(
     "line",
     [

@@ -74,6 +74,7 @@ def expected_errors(size, sizes, first, second, estimate):
     return sum(errors)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [2, 5, 20, 40])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1, 2), Fraction(1), Fraction(3)])
 def test_the_pair_errs_less_than_a_count_divided_by_a_drawn_size_wherever_either_says_something(size, epsilon):

@@ -450,6 +450,7 @@ def test_only_sizes_below_the_bar_are_named():
 # --- records ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_record_with_a_typical_size_verifies_and_another_one_does_not(tmp_path, checks):
     frame = checks.frame([{"g": "a", "x": 3.0}] * 9 + [{"g": "b", "x": 8.0}] * 12)
     content = {

@@ -179,6 +179,7 @@ def assert_inputs(page: str, kind: str, prefix: str) -> None:
         assert not field.kinds or all(f'name="{prefix}{name}"' in page for name in field.inputs)
 
 
+@pytest.mark.long
 def test_every_kind_can_be_planned_in_the_form(client: httpx.Client) -> None:
     page = client.get("/plan/edit?plan=plan.toml").text
     assert client.get("/statistics.css").text == forms.write_stylesheet()

@@ -158,6 +158,7 @@ def changed(fields: list[tuple[str, str]], **new: str) -> list[tuple[str, str]]:
     return [pair for pair in fields if pair[0] not in new] + list(new.items())
 
 
+@pytest.mark.long
 def test_a_saved_plan_is_run_by_the_command_line_unchanged(
     client: httpx.Client, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -370,6 +371,7 @@ def test_markup_in_names_and_keys_is_shown_and_not_obeyed(client: httpx.Client, 
     assert "&lt;img src=x" in client.get("/release?plan=plan.toml").text
 
 
+@pytest.mark.long
 def test_no_page_shows_a_record(client: httpx.Client, folder: Path) -> None:
     """Values that stand in the data and nowhere else appear on no page, before and after the release."""
     rows = "\n".join(f"{school},yes,7,9,SECRET{k}" for k, school in enumerate(["North", "South", "ZZUNLISTED"] * 30))

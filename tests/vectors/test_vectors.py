@@ -12,6 +12,7 @@ from vectors import write
 from vectors.write import FOLDER, LAWS, listed
 
 
+@pytest.mark.long
 def test_python_accepts(subtests):
     for file in listed("accept"):
         with subtests.test(file=str(file.relative_to(FOLDER))):
@@ -28,6 +29,7 @@ def test_python_refuses(subtests):
                 load.certify_law_only(file)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("law", LAWS)
 def test_the_files_are_those_that_are_written(law):
     written = {f"{verdict}/{name}.json" for verdict, name, _ in LAWS[law]()}

@@ -115,6 +115,7 @@ def test_a_large_extreme_or_coarse_query_is_refused_with_a_reason():
         ib.catalog.truncated_geometric(ib.count(2 * 10**4, outputs=1000), 1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rule", [ib.Reach(1), ib.Reach(2), ib.Reach(5), ib.Metric(1), ib.Metric("5/2")])
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 20, 100])
 def test_the_noise_table_is_the_matrix_on_small_sizes(size, rule):

@@ -99,6 +99,7 @@ STILL_DOUBLE = {"Column", "Comparison"}
 """Names that tables share with another room."""
 
 
+@pytest.mark.long
 def test_no_two_classes_of_the_package_have_one_name():
     """Whoever searches for a class finds it."""
     places = defaultdict(set)

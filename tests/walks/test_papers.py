@@ -126,6 +126,7 @@ def test_002_plain_scale_tends_to_sensitivity_over_epsilon_when_it_equals_the_ra
     assert errors[-1] / errors[-2] == pytest.approx(1 / 2, rel=0.1)  # first order in the cell width
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("epsilon", ["1/2", "1"])
 def test_002_plain_scale_tends_to_the_half_line_form(epsilon):
     """s = sens / ln((1 + e^epsilon)/2) on a half-line: a long range whose last cell stands for the rest."""
@@ -140,6 +141,7 @@ def test_002_plain_scale_tends_to_the_half_line_form(epsilon):
     assert errors[2] < 0.06
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("epsilon", ["1/2", "1", "3"])
 @pytest.mark.parametrize("unbounded", [None, "above"])
 def test_002_metric_scale_is_twice_sensitivity_over_epsilon_on_an_interval(epsilon, unbounded):
