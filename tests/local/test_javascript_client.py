@@ -4,16 +4,12 @@ import json
 import os
 import shutil
 import subprocess
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import numpy as np
 import pytest
 
 import inbounds as ib
-from check.chromium import CHROMIUM, chromium
 from inbounds.mechanism.laws import BlockResponse
 from vectors.write import FOLDER
 
@@ -154,32 +150,3 @@ def test_nothing_draws_but_the_systems_generator():
     assert len(sources) >= 6
     assert sum(source.count("getRandomValues") for source in sources) == 1
     assert not any("Math.random" in source for source in sources)
-
-
-class QuietHandler(SimpleHTTPRequestHandler):
-    def log_message(self, *args):
-        pass
-
-
-@pytest.mark.browser
-def test_the_example_page_sends_one_report_and_the_same_again_after_a_reload(built):
-    if not CHROMIUM.exists():
-        pytest.skip(f"{CHROMIUM} is not here")
-    with (
-        ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=str(JS))) as server,
-        chromium() as browser,
-    ):
-        Thread(target=server.serve_forever, daemon=True).start()
-        page = browser.new_page()
-        page.goto(f"http://127.0.0.1:{server.server_port}/example/")
-        page.wait_for_selector("body[data-ready=yes]")
-        page.click("button[data-value=yes]")
-        page.wait_for_function("document.querySelector('output').textContent.startsWith('Sent')")
-        first = page.text_content("output").removeprefix("Sent: ")
-        assert json.loads(first)["report"] in ("yes", "no")
-        page.reload()
-        page.wait_for_selector("body[data-ready=yes]")
-        page.click("button[data-value=no]")
-        page.wait_for_function("document.querySelector('output').textContent.startsWith('Already')")
-        assert page.text_content("output").removeprefix("Already sent: ") == first
-        server.shutdown()
