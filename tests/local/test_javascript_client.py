@@ -86,7 +86,6 @@ def built():
     subprocess.run([NODE, "build.mjs"], cwd=JS, check=True)
 
 
-@pytest.mark.long
 def test_the_client_draws_by_the_laws_of_passports_and_refuses_others(built, tmp_path):
     mechanisms = own_mechanisms()
     for law in SINGLE:
