@@ -34,6 +34,7 @@ from adding_page import (  # noqa: E402
     standard_errors,
 )
 from adding_sources import HELD_OUT, OTHER_SHAPES, SIZE, SOURCES, Source  # noqa: E402
+from pages import publish  # noqa: E402
 
 import inbounds as ib  # noqa: E402
 from inbounds.adjust.likelihoods import GeometricReports, geometric_variance  # noqa: E402
@@ -340,7 +341,7 @@ def main(words: list[str]) -> None:
     found = {source.name: in_a_process(str(k)) for k, source in enumerate(SOURCES)}
     said = next(iter(found.values()))["said"]
     parts = {name: by_epsilon(each["results"]) for name, each in found.items()}
-    PAGE.write_text(page(parts, said, *(in_a_process(name) for name in ("other", "held", "large"))), "utf-8")
+    publish(PAGE, page(parts, said, *(in_a_process(name) for name in ("other", "held", "large"))))
 
 
 def by_epsilon(found: dict[str, Any]) -> dict[float, Result]:

@@ -45,36 +45,37 @@ def written(lines: list[list[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def table(name: str, results: dict[float, Result]) -> str:
-    """Errors of all methods on the same tables, intervals, and the paired comparison on all tables."""
-    first = next(iter(results.values()))
-    depth, draws = len(first.every[OURS]["errors"]), int(first.every[OURS]["draws"][0])
-    heads = heads_of(depth)
-    errors = [["ε", "who", *heads, "bias of the total", "time"], ["---:", "---", *["---:"] * (depth + 2)]]
-    intervals = [["ε", "whose", *heads], ["---:", "---", *["---:"] * depth]]
-    compare = [["ε", *heads, *(f"{head}: t" for head in heads)], ["---:", *["---:"] * (2 * depth)]]
-    for epsilon, found in results.items():
-        shown = f"{epsilon:g}"
-        for who, own in found.beside.items():
-            cells = [f"{e:.3g}" for e in own["errors"]]
-            errors.append([shown, who, *cells, f"{own['bias'][0]:+.3g}", duration(own["seconds"][0])])
-            shown = ""
-        shown = f"{epsilon:g}"
-        for who in (OURS, BLUE):
-            own = found.every[who]
-            cells = [f"{held:.3f} ({wide:.3g})" for held, wide in zip(own["coverage"], own["width"], strict=True)]
-            intervals.append([shown, who, *cells])
-            shown = ""
-        masses = [covered(found.every[OURS], level) for level in range(depth)]
-        compare.append([f"{epsilon:g}", *masses, *(compared(found.every[BLUE], t) for t in found.every[BLUE]["t"])])
-    beside = int(first.beside[OURS]["draws"][0])
+def tables(parts: dict[str, dict[float, Result]]) -> str:
+    """Errors of all methods, intervals, and the paired comparison: a row for each source, epsilon and method."""
+    heads = heads_of(max(len(found.every[OURS]["errors"]) for each in parts.values() for found in each.values()))
+    levels = ["---:"] * len(heads)
+    errors = [
+        ["tables", "ε", "who", *heads, "bias of the total", "time"],
+        ["---", "---:", "---", *levels, "---:", "---:"],
+    ]
+    intervals = [["tables", "ε", "whose", *heads], ["---", "---:", "---", *levels]]
+    compare = [["tables", "ε", *heads, *(f"{head}: t" for head in heads)], ["---", "---:", *levels, *levels]]
+    for name, results in parts.items():
+        for epsilon, found in results.items():
+            where = [name, f"{epsilon:g}"]
+            for who, own in found.beside.items():
+                cells = [f"{error:.3g}" for error in own["errors"]]
+                errors.append([*where, who, *cells, f"{own['bias'][0]:+.3g}", duration(own["seconds"][0])])
+            for who in (OURS, BLUE):
+                own = found.every[who]
+                cells = [f"{held:.3f} ({wide:.3g})" for held, wide in zip(own["coverage"], own["width"], strict=True)]
+                intervals.append([*where, who, *cells])
+            masses = [covered(found.every[OURS], level) for level in range(len(found.every[OURS]["errors"]))]
+            compare.append([*where, *masses, *(compared(found.every[BLUE], t) for t in found.every[BLUE]["t"])])
     return "\n\n".join(
         [
-            f"## {name}",
-            f"Mean absolute error by level, groups first, and processor time; {beside} tables, the same for all.",
+            "## Errors of all methods",
+            f"Mean absolute error by level and processor time, over {BESIDE_DRAWS} tables of each source.",
             written(errors),
-            f"How often 90 % intervals hold the truth, and how wide they are; {draws} tables. The others have none.",
+            "## Intervals",
+            "How often 90 % intervals hold the truth, and how wide they are. The other methods have none.",
             written(intervals),
+            "## Coverage and paired differences",
             SAID,
             written(compare),
         ]
@@ -84,6 +85,17 @@ def table(name: str, results: dict[float, Result]) -> str:
 def duration(seconds: float) -> str:
     """In milliseconds; nothing where it was not measured."""
     return "–" if np.isnan(seconds) else f"{1000 * seconds:,.0f} ms"
+
+
+def overview(parts: dict[str, dict[float, Result]]) -> str:
+    """Errors of groups and of the total at epsilon 1, ours beside the best linear unbiased estimate and Private-PGM."""
+    shown = (OURS, BLUE, "Private-PGM")
+    lines = [["tables", *(f"{level}: {who}" for level in ("groups", "total") for who in shown)], ["---"] + ["---:"] * 6]
+    for name, results in parts.items():
+        beside = results[1.0].beside
+        cells = [f"{beside[who]['errors'][k]:.3g}" if who in beside else "–" for k in (0, -1) for who in shown]
+        lines.append([name, *cells])
+    return written(lines)
 
 
 def compared(own: dict[str, list[float]], t: float) -> str:
@@ -180,36 +192,24 @@ hide: [toc]
 Counts in groups of 20, and sums of their values, in four levels that add up, each level at a quarter of epsilon.
 *inbounds* is what a release publishes."""
 
-PEERS = """- *inbounds* reads counts of every level with geometric noise, cut to the range, and publishes whole numbers
-  in range that add up, with intervals.
-- *Best linear unbiased, then in range* reads the same noise before it is cut, so that it is unbiased, and
-  publishes whole numbers in range that add up, with intervals.
-- *Private-PGM* reads the same and publishes real numbers from 0 that add up. It takes its default of 1,000
-  steps; in two more ways it also knows the public sizes of groups, and takes 10,000 steps.
-- *Least squares of clamped reports* reads the cut noise. It is what *inbounds* does where a table is too large
-  for its posterior.
-- *Shares designed* is *inbounds* with the [designed share](../theory/adding-up.md) of epsilon for each level.
-- *Independent and clamped* publishes the cut reports as they are; they do not add up.
-- *Groups only* spends all of epsilon on the groups, with the optimal mechanism, and adds up what is published.
-- *OpenDP* is its tree of sums with its own consistency: Laplace noise, real numbers, also below zero, and one
-  branching factor for all nodes.
+PEERS = """| method | what it reads and publishes |
+| --- | --- |
+| inbounds | counts with geometric noise, cut to the range; whole numbers in range that add up, with intervals |
+| best linear unbiased, then in range | the noise before it is cut; as above |
+| Private-PGM | the same uncut noise; real numbers from 0 that add up, after 1,000 steps (or 10,000) |
+| least squares of clamped reports | the cut noise; what *inbounds* does where a table is too large for its posterior |
+| inbounds, shares designed | *inbounds* with [designed shares](../theory/adding-up.md) of epsilon |
+| independent and clamped | the cut noise as it is; levels do not add up |
+| groups only, optimal mechanism | all of epsilon for the groups, which are added up |
+| OpenDP, consistent tree | its tree of sums: Laplace noise, real numbers, one branching factor for all nodes |
 
-**Best linear unbiased** is how census offices reconcile levels (Hay and others 2010; Cumings-Menon and
-Zhuravlev, *Least squares estimation for hierarchical data*; BlueDown, arXiv 2603.10099), written by us for
-trees of counts (`bench/adding_blue.py`): generalized least squares in two passes, up by averages weighed by
-variances, and down by dividing what is missing. Then, from the top down, the nearest numbers in range that sum
-to the parent are found, distances weighed by variances, and the largest remainders are rounded up. Intervals
-are of normal errors, from the exact variances of the estimates, cut to the range. Census tables also have
-totals that are known exactly and several attributes; these have not.
+*Best linear unbiased* is how census offices reconcile levels (Hay and others 2010; BlueDown, arXiv 2603.10099),
+written by us for trees of counts in `bench/adding_blue.py`. *Private-PGM* is the package mbi of its authors
+(McKenna, Sheldon, Miklau), run by `bench/adding_pgm.py`. {said}"""
 
-**Private-PGM** is the package mbi of its authors (McKenna, Sheldon, Miklau, *Graphical-model based estimation
-and inference for differential privacy*): every level is a noisy marginal, and mirror descent looks for the
-distribution that fits (`bench/adding_pgm.py`). It starts from groups that are all alike and stops after its
-steps, so fewer steps err less where groups are alike, and more where they are not. It has no intervals.
-{said}
+OVERVIEW = """## Mean absolute errors at epsilon 1
 
-*Time* is the processor time of one table, from noisy counts to what is published, with intervals where there
-are any."""
+In the groups, and in the total of all groups."""
 
 WINS = "## Where others are better"
 
@@ -221,23 +221,22 @@ groups, as above; *largest t above* is that of the level above the groups, or of
 
 HELD = """## Held-out tables
 
-Data, shapes, depths and sizes that nothing was chosen on. A tree of seven levels was one of them; it showed that
-margins of deep trees were wrong, which is mended, and stands above now. The trees of five and six levels here were
-measured after that, once. Columns as above."""
+Data, shapes, depths and sizes that nothing was chosen on. A tree of seven levels was one of them; it showed an
+error in the margins of deep trees. That is corrected, and the tree is among the other shapes now. The trees of five
+and six levels were measured once, afterwards. Columns as above."""
 
 TOGETHER = "## All margins together"
 
-LIMITS = """**What this does not say.** The prior learns from the reports how groups of one parent differ. At epsilon
-0.5 a quarter of it tells little of that: intervals of groups that scatter much hold the truth less often than they
-say, and of groups that are all alike more often; over all that the prior has they are right. Intervals of parents of a
-few small groups in deep trees are too short as well, where epsilon is shared by many levels. Higher margins rest on
-reports alone. Other shares would move errors between levels for every method."""
+LIMITS = """**What this does not say.** How groups of one parent differ is learned from the noisy counts. At epsilon
+0.5 a level gets an eighth, which tells little: intervals of groups that differ much hold the truth less often than
+stated, of groups that are alike more often. Averaged over the prior they are right. In deep trees, where many
+levels share epsilon, intervals of parents of a few small groups are too short. Other shares would move errors
+between levels for every method."""
 
 SAID = (
-    "How often our 90 % intervals hold the truth (and the posterior mass that they contain ± the standard error of the "
-    "difference, over tables), and *t*: the paired difference of our error to that of best linear unbiased estimates "
-    "in standard errors, negative where we are better (–: too few tables). "
-    "How so many are read: [all margins together](#all-margins-together)."
+    "How often our 90 % intervals hold the truth (the posterior mass in them ± the standard error of the "
+    "difference), and *t*, the paired difference of our error to that of best linear unbiased estimates in standard "
+    "errors; negative: ours is smaller."
 )
 
 
@@ -252,9 +251,11 @@ def page(parts: dict[str, dict[float, Result]], said: str, other: Found, held: F
     sections = [
         ABOUT,
         PEERS.format(said=said),
+        OVERVIEW,
+        overview(parts),
         WINS,
         where_others_win(parts),
-        *(table(name, found) for name, found in parts.items()),
+        tables(parts),
         where_it_holds(parts),
         OTHER,
         rows_of(other),

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from harness import machine
 from label_cases import DATA, shares
-from pages import WIDE, machine_line
+from pages import WIDE, machine_line, publish
 
 import inbounds as ib
 from inbounds.local import estimates as local_estimates
@@ -160,7 +160,7 @@ def page(part: float) -> str:
     return "\n\n".join(
         [
             WIDE,
-            "# Intervals of private reports",
+            "# Intervals under local privacy",
             "How often 90 % intervals of `ib.local.estimate` cover what they should. Collections are simulated from a "
             f"known distribution: {sizes[0]} for each row of labels (fewer for 1,000 labels), {READINGS * sizes[1]} "
             f"for a row of numbers, {sizes[1]} where it is resampled (a quarter for atoms). Quantities of one "
@@ -203,5 +203,5 @@ if __name__ == "__main__":
     if quick:
         print(text)
     else:
-        PAGE.write_text(text, encoding="utf-8")
+        publish(PAGE, text)
     print(f"{time.process_time() - started:.0f} s of processor time", file=sys.stderr)

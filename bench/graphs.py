@@ -15,6 +15,7 @@ one_thread()
 
 import clarabel  # noqa: E402
 import highspy  # noqa: E402
+from pages import publish  # noqa: E402
 from scipy.sparse import coo_array, csc_array, eye, kron, vstack  # noqa: E402
 
 import inbounds as ib  # noqa: E402
@@ -236,7 +237,7 @@ def main() -> None:
         *mapped,
         "",
     ]
-    PAGE.write_text("\n".join(text))
+    publish(PAGE, "\n".join(text))
 
 
 if __name__ == "__main__":

@@ -312,8 +312,8 @@ def sections(results: dict[str, Any]) -> list[str]:
 
 
 LIBRARIES_TOLD = f"""The libraries' own clients and servers (pure-ldp 1.2 with its projection, multi-freq-ldpy 0.2.5
-with its cut), means of {LIBRARY_RUNS[30]} collections about 30 labels, one about 1,000: a tenth more or less is chance,
-in Kantorovich distance far more than that. The costs include the estimate. They take reports one by one in Python, and
-all but Hadamard response keep or hash every report for every label; at 10^5 labels and 10^6 reports that is 10^11
-hashes or bits, which is why they stand here with 10,000 reports only, and above with their exact laws. pure-ldp's local
-hashing runs with xxhash before version 4 only, to which it hands texts."""
+with its cut), means of {LIBRARY_RUNS[30]} collections about 30 labels, one about 1,000: a tenth more or less is
+chance, in Kantorovich distance far more than that. The costs include the estimate. They take reports one by one in
+Python, and all but Hadamard response keep or hash every report for every label. At 10^5 labels and 10^6 reports
+that is 10^11 hashes or bits, so they are run with 10,000 reports here; above they stand with their exact laws.
+pure-ldp's local hashing needs xxhash before version 4."""

@@ -21,7 +21,7 @@ import label_costs
 import numpy as np
 from harness import machine
 from label_cases import DATA, HELD_OUT, LOOKED_AT, RANDOM, counted, errors, mechanism_of, peers, shares
-from pages import WIDE, machine_line
+from pages import WIDE, machine_line, publish
 
 import inbounds as ib
 
@@ -97,17 +97,14 @@ def ratio(found: dict[str, Any], k: int) -> tuple[str, float, float]:
 
 def page(results: dict[str, Any]) -> str:
     lines = [WIDE, "", "# Labels under local privacy", "", INTRODUCTION, "", *missing(results["cells"])]
-    for title, kinds in (("", DATA), (" of held-out shapes", HELD_OUT), (" of shapes held out before", LOOKED_AT)):
-        cells = {name: found for name, found in results["cells"].items() if name.split("|")[3] in kinds}
-        if not cells:
-            continue
-        for k, measure in enumerate(MEASURES):
-            lines += [f"## {measure}{title}", "", told(list(cells.values()), k), ""]
-            lines += ["| labels | epsilon | reports | data | our law | ours | best peer | ours / best |"]
-            lines += ["|---|---|---|---|---|---|---|---|", *(row(name, found, k) for name, found in cells.items()), ""]
+    lines += ["## Our error over that of the best peer", "", *RATIOS]
+    for title, kinds in (("", DATA), (", held-out shapes", HELD_OUT), (", shapes held out before", LOOKED_AT)):
+        cells = [found for name, found in results["cells"].items() if name.split("|")[3] in kinds]
+        lines += [summary_row(f"{measure}{title}", cells, k) for k, measure in enumerate(MEASURES) if cells]
+    lines += ["", "Every cell, with both errors, the best peer and our law, is in [local.json](local.json).", ""]
     lines += above(results["cells"])
-    told_how = ["", "**Repeat it:** `python bench/local.py`.", "", machine_line(results["machine"]), ""]
-    return "\n".join([*lines, *label_costs.sections(results), *told_how])
+    ending = ["", "**Repeat it:** `python bench/local.py`.", "", machine_line(results["machine"]), ""]
+    return "\n".join([*lines, *label_costs.sections(results), *ending])
 
 
 def missing(cells: dict[str, Any]) -> list[str]:
@@ -118,22 +115,12 @@ def missing(cells: dict[str, Any]) -> list[str]:
     return [f"**{len(cells)} of {every} cells are measured so far**; `python bench/local.py --go-on` goes on.", ""]
 
 
-def row(name: str, found: dict[str, Any], k: int) -> str:
-    best, value, spread = ratio(found, k)
-    law = found["law"].replace("_", " ")
-    shown = f"{value:.2f} ± {spread:.2f}" if spread else f"{value:.2f}"
-    means = f"{found['ours']['mean'][k]:.4g}", f"{found[best]['mean'][k]:.4g} ({best})"
-    return f"| {' | '.join([*name.split('|'), law, *means, shown])} |"
-
-
-def told(cells: list[dict[str, Any]], k: int) -> str:
+def summary_row(title: str, cells: list[dict[str, Any]], k: int) -> str:
     ratios = [ratio(found, k)[1:] for found in cells]
     over = sum(value > LIMIT for value, _ in ratios)
     surely = sum(value - 2 * spread > LIMIT for value, spread in ratios)
-    return (
-        f"Median ratio {np.median([value for value, _ in ratios]):.2f}; {over} of {len(ratios)} above {LIMIT}, "
-        f"{surely} of them by more than two standard errors; the largest {max(ratios)[0]:.2f}."
-    )
+    middle = np.median([value for value, _ in ratios])
+    return f"| {title} | {len(ratios)} | {middle:.2f} | {over} | {surely} | {max(ratios)[0]:.2f} |"
 
 
 def above(cells: dict[str, Any]) -> list[str]:
@@ -154,28 +141,28 @@ def above(cells: dict[str, Any]) -> list[str]:
     return [*lines, ""]
 
 
-INTRODUCTION = f"""Written by `bench/local.py`. The law is the one that `ib.local.best_label_mechanism` picks, the
-estimate the one that `ib.reconstruct` picks. Peers on the same data: randomized response (GRR) and optimized unary
-encoding (OUE), their counts drawn from their exact laws, made distributions as multi-freq-ldpy does (cut at zero and
-scaled) and as pure-ldp does (projected onto the simplex); the libraries themselves are further down. The best of the
-four is chosen anew in every row and for either measure, knowing the truth, which no user does.
+RATIOS = (
+    f"| error | cells | median ratio | above {LIMIT} | surely above | largest |",
+    "|---|---:|---:|---:|---:|---:|",
+)
 
-Collections are doubled until the standard error of the ratio, after ±, is {SURE:.0%}, or the ratio {APART} of them from
-{LIMIT}; {FEWEST[5]} to {MOST[5]} about 5 labels, {FEWEST[30]} to {MOST[30]} about 30, {FEWEST[1000]} to {MOST[1000]}
-about 1,000, {FEWEST[100_000]} to {MOST[100_000]} about 100,000; of peers {PEERS[30]} to {PEERS[1000]} times as many.
-Where ours is randomized response too, both estimate from the same reports: there is no such error.
+INTRODUCTION = f"""How far estimated shares are from the true ones, beside peers on the same data. Our law is the
+one that `ib.local.best_label_mechanism` picks, our estimate that of `ib.reconstruct`. Peers are randomized response
+(GRR) and optimized unary encoding (OUE), with reports drawn from their exact laws and estimates made as
+multi-freq-ldpy does (cut at zero and scaled) and as pure-ldp does (projected onto the simplex). The best of these
+four is chosen anew for every cell, knowing the truth, which no user does. A cell is a number of labels (5 to
+100,000), epsilon (0.5 to 4), a number of reports (10,000 or 1,000,000) and a kind of data.
 
-Constants of our estimate were set looking at the four kinds of data, and at steps, decays, combs, Dirichlet shares,
-mixed-up Zipf shares, triangles, semicircles, notches, blocks at random, atoms on a flat floor and lines that fall by
-half; ramps, sawteeth, waves and log-normal shares in no order had been held out and seen. *Held-out shapes* (a cosine,
-a gap, shares that fall as the cube root of the rank, Weibull shares in no order) were not looked at before the estimate
-was finished."""
+A ratio below 1 means that ours is smaller. Collections are repeated until its standard error is {SURE:.0%}, or
+until it is {APART} standard errors from {LIMIT}. *Surely above* counts ratios above {LIMIT} by two standard errors.
+Our estimate was tuned on the first shapes. *Held-out shapes* (a cosine, a gap, shares that fall as the cube root of
+the rank, Weibull shares in no order) were first looked at when it was finished; *shapes held out before* had served
+the same purpose earlier."""
 
-AHEAD = f"""Rows above {LIMIT}, and how the peer that is ahead there does in the other measure. Where noise is larger
-than any share, nothing tells a flat list from one that falls: a projection puts everything on the labels that came out
-highest by chance, which is nearer in Kantorovich distance if the truth is steep, and far off in L1; cutting and scaling
-comes out nearly flat, which is nearer if the truth is flat. Ours is one estimate for both. `method="inverse"` is the
-projection."""
+AHEAD = f"""Cells above {LIMIT}. Where noise is larger than any share, the data cannot tell a flat list from one
+that falls. A projection puts everything on the labels that came out highest by chance: nearer in Kantorovich
+distance if the truth is steep, and far off in L1. Cutting and scaling comes out nearly flat: nearer if the truth is
+flat. Ours is one estimate for both. `method="inverse"` is the projection."""
 
 
 def main(words: list[str]) -> None:
@@ -200,7 +187,7 @@ def main(words: list[str]) -> None:
 def write(results: dict[str, Any]) -> None:
     results.setdefault("machine", machine())
     (DOCS / "local.json").write_text(json.dumps(results, indent=1) + "\n")
-    (DOCS / "local.md").write_text(page(results))
+    publish(DOCS / "local.md", page(results))
 
 
 if __name__ == "__main__":

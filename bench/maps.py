@@ -11,6 +11,8 @@ from harness import machine, one_thread
 
 one_thread()
 
+from pages import publish  # noqa: E402
+
 import inbounds as ib  # noqa: E402
 from graphs import skewed, timed  # noqa: E402
 
@@ -21,6 +23,10 @@ EPSILONS = {10: ("0.3", "1", "3"), 20: ("0.3", "1", "3")}
 LIMIT = 3.0
 """Processor seconds that a search may take."""
 
+HEAD = (
+    "| map, privacy | epsilon | goal | processor seconds | loss | gap | route |",
+    "|---|---:|---|---:|---:|---:|---|",
+)
 AIMS = {"average, all cells alike": "average", "average, hot spots": "average", "worst cell": "worst"}
 
 
@@ -46,7 +52,7 @@ def main() -> None:
     text = [
         "# Maps",
         "",
-        "Written by `bench/maps.py`. Designs for the distance of the map, average under equal weights or three hot",
+        "Designs for the distance of the map, average under equal weights or three hot",
         f"spots, and for the worst cell, each with `max_seconds={LIMIT:g}` of processor time; one thread. The gap is",
         "what may be left to gain, as a share of the loss, proved; 1e+00: no bound was proved in that time. Times are",
         "the whole of `ib.optimal`. Rounding and the exact check at its end are never interrupted: for 20 × 20 cells",
@@ -54,12 +60,18 @@ def main() -> None:
         "",
         ", ".join(f"{name}: {value}" for name, value in machine().items()),
         "",
-        "| map, privacy | epsilon | goal | processor seconds | loss | gap | route |",
-        "|---|---:|---|---:|---:|---:|---|",
+        "## The average, all cells alike, at epsilon 1",
+        "",
+        *HEAD,
+        *(row for row in rows if "| 1 | average, all cells alike |" in row),
+        "",
+        "## Every map, epsilon and goal",
+        "",
+        *HEAD,
         *rows,
         "",
     ]
-    PAGE.write_text("\n".join(text))
+    publish(PAGE, "\n".join(text))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,10 @@
-"""docs/benchmarks from results.json: a page a part, and the summary."""
+"""docs/benchmarks: a page for each part from results.json, the summary, and how every page is published."""
 
+import json
 import math
+import re
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from harness import OURS, Row
@@ -10,13 +13,41 @@ from parts import PARTS, Part
 NUMBERS = ("best", "times ours", "runs", "spread")
 WIDE = "---\nhide: [toc]\n---"  # no contents at the side: the tables need the room
 Result = dict[str, Any]  # of one part: "rows", "skipped" and "machine"
+MOST_ROWS = 16
+"""A longer table is published as JSON, and the page says where."""
+TABLE = re.compile(r"(?:^\|.*\n)+", re.M)
+HEADING = re.compile(r"^#+ +(.+)$", re.M)
+
+
+def publish(path: Path, text: str) -> None:
+    """Write a page; its long tables go to a file beside it, `NAME.tables.json`, and the page says where."""
+    tables: list[dict[str, Any]] = []
+
+    def shorten(found: re.Match[str]) -> str:
+        columns, _, *rows = [split_row(line) for line in found[0].splitlines()]
+        if len(rows) <= MOST_ROWS:
+            return found[0]
+        title = HEADING.findall(text[: found.start()])[-1]
+        tables.append({"title": title, "columns": columns, "rows": rows})
+        return f"All {len(rows)} rows are in [{target.name}]({target.name}), table {len(tables)}.\n"
+
+    target = path.with_suffix(".tables.json")
+    short = TABLE.sub(shorten, text)
+    path.write_text(short, "utf-8")
+    if tables:
+        target.write_text(json.dumps({"tables": tables}, ensure_ascii=False, indent=1) + "\n", "utf-8")
+
+
+def split_row(line: str) -> list[str]:
+    """The cells of a row of a Markdown table."""
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
 
 
 def page(name: str, part: Part, result: Result) -> str:
     """What is measured, the figure, the table, what the numbers do not say, and where they are from."""
     parts = [WIDE, f"# {part.title}", part.about]
     parts += [f"![{part.caption.partition('.')[0]}]({part.figure}.png)", f"*{part.caption}*"] if part.figure else []
-    parts += [table(rows_of(result))]
+    parts += [headline_table(name, part, rows_of(result))]
     parts += [f"Skipped: {'; '.join(result['skipped'])}."] if result["skipped"] else []
     parts += [
         "*Best* is the fastest run, *spread* the slowest over the fastest (– for a single run), *times ours* a peer's "
@@ -26,6 +57,14 @@ def page(name: str, part: Part, result: Result) -> str:
         machine_line(result["machine"]),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def headline_table(name: str, part: Part, rows: list[Row]) -> str:
+    """All rows of a part where they are few, otherwise those of the headline tasks."""
+    if len(rows) <= MOST_ROWS or not part.headlines:
+        return table(rows)
+    shown = [row for row in rows if row.task in part.headlines]
+    return f"{table(shown)}\n\nAll {len(rows)} rows are in [results.json](results.json), under `{name}`."
 
 
 def table(rows: list[Row]) -> str:
@@ -67,9 +106,6 @@ def summary(results: dict[str, Result]) -> str:
 
 
 def index(results: dict[str, Result]) -> str:
-    machines: dict[str, list[str]] = {}
-    for name, result in results.items():
-        machines.setdefault(machine_line(result["machine"]), []).append(PARTS[name].title)
     skipped = [f"{reason} ({name})" for name, result in results.items() for reason in result["skipped"]]
     caption = (
         "The time of each peer as a multiple of ours, on a log scale: left of the line it is faster. The words give "
@@ -92,8 +128,8 @@ def index(results: dict[str, Result]) -> str:
         "[How it compares](../coming-from.md) names what the peers do and it does not.",
         "**Repeat it:** `make bench` for everything, `make bench ONLY=designing` for one part. `PATIENCE` is the time "
         "a peer gets for one design, in seconds (60). A peer that cannot be installed is skipped by name. All rows are "
-        "in [results.json](results.json); `python bench/run.py --pages` writes these pages from them again.",
-        *(line if len(machines) == 1 else f"{', '.join(names)}: {line}" for line, names in machines.items()),
+        "in [results.json](results.json); `python bench/run.py --pages` writes these pages from them again. Each page "
+        "names its machine, date and versions.",
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -107,9 +143,14 @@ OWN_TITLES = {
     "sweep": "Even speed",
     "graphs": "Graphs",
     "local": "Labels under local privacy",
-    "coverage": "Intervals of private reports",
+    "coverage": "Intervals under local privacy",
+    "sizes": "Intervals by the size of a group",
     "adding": "Tables that add up",
+    "stated": "Stated errors of tables that add up",
     "quantiles": "Quantiles",
+    "several-quantiles": "Several quantiles",
+    "solvers": "Solvers",
+    "maps": "Maps",
 }
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from harness import machine, one_thread
-from pages import WIDE, machine_line
+from pages import WIDE, machine_line, publish
 from quantile_cases import CASES, EPSILONS, GROUPS, SEED, SIZES, VALUES, draw_cases
 from quantile_intervals import LEVEL, Held, all_held
 from quantile_peers import OpenDP, exponential
@@ -293,7 +293,7 @@ def main(quick: bool) -> None:
     big = {what: in_a_process(what) for what in ("counts", "medians")}
     lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
     PAGE.with_suffix(".json").write_text(f"[\n{lines}\n]\n", "utf-8")
-    PAGE.write_text(page(rows, big), "utf-8")
+    publish(PAGE, page(rows, big))
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 from harness import machine, one_thread
-from pages import WIDE, machine_line
+from pages import WIDE, machine_line, publish
 from quantile_cases import Case, draw_distribution
 from quantile_intervals import mark_intervals
 from quantile_peers import OpenDP
@@ -356,7 +356,7 @@ def main(option: str) -> None:
     for part, made in parts.items():
         if option in ("", f"-{part}"):
             write_rows(files[part], made())
-    PAGE.write_text(page(*(json.loads(file.read_text("utf-8")) for file in files.values())), "utf-8")
+    publish(PAGE, page(*(json.loads(file.read_text("utf-8")) for file in files.values())))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from harness import machine
-from pages import WIDE, machine_line
+from pages import WIDE, machine_line, publish
 
 from inbounds.mechanism.laws.base import RecordsLaw
 from inbounds.plan.load import parse_plan
@@ -117,14 +117,23 @@ def rows(epsilon: str, count: int) -> Iterator[tuple[str, list[str], list[float]
                 yield f"{name}{', count published' if counted else ''} | {kind}", cells, covers
 
 
+def overview(means: dict[str, list[str]]) -> str:
+    """The averages at both epsilons, by what is declared and statistic."""
+    lines = ["| declared | statistic | epsilon 0.2 | epsilon 1 |", "| --- | --- | ---: | ---: |"]
+    shown = {name: values for name, values in means.items() if "count published" not in name}
+    return "\n".join([*lines, *(f"| {name} | {' | '.join(values)} |" for name, values in shown.items())])
+
+
 def page(count: int) -> str:
     tables, everything, unflagged = [], list[float](), list[tuple[str, float]]()
+    means: dict[str, list[str]] = {}
     for epsilon in ("0.2", "1"):
         head = f"| declared | statistic | {' | '.join(f'{10 * k} %' for k in range(1, 11))} |"
         lines = [head, "| --- | --- |" + " ---: |" * 10]
         for name, cells, covers in rows(epsilon, count):
             lines.append(f"| {name} | {' | '.join(cells)} |")
             everything += covers
+            means.setdefault(name, []).append(f"{100 * np.mean(covers):.0f}")
             low = [c for c, cell in zip(covers, cells, strict=True) if c < 0.85 and "*" not in cell]
             unflagged += [(name.rpartition("| ")[2], c) for c in low]
         tables.append(f"## Epsilon {epsilon} for each statistic\n\n" + "\n".join(lines))
@@ -141,6 +150,9 @@ def page(count: int) -> str:
             "this size beside the statistic, because under the model intervals cover less than 85 % there.",
             f"On average intervals hold the truth in {100 * np.mean(everything):.1f} % of the groups. {bare}. A cell "
             f"has a standard error of about {100 * np.sqrt(0.09 / SHAPES / count):.0f} points.",
+            "## Averages over all sizes",
+            "How often intervals hold the truth, in percent.",
+            overview(means),
             *tables,
             "Medians of these shapes are held more often than 90 %: records lie closer together near a median than the "
             "model supposes, which takes all histograms for equally likely. A median at the edge of a gap is held far "
@@ -159,5 +171,5 @@ if __name__ == "__main__":
     if quick:
         print(text)
     else:
-        PAGE.write_text(text, encoding="utf-8")
+        publish(PAGE, text)
     print(f"{time.process_time() - started:.0f} s of processor time", file=sys.stderr)

@@ -25,7 +25,7 @@ from harness import machine, one_thread, within
 one_thread()
 
 import papers_lp  # noqa: E402
-from pages import machine_line, seconds  # noqa: E402
+from pages import machine_line, publish, seconds  # noqa: E402
 
 import inbounds as ib  # noqa: E402
 from inbounds.design.bounds.duality import trivial_bound  # noqa: E402
@@ -249,7 +249,7 @@ def write_page() -> None:
         ratio_table=ratio_table(beside),
         machine=machine_line(results["machine"]),
     )
-    PAGE.write_text(text, encoding="utf-8")
+    publish(PAGE, text)
 
 
 TEXT = """# Solvers

@@ -16,7 +16,7 @@ one_thread()
 
 import numpy as np  # noqa: E402
 import pyarrow as pa  # noqa: E402
-from pages import machine_line  # noqa: E402
+from pages import machine_line, publish  # noqa: E402
 
 from inbounds.adjust.simulated import add_noise  # noqa: E402
 from inbounds.plan.load import to_plan  # noqa: E402
@@ -138,18 +138,19 @@ def main() -> None:
         low, middle, high = np.quantile(values, [0.1, 0.5, 0.9])
         within = float(np.mean((np.array(values) > 0.5) & (np.array(values) < 2)))
         summary.append(f"| {name} | {len(values)} | {low:.2f} | {middle:.2f} | {high:.2f} | {within:.0%} |")
-    PAGE.write_text(
+    publish(
+        PAGE,
         "# Stated errors of tables that add up\n\n"
         "What a dry run states for a level, and what releases of a survey then had: realised divided by stated error. "
         f"{CASES} surveys are drawn from a family that is not the prior (`bench/stated.py`): counts, histograms and "
         "crosstabs; full, half-full, skewed and empty groups; labels of even or falling shares; siblings that differ "
-        "little or more. All cases are listed. Where groups are more alike than the prior expects and noise is large, "
-        "the realised error is smaller than stated.\n\n"
+        "little or more. All cases are published. Where groups are more alike than the prior expects and noise is "
+        "large, the realised error is smaller than stated.\n\n"
         "| level | cases | tenth | median | nine tenths | between 1/2 and 2 |\n|---|---|---|---|---|---|\n"
         + "\n".join(summary)
-        + "\n\n| case | statistic | groups are | groups | epsilon | level | share | stated | realised | ratio | |\n"
+        + "\n\n## Cases\n\n"
+        "| case | statistic | groups are | groups | epsilon | level | share | stated | realised | ratio | |\n"
         "|---|---|---|---|---|---|---|---|---|---|---|\n" + "\n".join(lines) + f"\n\n{machine_line(machine())}\n",
-        encoding="utf-8",
     )
 
 

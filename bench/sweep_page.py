@@ -7,7 +7,7 @@ from typing import Any
 import figures
 import numpy as np
 from harness import OURS
-from pages import WIDE, machine_line, seconds
+from pages import WIDE, machine_line, publish, seconds
 from sweep import COMPARED, CONSTRAINED_SIZES, EPSILONS, NEAR, PATIENCE, PEER_SIZES, PEERS, SIZES, TARGET, Wish
 
 SLOWEST = 20
@@ -159,4 +159,4 @@ def write(results: dict[str, Any], target: Path = TARGET) -> None:
         "**Repeat it:** `python bench/sweep.py whole`.",
         machine_line(results["machine"]),
     ]
-    (target / "sweep.md").write_text("\n\n".join(parts) + "\n", "utf-8")
+    publish(target / "sweep.md", "\n\n".join(parts) + "\n")
