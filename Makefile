@@ -7,7 +7,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test check long pages slow storm nightly browser proof bench docs figures studies studies-quick clean
 
-demo: .venv/tables
+demo: .venv/demo
 	@$(BIN)/python examples/demo.py
 
 # Two processes fill two cores: no threads beside them.

@@ -2,6 +2,7 @@
 
 import base64
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,10 @@ from notebooks import code_cells, read
 
 import inbounds as ib
 from inbounds.report.figures import heatmaps, posterior
+
+sys.path.append(str(Path(__file__).parents[1] / "examples"))
+
+import demo
 
 IMAGES = Path(__file__).parent / "images"
 TAKEN = {"release": "survey", "adding-up": "hierarchy", "ledger": "budget", "curator": "curator", "local": "local"}
@@ -57,6 +62,7 @@ if __name__ == "__main__":
     twenty = ib.optimal(ib.count(20), epsilon, properties=["fair"])
     heatmaps([twenty], ["optimal and fair, epsilon 0.5"]).savefig(IMAGES / "reading.png", dpi=100)
     posterior(ib.optimal(ib.count(25), 1), 2).savefig(IMAGES / "published.png", dpi=100)
+    demo.picture(demo.find_errors(demo.survey(), demo.people())).savefig(IMAGES / "demo.png", dpi=120)
     town().savefig(IMAGES / "maps.png", dpi=100)
     for name, notebook in TAKEN.items():
         (IMAGES / f"{name}.png").write_bytes(picture(notebook))
