@@ -110,12 +110,7 @@ def on_config(config: Any) -> None:
     for one in documented():
         pages[one.section].append({one.shown: one.address})
     (place,) = (entry for entry in config.nav if "Reference" in entry)
-    place["Reference"] = [
-        "reference.md",
-        {"Commands": "commands.md"},
-        {"Statistics": "statistics.md"},
-        *({name: pages[name]} for name in pages),
-    ]
+    place["Reference"] += [{name: pages[name]} for name in pages]
     settings = tomllib.loads(Path(config.config_file_path).with_name("pyproject.toml").read_text("utf-8"))
     config.repo_url = settings["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"] or None
     config.repo_name = "repository"

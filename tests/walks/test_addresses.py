@@ -58,7 +58,7 @@ def test_no_link_of_the_readme_is_relative_on_an_index_page(hook, repository):
     assert RELATIVE.search(readme)
     shown = hook.described(readme, repository, "1.2")
     assert not RELATIVE.search(shown)
-    assert shown.startswith("# inbounds\n\n**Differentially private")
+    assert shown.startswith("# inbounds\n\n`inbounds` publishes statistics")
     assert ("![" in shown) == bool(repository)
     assert (f"[The proof]({ELSEWHERE}/blob/v1.2/docs/proof.md)" in shown) == bool(repository)
     assert shown.count("```") == readme.count("```")
