@@ -9,9 +9,10 @@ import time
 import pytest
 
 from curator.client import Client
-from inbounds.curator.errors import CuratorBusy
+from inbounds.curator.errors import CuratorBusy, CuratorUnavailable
 from inbounds.curator.http import app
-from inbounds.curator.http.limits import RateBuckets, RequestLimits, TickCount
+from inbounds.curator.http.health import OVERDUE, HealthMonitor
+from inbounds.curator.http.limits import ADMISSION, RateBuckets, Refusals, RequestLimits, TickCount
 from inbounds.curator.http.metrics import Metrics
 from inbounds.curator.settings import ServiceLimits
 from inbounds.errors import LedgerError
@@ -313,6 +314,166 @@ def test_one_tick_admits_so_many_requests_of_all():
     assert all(TickCount(0, 2, clock).take() for _ in range(3))
 
 
+def test_who_does_not_wait_after_a_refusal_is_answered_when_the_pause_ends():
+    clock = Clock()
+    refusals = Refusals(1, 0, 1, clock)
+    assert refusals.refuse("ana") == 100
+    clock.now += 0.25
+    assert [refusals.refuse("ana"), refusals.refuse("bob")] == [101, 100.25]
+    clock.now = 101.0
+    assert refusals.refuse("ana") == 101
+
+
+def test_so_many_refusals_leave_in_one_tick():
+    clock = Clock()
+    refusals = Refusals(1, 0.5, 2, clock)
+    assert [refusals.refuse(name) for name in "abcde"] == [100, 100, 100.5, 100.5, 101]
+    assert refusals.refuse("a") == 101
+    assert refusals.refuse("a") == 101.5
+    clock.now += 5
+    assert [refusals.refuse(name) for name in "abc"] == [105, 105, 105.5]
+    assert len(refusals._leaving) == 2
+
+
+class Guarded:
+    """Requests to an app behind limits; those that are let in wait until `go_on` is set. told: when each was answered,
+    and its status."""
+
+    def __init__(self, limits: ServiceLimits, path: str = "/v1/x", status: int = 200) -> None:
+        self.clock, self.path, self.inside, self.told = Clock(), path, [], []
+        self.go_on, self.status = asyncio.Event(), status
+        self.limited = RequestLimits(self.respond, limits, Metrics(), self.clock, self.clock.sleep)
+
+    async def respond(self, scope, receive, send):
+        self.inside.append(scope[ADMISSION])
+        await self.go_on.wait()
+        await send({"type": "http.response.start", "status": self.status, "headers": []})
+        await send({"type": "http.response.body", "body": b"{}"})
+
+    async def ask(self, who: str):
+        async def receive():
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(message):
+            if message["type"] == "http.response.start":
+                self.told.append((self.clock.now - 100, message["status"]))
+
+        headers = [(b"authorization", f"Bearer {who}".encode())]
+        scope = {"type": "http", "path": self.path, "method": "GET", "headers": headers, "client": ("here", 1)}
+        await self.limited(scope, receive, send)
+
+
+def test_more_than_can_be_in_progress_is_refused_until_a_place_is_given_away():
+    async def storm():
+        guarded = Guarded(ServiceLimits(threads=1, waiting=1, tick=0, rate=100, burst=100))
+        asked = [asyncio.create_task(guarded.ask(f"{k}")) for k in range(3)]
+        await asyncio.sleep(0)
+        assert (len(guarded.inside), guarded.told) == (2, [(0.0, 429)])
+        guarded.inside[0].leave()  # it waits elsewhere now
+        asked.append(asyncio.create_task(guarded.ask("3")))
+        await asyncio.sleep(0)
+        assert len(guarded.inside) == 3
+        guarded.go_on.set()
+        await asyncio.gather(*asked)
+        assert guarded.limited._places.taken == 0
+
+    asyncio.run(storm())
+
+
+def test_a_refusal_by_the_app_counts_for_the_pause_and_one_that_is_repeated_waits_for_its_end():
+    async def ask_twice():
+        guarded = Guarded(ServiceLimits(tick=0), status=429)
+        guarded.go_on.set()
+        for _ in range(2):
+            await guarded.ask("ana")
+        return guarded.told
+
+    assert asyncio.run(ask_twice()) == [(0, 429), (1, 429)]
+
+
+def test_health_has_a_place_whatever_is_in_progress():
+    async def storm():
+        guarded = Guarded(ServiceLimits(threads=1, waiting=1, tick=0, rate=0.01, burst=1), path="/healthz")
+        guarded.go_on.set()
+        guarded.limited._places.taken = 100
+        for _ in range(3):
+            await guarded.ask("ana")
+        return guarded.told, guarded.limited._places.taken
+
+    assert asyncio.run(storm()) == ([(0, 200)] * 3, 100)
+
+
+def test_questions_that_wait_for_designs_or_data_give_their_place_away(asker, service, monkeypatch):
+    """While a question reads data, and while another is designed, nobody has a place."""
+    (limits,) = (one for one in built_layers(service) if isinstance(one, RequestLimits))
+    seen, threads = [], service.state.threads
+    for name in ("long", "evaluate"):
+        own = getattr(threads, name)
+
+        def look(*arguments, own=own, name=name, **named):
+            seen.append((name, limits._places.taken))
+            return own(*arguments, **named)
+
+        monkeypatch.setattr(threads, name, look)
+    client = asker()
+    assert client.post("/v1/datasets/pupils/preview", json={"count": "age > 12", "epsilon": "0.7"}).status_code == 200
+    assert client.post("/v1/datasets/pupils/answers", json=LIKES).status_code == 200
+    assert asker("owner").get("/v1/datasets/pupils/exposure").status_code == 200
+    assert seen == [("long", 0), ("long", 0), ("evaluate", 0), ("long", 0)]
+    assert limits._places.taken == 0
+
+
+def built_layers(service):
+    """The layers of a service around its routes, the outermost first."""
+    layer = service.middleware_stack = service.middleware_stack or service.build_middleware_stack()
+    while layer is not None:
+        yield layer
+        layer = getattr(layer, "app", None)
+
+
+def test_health_is_the_result_of_the_last_check_and_nobody_waits_for_the_next():
+    clock, checked, ended = Clock(), threading.Semaphore(0), threading.Event()
+    results = iter([None, OSError("gone"), None])
+    answers, block = [], threading.Event()
+
+    def check():
+        checked.release()
+        result = next(results, "late")
+        if result == "late":
+            block.wait(60)
+        elif result is not None:
+            raise result
+
+    monitor = HealthMonitor(check, ended.set, clock, interval=0)
+
+    async def ask():
+        try:
+            await monitor.require_health()
+        except CuratorUnavailable:
+            return "unavailable"
+        return "well"
+
+    answers.append(asyncio.run(ask()))
+    for _ in range(4):  # the last check has begun, and never ends
+        assert checked.acquire(timeout=60)
+    answers.append(asyncio.run(ask()))
+    clock.now += OVERDUE
+    answers.append(asyncio.run(ask()))
+    clock.now += 0.1
+    answers.append(asyncio.run(ask()))
+    assert answers[1:] == ["well", "well", "unavailable"]
+    block.set()
+    monitor.close()
+    assert ended.is_set()
+
+
+def test_a_check_that_fails_is_no_health():
+    monitor = HealthMonitor(lambda: 1 / 0, lambda: None)
+    with pytest.raises(CuratorUnavailable):
+        asyncio.run(monitor.require_health())
+    monitor.close()
+
+
 def test_what_is_beyond_the_queue_is_refused_before_it_is_charged_and_health_is_not_delayed(curator, opened):
     """Questions wait for one slot: two more may wait, others come again; none that was admitted is refused later."""
     curator = opened(limits={"evaluations": 1, "threads": 1, "seconds": 21}, answer_seconds=20)
@@ -329,7 +490,7 @@ def test_what_is_beyond_the_queue_is_refused_before_it_is_charged_and_health_is_
     async def storm():
         asked = [asyncio.create_task(ask(account)) for account in [several[0], *several]]
         await asyncio.sleep(0)
-        await threads.check()
+        await threads.health.require_health()
         gate.set()
         return await asyncio.gather(*asked)
 

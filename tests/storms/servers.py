@@ -7,6 +7,13 @@ import subprocess
 from pathlib import Path
 
 
+def find_free_port() -> int:
+    """Find a port of this machine that nobody listens at."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
 class PostgresServer:
     """A PostgreSQL server of our own, from Debian's packages, on a free local port."""
 
@@ -14,9 +21,7 @@ class PostgresServer:
         self._programs, self._home, self._root = programs, home, os.geteuid() == 0
         if self._root:
             shutil.chown(home, "postgres")
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = find_free_port()
         self.url = f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
         self._run("initdb", "-D", self._data, "-U", "postgres", "-A", "trust", "-E", "UTF8")
         self.start()

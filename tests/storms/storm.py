@@ -1,4 +1,4 @@
-"""Storms over ledger, release, connections and curator, for a bounded time, and figures of what they met.
+"""Storms over ledger, release, connections, curator and its load, for a bounded time, and figures of what they met.
 
     make storm                              five minutes, seed of the day's choosing
     python tests/storms/storm.py --seconds 60 --seed 7
@@ -42,6 +42,7 @@ from inbounds.curator.errors import CuratorUnavailable
 from inbounds.errors import LedgerError
 from inbounds.ledger import Ledger
 from storms.histories import Recorder, judge
+from storms.load import storm_load
 from storms.servers import PostgresServer
 from storms.wire import Wire
 
@@ -310,6 +311,7 @@ STORMS: dict[str, Storm] = {
     "releases": storm_releases,
     "connections": storm_connections,
     "curator": storm_curator,
+    "load": storm_load,
 }
 
 

@@ -23,7 +23,8 @@ from inbounds.curator.answer import Answer
 from inbounds.curator.errors import CuratorBusy, UnknownToken
 from inbounds.curator.http import models
 from inbounds.curator.http.errors import MEDIA, UNAVAILABLE, HttpProblem, to_problem
-from inbounds.curator.http.limits import TIMEOUT, RequestLimits
+from inbounds.curator.http.health import HealthMonitor
+from inbounds.curator.http.limits import ADMISSION, Admission, RequestLimits
 from inbounds.curator.http.metrics import Metrics
 from inbounds.curator.reuse import PricedQuestion
 from inbounds.errors import InboundsError
@@ -62,21 +63,22 @@ MOST_WAITING = 64
 class Threads:
     """Threads for the curator's calls, each with its connections, and the queues before them.
 
-    The account is looked up in a separate thread, so a request waits only once for others; health checks have their own
-    thread too. A queue takes a fixed number of calls, and more are refused before anything is charged. So requests that
-    were admitted wait for a bounded number of others.
+    The account is looked up in a separate thread, so a request waits only once for others. A queue takes a fixed number
+    of calls, and more are refused before anything is charged. So requests that were admitted wait for a bounded number
+    of others. Health checks wait for no thread.
     """
 
     def __init__(self, curator: Curator) -> None:
         self.curator, self._closed = curator, False
         limits = curator.limits
         sizes = {"designing": limits.designs + 1, "curator": limits.threads, "evaluating": limits.evaluations}
-        sizes |= {"accounts": 1, "health": 1}
+        sizes |= {"accounts": 1}
         self._pools = {name: ThreadPoolExecutor(size, thread_name_prefix=name) for name, size in sizes.items()}
         self._sizes, self._waiting = sizes, set[str]()
         self._most = {name: size * (1 + limits.waiting) for name, size in sizes.items()}
         self._most["accounts"] += self._most["curator"]  # a look-up is short
         self._queued, self._counting = Counter[tuple[str, str]](), Lock()
+        self.health = HealthMonitor(curator.check, curator.close_thread)
 
     async def long(self, call: Callable[..., T], account: Account, *arguments: Any) -> T:
         """Run a call that may take long, in its own queue: one for each account, and not too many in all."""
@@ -100,9 +102,10 @@ class Threads:
         """
         return await self._submit("evaluating", partial(call, account, *arguments, **named), account.name)
 
-    async def check(self) -> None:
-        """Check that ledger and database can be read, whatever else is going on."""
-        await self._submit("health", self.curator.check)
+    @property
+    def number(self) -> int:
+        """Return how many threads may want the interpreter at once, slots and the loop of requests included."""
+        return sum(self._sizes.values()) + self.curator.limits.evaluations + 2
 
     async def _submit(self, name: str, call: Callable[[], T], account: str = "") -> T:
         """Run a call in a pool if its queue has room. account: whose part of the queue is limited as well."""
@@ -133,6 +136,7 @@ class Threads:
         if self._closed:
             return
         self._closed = True
+        self.health.close()
         for name, pool in self._pools.items():
             gate = Barrier(self._sizes[name])  # a barrier: each thread closes its connections exactly once
             for left in [pool.submit(self._leave, gate) for _ in range(self._sizes[name])]:
@@ -191,7 +195,13 @@ async def _account(
     return await threads.account(credentials.credentials)
 
 
+def _admission(request: Request) -> Admission:
+    admission: Admission = request.scope[ADMISSION]
+    return admission
+
+
 Run = Annotated[Threads, Depends(_threads)]
+Admitted = Annotated[Admission, Depends(_admission)]
 Asker = Annotated[Account, Depends(_account)]
 Key = Annotated[str | None, Header(alias="Idempotency-Key", max_length=200, description="Of this account.")]
 
@@ -211,24 +221,29 @@ async def dataset(run: Run, account: Asker, name: DatasetName) -> dict[str, Any]
     return run.curator.dataset(account, name).describe()
 
 
-async def preview(run: Run, account: Asker, name: DatasetName, question: models.Question) -> dict[str, Any]:
+async def preview(
+    run: Run, admission: Admitted, account: Asker, name: DatasetName, question: models.Question
+) -> dict[str, Any]:
     """Preview a question: free, and reads no data."""
     priced = await run.run(run.curator.price, account, name, question)
     if await run.run(run.curator.needs_design, account, name, priced):
+        admission.leave()
         await run.long(run.curator.preview, account, name, priced)
     result = await run.run(run.curator.preview, account, name, priced)
     return result.to_json()
 
 
 async def ask(
-    request: Request, run: Run, account: Asker, name: DatasetName, question: models.Question, key: Key = None
+    run: Run, admission: Admitted, account: Asker, name: DatasetName, question: models.Question, key: Key = None
 ) -> dict[str, Any]:
     """Answer a question; charged once, however often it is asked."""
     priced, result = await run.run(_ask_stored, run.curator, account, name, question, key)
     if result is None:  # requests that wait for a design or for data have their own queues
-        if await run.run(run.curator.needs_design, account, name, priced):
+        needs_design = await run.run(run.curator.needs_design, account, name, priced)
+        admission.leave()
+        if needs_design:
             await run.long(run.curator.prepare, account, name, priced)
-        request.scope[TIMEOUT].reschedule(None)  # what is charged leaves at its moment, however long the queue was
+        admission.timeout.reschedule(None)  # what is charged leaves at its moment, however long the queue was
         result = await run.evaluate(run.curator.ask, account, name, priced, key=key)
     return result.to_json()
 
@@ -280,15 +295,16 @@ async def reopen(run: Run, account: Asker, name: DatasetName) -> dict[str, Any]:
     return status.to_json()
 
 
-async def exposure(run: Run, account: Asker, name: DatasetName) -> dict[str, Any]:
+async def exposure(run: Run, admission: Admitted, account: Asker, name: DatasetName) -> dict[str, Any]:
     """Return what accounts that share their answers could know by now. Owners only."""
+    admission.leave()
     result = await run.long(run.curator.exposure, account, name)
     return result.to_json()
 
 
 async def healthz(run: Run) -> dict[str, str]:
-    """Return whether the ledger and the database can be read."""
-    await run.check()
+    """Return whether the ledger and the database can be read: the result of the last look, at most seconds ago."""
+    await run.health.require_health()
     return {"status": "ok"}
 
 

@@ -73,8 +73,10 @@ class HttpProblem:
         return {"content-type": MEDIA, "cache-control": "no-store", **more.get(self.status, {})}
 
 
-RETRY = {"retry-after": "1"}
-"""A constant: how long others are still busy is nobody's business."""
+RETRY_SECONDS = 1
+"""Seconds until a refused client may come again. A constant: how long others are still busy is nobody's business."""
+
+RETRY = {"retry-after": str(RETRY_SECONDS)}
 
 UNAVAILABLE = HttpProblem("unavailable", HTTPStatus.SERVICE_UNAVAILABLE, str(CuratorUnavailable()))
 """The one response to everything that may fail after a charge, and to unexpected errors."""

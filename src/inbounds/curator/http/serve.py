@@ -1,6 +1,7 @@
 """Run the service with uvicorn, with limits and without a log of requests."""
 
 import asyncio
+import gc
 import os
 import signal
 import socket
@@ -20,6 +21,7 @@ from uvicorn.supervisors import Multiprocess
 
 from inbounds.curator import Curator
 from inbounds.curator.http.app import app
+from inbounds.curator.settings import ServiceLimits
 from inbounds.workers import end_with_parent
 
 SETTINGS = "INBOUNDS_CURATOR"
@@ -153,10 +155,27 @@ def check_free(host: str, port: int) -> None:
         ) from None
 
 
+def share_interpreter(limits: ServiceLimits, threads: int) -> None:
+    """Let so many threads share the interpreter so that each of them has its turn within one tick.
+
+    With Python's own interval of 5 ms a thread that waits for the disk ten times would wait for the others ten times
+    as long, and under load an answer might not be drawn in time.
+    """
+    if limits.tick:
+        sys.setswitchinterval(limits.tick / threads)
+
+
+def spare_collections() -> None:
+    """Exempt from garbage collection what was loaded so far, which stays for ever: a full collection of it stops all
+    threads for more than a tenth of a second.
+    """
+    gc.collect()
+    gc.freeze()
+
+
 def serve(curator: Curator, host: str, port: int, announce: Callable[[], None] = lambda: None) -> None:
     """Answer requests in this process until it is interrupted; running requests finish first."""
-    _check(curator)
-    AnnouncingServer(uvicorn.Config(app(curator), host=host, port=port, **OPTIONS), announce).run()
+    AnnouncingServer(uvicorn.Config(_prepare(curator), host=host, port=port, **OPTIONS), announce).run()
 
 
 def serve_settings(path: str | PathLike[str], host: str, port: int, workers: int) -> None:
@@ -171,9 +190,7 @@ def serve_settings(path: str | PathLike[str], host: str, port: int, workers: int
 def from_environment() -> FastAPI:
     """Return the app of a worker process, which ends when the process that started it is gone."""
     end_with_parent(_end_worker)
-    curator = Curator.open(os.environ[SETTINGS])
-    _check(curator)
-    return app(curator)
+    return _prepare(Curator.open(os.environ[SETTINGS]))
 
 
 def _end_worker() -> None:
@@ -183,7 +200,14 @@ def _end_worker() -> None:
     os._exit(1)
 
 
-def _check(curator: Curator) -> None:
-    """Check the sources, which raises on errors, and write warnings for the owner to standard error."""
+def _prepare(curator: Curator) -> FastAPI:
+    """Return the app of a process that serves.
+
+    Checks the sources first, which raises on errors, and writes warnings for the owner to standard error.
+    """
     for line in (*curator.check_sources(), *curator.budget_conflicts()):
         sys.stderr.write(f"{line}\n")
+    service = app(curator)
+    share_interpreter(curator.limits, service.state.threads.number)
+    spare_collections()
+    return service
