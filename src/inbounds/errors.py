@@ -8,7 +8,7 @@
     ├── InfeasibleDesign      no mechanism meets the request
     ├── ConvergenceError      an iteration stopped before its certificate held
     ├── BudgetExceeded        a charge exceeds the remaining budget (carries people, asked, left)
-    ├── LedgerError           a ledger was modified, is not stored durably, or could not be written
+    ├── LedgerError           a ledger was modified, is not stored durably, or could not be written (carries entry)
     └── PassportError         a mechanism file cannot be trusted
         └── UnknownVersion    … because a later version wrote it
 
@@ -135,7 +135,14 @@ class BudgetExceeded(InboundsError):
 
 
 class LedgerError(InboundsError):
-    """A ledger that was modified, is not stored durably, or could not be written."""
+    """A ledger that was modified, is not stored durably, or could not be written.
+
+    entry: the number of the entry that is wrong; None if the error is about no single entry.
+    """
+
+    def __init__(self, message: str, entry: int | None = None) -> None:
+        self.entry = entry
+        super().__init__(message)
 
 
 class PassportError(InboundsError):

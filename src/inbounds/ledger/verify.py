@@ -146,7 +146,7 @@ class _Account:
 
     def wrong(self, entry: Entry, what: str) -> LedgerError:
         """Build the error about an entry."""
-        return LedgerError(f"{self.place} was changed: entry {entry.number} {what}")
+        return LedgerError(f"{self.place} was changed: entry {entry.number} {what}", entry.number)
 
     def take(self, entry: Entry) -> None:
         """Check one entry: its place in the chain, its digest, its meaning."""
@@ -308,7 +308,7 @@ def compare_heads(place: str, current: LedgerHead, head: LedgerHead, mark: str) 
             "restored or cut off, and does not know all that was spent"
         )
     if mark != head.sha256:
-        raise LedgerError(f"{place} was changed: its entry {head.entries} is not that of the head given")
+        raise LedgerError(f"{place} was changed: its entry {head.entries} is not that of the head given", head.entries)
 
 
 def parse_export(content: Mapping[str, Any], place: str) -> tuple[Iterator[Entry], list[Population]]:
