@@ -92,7 +92,7 @@ class ColumnRatio:
 
     def __post_init__(self) -> None:
         if not self.ratio >= 1:
-            raise ValueError(f"ratio must be at least 1, got {self.ratio!r}; 1 makes every column uniform")
+            raise ValueError(f"ratio must be at least 1, got {self.ratio}; 1 makes every column uniform")
 
     def __str__(self) -> str:
         return f"column_ratio({self.ratio})"

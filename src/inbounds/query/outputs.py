@@ -39,7 +39,7 @@ class OutputCells(Sequence[tuple[Fraction, Fraction, Fraction]]):
             low, high, *midpoint = (to_fraction(edge, "cell edge") for edge in cell)
             value = midpoint[0] if midpoint else (low + high) / 2
             if not low < high or not low <= value <= high:
-                raise ValueError(f"a cell must satisfy lower < upper and hold its value, got {(low, high, value)}")
+                raise ValueError(f"a cell must rise and hold its value, got {value} in a cell from {low} to {high}")
             rows.append((low, high, value))
         if not rows:
             raise ValueError("outputs must be at least one cell")
@@ -55,7 +55,7 @@ class OutputCells(Sequence[tuple[Fraction, Fraction, Fraction]]):
             raise ValueError("cells must have as many edges as values")
         low, high, value = to_common_integers(lowers, uppers, values)
         if not all(a < c and a <= b <= c for a, b, c in zip(low, value, high, strict=True)):
-            raise ValueError("a cell must satisfy lower < upper and hold its value")
+            raise ValueError("a cell must rise and hold its value")
         if any(end > start for end, start in zip(high, low[1:], strict=False)):
             raise ValueError("cells must be disjoint and in increasing order")
         return cls(lowers, uppers, values)
