@@ -1,8 +1,9 @@
 """Golden files: texts that people read, each whole in a file of tests/texts. `pytest --update` writes them anew."""
 
 import difflib
+import linecache
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,3 +57,29 @@ class Golden:
     def parts(self, name: str, parts: Mapping[str, Any]) -> None:
         """Compare several short texts, each under a heading, with one golden file."""
         self(name, "\n\n".join(f"=== {heading}\n{text}" for heading, text in parts.items()))
+
+    def errors(self, name: str, calls: Iterable[Callable[[], object]], hide: Iterable[object] = ()) -> None:
+        """Compare the errors that these calls raise with one golden file, by type and message; each call must raise.
+
+        calls: lambdas, each on a line of its own, which is its heading in the file. hide: what differs from run to
+        run, such as a folder, and is written as … in the file.
+        """
+        parts: dict[str, str] = {}
+        for call in calls:
+            heading = _source_line(call)
+            assert heading not in parts, f"called twice: {heading}"
+            try:
+                call()
+            except Exception as error:
+                parts[heading] = f"{type(error).__name__}: {error}"
+                for text in map(str, hide):
+                    parts[heading] = parts[heading].replace(text, "…")
+            else:
+                pytest.fail(f"nothing was raised: {heading}", pytrace=False)
+        self.parts(name, parts)
+
+
+def _source_line(call: Callable[[], object]) -> str:
+    """Return what is written after `lambda:`, up to the end of the line."""
+    code = call.__code__
+    return linecache.getline(code.co_filename, code.co_firstlineno).strip().removeprefix("lambda: ").rstrip(",")

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from typing import TypeVar
 
 import pytest
 
+from inbounds.errors import BudgetExceeded
 from inbounds.schema.errors import Path, PlanError
 
 E = TypeVar("E", bound=Exception)
@@ -41,3 +43,11 @@ def rejects(kind: type[E], subject: str = "", *, about: str = "") -> Iterator[py
     message = str(caught.value)
     assert not subject or message.startswith(f"{subject} ")
     assert about in message
+
+
+@contextmanager
+def exceeds(people: str, *, left: Fraction | int) -> Iterator[pytest.ExceptionInfo[BudgetExceeded]]:
+    """Expect the refusal of a charge to these people, who have this much left."""
+    with pytest.raises(BudgetExceeded) as caught:
+        yield caught
+    assert (caught.value.people, caught.value.left) == (people, left)

@@ -3,7 +3,6 @@
 from fractions import Fraction
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -100,7 +99,7 @@ def test_names_are_forgiving_about_dashes_and_nothing_else():
     assert canonical_property(column_ratio(1.5)) == canonical_property("column-ratio(3/2)") == "column_ratio(3/2)"
     with rejects(ValueError, "property", about="row_monotone"):
         canonical_property("honest")
-    with pytest.raises(ValueError, match="at least 1"):
+    with rejects(ValueError, "ratio", about="got 1/2"):
         column_ratio("1/2")
 
 

@@ -16,6 +16,7 @@ from scipy.stats import laplace
 import inbounds as ib
 from inbounds.catalog.registry import REGISTRY
 from inbounds.trusted.bounds import TOTAL
+from raising import rejects
 
 EPSILONS = ["0.01", "0.1", "0.5", "1", "3"]
 SMALL = [1, 2, 5]
@@ -302,12 +303,12 @@ def test_an_entry_keeps_its_promise_by_the_definition(judge, name, kind):
 def test_an_entry_refuses_the_kinds_it_has_no_meaning_for(name, kind):
     query = kinds(5)[kind]
     if not query.is_ordered:
-        reason = f"{name} needs numeric answers"
+        about = "numeric"
     elif name == "snapped_staircase":
-        reason = "snapped_staircase keeps metric privacy only between answers whole units apart"
+        about = "metric"
     else:
-        reason = f"{name} needs one output per answer and answers without gaps"
-    with pytest.raises(ValueError, match=reason) as caught:
+        about = "gaps"
+    with rejects(ValueError, name, about=about) as caught:
         getattr(ib.catalog, name)(query, 1)
     assert "\n" not in str(caught.value)
 
@@ -377,7 +378,7 @@ def test_the_default_step_width_loses_least_on_a_fine_grid():
 
 @pytest.mark.parametrize("gamma", [-0.1, 1.1])
 def test_a_step_width_outside_zero_to_one_is_refused(gamma):
-    with pytest.raises(ValueError, match=f"gamma must be between 0 and 1, got {gamma}"):
+    with rejects(ValueError, "gamma", about=str(gamma)):
         ib.catalog.snapped_staircase(ib.count(3), 1, gamma)
 
 
@@ -407,16 +408,17 @@ def test_the_normalized_laplace_uses_the_smallest_private_scale(kind, unbounded,
     assert ib.audit(cut_laplace(query, scale * (1 - 1e-6), unbounded), query).epsilon > epsilon
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"notion": "both"}, "notion must be 'plain' or 'metric', got 'both'"),
-        ({"unbounded": "left"}, "unbounded must be 'above', 'below', 'both' or None, got 'left'"),
-    ],
-)
-def test_an_unknown_notion_or_side_is_refused(options, message):
-    with pytest.raises(ValueError, match=message):
+def test_an_unknown_notion_or_side_is_refused(golden):
+    def normalize(options):
         ib.catalog.normalized_laplace(ib.count(3), 1, **options)
+
+    golden.errors(
+        "wrong_laplaces",
+        [
+            lambda: normalize({"notion": "both"}),
+            lambda: normalize({"unbounded": "left"}),
+        ],
+    )
 
 
 # --- pre-rounding -----------------------------------------------------------------------------------------
@@ -451,23 +453,24 @@ def test_prerounding_reports_the_values_it_is_given():
     assert made.query.output_values.tolist() == [1, 4, 8]
 
 
-@pytest.mark.parametrize(
-    ("query", "edges", "values", "message"),
-    [
-        (ib.total(5, 0, 3), [0, 1, 2, 16], None, "cells must be at least as wide as the sensitivity"),
-        (ib.extreme(0, 5), [0, 2, 4, 6], None, "cells must be at least as wide as the sensitivity"),
-        (ib.count(5), [0, 6], None, "edges must make at least two cells"),
-        (ib.count(5), [0, 3, 6], [1], "values must be one for each of the 2 cells, got 1"),
-        (ib.count(5), [0, 3, 4], None, "outputs must cover every answer"),
-        (ib.count(5), [3, 0, 6], None, "a cell must satisfy lower < upper"),
-        (ib.count(5), [0, 3, 6], [4, 5], "hold its value"),
-        (ib.ordinal(0, 5), [0, 3, 6], None, "prerounded_geometric cannot keep metric privacy"),
-        (ib.category(["a", "b"]), [0, 1, 2], None, "prerounded_geometric needs numeric answers"),
-    ],
-)
-def test_prerounding_refuses_cells_that_do_not_fit(query, edges, values, message):
-    with pytest.raises(ValueError, match=message):
+def test_prerounding_refuses_cells_that_do_not_fit(golden):
+    def preround(query, edges, values):
         ib.catalog.prerounded_geometric(query, 1, edges, values)
+
+    golden.errors(
+        "wrong_cells",
+        [
+            lambda: preround(ib.total(5, 0, 3), [0, 1, 2, 16], None),
+            lambda: preround(ib.extreme(0, 5), [0, 2, 4, 6], None),
+            lambda: preround(ib.count(5), [0, 6], None),
+            lambda: preround(ib.count(5), [0, 3, 6], [1]),
+            lambda: preround(ib.count(5), [0, 3, 4], None),
+            lambda: preround(ib.count(5), [3, 0, 6], None),
+            lambda: preround(ib.count(5), [0, 3, 6], [4, 5]),
+            lambda: preround(ib.ordinal(0, 5), [0, 3, 6], None),
+            lambda: preround(ib.category(["a", "b"]), [0, 1, 2], None),
+        ],
+    )
 
 
 # --- odd neighbourhoods -----------------------------------------------------------------------------------

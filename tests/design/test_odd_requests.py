@@ -15,6 +15,7 @@ from inbounds.exact import to_epsilon
 from inbounds.losses import to_loss
 from inbounds.mechanism import Mechanism
 from inbounds.query import AllPairs, Metric, OutputCells, RangeQuery, Reach, Scale, with_neighbours, with_outputs
+from raising import rejects
 
 
 def optimality(mechanism: Mechanism) -> tuple[float, float]:
@@ -104,7 +105,7 @@ def test_answers_too_far_apart_to_constrain_each_other_are_no_trouble(aim: str, 
 
 
 def test_losses_that_cannot_be_summed_are_refused() -> None:
-    with pytest.raises(ValueError, match="at most 1e\\+150"):
+    with rejects(ValueError, about="1e+150"):
         ib.optimal(ib.count(4), 1, np.full((5, 5), 1e308))
 
 

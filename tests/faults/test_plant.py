@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from raising import rejects
+
 SPEC = spec_from_file_location("plant", Path(__file__).with_name("plant.py"))
 plant = sys.modules["plant"] = module_from_spec(SPEC)
 SPEC.loader.exec_module(plant)
@@ -36,10 +38,10 @@ def test_every_fault_names_tests_that_exist():
 def test_a_fault_whose_expression_is_gone_is_an_error_that_names_it():
     texts = plant.texts_of(plant.ROOT)
     gone = plant.Fault("nowhere", "an expression that stands nowhere", "", "", "")
-    with pytest.raises(LookupError, match=r"fault 'nowhere' must have its expression once in src, got 0 times"):
+    with rejects(LookupError, "fault 'nowhere'", about=" 0 "):
         plant.place_of(gone, texts)
     often = plant.Fault("everywhere", "import", "", "", "")
-    with pytest.raises(LookupError, match="fault 'everywhere' must have its expression once"):
+    with rejects(LookupError, "fault 'everywhere'"):
         plant.place_of(often, texts)
 
 

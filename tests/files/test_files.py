@@ -242,7 +242,7 @@ def test_any_field_replaced_by_anything_is_refused_or_still_exactly_private(judg
 def test_weights_that_are_not_private_are_refused_under_any_digest():
     content = passports.to_passport(ib.catalog.truncated_geometric(ib.count(1), 1)).content
     content["law"] = {"matrix": [f"{TOTAL} 0", f"0 {TOTAL}"]}
-    with pytest.raises(ib.PassportError, match="the weights are not private: output 0 is inf times likelier"):
+    with rejects(ib.PassportError, about="output 0"):
         load.load(signed(content))
     with rejects(ib.PassportError, about="digest"):
         parse({**signed(content).to_json(), "sha256": "0" * 64})
@@ -334,8 +334,7 @@ def test_an_optimality_that_is_no_number_is_refused(value, bound):
 @pytest.mark.parametrize("version", [0, 2, 99, "1", None, "2.0", True])
 def test_an_unknown_version_is_refused_as_such(version):
     envelope = passports.to_passport(ib.catalog.uniform(ib.count(2), 1)).to_json()
-    words = rf"this file has version {version}; inbounds reads version 1"
-    with pytest.raises(ib.UnknownVersion, match=words):
+    with rejects(ib.UnknownVersion, about=f"version {version};"):
         parse(seal({**envelope, "version": version}))
 
 
@@ -374,28 +373,29 @@ def test_a_missing_file_is_the_usual_error(tmp_path):
         ib.load(tmp_path / "nothing.json")
 
 
-@pytest.mark.parametrize(
-    ("part", "reason"),
-    [
-        ({"neighbours": {"reach": 1, "everyone": True}}, "neighbours must be said in one way"),
-        ({"neighbours": {}}, "neighbours must be"),
-        ({"neighbours": {"reach": 0}}, "steps must be a whole number of at least 1"),
-        ({"neighbours": {"metric": "0"}}, "unit must be positive"),
-        ({"answers": {"start": "0", "unit": "0", "size": 4}}, "positive unit"),
-        ({"answers": {"start": "0", "unit": "1", "ticks": "0 2 1 3"}}, "strictly increasing"),
-        ({"answers": {"start": "0", "unit": "1", "ticks": "1 2 3 4"}}, "first tick 0"),
-        ({"labels": ["a", "a", "b", "c"]}, "labels must be distinct and one for each answer"),
-        ({"labels": ["a", "b"]}, "labels must be distinct and one for each answer"),
-        ({"rounds": 1}, "rounds must be true or false"),
-        ({"kind": "count\x1b[2Aproved"}, "a text must be one printable line"),
-        ({"kind": "interval", "answers": {"start": "0", "unit": "1/2", "ticks": "0 2 4 6"}}, "no two answers are"),
-        ({"labels": ["a", "b", "c", "d"]}, "all of them must be neighbours"),
-    ],
-)
-def test_a_query_that_makes_no_sense_is_refused_with_the_reason(part, reason):
-    content = passports.to_passport(ib.catalog.truncated_geometric(ib.count(3), 1)).content
-    with pytest.raises(ib.PassportError, match=reason):
+def test_a_query_that_makes_no_sense_is_refused_with_the_reason(golden):
+    def load_with(part):
+        content = passports.to_passport(ib.catalog.truncated_geometric(ib.count(3), 1)).content
         load.load(signed({**content, "query": {**content["query"], **part}}))
+
+    golden.errors(
+        "wrong_passports",
+        [
+            lambda: load_with({"neighbours": {"reach": 1, "everyone": True}}),
+            lambda: load_with({"neighbours": {}}),
+            lambda: load_with({"neighbours": {"reach": 0}}),
+            lambda: load_with({"neighbours": {"metric": "0"}}),
+            lambda: load_with({"answers": {"start": "0", "unit": "0", "size": 4}}),
+            lambda: load_with({"answers": {"start": "0", "unit": "1", "ticks": "0 2 1 3"}}),
+            lambda: load_with({"answers": {"start": "0", "unit": "1", "ticks": "1 2 3 4"}}),
+            lambda: load_with({"labels": ["a", "a", "b", "c"]}),
+            lambda: load_with({"labels": ["a", "b"]}),
+            lambda: load_with({"rounds": 1}),
+            lambda: load_with({"kind": "count\x1b[2Aproved"}),
+            lambda: load_with({"kind": "interval", "answers": {"start": "0", "unit": "1/2", "ticks": "0 2 4 6"}}),
+            lambda: load_with({"labels": ["a", "b", "c", "d"]}),
+        ],
+    )
 
 
 def test_cells_that_overlap_or_do_not_match_are_refused():

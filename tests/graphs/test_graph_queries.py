@@ -28,35 +28,35 @@ def test_edges_hold_both_ways_and_one_way_edges_only_one():
     assert not query.neighbours.is_undirected
 
 
-@pytest.mark.parametrize(
-    ("answers", "edges", "message"),
-    [
-        ("abc", [("a", "b")], "answers must be a list"),
-        (["a", "a"], [("a", "a")], "answers must be distinct"),
-        (["a", 1], [("a", 1)], "answers must all be texts"),
-        (["a", "b"], [("a", "b", 0)], "length must be positive, got 0"),
-        (["a", "b"], [("a", "b", -1)], "length must be positive, got -1"),
-        (["a", "b"], [("a", "b", math.nan)], "length must be a finite number"),
-        (["a", "b"], [("a", "b", math.inf)], "length must be a finite number"),
-        (["a", "b"], [("a", "b", True)], "length must be a number"),
-        (["a", "b"], [("a", "b"), ("b", "a")], "at most once in each direction"),
-        (["a", "b"], [("a", "a")], "two different answers"),
-        (["a", "b"], [("a", "x")], "two of the answers"),
-        (["a", "b"], ["ab"], "an edge must be"),
-        (["a", "b"], [], "between 1 and"),
-        (["a"], [], "between 1 and"),
-        ([(0, 1), (0,)], [((0, 1), (0,))], "same number of coordinates"),
-        ([(0, 2**60), (0, 1)], [((0, 2**60), (0, 1))], "below 2\\*\\*52"),
-        ([(0, "1e-30"), (0, "2e-30")], [((0, "1e-30"), (0, "2e-30"))], None),
-        ([("1", 0), (Fraction(10**20 + 1, 10**20), 0)], [(("1", 0), (Fraction(10**20 + 1, 10**20), 0))], "rounding"),
-    ],
-)
-def test_a_graph_refuses_what_promises_nothing_or_something_else(answers, edges, message):
-    if message is None:
+def test_a_graph_refuses_what_promises_nothing_or_something_else(golden):
+    beside_one = Fraction(10**20 + 1, 10**20)
+
+    def graph(answers, edges):
         ib.graph(answers, edges)
-        return
-    with pytest.raises((ValueError, TypeError), match=message):
-        ib.graph(answers, edges)
+
+    golden.errors(
+        "wrong_graphs",
+        [
+            lambda: graph("abc", [("a", "b")]),
+            lambda: graph(["a", "a"], [("a", "a")]),
+            lambda: graph(["a", 1], [("a", 1)]),
+            lambda: graph(["a", "b"], [("a", "b", 0)]),
+            lambda: graph(["a", "b"], [("a", "b", -1)]),
+            lambda: graph(["a", "b"], [("a", "b", math.nan)]),
+            lambda: graph(["a", "b"], [("a", "b", math.inf)]),
+            lambda: graph(["a", "b"], [("a", "b", True)]),
+            lambda: graph(["a", "b"], [("a", "b"), ("b", "a")]),
+            lambda: graph(["a", "b"], [("a", "a")]),
+            lambda: graph(["a", "b"], [("a", "x")]),
+            lambda: graph(["a", "b"], ["ab"]),
+            lambda: graph(["a", "b"], []),
+            lambda: graph(["a"], []),
+            lambda: graph([(0, 1), (0,)], [((0, 1), (0,))]),
+            lambda: graph([(0, 2**60), (0, 1)], [((0, 2**60), (0, 1))]),
+            lambda: graph([("1", 0), (beside_one, 0)], [(("1", 0), (beside_one, 0))]),
+        ],
+    )
+    ib.graph([(0, "1e-30"), (0, "2e-30")], [((0, "1e-30"), (0, "2e-30"))])
 
 
 def test_a_huge_list_of_edges_is_refused_before_any_is_read():
@@ -86,14 +86,14 @@ def test_lookalikes_of_edges_are_refused():
 
 def test_a_query_refuses_edges_beyond_its_answers_and_answers_that_are_no_labels():
     scale = Scale(Fraction(0), Fraction(1), range(2))
-    for kind, labels, edge, message in [
-        ("graph", ("a", "b"), Edge(0, 2, Fraction(1)), "two of the 2 answers"),
-        ("map", None, Edge(0, 1, Fraction(1)), "must have labels"),
-        ("category", None, Edge(0, 1, Fraction(1)), "must have labels"),
-        ("graph", ("a", "a"), Edge(0, 1, Fraction(1)), "all different"),
-        ("graph", ("a",), Edge(0, 1, Fraction(1)), "one for each"),
+    for kind, labels, edge, subject in [
+        ("graph", ("a", "b"), Edge(0, 2, Fraction(1)), "edges"),
+        ("map", None, Edge(0, 1, Fraction(1)), "the answers of a map"),
+        ("category", None, Edge(0, 1, Fraction(1)), "the answers of a category"),
+        ("graph", ("a", "a"), Edge(0, 1, Fraction(1)), "labels"),
+        ("graph", ("a",), Edge(0, 1, Fraction(1)), "labels"),
     ]:
-        with pytest.raises(ValueError, match=message):
+        with rejects(ValueError, subject):
             RangeQuery(kind, scale, OutputCells.one_per_answer(scale), Graph((edge,)), labels=labels)
     with rejects(ValueError, "places"):
         RangeQuery(
@@ -189,7 +189,7 @@ def test_places_come_in_as_coordinates_or_labels_and_reports_go_out_the_same_way
         with rejects(ValueError, about="declared"):
             query.encode(bad)
     for bad in [3, (1, 2, 3), [[1], [2]]]:
-        with pytest.raises(ValueError, match="2 coordinates"):
+        with rejects(ValueError, "true answers", about="2 coordinates"):
             query.encode(bad)
     sure = np.zeros((9, 9))
     sure[5] = 1

@@ -29,7 +29,7 @@ from inbounds.ledger.sqlite import Driver, Sqlite
 from inbounds.ledger.store import ErrorTranslator, Transaction, redact_password
 from inbounds.ledger.units import charge_units
 from inbounds.ledger.verify import LedgerReport, export_entries, load_export, verify_entries
-from raising import rejects
+from raising import exceeds, rejects
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_ten_charges_of_a_tenth_are_one_and_an_eleventh_is_refused(ledger):
     ledger.add_population("few", epsilon=1)
     for k in range(10):
         ledger.charge("few", 0.1, key=f"{k}")
-    with pytest.raises(ib.BudgetExceeded, match=r"at most what is left for few, 0 of 1, got 0\.1") as refused:
+    with exceeds("few", left=0) as refused:
         ledger.charge("few", 0.1, key="10")
     error = pickle.loads(pickle.dumps(refused.value))
     assert (error.people, error.asked, error.left, error.budget) == ("few", Fraction(1, 10), 0, 1)
@@ -136,7 +136,7 @@ def test_the_least_and_the_largest_budget_are_held(ledger):
     assert ledger.add_population("one unit", epsilon="1e-9").budget_units == 1
     most = ledger.add_population("most", epsilon=Fraction(2**63 - 1, 10**9))
     assert most.budget_units == 2**63 - 1
-    with pytest.raises(ValueError, match="budget of 1 to"):
+    with rejects(ValueError, "epsilon", about="units"):
         ledger.add_population("more", epsilon=Fraction(2**63, 10**9))
 
 
@@ -161,7 +161,7 @@ def test_the_same_key_with_other_content_is_refused(ledger, other):
     ledger.add_population("teachers", epsilon=9)
     ledger.charge("pupils", 1, key="a", purpose="p", question=1)
     before = ledger.people()
-    with pytest.raises(ib.LedgerError, match="key must be new"):
+    with rejects(ib.LedgerError, "key", about="earlier"):
         ledger.charge(other.pop("people", "pupils"), key="a", **other)
     assert ledger.people() == before
 
@@ -177,7 +177,7 @@ def test_a_charge_is_found_under_its_own_key_only(ledger):
 
 @pytest.mark.parametrize("draw", ["text", bytearray(b"x"), memoryview(b"x"), None, 7])
 def test_an_answer_is_bytes_and_nothing_else(ledger, draw):
-    with pytest.raises(TypeError, match="an answer must be bytes, got"):
+    with rejects(TypeError, "an answer"):
         ledger.stored_answers("pupils", "0.1", lambda charge: draw, key="a")
     assert ledger.stored_answers("pupils", "0.1", lambda charge: b"drawn", key="a").content == b"drawn"
     assert ledger.verify().answers == 1
@@ -190,15 +190,11 @@ def test_an_answer_is_to_the_people_of_the_charge_that_is_there(ledger):
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "error", "words"),
-    [
-        (Decimal("sNaN"), ValueError, "epsilon must be a finite number"),
-        ([0.1], TypeError, "epsilon must be a number, got list"),
-        (True, TypeError, "epsilon must be a number, got bool"),
-    ],
+    ("epsilon", "error", "got"),
+    [(Decimal("sNaN"), ValueError, "'sNaN'"), ([0.1], TypeError, "list"), (True, TypeError, "bool")],
 )
-def test_a_price_that_is_none_is_refused_in_our_words(ledger, epsilon, error, words):
-    with pytest.raises(error, match=words):
+def test_a_price_that_is_none_is_refused_in_our_words(ledger, epsilon, error, got):
+    with rejects(error, "epsilon", about=got):
         ledger.charge("pupils", epsilon)
 
 
@@ -258,7 +254,7 @@ def test_the_first_entry_says_what_it_begins(ledger):
 
 def test_people_who_are_not_there_are_named_with_the_way_out(ledger):
     for ask in (ledger.population, lambda name: ledger.charge(name, 1), lambda name: ledger.raise_budget(name, 3)):
-        with pytest.raises(ib.LedgerError, match="people must be in the ledger, got 'nobody'; inbounds ledger init"):
+        with rejects(ib.LedgerError, "people", about="'nobody'"):
             ask("nobody")
 
 
@@ -278,7 +274,7 @@ def test_a_transaction_that_fails_at_any_moment_is_undone_and_says_so(moment, er
 
     failed = ErrorTranslator(sqlite3.Error, "it could not be written", str)
     steps = [lambda name=name: step(name) for name in ("undo", "check", "commit")]
-    with pytest.raises(raised, match=str(error)), Transaction(step, "begin", steps[0], failed, *steps[1:]) as run:
+    with rejects(raised, about=str(error)), Transaction(step, "begin", steps[0], failed, *steps[1:]) as run:
         run("block")
     until = ["begin", "check", "block", "commit"]
     assert done == [*until[: until.index(moment) + 1], "undo"]
@@ -301,7 +297,7 @@ def test_raising_a_budget_is_an_entry_and_it_never_falls(ledger):
     ledger.charge("pupils", 2, key="all")
     assert ledger.raise_budget("pupils", 3, purpose="decided by the board").remaining == 1
     assert ledger.raise_budget("pupils", 3).remaining == 1
-    with pytest.raises(ValueError, match="must be at least"):
+    with rejects(ValueError, "epsilon", about="3, got 2.5"):
         ledger.raise_budget("pupils", "2.5")
     assert [entry.kind for entry in ledger.entries()] == ["ledger", "people", "charge", "budget"]
 
@@ -312,44 +308,45 @@ def test_people_without_a_budget_are_counted(ledger):
         ledger.charge("visitors", 64, key=f"{k}")
     visitors = ledger.people()[1]
     assert (visitors.spent, visitors.budget, visitors.remaining) == (320, None, None)
-    with pytest.raises(ValueError, match="without a cap"):
+    with rejects(ValueError, "people", about="visitors"):
         ledger.raise_budget("visitors", 500)
 
 
 def test_the_same_people_again_are_those_who_are_there_and_others_are_refused(ledger):
     ledger.charge("pupils", 1, key="a")
     assert ledger.add_population("pupils", epsilon="2.0") == ledger.people()[0]
-    with pytest.raises(ValueError, match="there already"):
+    with rejects(ValueError, "people", about="pupils"):
         ledger.add_population("pupils", epsilon=5)
     assert len(list(ledger.entries())) == 3
 
 
-@pytest.mark.parametrize(
-    ("made", "words"),
-    [
-        ({"epsilon": 0}, "positive"),
-        ({"epsilon": "-1"}, "positive"),
-        ({"epsilon": "1e-10"}, "budget of 1 to"),
-        ({"epsilon": "1e30"}, "budget of 1 to"),
-        ({"epsilon": float("nan")}, "finite"),
-        ({"epsilon": 1, "rule": "advanced"}, "rule must be one of"),
-        ({"epsilon": 1, "rule": "zcdp"}, "delta must both"),
-        ({"rule": "zcdp", "delta": "1e-6"}, "delta must both"),
-        ({"epsilon": 1, "rule": "zcdp", "delta": 1}, "between 0 and 1"),
-        ({"epsilon": 1, "rule": "zcdp", "delta": 0}, "between 0 and 1"),
-    ],
-)
-def test_people_that_make_no_sense_are_refused(ledger, made, words):
-    with pytest.raises(ValueError, match=words):
+def test_people_that_make_no_sense_are_refused(ledger, golden):
+    def add(made):
         ledger.add_population("others", **made)
+
+    golden.errors(
+        "wrong_people",
+        [
+            lambda: add({"epsilon": 0}),
+            lambda: add({"epsilon": "-1"}),
+            lambda: add({"epsilon": "1e-10"}),
+            lambda: add({"epsilon": "1e30"}),
+            lambda: add({"epsilon": float("nan")}),
+            lambda: add({"epsilon": 1, "rule": "advanced"}),
+            lambda: add({"epsilon": 1, "rule": "zcdp"}),
+            lambda: add({"rule": "zcdp", "delta": "1e-6"}),
+            lambda: add({"epsilon": 1, "rule": "zcdp", "delta": 1}),
+            lambda: add({"epsilon": 1, "rule": "zcdp", "delta": 0}),
+        ],
+    )
     assert [who.name for who in ledger.people()] == ["pupils"]
 
 
 @pytest.mark.parametrize("name", ["", " a", "a\nb", "x" * 201, 7, "a\x1b[31m"])
 def test_names_and_keys_are_one_printable_line(ledger, name):
-    with pytest.raises(ValueError, match="printable characters"):
+    with rejects(ValueError, "people", about="printable"):
         ledger.add_population(name, epsilon=1)
-    with pytest.raises(ValueError, match="printable characters"):
+    with rejects(ValueError, "key", about="printable"):
         ledger.charge("pupils", 1, key=name)
 
 
@@ -372,12 +369,12 @@ def test_people_say_what_is_spent_and_what_it_promises(ledger):
 
 
 def test_unknown_people_are_refused(ledger):
-    with pytest.raises(ib.LedgerError, match="must be in the ledger, got 'pupil'"):
+    with rejects(ib.LedgerError, "people", about="'pupil'"):
         ledger.charge("pupil", 1, key="a")
 
 
 def test_parts_add_up_to_the_whole(ledger):
-    with pytest.raises(ValueError, match="add up to epsilon 1, got 5/6"):
+    with rejects(ValueError, "parts", about="5/6"):
         ledger.charge("pupils", 1, parts=["1/2", "1/3"])
 
 
@@ -393,8 +390,9 @@ def test_zcdp_adds_up_rho_part_by_part_and_stops_at_the_declared_epsilon_and_del
     fit = (made.budget - receipt.amount) // (rho_upper_bound(small) * RHO_UNIT)
     for k in range(fit):
         ledger.charge("many", small, key=f"{k}")
-    with pytest.raises(ib.BudgetExceeded, match="rho must be at most what is left for many"):
+    with pytest.raises(ib.BudgetExceeded) as refused:
         ledger.charge("many", small, key="one more")
+    assert (refused.value.people, refused.value.unit) == ("many", "rho")
     many = ledger.people()[0]
     assert many.spent_epsilon <= 2 < many.spent_epsilon + small
     assert fit * small > 2  # where epsilons add up it would have been over by now
@@ -433,7 +431,7 @@ def test_a_failed_draw_stays_charged_and_is_drawn_later_under_the_same_charge(le
     def fail(charge):
         raise OSError("the disk is gone")
 
-    with pytest.raises(OSError, match="gone"):
+    with rejects(OSError, about="gone"):
         ledger.stored_answers("pupils", 2, fail, key="a")
     assert ledger.people()[0].remaining == 0
     assert ledger.stored_answers("pupils", 2, lambda charge: b"later", key="a").content == b"later"
@@ -455,10 +453,10 @@ def test_no_answer_is_given_out_if_its_charge_was_lost(ledger, file, tmp_path):
     charge = ledger.charge("pupils", 1, key="a")
     with Ledger.open(tmp_path / "other.db") as other:
         other.add_population("pupils", epsilon=2)
-        with pytest.raises(ib.LedgerError, match="lost a charge"):
+        with rejects(ib.LedgerError, about="lost"):
             other.store(charge, b"x")
         other.charge("pupils", 1, key="a", purpose="something else")
-        with pytest.raises(ib.LedgerError, match="lost a charge"):
+        with rejects(ib.LedgerError, about="lost"):
             other.store(charge, b"x")
     assert ledger.store(charge, b"x") == b"x"
 
@@ -536,31 +534,38 @@ def test_the_database_itself_refuses_to_forget(ledger, file, statement):
     assert (ledger.verify(), list(ledger.entries())) == before
 
 
-CHANGES = {
-    "UPDATE entries SET units = 1 WHERE kind = 'charge'": "entry 3 does not have the digest stated",
-    "UPDATE entries SET people = 'x' WHERE kind = 'charge'": "a row of entries refers to nothing",
-    "UPDATE entries SET key = 'x' WHERE kind = 'charge'": "entry 3 does not have the digest stated",
-    "UPDATE entries SET time = '2020-01-01T00:00:00+00:00' WHERE number = 2": "entry 2 does not have the digest",
-    "UPDATE entries SET previous = sha256 WHERE number = 4": "entry 4 does not name the digest of the one before",
-    "UPDATE entries SET sha256 = previous WHERE number = 3": "entry 3 does not have the digest stated",
-    "UPDATE entries SET facts = '{ }' WHERE number = 3": "entry 3 does not have the digest stated",
-    "DELETE FROM entries WHERE number = 3": "entry 4 follows entry 2",
-    "DELETE FROM entries WHERE number = 4": "a row of answers refers to nothing",
-    "UPDATE people SET spent = 0": "is not what its entries add up to",
-    "UPDATE people SET budget = 9000000000": "is not what its entries add up to",
-    "UPDATE people SET epsilon = '9'": "is not what its entries add up to",
-    "INSERT INTO people (name, rule, epsilon, budget) VALUES ('ghosts', 'sum', '1', 1000000000)": "is not what its",
-    "UPDATE answers SET content = x'00'": "stored answers are not those",
-    "DELETE FROM answers": "stored answers are not those",
-}
+def test_whoever_takes_the_guards_away_changes_something_and_puts_them_back_is_found(tmp_path, golden):
+    def change(statement):
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        folder.mkdir()
+        with Ledger.open(folder / "budget.db", create=True) as ledger:
+            ledger.add_population("pupils", epsilon=2)
+            ledger.stored_answers("pupils", 1, lambda charge: b"x", key="a")
+            broken(folder / "budget.db", *WITHOUT_GUARDS, statement, *GUARDS_AGAIN)
+            ledger.verify()
 
-
-@pytest.mark.parametrize("change", CHANGES)
-def test_whoever_takes_the_guards_away_changes_something_and_puts_them_back_is_found(ledger, file, change):
-    ledger.stored_answers("pupils", 1, lambda charge: b"x", key="a")
-    broken(file, *WITHOUT_GUARDS, change, *GUARDS_AGAIN)
-    with pytest.raises(ib.LedgerError, match=CHANGES[change]):
-        ledger.verify()
+    ghosts = "INSERT INTO people (name, rule, epsilon, budget) VALUES ('ghosts', 'sum', '1', 1000000000)"
+    golden.errors(
+        "wrong_ledgers",
+        [
+            lambda: change("UPDATE entries SET units = 1 WHERE kind = 'charge'"),
+            lambda: change("UPDATE entries SET people = 'x' WHERE kind = 'charge'"),
+            lambda: change("UPDATE entries SET key = 'x' WHERE kind = 'charge'"),
+            lambda: change("UPDATE entries SET time = '2020-01-01T00:00:00+00:00' WHERE number = 2"),
+            lambda: change("UPDATE entries SET previous = sha256 WHERE number = 4"),
+            lambda: change("UPDATE entries SET sha256 = previous WHERE number = 3"),
+            lambda: change("UPDATE entries SET facts = '{ }' WHERE number = 3"),
+            lambda: change("DELETE FROM entries WHERE number = 3"),
+            lambda: change("DELETE FROM entries WHERE number = 4"),
+            lambda: change("UPDATE people SET spent = 0"),
+            lambda: change("UPDATE people SET budget = 9000000000"),
+            lambda: change("UPDATE people SET epsilon = '9'"),
+            lambda: change(ghosts),
+            lambda: change("UPDATE answers SET content = x'00'"),
+            lambda: change("DELETE FROM answers"),
+        ],
+        hide=[tmp_path],
+    )
 
 
 @pytest.mark.parametrize("kind", ["ledger", "people", "charge"])
@@ -568,7 +573,7 @@ def test_an_answer_kept_under_an_entry_that_is_none_is_found(ledger, file, kind)
     ledger.stored_answers("pupils", 1, lambda _: b"real", key="a")
     number = next(entry.number for entry in ledger.entries() if entry.kind == kind)
     broken(file, f"INSERT INTO answers VALUES ({number}, x'00')")
-    with pytest.raises(ib.LedgerError, match="stored answers are not those its entries name"):
+    with rejects(ib.LedgerError, about="stored answers"):
         ledger.verify()
 
 
@@ -583,14 +588,14 @@ def test_an_answer_kept_under_an_entry_that_is_none_is_found(ledger, file, kind)
 )
 def test_whatever_is_not_as_it_was_made_is_found(ledger, file, change, found):
     broken(file, *change)
-    with pytest.raises(ib.LedgerError, match=f"its {found} is not as it was made"):
+    with rejects(ib.LedgerError, about=f"its {found} "):
         ledger.verify()
 
 
 @pytest.mark.parametrize("guard", [words.split()[2] for words in WITHOUT_GUARDS])
 def test_a_missing_guard_is_found(ledger, file, guard):
     broken(file, f"DROP TRIGGER {guard}")
-    with pytest.raises(ib.LedgerError, match=f"its trigger {guard} is not as it was made"):
+    with rejects(ib.LedgerError, about=f"trigger {guard} "):
         ledger.verify()
 
 
@@ -623,37 +628,38 @@ def changed(entry: Entry, **values) -> Entry:
     return Entry(**{**{name: getattr(entry, name) for name in Entry.__slots__}, **values})
 
 
-UNSAID = "does not say what an entry of its kind must say"
-FORGERIES = [
-    (UNSAID, lambda e: [changed(e[0], key=None), *e[1:]]),
-    (UNSAID, lambda e: [*e[:2], changed(e[2], facts="{}"), *e[3:]]),
-    (UNSAID, lambda e: [*e, changed(e[2], people="nobody", key="y")]),
-    (UNSAID, lambda e: [*e[:2], changed(e[2], key=None)]),
-    (UNSAID, lambda e: [*e[:3], changed(e[3], digest=None)]),
-    ("charges other units", lambda e: [*e[:2], changed(e[2], units=1), *e[3:]]),
-    ("spends more than the budget", lambda e: [*e, *(changed(e[2], key=f"k{k}") for k in range(2))]),
-    ("under the key of an earlier", lambda e: [*e, e[2]]),
-    ("cannot be of the kind", lambda e: [e[1]]),
-    ("cannot be of the kind", lambda e: [*e, e[0]]),
-    ("cannot be of the kind", lambda e: [*e, changed(e[2], kind="take", key="y")]),
-    ("other units than its epsilon", lambda e: [e[0], changed(e[1], units=9 * 10**9), *e[2:]]),
-    ("makes people who are there", lambda e: [*e, e[1]]),
-    ("makes people who are there", lambda e: [e[0], changed(e[1], people=None)]),
-    ("under no known rule", lambda e: [e[0], changed(e[1], facts=e[1].facts.replace("sum", "max"))]),
-    ("does not raise a budget", lambda e: [*e, changed(e[1], kind="budget", facts=canonical_json({"epsilon": "2"}))]),
-    ("answers without a charge", lambda e: [*e, changed(e[3], key="z")]),
-    ("answers without a charge", lambda e: [*e, e[3]]),
-    ("answers without a charge", lambda e: [*e[:3], changed(e[3], people="others")]),
-]
-
-
-@pytest.mark.parametrize(("words", "forgery"), FORGERIES)
-def test_a_chain_made_anew_must_still_make_sense(ledger, words, forgery):
+def test_a_chain_made_anew_must_still_make_sense(ledger, golden):
     ledger.stored_answers("pupils", 1, lambda charge: b"x", key="a")
-    honest = list(ledger.entries())
-    assert chained(honest) == honest
-    with pytest.raises(ib.LedgerError, match=words):
-        verify_entries("it", chained(forgery(honest)), ledger.people(), None)
+    e = list(ledger.entries())
+    assert chained(e) == e
+
+    def verify(entries):
+        verify_entries("it", chained(entries), ledger.people(), None)
+
+    golden.errors(
+        "wrong_chains",
+        [
+            lambda: verify([changed(e[0], key=None), *e[1:]]),
+            lambda: verify([*e[:2], changed(e[2], facts="{}"), *e[3:]]),
+            lambda: verify([*e, changed(e[2], people="nobody", key="y")]),
+            lambda: verify([*e[:2], changed(e[2], key=None)]),
+            lambda: verify([*e[:3], changed(e[3], digest=None)]),
+            lambda: verify([*e[:2], changed(e[2], units=1), *e[3:]]),
+            lambda: verify([*e, *(changed(e[2], key=f"k{k}") for k in range(2))]),
+            lambda: verify([*e, e[2]]),
+            lambda: verify([e[1]]),
+            lambda: verify([*e, e[0]]),
+            lambda: verify([*e, changed(e[2], kind="take", key="y")]),
+            lambda: verify([e[0], changed(e[1], units=9 * 10**9), *e[2:]]),
+            lambda: verify([*e, e[1]]),
+            lambda: verify([e[0], changed(e[1], people=None)]),
+            lambda: verify([e[0], changed(e[1], facts=e[1].facts.replace("sum", "max"))]),
+            lambda: verify([*e, changed(e[1], kind="budget", facts=canonical_json({"epsilon": "2"}))]),
+            lambda: verify([*e, changed(e[3], key="z")]),
+            lambda: verify([*e, e[3]]),
+            lambda: verify([*e[:3], changed(e[3], people="others")]),
+        ],
+    )
 
 
 def test_a_chain_cut_off_and_made_to_agree_is_found_by_a_head_kept_elsewhere(ledger, file):
@@ -664,11 +670,12 @@ def test_a_chain_cut_off_and_made_to_agree_is_found_by_a_head_kept_elsewhere(led
     broken(file, *WITHOUT_GUARDS, "UPDATE people SET spent = 0", *GUARDS_AGAIN)
     with Ledger.open(file) as forged:
         forged.verify()
-        with pytest.raises(ib.LedgerError, match="older than the head given: it has 2 entries, the head 3"):
+        with rejects(ib.LedgerError, about="2 entries, the head 3"):
             forged.verify(head)
         forged.charge("pupils", "0.1", key="b")
-        with pytest.raises(ib.LedgerError, match="its entry 3 is not that of the head given"):
+        with pytest.raises(ib.LedgerError) as found:
             forged.verify(head)
+        assert found.value.entry == 3
 
 
 def test_a_restored_old_copy_is_found_by_a_head_kept_elsewhere(ledger, file, tmp_path):
@@ -682,19 +689,19 @@ def test_a_restored_old_copy_is_found_by_a_head_kept_elsewhere(ledger, file, tmp
     head = ledger.head()
     with Ledger.open(tmp_path / "copy.db") as old:
         assert old.verify().charges == 1
-        with pytest.raises(ib.LedgerError, match="restored or cut off, and does not know all that was spent"):
+        with rejects(ib.LedgerError, about="3 entries, the head 4"):
             old.verify(head)
     ledger.raise_budget("pupils", 3)
     assert ledger.verify(head).compared == head
 
 
 def test_nothing_at_all_is_no_ledger():
-    with pytest.raises(ib.LedgerError, match="has no entries"):
+    with rejects(ib.LedgerError, about="no entries"):
         verify_entries("it", [], [], None)
 
 
 def test_another_ledgers_head_is_named_so(ledger, tmp_path):
-    with Ledger.open(tmp_path / "other.db") as other, pytest.raises(ib.LedgerError, match="another ledger"):
+    with Ledger.open(tmp_path / "other.db") as other, rejects(ib.LedgerError, about="another ledger"):
         ledger.verify(other.head())
 
 
@@ -708,7 +715,7 @@ def test_a_weaker_journal_is_refused(ledger, file, mode):
     raw = sqlite3.connect(file)
     raw.execute(f"PRAGMA journal_mode = {mode}")
     raw.close()
-    with pytest.raises(ib.LedgerError, match="must be in journal mode wal with synchronous 2 or more, got delete"):
+    with rejects(ib.LedgerError, about="got delete"):
         Ledger.open(file)
 
 
@@ -727,7 +734,7 @@ def test_a_ledger_in_memory_is_refused(tmp_path):
     def in_memory(path, create):
         return sqlite3.connect(":memory:", isolation_level=None)
 
-    with pytest.raises(ib.LedgerError, match="got memory"):
+    with rejects(ib.LedgerError, about="got memory"):
         Sqlite(tmp_path / "none.db", create=True, driver=Driver(in_memory, sqlite3.Error))
 
 
@@ -737,23 +744,23 @@ def test_other_files_are_no_ledgers_and_stay_as_they_are(tmp_path):
     broken(other, "CREATE TABLE t (x)")
     before = text.read_bytes(), other.read_bytes()
     for path in (text, other):
-        with pytest.raises(ib.LedgerError, match="no ledger"):
+        with rejects(ib.LedgerError, about="no ledger"):
             Ledger.open(path)
     assert (text.read_bytes(), other.read_bytes()) == before
-    with pytest.raises(ib.LedgerError, match="inbounds ledger init"):
+    with rejects(ib.LedgerError, about="no file"):
         Ledger.open(tmp_path / "none.db", create=False)
-    with pytest.raises(ValueError, match="in a folder that is there"):
+    with rejects(ValueError, "a ledger", about="folder"):
         Ledger.open(tmp_path / "no" / "folder.db")
-    with pytest.raises(ValueError, match=r"postgresql:// URL"):
+    with rejects(ValueError, "a ledger", about="postgresql://"):
         Ledger.open("mysql://me:secret@host/db")
 
 
 def test_a_ledger_with_a_second_name_is_refused_under_both_before_and_while_it_is_open(ledger, file, tmp_path):
     (tmp_path / "second.db").hardlink_to(file)
-    with pytest.raises(ib.LedgerError, match="only name of its file, got 2 hard links"):
+    with rejects(ib.LedgerError, about="got 2 hard links"):
         ledger.charge("pupils", 2, key="a")
     for name in (file, tmp_path / "second.db"):
-        with pytest.raises(ib.LedgerError, match="only name of its file"):
+        with rejects(ib.LedgerError, about="got 2 hard links"):
             Ledger.open(name)
     (tmp_path / "second.db").unlink()
     ledger.charge("pupils", 2, key="a")
@@ -761,10 +768,10 @@ def test_a_ledger_with_a_second_name_is_refused_under_both_before_and_while_it_i
 
 def test_a_ledger_that_was_removed_or_replaced_while_open_charges_nothing(ledger, file, tmp_path):
     file.rename(tmp_path / "aside.db")
-    with pytest.raises(ib.LedgerError, match="was removed"):
+    with rejects(ib.LedgerError, about="removed"):
         ledger.charge("pupils", 1, key="a")
     Ledger.open(file).close()
-    with pytest.raises(ib.LedgerError, match="was replaced while it was open"):
+    with rejects(ib.LedgerError, about="replaced"):
         ledger.charge("pupils", 1, key="a")
 
 
@@ -818,14 +825,14 @@ def test_whoever_verifies_an_older_ledger_hears_that_it_was_brought_forward(file
 def test_a_ledger_of_a_later_version_and_one_of_another_hand_are_refused(ledger, file):
     ledger.close()
     broken(file, "INSERT INTO steps VALUES (2, 'later')")
-    with pytest.raises(ib.UnknownVersion, match="a ledger of version 2, not 1; install a later inbounds"):
+    with rejects(ib.UnknownVersion, about="version 2"):
         Ledger.open(file)
     broken(file, "DROP TRIGGER steps_update", "DROP TRIGGER steps_delete", "DELETE FROM steps WHERE number = 2")
     broken(file, "UPDATE steps SET sha256 = 'other' WHERE number = 1")
-    with pytest.raises(ib.LedgerError, match="its step 1 is not ours"):
+    with rejects(ib.LedgerError, about="step 1"):
         Ledger.open(file)
     broken(file, "UPDATE steps SET number = 2")
-    with pytest.raises(ib.LedgerError, match="not numbered in order"):
+    with rejects(ib.LedgerError, about="numbered"):
         Ledger.open(file)
 
 
@@ -840,7 +847,7 @@ def test_the_released_steps_never_change():
 
 def test_a_ledger_carried_into_a_child_process_is_refused(ledger, monkeypatch):
     monkeypatch.setattr("os.getpid", lambda: -1)
-    with pytest.raises(ib.LedgerError, match="opened by another process"):
+    with rejects(ib.LedgerError, about="process"):
         ledger.charge("pupils", 1, key="a")
 
 
@@ -852,7 +859,7 @@ def test_a_ledger_carried_into_another_thread_is_refused_and_nothing_is_in_doubt
     assert "may be recorded" not in str(refused)
     assert ledger.find("a") is None
     for act in (ledger.verify, ledger.close):
-        with ThreadPoolExecutor(1) as threads, pytest.raises(ib.LedgerError, match="opened by another thread"):
+        with ThreadPoolExecutor(1) as threads, rejects(ib.LedgerError, about="thread"):
             threads.submit(act).result()
     assert ledger.verify().charges == 0
 
@@ -878,8 +885,9 @@ def test_a_forged_charge_that_gives_something_back_is_found(ledger, tmp_path, pa
     spent = 1_500_000_000 + units
     content["people"] = [{**who, "spent_units": str(spent)} for who in content["people"]]
     (tmp_path / "forged.json").write_text(json.dumps(wrap(LEDGER, content)))
-    with pytest.raises(ib.LedgerError, match="does not say what an entry of its kind must say"):
+    with pytest.raises(ib.LedgerError) as found:
         load_export(tmp_path / "forged.json")
+    assert found.value.entry == 5
 
 
 @pytest.mark.parametrize("change", [{"time": None}, {"number": 1.0}, {"kind": 3}, {"people": []}, {"sha256": None}])
@@ -887,7 +895,7 @@ def test_an_exported_entry_of_other_types_is_refused_in_a_sentence(ledger, tmp_p
     content = export_entries(ledger.head(), ledger.entries(), ledger.people()).content
     content["entries"][0] |= change
     (tmp_path / "odd.json").write_text(json.dumps(wrap(LEDGER, content)))
-    with pytest.raises(ib.LedgerError, match="is not a whole exported ledger"):
+    with rejects(ib.LedgerError, about="whole"):
         load_export(tmp_path / "odd.json")
 
 
@@ -920,10 +928,12 @@ def test_a_head_is_read_back_from_its_file(ledger, tmp_path):
     path.write_text(json.dumps(ledger.head().to_json()))
     assert LedgerHead.load(path) == ledger.head()
     assert (ledger.head().to_json()["format"], ledger.head().to_json()["version"]) == ("inbounds/ledger-head", 1)
-    for other in ({"format": "other"}, {**ledger.head().to_json(), "version": 2}):
-        path.write_text(json.dumps(other))
-        with pytest.raises(ib.PassportError, match=r"ledger's head|version 2"):
-            LedgerHead.load(path)
+    path.write_text(json.dumps({"format": "other"}))
+    with rejects(ib.PassportError, about="'inbounds/ledger-head'"):
+        LedgerHead.load(path)
+    path.write_text(json.dumps({**ledger.head().to_json(), "version": 2}))
+    with rejects(ib.UnknownVersion, about="version 2"):
+        LedgerHead.load(path)
 
 
 def test_no_message_holds_the_password_of_a_server():

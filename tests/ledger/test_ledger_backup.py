@@ -14,6 +14,7 @@ from inbounds.cli import app
 from inbounds.ledger import Ledger
 from inbounds.ledger.sqlite import Sqlite
 from ledger.test_ledger_release_dies import ALONE, FRAME
+from raising import rejects
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def test_a_backup_is_made_while_others_write_and_is_private_to_its_owner(memory)
         other.charge("pupils", 1, key="a")
         head = ledger.backup(memory / "b.db")
         other.charge("pupils", 1, key="b")
-        with pytest.raises(ValueError, match="backup must be a new file"):
+        with rejects(ValueError, "backup"):
             ledger.backup(memory / "b.db")
         assert ledger.verify(head).charges == 2
     assert os.stat(memory / "b.db").st_mode & 0o777 == 0o600
@@ -60,21 +61,21 @@ def test_a_restored_backup_gives_what_it_holds_and_charges_nothing(restored):
         lambda: ledger.store_draw(begun, b"another"),
         lambda: ledger.store(begun, b"another"),
     ):
-        with pytest.raises(ib.LedgerError, match="is closed"):
+        with rejects(ib.LedgerError, about="is closed"):
             act()
     assert ledger.verify().charges == 2
 
 
 def test_the_last_head_reopens_a_backup_of_which_nothing_is_missing(restored):
     ledger, same, last = restored
-    with pytest.raises(ib.LedgerError, match="older than the head"):
+    with rejects(ib.LedgerError, about="7 entries, the head 9"):
         ledger.reopen(last)
-    with pytest.raises(ValueError, match="reopen must be told one"):
+    with rejects(ValueError, "reopen"):
         ledger.reopen()
     ledger.reopen(same)
     assert ledger.charge("pupils", "0.25", key="begun").repeated
     assert ledger.store_draw(ledger.find("begun"), b"drawn") == b"drawn"
-    with pytest.raises(ValueError, match="which is open"):
+    with rejects(ValueError, "ledger", about="open"):
         ledger.reopen(same)
 
 
@@ -82,7 +83,7 @@ def test_an_old_head_reopens_nothing(restored, memory):
     ledger, same, _ = restored
     with ledger.importing():
         ledger.charge("pupils", "0.1", key="brought in")
-    with pytest.raises(ValueError, match="head must be the last"):
+    with rejects(ValueError, "head", about="7 entries"):
         ledger.reopen(same)
 
 
@@ -103,7 +104,7 @@ def test_after_imports_no_charge_of_the_backup_is_drawn_a_second_time(restored, 
         ledger.charge("pupils", 1, key="release of 2026")
     ledger.reopen(imported=True)
     for opened in (ledger, Ledger.open(memory / "b.db")):
-        with opened, pytest.raises(ib.LedgerError, match="another draw may have been given"):
+        with opened, rejects(ib.LedgerError, about="charge 7"):
             opened.charge("pupils", "0.25", key="begun")
     with Ledger.open(memory / "b.db") as again:
         assert again.charge("pupils", "0.25", key="another").people.remaining == Fraction(1, 4)
@@ -123,7 +124,7 @@ def test_a_release_from_a_restored_backup_is_refused_until_its_record_is_brought
     plan = {**ALONE, "people": {"name": "frame"}}
     ib.release(plan, FRAME, ledger="l.db", output="out.csv")
     shutil.move("b.db", "l.db")
-    with pytest.raises(ib.LedgerError, match="is closed"):
+    with rejects(ib.LedgerError, about="is closed"):
         ib.release({**plan, "edition": "2027"}, FRAME, ledger="l.db", output="more.csv", new_data=True)
     assert not Path("more.csv").exists()
     assert "closed" in command("ledger", "show", "l.db")
@@ -145,7 +146,7 @@ def test_a_ledger_on_a_read_only_medium_is_shown_and_verified_and_not_charged(me
     with Ledger.open_to_read(memory / "l.db") as ledger:
         assert ledger.verify().charges == 1
         assert [entry.kind for entry in ledger.entries()] == ["ledger", "people", "charge"]
-        with pytest.raises(ib.LedgerError, match="can only be read"):
+        with rejects(ib.LedgerError, about="written"):
             ledger.charge("pupils", 1, key="b")
         assert sorted(os.listdir(memory)) == before
     for words in (["show"], ["verify"], ["head"], ["export"]):
@@ -157,7 +158,7 @@ def test_a_log_that_cannot_be_read_there_is_not_passed_over(memory, monkeypatch)
         ledger.add_population("pupils", 2)
         shutil.copytree(memory, memory / "medium")
     monkeypatch.setattr("inbounds.ledger.sqlite.os.access", lambda path, mode: mode != os.W_OK)
-    with pytest.raises(ib.LedgerError, match=r"has its last charges in l\.db-wal"):
+    with rejects(ib.LedgerError, about="l.db-wal"):
         Ledger.open_to_read(memory / "medium" / "l.db")
 
 

@@ -15,6 +15,7 @@ import inbounds as ib
 from inbounds.ledger import Ledger
 from inbounds.ledger.postgres import Postgres
 from inbounds.ledger.schema import POSTGRES, SchemaVersion
+from raising import exceeds, rejects
 
 pytestmark = pytest.mark.slow
 
@@ -51,9 +52,9 @@ def test_charges_answers_and_refusals_are_as_on_sqlite(ledger, url):
     assert (
         ledger.stored_answers("pupils", "0.5", lambda charge: b"", key="a", question={"x": 1}).content == answer.content
     )
-    with pytest.raises(ib.BudgetExceeded, match="what is left for pupils"):
+    with exceeds("pupils", left=Fraction(3, 2)):
         ledger.charge("pupils", 2, key="b")
-    with pytest.raises(ib.LedgerError, match="key must be new"):
+    with rejects(ib.LedgerError, "key", about="earlier"):
         ledger.charge("pupils", 1, key="a")
     ledger.charge("many", "0.1", parts=["0.05", "0.05"], key="c")
     ledger.raise_budget("pupils", 3)
@@ -89,22 +90,22 @@ def test_the_database_itself_refuses_to_forget(ledger, url, statement):
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "about"),
     [
-        ("UPDATE entries SET units = 1 WHERE kind = 'charge'", "entry 4 does not have the digest"),
-        ("DELETE FROM answers", "stored answers are not those"),
-        ("UPDATE people SET spent = 0", "is not what its entries add up to"),
+        ("UPDATE entries SET units = 1 WHERE kind = 'charge'", "entry 4 "),
+        ("DELETE FROM answers", "stored answers"),
+        ("UPDATE people SET spent = 0", "add up"),
     ],
 )
-def test_whoever_switches_the_guards_off_and_on_again_is_found(ledger, url, change, words):
+def test_whoever_switches_the_guards_off_and_on_again_is_found(ledger, url, change, about):
     ledger.stored_answers("pupils", 1, lambda charge: b"x", key="a")
     tables = ("entries", "answers", "people")
     off = [f"ALTER TABLE {table} DISABLE TRIGGER USER" for table in tables]
     changed(url, *off)
-    with pytest.raises(ib.LedgerError, match=r"its trigger .* is not as it was made"):
+    with rejects(ib.LedgerError, about="its trigger "):
         ledger.verify()
     changed(url, change, *(switch.replace("DISABLE", "ENABLE") for switch in off))
-    with pytest.raises(ib.LedgerError, match=words):
+    with rejects(ib.LedgerError, about=about):
         ledger.verify()
 
 
@@ -145,7 +146,7 @@ NEUTERED = "CREATE OR REPLACE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql
 def test_whatever_is_not_as_it_was_made_is_found(ledger, url, change, found):
     assert ledger.verify().charges == 0
     changed(url, *change.split("; ") if change.startswith("DROP") else [change])
-    with pytest.raises(ib.LedgerError, match=f"its {found} is not as it was made"):
+    with rejects(ib.LedgerError, about=f"its {found} "):
         ledger.verify()
 
 
@@ -159,23 +160,23 @@ def test_verifying_leaves_nothing_behind_and_says_what_right_it_needs(ledger, ur
         raw.execute("GRANT SELECT ON ALL TABLES IN SCHEMA inbounds_ledger TO reader")
     with Ledger.open(url.replace("//postgres@", "//reader@"), create=False) as other:
         assert other.people() == ledger.people()
-        with pytest.raises(ib.LedgerError, match="this user may not create a schema"):
+        with rejects(ib.LedgerError, about="schema"):
             other.verify()
 
 
 def test_whatever_could_change_the_comparison_is_found(ledger, url):
     changed(url, "CREATE FUNCTION public.watch() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN END $$")
     changed(url, "CREATE EVENT TRIGGER watching ON ddl_command_end EXECUTE FUNCTION public.watch()")
-    with pytest.raises(ib.LedgerError, match="its event trigger watching could change what it is compared with"):
+    with rejects(ib.LedgerError, about="event trigger watching"):
         ledger.verify()
 
 
 def test_a_session_that_does_not_ask_the_guards_is_refused(ledger, url):
     changed(url, f"ALTER DATABASE {url.rsplit('/', 1)[1]} SET session_replication_role TO replica")
-    with pytest.raises(ib.LedgerError, match="session_replication_role origin, got replica"):
+    with rejects(ib.LedgerError, about="got replica"):
         Ledger.open(url)
     ledger._store._run("SET session_replication_role TO replica")
-    with pytest.raises(ib.LedgerError, match="session_replication_role origin, got replica"):
+    with rejects(ib.LedgerError, about="got replica"):
         ledger.charge("pupils", 1, key="a")
     assert ledger.find("a") is None
 
@@ -220,10 +221,10 @@ def test_whoever_verifies_in_the_middle_of_a_charge_is_refused_and_the_charge_is
 
 def test_weaker_settings_are_refused_before_anything_is_charged(ledger, url):
     ledger._store._run("SET synchronous_commit TO off")
-    with pytest.raises(ib.LedgerError, match="synchronous_commit off"):
+    with rejects(ib.LedgerError, about="synchronous_commit off"):
         ledger.charge("pupils", 1, key="a")
     changed(url, f"ALTER DATABASE {url.rsplit('/', 1)[1]} SET synchronous_commit TO off")
-    with pytest.raises(ib.LedgerError, match="synchronous_commit off"):
+    with rejects(ib.LedgerError, about="synchronous_commit off"):
         Ledger.open(url)
     changed(url, f"ALTER DATABASE {url.rsplit('/', 1)[1]} RESET synchronous_commit")
     for setting in ("fsync", "full_page_writes"):
@@ -290,14 +291,14 @@ def test_a_charge_is_no_receipt_if_its_transaction_was_ended_by_somebody_else(le
         return made
 
     ledger._append = undone
-    with pytest.raises(ib.LedgerError, match="did not commit"):
+    with rejects(ib.LedgerError, about="commit"):
         ledger.charge("pupils", "0.1", key="a")
     ledger._append = own
     assert ledger.find("a") is None
 
 
 def test_a_transaction_inside_another_is_refused(ledger):
-    with ledger._store.writing(), pytest.raises(ib.LedgerError, match="in the middle of a transaction"):
+    with ledger._store.writing(), rejects(ib.LedgerError, about="transaction"):
         ledger.charge("pupils", "0.1", key="a")
     ledger.charge("pupils", "0.1", key="a")
 
@@ -305,14 +306,14 @@ def test_a_transaction_inside_another_is_refused(ledger):
 def test_a_connection_carried_into_a_child_process_is_refused_and_left_alone(ledger, monkeypatch):
     with monkeypatch.context() as child:
         child.setattr("os.getpid", lambda: -1)
-        with pytest.raises(ib.LedgerError, match="opened by another process"):
+        with rejects(ib.LedgerError, about="process"):
             ledger.charge("pupils", "0.1", key="a")
         ledger.close()
     ledger.charge("pupils", "0.1", key="a")
 
 
 def test_a_database_without_a_ledger_is_not_made_one_unasked(url):
-    with pytest.raises(ib.LedgerError, match="must hold a ledger, got none"):
+    with rejects(ib.LedgerError, about="got none"):
         Ledger.open(url, create=False)
 
 

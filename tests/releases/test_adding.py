@@ -35,7 +35,7 @@ from inbounds.releases.recompute import check_release as check
 from inbounds.releases.workload import ReleaseDesign, Workload
 from inbounds.schema.report_types import KNOWN, LEAST_SQUARES, POSTERIOR
 from inbounds.schema.text import format_number
-from raising import raises_at
+from raising import raises_at, rejects
 
 COLUMNS = {
     "c": {"labels": ["p", "q"], "other": "q"},
@@ -459,7 +459,7 @@ def test_the_mechanisms_of_layers_are_found_by_their_digest(written):
     made = find_mechanism(path, "s0", 15, layer="r")
     assert made.sha256 == next(m["sha256"] for m in done.record["mechanisms"] if m.get("layer") == "r")
     assert find_mechanism(path, "s0", 5).query == ib.count(5)
-    with pytest.raises(ValueError, match="layer must be one of s, r"):
+    with rejects(ValueError, "layer", about="s, r"):
         find_mechanism(path, "s0", 5, layer="x")
 
 

@@ -11,6 +11,7 @@ import inbounds as ib
 from inbounds.releases.export import decimals_worth, list_columns
 from inbounds.releases.pipeline import release
 from inbounds.releases.row_order import sort_rows
+from raising import rejects
 
 openpyxl = pytest.importorskip("openpyxl")
 
@@ -163,29 +164,30 @@ def test_sdmx_names_the_whole_of_a_level_and_the_edition(nested, tmp_path):
 # --- what is refused --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("t.xls", {}),
-        ("t.xlsx", {"bom": True}),
-        ("t.csv", {"structure": "A:B(1.0)"}),
-        ("t.sdmx.csv", {}),
-        ("t.sdmx.csv", {"structure": "not one"}),
-        ("t.sdmx.csv", {"structure": "A:B(1.0)"}),  # a key begins like a formula
-    ],
-)
-def test_forms_that_cannot_be_are_refused_and_nothing_is_written(nested, tmp_path, name, options):
-    with pytest.raises(ValueError, match=r"must|mark"):
+def test_forms_that_cannot_be_are_refused_and_nothing_is_written(nested, tmp_path, golden):
+    def export(name, options):
         nested.export(tmp_path / name, **options)
+
+    golden.errors(
+        "wrong_exports",
+        [
+            lambda: export("t.xls", {}),
+            lambda: export("t.xlsx", {"bom": True}),
+            lambda: export("t.csv", {"structure": "A:B(1.0)"}),
+            lambda: export("t.sdmx.csv", {}),
+            lambda: export("t.sdmx.csv", {"structure": "not one"}),
+            lambda: export("t.sdmx.csv", {"structure": "A:B(1.0)"}),
+        ],
+    )
     assert not list(tmp_path.iterdir())
 
 
 def test_neither_the_released_table_nor_another_file_is_replaced(nested, tmp_path):
     before = nested.path.read_bytes()
-    with pytest.raises(ValueError, match="release"):
+    with rejects(ValueError, "report", about="itself"):
         nested.export(nested.path, overwrite=True)
     (tmp_path / "t.xlsx").write_text("mine")
-    with pytest.raises(ValueError, match="exist"):
+    with rejects(ValueError, "report", about="exist"):
         nested.export(tmp_path / "t.xlsx")
     assert nested.path.read_bytes() == before
     assert ib.verify(nested.path.with_name("t.csv.release.json")).is_valid

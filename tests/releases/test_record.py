@@ -14,6 +14,7 @@ from inbounds.files import RELEASE, canonical_json, sha256_hex
 from inbounds.releases.pipeline import release
 from inbounds.releases.recompute import check_release as check
 from inbounds.releases.verify import compose_releases, load_record, record_page
+from raising import rejects
 
 FRAME = pa.table({"g": ["A", "A", "B"], "c": ["p", "q", "p"], "x": [1, 2, 3]})
 PLAN = {
@@ -52,7 +53,7 @@ def test_a_record_and_its_table_prove_what_they_say(folder):
 def test_the_checker_compares_the_digest_of_a_record_by_itself(content):
     envelope = wrap(RELEASE, content)
     assert check_record(envelope).lines
-    with pytest.raises(PassportError, match="digest"):
+    with rejects(PassportError, "a release record", about="digest"):
         check_record({**envelope, "sha256": "0" * 64})
 
 
@@ -109,7 +110,7 @@ def test_a_field_named_twice_is_refused(folder):
     text = (folder / "o.csv.release.json").read_text()
     doubled = text.replace('"statement":', '"statement": "nothing to fear", "statement":', 1)
     (folder / "lie.json").write_text(doubled)
-    with pytest.raises(PassportError, match="repeat a field"):
+    with rejects(PassportError, "a file", about="repeat"):
         check(folder / "lie.json")
 
 

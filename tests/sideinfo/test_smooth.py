@@ -127,7 +127,7 @@ def test_changed_weights_are_refused():
         replace(RELEASE, weights=sharper)
     short = RELEASE.weights.copy()
     short[0, 0, 0] -= 1
-    with pytest.raises(InvalidDistribution, match=r"2\*\*62"):
+    with rejects(InvalidDistribution, "column 0", about="2**62"):
         replace(RELEASE, weights=short)
     with rejects(ValueError, "growth"):
         replace(RELEASE, growth=tuple(float(u) for u in RELEASE.growth))
@@ -146,9 +146,9 @@ def test_odd_requests_are_refused():
         smooth_release(3, 3, 1, "0.5")
     with rejects(TooLarge, about="coarser"):
         smooth_release(0, 5000, 1, "0.5")
-    with pytest.raises(ValueError, match=r"order statistic of values in 0\.\.3"):
+    with rejects(ValueError, "the statistic", about="0..3"):
         RELEASE.level(mean([1], 0, 3))
-    with pytest.raises(ValueError, match=r"order statistic of values in 0\.\.3"):
+    with rejects(ValueError, "the statistic", about="0..3"):
         RELEASE.level(median([1], 0, 4))
 
 
