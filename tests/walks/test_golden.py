@@ -15,7 +15,7 @@ def test_every_golden_file_is_named_by_a_test() -> None:
     named = {
         name
         for file in TESTS.rglob("test_*.py")
-        for name in re.findall(r"golden(?:\.parts)?\(\s*\"([a-z_]+)\"", file.read_text("utf-8"))
+        for name in re.findall(r"golden(?:\.(?:parts|errors))?\(\s*\"([a-z_]+)\"", file.read_text("utf-8"))
     }
     assert {file.stem for file in TEXTS.iterdir()} == named
 
