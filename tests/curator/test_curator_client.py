@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import re
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import inbounds as ib
+from golden import Golden
 from inbounds.cli import app as commands
 from inbounds.curator import (
     CapExceeded,
@@ -28,6 +28,7 @@ from inbounds.curator import client as module
 from inbounds.curator.client import TRIES, CuratorClient, RequestFailed
 from inbounds.curator.http import app
 from inbounds.releases.aggregate import OpenSource
+from raising import rejects
 
 URL = "http://here"
 
@@ -139,7 +140,7 @@ def test_answers_are_listed_whole_page_by_page(
 
 def test_a_curator_that_cannot_be_reached_is_named_with_the_key_to_ask_again(client: CuratorClient, way: Way) -> None:
     way.lost_back = TRIES
-    with pytest.raises(RequestFailed, match="http://here could not be reached") as caught:
+    with rejects(RequestFailed, "http://here") as caught:
         client.ask("pupils", count="age > 12", epsilon="0.5")
     assert caught.value.key == way.keys[0]
     assert client.ask("pupils", count="age > 12", epsilon="0.5", key=caught.value.key).cost.people == "0"
@@ -147,7 +148,7 @@ def test_a_curator_that_cannot_be_reached_is_named_with_the_key_to_ask_again(cli
 
 def test_a_curator_that_is_not_available_is_told_after_the_last_try(client: CuratorClient, way: Way) -> None:
     way.refused = TRIES
-    with pytest.raises(CuratorUnavailable, match="charged only once"):
+    with rejects(CuratorUnavailable, "the answer", about="key"):
         client.ask("pupils", count="age > 12", epsilon="0.5")
     assert len(way.keys) == TRIES
 
@@ -180,7 +181,7 @@ def test_problems_are_raised_as_the_errors_that_they_are(client: CuratorClient, 
     assert (budget.value.people, budget.value.left, budget.value.budget) == ("pupils", 6, 6)
     with pytest.raises(UnknownResource):
         client.describe("teachers")
-    with pytest.raises(ValueError, match="heigth"):
+    with rejects(ValueError, "mean", about="'heigth'"):
         client.ask("pupils", mean="heigth", epsilon=1)
     client.ask("pupils", count="age > 12", epsilon="0.5", key="mine")
     with pytest.raises(KeyConflict):
@@ -203,41 +204,51 @@ def test_an_answer_shows_itself_without_markup_from_its_keys(client: CuratorClie
     assert "5.5 left" in str(answer)
 
 
-@pytest.mark.parametrize(("url", "token"), [("127.0.0.1:8400", "t"), (8400, "t"), (URL, ""), (URL, "t\n"), (URL, None)])
-def test_what_is_no_address_or_token_is_refused_before_anything_is_sent(url: Any, token: Any) -> None:
-    with pytest.raises(ValueError, match="must be"):
+def test_what_is_no_address_or_token_is_refused_before_anything_is_sent(golden: Golden) -> None:
+    def connect(url: Any, token: Any) -> None:
         ib.connect(url, token)
+
+    golden.errors(
+        "wrong_addresses",
+        [
+            lambda: connect("127.0.0.1:8400", "t"),
+            lambda: connect(8400, "t"),
+            lambda: connect(URL, ""),
+            lambda: connect(URL, "t\n"),
+            lambda: connect(URL, None),
+        ],
+    )
 
 
 def test_a_token_in_the_place_of_the_address_is_not_told() -> None:
-    with pytest.raises(ValueError, match="the token is apart") as refused:
+    with rejects(ValueError, "url") as refused:
         ib.connect("ib_secret", URL)
     assert "secret" not in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("question", "words"),
-    [
-        ({"mean": "age", "epsilon": float("nan")}, "epsilon must be a finite number"),
-        ({"mean": "age", "epsilon": object()}, "epsilon must be a text, a number or a list, got object"),
-        ({"mean": "likes", "epsilon": 1}, "^mean needs low and high of the column 'likes'"),
-        ({"quantile": "age", "at": 50, "epsilon": 1}, "^at must be between 0 and 1"),
-        ({"quantile": "age", "at": [0.1, 0.9], "epsilon": 1}, "^quantile cannot be one draw"),
-        ({"quantile": "age", "epsilon": 1}, "^at must be given"),
-        ({"avg": "age", "epsilon": 1}, "^avg is not a field of a question; known are count"),
-        ({"mean": "age", "epsilom": 1}, "^epsilom is not a field of a question; did you mean epsilon"),
-        ({"mean": "age", "epsilon": [1]}, "^epsilon must be a number, got list"),
-        ({"mean": ["age"], "epsilon": 1}, "^mean must be text in quotes"),
-        ({"mean": "age", "by": {"a": 1}, "epsilon": 1}, "^by must be a list"),
-        ({"mean": "age", "epsilon": 1, "redraw": "often"}, "^redraw must be true or false"),
-        ({"mean": "age", "epsilon": 1, "aim": "best"}, "^aim must be one of 'average' or 'worst'"),
-        ({"crosstab": ["likes"], "epsilon": 1}, "^crosstab must be two columns"),
-    ],
-)
-def test_what_is_no_question_is_said_in_our_words_over_http(client: CuratorClient, question: Any, words: str) -> None:
-    with pytest.raises(ValueError, match=words) as refused:
+def test_what_is_no_question_is_said_in_our_words_over_http(client: CuratorClient, golden: Golden) -> None:
+    def ask(question: dict[str, Any]) -> None:
         client.ask("pupils", **question)
-    assert not re.search(r"nput|statistics\[|valid", str(refused.value))
+
+    golden.errors(
+        "wrong_client_questions",
+        [
+            lambda: ask({"mean": "age", "epsilon": float("nan")}),
+            lambda: ask({"mean": "age", "epsilon": object()}),
+            lambda: ask({"mean": "likes", "epsilon": 1}),
+            lambda: ask({"quantile": "age", "at": 50, "epsilon": 1}),
+            lambda: ask({"quantile": "age", "at": [0.1, 0.9], "epsilon": 1}),
+            lambda: ask({"quantile": "age", "epsilon": 1}),
+            lambda: ask({"avg": "age", "epsilon": 1}),
+            lambda: ask({"mean": "age", "epsilom": 1}),
+            lambda: ask({"mean": "age", "epsilon": [1]}),
+            lambda: ask({"mean": ["age"], "epsilon": 1}),
+            lambda: ask({"mean": "age", "by": {"a": 1}, "epsilon": 1}),
+            lambda: ask({"mean": "age", "epsilon": 1, "redraw": "often"}),
+            lambda: ask({"mean": "age", "epsilon": 1, "aim": "best"}),
+            lambda: ask({"crosstab": ["likes"], "epsilon": 1}),
+        ],
+    )
 
 
 def test_numbers_of_numpy_and_tuples_are_sent_as_what_they_mean(client: CuratorClient) -> None:
@@ -247,7 +258,7 @@ def test_numbers_of_numpy_and_tuples_are_sent_as_what_they_mean(client: CuratorC
 
 
 def test_an_address_with_a_path_is_told_how_to_be_written(curator: Curator, way: Way) -> None:
-    with pytest.raises(UnknownResource, match="without a path"):
+    with rejects(UnknownResource, about="path"):
         ib.connect(f"{URL}/v1", curator.add_account("eva", {"pupils": "2"}), transport=way).datasets()
 
 

@@ -23,7 +23,7 @@ def test_an_answer_that_no_curator_gives_is_a_curator_error(text):
     with connected(200, text) as client:
         calls = (client.datasets, client.answers, lambda: client.ask("a", count="true"))
         for call in (*calls, lambda: client.preview("a", count="true"), lambda: client.answer("a")):
-            with pytest.raises(CuratorError, match="must be a curator"):
+            with rejects(CuratorError, about="curator"):
                 call()
         with pytest.raises(InboundsError):  # a passport has words of its own
             client.mechanism("a")
@@ -31,7 +31,7 @@ def test_an_answer_that_no_curator_gives_is_a_curator_error(text):
 
 @pytest.mark.parametrize("problem", [[], 1, {**OVER, "asked": "1e999999999"}, {**OVER, "asked": 1, "type": 2}])
 def test_a_problem_that_no_curator_names_is_a_curator_error(problem):
-    with connected(409, json.dumps(problem)) as client, pytest.raises(CuratorError, match="must be a curator"):
+    with connected(409, json.dumps(problem)) as client, rejects(CuratorError, about="status 409"):
         client.datasets()
 
 

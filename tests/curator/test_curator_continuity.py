@@ -15,7 +15,7 @@ from inbounds.curator.ledger_head import accept_head
 from inbounds.errors import BudgetExceeded, LedgerError
 from inbounds.ledger import Ledger
 from inbounds.schema.errors import PlanError
-from raising import raises_at
+from raising import raises_at, rejects
 
 
 def remove_ledger(folder):
@@ -34,7 +34,7 @@ def test_a_missing_ledger_is_not_made_anew(opened, folder):
     with opened() as curator:
         curator.ask(account(curator, "ana"), "pupils", LIKES)
     remove_ledger(folder)
-    with pytest.raises(LedgerError, match=r"got no file; .* put that ledger back") as refused:
+    with rejects(LedgerError, about="no file") as refused:
         opened()
     assert "ledger init" not in str(refused.value)
     assert not (folder / "budget.db").exists()
@@ -54,7 +54,7 @@ def test_another_ledger_is_refused(opened, folder):
     remove_ledger(folder)
     with Ledger.open(folder / "budget.db") as ledger:
         ledger.add_population("pupils", 6)
-    with pytest.raises(LedgerError, match=r"is another ledger .* accept-ledger"):
+    with rejects(LedgerError, about="another ledger"):
         opened()
 
 
@@ -66,12 +66,12 @@ def test_a_restored_ledger_is_refused_even_when_it_went_on_since(opened, folder)
         curator.ask(ana, "pupils", LIKES)
     remove_ledger(folder)
     shutil.copy(folder / "copy.db", folder / "budget.db")
-    with pytest.raises(LedgerError, match="is older than"):
+    with rejects(LedgerError, about="2 entries, the head 3"):
         opened()
     with Ledger.open(folder / "budget.db") as ledger:
         for k in range(4):
             ledger.charge("pupils", "0.1", key=f"{k}", purpose="another")
-    with pytest.raises(LedgerError, match="was changed"):
+    with rejects(LedgerError, about="changed"):
         opened()
 
 
@@ -102,7 +102,7 @@ def test_a_curator_that_was_restored_is_closed_until_its_owner_decides(opened, f
         assert sum("is a restored backup" in line for line in curator.check_sources()) == 2
         assert curator.ask(ana, "pupils", LIKES, key="k").how == "same"
         for question in (later.question, {"count": "age > 13", "epsilon": "1"}):
-            with pytest.raises(LedgerError, match="is closed"):
+            with rejects(LedgerError, about="is closed"):
                 curator.ask(ana, "pupils", {**question, "epsilon": "1"})
         assert spent(curator) == Fraction(1, 2)
     with Ledger.open(folder / "budget.db") as ledger, ledger.importing():
@@ -119,7 +119,7 @@ def test_a_ledger_older_than_its_curator_knows_what_was_given_before_it_charges(
         curator.backup(folder / "copy")
         curator.ask(ana, "pupils", {"count": "age > 12", "epsilon": "1"})
     shutil.copy(folder / "copy" / "budget.db", folder / "budget.db")
-    with pytest.raises(LedgerError, match="is older than"):
+    with rejects(LedgerError, about="2 entries, the head 3"):
         opened()
     accept_ledger(folder, write_off=True)
     with opened() as curator:
@@ -182,7 +182,7 @@ def test_a_budget_that_renews_is_declared_in_the_settings_and_never_lowers_what_
     curator = opened(budget=YEARLY)
     (line,) = curator.budget_conflicts()
     assert "datasets.pupils.edition is 2026-11" in line
-    with pytest.raises(ValueError, match="edition must be of the current period of pupils, such as 2027"):
+    with rejects(ValueError, "edition", about="2027"):
         curator.ask(account(curator, "bob"), "pupils", question(2, "1"))
     curator.close()
     curator = opened(budget=YEARLY, edition="2027-01")

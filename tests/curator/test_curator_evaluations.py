@@ -31,6 +31,7 @@ from inbounds.ledger import Ledger
 from inbounds.releases.aggregate import OpenSource
 from inbounds.releases.drawing import IndependentDraw
 from inbounds.schema.errors import PlanError, SourceError
+from raising import raises_at, rejects
 
 OTHER = {"count": "age > 12", "epsilon": "0.5"}
 
@@ -344,7 +345,7 @@ def test_closings_are_counted_for_the_owner_with_time_and_key_and_no_words(curat
 
 
 def test_only_an_owner_reopens_and_only_what_is_closed(curator, ana, fails):
-    with pytest.raises(ValueError, match="is open"):
+    with rejects(ValueError, "dataset", about="is open"):
         curator.reopen(OWNER, "pupils")
     fails(curator, ana)
     for call in (lambda: curator.reopen(ana, "pupils"), lambda: curator.statuses(ana)):
@@ -476,7 +477,7 @@ def test_quotation_marks_of_a_csv_file_are_looked_at_when_it_is_attached(opened,
 
 @pytest.mark.parametrize("seconds", [0, -1, 3601, "soon"])
 def test_answer_seconds_are_a_positive_number(opened, seconds):
-    with pytest.raises(ValueError, match="answer_seconds"):
+    with raises_at(PlanError, ("datasets", "pupils", "answer_seconds")):
         opened(answer_seconds=seconds)
 
 

@@ -12,6 +12,7 @@ from inbounds.schema.condition.canonical import canonical_condition, canonical_t
 from inbounds.schema.condition.parser import parse
 from inbounds.schema.condition.tree import And, ColumnRef, Compare, In, IsNull, IsTrue, Literal, Not, Or
 from inbounds.schema.errors import PlanError
+from raising import rejects
 
 SAME = [
     [{"count": "age > 12 and likes = 'yes'"}, {"count": "likes='yes' AND 12.0 < age"},
@@ -156,5 +157,5 @@ def test_the_canonical_form_is_its_own_and_can_be_read_back(condition):
 
 
 def test_a_number_that_cannot_be_written_out_is_refused():
-    with pytest.raises(ValueError, match="40 digits"):
+    with rejects(ValueError, about="40"):
         canonical_text("age > 1e-99")

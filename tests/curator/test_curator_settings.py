@@ -13,7 +13,7 @@ from inbounds.cli import app
 from inbounds.curator import Curator, ServiceLimits, Settings, load_settings, parse_settings
 from inbounds.curator.errors import UnknownResource
 from inbounds.schema.errors import PlanError, SourceError
-from raising import raises_at
+from raising import raises_at, rejects
 
 OPERATE = Path(__file__).parents[2] / "docs" / "operate.md"
 
@@ -140,7 +140,7 @@ def test_accounts_are_added_listed_and_revoked_on_the_command_line(file):
 
 
 def test_an_account_for_an_unknown_dataset_is_refused_with_those_that_are_there(curator):
-    with pytest.raises(UnknownResource, match=r"dataset must be one of .*pupils.*, got 'pupil'"):
+    with rejects(UnknownResource, "dataset", about="pupils, got 'pupil'"):
         curator.add_account("new", {"pupil": 1})
 
 

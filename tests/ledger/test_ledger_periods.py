@@ -80,8 +80,12 @@ def test_people_without_a_renewing_budget_cannot_be_renewed(ledger):
     ledger.add_population("teachers", epsilon=1)
     with rejects(ValueError, "people"):
         ledger.renew("teachers", "2027")
-    for wrong in ({"every": "week", "period": "2026"}, {"period": "2026"}, {"every": "year"}):
-        with pytest.raises(ValueError, match=r"every|period"):
+    for wrong, argument in (
+        ({"every": "week", "period": "2026"}, "every"),
+        ({"period": "2026"}, "period"),
+        ({"every": "year"}, "period"),
+    ):
+        with rejects(ValueError, argument):
             ledger.add_population("others", epsilon=1, **wrong)
     with rejects(ValueError, "epsilon"):
         ledger.add_population("others", every="year", period="2026")
@@ -136,7 +140,7 @@ def test_a_period_that_no_entry_opened_is_found(ledger, file):
     with sqlite3.connect(file) as raw:
         raw.execute("UPDATE people SET budget = budget + 1000000000, period = '2028'")
     raw.close()
-    with pytest.raises(ib.LedgerError, match="is not what its entries add up to"):
+    with rejects(ib.LedgerError, about="add up"):
         ledger.verify()
 
 

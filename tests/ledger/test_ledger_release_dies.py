@@ -22,7 +22,8 @@ from inbounds.ledger import Ledger
 from inbounds.releases import charge_session, drawing
 from inbounds.releases.aggregate import OpenSource
 from inbounds.releases.pipeline import ReusedTableWarning, UnfinishedRelease, release
-from raising import rejects
+from inbounds.schema.errors import PlanError
+from raising import raises_at, rejects
 
 ALONE = {
     "edition": "2026",
@@ -256,7 +257,7 @@ def test_a_draw_is_read_with_the_mechanisms_that_drew_it_or_not_at_all(folder, m
     die_computing(monkeypatch, ALONE)
     with monkeypatch.context() as patch:
         patch.setattr(drawing.IndependentDraw, "mechanisms", ["others"])
-        with pytest.raises(ib.LedgerError, match="drawn by other mechanisms"):
+        with rejects(ib.LedgerError, "the reports", about="mechanisms"):
             release(ALONE, FRAME, output="out.csv")
     with pytest.warns(ReusedTableWarning):
         assert release(ALONE, FRAME, output="out.csv").stored
@@ -280,7 +281,7 @@ def test_a_release_that_is_stopped_between_its_two_names_finishes_writing(folder
         with pytest.raises(Death):
             release(ALONE, FRAME, output="out.csv", overwrite=overwrite)
     assert (Path("out.csv.release.json").exists(), Path("out.csv").exists()) == (True, False)
-    with pytest.raises(ValueError, match="earlier release"):
+    with raises_at(PlanError, ("output", "path"), about="release"):
         release({**ALONE, "edition": "2027"}, FRAME, output="out.csv")
     with pytest.warns(ReusedTableWarning):
         done = release(ALONE, FRAME, output="out.csv")

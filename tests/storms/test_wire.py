@@ -18,6 +18,7 @@ from inbounds.curator.curator import OWNER
 from inbounds.curator.errors import CuratorUnavailable
 from inbounds.errors import LedgerError
 from inbounds.ledger import Ledger
+from raising import rejects
 from storms.histories import Recorder, judge
 from storms.wire import Wire
 
@@ -68,7 +69,7 @@ def test_a_server_that_lost_what_it_acknowledged_is_refused_when_a_connection_is
         ledger.charge("p", "0.1", key="a")
         postgres_server.make_database(name, template="older")  # as after a failover to a standby that was behind
         for act in (ledger.head, lambda: ledger.charge("p", "0.1", key="b"), lambda: ledger.find("a")):
-            with pytest.raises(LedgerError, match="is older than the head"):
+            with rejects(LedgerError, about="2 entries, the head 3"):
                 act()
 
 
@@ -77,7 +78,7 @@ def test_a_writer_that_hangs_is_waited_for_with_patience_and_ended_by_the_server
     with Ledger.open(url) as ledger, psycopg.connect(url) as hung:
         ledger.add_population("p", 1)
         hung.execute("LOCK TABLE inbounds_ledger.entries IN SHARE ROW EXCLUSIVE MODE")
-        with pytest.raises(LedgerError, match="another process has been writing"):
+        with rejects(LedgerError, about="another process"):
             ledger.charge("p", "0.1", key="a")
         hung.rollback()
         assert not ledger.charge("p", "0.1", key="a").repeated
