@@ -267,27 +267,29 @@ def test_a_record_of_one_answer_speaks_of_one():
     assert str(once).startswith("1 answer about the same people is 1-private, and (")
 
 
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        (lambda c: c | {"epsilon_at_delta": "0.5"}, "does not follow"),
-        (lambda c: c | {"basic_epsilon": "1"}, "does not follow"),
-        (lambda c: c | {"statement": "perfectly private"}, "does not follow"),
-        (lambda c: c | {"members": [{**c["members"][0], "times": 1}]}, "does not follow"),
-        (lambda c: c | {"members": [{**c["members"][0], "times": 0}]}, "malformed"),
-        (lambda c: c | {"members": []}, "malformed"),
-        (lambda c: c | {"delta": "0"}, "malformed"),
-        (lambda c: c | {"same_question": "no"}, "malformed"),
-        (lambda c: c | {"format": "inbounds/mechanism"}, "no rule knows"),
-    ],
-)
-def test_a_record_that_says_more_than_its_mechanisms_is_refused(tmp_path, change, reason):
+def test_a_record_that_says_more_than_its_mechanisms_is_refused(tmp_path, golden):
     """Even with a digest that fits: what is written is computed again."""
-    record = CompositionRecord.from_composition(compose(SMALL["exponential"], 2), "1e-3").to_document()
-    forged = wrap(files.COMPOSITION, change(record.content))
-    (tmp_path / "r.json").write_text(json.dumps(forged), "utf-8")
-    with pytest.raises(PassportError, match=reason):
+
+    def load(change):
+        record = CompositionRecord.from_composition(compose(SMALL["exponential"], 2), "1e-3").to_document()
+        forged = wrap(files.COMPOSITION, change(record.content))
+        (tmp_path / "r.json").write_text(json.dumps(forged), "utf-8")
         load_record(tmp_path / "r.json")
+
+    golden.errors(
+        "wrong_compositions",
+        [
+            lambda: load(lambda c: c | {"epsilon_at_delta": "0.5"}),
+            lambda: load(lambda c: c | {"basic_epsilon": "1"}),
+            lambda: load(lambda c: c | {"statement": "perfectly private"}),
+            lambda: load(lambda c: c | {"members": [{**c["members"][0], "times": 1}]}),
+            lambda: load(lambda c: c | {"members": [{**c["members"][0], "times": 0}]}),
+            lambda: load(lambda c: c | {"members": []}),
+            lambda: load(lambda c: c | {"delta": "0"}),
+            lambda: load(lambda c: c | {"same_question": "no"}),
+            lambda: load(lambda c: c | {"format": "inbounds/mechanism"}),
+        ],
+    )
 
 
 @pytest.mark.parametrize("share", [0.5, 1 - 1e-6, 1 + 1e-6, 100.0])
@@ -393,7 +395,7 @@ def test_answers_on_graphs_add_up_only_where_no_edge_costs_more_than_epsilon():
 
     near = on([("a", "b"), ("b", "c", "1/2")])
     for odd in (on([("a", "b", 3), ("b", "c")]), on([("b", "c")], one_way=[("a", "b")])):
-        with pytest.raises(ValueError, match="edges at most 1 long, both ways"):
+        with rejects(ValueError, "mechanisms on a graph"):
             ib.compose(odd, 2)
     for other in (on([("a", "b"), ("a", "c")]), SMALL["fair"]):
         with rejects(ValueError, "mechanisms", about="neighbourhood"):

@@ -83,17 +83,18 @@ def test_clamping_moves_a_value_to_the_nearer_end_before_the_noise():
     assert client([5, 10, 17, 400]).tolist() == [10, 10, 17, 20]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        (("m.json",), TypeError, "mechanism must be a mechanism such as .*, got str"),
-        ((AGES, "drop"), ValueError, "outside must be 'refuse' or 'clamp', got 'drop'"),
-        ((DRINKS, "clamp"), ValueError, "outside must be 'refuse' for labels"),
-    ],
-)
-def test_a_client_is_validated_when_made(arguments, error, message):
-    with pytest.raises(error, match=message):
+def test_a_client_is_validated_when_made(golden):
+    def make(arguments):
         local.make_randomizer(*arguments)
+
+    golden.errors(
+        "wrong_clients",
+        [
+            lambda: make(("m.json",)),
+            lambda: make((AGES, "drop")),
+            lambda: make((DRINKS, "clamp")),
+        ],
+    )
 
 
 # --- the statement ----------------------------------------------------------------------------------------
@@ -189,10 +190,20 @@ def test_the_statement_says_which_notion_it_is_in_words():
     assert "values one step apart" in str(local.local_guarantee(ib.catalog.truncated_geometric(ib.count(5), 1)))
 
 
-@pytest.mark.parametrize("arguments", [(1,), (0.5,), (2, 0), (2, -1), (math.nan,)])
-def test_a_calibration_that_promises_nothing_is_refused(arguments):
-    with pytest.raises(ValueError, match="must be"):
+def test_a_calibration_that_promises_nothing_is_refused(golden):
+    def calibrate(arguments):
         local.epsilon_for_ratio(*arguments)
+
+    golden.errors(
+        "wrong_ratios",
+        [
+            lambda: calibrate((1,)),
+            lambda: calibrate((0.5,)),
+            lambda: calibrate((2, 0)),
+            lambda: calibrate((2, -1)),
+            lambda: calibrate((math.nan,)),
+        ],
+    )
 
 
 # --- the plan ---------------------------------------------------------------------------------------------
@@ -278,30 +289,26 @@ def test_a_plan_over_a_hundred_thousand_answers_needs_no_matrix():
     assert found.better.error < 1000
 
 
-@pytest.mark.parametrize(
-    ("query", "options", "error", "message"),
-    [
-        ((0, 10), {"reports": 10}, ValueError, "either epsilon or a ratio"),
-        ((0, 10), {"reports": 10, "ratio": 2, "epsilon": 1}, ValueError, "and not both"),
-        ((0, 10), {"reports": 0, "ratio": 2}, ValueError, "reports must be a whole number of at least 1"),
-        ((0, 10), {"reports": 10, "ratio": 2, "radius": 11}, ValueError, "radius must be positive and within"),
-        ((0, 10), {"reports": 10, "ratio": 1}, ValueError, "ratio must be more than 1"),
-        ((0, 10), {"reports": 10, "ratio": 2, "runs": 1}, ValueError, "runs must be a whole number of at least 2"),
-        ((0, 10), {"reports": 10, "ratio": 2, "truth": [1, 2]}, ValueError, "truth must be one weight for each"),
-        ((0, 10), {"reports": 10, "ratio": 2, "truth": [-1.0] * 11}, ValueError, "truth must be finite"),
-        (
-            ib.interval(0, 9, 1, 9, holes=[(3, 6)]),
-            {"reports": 10, "ratio": 2},
-            ValueError,
-            "numeric answers without gaps",
-        ),
-        (["a", "b"], {"reports": 10, "ratio": 2, "radius": 1}, ValueError, "radius must be left out for labels"),
-        (7, {"reports": 10, "ratio": 2}, TypeError, "query must be ib.ordinal"),
-    ],
-)
-def test_a_plan_refuses_what_it_cannot_answer(query, options, error, message):
-    with pytest.raises(error, match=message):
+def test_a_plan_refuses_what_it_cannot_answer(golden):
+    def plan(query, options):
         local.plan_collection(query, **options)
+
+    golden.errors(
+        "wrong_collections",
+        [
+            lambda: plan((0, 10), {"reports": 10}),
+            lambda: plan((0, 10), {"reports": 10, "ratio": 2, "epsilon": 1}),
+            lambda: plan((0, 10), {"reports": 0, "ratio": 2}),
+            lambda: plan((0, 10), {"reports": 10, "ratio": 2, "radius": 11}),
+            lambda: plan((0, 10), {"reports": 10, "ratio": 1}),
+            lambda: plan((0, 10), {"reports": 10, "ratio": 2, "runs": 1}),
+            lambda: plan((0, 10), {"reports": 10, "ratio": 2, "truth": [1, 2]}),
+            lambda: plan((0, 10), {"reports": 10, "ratio": 2, "truth": [-1.0] * 11}),
+            lambda: plan(ib.interval(0, 9, 1, 9, holes=[(3, 6)]), {"reports": 10, "ratio": 2}),
+            lambda: plan(["a", "b"], {"reports": 10, "ratio": 2, "radius": 1}),
+            lambda: plan(7, {"reports": 10, "ratio": 2}),
+        ],
+    )
 
 
 def test_a_plan_refuses_errors_that_no_collection_reaches():
@@ -560,19 +567,20 @@ def test_a_row_that_is_too_short_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "reason"),
+    ("content", "about"),
     [
-        (b"name,age\nsecret,5\nb,6,secret\n", "must have a value for every column in every row, and no more"),
-        (b"name,age\nsecret,\xff\n", "must be text in UTF-8"),
-        (b"name,\xff\nsecret,5\n", "must be text in UTF-8"),
-        (b"name,age\nsecret," + b"5" * (9 << 20), "must have rows shorter than 4 MiB"),
+        (b"name,age\nsecret,5\nb,6,secret\n", "every column"),
+        (b"name,age\nsecret,\xff\n", "UTF-8"),
+        (b"name,\xff\nsecret,5\n", "UTF-8"),
+        (b"name,age\nsecret," + b"5" * (9 << 20), "4 MiB"),
     ],
 )
-def test_a_broken_file_is_refused_without_a_word_of_what_it_holds(tmp_path, content, reason):
+def test_a_broken_file_is_refused_without_a_word_of_what_it_holds(tmp_path, content, about):
     """Neither in the message nor in the error behind it."""
     (tmp_path / "odd.csv").write_bytes(content)
-    with pytest.raises(ValueError, match=f"^odd.csv {reason}$") as refused:
+    with rejects(ValueError, "odd.csv", about=about) as refused:
         list(files.read(tmp_path / "odd.csv", ["age"]))
+    assert not any(value in str(refused.value) for value in ("secret", "5", "6"))
     assert refused.value.__context__ is None
 
 
@@ -592,7 +600,7 @@ def test_an_empty_line_is_an_empty_value_and_never_left_out(tmp_path, content):
     (tmp_path / "gap.csv").write_text(content)
     (batch,) = files.read(tmp_path / "gap.csv", ["age"])
     assert batch["age"].tolist() == ["5", "", "6"]
-    with pytest.raises(TypeError, match="must be numbers"):
+    with rejects(TypeError, "true answers"):
         local.make_randomizer(ib.catalog.truncated_geometric(ib.ordinal(0, 9), 1)).array(batch["age"])
 
 
