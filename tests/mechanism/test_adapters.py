@@ -40,7 +40,7 @@ def dp():
 
 
 def test_a_negative_distance_has_no_privacy_loss():
-    with pytest.raises(ValueError, match="must not be negative"):
+    with rejects(ValueError, "a distance"):
         privacy_map(ib.catalog.uniform(ib.count(3), 1), -1)
 
 
@@ -99,7 +99,7 @@ def test_a_measurement_over_another_integer_type_joins_its_pipeline(dp):
 @pytest.mark.parametrize("kind", [float, "f64", str, bool])
 def test_a_measurement_is_over_whole_numbers_only(dp, kind):
     """It must answer everything in its domain: an error for 7.5 would tell that it was 7.5."""
-    with pytest.raises(ValueError, match="T must be int or one of i32"):
+    with rejects(ValueError, "T"):
         opendp_measurement(ib.catalog.uniform(ib.count(20), 1), T=kind)
 
 

@@ -47,14 +47,14 @@ def even_noise(size: int, end: int = 2**40) -> Noise:
 # --- small files that ask for much ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("reach", [1, 2**20, 2**33])
-def test_a_noise_table_of_2_to_the_34_answers_is_read_or_refused_at_once(reach):
+@pytest.mark.parametrize(("reach", "about"), [(1, "losses"), (2**20, "1048576 steps"), (2**33, "8589934592 steps")])
+def test_a_noise_table_of_2_to_the_34_answers_is_refused_at_once(reach, about):
     answers = {"start": "0", "unit": "1", "size": 2**34}
     law = {"noise": {"core": str(TOTAL - 2 * (2**34 - 2) - 2**41), "floor": "1", "end": str(2**40), "remap": None}}
     law["noise"]["size"] = str(2**34 - 1)
     made = GEOMETRIC(ib.count(3), 1)
     query = {**passports.to_passport(made).content["query"], "answers": answers, "neighbours": {"reach": reach}}
-    with pytest.raises(ib.PassportError, match=r"too short for a reach|losses or properties differ|times likelier"):
+    with rejects(ib.PassportError, about=about):
         load.mechanism_from_document(changed(made, query=query, law=law, epsilon="64"))
 
 
@@ -71,7 +71,7 @@ def test_a_count_of_2_to_the_40_people_is_sampled_saved_and_read(tmp_path):
 def test_a_query_has_at_most_2_to_the_53_answers():
     assert len(ib.count(MOST_ANSWERS - 1).answers) == MOST_ANSWERS
     for size in (MOST_ANSWERS, 2**64, 10**30):
-        with pytest.raises(ValueError, match=r"at most 2\*\*53"):
+        with rejects(ValueError, about="2**53"):
             ib.count(size)
 
 
@@ -80,7 +80,7 @@ def test_cells_that_are_not_one_per_answer_are_bounded_in_a_file():
     query = json.loads(json.dumps(passports.to_passport(made).content["query"]))
     for part in query["outputs"].values():
         part["size"] = 2**34
-    with pytest.raises(ib.PassportError, match="at most 8192 answers, and cells"):
+    with rejects(ib.PassportError, about="8192"):
         load.mechanism_from_document(changed(made, query=query))
 
 
@@ -118,7 +118,7 @@ def test_ticks_far_apart_are_refused_in_a_file_and_cost_nothing_in_python():
 def test_nesting_is_bounded_before_anything_is_parsed(tmp_path):
     for deep in ("[" * 992 + "]" * 992, '{"a":' * 992 + "1" + "}" * 992, "[" * 100_000):
         (tmp_path / "m.json").write_text(deep)
-        with pytest.raises(ib.PassportError, match=f"nested at most {DEEPEST} deep"):
+        with rejects(ib.PassportError, about=f"at most {DEEPEST}"):
             ib.load(tmp_path / "m.json")
     for deep in ("a = " + "[" * 900 + "]" * 900, "a = " + "{a = " * 900 + "1" + "}" * 900, "a." * 900 + "b = 1"):
         (tmp_path / "plan.toml").write_text(deep)
@@ -147,7 +147,7 @@ def test_a_product_of_keys_is_bounded(tmp_path):
 def test_huge_numbers_in_a_record_are_refused_before_they_are_computed():
     with rejects(ValueError, about="exact"):
         parse_fraction("1e999999999")
-    with pytest.raises(ValueError, match="of at most 1500 digits"):
+    with rejects(ValueError, "an exact number", about="1500"):
         parse_fraction("1/" + "7" * 100_000)
 
 

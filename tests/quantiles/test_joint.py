@@ -276,8 +276,11 @@ def test_numbers_that_the_sampler_cannot_draw_are_refused(name):
 
 def test_a_secret_size_and_other_spacings_are_refused():
     made = ib.optimal(ib.quantiles([0, 1], 0, 4, size=9), 1)
-    for query in (ib.quantiles([0, 1], 0, 4, maximum=9), ib.quantiles([0, 1], 0, 5, size=9)):
-        with pytest.raises(ValueError, match=r"public size|each spacing"):
+    for query, about in (
+        (ib.quantiles([0, 1], 0, 4, maximum=9), "public"),
+        (ib.quantiles([0, 1], 0, 5, size=9), "spacing"),
+    ):
+        with rejects(ValueError, about=about):
             Mechanism(query, Fraction(1), made.law, Origin("by hand"))
 
 
@@ -332,9 +335,17 @@ def test_a_search_in_which_no_design_keeps_the_guard_takes_the_least_worst():
     assert design.mechanism == ib.design_joint(query, 1, closeness=chosen)
 
 
-@pytest.mark.parametrize("wrong", [{"closeness": ()}, {"closeness": (-1,)}, {"guard": 0}, {"negligible": 0}])
-def test_a_search_that_cannot_be_is_refused(wrong):
-    with pytest.raises(ValueError, match=next(iter(wrong))):
+@pytest.mark.parametrize(
+    ("wrong", "subject"),
+    [
+        ({"closeness": ()}, "closeness"),
+        ({"closeness": (-1,)}, "closeness"),
+        ({"guard": 0}, "guard and negligible"),
+        ({"negligible": 0}, "guard and negligible"),
+    ],
+)
+def test_a_search_that_cannot_be_is_refused(wrong, subject):
+    with rejects(ValueError, subject):
         ib.JointSearch(**wrong)
 
 
@@ -364,9 +375,9 @@ def test_quantiles_are_a_question_that_says_what_is_wrong():
         (([0.5], 0, 4), "at"),
         (([0.5, 0.5], 0, 4), "at"),
         (([0.5, 2], 0, 4), "at"),
-        (([0, 1], 4, 0), "step|low|high"),
+        (([0, 1], 4, 0), "low"),
     ):
-        with pytest.raises(ValueError, match=place):
+        with rejects(ValueError, place):
             ib.quantiles(*arguments, size=9)
     with rejects(ValueError, about="size"):
         ib.quantiles([0, 1], 0, 4)

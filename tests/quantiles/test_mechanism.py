@@ -11,7 +11,6 @@ import pytest
 
 import inbounds as ib
 from envelopes import seal
-from inbounds.errors import PassportError
 from inbounds.mechanism import Channel, Mechanism
 from inbounds.mechanism.expected_channel import quantile_distribution
 from inbounds.mechanism.laws import PermuteAndFlip
@@ -72,7 +71,7 @@ def test_every_quantile_that_can_be_asked_has_a_passport_that_is_read(tmp_path):
     assert ib.load(tmp_path / "wide.json") == made
     with rejects(ib.TooLarge, about="coarser"):
         made.channel()
-    with pytest.raises(ValueError, match="at most 8192 values"):
+    with rejects(ValueError, "step", about="8192"):
         ib.median(0, 8192, maximum=6)
 
 
@@ -144,30 +143,31 @@ def _steeper(content):
     content["law"]["scores"]["table"] = " ".join([table[0], *(str(int(weight) * 99 // 100) for weight in table[1:])])
 
 
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        (lambda content: content.update(epsilon="1/2"), "falls too steeply"),
-        (_steeper, "falls too steeply"),
-        (lambda content: content["query"].update(at="3/2"), "between 0 and 1"),
-        (lambda content: content["query"].update(public=1), "true or false"),
-        (lambda content: content["query"].update(missing="5"), "missing"),
-        (lambda content: content["query"]["values"].update(size=9000), "at most 8192, evenly"),
-        (lambda content: content["law"]["scores"].update(table="4611686018427387904 1 2"), "must fall"),
-        (lambda content: content["law"]["scores"].update(stride="0"), "must rise"),
-        (lambda content: content["law"]["scores"].update(deeper="9"), "must rise"),
-        (lambda content: content.update(law={"noise": {}}), "malformed"),
-        (lambda content: content.update(law={"matrix": [str(2**62)]}), "malformed"),
-        (lambda content: content.update(law={"counted": {"table": f"{2**62} 1"}}), "no rule knows"),
-        (lambda content: content.pop("epsilon"), "malformed"),
-        (lambda content: content.update(version=2), "no rule knows"),
-    ],
-)
-def test_a_changed_passport_is_refused_with_its_reason(mechanism, tmp_path, change, reason):
-    path = _changed(mechanism, tmp_path / "q.json", change)
-    with pytest.raises(PassportError, match=reason):
+def test_a_changed_passport_is_refused_with_its_reason(mechanism, tmp_path, golden):
+    def load(change):
+        path = _changed(mechanism, tmp_path / "q.json", change)
+        assert not ib.verify(path).is_valid
         ib.load(path)
-    assert not ib.verify(path).is_valid
+
+    golden.errors(
+        "wrong_quantile_passports",
+        [
+            lambda: load(lambda content: content.update(epsilon="1/2")),
+            lambda: load(_steeper),
+            lambda: load(lambda content: content["query"].update(at="3/2")),
+            lambda: load(lambda content: content["query"].update(public=1)),
+            lambda: load(lambda content: content["query"].update(missing="5")),
+            lambda: load(lambda content: content["query"]["values"].update(size=9000)),
+            lambda: load(lambda content: content["law"]["scores"].update(table="4611686018427387904 1 2")),
+            lambda: load(lambda content: content["law"]["scores"].update(stride="0")),
+            lambda: load(lambda content: content["law"]["scores"].update(deeper="9")),
+            lambda: load(lambda content: content.update(law={"noise": {}})),
+            lambda: load(lambda content: content.update(law={"matrix": [str(2**62)]})),
+            lambda: load(lambda content: content.update(law={"counted": {"table": f"{2**62} 1"}})),
+            lambda: load(lambda content: content.pop("epsilon")),
+            lambda: load(lambda content: content.update(version=2)),
+        ],
+    )
 
 
 def test_what_is_expected_is_the_mean_over_all_groups():
@@ -198,20 +198,21 @@ def test_a_reader_learns_from_a_report(mechanism):
     assert expected.loss() < expected.constant_loss()
 
 
-@pytest.mark.parametrize(
-    ("facts", "reason"),
-    [
-        ({}, "give size"),
-        ({"size": 3, "maximum": 4}, "give size"),
-        ({"size": 0}, "at least 1"),
-        ({"size": 3, "missing": "1/3"}, "missing must be"),
-        ({"size": 3, "step": 3}, "step must"),
-        ({"size": 3, "records": 0}, "at least 1"),
-    ],
-)
-def test_what_is_no_quantile_is_refused(facts, reason):
-    with pytest.raises(ValueError, match=reason):
+def test_what_is_no_quantile_is_refused(golden):
+    def ask(facts):
         ib.median(1, 5, **facts)
+
+    golden.errors(
+        "wrong_medians",
+        [
+            lambda: ask({}),
+            lambda: ask({"size": 3, "maximum": 4}),
+            lambda: ask({"size": 0}),
+            lambda: ask({"size": 3, "missing": "1/3"}),
+            lambda: ask({"size": 3, "step": 3}),
+            lambda: ask({"size": 3, "records": 0}),
+        ],
+    )
 
 
 @pytest.mark.parametrize("at", ["-1", "1.5", "0.1234567"])

@@ -17,9 +17,10 @@ import pytest
 import inbounds as ib
 from inbounds.releases import aggregate
 from inbounds.releases.pipeline import AggregationError, SourceError, open_plan_source, release, to_plan
+from inbounds.schema.errors import PlanError
 from inbounds.sources import engines
 from inbounds.sources.open import Source
-from raising import raises_at
+from raising import raises_at, rejects
 from releases.places import places
 
 PLAN = {
@@ -209,7 +210,7 @@ def test_sums_beyond_64_bits_are_clamped_and_do_not_wrap():
     assert open_plan_source(plan).aggregate().positions[0].tolist() == [2**31 * (2**20 - 3) + 0 + 1 + 2**31]
     many = {"rows_": np.array([2**40]), "m0": np.array([2**62])}
     assert aggregate._to_positions(plan, 0, many)[0].tolist() == [0]
-    with pytest.raises(ValueError, match=r"statistics\[1\].sum has too many possible answers"):
+    with raises_at(PlanError, ("statistics", 0, "sum")):
         to_plan({**content, "groups": {"size": 2**40}}, pa.table({"n": [0]}))
 
 
@@ -360,14 +361,14 @@ def test_a_missing_table_a_refused_user_and_an_unreachable_server_are_told_apart
         connection.execute("select pg_reload_conf()")
     place = postgres.partition("@")[2]
     wrong = {
-        postgres: r"source.url has no table 'nothing' that may be read: postgresql://postgres@127",
-        f"postgresql://somebody:secret@{place}": r"source.url refuses this user or password: postgresql://somebody@127",
-        f"postgresql://somebody@{place}": r"source.url refuses this user or password: postgresql://somebody@127",
-        "postgresql://me:secret@127.0.0.1:1/db": r"source.url cannot be reached, or refuses this user or database: ",
+        postgres: "table 'nothing'",
+        f"postgresql://somebody:secret@{place}": "password",
+        f"postgresql://somebody@{place}": "password",
+        "postgresql://me:secret@127.0.0.1:1/db": "reached",
     }
     try:
-        for url, words in wrong.items():
-            with pytest.raises(SourceError, match=words) as caught:
+        for url, about in wrong.items():
+            with raises_at(SourceError, ("source", "url"), about=about) as caught:
                 open_plan_source(to_plan({**PLAN, "source": {"url": url, "table": "nothing"}}))
             assert "secret" not in str(caught.value)
     finally:
@@ -517,7 +518,7 @@ def test_a_row_that_postgresql_is_given_fits_at_its_widest_and_one_column_more_i
         for length in lengths:
             engine.keep("kept", f"SELECT {row(most - 1, length)}")
             engine.drop("kept")
-        with pytest.raises(ValueError, match="block"):
+        with rejects(ValueError, "a row", about="block"):
             engine.keep("kept", f"SELECT {row(most, None)}")
         engine.drop("kept")
 

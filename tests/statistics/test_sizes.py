@@ -15,6 +15,7 @@ from inbounds.plan.draft import draft_plan
 from inbounds.plan.load import parse_plan
 from inbounds.plan.oneline import one_line
 from inbounds.releases.accuracy import credible_intervals, describe_low_coverage, sizes_given_counts
+from inbounds.releases.charge_session import ReusedTableWarning
 from inbounds.releases.pipeline import preview_release, release
 from inbounds.releases.workload import ReleaseDesign, Workload
 from inbounds.schema.columns import number_column
@@ -202,7 +203,7 @@ def test_a_table_that_was_released_is_given_out_again_under_another_declaration(
     ledger.add_population("the given table", epsilon=1)
     told = {**content, "groups": {**content["groups"], "typical": 10}}
     first = release(content, rows, ledger=ledger, cache=tmp_path / "designs")
-    with pytest.warns(UserWarning, match="."):
+    with pytest.warns(ReusedTableWarning):
         again = release(told, rows, ledger=ledger, cache=tmp_path / "designs")
     assert again.table.equals(first.table)
 

@@ -181,7 +181,7 @@ def test_what_is_no_distribution_is_refused(weights):
     ],
 )
 def test_the_checker_itself_refuses_what_is_no_matrix_of_int64(weights):
-    with pytest.raises(ib.InvalidDistribution, match="two-dimensional array of int64"):
+    with rejects(ib.InvalidDistribution, "weights", about="int64"):
         check_matrix(weights, [], Fraction(1))
 
 
@@ -194,7 +194,7 @@ def test_the_checker_itself_refuses_what_is_no_matrix_of_int64(weights):
     ],
 )
 def test_the_checker_itself_refuses_what_is_no_law_over_states(weights):
-    with pytest.raises(ib.InvalidDistribution, match="outputs × levels × answers in int64"):
+    with rejects(ib.InvalidDistribution, "weights", about="int64"):
         check_states(weights, [], Fraction(1))
 
 
@@ -213,7 +213,7 @@ def test_column_sums_that_wrap_around_to_the_total_are_refused():
     column = [2**62, 2**62, 2**62, 2**62, 2**62]
     assert sum(column) % 2**64 == 2**62
     query = line(range(5), ib.AllPairs())
-    with pytest.raises(ib.InvalidDistribution, match=r"column 0 must sum to 2\*\*62"):
+    with rejects(ib.InvalidDistribution, "column 0", about=str(-(2**64))):
         Mechanism(query, Fraction(1), Matrix(np.array([column] * 5).T), HAND)
 
 
@@ -350,42 +350,43 @@ def test_the_noise_tables_that_are_broken_below_are_whole(judge, size):
     assert judge.certifies(Mechanism(ib.count(size), Fraction(40), law, HAND))
 
 
-@pytest.mark.parametrize(
-    ("size", "bad", "reason"),
-    [
-        (1, {"core": [1, 2]}, "core must be an int64 array"),
-        (1, {"core": []}, "core must be an int64 array"),
-        (1, {"core": [[TOTAL - 2 * QUARTER]]}, "core must be an int64 array"),
-        (1, {"core": [1, TOTAL - 2 * QUARTER - 2, 1]}, "core must be an int64 array"),
-        (2, {"core": [1, 1, TOTAL - 2 * QUARTER - 4, 1, 1]}, "core must be an int64 array"),
-        (1, {"core": np.array([TOTAL - 2.0 * QUARTER])}, "weights must be int64"),
-        (1, {"core": [TOTAL], "end": 0}, "noise weights must be positive"),
-        (1, {"core": [TOTAL + 2], "end": -1}, "noise weights must be positive"),
-        (2, {"core": [0, TOTAL - 2 * QUARTER, 0]}, "noise weights must be positive"),
-        (2, {"core": [-1, TOTAL - 2 * QUARTER + 2, -1]}, "noise weights must be positive"),
-        (3, {"core": [TOTAL - 2 * EIGHTH], "floor": 0}, "noise weights must be positive"),
-        (1, {"core": [TOTAL - 2 * QUARTER - 1]}, "they miss by 1"),
-        (1, {"core": [TOTAL - 2 * QUARTER + 1]}, "they miss by -1"),
-        (2, {"end": QUARTER - 1}, "they miss by 2"),
-        (3, {"floor": EIGHTH + 1}, "they miss by -4"),
-        (2, {"size": 1}, "must have that size less one"),
-        (2, {"size": 3}, "must have that size less one"),
-    ],
-)
-def test_a_noise_table_that_is_no_distribution_is_refused(size, bad, reason):
-    table = {"size": size, **WHOLE_TABLES[size]} | bad
-    core = np.asarray(table["core"])
-    core = core.astype(np.int64) if core.size == 0 else core
-    rest = table["floor"], table["end"], table["size"]
-    with pytest.raises(ib.InvalidDistribution, match=reason):
+def test_a_noise_table_that_is_no_distribution_is_refused(golden):
+    def make(size, bad):
+        table = {"size": size, **WHOLE_TABLES[size]} | bad
+        core = np.asarray(table["core"])
+        core = core.astype(np.int64) if core.size == 0 else core
+        rest = table["floor"], table["end"], table["size"]
         Mechanism(ib.count(size), Fraction(40), Noise(core, *rest), HAND)
+
+    golden.errors(
+        "wrong_noise_tables",
+        [
+            lambda: make(1, {"core": [1, 2]}),
+            lambda: make(1, {"core": []}),
+            lambda: make(1, {"core": [[TOTAL - 2 * QUARTER]]}),
+            lambda: make(1, {"core": [1, TOTAL - 2 * QUARTER - 2, 1]}),
+            lambda: make(2, {"core": [1, 1, TOTAL - 2 * QUARTER - 4, 1, 1]}),
+            lambda: make(1, {"core": np.array([TOTAL - 2.0 * QUARTER])}),
+            lambda: make(1, {"core": [TOTAL], "end": 0}),
+            lambda: make(1, {"core": [TOTAL + 2], "end": -1}),
+            lambda: make(2, {"core": [0, TOTAL - 2 * QUARTER, 0]}),
+            lambda: make(2, {"core": [-1, TOTAL - 2 * QUARTER + 2, -1]}),
+            lambda: make(3, {"core": [TOTAL - 2 * EIGHTH], "floor": 0}),
+            lambda: make(1, {"core": [TOTAL - 2 * QUARTER - 1]}),
+            lambda: make(1, {"core": [TOTAL - 2 * QUARTER + 1]}),
+            lambda: make(2, {"end": QUARTER - 1}),
+            lambda: make(3, {"floor": EIGHTH + 1}),
+            lambda: make(2, {"size": 1}),
+            lambda: make(2, {"size": 3}),
+        ],
+    )
 
 
 def test_a_noise_table_whose_sum_wraps_around_to_the_total_is_refused():
     """The core sums to 2**64 too much, which an int64 does not see; the epsilon is the largest there is."""
     core = [2**62, 2**62, 2**62 - 2, 2**62, 2**62]
     assert (sum(core) + 2) % 2**64 == TOTAL
-    with pytest.raises(ib.InvalidDistribution, match=f"they miss by {-(2**64)}"):
+    with rejects(ib.InvalidDistribution, "noise weights", about=str(-(2**64))):
         Mechanism(ib.count(3), Fraction(64), Noise(np.array(core), 1, 1, 3), HAND)
 
 
@@ -493,27 +494,29 @@ def test_what_is_private_with_room_to_spare_is_never_refused(judge, query, epsil
     assert np.abs(mechanism.matrix - matrix).sum(axis=0).max() / 2 < 1e-7
 
 
-@pytest.mark.parametrize(
-    ("matrix", "message"),
-    [
-        (np.eye(3), r"matrix must have the shape \(4, 4\) \(outputs, answers\), got \(3, 3\)"),
-        (np.full((4, 4), math.nan), "matrix entries must be finite"),
-        (np.full((4, 4), math.inf), "matrix entries must be finite"),
-        (np.full((4, 4), 0.25) - np.eye(4) * 0.5, "matrix entries must not be negative; output 0 under answer 0"),
-        (np.full((4, 4), 0.2), "columns must sum to one; column 0 sums to 0.8"),
-        (np.diag([1.0, 1.0, 1.0, 0.0]), "columns must sum to one; column 3 sums to 0"),
-        (np.full((4, 4), 1e308), "columns must sum to one; column 0 sums to inf"),
-    ],
-)
-def test_certify_says_what_is_wrong_with_a_matrix(matrix, message):
-    with pytest.raises(ValueError, match=message):
+def test_certify_says_what_is_wrong_with_a_matrix(golden):
+    def certify(matrix):
         ib.certify(matrix, ib.count(3), 1)
+
+    golden.errors(
+        "wrong_certifications",
+        [
+            lambda: certify(np.eye(3)),
+            lambda: certify(np.full((4, 4), math.nan)),
+            lambda: certify(np.full((4, 4), math.inf)),
+            lambda: certify(np.full((4, 4), 0.25) - np.eye(4) * 0.5),
+            lambda: certify(np.full((4, 4), 0.2)),
+            lambda: certify(np.diag([1.0, 1.0, 1.0, 0.0])),
+            lambda: certify(np.full((4, 4), 1e308)),
+        ],
+    )
 
 
 def test_certify_refuses_a_matrix_that_promises_too_much_and_names_the_worst_cell():
     loud = ib.catalog.truncated_geometric(ib.count(3), 2).matrix
-    with pytest.raises(ib.PrivacyViolation, match=r"output 0 is 7\.38906 times likelier") as caught:
+    with pytest.raises(ib.PrivacyViolation) as caught:
         ib.certify(loud, ib.count(3), 1)
+    assert (caught.value.output, caught.value.answers) == (0, (0, 1))
     assert caught.value.ratio == pytest.approx(math.e**2)
     assert caught.value.allowed == pytest.approx(math.e)
 
@@ -576,20 +579,21 @@ def test_audit_keeps_subnormal_ratios_finite():
     assert found.epsilon == pytest.approx(-math.log(5e-324))
 
 
-@pytest.mark.parametrize(
-    ("matrix", "message"),
-    [
-        (np.eye(3), "matrix must have the shape"),
-        ([[math.nan, 1], [1, 1]], "finite and not negative"),
-        ([[math.inf, 1], [1, 1]], "finite and not negative"),
-        ([[-1, 1], [1, 1]], "finite and not negative"),
-        ([[0, 1], [0, 1]], "every column must have some mass"),
-        ([[3, 9], [1, 3]], "columns must all have the same sum"),
-    ],
-)
-def test_audit_refuses_what_is_no_matrix_of_probabilities(matrix, message):
-    with pytest.raises(ValueError, match=message):
+def test_audit_refuses_what_is_no_matrix_of_probabilities(golden):
+    def audit(matrix):
         ib.audit(matrix, ib.count(1))
+
+    golden.errors(
+        "wrong_audits",
+        [
+            lambda: audit(np.eye(3)),
+            lambda: audit([[math.nan, 1], [1, 1]]),
+            lambda: audit([[math.inf, 1], [1, 1]]),
+            lambda: audit([[-1, 1], [1, 1]]),
+            lambda: audit([[0, 1], [0, 1]]),
+            lambda: audit([[3, 9], [1, 3]]),
+        ],
+    )
 
 
 def test_audit_takes_counts_instead_of_probabilities():

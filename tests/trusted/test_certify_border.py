@@ -167,7 +167,7 @@ def test_an_output_that_never_occurs_tells_nothing_in_any_kind_of_law():
     ],
 )
 def test_groups_are_judged_on_a_matrix_of_int64_only(weights):
-    with pytest.raises(ib.InvalidDistribution, match="two-dimensional array of int64"):
+    with rejects(ib.InvalidDistribution, "weights", about="int64"):
         check_groups(weights, np.zeros((0, 2), dtype=np.int64), Fraction(1))
 
 
@@ -221,7 +221,7 @@ def test_a_refusal_between_levels_names_the_answers_whatever_the_level():
 @pytest.mark.parametrize("missing", [-5, 5])
 def test_a_column_that_misses_its_total_says_by_how_much(missing):
     weights = np.array([[TOTAL // 2, TOTAL // 2], [TOTAL // 2, TOTAL // 2 - missing]])
-    with pytest.raises(ib.InvalidDistribution, match=rf"column 1 must sum to 2\*\*62, it misses by {missing}$"):
+    with rejects(ib.InvalidDistribution, "column 1", about=f"by {missing}"):
         check_matrix(weights, [], Fraction(1))
 
 

@@ -195,7 +195,7 @@ def test_randomise_clips_exactly():
     real = ib.interval(0, 10, 1, 10)
     assert real.encode([-math.inf, -1, 3.5, 11, math.inf], clip=True).tolist() == [0, 0, 3, 9, 9]
     assert real.encode([Fraction(-1), Decimal(99), "1/3"], clip=True).tolist() == [0, 9, 0]
-    with pytest.raises(ValueError, match="at least one is not"):
+    with rejects(ValueError, "true answers"):
         real.encode(math.nan, clip=True)
 
 
@@ -247,7 +247,7 @@ def test_totals_of_neighbouring_databases_stay_within_the_promise(low):
 def test_floats_that_cannot_tell_answers_apart_are_refused_by_type_and_query_alone():
     fine = ib.total(1, 2**53, 2**53 + 100)
     for value in (float(2**53), 2.0**53 + 64, 1.5):
-        with pytest.raises(ValueError, match="closer together than float64 can tell"):
+        with rejects(ValueError, about="float64"):
             fine.encode(value)
     assert fine.encode(2**53 + 1) == 1
 
@@ -305,7 +305,7 @@ def test_numbers_that_would_fill_the_memory_are_no_answers():
     assert ib.interval(0, 1, 1, 2).encode(Decimal("1e-999999999")) == 0
     below = Decimal("-1e-999999999") - 1
     for value in (Decimal("1e999999999"), below, Decimal("nan"), Decimal("sNaN"), Decimal("-inf")):
-        with pytest.raises(ValueError, match="at least one is not"):
+        with rejects(ValueError, "true answers"):
             ib.interval(0, 1, 1, 2).encode(value)
 
 
@@ -411,7 +411,7 @@ def test_a_hole_that_nobody_crosses_keeps_its_cells_and_its_edges_are_forgiving(
     assert len(query.answers) == 16
     assert query.cuts == (7,)
     assert query.encode([7.999, 8 + spare, 16 - spare, 16, 16.5]).tolist() == [7, 7, 8, 8, 8]
-    with pytest.raises(ValueError, match="at least one is not"):
+    with rejects(ValueError, "true answers"):
         query.encode(8.001)
 
 
@@ -495,7 +495,7 @@ def test_arrow_scalars_are_the_numbers_they_hold():
     assert int(ib.interval(0, 1, "0.1", 10).encode(pa.scalar(Decimal("0.35")))) == 3
     with rejects(ValueError, "float32"):
         ib.interval(1000, 1100, "0.1", 1000).encode(pa.scalar(1000.3, pa.float32()))
-    with pytest.raises(ValueError, match="at least one is not"):
+    with rejects(ValueError, "true answers"):
         query.encode(pa.scalar(None, pa.int64()))
 
 
@@ -580,9 +580,9 @@ def test_tables_and_masked_arrays_are_refused():
 
 def test_one_long_text_does_not_widen_all_others():
     labels = ib.category(["a", "b"])
-    with pytest.raises(ValueError, match="at least one is not"):
+    with rejects(ValueError, "true answers"):
         labels.encode(["a"] * 20_000 + ["x" * 20_000])
-    with pytest.raises(ValueError, match="at least one is not"):
+    with rejects(ValueError, "true answers"):
         labels.encode(["a\0"])
 
 
@@ -645,9 +645,9 @@ def test_one_int_is_placed_like_many(query, clip):
 
 
 def test_one_int_outside_the_range_is_refused_like_many():
-    with pytest.raises(ValueError, match="at least one is not") as alone:
+    with rejects(ValueError, "true answers") as alone:
         ib.count(5).encode_int(77)
-    with pytest.raises(ValueError, match="at least one is not") as many:
+    with rejects(ValueError, "true answers") as many:
         ib.count(5).encode([77])
     assert str(alone.value) == str(many.value)
     assert "77" not in str(alone.value)
@@ -661,5 +661,5 @@ def test_lists_of_plain_numbers_are_read_like_lists_of_any():
     assert query.encode(list(map(float, values))).tolist() == mixed.tolist()
     with pytest.raises(TypeError):
         query.encode([True, False])
-    with pytest.raises(ValueError, match="at least one is not"):
+    with rejects(ValueError, "true answers"):
         query.encode([1, 1 << 63])

@@ -356,7 +356,7 @@ def test_randomise_takes_what_is_out_of_range_as_the_nearer_end(query, low, high
     assert made.sample(-1e9, clip=True) == pytest.approx(low)
     assert made.sample(10**30, clip=True) == pytest.approx(high)
     assert made.sample([-3, 77], clip=True).tolist() == pytest.approx([low, high])
-    with pytest.raises(ValueError, match="at least one is not"):
+    with rejects(ValueError, "true answers"):
         made.sample(float("nan"), clip=True)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import inbounds as ib
 from golden import TEXTS, Golden, without_varying
+from raising import rejects
 
 TESTS = Path(__file__).parents[1]
 
@@ -26,7 +27,7 @@ def test_another_text_and_a_missing_file_fail_and_an_update_writes_the_file(tmp_
         compare("text", "one")
     update("text", "one")
     compare("text", "one \n")
-    with pytest.raises(pytest.fail.Exception, match="-one\n\\+two"):
+    with rejects(pytest.fail.Exception, about="-one\n+two"):
         compare("text", "two")
     update.parts("text", {"a": "1", "b": "2"})
     assert (tmp_path / "text.txt").read_text() == "=== a\n1\n\n=== b\n2\n"

@@ -75,7 +75,7 @@ def test_what_is_no_quantile_is_refused(family, query):
     ],
 )
 def test_what_is_of_another_kind_is_refused_by_the_name_of_the_argument(ask, name):
-    with pytest.raises(TypeError, match=f"^{name} must be "):
+    with rejects(TypeError, name, about="must be"):
         ask()
 
 
@@ -141,10 +141,10 @@ def test_a_bare_property_is_no_list(ask):
     ],
 )
 def test_a_misspelt_name_is_answered_with_what_was_probably_meant(ask, meant):
-    with pytest.raises(ValueError, match=f"did you mean '{meant}'"):
+    with rejects(ValueError, about=f"mean '{meant}'"):
         ask()
 
 
 def test_a_decimal_comma_is_refused_with_the_way_out():
-    with pytest.raises(ValueError, match="write a decimal point"):
+    with rejects(ValueError, "epsilon", about="comma"):
         ib.optimal(Q, "1,5")

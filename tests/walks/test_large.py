@@ -13,6 +13,7 @@ from inbounds.mechanism.laws.noise import make_geometric_noise
 from inbounds.mechanism.limits import MATRIX_LIMIT
 from inbounds.query import with_neighbours
 from inbounds.trusted.bounds import TOTAL
+from raising import rejects
 
 HAND = Origin("by hand")
 
@@ -42,7 +43,7 @@ def test_a_tampered_table_of_a_million_is_refused(million):
 
 @pytest.mark.parametrize("name", ["matrix", "weights"])
 def test_a_matrix_of_a_million_is_refused_with_a_way_out(million, name):
-    with pytest.raises(ib.TooLarge, match=f"over the limit of {MATRIX_LIMIT} entries; use a construction"):
+    with rejects(ib.TooLarge, "a matrix", about=str(MATRIX_LIMIT)):
         getattr(million, name)
 
 
@@ -104,14 +105,14 @@ def test_other_large_queries_are_served_too(query, epsilon):
     ],
 )
 def test_other_constructions_say_that_a_million_is_too_large(name):
-    with pytest.raises(ib.TooLarge, match="use a construction with a noise table"):
+    with rejects(ib.TooLarge, "a matrix", about=str(MATRIX_LIMIT)):
         getattr(ib.catalog, name)(ib.count(10**6), 1)
 
 
 def test_a_large_extreme_or_coarse_query_is_refused_with_a_reason():
-    with pytest.raises((ValueError, ib.TooLarge), match="noise table"):
+    with rejects(ValueError, "a noise table"):
         ib.catalog.truncated_geometric(ib.extreme(0, 10**5), 1)
-    with pytest.raises((ValueError, ib.TooLarge), match=r"over the limit|noise table"):
+    with rejects(ib.TooLarge, "a matrix", about=str(MATRIX_LIMIT)):
         ib.catalog.truncated_geometric(ib.count(2 * 10**4, outputs=1000), 1)
 
 
@@ -147,6 +148,6 @@ def test_noise_tables_are_certified_over_sizes_and_epsilons(size, epsilon):
 
 
 def test_a_range_too_wide_to_design_for_is_refused_before_it_takes_memory():
-    with pytest.raises(ib.TooLarge, match=r"at most 16777216 answers .* got 100000000; .* truncated_geometric"):
+    with rejects(ib.TooLarge, "a range", about="16777216"):
         ib.optimal(ib.count(10**8 - 1), 1)
     assert 0 <= ib.catalog.truncated_geometric(ib.count(10**8 - 1), 1).sample(5) < 10**8
