@@ -20,6 +20,7 @@ from inbounds_studies.claims.claim import VERDICTS
 from inbounds_studies.commands import studies as app
 from inbounds_studies.crew import stream
 from inbounds_studies.study import Study
+from raising import rejects
 
 EXPECTED = [
     *(f"000-table{k}" for k in range(1, 5)),
@@ -82,12 +83,12 @@ def test_quick_settings_are_arguments_of_their_study():
 
 
 def test_an_unknown_study_is_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match=r"study must be one of 000-table1.*got '003-fig99'"):
+    with rejects(ValueError, "study", about="'003-fig99'"):
         matching(["003-fig99"])
 
 
 def test_a_setting_that_a_study_does_not_have_is_refused():
-    with pytest.raises(ValueError, match=r"003-fig9 must be given settings among .*sizes.*got 'size'"):
+    with rejects(ValueError, "003-fig9", about="'size'"):
         find("003-fig9").run(size=4)
 
 
@@ -117,16 +118,16 @@ def test_a_table_read_back_from_its_csv_has_the_same_numbers():
 
 
 def test_a_table_refuses_short_rows_and_unknown_columns():
-    with pytest.raises(ValueError, match="every row must have 2 values"):
+    with rejects(ValueError, "every row", about="2"):
         Table.of(("a", "b"), [(1,)])
-    with pytest.raises(ValueError, match="column must be one of a, b, got 'c'"):
+    with rejects(ValueError, "column", about="'c'"):
         Table.of(("a", "b"), [(1, 2)]).column("c")
 
 
 def test_one_number_is_refused_where_several_rows_match():
     table = Table.of(("a", "b"), [(1, 2), (1, 3)])
     assert table.number("b", b=3) == 3
-    with pytest.raises(ValueError, match="must name one row, got 2"):
+    with rejects(ValueError, "{'a': 1}", about="got 2"):
         table.number("b", a=1)
 
 
@@ -214,7 +215,7 @@ def test_the_files_of_an_earlier_run_are_replaced_only_when_asked_to(tmp_path):
 
 
 def test_a_negative_number_of_cores_is_refused():
-    with pytest.raises(ValueError, match="cores must be at least 1, got -1"):
+    with rejects(ValueError, "cores", about="-1"):
         Crew(cores=-1)
 
 
@@ -246,7 +247,7 @@ def test_settings_are_listed_with_the_papers_own_and_a_prior_and_mechanisms_of_o
     assert study.run(high=4, epsilons=["1"], names=own, prior=[1, 2, 3, 4, 5]).table == result.table
     best = result.table.number("value", mechanism="optimal", measure="absolute error")
     assert best == pytest.approx(ib.optimal(query, 1, prior=leaning(query)).loss("absolute", leaning(query)))
-    with pytest.raises(ValueError, match=r"names must be among .*, got 'mine'; give your own as a dictionary"):
+    with rejects(ValueError, "names", about="'mine'"):
         study.run(names=["mine"])
     assert result.table.latex().startswith(r"\begin{tabular}{lrrr}")
     assert len(result.save(str(tmp_path / "text"), "mine")) == 4

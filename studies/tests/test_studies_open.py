@@ -30,6 +30,7 @@ from inbounds_studies.paper_004_open import (
     with_sensitivities,
 )
 from inbounds_studies.style import OPTIMAL
+from raising import rejects
 
 # --- 000: the order, and large databases ------------------------------------------------------------------
 
@@ -153,7 +154,7 @@ def test_with_finer_cells_the_certified_scale_rises_to_that_of_the_line():
 
 
 def test_ends_that_are_open_on_both_sides_are_one_of_three_words():
-    with pytest.raises(ValueError, match="unbounded must be 'above', 'below', 'both' or None, got 'left'"):
+    with rejects(ValueError, "unbounded", about="'left'"):
         ib.catalog.normalized_laplace(ib.count(4), 1, unbounded="left")
 
 
