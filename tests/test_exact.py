@@ -127,7 +127,11 @@ def test_a_bad_epsilon_is_refused_in_one_sentence_by_everything_that_takes_one(v
         lambda e: ib.certify(np.full((4, 4), 0.25), query, e),
         lambda e: ib.Mechanism(query, e, ib.catalog.uniform(query, 1).law, ib.catalog.uniform(query, 1).origin),
         lambda e: ib.catalog.prerounded_geometric(query, e, [-1, 1, 4]),
-        *(partial(getattr(ib.catalog, name), query) for name in ib.catalog.__all__ if "preround" not in name),
+        lambda e: ib.catalog.snapped_noise(query, e, np.sign),
+        *(
+            partial(getattr(ib.catalog, name), query)
+            for name in set(ib.catalog.__all__) - {"prerounded_geometric", "snapped_noise"}
+        ),
     ]
     for take in takers:
         with pytest.raises(error) as caught:

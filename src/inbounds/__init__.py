@@ -8,6 +8,7 @@ P[output, answer] = Pr[output | answer] everywhere: rows are outputs, columns ar
 from typing import TYPE_CHECKING, Any
 
 from inbounds import catalog, priors
+from inbounds.catalog.scales import find_scale
 from inbounds.errors import (
     BudgetExceeded,
     ConvergenceError,
@@ -199,6 +200,7 @@ __all__ = [
     "estimate_totals",
     "extreme",
     "find_mechanism",
+    "find_scale",
     "goals",
     "graph",
     "grid",

@@ -7,7 +7,7 @@ import pytest
 
 import inbounds as ib
 from inbounds_studies import find
-from inbounds_studies.paper_002 import INF, SHOWN, density, feasible, kept, least_scale, private
+from inbounds_studies.paper_002 import INF, SHOWN, density, feasible, kept
 from inbounds_studies.paper_002_scales import BY_RANGE, BY_REPORT, ONE, REFUTED, half_line_scales
 from inbounds_studies.style import OPTIMAL
 
@@ -41,8 +41,11 @@ def test_the_mass_of_an_interval_has_a_minus_in_both_exponents(low, high, at, sc
 def test_normalizing_at_the_laplace_scale_is_not_private():
     """Section 3.6: 2·e^epsilon - 1 > e^epsilon for every epsilon."""
     for epsilon in (0.1, 1.0, 3.0):
-        assert not private(HALF_LINE, 1 / epsilon, 1.0, epsilon, metric=True)
-        assert not private(HALF_LINE, 1 / epsilon, 1.0, epsilon, metric=False)
+        x, log_mass = np.linspace(0, 1, 101), math.log(2 * math.exp(epsilon) - 1) - epsilon  # N(1)/N(0) at 1/epsilon
+        assert epsilon + log_mass > epsilon + 0.04
+        here, there = (density(HALF_LINE, x, at, 1 / epsilon) for at in (0.0, 1.0))
+        assert np.abs(np.log(here / there)).max() == pytest.approx(math.log(2 * math.exp(epsilon) - 1))
+        assert ib.find_scale(HALF_LINE, 1, str(epsilon)) > 1.05 / epsilon
 
 
 # --- Table 2 ----------------------------------------------------------------------------------------------
@@ -80,7 +83,17 @@ def test_the_catalog_finds_the_same_metric_scale_from_the_papers_inequalities(sp
     query = feasible(spans, 1.0, 20)
     made = ib.catalog.normalized_laplace(query, 1, notion="metric")
     scale = float(made.origin.parameters["scale"]) / float(query.sensitivity)
-    assert scale == pytest.approx(least_scale(spans, 1.0, 1.0, metric=True), rel=2e-5)
+    assert scale == pytest.approx(ib.find_scale(spans, 1, 1, "metric"), rel=1e-9)
+    assert not _metric_on_a_grid(spans, scale * (1 - 1e-3))
+    assert _metric_on_a_grid(spans, scale)
+
+
+def _metric_on_a_grid(spans, scale):
+    """Every pair of a grid of answers, at epsilon 1 and sensitivity 1: |f-g|/s + |ln N(f)/N(g)| <= |f-g|."""
+    near = [end + way * 1e-5 for low, high in spans for end, way in ((low, 1), (high, -1))]
+    at = np.unique([*near, *(x for low, high in spans for x in np.linspace(low, high, 81))])
+    log, apart = np.log(kept(spans, at, scale)), np.abs(at[:, None] - at[None, :])
+    return bool((apart / scale + np.abs(log[:, None] - log[None, :]) <= apart + 1e-12).all())
 
 
 def test_the_optimum_has_less_error_than_either_scale_allows(scales):

@@ -7,7 +7,7 @@
 The joint guarantee of several answers is in `inbounds.accounting`.
 """
 
-from inbounds.attack.asymptotics import Limit, approximate_loss, approximation_for, loss_limit
+from inbounds.attack.asymptotics import Limit, approximate_loss, approximation_for, epsilon_for, loss_limit
 from inbounds.attack.collusion import estimate, posterior
 from inbounds.attack.repeated import CollusionResult, simulate_collusion
 
@@ -16,6 +16,7 @@ __all__ = [
     "Limit",
     "approximate_loss",
     "approximation_for",
+    "epsilon_for",
     "estimate",
     "loss_limit",
     "posterior",

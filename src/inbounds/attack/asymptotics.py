@@ -7,12 +7,14 @@ error that falls exponentially, at the rate of their Chernoff information; answe
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from fractions import Fraction
+from typing import Any, Literal
 
 import numpy as np
 
 from inbounds.attack.collusion import Estimator, check_reports
 from inbounds.catalog.registry import REGISTRY, UnboundedNoise
+from inbounds.catalog.unbounded import expected_error, median_error
 from inbounds.exact import Floats, Ints, Number, to_epsilon, to_fraction, to_int
 from inbounds.losses import ErrorLoss, Loss, LossLike, Prior, to_loss, to_prior
 from inbounds.mechanism import Mechanism
@@ -45,6 +47,39 @@ def approximate_loss(family: UnboundedNoise, epsilon: Number, answers: int, scal
         case _:
             raise ValueError(f"family must be 'laplace', 'staircase' or 'geometric', got {family!r}")
     return float(to_fraction(scale, "scale")) * math.sqrt(2 / (math.pi * k)) * half_width
+
+
+def epsilon_for(
+    epsilon: Number,
+    answers: int,
+    *,
+    keeps: Literal["guarantee", "error"] = "guarantee",
+    family: UnboundedNoise = "geometric",
+) -> Fraction:
+    """Return the epsilon of each of k answers to one question, for k people who put them together.
+
+    keeps="guarantee": all answers together promise `epsilon`, so each gets epsilon/k. keeps="error": the median of k
+    answers with unbounded noise of the family errs as much as one answer at `epsilon` does (004 §5.3.1 proposes to
+    redefine the level like that). That is an accuracy, **not** a promise: together the answers promise k times the
+    result. It is rounded down to six digits. On a finite range use `simulate_collusion`, which is exact there.
+
+    >>> epsilon_for("0.5", 10), epsilon_for("0.5", 10, keeps="error")
+    (Fraction(1, 20), Fraction(80693, 500000))
+    """
+    bound, k = to_epsilon(epsilon), to_int(answers, "answers", 1)
+    if keeps not in ("guarantee", "error"):
+        raise ValueError(f"keeps must be 'guarantee' or 'error', got {keeps!r}")
+    if keeps == "guarantee":
+        return to_epsilon(bound / k)
+    least = expected_error(family, bound) * (1 - 1e-9)  # beyond the errors of integration
+    digits = 10 ** (5 - math.floor(math.log10(bound)))
+    low, high = 0, math.floor(bound * digits)  # the error falls as epsilon grows; one answer errs most
+    if median_error(family, bound, k) >= least:
+        return bound
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if median_error(family, Fraction(middle, digits), k) >= least else (low, middle)
+    return to_epsilon(Fraction(low, digits))
 
 
 def approximation_for(mechanism: Mechanism, answers: int) -> float | None:

@@ -1,11 +1,14 @@
 """The named mechanisms, one short function each: (query, epsilon, …) → certified Mechanism."""
 
+from inbounds.catalog import unbounded as unbounded
+from inbounds.catalog.answer_scales import scaled_laplace
 from inbounds.catalog.fair import explicit_fair
 from inbounds.catalog.geometric import folded_geometric, prerounded_geometric, truncated_geometric
 from inbounds.catalog.graphs import metric_geometric, planar_laplace
 from inbounds.catalog.laplace import normalized_laplace, refuted_half_line, snapped_laplace
 from inbounds.catalog.optimized import variant_1, variant_2, weakly_honest
 from inbounds.catalog.response import exponential, randomized_response, uniform
+from inbounds.catalog.snapped import snapped_noise
 from inbounds.catalog.staircase import snapped_staircase
 
 __all__ = [
@@ -18,7 +21,9 @@ __all__ = [
     "prerounded_geometric",
     "randomized_response",
     "refuted_half_line",
+    "scaled_laplace",
     "snapped_laplace",
+    "snapped_noise",
     "snapped_staircase",
     "truncated_geometric",
     "uniform",

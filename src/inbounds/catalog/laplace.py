@@ -1,12 +1,12 @@
 """Laplace noise kept in range: snapped to the ends, or truncated and normalized."""
 
 import math
-from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
 
 from inbounds.catalog._grid import boundaries, catchments, dense, numeric
+from inbounds.catalog.scales import NOTIONS, Notion, keeps_metric, smallest_scale
 from inbounds.design.closed.noise import laplace_tail, probability_between, snap_to_cells
 from inbounds.exact import Floats, Number, to_epsilon
 from inbounds.mechanism import Mechanism, Origin, certify_formula
@@ -38,14 +38,13 @@ def normalized_laplace(
     query: RangeQuery,
     epsilon: Number,
     *,
-    notion: Literal["plain", "metric"] = "plain",
+    notion: Notion = "plain",
     unbounded: Literal["above", "below", "both"] | None = None,
 ) -> Mechanism:
     """Cut the Laplace density to the output cells and normalize it, at the smallest private scale (002).
 
     notion="plain" promises epsilon-differential privacy between neighbours and is tight: the scale is searched on
-    the matrix itself. (For real-valued outputs the loss between answers f, g would be
-    |f - g|/s + |ln N(f)/N(g)|, N the mass that the cut leaves; cells average it.) notion="metric" is the
+    the matrix itself; `ib.find_scale` has the one that real answers and reports need. notion="metric" is the
     paper's stronger promise, epsilon·|f - g|/sensitivity for all real answers in the cells. Cells with holes
     between them are a union of intervals. unbounded: the first or last cell, or both, stand for a half-line.
     With "both", only holes are constraints (002 §4.2): true answers lie in the declared range, and the tails beyond it
@@ -53,7 +52,7 @@ def normalized_laplace(
     """
     check_query(query)
     dense(numeric(query, "normalized_laplace"))
-    if notion not in ("plain", "metric"):
+    if notion not in NOTIONS:
         raise ValueError(f"notion must be 'plain' or 'metric', got {notion!r}")
     if unbounded not in (None, "above", "below", "both"):
         raise ValueError(f"unbounded must be 'above', 'below', 'both' or None, got {unbounded!r}")
@@ -62,24 +61,12 @@ def normalized_laplace(
     def is_private(scale: float) -> bool:
         if notion == "plain":
             return find_worst_ratio(_normalize(query, scale, unbounded), query).epsilon <= float(bound)
-        return _metric(query, float(bound), _spans(query, unbounded), scale)
+        return keeps_metric(_spans(query, unbounded), scale, float(bound / query.sensitivity))
 
     scale = smallest_scale(is_private, float(query.sensitivity / bound))
     open_ends = {"unbounded": unbounded} if unbounded == "both" else {}
     origin = Origin("normalized_laplace", {"notion": notion, "scale": repr(scale)} | open_ends, NORMALIZED)
     return certify_formula(_normalize(query, scale, unbounded), query, bound, origin)
-
-
-def smallest_scale(is_private: Callable[[float], bool], natural: float) -> float:
-    """Return the least scale for which `is_private` holds, by bisection between natural/1024 and 4·natural.
-
-    The privacy loss falls as the scale grows; 2·sensitivity/epsilon always suffices (002 Lemma 10).
-    """
-    low, high = natural / 1024, 4 * natural
-    while high - low > 1e-14 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if is_private(middle) else (middle, high)
-    return high
 
 
 def _spans(query: RangeQuery, unbounded: str | None) -> Floats:
@@ -95,39 +82,6 @@ def _spans(query: RangeQuery, unbounded: str | None) -> Floats:
     if unbounded in ("above", "both"):
         spans[-1][1] = math.inf
     return np.array(spans)
-
-
-def _remaining_mass(spans: Floats, answers: Floats, scale: float) -> Floats:
-    """Return N(f): the Laplace mass around each answer that lies in the spans."""
-    low, high = spans[:, :1] - answers[None, :], spans[:, 1:] - answers[None, :]
-    return np.asarray(probability_between(laplace_tail(scale), low, high).sum(axis=0))
-
-
-def _metric(query: RangeQuery, epsilon: float, spans: Floats, scale: float) -> bool:
-    """Test 002 (35) at both ends of every span and (37) across every hole: 3n + 2 bounds (Theorem 2).
-
-    Inside a span the loss per distance is (1 + |L - R| / (1 - L - R)) / s, largest at an end, with L and R the
-    mass cut off to the left and to the right.
-    """
-    rate = epsilon / float(query.sensitivity)
-    ends = spans[np.isfinite(spans)]
-    if not (_slope(spans, ends, scale) <= rate).all():
-        return False
-    hole_start, hole_end = spans[:-1, 1], spans[1:, 0]
-    hole_losses = (
-        np.abs(np.log(_remaining_mass(spans, hole_end, scale) / _remaining_mass(spans, hole_start, scale)))
-        + (hole_end - hole_start) / scale
-    )
-    return bool((hole_losses <= rate * (hole_end - hole_start)).all())
-
-
-def _slope(spans: Floats, points: Floats, scale: float) -> Floats:
-    kept_right = probability_between(
-        laplace_tail(scale), np.maximum(spans[:, :1] - points, 0), np.maximum(spans[:, 1:] - points, 1e-300)
-    ).sum(axis=0)
-    kept_left = _remaining_mass(spans, points, scale) - kept_right
-    cut_left, cut_right = 0.5 - kept_left, 0.5 - kept_right
-    return np.asarray((1 + np.abs(cut_left - cut_right) / (kept_left + kept_right)) / scale)
 
 
 def _normalize(query: RangeQuery, scale: float, unbounded: str | None) -> Floats:

@@ -4,12 +4,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from inbounds.catalog.answer_scales import scaled_laplace
 from inbounds.catalog.fair import explicit_fair
 from inbounds.catalog.geometric import folded_geometric, prerounded_geometric, truncated_geometric
 from inbounds.catalog.graphs import metric_geometric, planar_laplace
 from inbounds.catalog.laplace import normalized_laplace, snapped_laplace
 from inbounds.catalog.optimized import variant_1, variant_2, weakly_honest
 from inbounds.catalog.response import exponential, randomized_response, uniform
+from inbounds.catalog.snapped import snapped_noise
 from inbounds.catalog.staircase import snapped_staircase
 from inbounds.errors import suggest_name
 from inbounds.exact import Number
@@ -53,8 +55,10 @@ _ROWS = (
     CatalogEntry(exponential, in_plans=True),
     CatalogEntry(randomized_response),
     CatalogEntry(snapped_laplace, in_plans=True, noise="laplace"),
-    CatalogEntry(snapped_staircase, in_plans=True, noise="staircase"),
+    CatalogEntry(snapped_staircase, compact=True, in_plans=True, noise="staircase"),
     CatalogEntry(normalized_laplace, in_plans=True),
+    CatalogEntry(snapped_noise, needs="the distribution of the noise"),
+    CatalogEntry(scaled_laplace, needs="patience: a search over the scales of all answers"),
     CatalogEntry(uniform, in_plans=True),
     CatalogEntry(variant_1, takes_loss=True, compact=True),
     CatalogEntry(variant_2, takes_loss=True),

@@ -7,6 +7,8 @@ import math
 
 import numpy as np
 
+from inbounds.catalog import unbounded
+from inbounds.catalog.registry import UnboundedNoise
 from inbounds.exact import Floats
 
 LAPLACE, STAIRCASE, GEOMETRIC = "Laplace", "staircase", "geometric"
@@ -32,16 +34,13 @@ def draw(name: str, a: float, shape: tuple[int, ...], rng: np.random.Generator) 
 
 def density(name: str, a: float, x: Floats) -> Floats:
     """004 (6) with its epsilon, and (8); the geometric mass is `grid_mass`."""
-    if name == LAPLACE:
-        return np.asarray(-math.log(a) / 2 * a ** np.abs(x))
-    steps = np.ceil(np.abs(x) - upper_step(a)).clip(min=0)
-    return np.asarray((1 - a) / (2 * math.sqrt(a)) * a**steps)
+    drawn = unbounded.laplace_density if name == LAPLACE else unbounded.staircase_density
+    return drawn(x, -math.log(a))
 
 
 def grid_mass(a: float, step: float, x: Floats) -> Floats:
     """(10) with its normalizer the right way up: geometric noise on multiples of `step` sensitivities."""
-    b = a**step
-    return np.asarray((1 - b) / (1 + b) * b ** np.abs(np.rint(x / step)))
+    return unbounded.geometric_mass(x, -math.log(a), 1, step)
 
 
 def whole_masses(name: str, a: float, reach: int) -> Floats:
@@ -76,9 +75,5 @@ def lower_median(masses: Floats, k: int) -> Floats:
 
 def expected_error(name: str, a: float, whole: bool) -> float:
     """(11)-(15): expected |noise|, and of noise rounded to whole numbers when the answer is a count."""
-    if name == GEOMETRIC:
-        return 2 * a / (1 - a * a)
-    staircase = math.sqrt(a) / (1 - a)
-    if name == LAPLACE:
-        return staircase if whole else -1 / math.log(a)
-    return (1 - (1 - math.sqrt(a)) ** 2 / 2) * staircase if whole else staircase
+    families: dict[str, UnboundedNoise] = {LAPLACE: "laplace", STAIRCASE: "staircase", GEOMETRIC: "geometric"}
+    return unbounded.expected_error(families[name], -math.log(a), whole=whole)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from inbounds.catalog.scales import find_scale, kept_mass
 from inbounds.design.designer import optimal
 from inbounds.exact import Floats, Number
 from inbounds.query import RangeQuery, interval
@@ -30,13 +31,7 @@ INF = math.inf
 
 def kept(spans: Spans, at: Floats, scale: float) -> Floats:
     """N(f): the Laplace mass around each location that the spans keep."""
-    edges = np.array(spans, dtype=np.float64)
-    low, high = edges[:, :1] - at, edges[:, 1:] - at
-    return np.asarray((_cdf(high / scale) - _cdf(low / scale)).sum(axis=0))
-
-
-def _cdf(x: Floats) -> Floats:
-    return np.where(x < 0, 0.5 * np.exp(np.minimum(x, 0)), 1 - 0.5 * np.exp(-np.maximum(x, 0)))
+    return kept_mass(np.array(spans, dtype=np.float64), at, scale)
 
 
 def density(spans: Spans, x: Floats, at: float, scale: float) -> Floats:
@@ -44,47 +39,6 @@ def density(spans: Spans, x: Floats, at: float, scale: float) -> Floats:
     inside = np.any([(low <= x) & (x <= high) for low, high in spans], axis=0)
     bell = np.exp(-np.abs(x - at) / scale) / (2 * scale)
     return np.where(inside, bell, 0.0) / kept(spans, np.array([at]), scale)
-
-
-def private(spans: Spans, scale: float, sensitivity: float, epsilon: float, metric: bool) -> bool:
-    """Whether one scale serves all feasible answers f, g: |f-g|/s + |ln N(f)/N(g)| is within the allowance.
-
-    The allowance is epsilon·|f-g|/sensitivity for every pair (metric), or epsilon for pairs within the sensitivity
-    (plain). Decided on a grid of answers: dense inside the spans, with all their ends.
-    """
-    at = _answers(spans, sensitivity)
-    log = np.log(kept(spans, at, scale))
-    apart = np.abs(at[:, None] - at[None, :])
-    loss = apart / scale + np.abs(log[:, None] - log[None, :])
-    if metric:
-        return bool((loss <= epsilon * apart / sensitivity + 1e-12).all())
-    return bool((loss[apart <= sensitivity * (1 + 1e-9)] <= epsilon + 1e-12).all())
-
-
-REACHED = 12.0
-"""Sensitivities that a half-line is followed: N changes by less than exp(-6·epsilon) beyond."""
-
-
-def _answers(spans: Spans, sensitivity: float) -> Floats:
-    parts = []
-    for low, high in spans:
-        start = low if math.isfinite(low) else min(high, 0.0) - REACHED * sensitivity
-        stop = high if math.isfinite(high) else max(low, 0.0) + REACHED * sensitivity
-        steps = max(2, round((stop - start) / sensitivity * 20) + 1)
-        parts.append(np.linspace(start, stop, steps))
-        near = sensitivity * 1e-5  # the metric condition is sharpest between close answers at an end
-        parts.append(np.array([min(start + near, stop), max(stop - near, start)]))
-    return np.unique(np.concatenate(parts))
-
-
-def least_scale(spans: Spans, sensitivity: float, epsilon: float, metric: bool) -> float:
-    """The smallest scale that is private, by bisection to 10^-6."""
-    natural = sensitivity / epsilon
-    low, high = natural / 64, 4 * natural
-    while high - low > 1e-6 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if private(spans, middle, sensitivity, epsilon, metric) else (middle, high)
-    return high
 
 
 # --- Figure 2 ---------------------------------------------------------------------------------------------
@@ -103,7 +57,7 @@ def fig2(
     """A Laplace density before and after truncation and normalization, and what plain privacy makes of it."""
     x = np.linspace(spans[0][0] - 1, spans[-1][1] + 1, points)
     e = decimal(epsilon)
-    tight = least_scale(spans, scale * e, e, metric=False)
+    tight = find_scale(spans, scale * e, e)
     found = {
         "Laplace": np.exp(-np.abs(x - at) / scale) / (2 * scale),
         "truncated and normalized": density(spans, x, at, scale),

@@ -1,11 +1,13 @@
 """002's schematics: Figure 1, the classes of constraints; Table 1, its variables with their values at an example."""
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from inbounds.catalog.scales import cut_masses, find_scale
 from inbounds.exact import Number
-from inbounds_studies.paper_002 import INF, SHOWN, Spans, kept, least_scale
+from inbounds_studies.paper_002 import INF, SHOWN, Spans, kept
 from inbounds_studies.study import Result, Study
 from inbounds_studies.style import BLACK, RED, panels
 from inbounds_studies.table import Table, decimal
@@ -23,7 +25,7 @@ CLASSES: dict[str, tuple[str, Spans]] = {
 def fig1() -> Result:
     """One example of each class, with what it takes: the least scale for metric and for plain privacy at epsilon 1."""
     rows = [
-        (key, words, low, high, *(least_scale(spans, 1.0, 1.0, metric) for metric in (True, False)))
+        (key, words, low, high, *(find_scale(spans, 1, 1, notion) for notion in ("metric", "plain")))
         for key, (words, spans) in CLASSES.items()
         for low, high in spans
     ]
@@ -45,40 +47,46 @@ def _classes(table: Table) -> "Figure":
         text = f"{key}) {words}: least scale {metric:.3f} (metric), {plain:.3f} (plain), in sensitivities at ε = 1"
         axis.text(left, y + 0.22, text, fontsize=8.5)
     axis.set_ylim(-0.4, 2.7)
-    axis.set_axis_off()
+    axis.set_yticks([])
+    axis.spines["left"].set_visible(False)
+    axis.grid(visible=False)
+    axis.set_xlabel("answer, in sensitivities; blocks are constraints, those at an end go on for ever")
     return figure
 
 
-def table1(at: float = 0.0, other: float = -0.5, scale: float = 1.0, epsilon: Number = 1) -> Result:
-    """The paper's variables for Figure 2's constraints and two true answers, with their values.
+def table1(
+    at: float = 0.0, other: float = -0.5, report: float = 0.5, scale: float = 1.0, epsilon: Number = 1
+) -> Result:
+    """The paper's variables for Figure 2's constraints, two true answers and one report, with their values.
 
     ΔF is one, so i = |f(D1) - f(D2)|. L and R are the masses cut off on either side (4), (5); n = 1/(1 - L - R) (6).
     """
     e = decimal(epsilon)
     rows: list[tuple[Any, ...]] = [
         ("ε", "what is promised", e), ("ΔF", "sensitivity", 1.0), ("σ", "one scale for all answers", scale),
-        ("i", "answers apart, in sensitivities", abs(at - other)),
-        ("I_L, I_R", "constraints to minus and plus infinity", 1.0),
+        ("x", "a report", report), ("i", "answers apart, in sensitivities", abs(at - other)),
+        ("I_L", "1: a constraint to minus infinity", 1.0), ("I_R", "1: a constraint to infinity", 1.0),
     ]  # fmt: skip
+    spans, holes = np.array(SHOWN), [(left[1], right[0]) for left, right in pairwise(SHOWN)]
     for j, f in ((1, at), (2, other)):
-        cut_left, cut_right = _cut(SHOWN, f, scale)
-        mass = float(kept(SHOWN, np.array([f]), scale)[0])
+        cut_left, cut_right = (float(mass[0]) for mass in cut_masses(spans, np.array([f]), scale))
         rows += [
-            (f"f(D{j})", "a true answer", f), (f"ΔR{j}", "to the right end of the left constraint", f - SHOWN[0][0]),
+            (f"f(D{j})", "a true answer", f), (f"Δx{j}", "from it to the report", abs(report - f)),
+            (f"σ{j}", "scale of this answer", scale),
+            (f"|CL{j}|", "finite constraints on its left", sum(high <= f for _, high in holes)),
+            (f"|CR{j}|", "finite constraints on its right", sum(low >= f for low, _ in holes)),
+        ]  # fmt: skip
+        for k, (low, high) in enumerate(holes, 1):
+            rows += [(f"ΔL{j}{k}", f"to the left end of constraint {k}", abs(f - low)),
+                     (f"ΔR{j}{k}", f"to the right end of constraint {k}", abs(f - high))]  # fmt: skip
+        rows += [
+            (f"ΔR{j}", "to the right end of the left constraint", f - SHOWN[0][0]),
             (f"ΔL{j}", "to the left end of the right constraint", SHOWN[-1][1] - f),
             (f"L{j}", "mass cut off on the left", cut_left), (f"R{j}", "mass cut off on the right", cut_right),
-            (f"n{j}", "normalization 1/(1 − L − R)", 1 / mass),
+            (f"n{j}", "normalization 1/(1 − L − R)", 1 / float(kept(SHOWN, np.array([f]), scale)[0])),
         ]  # fmt: skip
     table = Table.of(("variable", "meaning", "value"), rows)
     return Result(table, lambda: _variables(table))
-
-
-def _cut(spans: Spans, at: float, scale: float) -> tuple[float, float]:
-    """(4) and (5): Laplace mass of the constraints to the left and to the right of a feasible answer."""
-    left = [(max(low, -INF), min(high, at)) for low, high in spans if low < at]
-    right = [(max(low, at), high) for low, high in spans if high > at]
-    here = np.array([at])
-    return 0.5 - float(kept(left, here, scale)[0]), 0.5 - float(kept(right, here, scale)[0])
 
 
 def _variables(table: Table) -> "Figure":

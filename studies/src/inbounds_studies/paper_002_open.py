@@ -4,17 +4,14 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from inbounds import catalog
-from inbounds.catalog._grid import catchments
-from inbounds.design.closed.noise import laplace_tail, probability_between
+from inbounds.catalog.scales import NOTIONS, find_scale
 from inbounds.design.designer import optimal
-from inbounds.exact import Floats, Number
-from inbounds.mechanism import Mechanism, certify
+from inbounds.exact import Number
+from inbounds.mechanism import Mechanism
 from inbounds.query import RangeQuery, interval
 from inbounds_studies.crew import ALONE, Crew
-from inbounds_studies.paper_002 import INF, Spans, feasible, least_scale
+from inbounds_studies.paper_002 import INF, Spans, feasible
 from inbounds_studies.study import Result, Study
 from inbounds_studies.style import GREEN, GREY, OPTIMAL, PURPLE, curves, legend_below, panels
 from inbounds_studies.table import Table, decimal
@@ -66,7 +63,7 @@ def _holed(job: tuple[str, float, int, int]) -> list[tuple[Any, ...]]:
     cut = catalog.normalized_laplace(query, epsilon)
     best = optimal(query, epsilon)
     at_hole = int(query.encode(str(HOLES[name][-1][1])))
-    line = least_scale(_spans(name), 1.0, epsilon, metric=False)
+    line = find_scale(_spans(name), 1, epsilon)
     scales = {m: float(m.origin.parameters["scale"]) for m in (open_ends, cut)}
     return [
         (name, reach, OPEN, scales[open_ends], _ends(open_ends, at_hole), open_ends.loss("absolute")),
@@ -113,9 +110,6 @@ SEVERAL: dict[str, Spans] = {
 }
 """Constraints of the third class, in sensitivities."""
 
-SWEEPS = 30
-"""Rounds over all answers in which each scale is made as small as its neighbours allow."""
-
 
 def own_scales(epsilons: Sequence[Number] = ("0.2", "0.5", "1", "2"), fineness: int = 8, crew: Crew = ALONE) -> Result:
     """Section 4.3's open problem: scales that differ by answer under several constraints, and the optimum by design."""
@@ -129,72 +123,15 @@ def _scaled(job: tuple[str, float, int]) -> list[tuple[Any, ...]]:
     name, epsilon, fineness = job
     query = feasible(SEVERAL[name], 1.0, round(SEVERAL[name][-1][1] * fineness))
     rows: list[tuple[Any, ...]] = []
-    plain = catalog.normalized_laplace(query, epsilon)
-    for kind, m in ((UNIFORM_METRIC, catalog.normalized_laplace(query, epsilon, notion="metric")), (UNIFORM, plain)):
+    for notion, kind in zip(NOTIONS, (UNIFORM, UNIFORM_METRIC), strict=True):
+        m = catalog.normalized_laplace(query, epsilon, notion=notion)
         scale = float(m.origin.parameters["scale"])
         rows.append((kind, scale, scale, m.loss("absolute")))
-    scales = improved(query, epsilon, np.full(query.shape[1], float(plain.origin.parameters["scale"])))
-    own, best = certify(scaled_matrix(query, scales), query, epsilon), optimal(query, epsilon)
-    rows.append((OWN, float(scales.min()), float(scales.max()), own.loss("absolute")))
+    own, best = catalog.scaled_laplace(query, epsilon), optimal(query, epsilon)
+    scales = [float(scale) for scale in own.origin.parameters["scales"].split()]
+    rows.append((OWN, min(scales), max(scales), own.loss("absolute")))
     rows.append((OPTIMAL, None, None, best.loss("absolute")))
     return [(name, epsilon, *row) for row in rows]
-
-
-def scaled_matrix(query: RangeQuery, scales: Floats) -> Floats:
-    """P[output, answer]: the Laplace density of each answer's own scale, cut to the cells and normalized."""
-    low, high = (catchments(query, edges.floats()) for edges in (query.outputs.lowers, query.outputs.uppers))
-    mass = np.stack(
-        [probability_between(laplace_tail(s), low[:, [j]], high[:, [j]])[:, 0] for j, s in enumerate(scales)], axis=1
-    )
-    return np.asarray(mass / mass.sum(axis=0))
-
-
-def improved(query: RangeQuery, epsilon: float, scales: Floats) -> Floats:
-    """Scales lowered one after the other, each as far as the answers around it allow, until none moves.
-
-    Every step keeps the matrix private, so the search can stop anywhere; it finds a point where no single scale can
-    be lowered, which need not be the best of all.
-    """
-    found = scales.copy()
-    columns = scaled_matrix(query, found)
-    for sweep in range(SWEEPS):
-        before = found.copy()
-        order = range(len(found)) if sweep % 2 else reversed(range(len(found)))
-        for j in order:
-            found[j] = _lowered(query, epsilon, found, columns, j)
-            columns[:, j] = scaled_matrix(query, found)[:, j]
-        if np.abs(found - before).max() < 1e-9:
-            break
-    return found
-
-
-def _lowered(query: RangeQuery, epsilon: float, scales: Floats, columns: Floats, j: int) -> float:
-    near = _near(query, j)
-    low_edges, high_edges = _edges(query, j)
-
-    def private(scale: float) -> bool:
-        mass = probability_between(laplace_tail(scale), low_edges, high_edges)
-        return bool(
-            np.abs(np.log(columns[:, near]) - np.log(mass / mass.sum())[:, None]).max() <= epsilon * (1 - 1e-12)
-        )
-
-    low, high = scales[j] / 8, float(scales[j])
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (low, middle) if private(middle) else (middle, high)
-    return high
-
-
-def _near(query: RangeQuery, j: int) -> Any:
-    """Other answers within the sensitivity of answer j."""
-    places = np.array(query.answers.ticks)
-    near = np.flatnonzero(np.abs(places - places[j]) <= query.steps)
-    return near[near != j]
-
-
-def _edges(query: RangeQuery, j: int) -> tuple[Floats, Floats]:
-    at = float(query.answers[j])
-    return query.outputs.lowers.floats() - at, query.outputs.uppers.floats() - at
 
 
 def _scaled_figure(table: Table) -> "Figure":

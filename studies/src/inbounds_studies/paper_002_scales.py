@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from inbounds import catalog
+from inbounds.catalog.scales import find_scale
 from inbounds.design.designer import optimal
 from inbounds.exact import Number
 from inbounds.mechanism.audit import audit
 from inbounds.query import RangeQuery, count
 from inbounds_studies.crew import ALONE, Crew
-from inbounds_studies.paper_002 import INF, Spans, density, feasible, least_scale
+from inbounds_studies.paper_002 import INF, Spans, density, feasible
 from inbounds_studies.study import Result, Study
 from inbounds_studies.style import GREEN, GREY, OPTIMAL, PURPLE, curves, legend_below, look, panels
 from inbounds_studies.table import Table, decimal
@@ -63,7 +64,7 @@ def _scales(job: tuple[str, float, float, int]) -> tuple[Any, ...]:
     name, epsilon, sensitivity, cells = job
     kind, unit_spans = CONFIGURATIONS[name]
     spans = [(low * sensitivity, high * sensitivity) for low, high in unit_spans]
-    metric, plain = (least_scale(spans, sensitivity, epsilon, notion) for notion in (True, False))
+    metric, plain = (find_scale(spans, sensitivity, epsilon, notion) for notion in ("metric", "plain"))
     natural = sensitivity / epsilon
     errors: tuple[Any, ...] = (None, None, None)
     if math.isfinite(spans[0][0]) and math.isfinite(spans[-1][1]):
@@ -127,7 +128,7 @@ def theorem1(
     """The log-ratio between answers at the constraint and one sensitivity away, by report; and audited matrices."""
     e, x = decimal(epsilon), np.linspace(0, farthest, points)
     first, second = half_line_scales(e, sensitivity, sensitivity)
-    one = least_scale(HALF_LINE, sensitivity, e, metric=False)
+    one = find_scale(HALF_LINE, sensitivity, e)
     rows: list[tuple[Any, ...]] = []
     for name, scales in ((REFUTED, (first, second)), (ONE, (one, one))):
         here, there = (density(HALF_LINE, x, at, s) for at, s in zip((0.0, sensitivity), scales, strict=True))
@@ -189,7 +190,7 @@ def scales(
 def _interval_scales(job: tuple[float, float, int]) -> list[tuple[Any, ...]]:
     epsilon, ratio, fineness = job
     spans = ((0.0, ratio),)
-    metric, plain = (least_scale(spans, 1.0, epsilon, notion) * epsilon for notion in (True, False))
+    metric, plain = (find_scale(spans, 1, epsilon, notion) * epsilon for notion in ("metric", "plain"))
     query = feasible(spans, 1.0, round(ratio * fineness))
     errors = _errors(query, epsilon)
     snapped = catalog.snapped_laplace(query, epsilon).loss("absolute")
