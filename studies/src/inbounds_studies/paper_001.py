@@ -16,7 +16,7 @@ from inbounds.mechanism import Mechanism
 from inbounds.query import count, extreme, ordinal
 from inbounds_studies.crew import ALONE, Crew, stream
 from inbounds_studies.study import Result, Study
-from inbounds_studies.style import BLUE, GREEN, OPTIMAL, ORANGE, curves, legend_below, look, panels
+from inbounds_studies.style import BLUE, GREEN, OPTIMAL, ORANGE, curves, draw_line, legend_below, look, panels
 from inbounds_studies.table import Table
 
 if TYPE_CHECKING:
@@ -140,26 +140,17 @@ def _reconstructions(table: Table, size: int) -> "Figure":
         axis.step(value, part.numbers("reported"), where="mid", color=GREEN, linewidth=1, label="reported")
         found, error = part.numbers("reconstructed"), part.numbers("standard_error")
         axis.fill_between(value, found - error, found + error, step="mid", color=ORANGE, alpha=0.3, linewidth=0)
-        axis.step(value, found, where="mid", color=ORANGE, label="reconstructed, ± one standard error")
+        axis.step(
+            value, found, where="mid", color=ORANGE, label="reconstructed; shaded: ± one standard deviation over runs"
+        )
         axis.set_title(f"{name}, {data}")
-        top = 1.15 * max(part.numbers("true").max(), part.numbers("reported").max())
-        axis.set_ylim(0, top)
-        _mark_cut(axis, part.numbers("reconstructed"), top)
+        axis.set_ylim(0, 1.05 * max(part.numbers("true").max(), part.numbers("reported").max(), (found + error).max()))
     for axis in axes[-2:]:
         axis.set_xlabel("value")
     for axis in axes[::2]:
         axis.set_ylabel("share")
     legend_below(figure, axes)
     return figure
-
-
-def _mark_cut(axis: Any, values: Floats, top: float) -> None:
-    """Write the height of the tallest reconstructed value where the axis cuts it."""
-    tallest = int(values.argmax())
-    if values[tallest] > top:
-        axis.annotate(
-            f"↑ {values[tallest]:.2f}", (tallest, top), xytext=(4, -10), textcoords="offset points", fontsize=8
-        )
 
 
 # --- Figure 3 ---------------------------------------------------------------------------------------------
@@ -256,16 +247,26 @@ FLAT = 1e-7
 
 
 def _climbs(table: Table) -> "Figure":
+    """Above the log-likelihood, as the paper draws it; below what it lacks, where its growth can be seen."""
     shown = Table.of(
         table.columns,
         [(*row[:2], float(str(row[2])) + 1, row[3], max(float(str(row[4])), FLAT), row[5]) for row in table.rows],
     )
-    figure = curves(
-        shown, "iteration", "missing", panel="data", x_label="iteration",
-        y_label="log-likelihood missing", log_y=True, legend_across=2,
-    )  # fmt: skip
-    for axis in figure.axes:
-        axis.set_xscale("log")
+    data = table.distinct("data")
+    figure, axes = panels(2 * len(data), across=2, width=3.6, height=2.6)
+    for k, axis in enumerate(axes):
+        part, missing = shown.where(data=data[k % 2]), k >= len(data)
+        for name in part.distinct("mechanism"):
+            line = part.where(mechanism=name)
+            if missing:
+                draw_line(axis, line, "iteration", "missing", name, look(name))
+            else:
+                axis.plot(line.numbers("iteration"), line.numbers("log_likelihood"), markevery=12, **look(name))
+        axis.set(xscale="log", yscale="log" if missing else "linear")
+        axis.set_title("" if missing else data[k])
+        axis.set_xlabel("iteration" if missing else "")
+        axis.set_ylabel(("missing of the maximum" if missing else "log-likelihood") if k % 2 == 0 else "")
+    legend_below(figure, axes, across=2)
     return figure
 
 

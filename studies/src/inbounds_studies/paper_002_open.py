@@ -13,7 +13,7 @@ from inbounds.query import RangeQuery, interval
 from inbounds_studies.crew import ALONE, Crew
 from inbounds_studies.paper_002 import INF, Spans, feasible
 from inbounds_studies.study import Result, Study
-from inbounds_studies.style import GREEN, GREY, OPTIMAL, PURPLE, curves, legend_below, panels
+from inbounds_studies.style import OPTIMAL, curves, draw_line, legend_below, look, panels
 from inbounds_studies.table import Table, decimal
 
 if TYPE_CHECKING:
@@ -88,11 +88,11 @@ def _holed_figure(table: Table) -> "Figure":
     for axis, value, label in zip(axes, ("scale", "tail", "error"),
                                   ("scale, in sensitivities", "chance of an end cell at the hole",
                                    "expected absolute error"), strict=True):  # fmt: skip
-        for name, colour in ((OPEN, GREEN), (LINE, GREY), (CLOSED, PURPLE), (OPTIMAL, "black")):
+        for name in (OPEN, LINE, CLOSED, OPTIMAL):
             rows = Table(shown.columns, tuple(r for r in shown.where(mechanism=name).rows
                                               if r[shown.columns.index(value)] is not None))  # fmt: skip
             if len(rows) and (value, name) != ("tail", OPTIMAL):  # the optimum has no tail to speak of
-                axis.plot(rows.numbers("reach"), rows.numbers(value), color=colour, marker="o", label=name)
+                draw_line(axis, rows, "reach", value, name, look(name))
         axis.set_xlabel("declared reach beyond the hole")
         axis.set_ylabel(label)
     axes[1].set_yscale("log")

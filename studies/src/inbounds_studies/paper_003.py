@@ -203,8 +203,8 @@ def fig7(n: int = 4, a: Number = "10/11") -> Result:
         rows += matrix_rows(PRINTED, printed_wm(), list(range(n + 1)), list(range(n + 1)))
         truth[PRINTED] = float(np.diag(printed_wm()).mean())
     table = Table.of(COLUMNS, rows)
-    titles = {name: f"{name}\nmean chance of the truth {p:.4f}" for name, p in truth.items()}
-    titles[GM] = titles[GM].replace("mean", "optimal: mean")
+    titles = {name: f"{name}\nmean truth {p:.4f}" for name, p in truth.items()}
+    titles[GM] = titles[GM].replace(GM, f"{GM}, optimal")
     return Result(table, lambda: matrices(table, across=2, titles=titles))
 
 

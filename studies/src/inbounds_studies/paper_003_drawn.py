@@ -15,7 +15,7 @@ def structure(table: Table, title: str) -> "Figure":
     size = max(table.column("answer")) + 1
     figure, (axis,) = panels(1, width=6.4, height=4.2)
     power = table.numbers("power").reshape(size, size)
-    axis.imshow(-power, cmap="Blues", vmin=-power.max() * 1.15, vmax=power.max(), origin="lower", aspect="auto")
+    axis.imshow(-power, cmap="Blues", vmin=-power.max() * 1.15, vmax=power.max(), aspect="auto")
     for row in table:
         raised = {0: "", 1: "α"}.get(int(str(row["power"])), f"α$^{{{row['power']}}}$")
         text = f"{row['factor']}{raised}"

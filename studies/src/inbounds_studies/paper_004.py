@@ -15,7 +15,7 @@ from inbounds_studies import noise
 from inbounds_studies.crew import ALONE, Crew, stream
 from inbounds_studies.noise import GEOMETRIC, LAPLACE, STAIRCASE
 from inbounds_studies.study import Result, Study
-from inbounds_studies.style import BLUE, OPTIMAL, legend_below, look, panels, say_hidden
+from inbounds_studies.style import BLACK, BLUE, OPTIMAL, legend_below, look, panels, say_hidden
 from inbounds_studies.table import Table, decimal
 
 if TYPE_CHECKING:
@@ -208,17 +208,26 @@ def heuristic_error(query: str, a: float, size: int) -> float:
     return 2 * a / (1 - a * a) + (1 - a) / (1 + a) * floor(query, size)
 
 
+NINETY_FIVE = 1.96
+"""Standard errors of a normal mean on either side of a 95 % interval."""
+
+
 def _tradeoffs(table: Table) -> "Figure":
-    """Lines for the closed forms, markers for the simulation."""
+    """Lines for the closed forms; markers for the simulation, with 95 % intervals, which are narrower than most."""
     queries = table.distinct("query")
     figure, axes = panels(len(queries), across=2, width=3.6, height=3.1)
     for axis, query in zip(axes, queries, strict=True):
         for place, name in enumerate(table.where(query=query).distinct("mechanism")):
             rows = table.where(query=query, mechanism=name)
             appearance = look(name, place)
-            axis.plot(rows.numbers("alpha"), rows.numbers("theory"), **(appearance | {"marker": ""}), label=name)
-            if rows.numbers("standard_error").any():
-                axis.plot(rows.numbers("alpha"), rows.numbers("value"), **(appearance | {"linestyle": ""}))
+            axis.plot(rows.numbers("alpha"), rows.numbers("theory"), **(appearance | {"marker": ""}), label=f"_{name}")
+            error = rows.numbers("standard_error")
+            simulated = appearance if error.any() else appearance | {"marker": ""}
+            axis.plot([], [], label=name, **simulated)
+            if error.any():
+                bars: dict[str, Any] = {"ecolor": BLACK, "elinewidth": 0.9, "capsize": 2}
+                marks = simulated | {"linestyle": ""}
+                axis.errorbar(rows.numbers("alpha"), rows.numbers("value"), NINETY_FIVE * error, **marks, **bars)
         axis.set_title(query)
         axis.set_xlabel("α = exp(−epsilon)")
         axis.set_ylabel("expected loss / sensitivity")

@@ -28,7 +28,7 @@ from inbounds_studies.paper_004 import (
     rounded,
 )
 from inbounds_studies.study import Result, Study
-from inbounds_studies.style import OPTIMAL, draw_line, legend_below, look, panels, say_hidden
+from inbounds_studies.style import GREY, OPTIMAL, draw_line, legend_below, look, panels, say_hidden
 from inbounds_studies.table import Table, decimal
 
 if TYPE_CHECKING:
@@ -151,6 +151,8 @@ def _collusion(table: Table) -> "Figure":
         axis.set(title=query, xscale="log", yscale="log", xlabel="colluders k")
         axis.set_ylim(bottom=LEAST if query == COUNT else 3e-3)
         axis.set_ylabel("expected loss / sensitivity")
+    for dashes, label in (("--", "dashed: large-k approximation, floor"), (":", "dotted: composition bound")):
+        axes[-1].plot([], [], color=GREY, linestyle=dashes, label=label)
     legend_below(figure, axes, across=2)
     say_hidden(figure, dict(zip(queries, axes, strict=True)))
     return figure
@@ -167,7 +169,7 @@ def _draw_case(axis: Any, rows: Table, name: str, appearance: dict[str, Any]) ->
     for kind, dashes in ((APPROXIMATION, "--"), (COMPOSED, ":"), ("floor", "--")):
         part = shown.where(kind=kind)
         if len(part):
-            label = f"{name}: {kind}"
+            label = f"_{name}: {kind}"
             axis.plot(part.numbers("colluders"), part.numbers("value"), linestyle=dashes, label=label, **plain)
 
 

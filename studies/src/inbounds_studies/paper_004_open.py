@@ -113,7 +113,7 @@ def worst(
     table = Table.of(("alpha", "range", "mechanism", "value"), [row for part in parts for row in part])
     titles = {decimal(a): f"α = {a}" for a in alphas}
     return Result(table, lambda: curves(table, "range", panel="alpha", titles=titles, across=2,
-                                        x_label="range / sensitivity", y_label="worst expected error / sensitivity",
+                                        x_label="range / sensitivity", y_label="worst error / sensitivity",
                                         legend_across=1))  # fmt: skip
 
 

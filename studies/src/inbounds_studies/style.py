@@ -50,7 +50,7 @@ LOOKS: dict[str, dict[str, Any]] = {
     "pre-rounded geometric": {"color": GREEN, "marker": "v"},
     "randomized response": {"color": RED, "marker": "^"},
     "geometric on the map": {"color": BLUE, "marker": "o"},
-    "geometric, in range": {"color": SKY, "marker": "s"},
+    "geometric, in range": {"color": SKY, "marker": "s", "markerfacecolor": "white", "markersize": 8},
     "pre-rounded geometric, in range": {"color": SKY, "marker": "", "linestyle": "-."},
     "no data: best constant": {"color": GREY, "marker": "", "linestyle": ":"},
     "geometric, same LDP": {"color": SKY, "marker": "s", "linestyle": ":"},
@@ -58,7 +58,11 @@ LOOKS: dict[str, dict[str, Any]] = {
     "normalized, plain privacy": {"color": GREEN, "marker": "v"},
     "paper's Theorem 1": {"color": RED, "marker": "^"},
     "one least scale": {"color": GREEN, "marker": "v"},
-    "optimal, prior known": {"color": BLACK, "linestyle": (0, (4, 2)), "marker": "", "linewidth": 2.0, "zorder": 5},
+    "declared range, open ends": {"color": GREEN, "marker": "v"},
+    "declared range, cut at its ends": {"color": PURPLE, "marker": "D"},
+    "whole line": {"color": GREY, "marker": "", "linestyle": ":"},
+    "staircase on the line (12)": {"color": GREY, "marker": "", "linestyle": ":"},
+    "optimal, prior known": {"color": BLACK, "linestyle": (0, (1, 1)), "marker": "", "linewidth": 2.0, "zorder": 5},
 }
 
 _RC: Any = {
@@ -132,11 +136,15 @@ def panels(count: int, across: int = 4, width: float = 3.2, height: float = 2.9)
 
 
 def legend_below(figure: "Figure", axes: Sequence["Axes"], across: int = 4) -> None:
-    """One legend for all panels, under them, in as many columns as fit (at most `across`)."""
+    """One legend for all panels: where a panel is left out, else below in as many columns as fit (at most `across`)."""
     found: dict[str, Any] = {}
     for axis in axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
+    spare = [axis for axis in figure.axes if not axis.axison and axis not in axes]
+    if spare:  # an empty place beside the last panel
+        spare[0].legend(list(found.values()), list(found), loc="center", handlelength=2.6)
+        return
     column = 0.062 * max(len(label) for label in found) + 0.75  # inches: letters, line sample, space between
     fitting = max(1, min(across, len(found), int(figure.get_figwidth() / column)))
     figure.legend(
@@ -195,18 +203,18 @@ def curves(
 
 
 HIDDEN = 0.006
-"""Share of a panel's height within which two lines count as one: less than a line is wide."""
+"""Share of a panel's height within which two lines are drawn over each other: less than a line is wide."""
 
 
 def say_hidden(figure: "Figure", named: Mapping[str, "Axes"]) -> None:
-    """Above the panels: which lines lie on each other from end to end, so that nobody looks for the one below."""
+    """Above the panels: which lines hide others from end to end; their values are near, not always equal."""
     panels_of: dict[str, list[str]] = {}
     for name, axis in named.items():
         for group in _one_line(axis):
-            panels_of.setdefault(" = ".join(group), []).append(name)
+            panels_of.setdefault(" over ".join(reversed(group)), []).append(name)
     found = [f"{', '.join(names)}: {lines}" if any(names) else lines for lines, names in panels_of.items()]
     if found:
-        text = "\n".join(wrap("on one line: " + ";  ".join(found), int(figure.get_figwidth() * 15)))
+        text = "\n".join(wrap("closer than a line is wide: " + ";  ".join(found), int(figure.get_figwidth() * 15)))
         figure.suptitle(text, fontsize=8, color="#555555")
 
 
@@ -242,8 +250,8 @@ def draw_line(axis: "Axes", rows: Table, x: str, value: str, name: str, appearan
 
 
 def heatmap(axis: "Axes", matrix: Floats, answers: Sequence[Any], outputs: Sequence[Any], top: float) -> Any:
-    """P[output, answer]: true answers across, reports up, with the numbers where they fit."""
-    image = axis.imshow(matrix, cmap=HEAT, vmin=0, vmax=top, origin="lower", aspect="auto")
+    """P[output, answer]: true answers across, reports down, as the papers print it; numbers where they fit."""
+    image = axis.imshow(matrix, cmap=HEAT, vmin=0, vmax=top, aspect="auto")
     axis.grid(visible=False)
     axis.set_xticks(range(len(answers)), [str(a) for a in answers])
     axis.set_yticks(range(len(outputs)), [str(o) for o in outputs])
