@@ -58,7 +58,7 @@ _ROWS = (
     CatalogEntry(snapped_staircase, compact=True, in_plans=True, noise="staircase"),
     CatalogEntry(normalized_laplace, in_plans=True),
     CatalogEntry(snapped_noise, needs="the distribution of the noise"),
-    CatalogEntry(scaled_laplace, needs="patience: a search over the scales of all answers"),
+    CatalogEntry(scaled_laplace, needs="time for a search over the scales of all answers"),
     CatalogEntry(uniform, in_plans=True),
     CatalogEntry(variant_1, takes_loss=True, compact=True),
     CatalogEntry(variant_2, takes_loss=True),
