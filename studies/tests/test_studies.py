@@ -225,7 +225,7 @@ def test_the_files_of_an_earlier_run_are_replaced_only_when_asked_to(tmp_path):
     (tmp_path / "003-fig3.csv").write_text("mine")
     words = ["run", "003-fig3", "--out", str(tmp_path), "--cores", "1"]
     refused = run(app, words)
-    assert "--out must not hold 003-fig3.csv yet" in str(refused.exception)
+    assert str(refused.exception).startswith("--out must not hold 003-fig3.csv ")
     assert (tmp_path / "003-fig3.csv").read_text() == "mine"
     assert run(app, [*words, "--overwrite"]).exit_code == 0
     assert (tmp_path / "003-fig3.csv").read_text() != "mine"

