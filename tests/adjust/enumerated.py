@@ -1,6 +1,8 @@
 """All tables of a small tree written out: what the fast ways must equal."""
 
 import itertools
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -8,8 +10,10 @@ from inbounds.adjust.likelihoods import GeometricReports, KnownTotals
 from inbounds.adjust.prior import Rates
 from inbounds.adjust.tree import Tree
 
+Array = np.ndarray[Any, Any]
 
-def all_tables(tree: Tree) -> list[np.ndarray]:
+
+def all_tables(tree: Tree) -> list[Array]:
     """Every table whose nodes are within their sizes: for each level, tables × nodes."""
     leaves = np.array(list(itertools.product(*(range(size + 1) for size in tree.sizes[0]))))
     levels = [leaves]
@@ -19,7 +23,7 @@ def all_tables(tree: Tree) -> list[np.ndarray]:
     return [own[fit] for own in levels]
 
 
-def likelihood(levels, reports) -> np.ndarray:
+def likelihood(levels: Sequence[Array], reports: Sequence[Any]) -> Array:
     """log Pr[all reports | table] up to a constant, for every table."""
     total = np.zeros(len(levels[0]))
     for values, own in zip(levels, reports, strict=True):
@@ -29,7 +33,7 @@ def likelihood(levels, reports) -> np.ndarray:
     return total
 
 
-def prior_mass(levels, prior: Rates) -> np.ndarray:
+def prior_mass(levels: Sequence[Array], prior: Rates) -> Array:
     """Pr[table]: for each parent the mean over its classes of the product over its leaves."""
     mass = np.ones(len(levels[0]))
     shapes = np.repeat(np.array(prior.shapes, dtype=object), prior.rates.shape[1] // len(prior.shapes))
@@ -49,21 +53,24 @@ def prior_mass(levels, prior: Rates) -> np.ndarray:
     return mass
 
 
-def posterior_of(levels, reports, mass) -> np.ndarray:
+def posterior_of(levels: Sequence[Array], reports: Sequence[Any], mass: Array) -> Array:
     log = likelihood(levels, reports)
-    post = mass * np.exp(log - log.max())
-    return post / post.sum()
+    post: Array = mass * np.exp(log - log.max())
+    scaled: Array = post / post.sum()
+    return scaled
 
 
-def geometric(rng, truth, sizes, rate) -> GeometricReports:
+def geometric(rng: np.random.Generator, truth: Array, sizes: Array, rate: float) -> GeometricReports:
     """Reports of truncated geometric noise, simulated."""
     falls = 1 - np.exp(-rate)
     noise = rng.geometric(falls, len(truth)) - rng.geometric(falls, len(truth))
     return GeometricReports(np.clip(truth + noise, 0, sizes), float(rate))
 
 
-def drawn(rng, tree, leaves, rates, *, known=False) -> list:
+def drawn(
+    rng: np.random.Generator, tree: Tree, leaves: Array, rates: Sequence[float], *, known: bool = False
+) -> list[Any]:
     """Reports about every level of a tree; of the top the truth itself where it is known."""
     truth = tree.sums(leaves)
-    reports = [geometric(rng, *each) for each in zip(truth, tree.sizes, rates, strict=True)]
+    reports: list[Any] = [geometric(rng, *each) for each in zip(truth, tree.sizes, rates, strict=True)]
     return [*reports[:-1], KnownTotals(truth[-1])] if known else reports

@@ -44,7 +44,7 @@ class Place:
 def columns_of(types: Sequence[Type], rows: Sequence[int]) -> Columns:
     """Two ordinary records in every group, and in each but one of them an extreme one."""
     kinds = [*((NONE, kind) for kind in (0, 1)), *((str(row), kind) for row in rows for kind in (0, 1, row + 2))]
-    beside = {
+    beside: dict[str, list[Any]] = {
         "g": [group for group, _ in kinds],
         "who": [f"{group} {kind}" for group, kind in kinds],
         "c": ["pq"[kind % 2] for _, kind in kinds],

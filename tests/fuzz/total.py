@@ -277,7 +277,7 @@ def too_far(content: Content, found: Cells) -> Iterator[str]:
 
 def groups_of(content: Content) -> list[str]:
     keys = content["groups"]["keys"]
-    return keys["g"] if isinstance(keys, dict) else keys
+    return list(keys["g"] if isinstance(keys, dict) else keys)
 
 
 def numbers_drawn(kind: str, of: Any, columns: Content) -> int:
@@ -297,7 +297,9 @@ def may_move(kind: str, column: Content, before: list[list[Any]], after: list[li
     low, high, step = (Fraction(column.get(name, 1)) for name in ("low", "high", "step"))
     if kind == "mean":  # a record's steps from low, and to high
         return min(steps) >= 0 and sum(steps) in (0, (high - low) / step)
-    return sum(map(bool, steps)) <= 1 and all(min(low, 0) <= n * grid(low, step) <= max(high, 0) for n in steps)
+    return sum(map(bool, steps)) <= 1 and all(
+        min(low, Fraction(0)) <= n * grid(low, step) <= max(high, Fraction(0)) for n in steps
+    )
 
 
 def grid(low: Fraction, step: Fraction) -> Fraction:

@@ -1,6 +1,7 @@
 """Random graphs, trees and maps, and what they promise, by definition."""
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -8,7 +9,7 @@ import inbounds as ib
 from inbounds.trusted.bounds import TOTAL
 
 
-def random_graph(rng, size, *, more=1.0, one_way=0):
+def random_graph(rng: np.random.Generator, size: int, *, more: float = 1.0, one_way: int = 0) -> ib.query.RangeQuery:
     """A connected graph with real lengths: a random tree, `more` edges for each node beside it, and one-way ones."""
     names = [f"n{j}" for j in range(size)]
     pairs = {(int(rng.integers(0, j)), j) for j in range(1, size)}
@@ -21,28 +22,29 @@ def random_graph(rng, size, *, more=1.0, one_way=0):
     return ib.graph(names, edges, one_way=[(names[a], names[b], "0.5") for a, b in ways])
 
 
-def random_tree(rng, size):
+def random_tree(rng: np.random.Generator, size: int) -> ib.query.RangeQuery:
     return ib.tree(
         {f"n{j}": (f"n{rng.integers(0, j)}", repr(round(float(rng.uniform(0.2, 2.0)), 6))) for j in range(1, size)}
     )
 
 
-def shortest_paths(query):
+def shortest_paths(query: ib.query.RangeQuery) -> list[list[Fraction | None]]:
     """Exact lengths of shortest paths, by Floyd and Warshall in Fractions; None where there is no path."""
     n = len(query.answers)
-    d = [[Fraction(0) if j == k else None for k in range(n)] for j in range(n)]
+    d: list[list[Fraction | None]] = [[Fraction(0) if j == k else None for k in range(n)] for j in range(n)]
     for tail, head, length in query.edges:
         d[tail][head] = length
     for via in range(n):
         for j in range(n):
             for k in range(n):
-                if d[j][via] is not None and d[via][k] is not None:
-                    way = d[j][via] + d[via][k]
-                    d[j][k] = way if d[j][k] is None or way < d[j][k] else d[j][k]
+                first, second, known = d[j][via], d[via][k], d[j][k]
+                if first is not None and second is not None:
+                    way = first + second
+                    d[j][k] = way if known is None or way < known else known
     return d
 
 
-def keeps_all_pairs(mechanism):
+def keeps_all_pairs(mechanism: ib.Mechanism) -> bool:
     """Pr[i | j] <= exp(epsilon · shortest path) · Pr[i | k] for all j, k: at 60 digits, by the definition."""
     from mpmath import mp, mpf
 
@@ -53,15 +55,17 @@ def keeps_all_pairs(mechanism):
     with mp.workdps(60):
         for j in range(n):
             for k in range(n):
-                if j != k and far[j][k] is not None:
-                    e = mechanism.epsilon * far[j][k]
+                length = far[j][k]
+                if j != k and length is not None:
+                    e = mechanism.epsilon * length
                     ratio = mp.exp(mpf(e.numerator) / e.denominator)
                     if any(int(a) > ratio * int(b) for a, b in zip(W[:, j], W[:, k], strict=True)):
                         return False
     return True
 
 
-def half(query, epsilon=1.0):
+def half(query: ib.query.RangeQuery, epsilon: float = 1.0) -> np.ndarray[Any, Any]:
     """The exponential kernel of half the epsilon: private by the triangle inequality."""
     P = np.exp(-float(epsilon) / 2 * np.minimum(query.distances(directed=False), 80))
-    return P / P.sum(axis=0)
+    scaled: np.ndarray[Any, Any] = P / P.sum(axis=0)
+    return scaled

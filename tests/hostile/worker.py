@@ -10,8 +10,10 @@ import resource
 import signal
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pandas  # noqa: F401 - pyarrow imports it where it is installed; what is imported when needed counts as imported
 import pyarrow.parquet  # noqa: F401
@@ -74,7 +76,7 @@ def waste(path: Path) -> None:
             raise RecursionError
 
 
-READERS = {
+READERS: dict[str, tuple[Callable[[Path], object], type[Exception]]] = {
     "waste": (waste, PassportError),
     "passport": (passport, PassportError),
     "quantile": (quantile, PassportError),
@@ -86,9 +88,9 @@ READERS = {
 }
 
 
-def answer(kind: str, path: Path) -> dict[str, object]:
+def answer(kind: str, path: Path) -> dict[str, Any]:
     reader, refusal = READERS[kind]
-    found: dict[str, object] = {"refused": False, "problem": ""}
+    found: dict[str, Any] = {"refused": False, "problem": ""}
     start = time.process_time()
     try:
         reader(path)

@@ -61,7 +61,7 @@ def quantile_of(group: Histogram, at: Fraction, default: int) -> int:
     records = [t for t, count in enumerate(group) for _ in range(count)]
     if not records:
         return default
-    return min(t for t in records if sum(r <= t for r in records) >= max(1, at * len(records)))
+    return min(t for t in records if sum(r <= t for r in records) >= max(Fraction(1), at * len(records)))
 
 
 def exact_law(chances: list[Fraction]) -> list[Fraction]:
@@ -71,7 +71,7 @@ def exact_law(chances: list[Fraction]) -> list[Fraction]:
         powers = [Fraction(1)]
         for j, other in enumerate(chances):
             if j != i:
-                powers = [a - other * b for a, b in zip([*powers, 0], [0, *powers], strict=True)]
+                powers = [a - other * b for a, b in zip([*powers, Fraction(0)], [Fraction(0), *powers], strict=True)]
         found.append(own * sum(power / (degree + 1) for degree, power in enumerate(powers)))
     return found
 
@@ -82,7 +82,9 @@ def law_of(query: QuantileQuery, law: PermuteAndFlip, group: Histogram) -> list[
     return exact_law([Fraction(law.table[min(level, len(law.table) - 1)], TOTAL) for level in own.tolist()])
 
 
-def distances(groups: list[Histogram], neighbours: Neighbours, truth: dict[Histogram, int], width: int) -> dict:
+def distances(
+    groups: list[Histogram], neighbours: Neighbours, truth: dict[Histogram, int], width: int
+) -> dict[Histogram, list[int]]:
     """For every group and value, the steps between neighbours to a group with that quantile: breadth-first."""
     found = {group: [0] * (width + 1) for group in groups}
     for t in range(width + 1):

@@ -24,6 +24,7 @@ def handed(opened: Any) -> list[list[Any]]:
             if isinstance(requests[0].query, QuantileQuery):
                 lengths = np.empty((len(plan.groups), requests[0].query.width + 1), dtype=np.int64)
                 for request, members in zip(requests, asked.members, strict=True):
+                    assert isinstance(request.query, QuantileQuery)
                     lengths[members] = request.query.path_lengths(own.histograms(members))
                 own = lengths
             found.append(own.tolist())
