@@ -26,6 +26,9 @@ from inbounds.trusted.multisets import all_multisets, count_multisets
 ALL_OF = 4000
 """Up to this number of histograms all are enumerated, and expectations are exact; beyond it groups are drawn."""
 
+CASCADED = 1 << 20
+"""Shares in memory at a time."""
+
 NEVER = 1e-15
 """Ranges of at most this probability are left out."""
 
@@ -149,6 +152,29 @@ def _last_true(holds: Callable[[Ints], NDArray[np.bool_]], low: Ints, high: Ints
         is_true = holds(middle)
         low, high = np.where(is_true, middle, low), np.where(is_true, high, middle - 1)
     return low
+
+
+def draw_cascades(values: int, sizes: Ints, rng: np.random.Generator) -> Ints:
+    """Return histograms of so many records each, groups × values, whose records lie together at any scale.
+
+    Of the records in a range, any share is as likely to be in its lower half; so in each half, and so on. The range of
+    values is a part, at a random place, of one that is twice as wide, so that no value is a border more often than
+    others. Where all histograms are equally likely, the halves of a wide range have nearly equal shares; here heaps,
+    gaps and records close together are common.
+    """
+    halvings = (values - 1).bit_length() + 1
+    groups = np.empty((len(sizes), values), dtype=np.int64)
+    rows = max(1, CASCADED >> halvings)
+    for start in range(0, len(sizes), rows):
+        part = sizes[start : start + rows]
+        shares = np.ones((len(part), 1))
+        for _ in range(halvings):
+            lower = rng.random(shares.shape)
+            shares = np.stack([shares * lower, shares * (1 - lower)], axis=2).reshape(len(part), -1)
+        first = rng.integers(0, shares.shape[1] - values + 1, len(part))
+        inside = np.take_along_axis(shares, first[:, None] + np.arange(values), axis=1)
+        groups[start : start + rows] = rng.multinomial(part, inside / inside.sum(axis=1, keepdims=True))
+    return groups
 
 
 def _draw_histograms(stars: Ints, values: int, rng: np.random.Generator) -> Ints:

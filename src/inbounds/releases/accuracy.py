@@ -4,6 +4,7 @@ All follow from the mechanism and a prior of the truth; none from data. If group
 the answer alone. If not, the size of the group is unknown as well, and its prior (`statistics.sizes`) is part of it:
 
     quantiles       Pr[size]·Pr[quantile | size]·Pr[report | quantile, size], at a few sizes and between them
+    several         from simulated groups and draws (`releases.vector_accuracy`), of any size if it is not public
     sums            Pr[sum] = sum over sizes of Pr[size]·(1 / number of sums that so many records can have)
     secret means    from both sums that are drawn, which tell the size too (`statistics._mean_pair`)
 
@@ -27,6 +28,7 @@ from inbounds.mechanism.expected_channel import expected_channel
 from inbounds.mechanism.laws import AnswerLaw
 from inbounds.mechanism.laws.base import RecordsLaw
 from inbounds.query import JointQuantileQuery, QuantileQuery, RangeQuery
+from inbounds.releases.vector_accuracy import SimulatedVectors, simulate_vectors
 from inbounds.schema.text import format_number
 from inbounds.statistics import DerivedValue, ExpectedError, Statistic, StatisticContext
 from inbounds.statistics.designs import DesignRequest, resolve_prior
@@ -99,7 +101,8 @@ class StatisticModel:
         """Return whether the prior of the size is part of what is said about the number."""
         if self.beliefs is None:
             return False
-        return self.derived is not None or isinstance(self.mechanism.query, QuantileQuery) or self._has_answer_prior
+        from_records = isinstance(self.mechanism.query, QuantileQuery | JointQuantileQuery)
+        return self.derived is not None or from_records or self._has_answer_prior
 
     @cached_property
     def _has_answer_prior(self) -> bool:
@@ -121,6 +124,8 @@ class StatisticModel:
         if self.at is None and self.quantiles:  # the mean of all
             every = [one._expected_error() for one in self.quantiles]
             return float(np.mean([error for error, _ in every])), float(np.mean([constant for _, constant in every]))
+        if self.at is not None:
+            return self.vectors.expected_error(self._place, loss, self.vectors.weights(self._full_beliefs))
         if self.derived is not None:
             beliefs = certain_sizes([self.size]) if self.beliefs is None else self.beliefs
             expected = self.derived.expected(_require_answers(self.mechanism), self.prior, beliefs)
@@ -131,11 +136,20 @@ class StatisticModel:
             error = sum(weight * node.loss(loss) for weight, node in zip(weights, nodes, strict=True))
             return float(error), best_constant_loss(self.query, loss, truths)
         prior = self.prior if self.beliefs is None else self.answer_prior(self.beliefs)
-        channel = self.mechanism.channel(prior, at=self.at)
+        channel = self.mechanism.channel(prior)
         return channel.loss(loss), best_constant_loss(channel.query, loss, channel.prior)
 
     def errors(self, drawn: Sequence[Ints], expected: float, beliefs: SizeBeliefs | None) -> Floats:
-        """Return the expected error of every group's number. beliefs: about the size of each group."""
+        """Return the expected error of every group's number. beliefs: about the size of each group.
+
+        drawn: the numbers it is computed from; of several quantiles in one draw all of them.
+        """
+        if self.at is not None:
+            losses = to_loss(self.statistic.loss).table(self.query)
+            places, found = drawn[self._place], np.empty(len(drawn[0]))
+            for groups, mass in self._vector_posteriors(drawn, beliefs):
+                found[groups] = losses[places[groups[0]]] @ mass / mass.sum()
+            return found
         if not self.is_sized or beliefs is None:
             return np.full(len(drawn[0]), expected)
         if self.derived is not None:
@@ -156,6 +170,43 @@ class StatisticModel:
             assert prior is not None
             yield prior
 
+    # --- several quantiles in one draw ----------------------------------------------------------------------
+
+    @cached_property
+    def vectors(self) -> SimulatedVectors:
+        """Return simulated groups and draws of the mechanism of several quantiles."""
+        return simulate_vectors(self.mechanism, self.prior)
+
+    @property
+    def _place(self) -> int:
+        assert isinstance(self.mechanism.query, JointQuantileQuery)
+        assert self.at is not None
+        return self.mechanism.query.at.index(self.at)
+
+    @property
+    def _full_beliefs(self) -> SizeBeliefs | None:
+        """Return the prior of the size; certain to be the maximum where errors of full groups are asked."""
+        assert isinstance(self.mechanism.query, JointQuantileQuery)
+        return (
+            certain_sizes([self.size])
+            if self.beliefs is None and not self.mechanism.query.public_size
+            else self.beliefs
+        )
+
+    def _vector_posteriors(self, drawn: Sequence[Ints], beliefs: SizeBeliefs | None) -> Iterator[tuple[Ints, Floats]]:
+        """Yield the posterior of the quantile for each distinct reading, and the groups that have it."""
+        beside = np.stack(drawn[max(0, self._place - 1) : self._place + 2])
+        rows = np.zeros(len(drawn[0]), dtype=np.int64) if beliefs is None else beliefs.place_of(len(drawn[0]))
+        _, first, place = np.unique(np.vstack([rows, beside]), axis=1, return_index=True, return_inverse=True)
+        members = np.split(np.argsort(place.ravel(), kind="stable"), np.cumsum(np.bincount(place.ravel()))[:-1])
+        reports = np.stack(drawn, axis=1)[first]
+        for row in np.unique(rows[first]):
+            of_row = np.flatnonzero(rows[first] == row)
+            weights = self.vectors.weights(beliefs, int(row))
+            posteriors = self.vectors.posteriors(self._place, reports[of_row], weights)
+            for k, mass in zip(of_row, posteriors, strict=True):
+                yield members[k], mass
+
     # --- quantiles in groups of several sizes -------------------------------------------------------------
 
     def nodes(self, sizes: Ints) -> list["QuantileNode"]:
@@ -169,9 +220,15 @@ class StatisticModel:
         if self.derived is not None:
             sized = certain_sizes([self.size]) if beliefs is None else beliefs
             return self.derived.interval(_require_answers(self.mechanism), drawn, level, self.prior, sized)
+        if self.at is not None:
+            ends = np.empty((2, len(drawn[0])), dtype=np.int64)
+            for groups, mass in self._vector_posteriors(drawn, beliefs):
+                ends[:, groups] = np.array(_ends(mass, level))[:, None]
+            low, high = self.query.answers.numbers_at(ends).astype(np.float64)
+            return low, high
         (outputs,) = drawn
         if beliefs is None or not self.is_sized:
-            return credible_intervals(self.mechanism.channel(self.prior, at=self.at), outputs, level)
+            return credible_intervals(self.mechanism.channel(self.prior), outputs, level)
         pairs, place = np.unique(np.stack([beliefs.place_of(len(outputs)), outputs]), axis=1, return_inverse=True)
         ends = np.array([_ends(mass, level) for mass in self._joint_masses(pairs, beliefs)])
         low, high = self.query.answers.numbers_at(ends.T)[:, place.ravel()].astype(np.float64)
@@ -211,6 +268,8 @@ class StatisticModel:
             mechanism = _require_answers(self.mechanism)
             return self.derived.coverage(mechanism, size, level, self.prior, beliefs)
         outputs = np.arange(len(self.query.outputs))
+        if self.quantiles:
+            return self._vector_coverage(size, level, beliefs)
         if isinstance(self.mechanism.query, QuantileQuery):
             joint = self._joint_at(size, beliefs)
         elif not self.is_sized or len(outputs) > MOST_COVERED:
@@ -228,6 +287,18 @@ class StatisticModel:
             ends = [_ends(mass, level) for mass in self._joint_masses(pairs, beliefs)]
             covered += sum(float(mass[first : last + 1].sum()) for mass, (first, last) in zip(joint, ends, strict=True))
         return covered / rows
+
+    def _vector_coverage(self, size: int, level: Fraction, beliefs: SizeBeliefs) -> float:
+        """Compute the coverage of several quantiles, in the mean, at the simulated groups of about one size."""
+        nearest = np.argsort(np.abs(self.vectors.sizes - size), kind="stable")[:DRAWN]
+        drawn, held = [*self.vectors.reports[nearest].T], []
+        row = np.arange(len(nearest)) % len(beliefs.weights)
+        of_groups = SizeBeliefs(beliefs.sizes, beliefs.weights, row)
+        for place, one in enumerate(self.quantiles):
+            low, high = one.intervals(drawn, level, of_groups)
+            truths = self.query.answers.numbers_at(self.vectors.truths[nearest, place])
+            held.append(float(((low <= truths) & (truths <= high)).mean()))
+        return float(np.mean(held))
 
     def _joint_at(self, size: int, beliefs: SizeBeliefs) -> Floats:
         """Return Pr[answer, output] of a quantile in groups of one size, between those of the nearest nodes."""

@@ -20,6 +20,7 @@ from inbounds.releases.budget import BudgetLine
 from inbounds.releases.check_source import list_compared_texts, used_columns
 from inbounds.releases.usefulness import UselessStatistic
 from inbounds.releases.workload import ReleaseDesign, TableContent, output_query
+from inbounds.report.wording import ANY_SCALE, INDEPENDENT_RECORDS
 from inbounds.schema.condition import tree
 from inbounds.schema.record_types import (
     BudgetRecord,
@@ -283,6 +284,12 @@ GAP = (
 )
 
 
+VECTORS = (
+    "of each group the errors and intervals follow from all of its drawn quantiles; they suppose that {records}, and "
+    "hold the truth less often where records lie otherwise"
+)
+
+
 def describe_accuracy(designed: ReleaseDesign) -> list[str]:
     """Describe what expected errors and intervals suppose, and where intervals are right too seldom."""
     workload, plan = designed.workload, designed.workload.plan
@@ -301,8 +308,14 @@ def describe_accuracy(designed: ReleaseDesign) -> list[str]:
         coverage = dict(zip(workload.sizes, designed.coverage[k], strict=True))
         flag = "" if plan.credible_level is None else describe_low_coverage(coverage, plan.credible_level)
         lines += [f"{one.name}: {flag}"] if flag else []
-    quantiles = [one.name for one in plan.statistics if isinstance(one, OrderStatistic) and plan.has_interval(one)]
-    return lines + ([f"{', '.join(quantiles)}: {GAP}"] if quantiles else [])
+    quantiles = [k for k, one in every if isinstance(one, OrderStatistic) and plan.has_interval(one)]
+    vectors = {k: designed.model(k, 0).prior is not None for k in quantiles if designed.model(k, 0).quantiles}
+    for has_prior in (False, True):
+        if names := [plan.statistics[k].name for k, one in vectors.items() if one is has_prior]:
+            records = INDEPENDENT_RECORDS if has_prior else ANY_SCALE
+            lines.append(f"{', '.join(names)}: {VECTORS.format(records=records)}")
+    single = [plan.statistics[k].name for k in quantiles if k not in vectors]
+    return lines + ([f"{', '.join(single)}: {GAP}"] if single else [])
 
 
 def _describe_quantiles(plan: Plan) -> list[str]:

@@ -377,7 +377,8 @@ def _publish(
         return columns if ends is None else [*columns, *_end_columns(statistic.name, *ends)]
     error_columns = dict(zip(drawn, workload.plan.error_columns(statistic), strict=False))
     for place, ((name, outputs), published) in enumerate(zip(drawn.items(), values, strict=True)):
-        errors, ends = _accuracy(designed, k, [outputs], beliefs, place)
+        together = [*drawn.values()] if designed.model(k, 0).quantiles else [outputs]
+        errors, ends = _accuracy(designed, k, together, beliefs, place)
         if name in error_columns:
             columns.append(OutputColumn(error_columns[name], errors))
         if ends is not None:

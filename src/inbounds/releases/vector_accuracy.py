@@ -1,0 +1,126 @@
+"""The accuracy of several quantiles in one draw, from groups of a declared model and one simulated draw for each.
+
+Before a draw, the expected error of a quantile is its mean distance from the true one over these groups. After it the
+whole vector tells: how far it is from a quantile to those beside it says how closely the records lie there, so that
+gaps and heaps are seen. Groups of the model whose reports have about the same distances on both sides are weighted up,
+and their errors, stretched to the group's distances, are the joint posterior's of this quantile.
+
+    weight of a simulated group     exp(-(difference of log(1 + distance) / bandwidth)^2 / 2), for both sides
+
+The bandwidth is Scott's rule for two dimensions: the standard deviation times count^(-1/6).
+
+Without a prior of the values, records lie together at any scale (`record_models.draw_cascades`); with one they are
+drawn independently from it. If the size of a group is not public, simulated groups have any size, and are also weighted
+by what is believed about the size. All is post-processing of what was drawn.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+
+from inbounds.exact import Floats, FrozenArray, Ints
+from inbounds.losses import LossLike, best_constant_loss, to_loss
+from inbounds.mechanism import JointMechanism
+from inbounds.mechanism.record_models import draw_cascades
+from inbounds.query import JointQuantileQuery
+from inbounds.statistics.sizes import SizeBeliefs, spread_on_nodes
+from inbounds.trusted.samplers import seeded_entropy
+
+SIMULATED = (64, 4096)
+"""The fewest and the most groups that are simulated for a mechanism."""
+
+STEPS = 1 << 27
+"""The most steps of the sampler's sums in all simulated groups, beyond the fewest."""
+
+TOGETHER = 1 << 22
+"""Weights in memory at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedVectors:
+    """Simulated groups: their sizes, their true quantiles, and the reports of one draw for each, groups × quantiles."""
+
+    query: JointQuantileQuery
+    sizes: Ints
+    truths: Ints
+    reports: Ints
+
+    @classmethod
+    def simulate(cls, mechanism: JointMechanism, prior: Floats | None) -> "SimulatedVectors":
+        """Simulate groups of the size that is public, or of any size up to the maximum; the same ones every time."""
+        query = mechanism.query
+        values, fewest, most = query.width + 1, *SIMULATED
+        steps = len(query.at) * (query.size + values) * values
+        count = int(np.clip(STEPS // steps, fewest, most))
+        rng = np.random.default_rng([query.size, values, len(query.at)])
+        sizes = np.full(count, query.size) if query.public_size else np.arange(count) * (query.size + 1) // count
+        groups = draw_cascades(values, sizes, rng) if prior is None else rng.multinomial(sizes, prior)
+        truths = np.stack([single.true_positions(groups) for single in query.singles], axis=1)
+        return cls(query, sizes, truths, mechanism.draw(groups, seeded_entropy(rng)))
+
+    @cached_property
+    def _log_distances(self) -> Floats:
+        """Return log(1 + distance): groups × (to the report before, to the one behind) × quantiles."""
+        return np.log1p(_distances(self.reports, self.query.width))
+
+    def _bandwidths(self, place: int) -> Floats:
+        spread = self._log_distances[:, :, place].std(axis=0)
+        return np.asarray(np.maximum(spread, 1e-9) * len(self.reports) ** (-1 / 6))
+
+    def weights(self, beliefs: SizeBeliefs | None, row: int = 0) -> Floats:
+        """Return the weights of the simulated groups for one distribution of the size; they sum to one."""
+        if beliefs is None:
+            return np.full(len(self.sizes), 1 / len(self.sizes))
+        nodes = np.unique(self.sizes)
+        found = (beliefs.weights[row] @ spread_on_nodes(beliefs.sizes, nodes)) / np.bincount(self.sizes)[nodes]
+        return np.asarray(found[np.searchsorted(nodes, self.sizes)])
+
+    def expected_error(self, place: int, loss: LossLike, weights: Floats) -> tuple[float, float]:
+        """Return the mean loss of a quantile, and that of the best constant."""
+        query, truths = self.query.as_range_query, self.truths[:, place]
+        losses = to_loss(loss).table(query)[self.reports[:, place], truths]
+        prior = np.bincount(truths, weights=weights, minlength=self.query.width + 1)
+        return float(losses @ weights), best_constant_loss(query, loss, prior)
+
+    def posteriors(self, place: int, reports: Ints, weights: Floats) -> Iterator[Floats]:
+        """Yield the posterior of a quantile for every vector of reports, vectors × quantiles."""
+        values, log_distances = self.query.width + 1, self._log_distances[:, :, place]
+        tables = [
+            np.exp(-0.5 * ((np.log1p(np.arange(values))[:, None] - own) / width) ** 2)
+            for own, width in zip(log_distances.T, self._bandwidths(place), strict=True)
+        ]
+        moved = self.truths[:, place] - self.reports[:, place]
+        side = (moved > 0).astype(np.int64)
+        own_distance = np.exp(log_distances[np.arange(len(moved)), side])
+        distances = _distances(reports, self.query.width)[:, :, place]
+        rows = max(1, TOGETHER // len(moved))
+        for start in range(0, len(reports), rows):
+            before, behind = distances[start : start + rows].T
+            mass = tables[0][before] * tables[1][behind] * weights
+            lost = mass.sum(axis=1) <= 0
+            mass[lost] = weights
+            stretch = (1.0 + distances[start : start + rows][:, side]) / own_distance
+            places = np.rint(reports[start : start + rows, place, None] + moved * stretch)
+            cells = np.clip(places, 0, values - 1).astype(np.int64) + np.arange(len(mass))[:, None] * values
+            found = np.bincount(cells.ravel(), weights=mass.ravel(), minlength=len(mass) * values)
+            yield from np.asarray(found, dtype=np.float64).reshape(len(mass), values)
+
+
+def _distances(reports: Ints, width: int) -> Ints:
+    """Return the distance of every report to the one before and the one behind, or to the ends of the range."""
+    ends = np.zeros((len(reports), 1), dtype=np.int64), np.full((len(reports), 1), width)
+    apart = np.diff(np.concatenate([ends[0], reports, ends[1]], axis=1), axis=1)
+    return np.stack([apart[:, :-1], apart[:, 1:]], axis=1)
+
+
+@lru_cache(maxsize=64)
+def _simulate(mechanism: JointMechanism, prior: FrozenArray | None) -> SimulatedVectors:
+    return SimulatedVectors.simulate(mechanism, None if prior is None else prior.array)
+
+
+def simulate_vectors(mechanism: Any, prior: Floats | None) -> SimulatedVectors:
+    """Return the simulated groups of a mechanism of several quantiles; those of the last mechanisms are kept."""
+    return _simulate(mechanism, None if prior is None else FrozenArray.from_array(prior))
