@@ -26,7 +26,7 @@ from inbounds.checker.plan import read_plan
 from inbounds.checker.statement import format_statement
 from inbounds.errors import PassportError
 from inbounds.files import sha256_hex
-from inbounds.releases.record import describe_record_unit, format_plan_guarantee
+from inbounds.releases.record import format_plan_guarantee
 
 Record = dict[str, Any]
 
@@ -311,8 +311,9 @@ def _spends_in_all(k: int, part: str) -> Callable[[Record], None]:
         spent = sum((Fraction(line["spent"]) for line in record["account"]), Fraction(0))
         record["epsilon"]["spent"] = str(spent)
         plan = record["plan"]
-        meant = describe_record_unit(plan["source"]["kind"], plan.get("unit"))
-        record["statement"] = format_plan_guarantee(plan["sizes"] == "public", plan["neighbours"], spent, meant)
+        record["statement"] = format_plan_guarantee(
+            plan["sizes"] == "public", plan["neighbours"], spent, plan["source"]["kind"], plan.get("unit")
+        )
 
     return change
 
@@ -587,7 +588,7 @@ def _other_promises(original: Original) -> Iterator[Forgery]:
     changes: dict[str, Callable[[Record], object]] = {
         "sizes": lambda lie: lie["plan"].update(sizes="maximum" if plan["sizes"] == "public" else "public"),
         "epsilon": lambda lie: lie["plan"].update(epsilon="1/2"),
-        "statement": lambda lie: lie.update(statement=lie["statement"].replace("likelier", "less likely")),
+        "statement": lambda lie: lie.update(statement=lie["statement"].replace("as likely", "more likely")),
         "spent": lambda lie: lie["epsilon"].update(spent="1/2"),
         "rows": lambda lie: lie["table"].update(rows=lie["table"]["rows"] + 1),
         "credible_level": lambda lie: lie["plan"].update(

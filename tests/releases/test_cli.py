@@ -189,7 +189,7 @@ def test_misuse_is_one_sentence_and_exit_code_2(folder, inbounds, words, said):
 
 def test_the_documented_plan_is_read(folder):
     """The plan in the tutorial is a plan."""
-    page = (Path(__file__).parents[2] / "docs" / "release.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "plan.md").read_text()
     (toml,) = re.findall(r"```toml title=\"plan.toml\"\n(.*?)```", page, re.DOTALL)
     (folder / "plan.toml").write_text(toml)
     assert len(load_plan(folder / "plan.toml").statistics) >= 3

@@ -474,7 +474,7 @@ def test_person_can_be_named_in_python(tmp_path):
     del content["people"]
     done = release(content, frame([]), person="person", cache=tmp_path)
     assert done.plan.neighbours == "add or remove one person"
-    assert "One person is all records" in done.record["statement"]
+    assert "All rows with the same person are one person" in done.record["statement"]
 
 
 def test_the_promise_about_persons_stands_in_record_and_report_and_is_verified(tmp_path, command):
@@ -482,13 +482,13 @@ def test_the_promise_about_persons_stands_in_record_and_report_and_is_verified(t
     asked = plan(EVERYTHING, privacy={"epsilon": 30})
     done = release(asked, frame(rows), cache=tmp_path, output=tmp_path / "t.csv")
     assert done.record["plan"]["unit"] == {"id": "person", "max_records": 2, "max_groups": 2}
-    assert "one person may be added or removed, with all records" in done.record["statement"]
+    assert "if one person's rows were added or removed" in done.record["statement"]
     assert check(tmp_path / "t.csv.release.json")
     said = command(tmp_path, "verify", "t.csv.release.json")
     assert said.returncode == 0
-    assert "one person may be added or removed" in said.one_line
+    assert "if one person's rows were added or removed" in said.one_line
     done.report(tmp_path / "t.html")
-    assert "one person may be added or removed" in " ".join((tmp_path / "t.html").read_text().split())
+    assert "if one person&#39;s rows were added or removed" in " ".join((tmp_path / "t.html").read_text().split())
 
 
 @pytest.mark.parametrize(("maximum", "records"), [(1, 4), (2, 3), (3, 2)])
@@ -549,7 +549,8 @@ def test_persons_in_one_line(tmp_path, command):
     asked = ("--count", "x >= 2", "--max-size", "50", "--epsilon", "1")
     done = command(tmp_path, "release", "t.csv", *asked, "--id-column", "person", "--max-records", "3")
     assert done.returncode == 0
-    assert "at most 3 of them count in each of at most 1 group" in done.one_line
+    record = json.loads((tmp_path / "t.released.csv.release.json").read_text("utf-8"))["content"]
+    assert "At most 3 rows of a person count in each of at most 1 group" in record["statement"]
     refused = command(tmp_path, "release", "t.csv", *asked, "--max-records", "3")
     assert refused.returncode == 2
     assert "people.max_records needs id" in refused.one_line

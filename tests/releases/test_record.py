@@ -72,7 +72,7 @@ def change(path, value):
 @pytest.mark.parametrize(
     "lie",
     [
-        change(("statement",), lambda said: said.replace("likelier", "less likely")),
+        change(("statement",), lambda said: said.replace("as likely", "more likely")),
         change(("statement",), lambda said: said.replace("7.389", "1.001")),
         change(("epsilon", "total"), "1"),
         change(("epsilon", "spent"), "1"),

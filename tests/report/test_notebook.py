@@ -172,7 +172,7 @@ def test_a_preview_is_one_line_and_prints_errors_and_promise(tmp_path):
     head, row, _, promise = str(found).splitlines()
     assert head.split() == ["expected", "error", "size", "3", "best", "constant"]
     assert row.split()[0] == "score_mean"
-    assert promise == found.statement
+    assert promise == found.statement.splitlines()[0]
 
 
 def test_columns_of_text_line_up():

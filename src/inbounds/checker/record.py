@@ -152,7 +152,7 @@ def _read_table(values: Any) -> StatedTable:
 def _sentences(
     statement: str, plan: StatedPlan, costs: list[StatedCost], spent: Fraction, lines: int
 ) -> tuple[str, ...]:
-    statement = escape_unprintable(statement)
+    statement = escape_unprintable(statement.partition("\n")[0])
     parts = " + ".join(format_short(cost.spent) for cost in costs)
     total = f"{parts} = {format_short(spent)}" if len(costs) > 1 else parts
     account = f"the account adds up: {total} of epsilon {format_short(plan.epsilon)}"

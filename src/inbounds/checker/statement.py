@@ -3,7 +3,7 @@
 import math
 from fractions import Fraction
 
-from inbounds.checker.plan import CHANGE, PERSON, StatedPerson, StatedPlan
+from inbounds.checker.plan import CHANGE, PERSON, StatedPlan
 
 WELL_FORMED = (
     "fields with a quotation mark, the delimiter or a line break stand in quotation marks, those within are doubled, "
@@ -12,20 +12,25 @@ WELL_FORMED = (
 
 
 def format_statement(plan: StatedPlan, spent: Fraction) -> str:
-    """Write the guarantee: who is protected, from what, by how much."""
-    whatever = "Whatever these records hold" if plan.neighbours == PERSON else "Whatever that record holds"
+    """Write the guarantee: who is protected, from what, by how much; then a line of details."""
+    who = "Each row counts as one person"
+    if plan.person is not None:
+        who = f"All rows with the same {plan.person.id} are one person"
+    times, short = f"{math.exp(float(spent)):.4g} times", format_short(spent)
     if plan.delta:
-        return (
-            f"{_record(plan.source, plan.person)} {_relation(plan, spent)} {whatever}, any set of tables has at most "
-            f"{math.exp(float(spent)):.4g} times the probability that it would have otherwise, plus "
-            f"{format_short(plan.delta)} (epsilon {format_short(spent)}, delta {format_short(plan.delta)})."
+        bound = (
+            f"any set of tables has at most {times} the probability that it would have if {_changed(plan)}, plus "
+            f"{format_short(plan.delta)} (epsilon {short}, delta {format_short(plan.delta)})"
         )
-    return (
-        f"{_record(plan.source, plan.person)} {_relation(plan, spent)} {whatever}, any table this release can give "
-        f"is at most {math.exp(float(spent)):.4g} times likelier than it would be otherwise (epsilon "
-        f""
-        f"{format_short(spent)})."
-    )
+    else:
+        bound = (
+            f"any table that can be published is at most {times} as likely as it would be if {_changed(plan)} (epsilon "
+            f"{short})"
+        )
+    sizes = "The size of each group is protected; only its declared maximum is public."
+    if plan.public:
+        sizes = "Which group a person belongs to and how large each group is are public, and not protected."
+    return f"{who}, and {bound}. {sizes}\n{_details(plan, spent)}"
 
 
 def format_short(value: Fraction) -> str:
@@ -38,35 +43,30 @@ def format_short(value: Fraction) -> str:
     return text if Fraction(text) == value else str(value)
 
 
-def _record(source: str, person: StatedPerson | None) -> str:
-    text = "One record, a row that the source's reader delivers, is one person."
-    if person is not None:
-        plural = "s" if person.groups > 1 else ""
-        text = (
-            f"One person is all records, rows that the source's reader delivers, with the same {person.id}, byte by "
-            f"byte; at most {person.records} of them count in each of at most {person.groups} group{plural}, chosen by "
-            f"that person's own records alone, and records without {person.id} count for nobody."
-        )
-    formed = f" The CSV file must be well formed ({WELL_FORMED}); if not, it is refused."
-    return text + formed if source == "csv" else text
-
-
-def _relation(plan: StatedPlan, spent: Fraction) -> str:
-    twice = format_short(2 * spent) + (", and 1 + exp(epsilon) times the delta" if plan.delta else "")
+def _changed(plan: StatedPlan) -> str:
     if plan.public:
-        return (
-            "Which group a person belongs to and how large each group is are public; everything else about one person "
-            "may be changed, or the record left out. (A person who moves from one group to another is covered at twice "
-            f"the epsilon, {twice}.)"
-        )
-    sizes = "Group sizes are not public beyond a declared maximum; one person"
-    if plan.neighbours == PERSON:
-        return (
-            f"{sizes} may be added or removed, with all records. (A person replaced by another, or whose records "
-            f"change, is covered at twice the epsilon, {twice}.)"
-        )
+        return "one person's row were different or left out"
     if plan.neighbours == CHANGE:
-        return f"{sizes}'s record may be replaced by any other, also in another group."
-    return (
-        f"{sizes}'s record may be added or removed. (Replacing it by another is covered at twice the epsilon, {twice}.)"
-    )
+        return "one person's row were any other, also in another group"
+    return f"one person's {'rows' if plan.neighbours == PERSON else 'row'} were added or removed"
+
+
+def _details(plan: StatedPlan, spent: Fraction) -> str:
+    text = "A row is a record that the source's reader delivers."
+    if plan.person is not None:
+        person, plural = plan.person, "s" if plan.person.groups > 1 else ""
+        text += (
+            f" At most {person.records} rows of a person count in each of at most {person.groups} group{plural}, "
+            f"chosen by that person's own rows alone; rows without {person.id} count for nobody, and values of "
+            f"{person.id} are compared byte by byte."
+        )
+    moved = "A row that is replaced by another"
+    if plan.public:
+        moved = "A person who moves from one group to another"
+    elif plan.neighbours == PERSON:
+        moved = "A person who is replaced by another, or whose rows change,"
+    if plan.public or plan.neighbours != CHANGE:
+        twice = format_short(2 * spent) + (", and 1 + exp(epsilon) times the delta" if plan.delta else "")
+        text += f" {moved} is covered at twice the epsilon, {twice}."
+    formed = f" The CSV file must be well formed ({WELL_FORMED}); if not, it is refused."
+    return text + formed if plan.source == "csv" else text

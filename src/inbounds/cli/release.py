@@ -324,7 +324,10 @@ def print_preview(preview: "ReleasePreview", standing: str, as_json: bool) -> No
     plan = preview.plan
     out.print(f"[bold]Dry run[/] of {escape(plan.source.name)}: nothing is read but the schema, nothing is written\n")
     out.print(f"[bold]Answered[/] {escape(_print_answers(plan))}\n")
-    out.print(f"[bold]Promise[/] {preview.statement}\n", markup=True)
+    from inbounds.schema.text import split_statement
+
+    promise, details = split_statement(preview.statement)
+    out.print(f"[bold]Promise[/] {escape(promise)}\n[dim]{escape(details)}[/]\n")
     out.print("[bold]Account[/]")
     for line in preview.account:
         out.print(f"  • {line}", markup=False)
@@ -399,7 +402,10 @@ def print_release(done: "Release", report: Path | None, passports: Path | None, 
         typer.echo(json.dumps(done.to_json()))
         return
     _print_table(done)
-    out.print(f"\n{done.record['statement']}\n", markup=False)
+    from inbounds.schema.text import split_statement
+
+    out.print(f"\n{split_statement(done.record['statement'])[0]}", markup=False)
+    out.print("[dim]Details of the promise are in the record.[/]\n")
     _print_values(done.record)
     places = {"table": done.path, "record": f"{done.path}.release.json", "report": report, "passports": passports}
     width = max(len(name) for name, place in places.items() if place is not None)

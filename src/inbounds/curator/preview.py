@@ -11,6 +11,7 @@ from inbounds.ledger.units import charge_units, units_to_amount
 from inbounds.releases.record import describe_accuracy, describe_composition, plan_statement
 from inbounds.releases.usefulness import CheckedDesign
 from inbounds.releases.workload import ReleaseDesign
+from inbounds.schema.text import split_statement
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class QuestionPreview:
             lines.append(
                 f"groups of {size}: expected error {error:.4g}, of the best constant {self.constants[size]:.4g}"
             )
-        return "\n".join([*lines, *self.no_better, *self.accuracy, self.statement])
+        return "\n".join([*lines, *self.no_better, *self.accuracy, split_statement(self.statement)[0]])
 
 
 HOW: Mapping[How, str] = {

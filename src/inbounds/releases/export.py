@@ -31,6 +31,7 @@ from inbounds.releases.row_order import row_paths, sort_rows
 from inbounds.releases.totals import estimate_totals
 from inbounds.releases.write import encode_table_file, escape_formula, record_path
 from inbounds.schema.record_types import AboutRecord, MechanismRecord, ReleaseRecord
+from inbounds.schema.text import split_statement
 from inbounds.statistics import Statistic, StatisticContext
 from inbounds.statistics.entries import statistic_from_json
 
@@ -329,7 +330,7 @@ def _promise(record: ReleaseRecord) -> Iterator[Line]:
     """Yield the lines about privacy, and where the table is that can be verified."""
     plan, epsilon = record["plan"], record["epsilon"]
     yield Heading("What was promised to the people in the data")
-    yield (record["statement"],)
+    yield from ((text,) for text in split_statement(record["statement"]))
     yield (("", "value"),)
     yield "epsilon spent", epsilon["spent"]
     yield "epsilon of the plan", epsilon["total"]

@@ -58,6 +58,7 @@ from inbounds.schema.errors import (
     error_path,
 )
 from inbounds.schema.record_types import ReleaseRecord
+from inbounds.schema.text import split_statement
 from inbounds.sources.groups import Groups, parse_groups
 from inbounds.sources.open import Source
 from inbounds.statistics import ExpectedError, Statistic
@@ -321,7 +322,7 @@ class ReleasePreview:
         shown = [text_table(head, rows)] if rows else []
         if self.levels:
             shown += [text_table(LEVELS_HEAD, self.level_rows), self.split]
-        return "\n".join([*filter(None, shown), *map(str, self.no_better), "", self.statement])
+        return "\n".join([*filter(None, shown), *map(str, self.no_better), "", split_statement(self.statement)[0]])
 
     @property
     def level_rows(self) -> list[list[str]]:

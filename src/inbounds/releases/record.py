@@ -193,68 +193,77 @@ def package_versions() -> dict[str, str]:
 
 
 def plan_statement(plan: Plan) -> str:
-    """Write the guarantee of a plan without formulas: who is protected, from what, by how much."""
+    """Write the guarantee of a plan without formulas: the promise in two sentences, then a line of details."""
     person = plan.people.summary() if plan.people.id else None
-    unit = describe_record_unit(plan.source.kind, person)
-    return format_plan_guarantee(plan.groups.public, plan.neighbours, plan.total_epsilon, unit, plan.delta)
+    spent, delta = plan.total_epsilon, plan.delta
+    return format_plan_guarantee(plan.groups.public, plan.neighbours, spent, plan.source.kind, person, delta)
 
 
 def format_plan_guarantee(
-    public: bool, neighbours: str, spent: Fraction, record: str, delta: Fraction = Fraction(0)
+    public: bool,
+    neighbours: str,
+    spent: Fraction,
+    kind: str,
+    person: PersonRecord | None = None,
+    delta: Fraction = Fraction(0),
 ) -> str:
-    """Write the guarantee from public sizes, neighbours, the epsilon spent, and a sentence about the privacy unit."""
-    factor = math.exp(float(spent))
-    whatever = "Whatever these records hold" if neighbours == PERSON else "Whatever that record holds"
-    if delta:
-        return (
-            f"{record} {_relation(public, neighbours, spent, delta)} {whatever}, any set of tables has at most "
-            f"{factor:.4g} times the probability that it would have otherwise, plus {format_number(delta)} (epsilon "
-            f"{format_number(spent)}, delta {format_number(delta)})."
-        )
-    return (
-        f"{record} {_relation(public, neighbours, spent)} {whatever}, any table this release can give "
-        f"is at most {factor:.4g} times likelier than it would be otherwise (epsilon {format_number(spent)})."
+    """Write the guarantee from public sizes, neighbours, the epsilon spent, the kind of source and the privacy unit."""
+    factor, epsilon = f"{math.exp(float(spent)):.4g}", f"epsilon {format_number(spent)}"
+    unit = (
+        "Each row counts as one person" if person is None else f"All rows with the same {person['id']} are one person"
     )
+    change = _describe_change(public, neighbours)
+    if delta:
+        promise = (
+            f"{unit}, and any set of tables has at most {factor} times the probability that it would have if {change}, "
+            f"plus {format_number(delta)} ({epsilon}, delta {format_number(delta)})."
+        )
+    else:
+        promise = (
+            f"{unit}, and any table that can be published is at most {factor} times as likely as it would be if "
+            f"{change} ({epsilon})."
+        )
+    details = " ".join(_promise_details(public, neighbours, spent, kind, person, delta))
+    return f"{promise} {SIZES_PUBLIC if public else SIZES_PROTECTED}\n{details}"
 
 
-def describe_record_unit(kind: str, person: PersonRecord | None = None) -> str:
-    """Describe what one record is, in a source of this kind, and what one person is."""
-    text = "One record, a row that the source's reader delivers, is one person."
+SIZES_PUBLIC = "Which group a person belongs to and how large each group is are public, and not protected."
+SIZES_PROTECTED = "The size of each group is protected; only its declared maximum is public."
+
+
+def _describe_change(public: bool, neighbours: str) -> str:
+    """Describe the change of the data that the promise covers."""
+    if public:
+        return "one person's row were different or left out"
+    if neighbours == PERSON:
+        return "one person's rows were added or removed"
+    if neighbours == CHANGE:
+        return "one person's row were any other, also in another group"
+    return "one person's row were added or removed"
+
+
+def _promise_details(
+    public: bool, neighbours: str, spent: Fraction, kind: str, person: PersonRecord | None, delta: Fraction
+) -> Iterator[str]:
+    """Write what the promise means by a row and a person, and the changes that it covers at twice the epsilon."""
+    yield "A row is a record that the source's reader delivers."
     if person is not None:
         name, groups = person["id"], person["max_groups"]
-        text = (
-            f"One person is all records, rows that the source's reader delivers, with the same {name}, byte by byte; "
-            f"at most {person['max_records']} of them count in each of at most {groups} group{'s' * (groups > 1)}, "
-            f"chosen by that person's own records alone, and records without {name} count for nobody."
+        yield (
+            f"At most {person['max_records']} rows of a person count in each of at most {groups} "
+            f"group{'s' * (groups > 1)}, chosen by that person's own rows alone; rows without {name} count for nobody, "
+            f"and values of {name} are compared byte by byte."
         )
-    return f"{text} The CSV file must be well formed ({WELL_FORMED}); if not, it is refused." if kind == "csv" else text
-
-
-def _relation(public: bool, neighbours: str, spent: Fraction, delta: Fraction = Fraction(0)) -> str:
-    """Describe the neighbours, and the changes that they do not cover at this epsilon."""
     twice = f"covered at twice the epsilon, {format_number(2 * spent)}"
-    if delta:
-        twice += ", and 1 + exp(epsilon) times the delta"
+    twice += ", and 1 + exp(epsilon) times the delta" if delta else ""
     if public:
-        return (
-            "Which group a person belongs to and how large each group is are public; "
-            "everything else about one person may be changed, or the record left out. "
-            f"(A person who moves from one group to another is {twice}.)"
-        )
-    if neighbours == PERSON:
-        return (
-            "Group sizes are not public beyond a declared maximum; one person may be added or removed, with all "
-            f"records. (A person replaced by another, or whose records change, is {twice}.)"
-        )
-    if neighbours == CHANGE:
-        return (
-            "Group sizes are not public beyond a declared maximum; one person's record "
-            "may be replaced by any other, also in another group."
-        )
-    return (
-        "Group sizes are not public beyond a declared maximum; one person's record may "
-        f"be added or removed. (Replacing it by another is {twice}.)"
-    )
+        yield f"A person who moves from one group to another is {twice}."
+    elif neighbours == PERSON:
+        yield f"A person who is replaced by another, or whose rows change, is {twice}."
+    elif neighbours != CHANGE:
+        yield f"A row that is replaced by another is {twice}."
+    if kind == "csv":
+        yield f"The CSV file must be well formed ({WELL_FORMED}); if not, it is refused."
 
 
 def describe_value_handling(plan: Plan) -> list[str]:

@@ -15,7 +15,7 @@ from inbounds.report import svg
 from inbounds.report.notebook import render_notebook
 from inbounds.report.templates import pick_evenly, property_codes, render_template
 from inbounds.schema.record_types import BudgetRecord, MechanismRecord, ReleaseRecord
-from inbounds.schema.text import format_number
+from inbounds.schema.text import format_number, split_statement
 
 SHOWN_ROWS = 200
 """Most rows of the released table on the page; the file holds all of them."""
@@ -30,6 +30,7 @@ FEWEST_POINTS = 3
 def page(record: ReleaseRecord, released: Any = None) -> str:
     """Render a self-contained page: no script, no other file, only what is in the record and the released table."""
     plan, epsilon, mechanisms = record["plan"], record["epsilon"], record["mechanisms"]
+    promise, details = split_statement(record["statement"])
     shown = {
         "title": f"Private release of {plan['source']['name']}",
         "groups": f"{plan['groups']} groups by {', '.join(plan['by'])}" if plan["by"] else "the whole table",
@@ -37,7 +38,8 @@ def page(record: ReleaseRecord, released: Any = None) -> str:
         "total": epsilon["total"],
         "at_delta": f" at delta {epsilon['delta']}" if "delta" in epsilon else "",
         "when": record["time"].replace("T", " ").replace("+00:00", " UTC"),
-        "statement": record["statement"],
+        "promise": promise,
+        "details": details,
         "values": record.get("values", ()),
         "account": [_format_spending(line) for line in record["account"]],
         "composition": record["composition"][-1],
@@ -64,7 +66,9 @@ def notebook_view(record: ReleaseRecord, released: Any, facts: str) -> str:
     constant = [f"{name} {value} in every row" for name, value in shown["constant"]]
     delta = f", delta {record['epsilon']['delta']}" if "delta" in record["epsilon"] else ""
     title = f"A private table at epsilon {record['epsilon']['spent']}{delta}: {shown['count']} rows"
-    return render_notebook(title, head=shown["head"], rows=shown["rows"], notes=[*constant, record["statement"], facts])
+    return render_notebook(
+        title, head=shown["head"], rows=shown["rows"], notes=[*constant, split_statement(record["statement"])[0], facts]
+    )
 
 
 def _totals(record: ReleaseRecord, released: Any) -> dict[str, Any]:

@@ -24,6 +24,16 @@ _WHOLE, _FLOAT = re.compile(r"-?[0-9]+(\.0)?"), re.compile(r"-?[0-9]+\.0")
 _DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[ T]00:00(?::00(?:\.0+)?)?)?")
 
 
+def split_statement(statement: str) -> tuple[str, str]:
+    """Split the statement of a release into the promise, two sentences, and its details.
+
+    >>> split_statement("Each row counts as one person. Sizes are public.\\nA row is a record.")
+    ('Each row counts as one person. Sizes are public.', 'A row is a record.')
+    """
+    promise, _, details = statement.partition("\n")
+    return promise, details
+
+
 def to_text(value: Any) -> str:
     """Convert a public value to text: a boolean to true or false, a date or a midnight to 2024-01-31.
 

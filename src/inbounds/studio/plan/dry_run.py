@@ -17,7 +17,7 @@ from inbounds.releases.charge_session import ChargeSession
 from inbounds.releases.pipeline import ReleasePreview, preview_release
 from inbounds.report.templates import pick_evenly
 from inbounds.schema.errors import PlanError
-from inbounds.schema.text import format_number
+from inbounds.schema.text import format_number, split_statement
 from inbounds.sources.open import Source, table_names
 from inbounds.statistics import ExpectedError
 from inbounds.statistics.designs import default_cache_folder
@@ -63,7 +63,8 @@ class DryRun:
     the plan.
     """
 
-    statement: str
+    promise: str
+    details: str
     account: tuple[str, ...]
     groups: int
     public: bool
@@ -114,11 +115,13 @@ def dry_run(text: str, folder: str, name: str, progress: Progress = ignore_progr
     plan = load_draft(text, Path(folder), name)
     preview = preview_release(plan, progress=progress)
     target = output_target(plan, Path(folder), name)
+    promise, details = split_statement(preview.statement)
     with ChargeSession.open(plan, target, None, None) as session:
         standing, new_edition = session.describe_state(), session.describe_new_edition()
         other_people = session.describe_other_people()
     return DryRun(
-        statement=preview.statement,
+        promise=promise,
+        details=details,
         account=preview.account,
         groups=len(plan.groups),
         public=plan.groups.public,

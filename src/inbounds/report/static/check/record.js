@@ -7,7 +7,7 @@ function checkRelease(envelope, report, others) {
   const content = openEnvelope(envelope, report);
   if (content.has("levels")) throw new Unjudged("this page has no verdict on tables that were drawn in levels; use inbounds verify");
   insist(isRecord(content), "this is not a whole release record, or has a field that no rule knows");
-  Object.assign(report, { title: content.get("statement"), epsilon: content.get("epsilon").get("spent") });
+  Object.assign(report, { title: content.get("statement").split("\n")[0], epsilon: content.get("epsilon").get("spent") });
   const plan = content.get("plan");
   insist(content.get("plan_sha256") === sha256(inBytes(canonical(plan))), "the plan does not have the digest stated");
   checkRelation(plan);

@@ -145,52 +145,50 @@ function numberText(value) {
 }
 
 function statementOf(plan, spent) {
-  const neighbours = plan.get("neighbours");
-  const whatever = neighbours === PERSON ? "Whatever these records hold" : "Whatever that record holds";
+  const [delta, person] = [deltaOf(plan), plan.get("unit")];
+  const [isPublic, neighbours] = [plan.get("sizes") === "public", plan.get("neighbours")];
+  const unit = person === undefined ? "Each row counts as one person" : `All rows with the same ${person.get("id")} are one person`;
   const factor = general(Math.exp(spent.approximate), 4);
-  const meant = recordMeant(plan.get("source").get("kind"), plan.get("unit"));
-  const delta = deltaOf(plan);
-  const relation = relationMeant(plan.get("sizes") === "public", neighbours, spent, delta);
-  if (delta !== null)
-    return (
-      `${meant} ${relation} ${whatever}, any set of tables has at most ${factor} times the probability that it would have ` +
-      `otherwise, plus ${numberText(delta)} (epsilon ${numberText(spent)}, delta ${numberText(delta)}).`
-    );
-  return (
-    `${meant} ${relation} ${whatever}, any table this release can ` +
-    `give is at most ${factor} times likelier than it would be otherwise (epsilon ${numberText(spent)}).`
-  );
+  const change = changeMeant(isPublic, neighbours);
+  const promise =
+    delta === null
+      ? `${unit}, and any table that can be published is at most ${factor} times as likely as it would be if ${change} ` +
+        `(epsilon ${numberText(spent)}).`
+      : `${unit}, and any set of tables has at most ${factor} times the probability that it would have if ${change}, plus ` +
+        `${numberText(delta)} (epsilon ${numberText(spent)}, delta ${numberText(delta)}).`;
+  const sizes = isPublic
+    ? "Which group a person belongs to and how large each group is are public, and not protected."
+    : "The size of each group is protected; only its declared maximum is public.";
+  return `${promise} ${sizes}\n${detailsOf(plan, spent, isPublic, neighbours)}`;
 }
 
-function recordMeant(source, person) {
-  let said = "One record, a row that the source's reader delivers, is one person.";
+function changeMeant(isPublic, neighbours) {
+  if (isPublic) return "one person's row were different or left out";
+  if (neighbours === PERSON) return "one person's rows were added or removed";
+  if (neighbours === CHANGE) return "one person's row were any other, also in another group";
+  return "one person's row were added or removed";
+}
+
+function detailsOf(plan, spent, isPublic, neighbours) {
+  const [person, source] = [plan.get("unit"), plan.get("source").get("kind")];
+  const said = ["A row is a record that the source's reader delivers."];
   if (person !== undefined) {
     const [name, groups] = [person.get("id"), person.get("max_groups")];
-    said =
-      `One person is all records, rows that the source's reader delivers, with the same ${name}, byte by byte; at most ` +
-      `${person.get("max_records")} of them count in each of at most ${groups} group${groups > 1n ? "s" : ""}, chosen by ` +
-      `that person's own records alone, and records without ${name} count for nobody.`;
+    said.push(
+      `At most ${person.get("max_records")} rows of a person count in each of at most ${groups} group${groups > 1n ? "s" : ""}, ` +
+        `chosen by that person's own rows alone; rows without ${name} count for nobody, and values of ${name} are compared ` +
+        "byte by byte.",
+    );
   }
-  const formed =
-    "fields with a quotation mark, the delimiter or a line break stand in quotation marks, those within are doubled, and " +
-    "no carriage return stands alone among line feeds";
-  return source === "csv" ? `${said} The CSV file must be well formed (${formed}); if not, it is refused.` : said;
-}
-
-function relationMeant(isPublic, neighbours, spent, delta) {
-  const twice = numberText(spent.plus(spent)) + (delta === null ? "" : ", and 1 + exp(epsilon) times the delta");
-  if (isPublic)
-    return (
-      "Which group a person belongs to and how large each group is are public; everything else about one person may be " +
-      "changed, or the record left out. (A person who moves from one group to another is covered at twice the epsilon, " +
-      `${twice}.)`
+  const more = deltaOf(plan) === null ? "" : ", and 1 + exp(epsilon) times the delta";
+  const twice = `is covered at twice the epsilon, ${numberText(spent.plus(spent))}${more}.`;
+  if (isPublic) said.push(`A person who moves from one group to another ${twice}`);
+  else if (neighbours === PERSON) said.push(`A person who is replaced by another, or whose rows change, ${twice}`);
+  else if (neighbours !== CHANGE) said.push(`A row that is replaced by another ${twice}`);
+  if (source === "csv")
+    said.push(
+      "The CSV file must be well formed (fields with a quotation mark, the delimiter or a line break stand in quotation " +
+        "marks, those within are doubled, and no carriage return stands alone among line feeds); if not, it is refused.",
     );
-  const sizes = "Group sizes are not public beyond a declared maximum; one person";
-  if (neighbours === PERSON)
-    return (
-      `${sizes} may be added or removed, with all records. (A person replaced by another, or whose records change, is ` +
-      `covered at twice the epsilon, ${twice}.)`
-    );
-  if (neighbours === CHANGE) return `${sizes}'s record may be replaced by any other, also in another group.`;
-  return `${sizes}'s record may be added or removed. (Replacing it by another is covered at twice the epsilon, ${twice}.)`;
+  return said.join(" ");
 }
