@@ -167,7 +167,7 @@ def test_missing_values_are_refused_because_a_missing_report_would_show_them(eng
             holed = pytest.importorskip("duckdb").connect().from_arrow(plain)
         case _:
             holed = plain
-    with pytest.raises(Exception, match="values must not be missing"):
+    with pytest.raises(Exception, match="missing"):  # DuckDB raises its own
         values(engine, local.randomize(holed, "age", AGES), "age")
     with rejects(ValueError, "reports", about="missing"):
         local.collect(holed, "age", AGES)
@@ -245,9 +245,9 @@ def test_a_registered_function_takes_labels_and_fractions(connection):
 
 def test_a_registered_function_refuses_missing_values_and_those_outside(connection):
     local.register(connection, "private_age", AGES)
-    with pytest.raises(Exception, match="values must not be missing"):
+    with pytest.raises(Exception, match="missing"):
         connection.execute("select private_age(row, null::bigint) from people").fetchall()
-    with pytest.raises(Exception, match="true answers must be on the grid") as caught:
+    with pytest.raises(Exception, match="grid") as caught:
         connection.execute("select private_age(row, 7654321) from people").fetchall()
     assert "7654321" not in str(caught.value)
 
@@ -311,10 +311,10 @@ class TestSpark:
 
     def test_missing_values_and_those_outside_are_refused(self, spark):
         holed = spark.createDataFrame([(1,), (None,)], "age bigint")
-        with pytest.raises(Exception, match="values must not be missing"):
+        with pytest.raises(Exception, match="missing"):
             local.randomize(holed, "age", AGES).collect()
         wide = spark.createDataFrame([(1,), (7654321,)], "age bigint")
-        with pytest.raises(Exception, match="true answers must be on the grid"):
+        with pytest.raises(Exception, match="grid"):
             local.randomize(wide, "age", AGES).collect()
         clamped = local.randomize(wide, "age", STEEP, outside="clamp").collect()
         assert sorted(row["age"] for row in clamped) == [1, 6]
