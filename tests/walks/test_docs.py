@@ -275,9 +275,7 @@ def test_only_python_that_is_meant_to_run_runs():
 
 def test_links_to_missing_files_headings_and_places_outside_are_found():
     page = ROOT / "docs" / "index.md"
-    text = (
-        "[a](proof.md) [b](gone.md) [c](proof.md#the-statement) [d](proof.md#gone) [e](https://x.org) [f](../../x.md)"
-    )
+    text = "[a](proof.md) [b](gone.md) [c](proof.md#the-claim) [d](proof.md#gone) [e](https://x.org) [f](../../x.md)"
     assert broken_links(page, text + "\n\n`[g](code.md)`\n\n```\n[h](block.md)\n```\n") == [
         "gone.md",
         "proof.md#gone",
