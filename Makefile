@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Packages are not compiled when they are installed, which would take half a minute: Python keeps what it compiles as it runs.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test check long pages slow storm nightly browser proof bench docs figures studies studies-quick clean
+.PHONY: demo test check long pages slow storm nightly browser proof bench docs site figures studies studies-quick clean
 
 demo: .venv/demo
 	@$(BIN)/python examples/demo.py
@@ -49,7 +49,12 @@ proof: .venv/test
 bench: .venv/bench .venv/studies .venv-opendp .venv-mbi
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python bench/run.py $(ONLY)
 
-docs: .venv/docs
+# The site, with everything checked: pictures and screenshots drawn anew, words and spelling, links, the Python of all pages.
+docs: figures .venv/docs pages site
+	@$(BIN)/python docs/words.py
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/walks/test_docs.py
+
+site: .venv/docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet && echo "docs: site/index.html"
 
 # The papers' tables and figures, from a package of their own in studies/.
