@@ -478,9 +478,9 @@ def test_neighbours_are_told_in_the_unit_of_the_answers(query, said):
     ("holes", "said"),
     [
         ([], ""),
-        ([(8, 9)], "across the hole between 7.5 and 9.5; a report may tell the side"),
-        ([(8, 16)], "across the hole between 7.5 and 16.5; a report may tell the side"),
-        ([(3, 6), (8, 16)], "the answers fall into 3 parts, and a report may tell which"),
+        ([(8, 9)], "across the hole between 7.5 and 9.5; an output may tell the side"),
+        ([(8, 16)], "across the hole between 7.5 and 16.5; an output may tell the side"),
+        ([(3, 6), (8, 16)], "the answers fall into 3 parts, and an output may tell which"),
     ],
 )
 def test_the_promise_ends_at_holes_that_nobody_can_cross(holes, said):

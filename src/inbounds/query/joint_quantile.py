@@ -79,7 +79,7 @@ class JointQuantileQuery:
         return self.singles[0].describe_neighbours()
 
     def promise(self, epsilon: Fraction) -> str:
-        """Return the guarantee of an epsilon-private report, in sentences without formulas."""
+        """Return the guarantee of an epsilon-private output, in sentences without formulas."""
         return self.singles[0].promise(epsilon)
 
     def claim(self) -> str:

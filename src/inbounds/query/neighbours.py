@@ -151,7 +151,7 @@ class Neighbours(ABC):
 
     @abstractmethod
     def promise(self, query: "RangeQuery", epsilon: Fraction) -> str:
-        """Return the guarantee about the reports of a query, in sentences without formulas."""
+        """Return the guarantee about the outputs of a query, in sentences without formulas."""
 
     @abstractmethod
     def local_promise(self, query: "RangeQuery", epsilon: Fraction) -> str:
@@ -303,12 +303,12 @@ class Metric(Neighbours):
             return (
                 f"True answers are rounded down into cells of {format_decimal(query.cell)}. Two true answers in "
                 f"neighbouring cells, "
-                f"however close, give any report with probabilities that differ by a factor of at most "
+                f"however close, give any output with probabilities that differ by a factor of at most "
                 f"{_factor(rate)} (epsilon {format_decimal(rate)}), and by that factor again for every "
                 f"further cell."
             )
         return (
-            f"Two true answers {self.unit} apart give any report with probabilities that differ by a factor of at most "
+            f"Two true answers {self.unit} apart give any output with probabilities that differ by a factor of at most "
             f"{_factor(epsilon)} (epsilon {format_decimal(epsilon)}), and by that factor again for every "
             f"further {self.unit}."
         )
@@ -430,7 +430,7 @@ class Graph(Neighbours):
         factor, cost = _factor(epsilon), format_decimal(epsilon)
         if query.is_ordered and self.is_undirected and self.has_equal_lengths:
             return (
-                f"Any report is at most {factor} times likelier under one true answer than under a neighbour of it "
+                f"Any output is at most {factor} times likelier under one true answer than under a neighbour of it "
                 f"(epsilon {cost}), and by that factor again for every further pair on the way from one true answer to "
                 f"another; nothing is promised where there is no way. The neighbours are declared, and no program "
                 f"can check them: {self._list_pairs(query)}. This protects a person whose record can only move the "
@@ -438,14 +438,14 @@ class Graph(Neighbours):
             )
         if self.is_undirected:
             return (
-                f"Two true answers that are joined by an edge 1 long give any report with probabilities that differ by "
+                f"Two true answers that are joined by an edge 1 long give any output with probabilities that differ by "
                 f"a factor of at most {factor} (epsilon {cost}), any two true answers by that factor for every 1 of "
                 f"the shortest path between them; nothing is promised where there is no path."
             )
         return (
-            f"Any report is at most {factor} times likelier under the tail of an edge 1 long than under its head "
+            f"Any output is at most {factor} times likelier under the tail of an edge 1 long than under its head "
             f"(epsilon {cost}), and under any true answer than under another by that factor for every 1 of the "
-            f"shortest path from the one to the other; nothing is promised of the way back, which a report may rule "
+            f"shortest path from the one to the other; nothing is promised of the way back, which an output may rule "
             f"out, or where there is no path."
         )
 
@@ -455,7 +455,7 @@ class Graph(Neighbours):
             apart = f"values with a path of length d between them within a ratio of {along}"
         else:
             apart = (
-                "where a path of length d leads from one value to another, any report at most "
+                "where a path of length d leads from one value to another, any output at most "
                 f"{along} times as likely under the one as under the other, and nothing of the way back"
             )
         return f"{apart}: epsilon·d privacy with epsilon {float(epsilon):.6g} for every 1 of length"
@@ -503,12 +503,12 @@ def _promise_within(query: "RangeQuery", epsilon: Fraction) -> str:
     cost = f"(epsilon {format_decimal(epsilon)})"
     if not query.covers_one_record:
         return (
-            f"Any report is at most {_factor(epsilon)} times likelier under one true answer than under another at most "
+            f"Any output is at most {_factor(epsilon)} times likelier under one true answer than under another at most "
             f"{format_decimal(query.sensitivity)} away {cost}. This protects a person whose record cannot move the "
             f"answer further, and nothing says so of the kind {query.kind!r}."
         )
     return (
-        f"Whatever one person's record is, any report is at most {_factor(epsilon)} times likelier than it would be "
+        f"Whatever one person's record is, any output is at most {_factor(epsilon)} times likelier than it would be "
         f"with another record in its place {cost}."
     )
 
@@ -519,10 +519,10 @@ def _caveat_of_cuts(query: "RangeQuery") -> str:
         return ""
     if len(query.cuts) > 1:
         parts = f"the answers fall into {len(query.cuts) + 1} parts"
-        return f" This holds if nobody can move the answer across a hole: {parts}, and a report may tell which."
+        return f" This holds if nobody can move the answer across a hole: {parts}, and an output may tell which."
     (j,) = query.cuts
     sides = f"between {format_decimal(query.answers[j])} and {format_decimal(query.answers[j + 1])}"
-    return f" This holds if nobody can move the answer across the hole {sides}; a report may tell the side."
+    return f" This holds if nobody can move the answer across the hole {sides}; an output may tell the side."
 
 
 def _caveat_of_arithmetic(query: "RangeQuery") -> str:

@@ -105,12 +105,12 @@ class QuantileQuery:
         return f"neighbours are groups with {self.neighbours}"
 
     def promise(self, epsilon: Fraction) -> str:
-        """Return the guarantee of an epsilon-private report, in sentences without formulas."""
+        """Return the guarantee of an epsilon-private output, in sentences without formulas."""
         records = "one person's record is" if self.records == 1 else f"one person's up to {self.records} records are"
         if_replaced = "with another in its place" if self.records == 1 else "with others in their place"
         if_removed = "without it" if self.records == 1 else "without them"
         return (
-            f"Whatever {records}, any report is at most {math.exp(float(epsilon)):.4g} times likelier than it would be "
+            f"Whatever {records}, any output is at most {math.exp(float(epsilon)):.4g} times likelier than it would be "
             f"{if_replaced if self.public_size else if_removed}, and at most so many times less likely "
             f"(epsilon {format_decimal(epsilon)})."
         )

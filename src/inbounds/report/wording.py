@@ -29,7 +29,7 @@ def format_guarantee(mechanism: AnyMechanism) -> str:
     if mechanism.delta:
         query, cost = mechanism.query.as_range_query, format_decimal(mechanism.epsilon)
         return (
-            f"Whatever one person's record is, any set of reports has at most {math.exp(float(mechanism.epsilon)):.4g} "
+            f"Whatever one person's record is, any set of outputs has at most {math.exp(float(mechanism.epsilon)):.4g} "
             f"times the probability that it would otherwise have, plus {float(mechanism.delta):.4g} (epsilon {cost}, "
             f"delta {format_decimal(mechanism.delta)}); {query.describe_neighbours()}. "
             "For two persons together both are larger, delta by 1 + exp(epsilon) times."
@@ -53,7 +53,7 @@ def describe_checkers(mechanism: AnyMechanism) -> str:
 
 
 def describe_belief(channel: Channel, has_prior: bool) -> str:
-    """Return what is supposed about the true answer before a report, as a clause."""
+    """Return what is supposed about the true answer before an output, as a clause."""
     if channel.is_expected:
         return INDEPENDENT_RECORDS if has_prior else UNKNOWN_SHARES
     return "the given prior holds beforehand" if has_prior else "every true answer is equally likely beforehand"
@@ -64,12 +64,12 @@ ANY_SCALE = "records lie together at any scale, with heaps and gaps"
 INDEPENDENT_RECORDS = "records are drawn independently, by the given prior"
 
 MEANING = {
-    "row_honest": "each report is likeliest when it is the truth",
-    "row_monotone": "each report gets less likely the further the truth is from it",
-    "column_honest": "the truth is the likeliest report",
-    "column_monotone": "reports get less likely the further they are from the truth",
-    "fair": "the truth is reported equally often, whatever it is",
-    "weakly_honest": "the truth is reported at least as often as by blind guessing",
+    "row_honest": "each output is likeliest when it is the truth",
+    "row_monotone": "each output gets less likely the further the truth is from it",
+    "column_honest": "the truth is the likeliest output",
+    "column_monotone": "outputs get less likely the further they are from the truth",
+    "fair": "the truth comes out equally often, whatever it is",
+    "weakly_honest": "the truth comes out at least as often as by blind guessing",
     "symmetric": "low and high answers are treated alike",
 }
 """The structural properties in words."""
@@ -78,19 +78,19 @@ LEGEND = "RH row honest, RM row monotone, CH column honest, CM column monotone, 
 
 
 def describe_accuracy(mechanism: Mechanism, channel: Channel, belief: str) -> str:
-    """Describe the error of reports in sentences. channel, belief: with the prior, and the prior in words."""
+    """Describe the error of outputs in sentences. channel, belief: with the prior, and the prior in words."""
     from inbounds.evaluate.goals import narrowest_interval_at
 
     truth = channel.select_possible(channel.truth_probability())
     truth_text = f"with probability {_between(float(truth.min()), float(truth.max()))}"
     if not channel.has_face_value:
-        return f"The set of labels that it reports holds the truth {truth_text}."
+        return f"The set of labels that it publishes holds the truth {truth_text}."
     if not channel.query.is_ordered:
-        return f"It reports the truth {truth_text}."
+        return f"It publishes the truth {truth_text}."
     if channel.is_expected:
         return (
             f"When {belief}: the expected absolute error is {channel.loss():.4g}, where the best constant has "
-            f"{channel.constant_loss():.4g}; the truth is reported with probability "
+            f"{channel.constant_loss():.4g}; the truth is published with probability "
             f"{format_percent(float(np.dot(channel.truth_probability(), channel.prior)))}. "
             "Records that lie together around the answer make the error smaller, a gap there makes it larger."
         )
@@ -100,7 +100,7 @@ def describe_accuracy(mechanism: Mechanism, channel: Channel, belief: str) -> st
     assert distance is not None
     return (
         f"Averaged over all true answers it misses by {mechanism.loss():.3g}; for the true answer that it serves "
-        f"worst, by {mechanism.worst_loss():.3g}. Whatever the truth, the report is within ±{float(distance):g} of it "
+        f"worst, by {mechanism.worst_loss():.3g}. Whatever the truth, the output is within ±{float(distance):g} of it "
         f"with probability 90 % or more. It hits the truth itself {truth_text}."
     )
 
@@ -112,7 +112,7 @@ def describe_joint_accuracy(mechanism: JointMechanism, channels: Sequence[Channe
         for single, channel in zip(mechanism.query.singles, channels, strict=True)
     ]
     return (
-        f"When {belief}: the expected absolute error is {'; '.join(errors)}. All quantiles are one report and rise. "
+        f"When {belief}: the expected absolute error is {'; '.join(errors)}. All quantiles are one output and rise. "
         "Records that lie together around them make the errors smaller, gaps there make them larger."
     )
 

@@ -97,7 +97,7 @@ const written = (text, anchor, where) => drawing("text", { ...where, "text-ancho
 
 const short = (name) => (name.length <= 12 ? name : `${name.slice(0, 11)}…`);
 
-/** The law as a heatmap, reports up and true answers across; the cells that were compared are framed. */
+/** The law as a heatmap, outputs up and true answers across; the cells that were compared are framed. */
 function heatmap(report) {
   const { values, rows, columns, outputs, answers } = blocks(report.picture);
   const [left, top, wide] = [52, 6, 300];
@@ -109,13 +109,13 @@ function heatmap(report) {
   const marked = report.violation ?? report.nearest;
   const label = report.violation === null ? "comes nearest to what is allowed" : "breaks the promise";
   const parts = [
-    drawing("title", {}, "Probability of every report for every true answer"),
+    drawing("title", {}, "Probability of every output for every true answer"),
     drawing("desc", {}, `Darker is likelier.${marked === null ? "" : ` The pair of cells that is framed ${label}.`}`),
   ];
   values.forEach((row, i) =>
     row.forEach((value, j) => {
       const cell = { x: x(j), y: y(i), width: w + 0.3, height: h + 0.3, fill: shade(value / peak) };
-      const meant = `report ${outputs[i]}, true answer ${answers[j]}: ${value.toPrecision(4)}`;
+      const meant = `output ${outputs[i]}, true answer ${answers[j]}: ${value.toPrecision(4)}`;
       parts.push(drawing("rect", cell, drawing("title", {}, meant)));
     }),
   );

@@ -174,7 +174,7 @@ function nextAnswer(query) {
 function promised(report, epsilon, circumstance) {
   const most = shown(approximateRatio(ratioAllowed(epsilon), 1n << RATIO_BITS));
   report.promise = true;
-  report.says = `no report is more than ${most} times likelier under a true answer than ${circumstance}`;
+  report.says = `no output is more than ${most} times likelier under a true answer than ${circumstance}`;
 }
 
 function provedOf(rows, noise, query, epsilon) {
