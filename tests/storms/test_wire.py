@@ -22,11 +22,10 @@ from raising import rejects
 from storms.histories import Recorder, judge
 from storms.wire import Wire
 
-pytestmark = pytest.mark.slow
-
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed (extra postgres)")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept_open", [True, False], ids=["open", "opened for each"])
 def test_a_ledger_whose_wire_is_cut_after_any_message_answers_once(url, kept_open):
     with Ledger.open(url) as ledger:
@@ -50,6 +49,7 @@ def test_a_ledger_whose_wire_is_cut_after_any_message_answers_once(url, kept_ope
         judge([recorder], ledger, "p")
 
 
+@pytest.mark.long
 def test_a_connection_that_is_cut_between_two_requests_is_not_felt(url, caplog):
     with Wire(url) as wire, Ledger.open(wire.url) as ledger:
         ledger.add_population("p", 1)
@@ -60,6 +60,7 @@ def test_a_connection_that_is_cut_between_two_requests_is_not_felt(url, caplog):
             assert "was lost and is opened again" in caplog.text
 
 
+@pytest.mark.long
 def test_a_server_that_lost_what_it_acknowledged_is_refused_when_a_connection_is_opened_again(url, postgres_server):
     name = url.rsplit("/", 1)[1]
     with Ledger.open(url) as ledger:
@@ -73,6 +74,7 @@ def test_a_server_that_lost_what_it_acknowledged_is_refused_when_a_connection_is
                 act()
 
 
+@pytest.mark.slow
 def test_a_writer_that_hangs_is_waited_for_with_patience_and_ended_by_the_server(url, monkeypatch):
     monkeypatch.setattr("inbounds.ledger.postgres.LIMITS", "SET lock_timeout = 100")
     with Ledger.open(url) as ledger, psycopg.connect(url) as hung:
@@ -96,6 +98,7 @@ def settings(url, tmp_path):
     return values
 
 
+@pytest.mark.slow
 def test_a_curator_whose_connections_were_all_ended_answers_the_next_request(settings, url, tmp_path):
     with Wire(url) as wire:
         settings |= {"ledger": wire.url, "database": wire.url}
@@ -110,6 +113,7 @@ def test_a_curator_whose_connections_were_all_ended_answers_the_next_request(set
             assert curator.reopened >= 12
 
 
+@pytest.mark.slow
 def test_a_curator_whose_wire_is_cut_after_any_message_charges_once_and_answers_at_most_once(settings, url, tmp_path):
     outcomes = dict[int, str]()
     with Wire(url) as wire:
