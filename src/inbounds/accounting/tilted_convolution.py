@@ -15,14 +15,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inbounds.accounting.cumulants import STEEPEST, Cumulants, log_peak, log_sum
 from inbounds.accounting.dominating_pairs import AnswerGroup
-from inbounds.accounting.transform import PRODUCT, Complexes, fourier, fourier_back, relative_error
+from inbounds.accounting.transform import convolve_powers, euclidean_norm, grid_points
 from inbounds.directed_rounding import (
     ROUNDOFF,
     TINY,
@@ -201,7 +199,7 @@ class TiltedDistribution:
     def _scales(self) -> list[Fraction]:
         """The scale c of each part; any number is valid. Approximately the logarithm of the sum of p·exp(t·j·h)."""
         t, h = float(self.tilt), float(self.step)
-        return [Fraction(log_sum(np.log(np.maximum(p, TINY)) + t * h * _range(p, n))) for p, n in self._laws]
+        return [Fraction(log_sum(np.log(np.maximum(p, TINY)) + t * h * grid_points(p, n))) for p, n in self._laws]
 
     @property
     def _laws(self) -> list[tuple[Floats, int]]:
@@ -226,26 +224,8 @@ class TiltedDistribution:
 
     @cached_property
     def _convolution(self) -> tuple[Floats, float]:
-        """W, and a bound of its error in the Euclidean norm.
-
-        Aliasing adds entries that are a multiple of the length apart, so W is never below the true convolution.
-        """
-        phi, size = relative_error(self.size), self.size
-        product, linear, log_radius = None, 0.0, 0.0
-        for w, n, k in zip(self.weights, self.points, self.times, strict=True):
-            cyclic = np.bincount(_range(w, n) % size, w, size) * (1 + 2 * ROUNDOFF * (1 + len(w) // size))
-            error = phi * math.sqrt(size) * _norm(cyclic) * (1 + size * ROUNDOFF)
-            radius = float(cyclic.sum()) * (1 + size * ROUNDOFF) + error
-            linear, log_radius = linear + k * error / radius, log_radius + k * (math.log(radius) + 8 * ROUNDOFF)
-            power = _power(fourier(cyclic), k)
-            product = power if product is None else product * power
-        assert product is not None
-        norm = _norm(product) * (1 + 2 * size * ROUNDOFF)
-        rounded = math.expm1(sum(self.times) * PRODUCT)
-        if not rounded < 0.5:
-            return np.zeros(size), math.inf  # too many answers: only the Rényi bound is used
-        error = linear * math.exp(log_radius) + (rounded / (1 - rounded) + phi) * norm
-        return np.maximum(fourier_back(product).real, 0.0), error * (1 + 1e-9) / math.sqrt(size) + TINY
+        """W, and a bound of its error in the Euclidean norm."""
+        return convolve_powers(list(zip(self.weights, self.points, self.times, strict=True)), self.size)
 
     @cached_property
     def _visible_losses(self) -> Floats:
@@ -258,13 +238,13 @@ class TiltedDistribution:
 
     @cached_property
     def _error(self) -> float:
-        norm = _norm(self._visible_losses) * (1 + self.size * ROUNDOFF)
+        norm = euclidean_norm(self._visible_losses) * (1 + self.size * ROUNDOFF)
         return self._convolution[1] * norm * (1 + 1e-12)
 
     @cached_property
     def _chernoff(self) -> tuple[Fraction, Fraction]:
         """An exponent s and ln of a bound of the sum of W·exp(s·l·h), for the mass beyond the window."""
-        losses = [float(self.step) * _range(w, n) for w, n in zip(self.weights, self.points, strict=True)]
+        losses = [float(self.step) * grid_points(w, n) for w, n in zip(self.weights, self.points, strict=True)]
         laws = list(zip(self.weights, losses, self.times, strict=True))
         variance = sum(k * (float(w @ x**2) - float(w @ x) ** 2) for w, x, k in laws)
         window = float(self.step) * len(self._visible_losses)
@@ -337,31 +317,6 @@ class TiltedDistribution:
         return min(most, low * self.step + log_above(1 + share * (exp_above(self.step) - 1)))
 
 
-def _range(law: Floats, last: int) -> NDArray[np.int64]:
-    """Return the grid points of a law that ends at `last`."""
-    return np.arange(last + 1 - len(law), last + 1)
-
-
-def _norm(values: NDArray[Any]) -> float:
-    """Return the Euclidean norm, with at most as many roundings as there are values."""
-    return math.sqrt(float((values.real**2 + values.imag**2).sum()))
-
-
 def _log_bound(total: float, terms: int) -> Fraction:
     """Return an upper bound of the logarithm of a sum of `terms` floats that was computed as `total`."""
     return log_above(Fraction(total) * (1 + Fraction(terms + 2, 1 << 53)))
-
-
-def _power(values: Complexes, k: int) -> Complexes:
-    """Return values**k by squaring: k - 1 products in total, so the relative error is at most (1 + PRODUCT)^(k - 1)
-    - 1.
-    """
-    result = None
-    while True:
-        if k & 1:
-            result = values if result is None else result * values
-        k >>= 1
-        if not k:
-            assert result is not None
-            return result
-        values = values * values

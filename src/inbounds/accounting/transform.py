@@ -3,17 +3,20 @@
 Radix two in four steps, N = n1·n2 (Bailey 1990): transforms of length n1 down the columns of a matrix, twiddle factors,
 transforms of length n2 down the columns of its transpose. Every operation is an elementwise sum or product of
 complex floats, so their error bounds give one for the Euclidean norm. The roots of unity are checked by squaring them,
-so the bound does not depend on the accuracy of sine and cosine (docs/theory/tilted-convolution.md).
+so the bound does not depend on the accuracy of sine and cosine. `convolve_powers` raises laws on a grid to convolution
+powers with it (docs/theory/tilted-convolution.md).
 """
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inbounds.directed_rounding import ROUNDOFF
+from inbounds.directed_rounding import ROUNDOFF, TINY
+from inbounds.exact import Floats
 
 Complexes = NDArray[np.complex128]
 
@@ -34,6 +37,41 @@ def fourier(values: NDArray[Any]) -> Complexes:
 def fourier_back(values: Complexes) -> Complexes:
     """Return the inverse: the conjugate of the transform of the conjugate, divided by N, a power of two."""
     return fourier(values.conj()).conj() / len(values)
+
+
+def convolve_powers(laws: Sequence[tuple[Floats, int, int]], size: int) -> tuple[Floats, float]:
+    """Return the cyclic convolution of powers of laws on a grid, and a bound of its error in the Euclidean norm.
+
+    laws: weights that are not negative, the grid point of the last one, and the power. size: a power of two; what lies
+    this many points apart is added, so no entry is below the true convolution but for the error. The error is infinite
+    for too high powers.
+    """
+    phi = relative_error(size)
+    product, linear, log_radius = None, 0.0, 0.0
+    for w, last, k in laws:
+        cyclic = np.bincount(grid_points(w, last) % size, w, size) * (1 + 2 * ROUNDOFF * (1 + len(w) // size))
+        error = phi * math.sqrt(size) * euclidean_norm(cyclic) * (1 + size * ROUNDOFF)
+        radius = float(cyclic.sum()) * (1 + size * ROUNDOFF) + error
+        linear, log_radius = linear + k * error / radius, log_radius + k * (math.log(radius) + 8 * ROUNDOFF)
+        power = _power(fourier(cyclic), k)
+        product = power if product is None else product * power
+    assert product is not None
+    norm = euclidean_norm(product) * (1 + 2 * size * ROUNDOFF)
+    rounded = math.expm1(sum(k for *_, k in laws) * PRODUCT)
+    if not rounded < 0.5:
+        return np.zeros(size), math.inf
+    error = linear * math.exp(log_radius) + (rounded / (1 - rounded) + phi) * norm
+    return np.maximum(fourier_back(product).real, 0.0), error * (1 + 1e-9) / math.sqrt(size) + TINY
+
+
+def grid_points(law: Floats, last: int) -> NDArray[np.int64]:
+    """Return the grid points of a law that ends at `last`."""
+    return np.arange(last + 1 - len(law), last + 1)
+
+
+def euclidean_norm(values: NDArray[Any]) -> float:
+    """Return the Euclidean norm, with at most as many roundings as there are values."""
+    return math.sqrt(float((values.real**2 + values.imag**2).sum()))
 
 
 @lru_cache(maxsize=8)
@@ -83,3 +121,18 @@ def _down(values: Complexes, roots: Complexes) -> Complexes:
         twiddled = stage[half:] * roots[: len(roots) // 2 : len(roots) // (2 * length)][:, None]
         stage = np.concatenate([stage[:half] + twiddled, stage[:half] - twiddled], axis=1)
     return np.asarray(stage[0])
+
+
+def _power(values: Complexes, k: int) -> Complexes:
+    """Return values**k by squaring: k - 1 products in total, so the relative error is at most (1 + PRODUCT)^(k - 1)
+    - 1.
+    """
+    result = None
+    while True:
+        if k & 1:
+            result = values if result is None else result * values
+        k >>= 1
+        if not k:
+            assert result is not None
+            return result
+        values = values * values

@@ -9,6 +9,7 @@
 `ib.local.plan_collection` says beforehand what to expect.
 """
 
+from inbounds.local.amplification import ShuffledGuarantee, amplify
 from inbounds.local.client import Randomizer, make_randomizer
 from inbounds.local.engines import collect, randomize
 from inbounds.local.estimates import (
@@ -49,11 +50,13 @@ __all__ = [
     "PermanentRandomizer",
     "Plan",
     "Randomizer",
+    "ShuffledGuarantee",
     "StrataEstimates",
     "StratifiedCollector",
     "Survey",
     "SurveyPlan",
     "TwoSampleTest",
+    "amplify",
     "best_label_mechanism",
     "collect",
     "compare_labels",

@@ -7,7 +7,7 @@ one it gives no verdict, and `checkers` does not name it.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self
@@ -19,6 +19,7 @@ from inbounds.exact import Floats, FrozenArray, Ints, freeze
 from inbounds.files import canonical_json
 from inbounds.losses import Loss
 from inbounds.mechanism.audit import find_worst_ratio
+from inbounds.mechanism.blanket import BlanketPair, pairs_of_matrix
 from inbounds.mechanism.limits import refuse_beyond_limit
 from inbounds.mechanism.ratios import largest_ratio, ratio_in_matrix
 from inbounds.properties import MatrixLayout
@@ -230,6 +231,13 @@ class AnswerLaw(MatrixMeasures, Law[RangeQuery]):
 
     def tight_epsilon(self, query: RangeQuery) -> float:
         return find_worst_ratio(self.matrix(query), query).epsilon
+
+    def blanket_pairs(self, query: RangeQuery) -> Iterator[BlanketPair]:
+        """Yield every ordered pair of answers, those once that nobody tells apart but by the names of outputs.
+
+        Raises `TooLarge` where there are too many.
+        """
+        return pairs_of_matrix(self.matrix(query))
 
     def ratio_within(self, query: RangeQuery, steps: int) -> float:
         """Return the largest ratio of any output's probabilities under answers at most `steps` grid steps apart."""

@@ -1,6 +1,7 @@
 """Reports that name a set of labels: sets that hold the true label are likelier."""
 
 import operator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NoReturn, Self
@@ -11,6 +12,7 @@ from inbounds.errors import InvalidDistribution, TooLarge
 from inbounds.exact import Floats, Ints, freeze, round_up_to_float, to_int
 from inbounds.losses import Loss
 from inbounds.mechanism.audit import log_upper_bound
+from inbounds.mechanism.blanket import BlanketPair, pair_of_kinds
 from inbounds.mechanism.json_values import parse_integer
 from inbounds.mechanism.laws.base import BROWSER, COQ, RATIO_BOUND, AnswerLaw
 from inbounds.mechanism.limits import refuse_large_matrix
@@ -96,6 +98,21 @@ class BlockResponse(AnswerLaw):
 
     def neighbour_ratios(self, query: RangeQuery) -> list[float]:
         return [self.ratio_within(query, 1)] * (self.design.labels - 1)
+
+    def blanket_pairs(self, query: RangeQuery) -> Iterator[BlanketPair]:
+        """Yield one pair: the design has as many sets with both labels, with one and with none for any two labels."""
+        design = self.design
+        held, missed = self.hit / design.holding, (1 - self.hit) / (design.blocks - design.holding)
+        both, one = design.pair_count, design.holding - design.pair_count
+        counted = [
+            (both, held, held),
+            (one, held, missed),
+            (one, missed, held),
+            (design.blocks - both - 2 * one, missed, missed),
+        ]
+        least, most = block_weights(design.blocks, design.holding, self.inside)
+        even = min(Fraction(least, TOTAL**2) / missed, held / Fraction(most, TOTAL**2))
+        yield pair_of_kinds([(n * min(held, missed), n * p, n * q) for n, p, q in counted], slack=1 - even)
 
     def proof_steps(self, query: RangeQuery) -> list[str]:
         design = self.design

@@ -1,6 +1,7 @@
 """Randomized response as a law: two weights for any number of answers, so that no matrix is needed."""
 
 import operator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self
@@ -11,6 +12,7 @@ from inbounds.errors import InvalidDistribution, TooLarge
 from inbounds.exact import Floats, Ints, round_up_to_float
 from inbounds.losses import ErrorLoss, Loss
 from inbounds.mechanism.audit import log_upper_bound
+from inbounds.mechanism.blanket import BlanketPair, pair_of_kinds
 from inbounds.mechanism.json_values import parse_integer
 from inbounds.mechanism.laws.base import BROWSER, COQ, AnswerLaw
 from inbounds.mechanism.limits import refuse_beyond_limit
@@ -70,6 +72,11 @@ class Response(AnswerLaw):
 
     def closed_average(self, name: str) -> Fraction | None:
         return self.average(name) if self.size > MOST_RECOMPUTED else None
+
+    def blanket_pairs(self, query: RangeQuery) -> Iterator[BlanketPair]:
+        truth, other = Fraction(self.truth_weight, TOTAL), Fraction(self.other_weight, TOTAL)
+        least, others = min(truth, other), (self.size - 2) * other
+        yield pair_of_kinds([(least, truth, other), (least, other, truth), ((self.size - 2) * least, others, others)])
 
     # --- measures, for every true answer; linear in the size ----------------------------------------------
 
