@@ -105,10 +105,12 @@ def cases() -> list[Case]:
         {"sum": "y", "name": "t"},
         {"median": "x", "name": "m"},
         {"crosstab": ["d", "c"], "margins": ["c"], "name": "z"},
+        {"mean": "y", "name": "a"},
+        {"percentage": "x > 3", "name": "p"},
     ]
     found += [Case(f"levels, {name}", plan_of(adding, name, **LEVELS), quick=name == "public") for name in RELATIONS]
     shares = {"hierarchy": {"levels": ["r", "s"], "shares": ["1/4", "3/4"], "weights": [1, 2]}}
-    found.append(Case("levels with shares", plan_of([*adding[:4], adding[5]], "public", **shares, **INTERVAL)))
+    found.append(Case("levels with shares", plan_of([*adding[:4], *adding[5:]], "public", **shares, **INTERVAL)))
     grand = {"hierarchy": {"levels": ["all", "r", "s"], "weights": [3, 1, 1]}}
     found.append(Case("a grand total", plan_of([adding[0], adding[3], adding[4]], "persons", **grand), quick=True))
     once = [{"count_distinct": "x > 3"}, {"count": "true", "name": "n"}]

@@ -209,7 +209,7 @@ def plans(draw):
     keys = [(f"r{i}", f"s{j}") for i in range(regions) for j in range(draw(st.integers(1, 3)))]
     keys = draw(st.permutations(keys))
     sizes = draw(st.sampled_from([{"size": 3}, {"max_size": 4}, {"size": [2 + k % 3 for k in range(len(keys))]}]))
-    asked = draw(st.lists(st.sampled_from([*ADDING, *CROSSED, {"mean": "x"}]), min_size=1, max_size=3))
+    asked = draw(st.lists(st.sampled_from([*ADDING, *CROSSED, {"median": "x"}]), min_size=1, max_size=3))
     orders = [["r", "s"], ["s", "r"]]
     more = {
         "hierarchy": {
@@ -323,7 +323,7 @@ def check_crosstab(asked, statistic, table, rows):
 KEYS = [(f"r{k % 2}", f"s{k}") for k in range(6)]
 ROWS = [{"r": r, "s": s, "c": "pq"[k % 2], "d": "uvw"[k % 3], "x": float(k % 4 - 1)} for r, s in KEYS for k in range(5)]
 WHOLE = plan(
-    [*ADDING, *CROSSED, {"mean": "x"}], KEYS, {"size": 5}, epsilon=16, **LEVELS, output={"credible_level": 0.9}
+    [*ADDING, *CROSSED, {"median": "x"}], KEYS, {"size": 5}, epsilon=16, **LEVELS, output={"credible_level": 0.9}
 )
 
 
@@ -555,7 +555,7 @@ NO_LEVELS = [
     ({"hierarchy": {"levels": ["r", "s"], "shares": {"r": "1/2", "s": "1/4"}}}, ("hierarchy", "shares")),
     ({"hierarchy": {"levels": ["r", "s"], "shares": {"r": 0, "s": 1}}}, ("hierarchy", "shares")),
     ({"hierarchy": {"levels": ["r", "s"], "depth": 2}}, ("hierarchy", "depth")),
-    ({"statistics": [{"mean": "x"}]}, ("hierarchy",)),
+    ({"statistics": [{"median": "x"}]}, ("hierarchy",)),
     ({"statistics": [{"crosstab": ["c"]}]}, ("statistics", 0, "crosstab")),
     ({"statistics": [{"crosstab": ["c", "c"]}]}, ("statistics", 0, "crosstab")),
     ({"statistics": [{"crosstab": ["c", "d"], "margins": ["x"]}]}, ("statistics", 0, "margins")),

@@ -239,7 +239,7 @@ def _check_sums(record: CheckedRecord, statistic: StatedStatistic, table: Publis
             sums = [0] * len(people)
             for value, parent in zip(below[name], parents, strict=True):
                 sums[parent] += value
-            adds_up = sums == level_cells[name]
+            adds_up = sums == level_cells[name]  # of an average, weighted with the sizes
             insist(adds_up, f"{table.file}: {name} of a {_level_name(record, level)} is not the sum of its parts")
         _check_sizes(statistic, plan, [level_cells[name] for name in names], people, table.file)
         below = level_cells
@@ -269,14 +269,15 @@ def _positions(
     grid, positions = required_query(statistic, record.plan, 1).grid, []
     common = math.lcm(grid.start.denominator, grid.unit.denominator)
     start, unit = int(grid.start * common), int(grid.unit * common)
+    averages = statistic.rule.averages
     for size, row in rows:
-        published = table.columns[name][row]
+        published, people = table.columns[name][row], size if averages else 1
         try:
-            steps = round((Fraction(published) * common - size * start) / unit)
+            steps = round((Fraction(published) * people * common - size * start) / unit)
         except (ValueError, TypeError, OverflowError):
             refuse(f"{table.file}: {name} in row {row + 1} is no number")
         whole = size * start + steps * unit
-        same = table.has_cell(name, row, whole if common == 1 else whole / common)
+        same = table.has_cell(name, row, whole if common == 1 and not averages else whole / (common * people))
         insist(same and 0 <= steps <= size * grid.last, f"{table.file}: {name} in row {row + 1} is not in its range")
         positions.append(steps)
     return positions

@@ -139,6 +139,7 @@ def _check_additive(values: Any, cost: StatedCost, plan: StatedPlan, tree: Group
         "start": str(unit_query.grid.start),
         "step": str(unit_query.grid.unit),
         "positions": unit_query.grid.last,
+        "averages": statistic.rule.averages,
     }
     for name, value in implied.items():
         insist(is_same_json(fields.anything(name), value), wrong)

@@ -52,7 +52,8 @@ class KindRule:
     options: the fields that only some kinds have; a statistic with any other field is refused. in_cells: whether it has
     several numbers, with each record in at most one of them. moves_several: whether records of one person may move
     several of its numbers. over_groups, over_cells: whether its numbers add up over levels, or over margins. pair: the
-    ends of the names of the two columns that it is computed from in groups of secret size. once: whether a person with
+    ends of the names of the two columns that it is computed from in groups of secret size. averages: whether, in groups
+    of public size, it is a sum divided by the size. once: whether a person with
     several records moves a number by one all the same.
     """
 
@@ -64,6 +65,7 @@ class KindRule:
     over_cells: bool = False
     pair: tuple[str, ...] = ()
     once: bool = False
+    averages: bool = False
 
 
 CONDITION, NUMBER, LABELS, CROSSED = "condition", "number", "labels", "crossed"
@@ -74,9 +76,9 @@ RULES = {
     "histogram": KindRule(LABELS, ("sum_to_size",), in_cells=True, moves_several=True, over_groups=True),
     "crosstab": KindRule(CROSSED, ("margins",), in_cells=True, moves_several=True, over_cells=True),
     "sum": KindRule(NUMBER, over_groups=True),
-    "mean": KindRule(NUMBER, moves_several=True, pair=("above_low", "below_high")),
+    "mean": KindRule(NUMBER, moves_several=True, pair=("above_low", "below_high"), averages=True),
     "variance": KindRule(NUMBER),
-    "percentage": KindRule(CONDITION, moves_several=True, pair=("with", "without")),
+    "percentage": KindRule(CONDITION, moves_several=True, pair=("with", "without"), averages=True),
     "mode": KindRule(LABELS),
     **{kind: KindRule(NUMBER, ("at",) if kind == "quantile" else ()) for kind in QUANTILES},
 }
@@ -183,7 +185,8 @@ class StatedPlan:
 
     def adds_up(self, statistic: StatedStatistic) -> bool:
         """Return whether its numbers are drawn together with their sums."""
-        return statistic.rule.over_cells or (self.hierarchy is not None and statistic.rule.over_groups)
+        summed = statistic.rule.over_groups or (statistic.rule.averages and self.public)
+        return statistic.rule.over_cells or (self.hierarchy is not None and summed)
 
     def labels(self, statistic: StatedStatistic) -> tuple[tuple[str, ...], ...]:
         """Return the labels of its column; for a crosstab, of its two columns."""

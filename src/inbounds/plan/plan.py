@@ -195,7 +195,7 @@ class Plan:
         if LEVEL in self.groups.by:
             raise PlanError(f"must not name a column {LEVEL!r}, which says what a row is about", ("groups", "by"))
         if not any(self.is_layered(statistic) for statistic in self.statistics):
-            adding = ", ".join(kind for kind, statistic in STATISTICS.items() if statistic.over_groups)
+            adding = ", ".join(kind for kind, statistic in STATISTICS.items() if statistic.over_groups or statistic.averages)
             raise PlanError(f"must have a statistic that adds up over groups: {adding}", ("hierarchy",))
 
     def _divide_statistics(self) -> None:
@@ -285,7 +285,9 @@ class Plan:
 
     def is_layered(self, statistic: Statistic) -> bool:
         """Return whether its numbers and their sums are drawn and made to agree: over groups, or over cells."""
-        return statistic.over_cells or (self.hierarchy is not None and statistic.over_groups)
+        return statistic.over_cells or (
+            self.hierarchy is not None and statistic.adds_over_groups(self.context)
+        )
 
     @cached_property
     def group_tree(self) -> NestedGroups:

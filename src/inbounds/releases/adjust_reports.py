@@ -98,7 +98,8 @@ def _levels(form: ReportsRecord, statistic: AdditiveRecord) -> AdjustedStatistic
         parts = [
             _to_values(statistic, nodes, part.reshape(labels, -1)) for part in (result.values, result.low, result.high)
         ]
-        parts.append(result.errors.reshape(labels, -1) * float(parse_fraction(statistic["step"])))
+        errors = result.errors.reshape(labels, -1) * float(parse_fraction(statistic["step"]))
+        parts.append(errors / nodes if statistic["averages"] else errors)
         layers.append(TreeLevelResult(*((part[:, back] if level == 0 else part) for part in parts)))
     return AdjustedStatistic(statistic["statistic"], tuple(layers), adjusted.method)
 
@@ -133,8 +134,10 @@ def _crosstab(form: ReportsRecord, statistic: AdditiveRecord) -> AdjustedStatist
 
 
 def _to_values(statistic: AdditiveRecord, people: Ints, positions: Ints) -> Any:
-    """Convert positions to the values they stand for; whole values to whole numbers."""
+    """Convert positions to the values they stand for: averages to fractions, whole values to whole numbers."""
     start, step = parse_fraction(statistic["start"]), parse_fraction(statistic["step"])
     common = math.lcm(start.denominator, step.denominator)
     whole = people * int(start * common) + positions * int(step * common)
+    if statistic["averages"]:
+        return whole / (common * people)
     return whole if common == 1 else whole / common

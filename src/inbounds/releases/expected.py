@@ -123,6 +123,8 @@ def _simulate(plan: Plan, entry: BudgetLine, sizes: Sequence[int], seed: int, pr
     simulate = _simulate_cells if isinstance(entry.statistic, Crosstab) else _simulate_levels
     levels = simulate(plan, entry, sizes_prior(plan), seed, progress)
     unit, positions = float(query.answers.unit), len(query.answers) - 1
+    if entry.statistic.averages:
+        levels = [_per_person(level, positions) for level in levels]
     groups = [_near(levels[0], positions * size, unit) for size in sizes]
     return tuple(groups), tuple(_state(level, unit) for level in levels)
 
@@ -186,6 +188,28 @@ def _simulate_cells(
 
 
 # --- numbers as they are stated -----------------------------------------------------------------------------
+
+
+def _per_person(level: LevelError, positions: int) -> LevelError:
+    """Divide the errors of sums by the number of people in each node."""
+    people = level.sizes / positions
+    by_node, constant, parent = (
+        None if errors is None else errors / people
+        for errors in (level.by_node, level.constant_by_node, level.parent_by_node)
+    )
+    assert by_node is not None
+    assert constant is not None
+    error = float(by_node.mean())
+    return replace(
+        level,
+        error=error,
+        deviation=level.deviation * error / level.error if level.error else 0.0,
+        constant=float(constant.mean()),
+        parent=None if parent is None else float(parent.mean()),
+        by_node=by_node,
+        constant_by_node=constant,
+        parent_by_node=parent,
+    )
 
 
 def _state(level: LevelError, unit: float) -> ExpectedError:

@@ -107,6 +107,7 @@ def _build_additive_record(plan: Plan, entry: BudgetLine, rows: list[list[Ints]]
         "start": str(query.answers.start),
         "step": str(query.answers.unit),
         "positions": len(query.answers) - 1,
+        "averages": entry.statistic.averages,
         "layers": layers,
     }
 

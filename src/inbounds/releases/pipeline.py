@@ -299,7 +299,7 @@ class ReleasePreview:
         if self.plan.hierarchy is None:
             return ""
         levels = self.plan.hierarchy.levels
-        first = next(one.name for one in self.plan.statistics if one.over_groups)
+        first = next(one.name for one in self.plan.statistics if one.adds_over_groups(self.plan.context))
         weights = dict.fromkeys(levels, Fraction(1)) | {levels[-1]: Fraction(3)}
         shares = {level.name: level.share for level in self.levels[first]}
         return (

@@ -46,6 +46,8 @@ def estimate_totals(record: Mapping[str, Any], table: Any) -> list[Total]:
     }
     totals: list[Total] = []
     for statistic in map(statistic_from_json, record["plan"]["statistics"]):
+        if statistic.averages:
+            continue
         if statistic.name in adding:
             totals += _layer_totals(record["reports"], adding[statistic.name])
         elif statistic.over_groups:

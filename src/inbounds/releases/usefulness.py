@@ -163,7 +163,7 @@ def _judge_levels(designed: ReleaseDesign, k: int) -> Iterator[UselessStatistic]
         expected = full[position] if even_full and not levels[position].no_better else levels[position]
         if expected.no_better:
             helps = [f"more than epsilon {format_number(workload.plan.epsilon)} for the plan"]
-            if entry.statistic.over_groups and position < len(names) - 1:
+            if entry.statistic.adds_over_groups(workload.plan.context) and position < len(names) - 1:
                 helps.append(f"a plan without the level {name}")
             yield UselessStatistic(
                 entry.statistic.name,

@@ -44,7 +44,8 @@ class AdditiveRecord(TypedDict):
 
     shape: rows and columns of a crosstab, else empty. sums: how cells sum, to the sizes ("known"), to no more than the
     sizes ("most"), or without a rule (""). start, step, positions: a group of n people has the values
-    n·start + step·(0..n·positions). layers: the statistic's own numbers first. by: how it was made to add up.
+    n·start + step·(0..n·positions). averages: whether these are published divided by n. layers: the statistic's own
+    numbers first. by: how it was made to add up.
     """
 
     statistic: str
@@ -53,6 +54,7 @@ class AdditiveRecord(TypedDict):
     start: str
     step: str
     positions: int
+    averages: bool
     layers: list[LayerRecord]
     by: NotRequired[str]
 

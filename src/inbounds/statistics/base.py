@@ -157,6 +157,7 @@ class Statistic(Schema):
     once: one person moves each of its numbers by one record at most, however many records the person has.
     counts_values: it is drawn from the number of records with each value, not from sums.
     over_groups: its numbers of several groups sum to that of their union. over_cells: its cells sum to margins.
+    averages: with public sizes it is a sum divided by the size, so that its numbers add up weighted with the sizes.
     loss: the loss that the error column states. has_order: answers are ordered, so there can be intervals.
     compares_labels: it compares a column with its labels. column_options: the options of a command that declare its
     column, of which needed_options must be given. metavar: how its own option is written.
@@ -176,6 +177,7 @@ class Statistic(Schema):
     once: ClassVar[bool] = False
     counts_values: ClassVar[bool] = False
     over_groups: ClassVar[bool] = False
+    averages: ClassVar[bool] = False
     over_cells: ClassVar[bool] = False
     loss: ClassVar[str] = "absolute"
     has_order: ClassVar[bool] = True
@@ -313,6 +315,10 @@ class Statistic(Schema):
     def derive(self, context: StatisticContext) -> DerivedValue | None:
         """Return how its number is computed, if others are drawn."""
         return None
+
+    def adds_over_groups(self, context: StatisticContext) -> bool:
+        """Return whether its numbers of several groups determine that of their union."""
+        return self.over_groups or (self.averages and context.public)
 
     @property
     def sums_to_size(self) -> bool:

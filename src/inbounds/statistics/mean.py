@@ -19,6 +19,7 @@ class Mean(SummedStatistic):
     kind: Literal["mean"] = "mean"
 
     by_unit: ClassVar[bool] = True
+    averages: ClassVar[bool] = True
     pads: ClassVar[bool] = True
     fills_empty: ClassVar[bool] = True
 

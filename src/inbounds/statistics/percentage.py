@@ -66,6 +66,7 @@ class Percentage(ConditionStatistic):
     kind: Literal["percentage"] = "percentage"
 
     by_unit: ClassVar[bool] = True
+    averages: ClassVar[bool] = True
 
     def check(self, context: StatisticContext, groups: Groups) -> None:
         super().check(context, groups)

@@ -244,7 +244,8 @@ function movesTwice(plan, statistic, kind) {
   return low.compare(ZERO) < 0 && high.compare(ZERO) > 0;
 }
 
-const isAdding = (plan, kind) => kind.margins === true || (plan.has("hierarchy") && kind.groups === true);
+const isAdding = (plan, kind) =>
+  kind.margins === true || (plan.has("hierarchy") && (kind.groups === true || (kind.averages === true && plan.get("sizes") === "public")));
 
 function readCost(line, statistic, part, plan, groups) {
   const kind = STATISTICS.get(statistic.get("kind"));
@@ -421,6 +422,7 @@ function checkAdding(stated, { statistic, kind, layers }, plan, groups, tree) {
   const implied = new Map([
     ["statistic", statistic.get("name")], ["shape", shape], ["sums", sumsOfCells(statistic, plan)],
     ["start", one.grid.start.toString()], ["step", one.grid.unit.toString()], ["positions", one.grid.last],
+    ["averages", kind.averages === true],
   ]);
   for (const [name, value] of implied) insist(canonical(stated.get(name)) === canonical(value), wrong);
   insist(["posterior", "least squares"].includes(stated.get("by")) && stated.get("layers").length === layers.length, wrong);

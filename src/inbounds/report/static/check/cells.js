@@ -229,7 +229,7 @@ function summingTo(cells, size, isPublic) {
 // --- sums that must hold ----------------------------------------------------------------------------------------
 
 /** Published numbers as steps from the least possible one; refused off the grid or out of the range. */
-function positionsOf(statistic, plan, table, name, rows) {
+function positionsOf({ statistic, kind }, plan, table, name, rows) {
   const { grid } = requiredQuery(statistic, plan, 1n);
   const common = (grid.start.denominator / greatestCommonDivisor(grid.start.denominator, grid.unit.denominator)) * grid.unit.denominator;
   const [start, unit] = [grid.start, grid.unit].map((part) => part.numerator * (common / part.denominator));
@@ -238,9 +238,10 @@ function positionsOf(statistic, plan, table, name, rows) {
     const published = table.rows[row][column];
     const number = typeof published === "string" ? Number(published) : Number(published?.value ?? published);
     insist(published !== null && published !== "" && Number.isFinite(number), `${name} in row ${row + 1} is no number`);
-    const steps = BigInt(Math.round((number * Number(common) - Number(size * start)) / Number(unit)));
+    const people = kind.averages ? size : 1n;
+    const steps = BigInt(Math.round((number * Number(people * common) - Number(size * start)) / Number(unit)));
     const exact = size * start + steps * unit;
-    const expected = common === 1n ? exact : new Float(Number(exact) / Number(common));
+    const expected = common === 1n && !kind.averages ? exact : new Float(Number(exact) / Number(common * people));
     const fits = sameCell(published, expected, table.written) && steps >= 0n && steps <= size * grid.last;
     insist(fits, `${name} in row ${row + 1} is not in its range`);
     return steps;
@@ -261,7 +262,7 @@ function checkSums(release, cost, table) {
   const names = cellNames(statistic, plan);
   if (kind.margins) {
     const places = groups.sizes.map((size, k) => [size, above + k]);
-    const cells = new Map(publishedNames(statistic, plan).map((name) => [name, positionsOf(statistic, plan, table, name, places)]));
+    const cells = new Map(publishedNames(statistic, plan).map((name) => [name, positionsOf(cost, plan, table, name, places)]));
     for (const name of cells.keys()) {
       const column = table.head.indexOf(name);
       const empty = table.rows.slice(0, above).every((row) => sameCell(row[column], null, table.written));
@@ -283,7 +284,7 @@ function checkSums(release, cost, table) {
   tree.people.forEach((people, level) => {
     first -= people.length;
     const places = people.map((size, k) => [size, first + k]);
-    const own = names.map((name) => positionsOf(statistic, plan, table, name, places));
+    const own = names.map((name) => positionsOf(cost, plan, table, name, places));
     if (level > 0)
       own.forEach((column, n) => {
         const sums = summedBy(below[n], tree.parents[level - 1], people.length);

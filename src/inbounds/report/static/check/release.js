@@ -39,7 +39,7 @@ const isDesign = fields({
 
 /** The rule of each kind of statistic. form: the fields that it has beside those of every kind. subject: what its column
  *  must have. cells: a record is in one of several numbers. byUnit: records of one person may touch several. groups,
- *  margins: sums. pair: the ends of the names of the two numbers that it is computed from if sizes are secret.
+ *  margins: sums. averages: with public sizes, a sum divided by the size. pair: the ends of the names of the two numbers that it is computed from if sizes are secret.
  *  once: a person moves a number by one, however many records there are. publicSizes: sizes must be public,
  *  and at least two. changed: whether a record that is changed may move a number by twice what one added or removed
  *  does, always or with values of both signs. A record with any other kind is not verifiable yet. */
@@ -50,9 +50,9 @@ const STATISTICS = new Map([
   ["histogram", { form: { ...ofColumn, "sum_to_size?": isBoolean }, subject: "labels", cells: true, byUnit: true, groups: true }],
   ["crosstab", { form: { columns: listOf(isText), margins: listOf(isText) }, cells: true, byUnit: true, margins: true }],
   ["sum", { form: ofColumn, subject: "low", changed: "sign", groups: true }],
-  ["mean", { form: ofColumn, subject: "low", byUnit: true, pair: ["above_low", "below_high"] }],
+  ["mean", { form: ofColumn, subject: "low", byUnit: true, averages: true, pair: ["above_low", "below_high"] }],
   ["variance", { form: ofColumn, subject: "low", publicSizes: true }],
-  ["percentage", { form: { condition: isText }, byUnit: true, pair: ["with", "without"] }],
+  ["percentage", { form: { condition: isText }, byUnit: true, averages: true, pair: ["with", "without"] }],
   ["min", { form: ofColumn, subject: "low", changed: "always" }],
   ["median", { form: ofColumn, subject: "low", changed: "always" }],
   ["max", { form: ofColumn, subject: "low", changed: "always" }],
@@ -98,7 +98,7 @@ const isMechanism = fields({
 const isReports = fields({
   sizes: listOf(isInteger), parents: listOf(listOf(isInteger)), credible_level: isText, published: isBoolean,
   statistics: listOf(fields({
-    statistic: isText, shape: listOf(isInteger), sums: isText, start: isText, step: isText, positions: isInteger, by: isText,
+    statistic: isText, shape: listOf(isInteger), sums: isText, start: isText, step: isText, positions: isInteger, averages: isBoolean, by: isText,
     layers: listOf(fields({
       name: isText, columns: listOf(isText), rate: isText, weight: isText, reports: listOf(listOf(isInteger)),
     })),
