@@ -1,10 +1,13 @@
 """Means and percentages above the groups: the right number on average, with the error that is stated."""
 
+from fractions import Fraction
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import inbounds as ib
+from inbounds.catalog.noise_tables import geometric_table
 from inbounds.checker import check_cells, check_record
 from inbounds.checker.tablefile import PublishedTable
 from inbounds.errors import PassportError
@@ -12,6 +15,8 @@ from inbounds.files import RELEASE, Document
 from inbounds.releases.aggregate import open_plan_source
 from inbounds.releases.drawing import IndependentDraw, draw_rows
 from inbounds.releases.pipeline import prepare_table, to_plan
+from inbounds.schema.columns import number_column
+from inbounds.statistics._mean_pair import pair_query, read_sum
 from inbounds.trusted.samplers import seeded_entropy
 
 SCHOOLS = [(f"r{k // 10}", f"s{k}") for k in range(40)]
@@ -64,6 +69,15 @@ def test_above_the_groups_the_numbers_are_those_of_all_records_with_the_stated_e
             assert 0.8 < ratio < 1.25
             assert np.abs(off.mean(axis=0)).max() < 5 * off.std() / np.sqrt(len(found))
         assert ((low <= truth + 1e-9) & (truth <= high + 1e-9)).mean() > 0.8
+
+
+@pytest.mark.parametrize(("size", "epsilon"), [(1, "1/5"), (4, "1/20"), (6, 2)])
+def test_a_draw_is_read_right_on_average_however_short_its_range(size, epsilon):
+    column = number_column(0, 3)
+    mechanism = geometric_table(pair_query(column, size), Fraction(epsilon))
+    reports = np.arange(3 * size + 1)
+    readings, _ = read_sum(column, mechanism, reports)
+    np.testing.assert_allclose(mechanism.matrix.T @ readings, reports, atol=1e-9 * len(reports))
 
 
 def _truths(frame):

@@ -1,7 +1,8 @@
 """Reports about the nodes of a level, as likelihoods of their true values."""
 
+import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -140,6 +141,16 @@ class ReportColumns:
 def geometric_variance(rate: float) -> float:
     """Return the variance of two-sided geometric noise, 2α/(1 - α)² with α = exp(-rate)."""
     return float(1 / (2 * np.sinh(min(rate, 2 * STEEPEST) / 2) ** 2))
+
+
+def read_geometric(reports: Any, largest: Any, rate: float) -> tuple[Floats, Floats]:
+    """Return unbiased readings of truncated geometric draws on 0..largest, and their variances in a sum."""
+    falls = math.exp(-rate)
+    beyond, variance = falls / (1 - falls), geometric_variance(rate)
+    y = np.minimum(np.asarray(reports), largest)
+    at_end = (y == 0) | (y == largest)
+    readings = y + beyond * ((y == largest).astype(np.float64) - (y == 0))
+    return np.asarray(readings), np.where(at_end, variance / 2, variance)
 
 
 def geometric_rate(variance: float) -> float:

@@ -120,6 +120,11 @@ def subtree_variances(levels: Sequence[LevelFacts], variances: Sequence[float]) 
     return below
 
 
+def separate_deviations(levels: Sequence[LevelFacts], variances: Sequence[float]) -> list[float]:
+    """Compute the standard deviations of nodes that nothing but their own report tells about."""
+    return [variance**0.5 for variance in variances]
+
+
 def margin_deviations(levels: Sequence[LevelFacts], variances: Sequence[float]) -> list[float]:
     """Compute the standard deviations of the cells of a two-way table, and of its margins, which are sums of cells."""
     cell = combine_variances(levels[0].deviation ** 2, variances[0])

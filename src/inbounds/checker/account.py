@@ -10,8 +10,8 @@ with all records. Each number that the change can move costs the epsilon at whic
                                         once; where records of one person may move several numbers, r·c, each drawn
                                         for one record
 
-Statistics that add up are drawn in layers, and a record is in one number of each layer: the epsilons of the layers sum
-to that of one number.
+Statistics that add up are drawn in layers, and so are quantiles, variances and modes of a plan with levels: a record is
+in one number of each layer, and the epsilons of the layers sum to that of one number.
 """
 
 from dataclasses import dataclass
@@ -30,8 +30,8 @@ CELLS, ROWS, COLUMNS = "cells", "rows", "columns"
 class StatedCost:
     """The epsilon that a statistic spends.
 
-    layers: the epsilon of its own numbers and of each of their sums; a statistic that does not add up has one layer,
-    named "". records: how many records of one person each number is drawn for.
+    layers: the epsilon of its own numbers and of each of their sums or levels above; a statistic without them has one
+    layer, named "". records: how many records of one person each number is drawn for.
     """
 
     statistic: StatedStatistic
@@ -81,7 +81,7 @@ def independent_places(statistic: StatedStatistic, plan: StatedPlan) -> int:
     A changed record is one removed and one added. Both may be in one group, and move the same number the same way.
     """
     if plan.person is not None:
-        return 1 if plan.adds_up(statistic) else min(plan.person.groups, len(plan.sizes))
+        return 1 if plan.has_layers(statistic) else min(plan.person.groups, len(plan.sizes))
     if plan.neighbours != CHANGE or _moves_twice(statistic, plan):
         return 1
     return _numbers_of_a_change(statistic, plan)
@@ -119,7 +119,7 @@ def _numbers_of_a_change(statistic: StatedStatistic, plan: StatedPlan) -> int:
 
 def _has_cost_per_record(statistic: StatedStatistic, plan: StatedPlan) -> bool:
     """Return whether records of one person may move different numbers, so that each record has its own cost."""
-    return statistic.rule.moves_several or plan.adds_up(statistic)
+    return statistic.rule.moves_several or plan.has_layers(statistic)
 
 
 def _cost(line: Any, statistic: StatedStatistic, part: Fraction, plan: StatedPlan) -> StatedCost:
@@ -129,7 +129,7 @@ def _cost(line: Any, statistic: StatedStatistic, part: Fraction, plan: StatedPla
     insist(name == statistic.name and spent == part, wrong)
     insist(drawn_at * numbers_moved(statistic, plan) == spent, wrong)
     layers = {"": drawn_at}
-    if plan.adds_up(statistic):
+    if plan.has_layers(statistic):
         layers = _layers(fields.take("layers", read_object, "an object"), statistic, plan, drawn_at)
     fields.end()
     one = plan.person is None or _has_cost_per_record(statistic, plan) or statistic.rule.once

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from inbounds.checker.account import COLUMNS, ROWS
-from inbounds.checker.draws import KNOWN, MOST, cell_names, layer_columns, margin_names, sums_of_cells
+from inbounds.checker.account import COLUMNS, ROWS, StatedCost
+from inbounds.checker.draws import KNOWN, MOST, cell_names, drawn_sizes, layer_columns, margin_names, sums_of_cells
 from inbounds.checker.fields import insist, refuse
 from inbounds.checker.levels import LEVEL_OF_EPSILON
 from inbounds.checker.lines import drawn_parts
@@ -28,7 +28,10 @@ LEVEL = "level"
 Cells = Sequence[Cell]
 
 ESTIMATE: Any = object()
-"""Stands for a cell that is an estimate, of which only the range is checked here."""
+"""Stands for a cell that is an estimate, and is compared with what the draws give up to small differences."""
+
+NEAR = 1e-6
+"""The largest difference of an estimate, as a part of its range: sums of floats differ in their last digits."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ def check_cells(record: CheckedRecord, table: PublishedTable) -> RecomputedCells
         if record.plan.adds_up(cost.statistic):
             _check_sums(record, cost.statistic, named)
         elif drawn_parts(cost, record.plan):
-            _check_pooled(record, cost.statistic, named)
+            _check_pooled(record, cost, named)
     return RecomputedCells(tuple(known), tuple(name for name in names if name not in known))
 
 
@@ -129,20 +132,21 @@ def _drawn_columns(record: CheckedRecord) -> Iterator[tuple[str, Cells]]:
                 statistic.name,
                 [*([ESTIMATE] * len(above)), *_means(plan, statistic, *(outputs[part] for part in parts))],
             )
-        names = parts or tuple(cell_names(statistic, plan))
-        grids = {n: required_query(statistic, plan, n, cost.records).grid for n in set(plan.sizes)}
+        names, sizes = parts or tuple(cell_names(statistic, plan)), drawn_sizes(statistic, plan, record.tree)
+        before = [] if plan.is_drawn_of_levels(statistic) else above
+        grids = {n: required_query(statistic, plan, n, cost.records).grid for n in set(sizes)}
         if statistic.sum_to_size:
             rows = zip(*(outputs[name] for name in names), strict=True)
-            sizes = [*plan.sizes] * (len(outputs[names[0]]) // len(plan.sizes))
-            summed = [_round_to_sum(row, size, public=plan.public) for row, size in zip(rows, sizes, strict=True)]
+            repeated = [*plan.sizes] * (len(outputs[names[0]]) // len(plan.sizes))
+            summed = [_round_to_sum(row, size, public=plan.public) for row, size in zip(rows, repeated, strict=True)]
             for name, sums in zip(names, zip(*summed, strict=True), strict=True):
                 yield name, [*above, *sums]
             continue
         for name in names:
             labelled = statistic.kind == "mode"
             column = outputs[name]
-            cells = _labels(plan, statistic, column) if labelled else _values(grids, plan.sizes, column)
-            yield name, [*above, *cells]
+            cells = _labels(plan, statistic, column) if labelled else _values(grids, sizes, column)
+            yield name, [*before, *cells]
 
 
 def _sort_quantiles(record: CheckedRecord) -> dict[str, tuple[int, ...]]:
@@ -245,16 +249,45 @@ def _check_sums(record: CheckedRecord, statistic: StatedStatistic, table: Publis
         below = level_cells
 
 
-def _check_pooled(record: CheckedRecord, statistic: StatedStatistic, table: PublishedTable) -> None:
-    """Check that means above the groups lie in their range."""
-    column = record.plan.column(statistic)
-    above = 0 if record.tree is None else record.rows - len(record.plan.sizes)
-    for row in range(above):
+def _check_pooled(record: CheckedRecord, cost: StatedCost, table: PublishedTable) -> None:
+    """Check that means above the groups are those of the sums drawn of their groups, to a millionth of the range.
+
+    A draw at an end of its range is read farther out by what geometric noise has beyond the end on average: with a
+    falling to a for each step, a/(1 - a).
+    """
+    plan, tree, statistic = record.plan, record.tree, cost.statistic
+    if tree is None:
+        return
+    column, last = plan.column(statistic), {n: required_query(statistic, plan, n).grid.last for n in set(plan.sizes)}
+    falls = math.exp(-float(cost.layers[""]) / column.width)
+    beyond, sums = falls / (1 - falls), []
+    for part in drawn_parts(cost, plan):
+        ends = [last[size] for size in plan.sizes]
+        pairs = zip(record.outputs[part], ends, strict=True)
+        sums.append([drawn + beyond * ((drawn == end) - (drawn == 0)) for drawn, end in pairs])
+    expected: list[float] = []
+    low, width = float(column.low), float(column.high - column.low)
+    for parents, keys in zip(tree.parents, tree.keys[1:], strict=True):
+        sums = [_add_children(one, parents, len(keys)) for one in sums]
+        above, below = ([max(one, 0.0) for one in row] for row in sums)
+        both = zip(above, below, strict=True)
+        of_level = [low + width * (u / (u + v)) if u + v > 0 else float(column.missing) for u, v in both]
+        expected = of_level + expected
+    for row, mean in enumerate(expected):
         try:
             fits = column.low <= Fraction(table.columns[statistic.name][row]) <= column.high
+            near = abs(float(table.columns[statistic.name][row]) - mean) <= NEAR * width
         except (ValueError, TypeError, OverflowError):
-            fits = False
+            fits = near = False
         insist(fits, f"{table.file}: {statistic.name} in row {row + 1} is not in its range")
+        insist(near, f"{table.file}: {statistic.name} in row {row + 1} is not what the draws of its groups give")
+
+
+def _add_children(values: Sequence[float], parents: Sequence[int], count: int) -> list[float]:
+    sums = [0.0] * count
+    for value, parent in zip(values, parents, strict=True):
+        sums[parent] += value
+    return sums
 
 
 def _level_name(record: CheckedRecord, level: int) -> str:

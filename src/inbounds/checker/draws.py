@@ -79,16 +79,26 @@ def layer_columns(statistic: StatedStatistic, plan: StatedPlan, layer: str) -> l
     return margin_names(statistic, plan, layer) if is_margin else cell_names(statistic, plan)
 
 
-def check_draws(values: Any, costs: list[StatedCost], plan: StatedPlan, levels: int = 1) -> Outputs:
+def drawn_sizes(statistic: StatedStatistic, plan: StatedPlan, tree: GroupTree | None) -> list[int]:
+    """Return the size of every group that is drawn of, in the order of the table: above the groups those of levels."""
+    if tree is None or not plan.is_drawn_of_levels(statistic):
+        return list(plan.sizes)
+    return [size for people in tree.people[::-1] for size in people]
+
+
+def check_draws(
+    values: Any, costs: list[StatedCost], plan: StatedPlan, tree: GroupTree | None, levels: int = 1
+) -> Outputs:
     """Return the draws of statistics that do not add up. levels: how many times every group was answered."""
     fields, draws = Fields(values, "the draws"), Outputs()
     for cost in costs:
         if plan.adds_up(cost.statistic):
             continue
-        last = {n: required_query(cost.statistic, plan, n, cost.records).grid.last for n in set(plan.sizes)}
+        sizes = drawn_sizes(cost.statistic, plan, tree)
+        last = {n: required_query(cost.statistic, plan, n, cost.records).grid.last for n in set(sizes)}
         for column in drawn_parts(cost, plan) or cell_names(cost.statistic, plan):
             outputs = fields.take(column, read_line, "whole numbers")
-            most = [last[size] for size in plan.sizes] * levels
+            most = [last[size] for size in sizes] * levels
             fits = len(outputs) == len(most) and all(map(int.__le__, outputs, most))
             insist(fits, f"the draws of {column} are not outputs of its mechanisms for its groups")
             draws[column] = outputs

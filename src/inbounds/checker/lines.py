@@ -1,6 +1,7 @@
 """Check the mechanisms of a record: it must have one line for each statistic, layer and size, in order."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -52,23 +53,33 @@ def drawn_parts(cost: StatedCost, plan: StatedPlan) -> tuple[str, ...]:
 
 
 def required_lines(cost: StatedCost, plan: StatedPlan, tree: GroupTree | None) -> list[RequiredLine]:
-    """Return the lines of one statistic: its own numbers by size, then the sums that are drawn beside them."""
+    """Return the lines of one statistic: its own numbers by size, then the sums beside them, or every level by size."""
     statistic, name = cost.statistic, cost.statistic.name
-    (own_layer, own_epsilon), *sums = cost.layers.items()
-    size_counts, parts = sorted(Counter(plan.sizes).items()), drawn_parts(cost, plan)
+    (own_layer, own_epsilon), *above = cost.layers.items()
+    lines = _lines_by_size(cost, plan, own_layer, own_epsilon, plan.sizes)
+    for level, (layer, epsilon) in enumerate(above, start=1):
+        if plan.is_drawn_of_levels(statistic):
+            assert tree is not None
+            lines += _lines_by_size(cost, plan, layer, epsilon, tree.people[level])
+            continue
+        size, groups = _layer_size(cost, plan, tree, level)
+        lines.append(RequiredLine(name, layer, size, groups, epsilon, required_query(statistic, plan, size)))
+    return lines
+
+
+def _lines_by_size(
+    cost: StatedCost, plan: StatedPlan, layer: str, epsilon: Fraction, sizes: Sequence[int]
+) -> list[RequiredLine]:
+    """Return the lines of numbers that each have the mechanism of their size; one line if all sizes share it."""
+    statistic, name = cost.statistic, cost.statistic.name
+    size_counts, parts = sorted(Counter(sizes).items()), drawn_parts(cost, plan)
     queries = {size: required_query(statistic, plan, size, cost.records) for size, _ in size_counts}
     if (
         len(size_counts) > 1 and len({str(query.content) for query in queries.values()}) == 1
     ):  # sizes share one mechanism
         first, last = size_counts[0][0], size_counts[-1][0]
-        sizes = f"{first}..{last}"
-        lines = [RequiredLine(name, own_layer, sizes, len(plan.sizes), own_epsilon, queries[first], parts)]
-    else:
-        lines = [RequiredLine(name, own_layer, n, groups, own_epsilon, queries[n], parts) for n, groups in size_counts]
-    for level, (layer, epsilon) in enumerate(sums, start=1):
-        size, groups = _layer_size(cost, plan, tree, level)
-        lines.append(RequiredLine(name, layer, size, groups, epsilon, required_query(statistic, plan, size)))
-    return lines
+        return [RequiredLine(name, layer, f"{first}..{last}", len(sizes), epsilon, queries[first], parts)]
+    return [RequiredLine(name, layer, n, groups, epsilon, queries[n], parts) for n, groups in size_counts]
 
 
 def _layer_size(cost: StatedCost, plan: StatedPlan, tree: GroupTree | None, level: int) -> tuple[int, int]:

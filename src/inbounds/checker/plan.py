@@ -53,8 +53,8 @@ class KindRule:
     several numbers, with each record in at most one of them. moves_several: whether records of one person may move
     several of its numbers. over_groups, over_cells: whether its numbers add up over levels, or over margins. pair: the
     ends of the names of the two columns that it is computed from in groups of secret size. averages: whether, in groups
-    of public size, it is a sum divided by the size. once: whether a person with
-    several records moves a number by one all the same.
+    of public size, it is a sum divided by the size. of_levels: whether it is drawn of every level by itself. once:
+    whether a person with several records moves a number by one all the same.
     """
 
     subject: str
@@ -66,6 +66,7 @@ class KindRule:
     pair: tuple[str, ...] = ()
     once: bool = False
     averages: bool = False
+    of_levels: bool = False
 
 
 CONDITION, NUMBER, LABELS, CROSSED = "condition", "number", "labels", "crossed"
@@ -77,10 +78,10 @@ RULES = {
     "crosstab": KindRule(CROSSED, ("margins",), in_cells=True, moves_several=True, over_cells=True),
     "sum": KindRule(NUMBER, over_groups=True),
     "mean": KindRule(NUMBER, moves_several=True, pair=("above_low", "below_high"), averages=True),
-    "variance": KindRule(NUMBER),
+    "variance": KindRule(NUMBER, of_levels=True),
     "percentage": KindRule(CONDITION, moves_several=True, pair=("with", "without"), averages=True),
-    "mode": KindRule(LABELS),
-    **{kind: KindRule(NUMBER, ("at",) if kind == "quantile" else ()) for kind in QUANTILES},
+    "mode": KindRule(LABELS, of_levels=True),
+    **{kind: KindRule(NUMBER, ("at",) if kind == "quantile" else (), of_levels=True) for kind in QUANTILES},
 }
 """Every kind of statistic that can be checked; a record with any other is not verifiable yet."""
 
@@ -187,6 +188,14 @@ class StatedPlan:
         """Return whether its numbers are drawn together with their sums."""
         summed = statistic.rule.over_groups or (statistic.rule.averages and self.public)
         return statistic.rule.over_cells or (self.hierarchy is not None and summed)
+
+    def is_drawn_of_levels(self, statistic: StatedStatistic) -> bool:
+        """Return whether it is drawn of every level by itself."""
+        return self.hierarchy is not None and statistic.rule.of_levels
+
+    def has_layers(self, statistic: StatedStatistic) -> bool:
+        """Return whether its epsilon is shared between its own numbers and sums or levels above them."""
+        return self.adds_up(statistic) or self.is_drawn_of_levels(statistic)
 
     def labels(self, statistic: StatedStatistic) -> tuple[tuple[str, ...], ...]:
         """Return the labels of its column; for a crosstab, of its two columns."""
@@ -442,8 +451,9 @@ def _check_plan(plan: StatedPlan, whole: bool) -> None:
         columns = hierarchy.levels[1:] if grand else hierarchy.levels
         same = len(set(columns)) == len(columns) and set(columns) == set(plan.by)
         insist(same, "the levels of a hierarchy must be the columns that name a group, below one for all or not")
-        adding = not whole or any(map(plan.adds_up, plan.statistics))
-        insist(adding, "a hierarchy must have a statistic that adds up")
+        rules = [statistic.rule for statistic in plan.statistics]
+        has_levels = any(rule.over_groups or rule.averages or rule.of_levels for rule in rules)
+        insist(not whole or has_levels, "a hierarchy must have a statistic with numbers of every level")
 
 
 def _check_number(plan: StatedPlan, statistic: StatedStatistic) -> None:

@@ -93,7 +93,7 @@ def _check_fields(content: Any) -> CheckedRecord:
         fields.objects("mechanisms"), [line for cost in costs for line in required_lines(cost, plan, tree)]
     )
     levels = check_levels(fields.objects("levels"), costs, plan) if fields.has("levels") else None
-    outputs = check_draws(fields.anything("draws"), costs, plan, 1 if levels is None else len(levels.epsilons))
+    outputs = check_draws(fields.anything("draws"), costs, plan, tree, 1 if levels is None else len(levels.epsilons))
     adding = any(plan.adds_up(statistic) for statistic in plan.statistics)
     insist(adding == fields.has("reports"), "reports must be there where statistics add up, and nowhere else")
     reports = check_reports(fields.anything("reports"), costs, plan, tree) if adding else {}

@@ -101,6 +101,14 @@ class NestedGroups:
     tree: Tree = field(repr=False)
     keys: tuple[tuple[tuple[str, ...], ...], ...] = field(repr=False)
 
+    @property
+    def nodes_of_groups(self) -> list[Ints]:
+        """Return for every level above the groups, from below up, the node of each group as it was declared."""
+        nodes = [np.argsort(self.order)]
+        for parents in self.tree.parents:
+            nodes.append(parents[nodes[-1]])
+        return nodes[1:]
+
 
 def build_group_tree(groups: Groups, levels: Sequence[str]) -> NestedGroups:
     """Build the tree of the groups: a node is a set of groups that agree in its level and all levels above."""

@@ -194,18 +194,19 @@ class Plan:
         self.group_tree  # noqa: B018 - refuses levels that are not those of the groups
         if LEVEL in self.groups.by:
             raise PlanError(f"must not name a column {LEVEL!r}, which says what a row is about", ("groups", "by"))
-        if not any(self.is_layered(statistic) for statistic in self.statistics):
-            adding = ", ".join(kind for kind, statistic in STATISTICS.items() if statistic.over_groups or statistic.averages)
-            raise PlanError(f"must have a statistic that adds up over groups: {adding}", ("hierarchy",))
+        if not any(statistic.has_levels() for statistic in self.statistics):
+            leveled = ", ".join(kind for kind, statistic in STATISTICS.items() if statistic.has_levels())
+            raise PlanError(f"must have a statistic with numbers of every level: {leveled}", ("hierarchy",))
 
     def _divide_statistics(self) -> None:
         """Put the parts of statistics in their place that can be drawn in parts only."""
         parts: list[Statistic] = []
+        largest = self.level_groups[-1] if self.level_groups else self.groups
         for k, statistic in enumerate(self.statistics):
             with error_path("statistics", k):
                 options = self.design_options(statistic)
                 with error_path(statistic.kind):
-                    parts += statistic.divide(self.context, self.groups, options)
+                    parts += statistic.divide(self.context, largest, options)
         object.__setattr__(self, "statistics", tuple(parts))
 
     def _check_statistics(self) -> None:
@@ -217,10 +218,14 @@ class Plan:
                 with error_path(statistic.kind):
                     statistic.check(self.context, self.groups)
                 self.design_options(statistic)
-                if statistic.design is not None and self.is_layered(statistic):
+                if self.is_drawn_of_levels(statistic):
+                    for groups in self.level_groups:
+                        with error_path(statistic.kind):
+                            statistic.check(self.context, groups)
+                if statistic.design is not None and self.adds_up(statistic):
                     none = ", ".join(DESIGN_FIELDS)
                     raise PlanError(f"must have none of {none}: what adds up is always drawn with geometric noise")
-                if self.design.aim == "worst" and self.is_layered(statistic):
+                if self.design.aim == "worst" and self.adds_up(statistic):
                     raise PlanError(
                         "adds up and is drawn with geometric noise, whatever the aim; give the aim to others"
                     )
@@ -283,11 +288,37 @@ class Plan:
         """Return the output columns of a statistic's expected errors: one, or one for each cell."""
         return [f"{name}_error" for name in statistic.error_cells(self.context)]
 
-    def is_layered(self, statistic: Statistic) -> bool:
+    def adds_up(self, statistic: Statistic) -> bool:
         """Return whether its numbers and their sums are drawn and made to agree: over groups, or over cells."""
-        return statistic.over_cells or (
-            self.hierarchy is not None and statistic.adds_over_groups(self.context)
-        )
+        return statistic.over_cells or (self.hierarchy is not None and statistic.adds_over_groups(self.context))
+
+    def is_drawn_of_levels(self, statistic: Statistic) -> bool:
+        """Return whether it is drawn of every level by itself."""
+        return self.hierarchy is not None and statistic.of_levels
+
+    def is_layered(self, statistic: Statistic) -> bool:
+        """Return whether it is drawn in several layers that share its epsilon: sums beside it, or levels."""
+        return self.adds_up(statistic) or self.is_drawn_of_levels(statistic)
+
+    @cached_property
+    def level_groups(self) -> tuple[Groups, ...]:
+        """Return the groups of every level above those of the plan, from below up."""
+        if self.hierarchy is None:
+            return ()
+        nest, groups = self.group_tree, []
+        for sizes, nodes in zip(nest.tree.sizes[1:], nest.keys[1:], strict=True):
+            named = [k for k, level in enumerate(self.hierarchy.levels[: len(nodes[0])]) if level in self.groups.by]
+            by = tuple(self.hierarchy.levels[k] for k in named)
+            keys = tuple(tuple(node[k] for k in named) for node in nodes)
+            groups.append(Groups(by, keys, sizes, self.groups.public))
+        return tuple(groups)
+
+    @cached_property
+    def level_plans(self) -> tuple["Plan", ...]:
+        """Return for every level above the groups the plan of what is drawn of it, from below up."""
+        statistics = tuple(filter(self.is_drawn_of_levels, self.statistics))
+        levels = self.level_groups if statistics else ()
+        return tuple(replace(self, groups=groups, hierarchy=None, statistics=statistics) for groups in levels)
 
     @cached_property
     def group_tree(self) -> NestedGroups:
@@ -386,7 +417,7 @@ class Plan:
 
     def design_options(self, statistic: Statistic) -> DesignOptions:
         """Return how its mechanisms are designed; statistics that add up always use geometric noise, see `layers`."""
-        if self.is_layered(statistic):
+        if self.adds_up(statistic):
             return ADDING
         return statistic.adjust_options(statistic.design or self.design)
 

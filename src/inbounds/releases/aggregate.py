@@ -51,10 +51,12 @@ MEASURES = "measures"
 class TrueAnswers:
     """True answers as positions in each query's answers: one row per statistic (per label of a histogram).
 
-    They never leave the process, so their repr hides them.
+    above: those of every level above the groups, from below up, for what is drawn of levels. They never leave the
+    process, so their repr hides them.
     """
 
     positions: tuple[Ints | ValueCounts, ...] = field(repr=False)
+    above: tuple["TrueAnswers", ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True)
@@ -148,9 +150,7 @@ class OpenSource:
             raise AggregationError(
                 f"the engine stopped while aggregating {name}; its reason may quote data and is withheld"
             )
-        return TrueAnswers(
-            tuple(row for k in range(len(self.plan.statistics)) for row in _to_positions(self.plan, k, raw))
-        )
+        return true_answers(self.plan, raw)
 
     def _raw(self) -> dict[str, Any]:
         if self.records is not None:
@@ -475,9 +475,24 @@ def _measure(k: int, suffix: str) -> str:
 # --- whole numbers as positions ---------------------------------------------------------------------------
 
 
-def _to_positions(plan: Plan, k: int, raw: dict[str, Any]) -> Sequence[Ints | ValueCounts]:
-    """Compute positions in the query's answers, as the statistic's kind defines them; always within the range."""
+def true_answers(plan: Plan, raw: dict[str, Any]) -> TrueAnswers:
+    """Compute positions in the queries' answers, as the kinds of statistics define them; always within the range."""
+    read = [_aggregates(plan, k, raw) for k in range(len(plan.statistics))]
+    of_levels = [groups for one, groups in zip(plan.statistics, read, strict=True) if plan.is_drawn_of_levels(one)]
+    nodes_of_groups = plan.group_tree.nodes_of_groups if plan.level_plans else []
+    above = [
+        _positions(level, [groups.join(nodes, level.groups.sizes) for groups in of_levels])
+        for level, nodes in zip(plan.level_plans, nodes_of_groups, strict=True)
+    ]
+    return replace(_positions(plan, read), above=tuple(above))
+
+
+def _positions(plan: Plan, aggregates: Sequence[GroupAggregates]) -> TrueAnswers:
+    pairs = zip(plan.statistics, aggregates, strict=True)
+    return TrueAnswers(tuple(row for statistic, own in pairs for row in statistic.positions(plan.context, own)))
+
+
+def _aggregates(plan: Plan, k: int, raw: dict[str, Any]) -> GroupAggregates:
     statistic, prefix = plan.statistics[k], _measure(k, "")
     measures = {name.removeprefix(prefix): aggregates for name, aggregates in raw.items() if name.startswith(prefix)}
-    aggregates = GroupAggregates(raw["rows_"], plan.groups.sizes, measures, raw.get(_values(statistic)))
-    return statistic.positions(plan.context, aggregates)
+    return GroupAggregates(raw["rows_"], plan.groups.sizes, measures, raw.get(_values(statistic)))

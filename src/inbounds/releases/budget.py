@@ -14,9 +14,9 @@ touch different numbers (cells, or a pair of sums), each of the r·c costs its o
 neighbours one record apart, so that k records in one number cost k times that. Drawing every cell for r records at
 epsilon/c would cost up to r times too much.
 
-Statistics that add up are drawn together with their sums, in layers: levels of a hierarchy, margins of a crosstab. A
-record is in one node of each layer, so the layers' shares of epsilon add up; persons are counted by unit, because
-records in different groups may be in one node above.
+Statistics that add up are drawn together with their sums, in layers: levels of a hierarchy, margins of a crosstab. So
+are quantiles, variances and modes, of every level by itself. A record is in one node of each layer, so the layers'
+shares of epsilon add up; persons are counted by unit, because records in different groups may be in one node above.
 
 `statistics` defines for each kind how far one record moves an answer, and so which query answers it.
 """
@@ -35,8 +35,8 @@ from inbounds.statistics import Statistic, StatisticContext
 class BudgetLine:
     """One line of the budget: a statistic, what it spends, and the epsilon at which each of its numbers is drawn.
 
-    records: how many records one person moves each number by at that epsilon. layered: how a statistic that adds up
-    shares the epsilon with its sums.
+    records: how many records one person moves each number by at that epsilon. layered: how a statistic in layers
+    shares the epsilon among them.
     """
 
     statistic: Statistic

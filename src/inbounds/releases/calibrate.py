@@ -52,7 +52,7 @@ def expected_error(plan: Plan, statistic: str, size: int, cache: Path) -> float:
     """Compute the expected error of one statistic in groups of one size, as the dry run states it."""
     k, line = next((k, line) for k, line in enumerate(plan_budget(plan)) if line.statistic.name == statistic)
     chosen = line.statistic
-    if line.layered is not None:
+    if plan.adds_up(line.statistic):
         (in_groups,), _ = expect_levels(plan, k, line, (size,), cache)
         return in_groups.error
     request = DesignRequest(

@@ -64,7 +64,8 @@ class IndependentDraw:
 
     @property
     def mechanisms(self) -> list[str]:
-        return [design.sha256 for row in (*self.designed.designs, *self.designed.layers) for design in row]
+        own = [design.sha256 for row in (*self.designed.designs, *self.designed.layers) for design in row]
+        return own + [sha256 for level in self.designed.above for sha256 in IndependentDraw(level).mechanisms]
 
     def draw(self, truths: TrueAnswers, progress: Progress = ignore_progress) -> list[Ints]:
         return draw_rows(self.designed, truths, progress=progress)
@@ -76,7 +77,7 @@ class IndependentDraw:
 def draw_rows(
     designed: ReleaseDesign, truths: TrueAnswers, *, draws: Draws = system_entropy, progress: Progress = ignore_progress
 ) -> list[Ints]:
-    """Draw for every statistic the rows of its own numbers, then those of the sums beside them."""
+    """Draw for every statistic the rows of its own numbers and of the sums beside them, then those of every level."""
     plan, rows, truth_iterator = designed.workload.plan, list[Ints](), iter(truths.positions)
     planned, done = designed.workload.numbers, 0
     progress("drawing", done, planned)
@@ -87,11 +88,13 @@ def draw_rows(
             drawn = _draw_together(designed.workload, designed.designs[k], positions[0], draws)
         else:
             drawn = (_draw_outputs(designed.workload, designed.designs[k], own, draws) for own in positions)
-        sums = _draw_sums(designed, k, positions, draws) if plan.is_layered(statistic) else ()
+        sums = _draw_sums(designed, k, positions, draws) if plan.adds_up(statistic) else ()
         for row in chain(drawn, sums):
             rows.append(row)
             done += len(row)
             progress("drawing", done, planned)
+    for level, answers in zip(designed.above, truths.above, strict=True):
+        rows += draw_rows(level, answers, draws=draws)
     return rows
 
 
@@ -99,7 +102,7 @@ def _draw_sums(designed: ReleaseDesign, k: int, positions: Sequence[Any], draws:
     """Draw the sums beside a statistic's own numbers: the rows of every layer."""
     layered = designed.workload.entries[k].layered
     assert layered is not None
-    for layer, design in zip(layered.layers, designed.layers[k], strict=True):
+    for layer, design in zip(layered.sums, designed.layers[k], strict=True):
         for row in layer.sums(positions):
             yield _draw_answers(require_range_mechanism(design), row, draws)
 

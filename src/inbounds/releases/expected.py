@@ -55,7 +55,7 @@ def state_errors(
     plan, sizes = designed.workload.plan, designed.workload.sizes
     rows, full, levels = list(designed.expected), list(designed.full), list(designed.levels)
     for k, entry in enumerate(designed.workload.entries):
-        if entry.layered is not None:
+        if plan.adds_up(entry.statistic):
             rows[k], levels[k] = expect_levels(plan, k, entry, sizes, folder, progress)
             full[k] = levels[k]
             if plan.groups.typical:

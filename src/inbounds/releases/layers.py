@@ -1,7 +1,8 @@
-"""Layers: sums that are drawn beside a statistic's own numbers so that its table adds up.
+"""Layers: what is drawn beside a statistic's own numbers, so that its table adds up or has every level.
 
 A layer is a level of the hierarchy, or a margin of a crosstab. A record is in one node of each layer, as it is in one
-number of the statistic itself, so the shares of the layers add up to what the statistic spends.
+number of the statistic itself, so the shares of the layers add up to what the statistic spends. Layers of what adds up
+are sums of the statistic's own numbers; a quantile, a variance or a mode is drawn of the records of every node.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,7 +12,14 @@ from itertools import pairwise
 
 import numpy as np
 
-from inbounds.adjust.shares import FEWEST, LevelFacts, margin_deviations, optimize_shares, tree_deviations
+from inbounds.adjust.shares import (
+    FEWEST,
+    LevelFacts,
+    margin_deviations,
+    optimize_shares,
+    separate_deviations,
+    tree_deviations,
+)
 from inbounds.adjust.spreads import LEAF_ROOTS, PARENT_ROOTS, mean_square, node_deviation, root_deviation
 from inbounds.exact import Ints
 from inbounds.plan.plan import Plan
@@ -23,15 +31,21 @@ from inbounds.statistics.designs import ADDING, DesignRequest
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """Sums that are drawn beside a statistic's own numbers.
-
-    name: the level or margin. share: of what the statistic spends. size: the largest node, in people. ranges: the
-    largest position of each node. columns: names of its rows of sums. sums: from positions of the statistic's own
-    numbers, one row for each cell, to rows of positions of the layer's nodes.
-    """
+    """A level or margin that is drawn beside a statistic's own numbers. share: of what the statistic spends."""
 
     name: str
     share: Fraction
+    nodes: int
+
+
+@dataclass(frozen=True, eq=False)
+class SumLayer(Layer):
+    """Sums that are drawn beside a statistic's own numbers.
+
+    size: the largest node, in people. ranges: the largest position of each node. columns: names of its rows of sums.
+    sums: from positions of the statistic's own numbers, one row for each cell, to rows of positions of its nodes.
+    """
+
     size: int
     ranges: Ints = field(repr=False)
     columns: tuple[str, ...]
@@ -40,7 +54,7 @@ class Layer:
 
 @dataclass(frozen=True, eq=False)
 class LayeredStatistic:
-    """A statistic that adds up: the name and share of its own numbers, its layers, and the weight of each."""
+    """A statistic in layers: the name and share of its own numbers, its layers, and the weight of each."""
 
     name: str
     share: Fraction
@@ -52,9 +66,16 @@ class LayeredStatistic:
         """Return the name and share of each layer, the statistic's own numbers first."""
         return [(self.name, self.share), *((layer.name, layer.share) for layer in self.layers)]
 
+    @property
+    def sums(self) -> tuple[SumLayer, ...]:
+        """Return the layers that are sums of its own numbers."""
+        return tuple(layer for layer in self.layers if isinstance(layer, SumLayer))
+
 
 def plan_layers(plan: Plan, statistic: Statistic, drawn_at: Fraction) -> LayeredStatistic:
-    """Plan the layers of a statistic that adds up, from the plan alone. drawn_at: its epsilon before it is shared."""
+    """Plan the layers of a statistic, from the plan alone. drawn_at: its epsilon before it is shared."""
+    if plan.is_drawn_of_levels(statistic):
+        return _draws_of_levels(plan, statistic, float(drawn_at))
     query = layer_query(statistic, plan.context, int(plan.groups.sizes.max()))
     if isinstance(statistic, Crosstab):
         return _margins(plan, statistic, float(drawn_at))
@@ -89,7 +110,15 @@ def _levels(plan: Plan, statistic: Statistic, per_unit: float) -> LayeredStatist
         return lambda rows: [nest.tree.sums(row[nest.order])[level] for row in rows]
 
     layers = [
-        Layer(names[level], shares[level], int(nest.tree.sizes[level].max()), ranges[level], columns, sums_at(level))
+        SumLayer(
+            names[level],
+            shares[level],
+            counts[level],
+            int(nest.tree.sizes[level].max()),
+            ranges[level],
+            columns,
+            sums_at(level),
+        )
         for level in range(1, len(counts))
     ]
     return LayeredStatistic(names[0], shares[0], tuple(layers), hierarchy.weights[::-1])
@@ -131,9 +160,10 @@ def _margins(plan: Plan, statistic: Crosstab, per_unit: float) -> LayeredStatist
         return sums
 
     layers = [
-        Layer(
+        SumLayer(
             (ROWS, COLUMNS)[axis],
             share,
+            len(sizes),
             int(sizes.max()),
             sizes,
             tuple(statistic.sum_names(plan.context, margin)),
@@ -144,8 +174,28 @@ def _margins(plan: Plan, statistic: Crosstab, per_unit: float) -> LayeredStatist
     return LayeredStatistic(CELLS, shares[0], tuple(layers), (Fraction(1),) * levels)
 
 
+def _draws_of_levels(plan: Plan, statistic: Statistic, epsilon: float) -> LayeredStatistic:
+    """Plan the levels of a statistic that is drawn of each by itself.
+
+    The shares make the sum of weight · error as small as possible. A report errs as if geometric noise at epsilon/2
+    were added to the number of records, and so, as a part of its range, as that noise divided by the size.
+    """
+    assert plan.hierarchy is not None
+    hierarchy, sizes = plan.hierarchy, plan.group_tree.tree.sizes
+    names, weights = hierarchy.levels[::-1], hierarchy.weights[::-1]
+    facts = [
+        LevelFacts(epsilon / 2, weight, float(nodes.mean()) if statistic.sees_size else 1.0)
+        for nodes, weight in zip(sizes, weights, strict=True)
+    ]
+    shares = hierarchy.shares[::-1] or optimize_shares(facts, separate_deviations)
+    layers = [
+        Layer(name, share, len(nodes)) for name, share, nodes in zip(names[1:], shares[1:], sizes[1:], strict=True)
+    ]
+    return LayeredStatistic(names[0], shares[0], tuple(layers), weights)
+
+
 def layer_design_request(
-    statistic: Statistic, context: StatisticContext, layer: Layer, drawn_at: Fraction
+    statistic: Statistic, context: StatisticContext, layer: SumLayer, drawn_at: Fraction
 ) -> DesignRequest:
     """Request one mechanism for all nodes of a layer, of the largest range.
 

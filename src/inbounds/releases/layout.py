@@ -89,7 +89,7 @@ def _build_additive_record(plan: Plan, entry: BudgetLine, rows: list[list[Ints]]
     statistic, query = entry.statistic, layer_query(entry.statistic, plan.context, 1)
     crossed = statistic.label_pair(plan.context) if isinstance(statistic, Crosstab) else None
     layered, shares, weights = entry.layered, entry.layered.shares, entry.layered.weights
-    columns = [plan.cells(entry.statistic), *(list(layer.columns) for layer in layered.layers)]
+    columns = [plan.cells(entry.statistic), *(list(layer.columns) for layer in layered.sums)]
     layers: list[LayerRecord] = [
         {
             "name": name,

@@ -255,16 +255,16 @@ PLAIN_KEY = re.compile("[A-Za-z0-9_-]+")
 """A key of a TOML table that needs no quotation marks."""
 
 
-LEVELS_HEAD = ["adds up", "groups", "share of epsilon", "expected error", "parent's average", "best constant"]
+LEVELS_HEAD = ["level", "groups", "share of epsilon", "expected error", "parent's average", "best constant"]
 """The columns of a preview of levels; errors are those of published numbers."""
 
 
 def preview_levels(designed: ReleaseDesign) -> dict[str, tuple[LevelPreview, ...]]:
-    """Return the levels of every statistic that adds up, the highest first."""
+    """Return the levels of every statistic in layers, the highest first."""
     levels = {}
     for entry, row in zip(designed.workload.entries, designed.levels, strict=True):
         if entry.layered is not None:
-            counts = [len(designed.workload.plan.groups), *(len(layer.ranges) for layer in entry.layered.layers)]
+            counts = [len(designed.workload.plan.groups), *(layer.nodes for layer in entry.layered.layers)]
             lines = zip(entry.layered.shares, counts, row, strict=True)
             levels[entry.statistic.name] = tuple(
                 LevelPreview(name, nodes, share, expected) for (name, share), nodes, expected in lines
@@ -299,7 +299,7 @@ class ReleasePreview:
         if self.plan.hierarchy is None:
             return ""
         levels = self.plan.hierarchy.levels
-        first = next(one.name for one in self.plan.statistics if one.adds_over_groups(self.plan.context))
+        first = next(name for name, lines in self.levels.items() if len(lines) == len(levels))
         weights = dict.fromkeys(levels, Fraction(1)) | {levels[-1]: Fraction(3)}
         shares = {level.name: level.share for level in self.levels[first]}
         return (

@@ -227,9 +227,13 @@ def _extent(request: DesignRequest) -> int:
 def _requested_digests(record: ReleaseRecord, workload: Workload) -> Iterator[tuple[DesignRequest, str]]:
     """Yield every request with the digest of its mechanism."""
     lines = iter(record["mechanisms"])
-    for number_requests, sum_requests in zip(workload.requests, workload.layers, strict=True):
+    for k, (number_requests, sum_requests) in enumerate(zip(workload.requests, workload.layers, strict=True)):
         for request in (*dict.fromkeys(number_requests), *sum_requests):
             yield request, next(lines)["sha256"]
+        for level in workload.above:
+            for place in level.places_of(workload.plan.statistics[k].name):
+                for request in dict.fromkeys(level.requests[place]):
+                    yield request, next(lines)["sha256"]
 
 
 def _draw_method(record: ReleaseRecord, designed: ReleaseDesign) -> DrawMethod:
@@ -261,9 +265,25 @@ def _rows(record: ReleaseRecord, designed: ReleaseDesign) -> Iterator[Ints]:
             for layer in adding[statistic.name]["layers"]:
                 yield from (np.array(row, dtype=np.int64) for row in layer["reports"])
         else:
-            rows = [_parse_integers(record["draws"][name]) for name in plan.drawn_columns(statistic)]
+            rows = [
+                _parse_integers(record["draws"][name])[-len(plan.groups) :] for name in plan.drawn_columns(statistic)
+            ]
             _check_outputs(designed, k, rows)
             yield from rows
+    yield from _rows_above(record, designed)
+
+
+def _rows_above(record: ReleaseRecord, designed: ReleaseDesign) -> Iterator[Ints]:
+    """Yield the draws of what is drawn of every level, from below up; a record has the highest level first."""
+    end = -len(designed.workload.plan.groups)
+    for level in designed.above:
+        plan = level.workload.plan
+        start = end - len(plan.groups)
+        for k, statistic in enumerate(plan.statistics):
+            rows = [_parse_integers(record["draws"][name])[start:end] for name in plan.drawn_columns(statistic)]
+            _check_outputs(level, k, rows)
+            yield from rows
+        end = start
 
 
 def _check_outputs(designed: ReleaseDesign, k: int, rows: Sequence[Ints]) -> None:

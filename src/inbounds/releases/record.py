@@ -19,7 +19,7 @@ from inbounds.releases.accuracy import describe_low_coverage
 from inbounds.releases.budget import BudgetLine
 from inbounds.releases.check_source import list_compared_texts, used_columns
 from inbounds.releases.usefulness import UselessStatistic
-from inbounds.releases.workload import ReleaseDesign, TableContent, output_query
+from inbounds.releases.workload import ReleaseDesign, TableContent, level_names, output_query
 from inbounds.report.wording import ANY_SCALE, INDEPENDENT_RECORDS
 from inbounds.schema.condition import tree
 from inbounds.schema.record_types import (
@@ -126,13 +126,17 @@ def mechanism_records(designed: ReleaseDesign) -> list[MechanismRecord]:
 
 
 def _layer_lines(designed: ReleaseDesign, k: int) -> Iterator[MechanismRecord]:
-    """Yield the lines of the sums that are drawn beside a statistic's own numbers."""
+    """Yield the lines of the sums that are drawn beside a statistic's own numbers, or of the levels above."""
     entry = designed.workload.entries[k]
-    layers = () if entry.layered is None else entry.layered.layers
-    for layer, design, expected in zip(layers, designed.layers[k], designed.levels[k][1:], strict=True):
+    layers = () if entry.layered is None else entry.layered.sums
+    for layer, design, expected in zip(layers, designed.layers[k], designed.levels[k][1:], strict=False):
         line = _line(entry.statistic.name, layer.size, len(layer.ranges), design, expected)
         line["layer"] = layer.name
         yield line
+    for level, name in zip(designed.above, level_names(designed.workload.plan), strict=False):
+        for line in mechanism_records(level):
+            if line["statistic"] == entry.statistic.name:
+                yield {**line, "layer": name}
 
 
 def _line(
@@ -303,9 +307,9 @@ def describe_accuracy(designed: ReleaseDesign) -> list[str]:
     """Describe what expected errors and intervals suppose, and where intervals are right too seldom."""
     workload, plan = designed.workload, designed.workload.plan
     every = list(enumerate(plan.statistics))
-    sized = [one.name for k, one in every if designed.model(k, 0).is_sized and not plan.is_layered(one)]
+    sized = [one.name for k, one in every if designed.model(k, 0).is_sized and not plan.adds_up(one)]
     lines = []
-    adding = [] if plan.groups.public else [one.name for one in plan.statistics if plan.is_layered(one)]
+    adding = [] if plan.groups.public else [one.name for one in plan.statistics if plan.adds_up(one)]
     if adding:
         lines.append(f"{', '.join(adding)}: expected errors suppose that {describe_prior(plan.groups.typical)}")
     if sized:
@@ -346,16 +350,24 @@ ONE_DRAW = "one list of shares is one draw where sizes are public and no design 
 
 
 def _describe_adding_up(plan: Plan) -> list[str]:
-    """Describe how numbers are made to add up after they were drawn."""
-    names = [statistic.name for statistic in plan.statistics if plan.is_layered(statistic)]
-    if not names:
-        return []
-    lines = [
-        f"{', '.join(names)}: drawn together with sums, all of which the record keeps, then made to add up in whole "
-        "numbers within their ranges; the error is what is expected of each number after that"
-    ]
-    if plan.design != DEFAULT_OPTIONS:
-        lines.append(f"{', '.join(names)}: drawn with geometric noise, whatever [design] says")
+    """Describe how numbers are made to add up after they were drawn, and where those above the groups come from."""
+    lines, adding = [], [statistic for statistic in plan.statistics if plan.adds_up(statistic)]
+    if adding:
+        names = ", ".join(statistic.name for statistic in adding)
+        lines.append(
+            f"{names}: drawn together with sums, all of which the record keeps, then made to add up in whole numbers "
+            "within their ranges; the error is what is expected of each number after that"
+        )
+        if plan.design != DEFAULT_OPTIONS:
+            lines.append(f"{names}: drawn with geometric noise, whatever [design] says")
+    averages = [statistic.name for statistic in adding if statistic.averages]
+    if averages:
+        lines.append(f"{', '.join(averages)}: adds up weighted with the sizes, as the sum or count that it divides")
+    of_levels = [statistic.name for statistic in plan.statistics if plan.is_drawn_of_levels(statistic)]
+    if of_levels:
+        lines.append(
+            f"{', '.join(of_levels)}: drawn of all records of every level, at a part of epsilon for each level"
+        )
     pooled = [] if plan.hierarchy is None else [one.name for one in plan.statistics if one.derive(plan.context)]
     if pooled:
         lines.append(

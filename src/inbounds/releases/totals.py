@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from inbounds.adjust.likelihoods import geometric_variance
+from inbounds.adjust.likelihoods import geometric_variance, read_geometric
 from inbounds.exact import Floats
 from inbounds.mechanism.codec import QUANTILE, query_from_json
 from inbounds.mechanism.json_values import parse_fraction
@@ -53,16 +53,6 @@ def estimate_totals(record: Mapping[str, Any], table: Any) -> list[Total]:
         elif statistic.over_groups:
             totals += _cell_totals(record, statistic, table)
     return totals
-
-
-def read_geometric(reports: Any, largest: Any, rate: float) -> tuple[Floats, Floats]:
-    """Return unbiased readings of truncated geometric draws on 0..largest, and their variances in a sum."""
-    falls = math.exp(-rate)
-    beyond, variance = falls / (1 - falls), geometric_variance(rate)
-    y = np.minimum(np.asarray(reports), largest)
-    at_end = (y == 0) | (y == largest)
-    readings = y + beyond * ((y == largest).astype(np.float64) - (y == 0))
-    return np.asarray(readings), np.where(at_end, variance / 2, variance)
 
 
 def _layer_totals(form: ReportsRecord, statistic: AdditiveRecord) -> Iterator[Total]:

@@ -3,7 +3,7 @@
 The draw (`drawing`) is the only step that sees a true answer. The steps here come before it, or are post-processing.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,8 @@ class Workload:
 
     entries: the budget of every statistic. sizes: the distinct group sizes. members: the groups of each size.
     requests: for every statistic, the mechanism of each distinct size. layers: for every statistic, those of the sums
-    that are drawn beside it.
+    that are drawn beside it. typical: what the plan declares of the sizes of groups of each distinct size. above: of
+    every level above the groups, from below up, the workload of what is drawn of its nodes.
     """
 
     plan: Plan
@@ -52,35 +53,71 @@ class Workload:
     members: tuple[Ints, ...] = field(repr=False)
     requests: tuple[tuple[DesignRequest, ...], ...] = field(repr=False)
     layers: tuple[tuple[DesignRequest, ...], ...] = field(repr=False)
+    typical: tuple[tuple[int, ...], ...] = field(repr=False)
+    above: tuple["Workload", ...] = field(default=(), repr=False)
 
     @classmethod
     def from_plan(cls, plan: Plan) -> "Workload":
         """Build the workload; groups of one size have the same range and share a mechanism."""
+        entries = tuple(plan_budget(plan))
+        parts = np.ones(len(plan.groups))
+        above = []
+        for place, level in enumerate(plan.level_plans):
+            of_level = tuple(
+                replace(entry, drawn_at=entry.drawn_at * entry.layered.layers[place].share, layered=None)
+                for entry in entries
+                if entry.layered is not None and plan.is_drawn_of_levels(entry.statistic)
+            )
+            groups = np.bincount(plan.group_tree.nodes_of_groups[place])
+            above.append(cls._from_entries(level, of_level, plan.groups.typical, groups))
+        return replace(cls._from_entries(plan, entries, plan.groups.typical, parts), above=tuple(above))
+
+    @classmethod
+    def _from_entries(
+        cls, plan: Plan, entries: tuple[BudgetLine, ...], typical: tuple[int, ...], parts: Floats | Ints
+    ) -> "Workload":
+        """Build the workload of a budget. typical: of one declared group. parts: how many of them each group has."""
         distinct, place = np.unique(plan.groups.sizes, return_inverse=True)
         order = np.argsort(place, kind="stable")
         members = np.split(order, np.cumsum(np.bincount(place))[:-1])
-        entries, requests, layers = tuple(plan_budget(plan)), [], []
+        requests, layers = [], []
         for k, entry in enumerate(entries):
             with plan.with_line_numbers(), error_path("statistics", k, entry.statistic.kind):
                 options = plan.design_options(entry.statistic)
                 statistic, context = entry.statistic, plan.context
                 queries = [query_for_person(statistic, context, int(size), entry.records) for size in distinct]
                 requests.append(tuple(DesignRequest(query, entry.statistic_epsilon, options) for query in queries))
-                sums = () if entry.layered is None else entry.layered.layers
+                sums = () if entry.layered is None else entry.layered.sums
                 layers.append(tuple(layer_design_request(statistic, context, layer, entry.drawn_at) for layer in sums))
-        return cls(plan, entries, tuple(distinct.tolist()), tuple(members), tuple(requests), tuple(layers))
+        likely = [tuple(round(one * float(parts[nodes].mean())) for one in typical) for nodes in members]
+        sizes = tuple(distinct.tolist())
+        return cls(plan, entries, sizes, tuple(members), tuple(requests), tuple(layers), tuple(likely))
 
     def size_beliefs(self, size: int) -> SizeBeliefs | None:
         """Return the prior of the size of groups with this maximum; None if sizes are public."""
-        groups = self.plan.groups
-        return None if groups.public else size_prior(groups.typical, size)
+        return None if self.plan.groups.public else size_prior(self.typical[self.sizes.index(size)], size)
 
     @property
     def numbers(self) -> int:
         """Return how many numbers are drawn: those of the groups, and the sums of every layer beside them."""
         own = sum(len(self.plan.drawn_columns(entry.statistic)) for entry in self.entries) * len(self.plan.groups)
-        layers = [layer for entry in self.entries if entry.layered is not None for layer in entry.layered.layers]
-        return own + sum(len(layer.columns) * len(layer.ranges) for layer in layers)
+        layers = [layer for entry in self.entries if entry.layered is not None for layer in entry.layered.sums]
+        sums = sum(len(layer.columns) * layer.nodes for layer in layers)
+        return own + sums + sum(level.numbers for level in self.above)
+
+    @property
+    def rows(self) -> int:
+        """Return how many rows are drawn of a workload without sums: the columns that are drawn."""
+        return sum(len(self.plan.drawn_columns(statistic)) for statistic in self.plan.statistics)
+
+    def requests_of(self, k: int) -> list[DesignRequest]:
+        """Return all requests of a statistic: its own, those of the sums beside it, and of every level."""
+        found, name = [*self.requests[k], *self.layers[k]], self.plan.statistics[k].name
+        return found + [request for level in self.above for j in level.places_of(name) for request in level.requests[j]]
+
+    def places_of(self, name: str) -> list[int]:
+        """Return the place of a statistic in the workload of a level, if it is drawn of levels."""
+        return [k for k, statistic in enumerate(self.plan.statistics) if statistic.name == name]
 
 
 @dataclass(frozen=True)
@@ -107,7 +144,7 @@ class DesignCache:
         """
         workload, model = designed.workload, designed.model(k, s)
         plan, counted = workload.plan, workload.plan.total_count_place
-        adds_up = workload.entries[k].layered is not None
+        adds_up = plan.adds_up(plan.statistics[k])
         if not plan.has_interval(plan.statistics[k]) or adds_up or model.beliefs is None:
             return ()
         assert plan.credible_level is not None
@@ -126,10 +163,10 @@ class ReleaseDesign:
     expected: for every statistic, the expected error in groups of each size. full: what decides whether a release is
     refused: that in groups as large as their maximum, and of a statistic that adds up, that of its levels without a
     typical size. coverage: how often intervals are right, for groups of a tenth of the maximum, of two tenths, …
-    levels: for a statistic that adds up, the expected error of each of its levels over all nodes, the groups first.
+    levels: for a statistic in layers, the expected error of each of its levels over all nodes, the groups first.
     `expected.state_errors` fills in what adds up, `with_coverage` the coverage. quantiles: for a statistic of several
-    quantiles in one draw, the expected error of each of them in groups of each size; `expected` is their mean. memory:
-    what was computed before.
+    quantiles in one draw, the expected error of each of them in groups of each size; `expected` is their mean. above:
+    the designs of `workload.above`. memory: what was computed before.
     """
 
     workload: Workload
@@ -140,6 +177,7 @@ class ReleaseDesign:
     coverage: tuple[tuple[Coverage, ...], ...] = field(default=(), repr=False)
     levels: tuple[tuple[ExpectedError, ...], ...] = ()
     quantiles: tuple[tuple[tuple[ExpectedError, ...], ...], ...] = field(default=(), repr=False)
+    above: tuple["ReleaseDesign", ...] = field(default=(), repr=False)
     memory: DesignCache = field(default_factory=DesignCache, repr=False, compare=False)
 
     @property
@@ -166,10 +204,7 @@ class ReleaseDesign:
         """
         memory = memory or DesignCache()
         mechanisms = memory.designs
-        rows = [
-            (*own_requests, *layer_requests)
-            for own_requests, layer_requests in zip(workload.requests, workload.layers, strict=True)
-        ]
+        rows = [workload.requests_of(k) for k in range(len(workload.entries))]
         planned, made = len({request for row in rows for request in row}), set[DesignRequest]()
         progress("designing", 0, planned)
         for k, row in enumerate(rows):
@@ -187,10 +222,10 @@ class ReleaseDesign:
         )
         at_most = cls(workload, designs, (), layers)
         every = [
-            [at_most.model(k, s) for s in range(len(workload.sizes))] if entry.layered is None else []
+            [] if workload.plan.adds_up(entry.statistic) else [at_most.model(k, s) for s in range(len(workload.sizes))]
             for k, entry in enumerate(workload.entries)
         ]
-        return replace(
+        designed = replace(
             at_most,
             expected=tuple(tuple(memory.expected_error(model) for model in row) for row in every),
             full=tuple(tuple(memory.expected_error(replace(model, beliefs=None)) for model in row) for row in every),
@@ -198,8 +233,29 @@ class ReleaseDesign:
             quantiles=tuple(
                 tuple(tuple(memory.expected_error(one) for one in model.quantiles) for model in row) for row in every
             ),
+            above=tuple(cls.from_workload(level, folder, memory=memory) for level in workload.above),
             memory=memory,
         )
+        return designed._with_levels()
+
+    def _with_levels(self) -> "ReleaseDesign":
+        """Fill in the errors by level of what is drawn of every level."""
+        full, levels = list(self.full), list(self.levels)
+        for k, statistic in enumerate(self.workload.plan.statistics):
+            if self.workload.plan.is_drawn_of_levels(statistic):
+                levels[k], full[k] = zip(*self._mean_errors(statistic.name), strict=True)
+        return replace(self, full=tuple(full), levels=tuple(levels))
+
+    def _mean_errors(self, name: str) -> Iterator[tuple[ExpectedError, ExpectedError]]:
+        """Yield for the groups and every level above the mean error of a statistic, as expected and in full groups."""
+        for level in (self, *self.above):
+            (k,) = level.workload.places_of(name)
+            weights = np.array([len(members) for members in level.workload.members], dtype=np.float64)
+            expected, full = (
+                ExpectedError(*(weights @ np.array([one[:2] for one in row]) / weights.sum()).tolist())
+                for row in (level.expected[k], level.full[k])
+            )
+            yield expected, full
 
     def with_coverage(self) -> "ReleaseDesign":
         """Add how often intervals are right. A record states it; what is refused does not need it."""
@@ -236,18 +292,26 @@ def mechanisms_by_size(designed: ReleaseDesign) -> Mechanisms:
         for size, design in zip(workload.sizes, row, strict=True)
     }
     for entry, row in zip(workload.entries, designed.layers, strict=True):
-        layers = () if entry.layered is None else entry.layered.layers
+        layers = () if entry.layered is None else entry.layered.sums
         for layer, design in zip(layers, row, strict=True):
             mechanisms[f"{entry.statistic.name}: {layer.name}", layer.size] = design.mechanism
+    for level, name in zip(designed.above, level_names(workload.plan), strict=False):
+        for (statistic_name, size), mechanism in mechanisms_by_size(level).items():
+            mechanisms[f"{statistic_name}: {name}", size] = mechanism
     return mechanisms
+
+
+def level_names(plan: Plan) -> tuple[str, ...]:
+    """Return the levels above the groups, from below up."""
+    return () if plan.hierarchy is None else plan.hierarchy.levels[-2::-1]
 
 
 @dataclass(frozen=True)
 class TableContent:
     """What is released: columns, the draws that they follow from, and the chains of its levels.
 
-    draws: for every drawn column, the output of its mechanism for each row. reports: the draws of statistics that were
-    made to add up.
+    draws: for every drawn column, the output of its mechanism for each row: for each group, or with those of the levels
+    above before them. reports: the draws of statistics that were made to add up.
     """
 
     columns: list[OutputColumn]
@@ -263,10 +327,10 @@ def build_table(designed: ReleaseDesign, rows: Sequence[Ints]) -> TableContent:
     for k, statistic in enumerate(plan.statistics):
         outputs.append({name: next(row_iterator) for name in plan.drawn_columns(statistic)})
         layered_statistic = designed.workload.entries[k].layered
-        if layered_statistic is not None:
+        if layered_statistic is not None and plan.adds_up(statistic):
             layered[k] = [
                 list(outputs[k].values()),
-                *([next(row_iterator) for _ in layer.columns] for layer in layered_statistic.layers),
+                *([next(row_iterator) for _ in layer.columns] for layer in layered_statistic.sums),
             ]
     beliefs = _beliefs(designed, outputs)
     columns = {
@@ -275,9 +339,14 @@ def build_table(designed: ReleaseDesign, rows: Sequence[Ints]) -> TableContent:
         if k not in layered
     }
     draws = {name: row for k in columns for name, row in outputs[k].items()}
-    if not layered:
+    if not layered and plan.hierarchy is None:
         return TableContent([*keys_and_sizes(plan), *(column for k in columns for column in columns[k])], draws)
-    table_columns, reports = _build_layered_table(designed, columns, layered, outputs)
+    above = []
+    for level in designed.above:
+        above.append(build_table(level, [next(row_iterator) for _ in range(level.workload.rows)]))
+    for level_table in above:
+        draws |= {name: np.concatenate([row, draws[name]]) for name, row in level_table.draws.items()}
+    table_columns, reports = _build_layered_table(designed, columns, layered, outputs, above)
     return TableContent(table_columns, draws, reports)
 
 
@@ -292,22 +361,31 @@ def _build_layered_table(
     columns: dict[int, list[OutputColumn]],
     layered: dict[int, list[list[Ints]]],
     outputs: Sequence[dict[str, Ints]],
-) -> tuple[list[OutputColumn], ReportsRecord]:
-    """Build the table: statistics that add up, adjusted, beside those that do not."""
-    from inbounds.releases.adjust_reports import adjust_columns  # with much of SciPy, which only such plans need
+    above: Sequence[TableContent],
+) -> tuple[list[OutputColumn], ReportsRecord | None]:
+    """Build the table: statistics that add up, adjusted, beside those that do not.
 
-    plan = designed.workload.plan
-    reports = build_reports_record(plan, designed.workload.entries, layered)
-    for k, statistic, (adjusted, by) in zip(layered, reports["statistics"], adjust_columns(reports), strict=True):
-        columns[k] = [OutputColumn(name, values) for name, values in adjusted.items()]
-        statistic["by"] = by
+    above: of every level above the groups, from below up, the table of what was drawn of it.
+    """
+    plan, reports = designed.workload.plan, None
+    if layered:
+        from inbounds.releases.adjust_reports import adjust_columns  # with much of SciPy, which only such plans need
+
+        reports = build_reports_record(plan, designed.workload.entries, layered)
+        for k, statistic, (adjusted, by) in zip(layered, reports["statistics"], adjust_columns(reports), strict=True):
+            columns[k] = [OutputColumn(name, values) for name, values in adjusted.items()]
+            statistic["by"] = by
+    levels = [{column.name: column.values for column in table.columns} for table in above[::-1]]
     table_columns = keys_and_sizes(plan) if plan.hierarchy is None else level_columns(plan)
     for k in range(len(plan.statistics)):
         if k in layered:
             table_columns += columns[k]
             continue
         pooled = _pool_groups(designed, k, outputs[k])
-        table_columns += [extend_to_levels(plan, column, pooled.get(column.name)) for column in columns[k]]
+        for column in columns[k]:
+            drawn = [level[column.name] for level in levels if plan.is_drawn_of_levels(plan.statistics[k])]
+            known = np.concatenate(drawn) if drawn else pooled.get(column.name)
+            table_columns.append(extend_to_levels(plan, column, known))
     return table_columns, reports
 
 

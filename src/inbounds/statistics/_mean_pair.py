@@ -21,6 +21,7 @@ from statistics import NormalDist
 
 import numpy as np
 
+from inbounds.adjust.likelihoods import geometric_variance, read_geometric
 from inbounds.exact import Floats, Ints
 from inbounds.mechanism import Mechanism
 from inbounds.query import Metric, RangeQuery, Scale
@@ -87,7 +88,7 @@ def mean_pair(column: NumberColumn) -> DerivedValue:
         query=make_all_pairs_query("mean", column),
         words=_words(column),
         pooled=lambda sums, variance, level: pooled_mean(column, sums[0], sums[1], variance, level),
-        read=read_sum,
+        read=lambda mechanism, drawn: read_sum(column, mechanism, drawn),
     )
 
 
@@ -240,17 +241,11 @@ def _at_shares(prior: Floats, shares: Floats) -> Floats:
 # --- groups together --------------------------------------------------------------------------------------
 
 
-def read_sum(mechanism: Mechanism, drawn: Ints) -> tuple[Floats, float]:
-    """Return readings of drawn sums that are right on average, and the variance of one.
-
-    Noise Z that would leave the range is reported as its end. A draw at an end is read E[Z⁺] / Pr[Z >= 0] beyond it,
-    which makes up for that exactly if Z is geometric.
-    """
-    noise, mass = _noise_law(mechanism)
-    beyond = float(mass @ np.maximum(noise, 0)) / float(mass[noise >= 0].sum())
-    most = len(mechanism.query.answers) - 1
-    at_end = (drawn == most).astype(np.float64) - (drawn == 0)
-    return drawn + beyond * at_end, float(mass @ noise.astype(np.float64) ** 2)
+def read_sum(column: NumberColumn, mechanism: Mechanism, drawn: Ints) -> tuple[Floats, float]:
+    """Return readings of drawn sums that are right on average, and the largest variance of one."""
+    rate = _rate(column, mechanism)
+    readings, _ = read_geometric(drawn, len(mechanism.query.answers) - 1, rate)
+    return readings, geometric_variance(rate)
 
 
 def pooled_mean(

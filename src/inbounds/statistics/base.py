@@ -62,6 +62,11 @@ class ValueCounts:
 
         return cls(coo_array((counts, (groups, values)), shape=shape).tocsr())
 
+    def join(self, nodes: Ints, count: int) -> "ValueCounts":
+        """Return the counts of larger groups. nodes: for every group the one it is part of."""
+        entries = self.rows.tocoo()
+        return ValueCounts.from_entries(nodes[entries.row], entries.col, entries.data, (count, entries.shape[1]))
+
     def histograms(self, members: Ints) -> Ints:
         """Return the histograms of these groups, members × values."""
         return np.asarray(self.rows[members].toarray(), dtype=np.int64)
@@ -78,6 +83,18 @@ class GroupAggregates:
     sizes: Ints = field(repr=False)
     measures: Mapping[str, Ints] = field(repr=False)
     values: ValueCounts | None = field(default=None, repr=False)
+
+    def join(self, nodes: Ints, sizes: Ints) -> "GroupAggregates":
+        """Return the aggregates of larger groups. nodes: for every group the one it is part of. sizes: theirs."""
+
+        def add(numbers: Ints) -> Ints:
+            joined = np.zeros(len(sizes), dtype=numbers.dtype)
+            np.add.at(joined, nodes, numbers)
+            return joined
+
+        measures = {suffix: add(numbers) for suffix, numbers in self.measures.items()}
+        values = None if self.values is None else self.values.join(nodes, len(sizes))
+        return GroupAggregates(add(self.rows), sizes, measures, values)
 
     @property
     def by_value(self) -> ValueCounts:
@@ -158,6 +175,8 @@ class Statistic(Schema):
     counts_values: it is drawn from the number of records with each value, not from sums.
     over_groups: its numbers of several groups sum to that of their union. over_cells: its cells sum to margins.
     averages: with public sizes it is a sum divided by the size, so that its numbers add up weighted with the sizes.
+    of_levels: its numbers do not add up, and it is drawn of the groups of each level; what is read of groups adds up.
+    sees_size: its error is smaller in larger groups.
     loss: the loss that the error column states. has_order: answers are ordered, so there can be intervals.
     compares_labels: it compares a column with its labels. column_options: the options of a command that declare its
     column, of which needed_options must be given. metavar: how its own option is written.
@@ -178,6 +197,8 @@ class Statistic(Schema):
     counts_values: ClassVar[bool] = False
     over_groups: ClassVar[bool] = False
     averages: ClassVar[bool] = False
+    of_levels: ClassVar[bool] = False
+    sees_size: ClassVar[bool] = True
     over_cells: ClassVar[bool] = False
     loss: ClassVar[str] = "absolute"
     has_order: ClassVar[bool] = True
@@ -315,6 +336,11 @@ class Statistic(Schema):
     def derive(self, context: StatisticContext) -> DerivedValue | None:
         """Return how its number is computed, if others are drawn."""
         return None
+
+    @classmethod
+    def has_levels(cls) -> bool:
+        """Return whether it has numbers of every level of a hierarchy, whether group sizes are public or not."""
+        return cls.over_groups or cls.averages or cls.of_levels
 
     def adds_over_groups(self, context: StatisticContext) -> bool:
         """Return whether its numbers of several groups determine that of their union."""

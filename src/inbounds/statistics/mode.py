@@ -32,6 +32,8 @@ class Mode(LabelStatistic):
 
     loss: ClassVar[str] = "zero-one"
     has_order: ClassVar[bool] = False
+    of_levels: ClassVar[bool] = True
+    sees_size: ClassVar[bool] = False
 
     def check(self, context: StatisticContext, groups: Groups) -> None:
         self.label_column(context)

@@ -33,6 +33,7 @@ class OrderStatistic(NumberStatistic):
     """A statistic that is one of the group's values: the quantile `share`."""
 
     counts_values: ClassVar[bool] = True
+    of_levels: ClassVar[bool] = True
     pads: ClassVar[bool] = True
     fills_empty: ClassVar[bool] = True
 

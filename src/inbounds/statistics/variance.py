@@ -43,6 +43,7 @@ class Variance(NumberStatistic):
     kind: Literal["variance"] = "variance"
 
     counts_values: ClassVar[bool] = True
+    of_levels: ClassVar[bool] = True
     pads: ClassVar[bool] = True
 
     def check(self, context: StatisticContext, groups: Groups) -> None:

@@ -16,7 +16,7 @@ function readRelease(content) {
   const costs = readAccount(content, plan, groups);
   const lines = costs.flatMap((cost) => requiredLines(cost, plan, groups, tree));
   checkLines(content.get("mechanisms"), lines);
-  const outputs = readDraws(content, costs, plan, groups);
+  const outputs = readDraws(content, costs, plan, groups, tree);
   checkReports(content, costs, plan, groups, tree);
   const rows = tree === null ? groups.sizes.length : tree.keys.reduce((sum, nodes) => sum + nodes.length, 0);
   return { plan, groups, tree, costs, lines, outputs, rows };
@@ -232,7 +232,7 @@ function checkDelta(plan, sizes) {
 function independentPlaces(plan, groups, statistic) {
   const kind = STATISTICS.get(statistic.get("kind"));
   const person = plan.get("unit");
-  if (person !== undefined) return isAdding(plan, kind) ? 1n : least(person.get("max_groups"), BigInt(groups.sizes.length));
+  if (person !== undefined) return hasLayers(plan, kind) ? 1n : least(person.get("max_groups"), BigInt(groups.sizes.length));
   if (plan.get("neighbours") !== CHANGE || movesTwice(plan, statistic, kind)) return 1n;
   return plan.get("sizes") !== "public" || kind.cells === true ? 2n : 1n;
 }
@@ -247,17 +247,23 @@ function movesTwice(plan, statistic, kind) {
 const isAdding = (plan, kind) =>
   kind.margins === true || (plan.has("hierarchy") && (kind.groups === true || (kind.averages === true && plan.get("sizes") === "public")));
 
+/** Whether it is drawn of every level by itself. */
+const isOfLevels = (plan, kind) => plan.has("hierarchy") && kind.levels === true;
+
+/** Whether its epsilon is shared between its own numbers and sums or levels above them. */
+const hasLayers = (plan, kind) => isAdding(plan, kind) || isOfLevels(plan, kind);
+
 function readCost(line, statistic, part, plan, groups) {
   const kind = STATISTICS.get(statistic.get("kind"));
   const wrong = `the account of ${statistic.get("name")} is not what its plan allows`;
-  const addsUp = isAdding(plan, kind);
-  const alone = kind.byUnit === true || addsUp;
+  const [addsUp, layered] = [isAdding(plan, kind), hasLayers(plan, kind)];
+  const alone = kind.byUnit === true || layered;
   const { moved, records } = numbersMoved(plan, groups, kind, alone);
   const drawnAt = Fraction.read(line.get("draw_epsilon"));
   const same = line.get("statistic") === statistic.get("name") && Fraction.read(line.get("spent")).equals(part);
-  insist(same && drawnAt.times(new Fraction(moved)).equals(part) && addsUp === line.has("layers"), wrong);
-  const layers = addsUp ? readLayers(line, statistic, plan, kind, drawnAt, wrong) : [["", drawnAt]];
-  return { statistic, kind, addsUp, part, layers, records };
+  insist(same && drawnAt.times(new Fraction(moved)).equals(part) && layered === line.has("layers"), wrong);
+  const layers = layered ? readLayers(line, statistic, plan, kind, drawnAt, wrong) : [["", drawnAt]];
+  return { statistic, kind, addsUp, ofLevels: isOfLevels(plan, kind), part, layers, records };
 }
 
 /** How many numbers of a statistic one protected change may move, and for how many records of one person each is drawn. */
@@ -307,23 +313,35 @@ function drawnParts(statistic, plan) {
 
 /** What the lines about a statistic's mechanisms must say, in order. */
 function requiredLines(cost, plan, groups, tree) {
-  const { statistic, layers, records, kind } = cost;
-  const counts = new Map();
-  for (const size of groups.sizes) counts.set(size, (counts.get(size) ?? 0n) + 1n);
-  const sizes = [...counts.keys()].sort((a, b) => (a < b ? -1 : 1));
-  const line = { statistic: statistic.get("name"), layer: layers[0][0], epsilon: layers[0][1], parts: drawnParts(statistic, plan) };
-  const shared = statistic.get("kind") === "mode" && sizes.length > 1;
-  const own = shared
-    ? [{ ...line, size: `${sizes[0]}..${sizes[sizes.length - 1]}`, groups: BigInt(groups.sizes.length), ...asked(cost, plan, sizes[0]) }]
-    : sizes.map((size) => ({ ...line, size, groups: counts.get(size), ...asked(cost, plan, size) }));
+  const { statistic, layers, kind } = cost;
+  const own = linesBySize(cost, plan, layers[0], groups.sizes);
   layers.slice(1).forEach(([layer, epsilon], k) => {
+    if (cost.ofLevels) {
+      own.push(...linesBySize(cost, plan, [layer, epsilon], tree.people[k + 1]));
+      return;
+    }
     const people = kind.margins ? groups.sizes : tree.people[k + 1];
     const size = people.reduce(largest);
     const query = requiredQuery(statistic, plan, size);
-    own.push({ statistic: line.statistic, layer, epsilon, parts: [], size, groups: BigInt(people.length), query });
+    own.push({ statistic: statistic.get("name"), layer, epsilon, parts: [], size, groups: BigInt(people.length), query });
   });
   return own;
 }
+
+/** The lines of numbers that each have the mechanism of their size; a mode has one for all. */
+function linesBySize(cost, plan, [layer, epsilon], people) {
+  const { statistic } = cost;
+  const counts = new Map();
+  for (const size of people) counts.set(size, (counts.get(size) ?? 0n) + 1n);
+  const sizes = [...counts.keys()].sort((a, b) => (a < b ? -1 : 1));
+  const line = { statistic: statistic.get("name"), layer, epsilon, parts: drawnParts(statistic, plan) };
+  if (statistic.get("kind") === "mode" && sizes.length > 1)
+    return [{ ...line, size: `${sizes[0]}..${sizes[sizes.length - 1]}`, groups: BigInt(people.length), ...asked(cost, plan, sizes[0]) }];
+  return sizes.map((size) => ({ ...line, size, groups: counts.get(size), ...asked(cost, plan, size) }));
+}
+
+/** The sizes of all groups that are drawn of, in the order of the table. */
+const drawnSizes = ({ ofLevels }, groups, tree) => (ofLevels ? [...tree.people].reverse().flat() : groups.sizes);
 
 const asked = ({ statistic, records }, plan, size) => ({ query: requiredQuery(statistic, plan, size, records) });
 
@@ -366,17 +384,19 @@ function marginNames(statistic, plan, layer) {
   return layer === "rows" ? rows.map((label) => `${name}: ${label}, all`) : columns.map((label) => `${name}: all, ${label}`);
 }
 
-/** The outputs of every column that was drawn and does not add up, one for each group. */
-function readDraws(content, costs, plan, groups) {
+/** The outputs of every column that was drawn and does not add up, one for each group, and for each node of levels. */
+function readDraws(content, costs, plan, groups, tree) {
   const [stated, found] = [content.get("draws"), new Map()];
-  for (const { statistic, addsUp, records } of costs) {
+  for (const cost of costs) {
+    const { statistic, addsUp, records } = cost;
     if (addsUp) continue;
+    const sizes = drawnSizes(cost, groups, tree);
     const parts = drawnParts(statistic, plan);
     for (const column of parts.length > 0 ? parts : cellNames(statistic, plan)) {
       const outputs = readWholes(field(stated, column));
       const last = new Map();
-      for (const size of groups.sizes) if (!last.has(size)) last.set(size, requiredQuery(statistic, plan, size, records).grid.last);
-      const fits = outputs.length === groups.sizes.length && outputs.every((output, k) => output <= last.get(groups.sizes[k]));
+      for (const size of sizes) if (!last.has(size)) last.set(size, requiredQuery(statistic, plan, size, records).grid.last);
+      const fits = outputs.length === sizes.length && outputs.every((output, k) => output <= last.get(sizes[k]));
       insist(fits, `the draws of ${column} are not outputs of its mechanisms for its groups`);
       found.set(column, [...outputs]);
     }

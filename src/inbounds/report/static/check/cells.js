@@ -2,8 +2,10 @@
 
 const PARQUET = [0x50, 0x41, 0x52, 0x31];
 const FORMULA = /^'*[=+\-@\t\r\n＝＋－＠]/;
-/** Stands for a cell that is an estimate, of which only the range is checked here. */
+/** Stands for a cell that is an estimate, and is compared with what the draws give up to small differences. */
 const ESTIMATE = Symbol("estimate");
+/** The largest difference of an estimate, as a part of its range: sums of floats differ in their last digits. */
+const NEAR = 1e-6;
 const NUMBER_TEXT = /^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$/;
 
 /** Head and rows of a CSV file, or of JSON rows; null for a Parquet file, which this page cannot read. */
@@ -161,11 +163,12 @@ function inOrder({ costs, outputs }) {
 
 /** All columns whose cells follow from the draws without an estimate; empty above the groups of a hierarchy. */
 function drawnColumns(release) {
-  const { plan, groups, costs, rows } = release;
+  const { plan, groups, tree, costs, rows } = release;
   const above = new Array(rows - groups.sizes.length).fill(null);
   const outputs = inOrder(release);
   const found = [];
-  for (const { statistic, addsUp, records } of costs) {
+  for (const cost of costs) {
+    const { statistic, addsUp, records } = cost;
     if (addsUp) continue;
     const parts = drawnParts(statistic, plan);
     if (parts.length > 0) found.push([statistic.get("name"), [...above.map(() => ESTIMATE), ...meansOf(statistic, plan, ...parts.map((part) => outputs.get(part)))]]);
@@ -176,18 +179,19 @@ function drawnColumns(release) {
       names.forEach((name, n) => found.push([name, [...above, ...summed.map((cells) => cells[n])]]));
       continue;
     }
-    for (const name of names) found.push([name, [...above, ...valuesOf(statistic, plan, groups, records, outputs.get(name))]]);
+    const [sizes, before] = [drawnSizes(cost, groups, tree), cost.ofLevels ? [] : above];
+    for (const name of names) found.push([name, [...before, ...valuesOf(statistic, plan, sizes, records, outputs.get(name))]]);
   }
   return found;
 }
 
-function valuesOf(statistic, plan, groups, records, outputs) {
+function valuesOf(statistic, plan, sizes, records, outputs) {
   if (statistic.get("kind") === "mode") return outputs.map((k) => columnOf(plan, statistic.get("column")).labels[Number(k)]);
   const grids = new Map();
-  for (const size of groups.sizes) if (!grids.has(size)) grids.set(size, requiredQuery(statistic, plan, size, records).grid);
+  for (const size of sizes) if (!grids.has(size)) grids.set(size, requiredQuery(statistic, plan, size, records).grid);
   const isWhole = [...grids.values()].every(({ start, unit }) => start.denominator === 1n && unit.denominator === 1n);
   return outputs.map((position, k) => {
-    const grid = grids.get(groups.sizes[k]);
+    const grid = grids.get(sizes[k]);
     return isWhole ? grid.start.numerator + grid.unit.numerator * position : new Float(gridFloat(grid, position));
   });
 }
@@ -295,15 +299,39 @@ function checkSums(release, cost, table) {
   });
 }
 
-/** Means above the groups are estimates; they must lie in their range. */
-function checkPooled({ plan, groups, rows }, statistic, table) {
-  const [low, high] = ["low", "high"].map((end) => toFloat(numbersOf(plan, statistic)[end]));
-  const column = table.head.indexOf(statistic.get("name"));
-  table.rows.slice(0, rows - groups.sizes.length).forEach((row, k) => {
-    const published = row[column];
+/** Means above the groups, from the sums drawn of their groups, highest level first. A draw at an end of its range is read
+ *  farther out by what geometric noise has beyond the end on average: with a falling to a for each step, a/(1 - a). */
+function pooledMeans({ plan, groups, tree, outputs }, { statistic, layers }) {
+  const { low, high, missing, width } = numbersOf(plan, statistic);
+  const [first, range] = [toFloat(low), toFloat(high.minus(low))];
+  const falls = Math.exp(-toFloat(layers[0][1]) / Number(width));
+  const last = groups.sizes.map((size) => requiredQuery(statistic, plan, size).grid.last);
+  const read = (drawn, k) => Number(drawn) + (falls / (1 - falls)) * (Number(drawn === last[k]) - Number(drawn === 0n));
+  let sums = drawnParts(statistic, plan).map((part) => outputs.get(part).map(read));
+  const found = [];
+  tree.parents.forEach((parents, level) => {
+    sums = sums.map((values) => {
+      const added = new Array(tree.keys[level + 1].length).fill(0);
+      values.forEach((value, k) => (added[parents[k]] += value));
+      return added;
+    });
+    const [above, below] = sums.map((row) => row.map((one) => Math.max(one, 0)));
+    found.unshift(...above.map((u, k) => (u + below[k] > 0 ? first + range * (u / (u + below[k])) : toFloat(missing))));
+  });
+  return found;
+}
+
+function checkPooled(release, cost, table) {
+  const { plan, tree } = release;
+  if (tree === null) return;
+  const [low, high] = ["low", "high"].map((end) => toFloat(numbersOf(plan, cost.statistic)[end]));
+  const name = cost.statistic.get("name");
+  const column = table.head.indexOf(name);
+  pooledMeans(release, cost).forEach((mean, k) => {
+    const published = table.rows[k][column];
     const number = typeof published === "string" ? Number(published) : Number(published?.value ?? NaN);
-    const fits = published !== "" && number >= low && number <= high;
-    insist(fits, `${statistic.get("name")} in row ${k + 1} is not in its range`);
+    insist(published !== "" && number >= low && number <= high, `${name} in row ${k + 1} is not in its range`);
+    insist(Math.abs(number - mean) <= NEAR * (high - low), `${name} in row ${k + 1} is not what the draws of its groups give`);
   });
 }
 
@@ -326,21 +354,23 @@ function checkCells(release, table, errors) {
   }
   for (const cost of release.costs) {
     if (cost.addsUp) checkSums(release, cost, named);
-    else if (drawnParts(cost.statistic, release.plan).length > 0) checkPooled(release, cost.statistic, named);
+    else if (drawnParts(cost.statistic, release.plan).length > 0) checkPooled(release, cost, named);
   }
   return columns.filter(({ name, part }) => !known.has(name) && part !== "public").map(({ name }) => name);
 }
 
-/** Columns of expected errors, of the statistics for which the passports given tell them. errors: by statistic and size. */
+/** Columns of expected errors, of the statistics for which the passports given tell them. errors: by statistic, layer and size. */
 function errorColumns(release, errors) {
-  const { plan, groups, costs, rows } = release;
+  const { plan, groups, tree, costs, rows } = release;
   const above = new Array(rows - groups.sizes.length).fill(null);
   const found = [];
-  for (const { statistic, addsUp } of costs) {
+  for (const { statistic, addsUp, ofLevels, layers } of costs) {
     const own = errors.get(statistic.get("name"));
     if (addsUp || own === undefined || drawnParts(statistic, plan).length > 0) continue;
-    const cells = groups.sizes.map((size) => own.get(size) ?? own.get("all"));
-    if (cells.every((cell) => cell !== undefined)) found.push([`${statistic.get("name")}_error`, [...above, ...cells.map((error) => new Float(error))]]);
+    const levels = ofLevels ? tree.people : [groups.sizes];
+    const errorOf = (level) => (size) => own.get(`${layers[level][0]}: ${size}`) ?? own.get(`${layers[level][0]}: all`);
+    const cells = levels.map((sizes, level) => sizes.map(errorOf(level))).reverse().flat();
+    if (cells.every((cell) => cell !== undefined)) found.push([`${statistic.get("name")}_error`, [...(ofLevels ? [] : above), ...cells.map((error) => new Float(error))]]);
   }
   return found;
 }

@@ -112,7 +112,7 @@ function noteError(errors, line, measured, { plan, costs }) {
   const close = Math.abs(line.expectedError - computed) <= TIGHT * Math.abs(computed) + Number.MIN_VALUE;
   insist(close, `the expected error stated for ${ownerOf(line)} does not follow from its passport`);
   const own = errors.get(line.statistic) ?? new Map();
-  own.set(typeof line.size === "string" ? "all" : line.size, line.expectedError);
+  own.set(`${line.layer}: ${typeof line.size === "string" ? "all" : line.size}`, line.expectedError);
   errors.set(line.statistic, own);
 }
 

@@ -39,7 +39,7 @@ const isDesign = fields({
 
 /** The rule of each kind of statistic. form: the fields that it has beside those of every kind. subject: what its column
  *  must have. cells: a record is in one of several numbers. byUnit: records of one person may touch several. groups,
- *  margins: sums. averages: with public sizes, a sum divided by the size. pair: the ends of the names of the two numbers that it is computed from if sizes are secret.
+ *  margins: sums. averages: with public sizes, a sum divided by the size. levels: drawn of every level by itself. pair: the ends of the names of the two numbers that it is computed from if sizes are secret.
  *  once: a person moves a number by one, however many records there are. publicSizes: sizes must be public,
  *  and at least two. changed: whether a record that is changed may move a number by twice what one added or removed
  *  does, always or with values of both signs. A record with any other kind is not verifiable yet. */
@@ -51,13 +51,13 @@ const STATISTICS = new Map([
   ["crosstab", { form: { columns: listOf(isText), margins: listOf(isText) }, cells: true, byUnit: true, margins: true }],
   ["sum", { form: ofColumn, subject: "low", changed: "sign", groups: true }],
   ["mean", { form: ofColumn, subject: "low", byUnit: true, averages: true, pair: ["above_low", "below_high"] }],
-  ["variance", { form: ofColumn, subject: "low", publicSizes: true }],
+  ["variance", { form: ofColumn, subject: "low", publicSizes: true, levels: true }],
   ["percentage", { form: { condition: isText }, byUnit: true, averages: true, pair: ["with", "without"] }],
-  ["min", { form: ofColumn, subject: "low", changed: "always" }],
-  ["median", { form: ofColumn, subject: "low", changed: "always" }],
-  ["max", { form: ofColumn, subject: "low", changed: "always" }],
-  ["quantile", { form: { ...ofColumn, at: either(isExact, listOf(isExact)) }, subject: "low", changed: "always" }],
-  ["mode", { form: ofColumn, subject: "labels" }],
+  ["min", { form: ofColumn, subject: "low", changed: "always", levels: true }],
+  ["median", { form: ofColumn, subject: "low", changed: "always", levels: true }],
+  ["max", { form: ofColumn, subject: "low", changed: "always", levels: true }],
+  ["quantile", { form: { ...ofColumn, at: either(isExact, listOf(isExact)) }, subject: "low", changed: "always", levels: true }],
+  ["mode", { form: ofColumn, subject: "labels", levels: true }],
 ]);
 
 const ofEveryKind = { kind: isText, name: isText, "epsilon?": isExact, "budget_share?": isExact, "design?": isDesign };
