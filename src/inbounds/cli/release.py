@@ -340,7 +340,7 @@ def print_preview(preview: "ReleasePreview", standing: str, as_json: bool) -> No
 
 
 def _print_errors(preview: "ReleasePreview") -> None:
-    """Print a row for each statistic, with as many sizes as fit the terminal, and one for each level that adds up."""
+    """Print a row for each statistic, with as many sizes as fit the terminal, and one for each level."""
     from inbounds.releases.pipeline import LEVELS_HEAD
 
     alone = [name for name in preview.errors if name not in preview.levels]
@@ -348,14 +348,14 @@ def _print_errors(preview: "ReleasePreview") -> None:
         _print_errors_by_size(preview, alone)
     if preview.levels:
         rows = [[escape(escape_controls(cell)) for cell in row] for row in preview.level_rows]
-        title = "Expected error of the numbers that add up (mean absolute, as published)"
+        title = "Expected error of every level (mean absolute, as published)"
         out.print(terminal.columns(title, LEVELS_HEAD, rows), sep="\n")
         if preview.split:
             out.print(f"[dim]{escape(preview.split)}[/]")
 
 
 def _print_errors_by_size(preview: "ReleasePreview", alone: Sequence[str]) -> None:
-    """Print the errors of statistics that do not add up, with as many sizes as fit the terminal."""
+    """Print the errors of statistics without levels of their own, with as many sizes as fit the terminal."""
     names = [escape_controls(name) for name in alone]
     room = (out.width - min(max(map(cell_len, names)), out.width // 3) - len("best constant") - 7) // 10
     picked = pick_evenly(len(preview.sizes), max(1, min(room, SHOWN_SIZES)))

@@ -170,6 +170,10 @@ WORDS = {
 }
 
 
+UNITS = {"percentage": " %"}
+"""What is written after each number of a kind."""
+
+
 def _describe(statistic: Statistic) -> str:
     """Describe a statistic in a phrase."""
     if statistic.kind in ("count", "count_distinct") and statistic.subject_text == "true":
@@ -191,7 +195,7 @@ def _part(
         return {**head, "error": "", "kind": "texts", "rows": _named(level.names, values), "by": level.name}
     if len(cells) == 1:
         numbers = [_number(table, cells[0], statistic, row) for row in level.rows]
-        return {**head, **_plot(record, level.names, numbers, error), "by": level.name}
+        return {**head, **_plot(record, level.names, numbers, error, UNITS.get(statistic.kind, "")), "by": level.name}
     labels = [cell.removeprefix(f"{statistic.name}: ") for cell in cells]
     if len(level.rows) == 1:
         numbers = [_number(table, cell, statistic, level.rows[0]) for cell in cells]
@@ -234,9 +238,12 @@ def _number(table: Any, column: str, statistic: Statistic, row: int) -> Number:
 
 
 def _plot(
-    record: ReleaseRecord, names: Sequence[tuple[str, str]], numbers: Sequence[Number], error: float
+    record: ReleaseRecord, names: Sequence[tuple[str, str]], numbers: Sequence[Number], error: float, unit: str = ""
 ) -> dict[str, Any]:
-    """Return rows with a dot and a line each, on one scale: an interval, or the expected error to both sides."""
+    """Return rows with a dot and a line each, on one scale: an interval, or the expected error to both sides.
+
+    unit: written after each number.
+    """
     ends = [
         (low, high) if low is not None and high is not None else (value - off, value + off)
         for value, low, high, off in numbers
@@ -244,12 +251,15 @@ def _plot(
     has_interval = all(low is not None for _, low, _, _ in numbers)
     floor = 0.0 if all(value >= 0 for value, *_ in numbers) else -math.inf
     ends = [(max(low, floor), high) for low, high in ends]
-    ticks = round_ticks(min(low for low, _ in ends), max(high for _, high in ends), MOST_TICKS)
+    least = WHOLE if all(isinstance(value, int) for value, *_ in numbers) else 0.0
+    first, last = min(low for low, _ in ends), max(high for _, high in ends)
+    if first == last:  # a scale needs some length
+        first, last = max(first - max(least, error), floor), last + max(least, error)
+    ticks = round_ticks(first, last, MOST_TICKS)
 
     def place(value: float) -> str:
         return f"{100 * (value - ticks[0]) / (ticks[-1] - ticks[0]):.2f}%"
 
-    least = WHOLE if all(isinstance(value, int) for value, *_ in numbers) else 0.0
     rows = []
     for (name, above), (value, _, _, off), (low, high) in zip(names, numbers, ends, strict=True):
         worth = max(error or off, least)
@@ -258,7 +268,7 @@ def _plot(
             if has_interval
             else (f"± {_short(off)}" if off else "")
         )
-        shown = {"value": format_worth(value, worth), "span": span, "sort": f"{value:.6g}"}
+        shown = {"value": format_worth(value, worth) + unit, "span": span and span + unit, "sort": f"{value:.6g}"}
         rows.append({"name": name, "above": above, "at": place(value), "from": place(low), "to": place(high), **shown})
     level = record["plan"]["credible_level"]
     chance = "" if level is None else f"{format_decimal(100 * Fraction(level))} % interval"
@@ -356,9 +366,9 @@ def _what(sections: Sequence[dict[str, Any]], levels: Sequence[Level]) -> str:
     """Write what was counted, in one sentence."""
     names = _join([section["name"] for section in sections])
     where = [
-        "all together" if level.name in ("", ALL) else f"{len(level.rows)} groups by {level.name}" for level in levels
+        "of all together" if level.name in ("", ALL) else f"by {level.name} ({len(level.rows)})" for level in levels
     ]
-    return f"This page shows {names} for {_join(where)}."
+    return f"This page shows {names}: {_join(where)}."
 
 
 def _how_exact(sections: Sequence[dict[str, Any]]) -> str:

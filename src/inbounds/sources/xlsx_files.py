@@ -180,7 +180,9 @@ def _member(archive: zipfile.ZipFile, source: "Source") -> str:
     if source.table and source.table not in sheets:
         raise SourceError(f"must be one of the sheets {', '.join(sheets)}, got {source.table!r}", ("source", "table"))
     if not source.table and len(sheets) != 1:
-        raise SourceError(f"must name one of the sheets: {', '.join(sheets)}", ("source", "table"))
+        names = ", ".join(f'"{name}"' for name in sheets)
+        first = next(iter(sheets), "")
+        raise SourceError(f'must name one of the sheets: {names}; for example --table "{first}"', ("source", "table"))
     return sheets[source.table] if source.table else next(iter(sheets.values()))
 
 
