@@ -26,6 +26,12 @@ draft = true         # delete this line when everything below is right: until th
 [source]
 {source}
 
+# [about]            # for readers, on the page for the public
+# title = "…"
+# author = "…"
+# contact = "…"
+# notes = "…"
+
 [groups]
 {why_by}by = [{by}]
 keys = []            # every group to answer: a list, or a public file such as "groups.txt" or "groups.csv";
@@ -33,6 +39,9 @@ keys = []            # every group to answer: a list, or a public file such as "
 {size}
 # missing_key = "not stated"        # one of the keys: the group of records without a value
 # period = {{ visited = "month" }}    # dates or times of a column of by as day, month, quarter or year
+
+# [hierarchy]        # totals that add up: the columns of by from the largest groups to the smallest, below "all"
+# levels = [{levels}]
 
 [people]
 {people}
@@ -81,6 +90,11 @@ COPIED = """\
 # one record has would then tell about that record. Keep those that the questionnaire or codebook defines.
 """
 
+SAME = """\
+# ignore_case = true    # Yes and YES are the same
+# trim = true           # and so are "Yes" and " Yes "
+"""
+
 FIRST_LINE = """\
 # Columns have the names in the first line of the file. If that is a record and no header line, delete this plan.
 """
@@ -99,7 +113,7 @@ TEXT = """
 type = "text"
 # labels = ["…", "…", "no answer"]   # with labels it can be a histogram
 # other = "no answer"   # the label of any other value and of none, best one of its own; without it: in no cell
-"""
+{same}"""
 
 BOOLEAN = """
 [columns.{name}]{why}
@@ -126,7 +140,7 @@ ANYTHING = """
 type = "text"           # or "boolean": true and false, yes and no, 1 and 0
 # labels = ["…", "…", "no answer"]   # with labels it can be a histogram
 # other = "no answer"   # the label of any other value and of none, best one of its own; without it: in no cell
-""" + NUMBER.replace("{{why}}", "").replace("{why}", "").replace("\n[", "\n# [").replace("\ntype", "\n# type")
+{same}""" + NUMBER.replace("{{why}}", "").replace("{why}", "").replace("\n[", "\n# [").replace("\ntype", "\n# type")
 
 BLOCKS = {"number": NUMBER, "text": TEXT, "boolean": BOOLEAN, "anything": ANYTHING, "unread": UNREAD}
 
@@ -144,6 +158,7 @@ def draft_plan(source: Source, plan: Path) -> str:
     types = read_schema(source)
     described = {c.name: c for c in survey_files.describe_columns(source)} if source.kind in SURVEYS else {}
     group_column, id_column = guess_group_column(types), guess_id_column(types)
+    nested = guess_levels(types, group_column)
     others = {name: kind for name, kind in types.items() if name not in (group_column, id_column)}
     head = HEAD.format(
         name=Path(source.path).name or source.name,
@@ -155,7 +170,8 @@ def draft_plan(source: Source, plan: Path) -> str:
         output=f"{plan.stem}.released.csv",
         first=FIRST_LINE if source.kind == "csv" else "",
         warning=COPIED if any(column.labels or column.missing for column in described.values()) else "",
-        why_by=f"# {explain_group_column(group_column)}\n" if group_column else "",
+        why_by=_explain_groups(group_column, nested),
+        levels=", ".join(map(quote, ["all", *(nested or [group_column or "region"])])),
         size=MAX_SIZE if names_persons(id_column) else SIZE,
         people=(A_PERSON if names_persons(id_column) else NO_PERSON).format(person=quote(id_column or "person")),
     )
@@ -170,8 +186,8 @@ def _block(name: str, kind: str) -> str:
     """Write the declaration of a column whose source says at most its type."""
     if kind == "anything" and (guess := guess_type(name)):
         kind, why = guess
-        return BLOCKS[kind].format(name=quote_key(name), why=f"  # {why}", **guess_bounds(name))
-    return BLOCKS[kind].format(name=quote_key(name), why="", **guess_bounds(name))
+        return BLOCKS[kind].format(name=quote_key(name), why=f"  # {why}", same=SAME, **guess_bounds(name))
+    return BLOCKS[kind].format(name=quote_key(name), why="", same=SAME, **guess_bounds(name))
 
 
 def _survey_block(column: "survey_files.SurveyColumn") -> str:
@@ -186,7 +202,8 @@ def _survey_block(column: "survey_files.SurveyColumn") -> str:
         block = f"\n[columns.{quote_key(column.name)}]{title}\nlabels = {{ {pairs} }}\n"
         return block + "".join(f"missing_codes = {format_value([*singles])}\n" if singles else "")
     kind = "number" if column.is_number and not column.seconds else "text"
-    return BLOCKS[kind].format(name=quote_key(column.name), why=title, **guess_bounds(column.name)) + codes
+    block = BLOCKS[kind].format(name=quote_key(column.name), why=title, same="", **guess_bounds(column.name))
+    return block + codes
 
 
 def _is_scale(labels: dict[str, str]) -> bool:
@@ -227,6 +244,12 @@ def _own_fields(statistic: type[Statistic]) -> dict[str, Any]:
 
 # --- guesses from column names, for the author to confirm --------------------------------------------------
 
+PLACES = (
+    "country", "state", "region", "area", "zone", "county", "district", "city", "town", "school", "hospital", "clinic",
+    "site", "department", "branch", "unit", "ward", "team", "class",
+)  # fmt: skip
+"""Words in names of columns that name places and units, the larger first."""
+
 GROUPING = (
     "school", "class", "region", "district", "county", "state", "country", "city", "town", "department", "ward",
     "hospital", "clinic", "site", "unit", "team", "branch", "group", "area", "zone", "sex", "gender", "year", "month",
@@ -254,10 +277,39 @@ def _is_question(name: str) -> bool:
 
 def guess_group_column(types: dict[str, str]) -> str:
     """Guess the column that names groups: by its name, else the first text that names no person."""
-    usable = [name for name, kind in types.items() if kind in ("text", "anything")]
-    usable = [name for name in usable if not split_words(name) & {*IDENTITY, *NAMING} and not _is_question(name)]
+    usable = [name for name, kind in types.items() if kind in ("text", "anything") and _may_name_groups(name)]
     ranked = [(GROUPING.index(word), name) for name in usable for word in split_words(name) & {*GROUPING}]
     return min(ranked)[1] if ranked else next(iter(usable), "")
+
+
+def _may_name_groups(name: str) -> bool:
+    """Return whether a name may be that of groups: neither of a person nor a question; "school name" is a place."""
+    words = split_words(name)
+    if words & {*PLACES} and words <= {*PLACES, "name"}:
+        return True
+    return not words & {*IDENTITY, *NAMING} and not _is_question(name)
+
+
+def guess_levels(types: dict[str, str], group_column: str) -> list[str]:
+    """Guess the columns that nest around the groups, the largest first; empty unless there are several."""
+    found = {
+        name: PLACES.index(word)
+        for name, kind in types.items()
+        if kind in ("text", "anything") and _may_name_groups(name)
+        for word in split_words(name) & {*PLACES}
+    }
+    return sorted(found, key=found.__getitem__) if group_column in found and len(found) > 1 else []
+
+
+def _explain_groups(group_column: str, nested: list[str]) -> str:
+    """Explain the guessed groups in comments, and how to have all levels if there are several columns that may nest."""
+    if not group_column:
+        return ""
+    lines = [explain_group_column(group_column)]
+    if nested:
+        names = ", ".join(map(quote, nested))
+        lines.append(f"these may nest: by = [{names}] answers each combination; see [hierarchy] below for all levels")
+    return "".join(f"# {line}\n" for line in lines)
 
 
 def guess_id_column(types: dict[str, str]) -> str:
@@ -284,6 +336,7 @@ TYPE_WORDS = {
     ),
     "text": (
         "date", "day", "answer", "status", "type", "category", "code", "reason", "degree", "education", "occupation",
+        "gender", "sex", "diagnosis", "ward", "submitted", "admitted", "discharged",
     ),
 }  # fmt: skip
 """Words in names of columns that tell what they hold, where the file does not."""
@@ -291,14 +344,25 @@ TYPE_WORDS = {
 
 def guess_type(name: str) -> tuple[str, str] | None:
     """Guess from a name whether a column holds numbers or texts, and explain it; None if the name does not tell."""
+    if _stated_range(name):
+        return "number", "the name says its range, so it may hold numbers"
+    if _is_question(name):
+        return "text", "the name is a question, so it may hold answers"
     found = [(kind, word) for kind, words in TYPE_WORDS.items() for word in words if word in split_words(name)]
     kinds = {kind for kind, _ in found}
     return (found[0][0], f"the name says {found[0][1]}, so it may hold {found[0][0]}s") if len(kinds) == 1 else None
 
 
+def _stated_range(name: str) -> tuple[int, int] | None:
+    """Return the bounds that a name states, as in "Teachers listen to me (1-5)"."""
+    found = re.search(r"[(\[](\d{1,4}) ?(?:-|–|\.\.|to) ?(\d{1,4})[)\]]", name)
+    return (int(found[1]), int(found[2])) if found and int(found[1]) < int(found[2]) else None
+
+
 def guess_bounds(name: str) -> dict[str, int]:
     """Guess bounds, and the middle for records without a value, from the column's name alone."""
-    low, high = next((bounds for word, bounds in USUAL.items() if word in split_words(name)), (0, 10))
+    usual = next((bounds for word, bounds in USUAL.items() if word in split_words(name)), (0, 10))
+    low, high = _stated_range(name) or usual
     return {"low": low, "high": high, "missing": (low + high) // 2}
 
 
@@ -342,7 +406,7 @@ def _type(kind: Any) -> str:
 
 def _example(columns: dict[str, str]) -> str:
     """Write a first statistic, about the first column that is no key and names no person."""
-    for name, kind in columns.items():
+    for name, kind in sorted(columns.items(), key=lambda column: not _is_question(column[0])):
         if kind == "unread" or split_words(name) & {*NAMING}:
             continue
         if kind == "anything" and (guess := guess_type(name)):
