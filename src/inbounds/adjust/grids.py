@@ -41,7 +41,7 @@ def exact_tables(grids: Grids) -> list[Marginals]:
 
 
 def _marginals(mass: Floats) -> Marginals:
-    """Number the nodes of all tables through and normalize their masses."""
+    """Assign one sequence of numbers to the nodes of all tables and normalize their masses."""
     flat = mass.reshape(-1, mass.shape[-1])
     return Marginals(np.zeros(len(flat), np.int64), flat / flat.sum(axis=1, keepdims=True))
 

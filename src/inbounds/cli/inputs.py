@@ -38,7 +38,7 @@ Passports = Annotated[
 def load_input_mechanism(
     file: LoadedFile, statistic: str | None, size: int | None, folder: Path | None
 ) -> AnyMechanism:
-    """The mechanism of a passport, or that of a statistic and size of a release record."""
+    """Return the mechanism of a passport, or that of a statistic and size of a release record."""
     if file.format != RELEASE:
         if statistic is not None or size is not None or folder is not None:
             raise ValueError("--statistic, --size and --passports are for release records; this is no release record")

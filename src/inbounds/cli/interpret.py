@@ -128,7 +128,7 @@ def _interpret_outputs(channel: Channel, output: str | None, level: float) -> tu
 
 
 def _statistic(file: LoadedFile, name: str | None) -> str | None:
-    """The statistic whose name or column was typed: "answer: yes" is a cell of the histogram answer."""
+    """Return the statistic whose name or column was typed: "answer: yes" is a cell of the histogram answer."""
     if name is None or file.format != RELEASE:
         return name
     from inbounds.releases.verify import find_statistic, load_record

@@ -301,7 +301,7 @@ def _tell(ledger: "Ledger") -> "Ledger":
 def _write_or_print(
     document_of: Callable[["Ledger"], "Document"], place: str, target: Path | None, kind: OutputKind, overwrite: bool
 ) -> "Document":
-    """What a ledger says, written to the target if there is one; a target of another kind is refused first."""
+    """Write what a ledger says to the target if there is one; refuse a target of another kind first."""
     if target is not None:
         check_target(target, kind, overwrite=overwrite, reads=[Path(place)])
     with _open_to_read(place) as ledger:

@@ -97,7 +97,7 @@ class Answer:
         return to_polars_frame(dict(self.table))
 
     def __str__(self) -> str:
-        """The table, and what it cost, for a terminal."""
+        """Return the table, and what it cost, for a terminal."""
         return f"{text_table(list(self.table), zip(*self.table.values(), strict=True))}\n\n{self.price}"
 
     def __repr__(self) -> str:

@@ -210,7 +210,7 @@ def floors(problem: Problem) -> Floats:
 
 
 def classes(problem: Problem, compared: CellInequalities, *, folded: bool) -> Ints:
-    """Number the cells so that cells that must be equal share a number.
+    """Assign numbers to the cells so that cells that must be equal share one.
 
     Two cells must be equal when they are compared both ways with factor one, or when they are mirror images
     and the problem is folded.

@@ -618,7 +618,7 @@ def open_store(place: str | PathLike[str], *, create: bool) -> Store:
 def verify_ledger(
     place: str | Document, head: LedgerHead | None = None, *, tell: Callable[[str], None] = lambda sentence: None
 ) -> LedgerReport:
-    """What is true of a ledger, or of an exported one; `tell` hears that an older one was brought forward."""
+    """Verify a ledger, or an exported one; `tell` hears that an older one was brought forward."""
     if isinstance(place, Document):
         return verify_export(place, head)
     if "://" not in place and not (loaded := LoadedFile.load(place)).is_database and loaded.format == LEDGER:

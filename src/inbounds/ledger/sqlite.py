@@ -103,7 +103,7 @@ def is_ledger(path: Path) -> bool:
 
 
 def has_ledger_header(head: bytes) -> bool:
-    """The same of a file that begins with these bytes."""
+    """Return the same of a file that begins with these bytes."""
     return head.startswith(SQLITE_MAGIC) and int.from_bytes(head[68:72], "big") == APPLICATION
 
 

@@ -60,21 +60,21 @@ class LedgerHead:
         return {"ledger": self.ledger, "entries": self.entries, "entry_sha256": self.sha256}
 
     def to_document(self) -> Document:
-        """The head in its envelope, to be kept elsewhere."""
+        """Return the head in its envelope, to be kept elsewhere."""
         return Document.wrap(LEDGER_HEAD, self.content)
 
     def to_json(self) -> Json:
-        """The same as plain JSON values."""
+        """Return the same as plain JSON values."""
         return self.to_document().to_json()
 
     @staticmethod
     def load(file: FileLike) -> "LedgerHead":
-        """A head from the file that `inbounds ledger head --out` wrote."""
+        """Read a head from the file that `inbounds ledger head --out` wrote."""
         return HEAD_FILE.read(file)
 
 
 def head_from_document(document: Document) -> LedgerHead:
-    """The head that a document states."""
+    """Return the head that a document states."""
     content = document.content
     refuse_unknown_fields(content, HEAD_FIELDS, "the head")
     ledger, entries, last = (content.get(name) for name in HEAD_FIELDS)
@@ -360,7 +360,7 @@ def _name(people: Population) -> str:
 
 
 def export_entries(head: LedgerHead, entries: Iterable[Entry], people: Sequence[Population]) -> Document:
-    """A ledger in its envelope, without the bytes of its answers, for a checker elsewhere."""
+    """Return a ledger in its envelope, without the bytes of its answers, for a checker elsewhere."""
     totals = [
         {
             **population.to_json(),
@@ -391,7 +391,7 @@ def load_export(file: FileLike, head: LedgerHead | None = None) -> LedgerReport:
 
 
 def verify_export(document: Document, head: LedgerHead | None = None) -> LedgerReport:
-    """The same of an export that was read."""
+    """Verify an export that was read."""
     content, place = document.content, str(document.path or "the export")
     known = {"head": HEAD_FIELDS, "people": [PEOPLE_FIELDS], "entries": [ENTRY_FIELDS]}
     refuse_unknown_fields(content, known, "the exported ledger", LedgerError)

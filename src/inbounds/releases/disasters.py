@@ -33,7 +33,7 @@ def check_confirmed(plan: Plan) -> None:
 
 
 def _check_decimal(source: Source, columns: list[Declared]) -> None:
-    """A file with semicolons usually has decimal commas, and without a word about it 4,5 would count as missing."""
+    """Refuse semicolons without a declared decimal mark: 4,5 would count as missing."""
     numbers = any(column.type == "number" for column in columns)
     if source.kind == "csv" and source.delimiter == ";" and not source.decimal and numbers:
         message = (
@@ -62,7 +62,7 @@ def _person_message(name: str) -> str:
 
 
 def _check_keys(plan: Plan) -> None:
-    """A key that its column cannot hold, as it is declared, would be a group that is always empty."""
+    """Refuse a key that its column cannot hold, as declared: its group would always be empty."""
     for k, name in enumerate(plan.groups.by):
         column = plan.columns.get(name)
         if name in plan.groups.period or column is None:

@@ -193,7 +193,7 @@ def _helps(designed: ReleaseDesign, k: int, size: int, folder: Path) -> Iterator
     context, statistic = plan.context, entry.statistic
 
     def expected_with(factor: int, more: str) -> ExpectedError | None:
-        """The errors with so many times the epsilon, the records, or the step."""
+        """Return the errors with so many times the epsilon, the records, or the step."""
         changed = _coarser(context, statistic, factor) if more == "step" else context
         largest = size * factor if more == "size" else size
         epsilon = entry.drawn_at * (factor if more == "epsilon" else 1)

@@ -58,7 +58,7 @@ def page(
 
 
 def embedded(file: LoadedFile) -> bytes:
-    """The bytes of a file for `page`; a `ValueError` where a page cannot hold or judge it."""
+    """Read the bytes of a file for `page`. Raises ValueError where a page cannot hold or judge it."""
     if file.is_database:
         raise ValueError(
             f"a page holds JSON files, got a database: {file.path}; inbounds ledger export writes one of a ledger"

@@ -156,7 +156,7 @@ def _bytes(value: Any, is_person: bool) -> bytes | None:
 
 
 def _cut(text: str) -> str:
-    """A text cut off one letter beyond the longest public text; `records` does the same, but engines limit texts."""
+    """Cut a text off one letter beyond the longest public text; `records` does the same, but engines limit texts."""
     return str.__getitem__(text, slice(LONGEST_TEXT + 1))
 
 

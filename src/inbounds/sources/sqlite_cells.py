@@ -51,7 +51,7 @@ def declared_types(path: str, table: str, wanted: Sequence[str]) -> dict[str, An
 
 
 def _check_encoding(connection: sqlite3.Connection) -> None:
-    """A `SourceError` unless texts are stored in UTF-8: cells are read as their bytes."""
+    """Raise SourceError unless texts are stored in UTF-8: cells are read as their bytes."""
     encoding = connection.execute("pragma encoding").fetchone()[0].decode()
     if encoding != "UTF-8":
         said = f"must be a database in UTF-8, got {encoding}; copy it: sqlite3 old.db .dump | sqlite3 new.db"

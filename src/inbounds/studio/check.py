@@ -100,7 +100,7 @@ def _judge_document(document: bytes, others: list[bytes]) -> Json:
 
 
 def _verdict(file: LoadedFile, passports: list[LoadedFile]) -> Json:
-    """What is verdict of a file, which is not named by its place on this machine."""
+    """Return the verdict of a file, which is not named by its place on this machine."""
     verdict = verify(file, passports=passports).to_json()
     here = f"{file.path.parent}{os.sep}"
     field = "reason" if not verdict["valid"] else "checked" if "checked" in verdict else ""
@@ -109,6 +109,6 @@ def _verdict(file: LoadedFile, passports: list[LoadedFile]) -> Json:
 
 
 def _table_named(file: LoadedFile) -> str:
-    """The table beside a release record, where that is a plain name; whether the record holds is not asked."""
+    """Return the table beside a release record, where that is a plain name; whether the record holds is not asked."""
     name = table_named(file)
     return name if PLAIN_NAME.fullmatch(name) is not None and name != file.path.name else ""
