@@ -85,8 +85,9 @@ def _check_letters(names: list[str]) -> None:
     """Raise SourceError if the header line is not UTF-8. Whether the records are is data and is not checked."""
     if any("\udc80" <= letter <= "\udcff" or letter == "\ufffd" for name in names for letter in name):
         message = (
-            "begins with a line that is not in UTF-8, or not in the encoding that is declared; declare it under "
-            '[source], such as encoding = "windows-1252", or save the file as CSV UTF-8'
+            "begins with a line that is not in UTF-8, or not in the encoding that is declared; give --encoding "
+            'windows-1252 in one line, or encoding = "windows-1252" under [source] of the plan, or save the file as CSV '
+            "UTF-8"
         )
         raise SourceError(message, WHERE)
 
