@@ -86,8 +86,8 @@ def _check_letters(names: list[str]) -> None:
     if any("\udc80" <= letter <= "\udcff" or letter == "\ufffd" for name in names for letter in name):
         message = (
             "begins with a line that is not in UTF-8, or not in the encoding that is declared; give --encoding "
-            'windows-1252 in one line, or encoding = "windows-1252" under [source] of the plan, or save the file as CSV '
-            "UTF-8"
+            'windows-1252 in one line, or encoding = "windows-1252" under [source] of the plan, or save the file as '
+            "CSV UTF-8"
         )
         raise SourceError(message, WHERE)
 
