@@ -222,7 +222,12 @@ FORMULAS = {
     "snapped_staircase": (snapped_staircase, [k for k in NUMERIC if k != "ordinal, two to a unit"]),
 }
 SCALED = {"normalized_laplace": NUMERIC}
-NEED_MORE = {"prerounded_geometric", "snapped_noise", "scaled_laplace"}  # the latter two: test_noise_of_choice.py
+NEED_MORE = {
+    "prerounded_geometric",
+    "snapped_noise",
+    "scaled_laplace",
+    "threshold",
+}  # with tests of their own
 DESIGNED = {"variant_1", "variant_2", "weakly_honest"}
 REFUTED = {"refuted_half_line"}
 ON_GRAPHS = {"metric_geometric", "planar_laplace"}  # tests/graphs/test_graph_catalog.py

@@ -33,6 +33,7 @@ def one_of_each() -> dict[str, Mechanism]:
         ib.optimal(ib.count(4), 1),
         Mechanism(steps, Fraction(7, 10), ApproximateMatrix(leaky.matrix(steps), leaky.delta), Origin("matrix")),
         Mechanism(steps, Fraction(7, 10), leaky, Origin("noise")),
+        ib.catalog.threshold(ib.count(8), 1, "1/100"),
         ib.catalog.truncated_geometric(ib.count(10**5), 1),
         ib.catalog.randomized_response(ib.category(10**5), 1),
         Mechanism(

@@ -22,7 +22,15 @@ from inbounds.files import MECHANISM, Document, Json, canonical_json
 from inbounds.mechanism import Mechanism, Origin
 from inbounds.mechanism.codec import law_to_json
 from inbounds.mechanism.laws import LAWS as REGISTRY
-from inbounds.mechanism.laws import ApproximateMatrix, ApproximateNoise, BlockResponse, CentralRecords, Matrix, Response
+from inbounds.mechanism.laws import (
+    ApproximateMatrix,
+    ApproximateNoise,
+    BlockResponse,
+    CentralRecords,
+    Matrix,
+    Response,
+    Threshold,
+)
 from inbounds.mechanism.laws.blocks import make_tight_blocks
 from inbounds.mechanism.laws.noise import make_geometric_noise
 from inbounds.mechanism.laws.plane import PlaneNoise, make_plane_noise, require_map_metric
@@ -279,6 +287,37 @@ def approximate_noise() -> Iterator[Case]:
         yield "refuse", name, _changed(base, change)
 
 
+def threshold() -> Iterator[Case]:
+    """Yield counts above a threshold, at their bounds: the closed form, tables by hand, and few answers."""
+    made = [ib.catalog.threshold(ib.count(n), *both) for n in (2, 40) for both in (("1", "1/50"), ("1/3", "1/9"))]
+    closed = [(one.query, one.epsilon, one.law) for one in made if isinstance(one.law, Threshold)]
+    by_hand = [
+        ([1, 6, 1], [8]), ([0, 3, 0], [0]), ([1, 2, 3, 2, 1], []), ([1, 1, 1, 1, 1], [9, 0, 0]), ([0, 5, 1], [2]),
+    ]  # fmt: skip
+    laws = [(query, epsilon, law.wide, law.narrow) for query, epsilon, law in closed]
+    laws += [(ib.count(9), Fraction(1), *_scale_to_total(*tables)) for tables in by_hand]
+    for number, (query, epsilon, wide, narrow) in enumerate(laws):
+        long = ib.count(3 * (len(wide) // 2) + 2)
+        least = _least_delta(Threshold(wide, narrow, Fraction(1, 2)).matrix(long), long, epsilon)
+        if not 0 < least < 1:
+            continue
+        content = to_passport(Mechanism(query, epsilon, Threshold(wide, narrow, least), Origin("by hand"))).to_json()
+        yield "accept", f"{number}", content
+        less = _set("law", "threshold", "delta", str(least * (1 - Fraction(1, 1 << 60))))
+        yield "refuse", f"{number}-less", _changed(content, less)
+    base = to_passport(made[0]).to_json()
+    for name, change in {**THRESHOLD_CHANGES, **EPSILON_CHANGES}.items():
+        yield "refuse", name, _changed(base, change)
+
+
+def _scale_to_total(wide: list[int], narrow: list[int]) -> tuple[Any, Any]:
+    """Return weights in these proportions that sum to 2**62 together; the middle of the first gets what is left."""
+    unit = TOTAL // (sum(wide) + sum(narrow))
+    scaled = np.array([one * unit for one in wide]), np.array([one * unit for one in narrow], dtype=np.int64)
+    scaled[0][len(wide) // 2] += TOTAL - scaled[0].sum() - scaled[1].sum()
+    return scaled
+
+
 def _cut_law(query: RangeQuery, width: int = 2) -> Any:
     """Return weights that fall with the distance of output and answer in positions, and are 0 beyond `width`."""
     outputs, answers = query.shape
@@ -300,6 +339,7 @@ LAWS = {
     "matrix": matrix,
     "approximate": approximate,
     "approximate_noise": approximate_noise,
+    "threshold": threshold,
     "plane": plane,
     "noise": noise,
     "response": response,
@@ -739,6 +779,25 @@ APPROXIMATE_NOISE_CHANGES = {
     "a-unit-less": _set("law", "approximate_noise", "table", f"{TOTAL // 4} {TOTAL // 2 - 1} {TOTAL // 4}"),
     "negative": _set("law", "approximate_noise", "table", f"-1 {TOTAL + 1} 0"),
     "nothing": _set("law", "approximate_noise", "table", ""),
+}
+
+THRESHOLD_CHANGES = {
+    "no-delta": _remove("law", "threshold", "delta"),
+    "delta-0": _set("law", "threshold", "delta", "0"),
+    "delta-1": _set("law", "threshold", "delta", "1"),
+    "delta-negative": _set("law", "threshold", "delta", "-1/50"),
+    "another-field": _set("law", "threshold", "bound", "1"),
+    "claims": _set("claims", {"losses": {}, "properties": {}, "effective_epsilon": "1"}),
+    "no-narrow": _remove("law", "threshold", "narrow"),
+    "even": _set("law", "threshold", "wide", f"{TOTAL // 2} {TOTAL // 2}"),
+    "one-wide": _set("law", "threshold", "wide", f"{TOTAL}"),
+    "too-narrow": _set("law", "threshold", "narrow", "0"),
+    "nothing": _set("law", "threshold", "wide", ""),
+    "a-unit-more": lambda content: content["law"]["threshold"].update(narrow=f"{TOTAL} 1 0"),
+    "two-steps": _set("query", "neighbours", {"reach": 2}),
+    "everyone": _set("query", "neighbours", {"everyone": True}),
+    "metric": _set("query", "neighbours", {"metric": "1"}),
+    "a-total": _set("query", "kind", "total"),
 }
 
 RESPONSE_CHANGES = {

@@ -10,6 +10,7 @@ from inbounds.catalog.optimized import variant_1, variant_2, weakly_honest
 from inbounds.catalog.response import exponential, randomized_response, uniform
 from inbounds.catalog.snapped import snapped_noise
 from inbounds.catalog.staircase import snapped_staircase
+from inbounds.catalog.unknown_groups import threshold
 
 __all__ = [
     "explicit_fair",
@@ -25,6 +26,7 @@ __all__ = [
     "snapped_laplace",
     "snapped_noise",
     "snapped_staircase",
+    "threshold",
     "truncated_geometric",
     "uniform",
     "variant_1",

@@ -13,6 +13,7 @@ from inbounds.catalog.optimized import variant_1, variant_2, weakly_honest
 from inbounds.catalog.response import exponential, randomized_response, uniform
 from inbounds.catalog.snapped import snapped_noise
 from inbounds.catalog.staircase import snapped_staircase
+from inbounds.catalog.unknown_groups import threshold
 from inbounds.errors import suggest_name
 from inbounds.exact import Number
 from inbounds.mechanism import Mechanism
@@ -60,6 +61,7 @@ _ROWS = (
     CatalogEntry(snapped_noise, needs="the distribution of the noise"),
     CatalogEntry(scaled_laplace, needs="time for a search over the scales of all answers"),
     CatalogEntry(uniform, in_plans=True),
+    CatalogEntry(threshold, needs="a delta"),
     CatalogEntry(variant_1, takes_loss=True, compact=True),
     CatalogEntry(variant_2, takes_loss=True),
     CatalogEntry(weakly_honest),

@@ -264,7 +264,39 @@ class BlockSampler(ArraySampler):
         return self.design.places(answers, inside, number % sets)
 
 
-Sampler = MatrixSampler | NoiseSampler | PlaneSampler | ResponseSampler | BlockSampler
+@dataclass(frozen=True, eq=False)
+class ThresholdSampler(ArraySampler):
+    """Reports of a count above a threshold: answer + noise where that exceeds the bound of the noise drawn, else 0.
+
+    One table holds the noises of both bounds; which of them was drawn is forgotten with the draw.
+    """
+
+    table: AliasTable
+    noise: FrozenArray
+    bound: FrozenArray
+    size: int
+    words: ClassVar[int] = 1
+
+    @classmethod
+    def from_weights(cls, wide: Ints, narrow: Ints, size: int) -> "ThresholdSampler":
+        halves = [len(table) // 2 for table in (wide, narrow) if len(table)]
+        noise = np.concatenate([np.arange(-half, half + 1) for half in halves]).astype(np.int64)
+        bound = np.concatenate([np.full(2 * half + 1, half) for half in halves]).astype(np.int64)
+        weights = np.concatenate([wide, narrow])
+        table = AliasTable.from_weights(weights[:, None])
+        return cls(table, FrozenArray.from_array(noise), FrozenArray.from_array(bound), size)
+
+    @property
+    def answers(self) -> int:
+        return self.size + 1
+
+    def outputs(self, answers: Ints, draws: Words) -> Ints:
+        outcome, _ = self.table.pick(np.zeros(1, dtype=np.int64), draws)
+        noisy = answers + self.noise.array.take(outcome)
+        return np.where(noisy > self.bound.array.take(outcome), np.minimum(noisy, self.size), 0)
+
+
+Sampler = MatrixSampler | NoiseSampler | PlaneSampler | ResponseSampler | BlockSampler | ThresholdSampler
 
 
 def draw_outputs(sampler: Sampler, answers: Ints, draws: Draws) -> Ints:

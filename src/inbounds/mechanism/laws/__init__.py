@@ -18,6 +18,7 @@ from inbounds.mechanism.laws.plane import PlaneNoise
 from inbounds.mechanism.laws.response import Response
 from inbounds.mechanism.laws.scores import PermuteAndFlip
 from inbounds.mechanism.laws.sides import SidedPermuteAndFlip
+from inbounds.mechanism.laws.threshold import Threshold
 
 LAWS: Final = MappingProxyType[str, type[Law[Any]]](
     {
@@ -26,6 +27,7 @@ LAWS: Final = MappingProxyType[str, type[Law[Any]]](
             Matrix,
             ApproximateMatrix,
             ApproximateNoise,
+            Threshold,
             Noise,
             Response,
             PlaneNoise,
@@ -56,4 +58,5 @@ __all__ = [
     "RecordsLaw",
     "Response",
     "SidedPermuteAndFlip",
+    "Threshold",
 ]

@@ -83,3 +83,75 @@ function excessOf(rows, high, low, p) {
   }
   return sum;
 }
+
+// --- counts above a threshold -----------------------------------------------------------------------------------
+
+const THRESHOLD_FIELDS = {
+  epsilon: null, origin: ORIGIN_FIELDS, query: PASSPORT_FIELDS.query, law: { threshold: { delta: null, wide: null, narrow: null } },
+};
+
+/** A count plus noise is reported where it exceeds the bound of the noise that was drawn, else nothing (0) is. */
+function checkThresholdPassport(content, report) {
+  refuseUnknownFields(content, THRESHOLD_FIELDS);
+  const part = field(content, "law");
+  insist(part.size === 1, "the law must be one");
+  const law = field(part, "threshold");
+  const query = new Query(field(content, "query"), 0n);
+  const [epsilon, delta] = [readEpsilon(field(content, "epsilon")), Fraction.read(field(law, "delta"))];
+  const [wide, narrow] = ["wide", "narrow"].map((name) => (field(law, name) === "" ? [] : [...readWholes(law.get(name))]));
+  Object.assign(report, { title: `${query.kind}, epsilon ${epsilon}, delta ${delta}`, epsilon: epsilon.toString() });
+  const counts = query.kind === "count" && query.reach === 1n && query.metric === null && !query.everyone && query.graph === null;
+  insist(counts && query.labels === null && query.oneOutputPerAnswer, "a threshold needs a count, which one person moves by 1");
+  checkThreshold(wide, narrow, epsilon, delta);
+  const most = shown(approximateRatio(ratioAllowed(epsilon), 1n << RATIO_BITS));
+  report.promise = true;
+  report.says =
+    `any set of reports has at most ${most} times the probability under a number of persons that it has with one person more ` +
+    `or less, plus ${delta}; of nobody, nothing is ever reported`;
+  report.checked.push(
+    `the query is whole: ${query.answers.size} answers`,
+    `${wide.length + narrow.length} weights of noise sum to exactly 2^62, and only numbers above the bound of their noise are reported`,
+    "for every two counts one apart, in both orders, what one exceeds e^epsilon times the other adds up to at most delta",
+    IN_RATIOS,
+  );
+  const origin = checkOrigin(content);
+  refuseOtherSpelling(content.get("query"), query);
+  report.unchecked.push("that the question is what was asked, and that one person moves its answer no further");
+  report.unchecked.push(`where the mechanism comes from, which is said to be ${origin}`);
+}
+
+function checkThreshold(wide, narrow, epsilon, delta) {
+  insist(delta.compare(ZERO) > 0 && delta.compare(ONE) < 0, "delta must be above 0 and below 1");
+  const shaped = wide.length >= 3 && wide.length % 2 === 1 && (narrow.length === 0 || narrow.length === wide.length - 2);
+  insist(shaped, "the noise must be -k..k with k at least 1, and -(k - 1)..k - 1 or nothing");
+  const sum = [...wide, ...narrow].reduce((all, weight) => all + weight, 0n);
+  insist(sum === TOTAL, "the weights of both noises together must sum to 2^62");
+  const bound = wide.length >> 1;
+  // from a count of 2·bound + 1 on every number is reported, and all pairs are alike
+  const last = 2 * bound + 2;
+  if (BigInt(last) * BigInt(6 * bound) > MOST_COMPARED)
+    throw new Unjudged("this page has no verdict on noise of so many steps; use inbounds verify");
+  const p = ratioAllowed(epsilon);
+  const allowed = (delta.numerator * TOTAL) << RATIO_BITS;
+  let before = reportsOf(0, wide, narrow);
+  for (let count = 1; count <= last; count++) {
+    const now = reportsOf(count, wide, narrow);
+    const rows = now.map((weight, report) => [before[report], weight]);
+    const fits = [excessOf(rows, 0, 1, p), excessOf(rows, 1, 0, p)].every((excess) => excess * delta.denominator <= allowed);
+    insist(fits, `the counts ${count - 1} and ${count} need a larger delta`);
+    before = now;
+  }
+}
+
+/** The weight of every report of a count, without a largest one; the first is that of no report. */
+function reportsOf(count, wide, narrow) {
+  const found = new Array(3 * (wide.length >> 1) + 3).fill(0n);
+  for (const table of [wide, narrow]) {
+    const bound = table.length >> 1;
+    table.forEach((weight, place) => {
+      const noisy = count + place - bound;
+      found[noisy > bound ? noisy : 0] += weight;
+    });
+  }
+  return found;
+}

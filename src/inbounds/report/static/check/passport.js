@@ -109,7 +109,7 @@ function checkOrigin(content) {
 }
 
 const LAWS_WITH_RULES = new Set([
-  "approximate", "approximate_noise", ...[PASSPORT_FIELDS, QUANTILE_FIELDS, JOINT_FIELDS, LABEL_FIELDS].flatMap(({ law }) => Object.keys(law)),
+  "approximate", "approximate_noise", "threshold", ...[PASSPORT_FIELDS, QUANTILE_FIELDS, JOINT_FIELDS, LABEL_FIELDS].flatMap(({ law }) => Object.keys(law)),
 ]);
 
 /** One format for every mechanism: the kind of the query, and the key of the law, tell them apart. */
@@ -122,6 +122,7 @@ function checkPassport(envelope, report) {
   else if (query instanceof Map && query.get("kind") === "quantiles") checkJointPassport(content, report);
   else if (law instanceof Map && law.has("blocks")) checkLabelPassport(content, report);
   else if (law instanceof Map && (law.has("approximate") || law.has("approximate_noise"))) checkApproximatePassport(content, report);
+  else if (law instanceof Map && law.has("threshold")) checkThresholdPassport(content, report);
   else checkRangePassport(content, report);
 }
 
