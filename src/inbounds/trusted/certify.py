@@ -96,40 +96,6 @@ def check_approximate(weights: Ints, pairs: Iterable[tuple[int, int]], epsilon: 
             raise DeltaViolation((j, k), Fraction(excess, TOTAL << EXP_BITS), delta)
 
 
-def check_approximate_noise(table: Ints, size: int, reach: int, epsilon: Fraction, delta: Fraction) -> None:
-    """Raise unless clamp(answer + noise, 0, size) is (epsilon, delta)-private for answers at most `reach` apart.
-
-    table: weights t of the noise -K..K, none negative. For answers j and k = j + s an output i inside the range
-    compares t[i - j] with t[i - j - s]; the two ends compare tail sums. So with sums of the inner terms from the left,
-    for every s, each pair of answers takes a constant time.
-    """
-    if table.dtype != np.int64 or table.ndim != 1 or len(table) % 2 == 0 or (table < 0).any():
-        raise InvalidDistribution("noise weights must be an int64 array for the noise -K..K, and not negative")
-    if int(table.sum(dtype=object)) != TOTAL:
-        raise InvalidDistribution("noise weights must sum to 2**62")
-    if not 0 < delta < 1:
-        raise InvalidDistribution(f"delta must be above 0 and below 1, got {delta}")
-    t: list[int] = table.tolist()
-    half, p = len(t) // 2, ratio_lower_bound(epsilon, Fraction(1))
-    tails, allowed = [0, *accumulate(t)], delta.numerator * TOTAL << EXP_BITS
-
-    def at(d: int) -> int:
-        return t[d + half] if -half <= d <= half else 0
-
-    def upto(d: int) -> int:
-        return tails[min(max(d + half + 1, 0), len(t))]
-
-    for s in [*range(-reach, 0), *range(1, reach + 1)]:
-        low = -half - abs(s) - 1
-        sums = [0, *accumulate(sum_excess([at(d)], [at(d - s)], p) for d in range(low, 1 - low))]
-        for j in range(max(0, -s), min(size, size - s) + 1):
-            first, last = (min(max(d - low, 0), len(sums) - 1) for d in (1 - j, size - j))
-            ends = [upto(-j), TOTAL - upto(size - 1 - j)], [upto(-j - s), TOTAL - upto(size - 1 - j - s)]
-            excess = max(0, sums[last] - sums[first]) + sum_excess(*ends, p)
-            if excess * delta.denominator > allowed:
-                raise DeltaViolation((j, j + s), Fraction(excess, TOTAL << EXP_BITS), delta)
-
-
 def sum_excess(highs: Sequence[int], lows: Sequence[int], p: int) -> int:
     """Return 2**128 times the sum of max(0, high - (p / 2**128) · low), exactly."""
     return sum(max(0, (high << EXP_BITS) - p * low) for high, low in zip(highs, lows, strict=True))

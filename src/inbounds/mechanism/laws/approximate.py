@@ -1,5 +1,6 @@
 """A matrix, or a noise table, that is private at a delta: outputs may be possible under one answer only."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -23,10 +24,20 @@ from inbounds.mechanism.limits import refuse_beyond_limit
 from inbounds.mechanism.profile import Profile
 from inbounds.query import RangeQuery
 from inbounds.trusted.bounds import TOTAL
-from inbounds.trusted.certify import check_approximate, check_approximate_noise
+from inbounds.trusted.certify import check_approximate
 
 MOST_COMPARED = 1 << 24
 """The most pairs of neighbours times outputs: each pair is compared by itself, because deltas do not telescope."""
+
+
+def _check_pairs(
+    query: RangeQuery, outputs: int, weights: Callable[[], Ints], epsilon: Fraction, delta: Fraction
+) -> None:
+    """Check every pair of neighbours, if they are few enough; only then the weights are written out."""
+    pairs = query.neighbours.pairs(query.answers)
+    if len(pairs) * outputs > MOST_COMPARED:
+        raise InvalidDistribution(f"a delta is checked for at most {MOST_COMPARED} pairs of neighbours and outputs")
+    check_approximate(weights(), pairs, epsilon, delta)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,10 +70,7 @@ class ApproximateMatrix(AnswerLaw):
             raise InvalidDistribution(f"weights must have the shape {query.shape}, got {weights.shape}")
         if not query.neighbours.is_line or query.neighbours.has_distances:
             raise InvalidDistribution("a delta needs neighbours at distance 1, such as answers within a reach")
-        pairs = query.neighbours.pairs(query.answers)
-        if len(pairs) * len(weights) > MOST_COMPARED:
-            raise InvalidDistribution(f"a delta is checked for at most {MOST_COMPARED} pairs of neighbours and outputs")
-        check_approximate(weights, pairs, epsilon, self.delta)
+        _check_pairs(query, len(weights), lambda: weights, epsilon, self.delta)
 
     def matrix(self, query: RangeQuery) -> Ints:
         return self._sealed.array
@@ -140,16 +148,15 @@ class ApproximateNoise(AnswerLaw):
         object.__setattr__(self, "delta", Fraction(self.delta))
 
     def check(self, query: RangeQuery, epsilon: Fraction) -> None:
-        reach, _ = find_noise_reach(query)
+        find_noise_reach(query)
         answers = len(query.answers)
         if query.neighbours.has_distances or not query.one_output_per_answer:
             raise InvalidDistribution("noise with a delta needs neighbours at distance 1, and one output per answer")
         if self.table.ndim != 1 or len(self.table) > 2 * answers - 1:
             raise InvalidDistribution("a noise table must not be longer than the range, in both directions")
-        near = min(reach, answers - 1)
-        if near * (2 * answers - near - 1) * answers > MOST_COMPARED:
-            raise InvalidDistribution(f"a delta is checked for at most {MOST_COMPARED} pairs of neighbours and outputs")
-        check_approximate_noise(self._sealed.array, answers - 1, near, epsilon, self.delta)
+        if len(self.table) % 2 == 0 or (self.table < 0).any() or int(self.table.sum(dtype=object)) != TOTAL:
+            raise InvalidDistribution("noise weights must be those of -K..K, not negative, and sum to 2**62")
+        _check_pairs(query, answers, lambda: self.matrix(query), epsilon, self.delta)
 
     def matrix(self, query: RangeQuery) -> Ints:
         refuse_beyond_limit(query)
